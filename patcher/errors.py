@@ -1,0 +1,38 @@
+"""The exceptions of sitepatch: one base class that carries a hint, and the few kinds callers tell apart."""
+
+from __future__ import annotations
+
+
+class SitepatchError(Exception):
+    """Something that stops a command.
+
+    Args:
+        message: what was found and what was expected, in one or a few lines.
+        hint: what the person can do next; empty where nothing sensible can be said.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(SitepatchError):
+    """The command was given something it cannot take: an unknown name, option or value (exit code 2)."""
+
+    exit_code = 2
+
+
+class PatchError(SitepatchError):
+    """A `.spatch` or `patchset.toml` that is wrong in itself, whatever it would be applied to.
+
+    The message begins with `FILE:LINE:` and, for a `.spatch`, ends with the line and a marker under the place.
+    """
+
+    exit_code = 2
+
+
+class StoreError(SitepatchError):
+    """The store cannot go on: no permission, no space, a lock not got in time, a damaged receipt."""

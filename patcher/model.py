@@ -1,0 +1,226 @@
+"""The immutable types that travel between modules. No I/O, no third-party import."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Mapping, NamedTuple, Optional, Tuple, Union
+
+OptionValue = Union[int, float, bool, str]
+
+
+class Splice(NamedTuple):
+    """Replace the bytes `[start, end)` of a file by `new`. Offsets are byte offsets into the text before any splice."""
+
+    start: int
+    end: int
+    new: bytes
+
+
+class State(str, Enum):
+    """The answer for one hunk (design: "The answer for every hunk")."""
+
+    APPLICABLE = "applicable"
+    APPLIED = "applied"
+    UPSTREAM = "upstream"
+    NOT_NEEDED = "not needed"
+    NOT_FOUND = "not found"
+    AMBIGUOUS = "ambiguous"
+    CONFLICT = "conflict"
+
+    @property
+    def failed(self) -> bool:
+        """Whether this answer makes a command end with exit code 1."""
+        return self in (State.NOT_FOUND, State.AMBIGUOUS, State.CONFLICT)
+
+
+class HunkText(NamedTuple):
+    """One hunk as written: checked for form, its sides not parsed yet.
+
+    `count` is the number of places, 0 for `count=all`. `lines` holds (tag, text, line number in the .spatch), tag being
+    `" "`, `"-"`, `"+"`.
+    """
+
+    origin: str
+    line: int
+    scope: str
+    count: int
+    when_present: bool
+    lines: Tuple[Tuple[str, str, int], ...]
+
+
+class FilePatch(NamedTuple):
+    """The hunks for one file; `paths` are alternative places of it, `/`-separated, relative to the site directory."""
+
+    paths: Tuple[str, ...]
+    line: int
+    hunks: Tuple[HunkText, ...]
+
+
+class HunkAnswer(NamedTuple):
+    """What was found for one hunk in one text.
+
+    `places` are 1-based line numbers of the text before the change. `problem` explains a failed state, `hint` says
+    what to do about it.
+    """
+
+    hunk: HunkText
+    state: State
+    places: Tuple[int, ...] = ()
+    splices: Tuple[Splice, ...] = ()
+    problem: str = ""
+    hint: str = ""
+
+
+class Rewrite(NamedTuple):
+    """A text after all hunks of one patchset: `splices` are sorted and lead from the text before to `data`."""
+
+    data: bytes
+    splices: Tuple[Splice, ...]
+    answers: Tuple[HunkAnswer, ...]
+
+
+class Option(NamedTuple):
+    """One `[options.NAME]` of a patchset. `type` is `int`, `float`, `bool` or `str`; `choices` is empty for any value."""
+
+    name: str
+    type: str
+    default: OptionValue
+    help: str
+    choices: Tuple[OptionValue, ...] = ()
+
+
+class Variant(NamedTuple):
+    """The patches for a range of releases of one import package. `versions` is a PEP 440 specifier set."""
+
+    package: str
+    versions: str
+    patches: Tuple[FilePatch, ...]
+    names: Tuple[str, ...] = ()
+
+
+class Verify(NamedTuple):
+    """`[verify]`: modules to import and a probe script to run in the target interpreter."""
+
+    imports: Tuple[str, ...] = ()
+    probe: str = ""
+
+
+class Patchset(NamedTuple):
+    """A loaded patchset folder.
+
+    `digest` is the sha256 (hex) over all of `files`, `files` maps each file's name to its text, `source` says where
+    the folder was found, `prose` is the text above the first `---` line of its .spatch files.
+    """
+
+    name: str
+    version: str
+    kind: str
+    summary: str
+    prose: str
+    provenance: Mapping[str, str]
+    options: Tuple[Option, ...]
+    variants: Tuple[Variant, ...]
+    verify: Verify
+    digest: str
+    source: str
+    files: Mapping[str, str]
+
+
+class Located(NamedTuple):
+    """An import package as the target interpreter would find it.
+
+    `site` is the absolute site directory that holds it, `dist_info` the metadata folder's absolute path ("" if there is
+    none), `version` "" when nothing tells it, `notes` what is unusual and worth saying aloud.
+    """
+
+    package: str
+    site: str
+    distribution: str
+    version: str
+    dist_info: str
+    notes: Tuple[str, ...] = ()
+
+
+class Step(NamedTuple):
+    """One patchset in a file's history: what was applied, with which options, and the splices it made.
+
+    `splices` lead from the text before this step to the text after it.
+    """
+
+    patchset: str
+    version: str
+    digest: str
+    kind: str
+    options: Mapping[str, OptionValue]
+    splices: Tuple[Splice, ...]
+    places: Tuple[int, ...] = ()
+
+
+class Receipt(NamedTuple):
+    """What stands in one target file, and how to take it back.
+
+    Hashes are sha256 in hex. `path` is `/`-separated and relative to the site directory. `mode` is the permission bits,
+    `mtime_ns` nanoseconds since the epoch, both of the pristine file; `link` is the target of a symbolic link that stood
+    there, "" for a regular file.
+    """
+
+    path: str
+    package: str
+    distribution: str
+    version: str
+    pristine: str
+    current: str
+    mode: int
+    mtime_ns: int
+    link: str
+    steps: Tuple[Step, ...]
+
+
+class Change(NamedTuple):
+    """One file of a commit. `old` is the sha256 (hex) the file must still have.
+
+    `data` and `receipt` are the new bytes and the receipt that goes with them; both None puts the pristine file back.
+    `forget` drops the receipt and leaves the file alone (a reinstall already took our change away).
+    """
+
+    path: str
+    old: str
+    data: Optional[bytes]
+    receipt: Optional[Receipt]
+    forget: bool = False
+
+
+class Answer(NamedTuple):
+    """The state of one hunk of one patchset in one file, as a command reports it."""
+
+    patchset: str
+    path: str
+    scope: str
+    state: State
+    places: Tuple[int, ...] = ()
+    problem: str = ""
+    hint: str = ""
+
+
+class FilePlan(NamedTuple):
+    """What would become of one file. `before` are the bytes on disk now, `after` the bytes to be; equal if nothing changes."""
+
+    site: str
+    path: str
+    before: bytes
+    after: bytes
+    change: Optional[Change]
+    steps: Tuple[Step, ...]
+
+
+class Plan(NamedTuple):
+    """Everything a command would do. Made without writing; `answers` with a failed state forbid the commit."""
+
+    files: Tuple[FilePlan, ...]
+    answers: Tuple[Answer, ...]
+    notes: Tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> Tuple[Answer, ...]:
+        """The answers that stop the commit."""
+        return tuple(answer for answer in self.answers if answer.state.failed)

@@ -1,0 +1,298 @@
+"""Pattern against code: where a side of a hunk matches, in which ways, and what each placeholder stands for.
+
+Everything is a generator over one set of bindings that is undone on the way back, so that all ways of matching can be seen;
+the number of steps is bounded. What is looked at and what is not are rules 6 to 10 of the format.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from patcher.semantic.tree import CLAUSES, NOT_EXPRESSIONS, STATEMENTS, Node, Value
+
+MAX_STEPS = 200_000
+_OPTIONAL = frozenset(["returns", "annotation", "type_parameters", "doc"])  # rule 10: not looked at unless written
+_SUBSEQUENCE = frozenset(["decorators", "clauses"])
+_ROLE_KINDS = frozenset(["Param", "Alias"])
+
+Bound = Union[Node, List[Node]]
+
+
+class TooManySteps(Exception):
+    """A pattern that can be laid over this code in too many ways to try."""
+
+
+class Way(NamedTuple):
+    """One way to match: the metavariables, and for each pattern node (by id) the code it stands on."""
+
+    start: int
+    end: int
+    names: Dict[str, Node]
+    nodes: Dict[int, Bound]
+
+
+class Place(NamedTuple):
+    """A range of the text that a pattern matches, in one or several ways; `siblings` is the list it lies in."""
+
+    start: int
+    end: int
+    siblings: List[Node]
+    ways: Tuple[Way, ...]
+
+
+def same(a: Value, b: Value) -> bool:
+    """Whether two pieces of syntax are the same in the sense of rule 8 (placeholders by their names)."""
+    if isinstance(a, Node) and isinstance(b, Node):
+        if a.kind != b.kind or a.role != b.role or a.name != b.name:
+            return False
+        if a.role == "run":
+            return True
+        if a.kind == "Opaque":
+            return a is b
+        return a.fields.keys() == b.fields.keys() and all(
+            same(_ordered(a, key, value), _ordered(b, key, b.fields[key])) for key, value in a.fields.items()
+        )
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(same(left, right) for left, right in zip(a, b))
+    return (a or None) == (b or None)
+
+
+def _ordered(node: Node, key: str, value: Value) -> Value:
+    """Arguments with the keywords in alphabetical order: their order does not matter."""
+    if key == "args" and isinstance(value, list):
+        return sorted(value, key=lambda arg: str(arg.node("arg").fields.get("value")) if arg.kind == "Keyword" else "")
+    return value
+
+
+class Matcher:
+    """Matches patterns against the code of one scope. `steps` counts the work done."""
+
+    def __init__(self) -> None:
+        self.names: Dict[str, Node] = {}
+        self.nodes: Dict[int, Bound] = {}
+        self.steps = 0
+
+    # searching --------------------------------------------------------------------------------------------------------
+    def expressions(self, pattern: Node, block: Node, *, module: bool) -> List[Place]:
+        """Every expression of a scope that `pattern` matches."""
+        found: List[Place] = []
+        for node in reachable(block, module):
+            if node.kind not in NOT_EXPRESSIONS:
+                ways = tuple(self._way(node.start, node.end) for _ in self.node(pattern, node))
+                if ways:
+                    found.append(Place(node.start, node.end, [node], ways))
+        return found
+
+    def runs(self, patterns: List[Node], block: Node, *, module: bool, clauses: bool) -> List[Place]:
+        """Every run of consecutive statements (or clauses) of one block that the list of patterns matches."""
+        found: List[Place] = []
+        for siblings in _lists(block, module, clauses):
+            first_only = patterns[0].role == "run"
+            for start in range(1 if first_only else len(siblings)):
+                ends: Dict[int, List[Way]] = {}
+                for end in self.sequence(patterns, siblings, 0, start, open_end=True):
+                    span = siblings[start:end] or siblings[:1]
+                    ends.setdefault(0, []).append(self._way(first(span), span[-1].end if span else 0))
+                if ends:
+                    ways = tuple(ends[0])
+                    found.append(Place(min(w.start for w in ways), max(w.end for w in ways), siblings, ways))
+        return found
+
+    def _way(self, start: int, end: int) -> Way:
+        return Way(start, end, dict(self.names), dict(self.nodes))
+
+    # one node ---------------------------------------------------------------------------------------------------------
+    def node(self, pattern: Node, node: Node) -> Iterator[None]:
+        """Yield once for each way in which `pattern` matches `node`; bindings hold during the yield."""
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise TooManySteps
+        if pattern.role == "meta":
+            yield from self._meta(pattern, node)
+        elif pattern.role == "option":
+            if is_literal(node):
+                yield from self._at(pattern, node, iter([None]))
+        elif pattern.kind == node.kind and pattern.role != "run":
+            yield from self._at(pattern, node, self._fields(pattern, node, list(pattern.fields)))
+
+    def _at(self, pattern: Node, node: Bound, ways: Iterator[None]) -> Iterator[None]:
+        self.nodes[id(pattern)] = node
+        for _ in ways:
+            self.nodes[id(pattern)] = node
+            yield
+        self.nodes.pop(id(pattern), None)
+
+    def _meta(self, pattern: Node, node: Node) -> Iterator[None]:
+        wanted = pattern.kind
+        if wanted == "Expr":
+            fits = node.kind in STATEMENTS
+        elif wanted in _ROLE_KINDS:
+            fits = node.kind == wanted
+        else:
+            fits = node.kind not in NOT_EXPRESSIONS
+        if not fits:
+            return
+        if pattern.name == "_":
+            yield from self._at(pattern, node, iter([None]))
+        elif pattern.name in self.names:
+            if same(self.names[pattern.name], node):
+                yield from self._at(pattern, node, iter([None]))
+        else:
+            self.names[pattern.name] = node
+            yield from self._at(pattern, node, iter([None]))
+            self.names.pop(pattern.name, None)
+
+    def _fields(self, pattern: Node, node: Node, keys: List[str]) -> Iterator[None]:
+        if not keys:
+            yield
+            return
+        for _ in self._field(pattern, node, keys[0]):
+            yield from self._fields(pattern, node, keys[1:])
+
+    def _field(self, pattern: Node, node: Node, key: str) -> Iterator[None]:
+        wanted, found = pattern.fields[key], node.fields.get(key)
+        if key in pattern.absent:
+            if found in (None, []):
+                yield
+        elif isinstance(wanted, Node):
+            if isinstance(found, Node):
+                yield from self.node(wanted, found)
+        elif key in _OPTIONAL and wanted is None:
+            yield
+        elif key in _SUBSEQUENCE and isinstance(wanted, list) and isinstance(found, list):
+            yield from self._subsequence(wanted, found, 0, 0)
+        elif key == "args" and isinstance(wanted, list) and isinstance(found, list):
+            if pattern.kind == "ClassDef" and not wanted:
+                yield
+            else:
+                yield from self._arguments(wanted, found)
+        elif key == "params" and isinstance(wanted, list) and isinstance(found, list):
+            yield from self._parameters(wanted, found)
+        elif isinstance(wanted, list) and isinstance(found, list):
+            for _ in self.sequence(wanted, found, 0, 0):
+                yield
+        elif (wanted or None) == (found or None):
+            yield
+
+    # lists ------------------------------------------------------------------------------------------------------------
+    def sequence(
+        self, patterns: Sequence[Node], nodes: Sequence[Node], i: int, j: int, *, open_end: bool = False
+    ) -> Iterator[int]:
+        """Match `patterns[i:]` against `nodes[j:]`, shortest runs first; yields the index past the last node used.
+
+        With `open_end` nodes may be left over at the end, unless the last pattern is a run: that one takes them.
+        """
+        if i == len(patterns):
+            if open_end or j == len(nodes):
+                yield j
+            return
+        pattern = patterns[i]
+        if pattern.role == "run":
+            needed = sum(1 for rest in patterns[i + 1 :] if rest.role != "run")
+            last = i + 1 == len(patterns)
+            for end in range(len(nodes) if last else j, len(nodes) - needed + 1):
+                self.nodes[id(pattern)] = list(nodes[j:end])
+                yield from self.sequence(patterns, nodes, i + 1, end, open_end=open_end)
+            self.nodes.pop(id(pattern), None)
+        elif j < len(nodes):
+            for _ in self.node(pattern, nodes[j]):
+                yield from self.sequence(patterns, nodes, i + 1, j + 1, open_end=open_end)
+
+    def _subsequence(self, patterns: List[Node], nodes: List[Node], i: int, j: int) -> Iterator[None]:
+        if i == len(patterns):
+            yield
+            return
+        if patterns[i].role == "run":
+            self.nodes[id(patterns[i])] = []
+            yield from self._subsequence(patterns, nodes, i + 1, j)
+            return
+        for index in range(j, len(nodes)):
+            for _ in self.node(patterns[i], nodes[index]):
+                yield from self._subsequence(patterns, nodes, i + 1, index + 1)
+
+    def _arguments(self, patterns: List[Node], nodes: List[Node]) -> Iterator[None]:
+        """Arguments: the positional ones in order, keywords by name in any order; a `...` also covers unnamed keywords."""
+        plain = [node for node in patterns if node.kind not in ("Keyword", "DoubleStar") or node.role == "run"]
+        named = [node for node in patterns if node.kind == "Keyword"]
+        double = [node for node in patterns if node.kind == "DoubleStar" and node.role != "run"]
+        run = next((node for node in patterns if node.role == "run"), None)
+        have_plain = [node for node in nodes if node.kind not in ("Keyword", "DoubleStar")]
+        rest = [node for node in nodes if node.kind in ("Keyword", "DoubleStar")]
+        if len(named) + len(double) > len(rest) or (run is None and len(named) + len(double) < len(rest)):
+            return
+        for _ in self.sequence(plain, have_plain, 0, 0):
+            for left in self._keywords([*named, *double], rest):
+                if run is None and left:
+                    continue
+                positional = self.nodes.get(id(run)) if run is not None else None
+                if run is not None and isinstance(positional, list):
+                    self.nodes[id(run)] = [*positional, *left]
+                    yield
+                    self.nodes[id(run)] = positional
+                else:
+                    yield
+
+    def _parameters(self, patterns: List[Node], nodes: List[Node]) -> Iterator[None]:
+        """Parameters in order; `**kw`, which can only be last, may lie in any `...` of the pattern (rule 16)."""
+        run = next((node for node in patterns if node.role == "run"), None)
+        hides = run is not None and patterns[-1].role != "run" and patterns[-1].fields.get("star") != "**"
+        if run is None or not hides or not nodes or nodes[-1].fields.get("star") != "**":
+            for _ in self.sequence(patterns, nodes, 0, 0):
+                yield
+            return
+        for _ in self.sequence(patterns, nodes[:-1], 0, 0):
+            covered = self.nodes[id(run)]
+            assert isinstance(covered, list)
+            self.nodes[id(run)] = [*covered, nodes[-1]]
+            yield
+            self.nodes[id(run)] = covered
+
+    def _keywords(self, patterns: List[Node], nodes: List[Node]) -> Iterator[List[Node]]:
+        if not patterns:
+            yield nodes
+            return
+        for index, node in enumerate(nodes):
+            for _ in self.node(patterns[0], node):
+                yield from self._keywords(patterns[1:], [*nodes[:index], *nodes[index + 1 :]])
+
+
+def is_literal(node: Node) -> bool:
+    """Whether an expression is a literal that an option can stand for."""
+    if node.kind == "UnaryOperation":
+        return node.node("operator").fields["value"] == "-" and is_literal(node.node("expression"))
+    if node.kind == "Name":
+        return node.fields["value"] in ("True", "False", "None")
+    return node.kind in ("Integer", "Float", "String")
+
+
+def first(nodes: Sequence[Node]) -> int:
+    """Where a run of statements begins, its first one's decorators included."""
+    if not nodes:
+        return 0
+    decorators = nodes[0].items("decorators")
+    return decorators[0].start if decorators else nodes[0].start
+
+
+def reachable(node: Node, module: bool) -> Iterator[Node]:
+    """The nodes of a scope; of `<module>` the headers but not the bodies of definitions (rule 2)."""
+    yield node
+    for key, value in node.fields.items():
+        if module and key == "body" and node.kind in ("FunctionDef", "ClassDef"):
+            continue
+        for child in [value] if isinstance(value, Node) else value if isinstance(value, list) else []:
+            yield from reachable(child, module)
+
+
+def _lists(block: Node, module: bool, clauses: bool) -> Iterator[List[Node]]:
+    for node in reachable(block, module):
+        if node.kind == "Block" and not clauses:
+            yield node.items("body")
+        elif clauses and node.items("clauses"):
+            yield node.items("clauses")
+
+
+def parent_statement(node: Node) -> Optional[Node]:
+    """The statement or clause that holds a node."""
+    while node.parent is not None and node.kind not in STATEMENTS | CLAUSES:
+        node = node.parent
+    return node
