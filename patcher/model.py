@@ -36,14 +36,14 @@ class State(str, Enum):
 class HunkText(NamedTuple):
     """One hunk as written: checked for form, its sides not parsed yet.
 
-    `count` is the number of places, 0 for `count=all`. `lines` holds (tag, text, line number in the .spatch), tag being
+    `expected` is the number of places, 0 for `count=all`. `lines` holds (tag, text, line number in the .spatch), tag being
     `" "`, `"-"`, `"+"`.
     """
 
     origin: str
     line: int
     scope: str
-    count: int
+    expected: int
     when_present: bool
     lines: Tuple[Tuple[str, str, int], ...]
 

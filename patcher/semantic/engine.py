@@ -13,7 +13,8 @@ from patcher.semantic.names import unbound
 from patcher.semantic.pattern import Hunk, Side, compile_hunk, identifiers, writes_body
 from patcher.semantic.render import Edit
 from patcher.semantic.rewrite import Conflict, Rewriter
-from patcher.semantic.source import Source, apply_splices, matches
+from patcher.semantic.source import Source, matches
+from patcher.semantic.splice import apply_splices
 from patcher.semantic.tree import Node, SyntaxProblem
 
 
@@ -108,17 +109,18 @@ def _find(source: Source, hunk: Hunk, scope: str) -> _Found:
         todo = [] if after else before
     else:
         todo = [b for b in before if not any(a.start <= b.start and b.end <= a.end for a in after)]
-    if hunk.text.count == 0:
+    if hunk.text.expected == 0:
         todo = [b for b in todo if not any(o is not b and o.start <= b.start and b.end <= o.end for o in todo)]
     done = [a for a in after if not any(o is not a and o.start <= a.start and a.end <= o.end for o in after)]
     return _Found(todo, done, len(blocks))
 
 
-def _places(hunk: Hunk, side: Side, block: Node) -> List[Place]:
+def _places(hunk: Hunk, side: Side, block: Node, *, strict: bool = True) -> List[Place]:
     module = hunk.text.scope == "<module>"
+    matcher = Matcher(strict=strict)
     if hunk.form == "expression":
-        return Matcher().expressions(side.nodes[0], block, module=module)
-    return Matcher().runs(side.nodes, block, module=module, clauses=hunk.form == "clauses") if side.nodes else []
+        return matcher.expressions(side.nodes[0], block, module=module)
+    return matcher.runs(side.nodes, block, module=module, clauses=hunk.form == "clauses") if side.nodes else []
 
 
 def _answer(source: Source, hunk: Hunk) -> Tuple[HunkAnswer, List[Edit], List[Way]]:
@@ -126,14 +128,14 @@ def _answer(source: Source, hunk: Hunk) -> Tuple[HunkAnswer, List[Edit], List[Wa
     if not found.scopes and hunk.after_scope != hunk.text.scope:
         found = _find(source, hunk, hunk.after_scope)
     total = len(found.todo) + len(found.done)
-    count = hunk.text.count
+    count = hunk.text.expected
     if total == 0 and hunk.text.when_present:
         return HunkAnswer(hunk.text, State.NOT_NEEDED), [], []
     if total == 0 or total < count:
         raise _Failed(_not_found(source, hunk, found, total))
     if count and total > count:
-        lines = ", ".join(str(source.lines.number(place.start)) for place in sorted([*found.todo, *found.done]))
-        problem = f"found {total} places in `{hunk.text.scope}` (lines {lines}), expected {count}"
+        where = sorted(source.lines.number(place.start) for place in [*found.todo, *found.done])
+        problem = f"found {total} places in `{hunk.text.scope}` (lines {', '.join(map(str, where))}), expected {count}"
         hint = "write more of the code around the place, or say `count=all`"
         places = tuple(source.lines.number(place.start) for place in found.todo)
         raise _Failed(HunkAnswer(hunk.text, State.AMBIGUOUS, places, problem=problem, hint=hint))
@@ -141,16 +143,13 @@ def _answer(source: Source, hunk: Hunk) -> Tuple[HunkAnswer, List[Edit], List[Wa
         return HunkAnswer(hunk.text, State.UPSTREAM, tuple(source.lines.number(p.start) for p in found.done)), [], []
     edits: List[Edit] = []
     ways: List[Way] = []
+    lines: List[int] = []
     for place in found.todo:
         made = _edits(source, hunk, place)
         edits += made
         ways.append(place.ways[0])
-    places = tuple(source.lines.number(_first_code(place)) for place in found.todo)
-    return HunkAnswer(hunk.text, State.APPLICABLE, places), edits, ways
-
-
-def _first_code(place: Place) -> int:
-    return place.start
+        lines.append(source.lines.number(min((edit.start for edit in made), default=place.start)))
+    return HunkAnswer(hunk.text, State.APPLICABLE, tuple(lines)), edits, ways
 
 
 def _edits(source: Source, hunk: Hunk, place: Place) -> List[Edit]:
@@ -171,7 +170,7 @@ def _edits(source: Source, hunk: Hunk, place: Place) -> List[Edit]:
 
 
 def _not_found(source: Source, hunk: Hunk, found: _Found, total: int) -> HunkAnswer:
-    scope, count = hunk.text.scope, hunk.text.count
+    scope, count = hunk.text.scope, hunk.text.expected
     if not found.scopes:
         names = [definition.name for definition in source.definitions()]
         last = scope.split(".")[-1]
@@ -290,7 +289,8 @@ def _check(
     checked: List[HunkAnswer] = []
     for index, (hunk, answer) in enumerate(zip(hunks, answers)):
         if answer.state is State.APPLICABLE:
-            problem = _check_hunk(result, hunk, ways[index], edits[index], moved)
+            others = [edit for other, made in edits.items() if other != index for edit in made]
+            problem = _check_hunk(result, hunk, ways[index], edits[index], others, moved)
             if problem:
                 answer = answer._replace(state=State.CONFLICT, problem=problem)
         checked.append(answer)
@@ -323,7 +323,9 @@ class _Moved:
         return len(data.decode(self.result.encoding, "ignore"))
 
 
-def _check_hunk(result: Source, hunk: Hunk, ways: Sequence[Way], edits: Sequence[Edit], moved: _Moved) -> str:
+def _check_hunk(
+    result: Source, hunk: Hunk, ways: Sequence[Way], edits: Sequence[Edit], others: Sequence[Edit], moved: _Moved
+) -> str:
     again = _find(result, hunk, hunk.text.scope)
     if again.todo:
         return "applying it a second time would change the result again"
@@ -331,14 +333,14 @@ def _check_hunk(result: Source, hunk: Hunk, ways: Sequence[Way], edits: Sequence
         return ""
     wanted = [*identifiers(hunk.after)]
     blocks = result.scopes(hunk.after_scope, wanted, bodies=writes_body(hunk.after))
-    standing = [place for block in blocks for place in _places(hunk, hunk.after, block)]
+    standing = [place for block in blocks for place in _places(hunk, hunk.after, block, strict=False)]
     byte = moved.source.byte
     for way in ways:
         inside = [edit for edit in edits if edit.end >= way.start and edit.start <= way.end] or list(edits)
         start = moved.to(byte(min([way.start, *(edit.start for edit in inside)])))
         end = moved.to(byte(max([way.end, *(edit.end for edit in inside)])), end=True)
         if not any(
-            place.start < end and start < place.end + 1 and any(_same_names(way, other) for other in place.ways)
+            place.start < end and start < place.end + 1 and any(_same_names(way, other, others) for other in place.ways)
             for place in standing
         ):
             line = result.lines.number(start)
@@ -346,8 +348,13 @@ def _check_hunk(result: Source, hunk: Hunk, ways: Sequence[Way], edits: Sequence
     return ""
 
 
-def _same_names(way: Way, other: Way) -> bool:
-    return all(same(way.names[name], node) for name, node in other.names.items())
+def _same_names(way: Way, other: Way, edits: Sequence[Edit]) -> bool:
+    """Whether the metavariables stand for the same code, leaving out code that another hunk changed meanwhile."""
+    return all(
+        same(way.names[name], node)
+        or any(way.names[name].start <= edit.start and edit.end <= way.names[name].end for edit in edits)
+        for name, node in other.names.items()
+    )
 
 
 def _syntax_error(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import lru_cache
 from typing import Iterator, List, NamedTuple, Tuple
 
 MARK = "\u01c2"  # a letter that Python allows in identifiers and that nobody uses: stands for `$` and for runs
@@ -66,8 +67,13 @@ class LogicalLine(NamedTuple):
     opens: bool
 
 
-def tokens(text: str, start: int = 0) -> Iterator[Token]:
-    """Yield every token of `text` from offset `start`; the tokens cover the text without gaps."""
+@lru_cache(maxsize=64)
+def tokens(text: str) -> Tuple[Token, ...]:
+    """Every token of `text`; the tokens cover it without gaps. Kept, since a side of a hunk is read several times."""
+    return tuple(_scan(text, 0))
+
+
+def _scan(text: str, start: int) -> Iterator[Token]:
     for found in _TOKEN.finditer(text, start):
         yield Token(str(found.lastgroup), found.group(), found.start(), found.end())
 
@@ -78,7 +84,7 @@ def find_outside(text: str, start: int, wanted: str) -> int:
     Raises:
         ValueError: there is none.
     """
-    for token in tokens(text, start):
+    for token in _scan(text, start):
         if token.kind == "op" and token.text == wanted:
             return token.start
     raise ValueError(wanted)
@@ -232,13 +238,12 @@ def _run_text(line: List[Token], index: int) -> str:
 
 def _opened(line: List[Token], index: int) -> int:
     """The index of the bracket or `lambda` whose list holds the token at `index`; -1 at the level of the statement."""
-    depth = 0
+    depth = colons = 0
     for back in range(index - 1, -1, -1):
         depth -= _depth(line[back])
-        if depth < 0 or (depth == 0 and line[back].text == "lambda"):
+        colons += depth == 0 and line[back].text == ":"
+        if depth < 0 or (depth == 0 and line[back].text == "lambda" and not colons):
             return back
-        if depth == 0 and line[back].text == ":" and line[back].kind == "op":
-            break
     return -1
 
 

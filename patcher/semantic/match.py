@@ -65,9 +65,13 @@ def _ordered(node: Node, key: str, value: Value) -> Value:
 
 
 class Matcher:
-    """Matches patterns against the code of one scope. `steps` counts the work done."""
+    """Matches patterns against the code of one scope. `steps` counts the work done.
 
-    def __init__(self) -> None:
+    With `strict` the parts that a pattern wants to be absent must be absent (rule 22).
+    """
+
+    def __init__(self, *, strict: bool = True) -> None:
+        self.strict = strict
         self.names: Dict[str, Node] = {}
         self.nodes: Dict[int, Bound] = {}
         self.steps = 0
@@ -151,7 +155,7 @@ class Matcher:
 
     def _field(self, pattern: Node, node: Node, key: str) -> Iterator[None]:
         wanted, found = pattern.fields[key], node.fields.get(key)
-        if key in pattern.absent:
+        if self.strict and key in pattern.absent:
             if found in (None, []):
                 yield
         elif isinstance(wanted, Node):

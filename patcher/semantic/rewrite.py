@@ -16,7 +16,7 @@ from patcher.semantic.source import Source
 from patcher.semantic.tree import CLAUSES, COMPOUND, NOT_EXPRESSIONS, STATEMENTS, Node, header_end
 
 _BY_LINE = STATEMENTS | CLAUSES | {"Decorator"}
-_SEPARATED = frozenset(["args", "elements", "params", "names", "items", "slice"])
+_SEPARATED = frozenset(["args", "elements", "params", "names", "items"])
 
 
 class Conflict(Exception):
@@ -101,6 +101,9 @@ class Rewriter:
                     self._change(old, new)
             elif isinstance(old, list) and isinstance(new, list) and key in _SEPARATED:
                 self._list(old, new, code, key)
+            elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+                for one, other in zip(old, new):
+                    self._change(one, other)
             elif not self._optional_part(code, key, new if isinstance(new, Node) else None):
                 raise _Whole
         if before.kind in ("Attribute", "Call", "Subscript", "BinaryOperation") and not self._shares(before, after):
@@ -235,7 +238,7 @@ class Rewriter:
         if old.kind != new.kind:
             bodies = [node.fields.get("body") for node in (old, new)]
             kept = old.kind in COMPOUND | CLAUSES and new.kind in COMPOUND | CLAUSES
-            return 5 if kept and all(isinstance(b, Node) and b.name == "inline" for b in bodies) and same(*bodies) else 0
+            return 5 if kept and same(*bodies) else 0
         if old.kind in ("FunctionDef", "ClassDef", "Keyword", "Param"):
             name = "arg" if old.kind == "Keyword" else "name"
             known = same(old.fields[name], new.fields[name])
@@ -311,18 +314,23 @@ class Rewriter:
             self._guard(code, None)
         self._gone += gap.gone
         text = self.render.lines(self._rows(gap), gap.come, self._indent(gone[0]))
+        regions: List[Tuple[Node, Node]] = []
+        for node in gap.gone:
+            codes = self._codes(node)
+            whole = node.role == "run" and id(node) in self.render.kept and codes
+            regions += [(codes[0], codes[-1])] if whole else [(code, code) for code in codes]
         start = self.lines.start(begin(gone[0]))
         simple = len(gone) == len(gap.come) == 1 and gone[0].kind not in COMPOUND and gap.come[0].kind not in COMPOUND
-        end = gone[0].end if simple else self.lines.end(gone[0].end - 1)
-        if simple or end == len(self.text):
+        end = gone[0].end if simple else self.lines.end(regions[0][1].end - 1)
+        if simple or (end == len(self.text) and not self.text.endswith(("\n", "\r"))):
             text = text.rstrip("\r\n")
         if simple and "#" in (tail := text.rpartition("\n")[2]) and self.text[end : self.lines.end(end)].strip():
             text, comment = _cut_comment(text, tail)
             at = end + len(self.text[end : self.lines.end(end)].rstrip())
             self.edits.append(Edit(at, at, comment))
         self.edits.append(Edit(start, end, text))
-        for code in gone[1:]:
-            self.edits.append(Edit(self.lines.start(begin(code)), self.lines.end(code.end - 1), ""))
+        for first, last in regions[1:]:
+            self.edits.append(Edit(self.lines.start(begin(first)), self.lines.end(last.end - 1), ""))
 
     def _delete(self, node: Node, siblings: List[Node], parent: Optional[Node], empties: bool) -> None:
         self._gone.append(node)
@@ -397,7 +405,7 @@ class Rewriter:
         elements = code.items(key)
         pairs, gaps = self._align_elements(before, after)
         remaining = len(elements) - sum(len(self._codes(n)) for gap in gaps for n in gap.gone) + sum(len(g.come) for g in gaps)
-        if (code.kind == "Tuple" and remaining < 2) or (key == "slice" and len(elements) < 2 and gaps):
+        if code.kind == "Tuple" and remaining < 2:
             raise _Whole
         if code.kind in ("Import", "ImportFrom") and remaining == 0:
             raise Conflict("the last name of an import cannot be removed: remove the statement")

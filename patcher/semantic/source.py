@@ -53,13 +53,25 @@ class Source:
         self.lines = Lines(self.text)
         first = re.search(r"\r\n|\r|\n", self.text)
         self.newline = first.group() if first else "\n"
-        unit = re.search(r":[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n)([ \t]+)[^\s#]", self.text)
-        self.indent = unit.group(1) if unit else "    "
+        self.indent = "    "
         self._slices: Dict[Tuple[int, int], Node] = {}
+        self._statements: Dict[Tuple[int, bool], List[Node]] = {}
         self._whole: Optional[Node] = None
         self.tree = self._ast()
         if self.tree is None:
             self._whole = parse(self.text, newline=self.newline, indent=self.indent)
+        else:
+            self.indent = self._unit(self.tree) or self.indent
+
+    def _unit(self, tree: ast.Module) -> str:
+        """The indentation of the first block that has lines of its own."""
+        for node in tree.body:
+            for child in getattr(node, "body", []) if isinstance(node, ast.stmt) else []:
+                start = self.lines.starts[child.lineno - 1]
+                blank = self.text[start : start + child.col_offset]
+                if child.lineno > node.lineno and blank and not blank.strip():
+                    return blank
+        return ""
 
     def _ast(self) -> Optional[ast.Module]:
         with warnings.catch_warnings():
@@ -122,7 +134,7 @@ class Source:
         return self.lines.starts[first - 1]
 
     def _end(self, node: ast.AST) -> int:
-        number: int = node.end_lineno  # type: ignore[attr-defined]
+        number = int(getattr(node, "end_lineno", 0) or 0)
         return self.lines.starts[number] if number < len(self.lines.starts) else len(self.text)
 
     def _slice(self, start: int, end: int, node: ast.stmt) -> Node:
@@ -152,7 +164,9 @@ class Source:
             start, end = self._start(group[0]), max(self._end(node) for node in group)
             text = self.text[start:end]
             if any(all(name in text for name in names) for names in wanted):
-                statements += self._top_level(group, start, end, bodies)
+                if (start, bodies) not in self._statements:
+                    self._statements[start, bodies] = self._top_level(group, start, end, bodies)
+                statements += self._statements[start, bodies]
             else:
                 statements += [self._opaque(node) for node in group]
         block = Node("Block", (0, 0, len(self.text), len(self.text)), doc=None, body=statements)
@@ -193,22 +207,6 @@ def matches(name: str, scope: str) -> bool:
     """Whether a qualified name is one that `scope` names; `*` is a glob inside one part."""
     have, want = name.split("."), scope.split(".")
     return len(have) == len(want) and all(fnmatch.fnmatchcase(a, b) for a, b in zip(have, want))
-
-
-def apply_splices(data: bytes, splices: Sequence[Splice]) -> bytes:
-    """`data` with every splice done. They are sorted by place; at one place they keep their order.
-
-    Raises:
-        ValueError: two splices overlap.
-    """
-    parts: List[bytes] = []
-    done = 0
-    for splice in splices:
-        if splice.start < done:
-            raise ValueError("overlapping splices")
-        parts += [data[done : splice.start], splice.new]
-        done = splice.end
-    return b"".join([*parts, data[done:]])
 
 
 def _groups(body: List[ast.stmt]) -> Iterator[List[ast.stmt]]:

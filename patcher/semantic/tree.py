@@ -187,7 +187,7 @@ class _Converter:
         "DictComp": ("key", "value", "for_in"), "CompIf": ("test",),
         "CompFor": ("asynchronous", "target", "iter", "ifs", "inner_for_in"),
         "Await": ("expression",), "Yield": ("value",), "From": ("item",), "NamedExpr": ("target", "value"),
-        "Subscript": ("value", "slice"), "Slice": ("lower", "upper", "step"), "Index": ("star", "value"),
+        "Slice": ("lower", "upper", "step"), "Index": ("star", "value"),
         "Expr": ("value",), "AugAssign": ("target", "operator", "value"), "Return": ("value",),
         "Raise": ("exc", "cause"), "Pass": (), "Break": (), "Continue": (), "Del": ("target",), "Global": ("names",),
         "Nonlocal": ("names",), "Import": ("names",), "Assert": ("test", "msg"),
@@ -321,6 +321,13 @@ class _Converter:
 
     def on_MatchSequenceElement(self, node: Any) -> Node:
         return self.one(node.value)
+
+    def on_Subscript(self, node: Any) -> Node:
+        parts = [self.one(element) for element in node.slice]
+        index = parts[0]
+        if len(parts) > 1 or index.kind == "Star":  # `a[1, 2]` is `a[(1, 2)]`
+            index = self.around("Tuple", index.outer_start, parts[-1], elements=parts)
+        return self.make("Subscript", node, value=self.one(node.value), slice=index)
 
     def on_SubscriptElement(self, node: Any) -> Node:
         return self.one(node.slice)

@@ -1,0 +1,227 @@
+"""A directory held open: every write below a site directory goes through here, and none of them can leave it.
+
+Names are resolved against an open directory, one component at a time and never through a link, so nobody can swap a
+directory for a link between a check and a write (a checked path that is used later loses that race).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from contextlib import suppress
+from types import TracebackType
+from typing import List, NamedTuple, Optional, Tuple, Type
+
+from patcher.errors import StoreError
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+class Meta(NamedTuple):
+    """What a file carries besides its bytes: permission bits, owner, mtime in nanoseconds, extended attributes."""
+
+    mode: int = 0o644
+    uid: int = -1
+    gid: int = -1
+    mtime_ns: Optional[int] = None
+    xattrs: Tuple[Tuple[str, bytes], ...] = ()
+
+
+def sha256(data: bytes) -> str:
+    """Return the sha256 of `data` in hex."""
+    import hashlib
+
+    return hashlib.sha256(data).hexdigest()
+
+
+class Folder:
+    """An open directory. `path` is for messages only; a name is one component, never a path.
+
+    Methods raise OSError as the system call does, and StoreError for something that is not what it must be.
+    """
+
+    def __init__(self, fd: int, path: str) -> None:
+        self.fd = fd
+        self.path = path
+
+    @classmethod
+    def open(cls, path: str) -> Folder:
+        """Open the directory at `path`, which may itself be reached through links."""
+        return cls(os.open(path, os.O_RDONLY | os.O_DIRECTORY), path)
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the directory; a second call does nothing."""
+        if self.fd >= 0:
+            os.close(self.fd)
+        self.fd = -1
+
+    def sub(self, name: str) -> Folder:
+        """Open the directory `name` in this one. A link is refused wherever it leads (StoreError)."""
+        path = f"{self.path}/{name}"
+        try:
+            return Folder(os.open(name, _DIRECTORY, dir_fd=self.fd), path)
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+                raise
+            raise StoreError(
+                f"{path}: is a link or not a directory; sitepatch does not write through it",
+                "name the directory that the link leads to, with --target",
+            ) from error
+
+    def make(self, name: str) -> Folder:
+        """Open the directory `name`, made first (mode 0755, on the disk before this returns) if there is none."""
+        with suppress(FileNotFoundError):
+            return self.sub(name)
+        with suppress(FileExistsError):
+            os.mkdir(name, 0o755, dir_fd=self.fd)
+            os.chmod(name, 0o755, dir_fd=self.fd)  # whatever the umask: other users of the environment read it too
+            self.sync()
+        return self.sub(name)
+
+    def holder(self, path: str) -> Folder:
+        """Open the directory that holds the `/`-separated, already checked `path` below this one."""
+        folder = Folder(os.dup(self.fd), self.path)
+        for part in path.split("/")[:-1]:
+            with folder:
+                folder = folder.sub(part)
+        return folder
+
+    def names(self) -> List[str]:
+        """Return the names in this directory, sorted."""
+        return sorted(os.listdir(self.fd))  # noqa: PTH208  (pathlib cannot list an open directory)
+
+    @property
+    def device(self) -> int:
+        """The filesystem this directory is on."""
+        return os.fstat(self.fd).st_dev
+
+    def look(self, name: str) -> Tuple[bytes, Meta]:
+        """Return the bytes and metadata of the regular file `name`, followed if it is a link."""
+        fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK, dir_fd=self.fd)
+        with os.fdopen(fd, "rb") as file:
+            info = os.fstat(fd)
+            if not stat.S_ISREG(info.st_mode):
+                raise StoreError(f"{self.path}/{name}: is not a regular file", "sitepatch changes regular files only")
+            meta = Meta(stat.S_IMODE(info.st_mode), info.st_uid, info.st_gid, info.st_mtime_ns, _xattrs(fd))
+            return file.read(), meta
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of the regular file `name`, followed if it is a link."""
+        return self.look(name)[0]
+
+    def digest(self, name: str) -> str:
+        """Return the sha256 (hex) of the file `name`, "" if there is none or its link leads nowhere."""
+        try:
+            return sha256(self.read(name))
+        except FileNotFoundError:
+            return ""
+
+    def link(self, name: str) -> str:
+        """Return where the symbolic link `name` leads, as written; "" if it is no link or not there."""
+        try:
+            return os.readlink(name, dir_fd=self.fd)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOENT):
+                raise
+            return ""
+
+    def has(self, name: str) -> bool:
+        """Tell whether there is anything called `name`, a dangling link included."""
+        try:
+            os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def write(self, name: str, data: bytes, meta: Optional[Meta] = None) -> None:
+        """Make the file `name` anew (an old one is removed first, never written to) with its bytes on the disk.
+
+        Not atomic: for names that nobody reads yet. The directory entry is safe after `sync`.
+        """
+        meta = meta or Meta()
+        self.remove(name)
+        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=self.fd)
+        try:
+            view = memoryview(data)
+            while view:  # a write may take less than it was given
+                view = view[os.write(fd, view) :]
+            if meta.uid >= 0:
+                with suppress(PermissionError):  # only root may give a file away
+                    os.fchown(fd, meta.uid, meta.gid)
+            _set_xattrs(fd, meta.xattrs)
+            os.fchmod(fd, meta.mode)
+            if meta.mtime_ns is not None:
+                os.utime(fd, ns=(meta.mtime_ns, meta.mtime_ns))
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def put(self, name: str, data: bytes, meta: Optional[Meta] = None) -> None:
+        """Give the file `name` these bytes in one atomic step, by way of `name.tmp`. Safe on the disk after `sync`."""
+        self.write(f"{name}.tmp", data, meta)
+        self.move(f"{name}.tmp", self, name)
+
+    def stamp(self, name: str, mode: int, mtime_ns: int) -> None:
+        """Set the permission bits and the mtime (nanoseconds) of the regular file `name`."""
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self.fd)
+        try:
+            os.fchmod(fd, mode)
+            os.utime(fd, ns=(mtime_ns, mtime_ns))
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def make_link(self, name: str, target: str, mtime_ns: int) -> None:
+        """Make the symbolic link `name` anew, with its own mtime (nanoseconds)."""
+        self.remove(name)
+        os.symlink(target, name, dir_fd=self.fd)
+        os.utime(name, ns=(mtime_ns, mtime_ns), dir_fd=self.fd, follow_symlinks=False)
+
+    def move(self, name: str, to: Folder, new: str) -> None:
+        """Rename `name` to `new` in the folder `to`, over whatever file or link is there, atomically."""
+        os.replace(name, new, src_dir_fd=self.fd, dst_dir_fd=to.fd)
+
+    def remove(self, name: str) -> None:
+        """Remove the file or link `name` if there is one."""
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self.fd)
+
+    def remove_folder(self, name: str) -> None:
+        """Remove the directory `name` if it is there and empty."""
+        try:
+            os.rmdir(name, dir_fd=self.fd)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST):
+                raise
+
+    def sync(self) -> None:
+        """Wait until the names in this directory are on the disk."""
+        os.fsync(self.fd)
+
+
+def _xattrs(fd: int) -> Tuple[Tuple[str, bytes], ...]:
+    found: List[Tuple[str, bytes]] = []
+    if sys.platform == "linux":
+        with suppress(OSError):  # a filesystem without them has none to keep
+            found.extend((name, os.getxattr(fd, name)) for name in os.listxattr(fd))
+    return tuple(found)
+
+
+def _set_xattrs(fd: int, xattrs: Tuple[Tuple[str, bytes], ...]) -> None:
+    if sys.platform == "linux":
+        for name, value in xattrs:
+            try:
+                os.setxattr(fd, name, value)
+            except OSError as error:  # the same ones shutil.copystat passes over: not ours to set, or not supported
+                if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENODATA, errno.EINVAL, errno.EACCES):
+                    raise

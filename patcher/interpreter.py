@@ -1,0 +1,156 @@
+"""An interpreter and the directories it searches, told by the interpreter itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any, Dict, NamedTuple, Optional, Tuple
+
+from patcher.errors import UsageError
+
+_TIMEOUT = 30.0
+"""Seconds that a target interpreter has to start; a cold one on a network file system takes several."""
+
+# Run in the target interpreter under -I, and in this process when it is the target: one rule for both. -I switches off
+# PYTHONPATH and the user site directory, which the target's ordinary runs have, so both are worked out here.
+_DESCRIBE = r"""
+import os, site, sys
+def config(key):
+    try:
+        with open(os.path.join(sys.prefix, "pyvenv.cfg"), encoding="utf-8") as file:
+            pairs = [line.partition("=") for line in file]
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return "".join(value.strip().lower() for name, _, value in pairs if name.strip().lower() == key)
+def below(path, top):
+    return os.path.realpath(path).startswith(os.path.join(os.path.realpath(top), ""))
+sites = [os.path.abspath(each) for each in site.getsitepackages()]
+flags = sys.flags
+script = set()
+if not (flags.isolated or getattr(flags, "safe_path", False)) and sys.argv and sys.argv[0] not in ("", "-c"):
+    script = {os.path.dirname(os.path.abspath(sys.argv[0])), os.path.dirname(os.path.realpath(sys.argv[0]))}
+    script |= {os.getcwd()} if sys.path[:1] == [os.getcwd()] else set()
+given = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+search = [each for each in sys.path if os.path.isabs(each) and (each not in script or each in sites + given)]
+search = [each for each in given if each not in search] + search
+venv = sys.prefix != sys.base_prefix
+user = site.getusersitepackages()
+use_user = not os.environ.get("PYTHONNOUSERSITE") and not (venv and config("include-system-site-packages") != "true")
+if hasattr(os, "geteuid"):
+    use_user = use_user and os.geteuid() == os.getuid() and os.getegid() == os.getgid()
+if use_user and os.path.isdir(user):
+    if user not in search:
+        inner = [each for each in search if each in sites and not (venv and below(each, sys.prefix))]
+        search.insert(search.index(inner[0]) if inner else len(search), user)
+        for name in sorted(os.listdir(user)):
+            if name.endswith(".pth") and not name.startswith("."):
+                with open(os.path.join(user, name), encoding="utf-8", errors="replace") as file:
+                    lines = [line.strip() for line in file if not line.startswith(("#", "import ", "import\t"))]
+                added = [os.path.abspath(os.path.join(user, line)) for line in lines if line]
+                search += [each for each in added if os.path.exists(each) and each not in search]
+    sites.append(user)
+order = list(dict.fromkeys(search))
+found = dict(
+    python=sys.executable, search=order, version=list(sys.version_info[:2]),
+    sites=[each for each in order if each in sites],
+)
+"""
+
+
+class Environment(NamedTuple):
+    """What an interpreter searches.
+
+    `sites` are its site directories in import order, `search` is its whole `sys.path` without '' and the directory of a
+    script; all absolute, links not resolved. With `--target` both are that directory alone. `version` is (3, 11).
+    """
+
+    python: str
+    sites: Tuple[str, ...]
+    search: Tuple[str, ...]
+    version: Tuple[int, int]
+
+
+def discover(python: Optional[str], target: Optional[str]) -> Environment:
+    """The environment that a command is about.
+
+    Args:
+        python: `--python`: an executable or the directory of a virtual environment. Default: VIRTUAL_ENV, then
+            CONDA_PREFIX, else the running interpreter.
+        target: `--target`: a directory of packages; then the interpreter only runs what has to be run.
+
+    Raises:
+        UsageError: when there is no such directory or it is no interpreter that answers.
+    """
+    if target is not None:
+        directory = Path(target).absolute()
+        if not directory.is_dir():
+            raise UsageError(f"--target {target}: found no such directory", "name a directory that holds packages")
+        if (directory / "pyvenv.cfg").is_file():
+            raise UsageError(f"--target {target}: found a virtual environment", f"use --python {target}")
+        sites = (os.path.normpath(directory),)
+        env = _interpreter("--python", python) if python else _here()
+        return env._replace(sites=sites, search=sites)
+    if python:
+        return _interpreter("--python", python)
+    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        if os.environ.get(variable):
+            return _interpreter(variable, os.environ[variable])
+    return _here()
+
+
+def _interpreter(given: str, python: str) -> Environment:
+    """The environment of an interpreter that `given` (an option or a variable) names."""
+    path = Path(python).expanduser()
+    if path.is_dir():
+        tries = [path / name for name in ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")]
+        path = next((each for each in tries if each.is_file()), tries[0])
+    elif path.name == python and not path.is_file():
+        import shutil
+
+        path = Path(shutil.which(python) or python)
+    path = path.absolute()
+    if not path.is_file():
+        raise UsageError(f"{given} {python}: found no interpreter ({path})", "name a python executable or a venv")
+    same = os.path.realpath(path) == os.path.realpath(sys.executable)
+    if same and os.path.realpath(path.parent.parent) == os.path.realpath(sys.prefix):
+        return _here()
+    return _environment(_ask(given, python, path))
+
+
+def _here() -> Environment:
+    scope: Dict[str, Any] = {}
+    exec(_DESCRIBE, scope)
+    return _environment(scope["found"])
+
+
+def _environment(found: Dict[str, Any]) -> Environment:
+    major, minor = found["version"]
+    return Environment(found["python"], tuple(found["sites"]), tuple(found["search"]), (major, minor))
+
+
+def _ask(given: str, python: str, path: Path) -> Dict[str, Any]:
+    """Run the description in another interpreter; what a start-up hook prints before it is passed over."""
+    import json
+    import subprocess
+
+    command = [str(path), "-I", "-B", "-c", _DESCRIBE + "import json\nprint('\\n' + json.dumps(found))"]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False)
+    except subprocess.TimeoutExpired:
+        hint = f"see what holds it up: {path} -I -c 0"
+        raise UsageError(f"{given} {python}: it gave no answer in {_TIMEOUT:g} seconds", hint) from None
+    except OSError as error:
+        hint = "name a python executable or the directory of a virtual environment"
+        raise UsageError(f"{given} {python}: it cannot be run ({error.strerror})", hint) from None
+    try:
+        found = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
+    except (ValueError, IndexError):
+        found = None
+    if not isinstance(found, dict):
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().split("\n")[-1]
+        raise UsageError(
+            f"{given} {python}: it is no working Python 3 interpreter (exit code {done.returncode}: {said})",
+            "name a python executable or the directory of a virtual environment",
+        )
+    return found

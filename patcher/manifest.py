@@ -1,0 +1,299 @@
+"""A patchset folder -> `Patchset`: `patchset.toml` and the files it names, read strictly, all problems told at once."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+
+from patcher.errors import PatchError
+from patcher.model import FilePatch, Option, Patchset, Variant, Verify
+from patcher.semantic.hunk import parse_spatch
+from patcher.versions import overlap
+
+MANIFEST = "patchset.toml"
+TEXT, TEXTS, INTEGER, TABLE = "a string", "a list of strings", "an integer", "a table"
+TABLES = "a list of tables, written [[variant]]"
+_NEVER = "===none"  # stands for a wrong range, so that it overlaps with no other
+KINDS = ("fix", "default", "debug")
+OPTION_TYPES: Mapping[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
+PROVENANCE = ("origin", "bug", "forwarded", "author", "last_update", "remove_when")
+KEYS: Mapping[str, Mapping[str, str]] = {
+    "": {"schema": INTEGER, "name": TEXT, "version": TEXT, "kind": TEXT, "summary": TEXT, "provenance": TABLE,
+         "options": TABLE, "variant": TABLES, "verify": TABLE},
+    "provenance": dict.fromkeys(PROVENANCE, TEXT),
+    "options": {"type": TEXT, "default": "", "help": TEXT, "choices": ""},
+    "variant": {"package": TEXT, "versions": TEXT, "patches": TEXTS, "names": TEXTS},
+    "verify": {"imports": TEXTS, "probe": TEXT},
+}  # fmt: skip
+"""The keys of every table and the type of each value ("" where another key decides); the JSON Schema has the same."""
+REQUIRED: Mapping[str, Tuple[str, ...]] = {
+    "": ("schema", "name", "version", "kind", "summary", "variant"),
+    "options": ("type", "default", "help"),
+    "variant": ("package", "versions", "patches"),
+}
+
+
+class _Reader:
+    """Takes typed values out of decoded TOML and collects what is wrong with it, one line each."""
+
+    def __init__(self, folder: Path, texts: Optional[Mapping[str, str]] = None) -> None:
+        self.folder = folder
+        self.texts = texts
+        self.origin = folder / MANIFEST
+        self.problems: List[str] = []
+
+    def wrong(self, where: str, found: str, expected: str) -> None:
+        """Add a problem; indices in `where` count from 0, as in JSON."""
+        self.problems.append(f"{self.origin}: {where}: found {found}, expected {expected}")
+
+    def fits(self, where: str, value: object, expected: str) -> bool:
+        """Whether `value` has the type that `expected` names; each item of a list is judged by itself."""
+        if expected in (TEXTS, TABLES) and isinstance(value, list):
+            item = TEXT if expected == TEXTS else TABLE
+            judged = [self.fits(f"{where}[{index}]", each, item) for index, each in enumerate(value)]
+            return all(judged)  # after the list, so that every bad item is told and not only the first
+        types: Mapping[str, type] = {TEXT: str, INTEGER: int, TABLE: dict, "": object}
+        good = isinstance(value, types.get(expected, list)) and (expected != INTEGER or not isinstance(value, bool))
+        if not good:
+            self.wrong(where, _shown(value), expected)
+        return good
+
+    def table(self, value: Dict[str, Any], where: str, kind: str) -> Dict[str, Any]:
+        """The items of a table that are known and well typed; the others, and missing ones, become problems."""
+        keys, prefix = KEYS[kind], f"{where}." if where else ""
+        for key in value:
+            if key not in keys:
+                self.wrong(prefix + key, "an unknown key", f"one of {', '.join(keys)}{suggest(key, keys)}")
+        for key in REQUIRED.get(kind, ()):
+            if key not in value:
+                self.wrong(prefix + key, "nothing", keys[key] or "a value")
+        return {key: each for key, each in value.items() if key in keys and self.fits(prefix + key, each, keys[key])}
+
+    def check(self, where: str, value: str, good: object, expected: str) -> None:
+        """Add a problem about the string `value` unless `good`."""
+        if not good:
+            self.wrong(where, _shown(value), expected)
+
+    def text(self, name: str) -> str:
+        """The text of a file of the folder (UTF-8; CRLF read as LF, so that a checkout's setting changes no digest)."""
+        path = self.folder / name
+        if self.texts is not None and name in self.texts:
+            return self.texts[name]
+        try:
+            return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+        except UnicodeDecodeError as error:
+            line = error.object[: error.start].count(b"\n") + 1
+            self.problems.append(f"{path}:{line}: found the byte 0x{error.object[error.start]:02x}, expected UTF-8")
+        except OSError as error:
+            self.problems.append(f"{path}: found no readable file ({error.strerror}), expected one")
+        return ""
+
+
+def load(folder: Path, source: str, texts: Optional[Mapping[str, str]] = None) -> Patchset:
+    """Read a patchset folder.
+
+    Args:
+        folder: the folder that holds `patchset.toml`; its name must be the patchset's.
+        source: where it was found, kept for messages and for deciding whether a probe is trusted.
+        texts: the texts of its files, where the folder itself may be gone (a store's own copy).
+
+    Raises:
+        PatchError: with every problem of `patchset.toml` and of its .spatch files, one after the other.
+    """
+    reader = _Reader(folder, texts)
+    files = {MANIFEST: reader.text(MANIFEST)}
+    _stop(reader.problems)
+    top = reader.table(_decode(files[MANIFEST], reader.origin), "", "")
+    _check_head(reader, top, folder.absolute().name)
+    provenance = reader.table(top.get("provenance", {}), "provenance", "provenance")
+    options = [_option(reader, name, value) for name, value in top.get("options", {}).items()]
+    parsed: Dict[str, Tuple[str, Tuple[FilePatch, ...]]] = {}
+    variants = []
+    if top.get("variant") == []:
+        reader.wrong("variant", "an empty list", "at least one [[variant]]")
+    for index, value in enumerate(top.get("variant", ())):
+        variants.append(_variant(reader, value, f"variant[{index}]", files, parsed))
+    _check_overlaps(reader, variants)
+    verify = reader.table(top.get("verify", {}), "verify", "verify")
+    for index, module in enumerate(verify.get("imports", ())):
+        good = all(part.isidentifier() for part in module.split("."))
+        reader.check(f"verify.imports[{index}]", module, good, "a dotted module name")
+    probe = verify.get("probe", "")
+    if "probe" in verify and _inside(reader, "verify.probe", probe, ".py"):
+        files[probe] = reader.text(probe)
+    _stop(reader.problems)
+    prose = "\n\n".join(text.strip("\n") for text, _ in parsed.values() if text.strip())
+    head = {key: top[key] for key in ("name", "version", "kind", "summary")}
+    return Patchset(
+        **head, prose=prose, provenance=provenance, options=tuple(filter(None, options)), variants=tuple(variants),
+        verify=Verify(tuple(verify.get("imports", ())), probe), digest=_digest(files), source=source, files=files,
+    )  # fmt: skip
+
+
+def _stop(problems: Sequence[str]) -> None:
+    if problems:
+        raise PatchError("\n".join(problems))
+
+
+def _decode(text: str, origin: Path) -> Dict[str, Any]:
+    """TOML text -> plain values; a syntax error names the file, the line and the column and shows the place."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
+        lines = text.split("\n")
+        line, column = (int(place.group(1)), int(place.group(2))) if place else (len(lines), len(lines[-1]) + 1)
+        shown = f"{lines[line - 1]}\n{' ' * (column - 1)}^"
+        raise PatchError(f"{origin}:{line}:{column}: {str(error).split(' (at ')[0]}\n{shown}") from None
+
+
+def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
+    from packaging.version import InvalidVersion, Version
+
+    if top.get("schema", 1) != 1:
+        reader.wrong("schema", str(top["schema"]), "1 (a newer sitepatch may know more)")
+    name = top.get("name", folder)
+    if re.fullmatch("[a-z0-9-]+", name):
+        reader.check("name", name, name == folder, f'"{folder}", the name of its folder')
+    else:
+        reader.check("name", name, False, 'a name made of a-z, 0-9 and "-"')
+    kind = top.get("kind", KINDS[0])
+    reader.check("kind", kind, kind in KINDS, f"one of {', '.join(KINDS)}{suggest(kind, KINDS)}")
+    reader.check("summary", top.get("summary", ""), top.get("summary", "x").strip(), "one sentence")
+    try:
+        Version(top.get("version", "1"))
+    except InvalidVersion:
+        reader.wrong("version", _shown(top["version"]), 'a PEP 440 version such as "1.0"')
+
+
+def _option(reader: _Reader, name: str, value: object) -> Optional[Option]:
+    where, before = f"options.{name}", len(reader.problems)
+    good = re.fullmatch("[a-z][a-z0-9_]*", name)
+    reader.check(where, name, good, 'a name made of a-z, 0-9 and "_" (it is written $name in a .spatch)')
+    if not reader.fits(where, value, TABLE) or not isinstance(value, dict):
+        return None
+    table = reader.table(value, where, "options")
+    kind, choices = table.get("type", ""), table.get("choices", [])
+    if "type" in table:
+        reader.check(f"{where}.type", kind, kind in OPTION_TYPES, f"one of {', '.join(OPTION_TYPES)}")
+    if not isinstance(choices, list) or (not choices and "choices" in table):
+        reader.wrong(f"{where}.choices", _shown(choices), "a list of at least one value")
+        choices = []
+    if len(reader.problems) > before:
+        return None
+    typed = []
+    for key, each in [("default", table["default"]), *((f"choices[{i}]", each) for i, each in enumerate(choices))]:
+        if kind == "float" and type(each) is int:
+            each = float(each)
+        typed.append(each)
+        finite = type(each) is not float or abs(each) < float("inf")  # inf and nan have no Python literal
+        if type(each) is not OPTION_TYPES[kind] or not finite:
+            reader.wrong(f"{where}.{key}", _shown(each), f"a finite {kind}" if kind == "float" else f"of type {kind}")
+    if typed[1:] and typed[0] not in typed[1:]:
+        reader.wrong(f"{where}.default", _shown(typed[0]), f"one of {', '.join(map(_shown, typed[1:]))}")
+    return Option(name, kind, typed[0], table["help"], tuple(typed[1:]))
+
+
+def _variant(
+    reader: _Reader, value: Dict[str, Any], where: str, files: Dict[str, str],
+    parsed: Dict[str, Tuple[str, Tuple[FilePatch, ...]]],
+) -> Variant:  # fmt: skip
+    """One `[[variant]]`; reads each .spatch once into `files` and `parsed`, however many variants name it."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    table = reader.table(value, where, "variant")
+    package, versions = table.get("package", "x"), table.get("versions", _NEVER)
+    reader.check(f"{where}.package", package, package.isidentifier(), "the name that is imported, without dots")
+    try:
+        SpecifierSet(versions)
+    except InvalidSpecifier:
+        reader.wrong(f"{where}.versions", _shown(versions), 'a PEP 440 specifier set such as ">=2.0,<3", or ""')
+        versions = _NEVER
+    names = table.get("names", [])
+    for index, name in enumerate(names):
+        reader.check(f"{where}.names[{index}]", name, name.isidentifier(), "a Python name")
+    patches: List[FilePatch] = []
+    listed = table.get("patches", ["x"])
+    if not listed:
+        reader.wrong(f"{where}.patches", "an empty list", "at least one .spatch file")
+    for index, name in enumerate(listed if "patches" in table else ()):
+        place = f"{where}.patches[{index}]"
+        if name in listed[:index]:
+            reader.wrong(place, _shown(name), "every file once")
+        elif _inside(reader, place, name, ".spatch"):
+            if name not in parsed:
+                before = len(reader.problems)
+                files[name] = reader.text(name)
+                parsed[name] = ("", ())
+                if len(reader.problems) == before:
+                    try:
+                        parsed[name] = parse_spatch(files[name], str(reader.folder / name))
+                    except PatchError as error:
+                        reader.problems.append(error.message)
+            for patch in parsed[name][1]:
+                patches.append(patch)
+                for path in patch.paths:
+                    if "package" in table and path.split("/")[0] not in (package, f"{package}.py"):
+                        reader.wrong(place, f"{_shown(path)} (line {patch.line})", f"a file of the package {package}")
+    return Variant(package, versions, tuple(patches), tuple(names))
+
+
+def _inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:
+    """Whether `name` is a relative path below the folder, with that suffix, also after following links."""
+    parts = name.split("/")
+    good = name.endswith(suffix) and "\\" not in name and "\0" not in name and not {"", ".", ".."} & set(parts)
+    if good:
+        top, path = os.path.realpath(reader.folder), os.path.realpath(reader.folder / name)
+        good = os.path.commonpath([top, path]) == top
+    reader.check(where, name, good, f'the relative path of a {suffix} file inside the folder, with "/"')
+    return good
+
+
+def _check_overlaps(reader: _Reader, variants: Sequence[Variant]) -> None:
+    for index, variant in enumerate(variants):
+        for earlier in range(index):
+            if variants[earlier].package == variant.package:
+                shared = overlap(variants[earlier].versions, variant.versions)
+                if shared:
+                    other = f"variant[{earlier}] ({_shown(variants[earlier].versions)}): {shared} is in both"
+                    expected = f"no version in common with {other}"
+                    reader.wrong(f"variant[{index}].versions", _shown(variant.versions), expected)
+
+
+def _digest(files: Mapping[str, str]) -> str:
+    """The sha256 (hex) over the sorted (name, text) pairs; lengths keep two different sets from looking alike."""
+    import hashlib
+
+    digest = hashlib.sha256()
+    for name, text in sorted(files.items()):
+        for part in (name.encode("utf-8"), text.encode("utf-8")):
+            digest.update(b"%d:" % len(part) + part)
+    return digest.hexdigest()
+
+
+def _shown(value: object) -> str:
+    """A TOML value as a message shows it."""
+    if isinstance(value, str):
+        return '"' + (value if len(value) <= 60 else value[:57] + "...") + '"'
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, (list, dict)):
+        return "a list" if isinstance(value, list) else "a table"
+    return f"a {type(value).__name__}"
+
+
+def suggest(word: str, words: Iterable[str]) -> str:
+    """`; did you mean "..."?` for the nearest of `words`, "" if none is near."""
+    import difflib
+
+    near = difflib.get_close_matches(word, list(words), n=1)
+    return f'; did you mean "{near[0]}"?' if near else ""

@@ -1,0 +1,202 @@
+"""Patchsets by name: the places they come from, the variant that fits a version, the options of a command line."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.errors import SitepatchError, UsageError
+from patcher.manifest import MANIFEST, load, suggest
+from patcher.model import Option, OptionValue, Patchset, Variant
+from patcher.versions import accepts
+
+__all__ = ["BUILT_IN", "LOCAL", "PATCH_DIR", "Found", "builtin_dir", "choose", "find", "folders", "load",
+           "pick_variants", "resolve_options"]  # fmt: skip
+
+GROUP = "sitepatch.patchsets"
+BUILT_IN, LOCAL, PATCH_DIR = "built in", "./patchsets", "--patch-dir"
+"""What `Patchset.source` is or begins with; that of an entry point is `entry point NAME`."""
+_TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+
+
+class Found(NamedTuple):
+    """A patchset found by name; `shadows` says, one text each, which later places have one of that name."""
+
+    patchset: Patchset
+    shadows: Tuple[str, ...]
+
+
+def builtin_dir() -> Path:
+    """The directory of the built-in patchsets: inside the installed package, or beside it in a checkout."""
+    package = Path(__file__).parent
+    installed = package / "_patchsets"
+    return installed if installed.is_dir() else package.parent / "patchsets"
+
+
+def folders(patch_dirs: Sequence[Path], cwd: Path) -> Dict[str, List[Tuple[Path, str]]]:
+    """Every patchset name with all the (folder, source) that have it; the first of them wins.
+
+    The order is: `patch_dirs` (each a directory of patchset folders, or one such folder), `./patchsets` of `cwd`, the
+    entry points of group `sitepatch.patchsets`, the built-in ones. A directory that is reached twice counts once, the
+    built-in one always as built in unless it is named in `patch_dirs`.
+
+    Raises:
+        UsageError: when one of `patch_dirs` is not a directory.
+        SitepatchError: when an entry point leads nowhere.
+    """
+    places: List[Tuple[Path, str]] = []
+    for each in patch_dirs:
+        if not (cwd / each).is_dir():
+            raise UsageError(f"{PATCH_DIR} {each}: found no such directory", "name a directory of patchset folders")
+        places.append((cwd / each, f"{PATCH_DIR} {each}"))
+    built_in = builtin_dir()
+    if os.path.realpath(cwd / "patchsets") != os.path.realpath(built_in):
+        places.append((cwd / "patchsets", LOCAL))
+    places.extend((path, f"entry point {name}") for name, path in _entry_points())
+    places.append((built_in, BUILT_IN))
+    found: Dict[str, List[Tuple[Path, str]]] = {}
+    seen = set()
+    for place, source in places:
+        inside = [place] if (place / MANIFEST).is_file() else sorted(place.iterdir()) if place.is_dir() else []
+        for folder in inside:
+            real = os.path.realpath(folder)
+            if real not in seen and (folder / MANIFEST).is_file():
+                seen.add(real)
+                found.setdefault(folder.name, []).append((folder, source))
+    return found
+
+
+def find(name: str, patch_dirs: Sequence[Path], cwd: Path) -> Found:
+    """Load the patchset `name` from the first place that has it (see `folders`).
+
+    Raises:
+        UsageError: when no place has it; the message suggests the nearest name, the hint lists all.
+        PatchError: when its folder is wrong in itself.
+    """
+    known = folders(patch_dirs, cwd)
+    if name not in known:
+        names = ", ".join(sorted(known)) or "none"
+        raise UsageError(f'there is no patchset "{name}"{suggest(name, known)}', f"known patchsets: {names}")
+    (folder, source), *others = known[name]
+    return Found(load(folder, source), tuple(f"{name} of {other} ({where})" for where, other in others))
+
+
+def _entry_points() -> Iterator[Tuple[str, Path]]:
+    """(name, directory) of each entry point of our group, read without importlib.metadata (2.6 bare starts)."""
+    seen = set()
+    for place in filter(None, sys.path):
+        if os.path.realpath(place) in seen or not Path(place).is_dir():
+            continue
+        seen.add(os.path.realpath(place))
+        with os.scandir(place) as entries:
+            names = sorted(entry.name for entry in entries if entry.name.endswith(".dist-info"))
+        for name in names:
+            path = Path(place, name, "entry_points.txt")
+            try:
+                data = path.read_bytes()
+            except OSError:
+                continue  # most distributions have none
+            if GROUP.encode() in data:
+                yield from _parse_entry_points(path, data)
+
+
+def _parse_entry_points(path: Path, data: bytes) -> Iterator[Tuple[str, Path]]:
+    import configparser
+
+    parser = configparser.ConfigParser(delimiters=("=",), interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    try:
+        parser.read_string(data.decode("utf-8"))
+    except (UnicodeDecodeError, configparser.Error) as error:
+        raise SitepatchError(f"{path}: found no valid entry points ({error})", "reinstall that distribution") from None
+    for name, value in parser[GROUP].items() if GROUP in parser else ():
+        parts = value.split(":")[0].strip().split(".")
+        tries = [Path(place, *parts) for place in filter(None, sys.path)]
+        found = [at if at.is_dir() else at.parent for at in tries if at.is_dir() or at.with_suffix(".py").is_file()]
+        if not found:
+            raise SitepatchError(
+                f"{path}: the entry point {name} = {value} leads to no directory on sys.path",
+                "reinstall that distribution, or uninstall it",
+            )
+        yield name, found[0]
+
+
+def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:
+    """The variants of each package, both in the order of `patchset.toml`."""
+    picked: Dict[str, List[Variant]] = {}
+    for variant in patchset.variants:
+        picked.setdefault(variant.package, []).append(variant)
+    return picked
+
+
+def choose(variants: Sequence[Variant], version: str) -> Optional[Variant]:
+    """The variant whose range holds `version`, None if there is none.
+
+    Local labels, pre-releases and vendor builds of a release in the range count (`patcher.versions.accepts`). A version
+    that is unknown ("") or no PEP 440 version proves nothing: then the only variant is taken, if there is just one.
+    """
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        Version(version)
+    except InvalidVersion:
+        return variants[0] if len(variants) == 1 else None
+    return next((variant for variant in variants if accepts(variant.versions, version)), None)
+
+
+def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str, OptionValue]:
+    """The value of every option: the text of `--set NAME.option=VALUE` read by the option's type, else the default.
+
+    Args:
+        patchset: the patchset whose options are asked for.
+        settings: "NAME.option" -> VALUE; those of other patchsets (another NAME) are not looked at.
+
+    Raises:
+        UsageError: with all problems, one line each: an option that does not exist, a value that is not of its type
+            or not one of its choices.
+    """
+    values: Dict[str, OptionValue] = {option.name: option.default for option in patchset.options}
+    options = {option.name: option for option in patchset.options}
+    problems: List[str] = []
+    for key, text in settings.items():
+        patchset_name, _, name = key.partition(".")
+        if patchset_name != patchset.name:
+            continue
+        if name not in options:
+            known = f"one of {', '.join(options)}{suggest(name, options)}" if options else "none: it has no options"
+            problems.append(f"--set {key}: found an unknown option, expected {known}")
+            continue
+        value = _parse(options[name], text)
+        choices = options[name].choices
+        if value is None or (choices and value not in choices):
+            kind = options[name].type
+            known = " or ".join(map(_written, choices)) if choices else f"of type {kind}"
+            near = suggest(text, map(_written, choices)) if choices else ""
+            problems.append(f'--set {key}: found "{text}", expected a value {known}{near}')
+        else:
+            values[name] = value
+    if problems:
+        raise UsageError("\n".join(problems), f"see: sitepatch show {patchset.name}")
+    return values
+
+
+def _parse(option: Option, text: str) -> Optional[OptionValue]:
+    """The value that `text` stands for, None when it is not of the option's type."""
+    if option.type == "str":
+        return text
+    if option.type == "bool":
+        return _TRUTH.get(text.strip().lower())
+    if option.type == "int":
+        return int(text) if re.fullmatch(r"\s*[+-]?[0-9]+\s*", text) else None
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if abs(value) < float("inf") else None  # inf and nan have no Python literal
+
+
+def _written(value: OptionValue) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

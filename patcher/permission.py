@@ -1,0 +1,112 @@
+"""What keeps a site directory from being changed, found before anything is, and what would help."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from contextlib import contextmanager, suppress
+from typing import Iterator, List, Sequence
+
+from patcher.errors import StoreError
+from patcher.folder import Folder
+from patcher.receipt import HOME, path_problem
+
+_HELP = {
+    errno.ENOSPC: "free some space on that disk, then run this again",
+    errno.EDQUOT: "the disk quota of this account is used up; free some space, then run this again",
+    errno.EROFS: "the filesystem is mounted read-only; mount it writable, or change a copy with --target",
+    errno.EACCES: "run this as the owner of the directory, or use a virtual environment of your own",
+    errno.EPERM: "the directory or the file may be immutable (lsattr, chattr -i), or belong to somebody else",
+    errno.ENOENT: "the package may have been uninstalled or reinstalled meanwhile; see `sitepatch status`",
+}
+
+
+def explain(site: str, error: OSError, after: str = "") -> StoreError:
+    """Return the StoreError for a system call that failed; `after` tells what became of the run."""
+    help_text = _HELP.get(error.errno or 0, "")
+    return StoreError(f"{site}: {error}", "; ".join(text for text in (after, help_text) if text))
+
+
+@contextmanager
+def explained(site: str) -> Iterator[None]:
+    """Turn an OSError into the StoreError that explains it."""
+    try:
+        yield
+    except OSError as error:
+        raise explain(site, error) from error
+
+
+def problems(site: Folder, paths: Sequence[str]) -> List[str]:
+    """Return everything that would keep `paths` below `site` from being changed, each text once."""
+    found: List[str] = []
+    try:
+        with site.sub(HOME) as home:
+            found += _unwritable(home)
+            for name in ("receipts", "pristine", "patchsets"):
+                with suppress(FileNotFoundError), home.sub(name) as folder:
+                    found += _unwritable(folder)
+    except FileNotFoundError:
+        found += _unwritable(site)
+    except StoreError as error:
+        found.append(error.message)
+    for path in paths:
+        problem = path_problem(path)
+        try:
+            if not problem:
+                found += _target_problems(site, path)
+        except StoreError as error:
+            found.append(error.message)
+        except OSError as error:
+            problem = str(error)
+        if problem:
+            found.append(f"{site.path}/{path}: {problem}")
+    return list(dict.fromkeys(found))
+
+
+def _target_problems(site: Folder, path: str) -> List[str]:
+    name = path.rpartition("/")[2]
+    with site.holder(path) as folder:
+        found = _unwritable(folder)
+        if not folder.has(name):
+            return [*found, f"{folder.path}/{name}: there is no such file"]
+        if not os.access(name, os.R_OK, dir_fd=folder.fd):
+            found.append(f"{folder.path}/{name}: user {os.getuid()} may not read it, or its link leads nowhere")
+        elif not folder.link(name) and _immutable(folder, name):
+            found.append(f"{folder.path}/{name}: the file is immutable; take that away with chattr -i or chflags")
+        with suppress(FileNotFoundError), folder.sub("__pycache__") as cache:
+            found += _unwritable(cache)
+    return found
+
+
+def _unwritable(folder: Folder) -> List[str]:
+    """Return why no name in `folder` can be changed: one text, or none."""
+    if os.access(".", os.W_OK | os.X_OK, dir_fd=folder.fd):  # also false for root where it is read-only or immutable
+        return []
+    if os.fstatvfs(folder.fd).f_flag & os.ST_RDONLY:
+        return [f"{folder.path}: {_HELP[errno.EROFS]}"]
+    if _immutable(folder, "."):
+        return [f"{folder.path}: the directory is immutable; take that away with chattr -i or chflags"]
+    owner = os.fstat(folder.fd).st_uid
+    return [f"{folder.path}: user {os.getuid()} may not write here, its owner is user {owner}; {_HELP[errno.EACCES]}"]
+
+
+def _immutable(folder: Folder, name: str) -> bool:
+    """Tell whether a file is marked immutable or append-only, which stops even root from replacing it."""
+    fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK, dir_fd=folder.fd)
+    try:
+        if sys.platform == "darwin":
+            flags = os.fstat(fd).st_flags
+            return bool(flags & (stat.UF_IMMUTABLE | stat.SF_IMMUTABLE | stat.UF_APPEND | stat.SF_APPEND))
+        else:  # noqa: RET505  (so that mypy sees two platforms and no dead code)
+            import fcntl
+
+            get_flags, immutable, append_only = 0x80086601, 0x10, 0x20  # FS_IOC_GETFLAGS, <linux/fs.h>
+            try:
+                flags = int.from_bytes(fcntl.ioctl(fd, get_flags, bytes(8))[:4], sys.byteorder)
+            except OSError:
+                return False  # a filesystem without such flags
+            return bool(flags & (immutable | append_only))
+    finally:
+        os.close(fd)

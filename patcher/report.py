@@ -1,0 +1,291 @@
+"""Plans, standings and patchsets as text and as JSON. Pure: it decides nothing, reads no file, prints nothing.
+
+Every JSON answer of a command is one object with `schema` (1), `command` and `ok` (whether the exit code is 0), and:
+
+- `apply`, `restore`: `written` (whether files were changed), `patchsets` (names), `answers` (`patchset`, `path`, `scope`,
+  `state`, `places`: line numbers before the change, `problem`, `hint`), `files` (`site`, `path`, `changes`: whether its
+  bytes change, `before` and `after`: sha256, `patchsets`: the names that stand in it then), `notes`, `recovered` (a
+  sentence for each interrupted run), `diff` (with `--dry-run`)
+- `diff`: `files` (`site`, `path`, `patchsets`, `before`, `after`, `added`, `removed`, `diff`), `answers`, `notes`
+- `status`: `files` (`site`, `path`, `package`, `distribution`, `version`, `condition`, `patchsets`: `name`, `version`,
+  `state`, `options`, `places`), `interrupted` (`site`, `problem`)
+- `list`: `patchsets` (`name`, `version`, `kind`, `summary`, `source`, `digest`, `packages`: `package`, `versions`),
+  `broken` (`name`, `problem`), `notes`
+- `show`: `patchset`, the fields of `list` and `prose`, `provenance`, `options`, `variants`, `verify`, `files`
+- `demo`: `source` (`pip` or `stand-in`), `proofs` (`what`, `ok`)
+- an error: `error` (`message`, `hint`, `exit_code`)
+
+Text in JSON is ASCII; a byte that is not UTF-8 is written as the lone surrogate of `surrogateescape`.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+
+from patcher.model import Answer, OptionValue, Patchset, Plan, State, Step
+from patcher.standing import Condition, Standing
+
+CONTEXT = 3
+_JUNK_LIMIT = 5000  # lines; above it difflib may pass over frequent lines, or a big file would take minutes
+_PLAIN = {
+    State.UPSTREAM: "the code is already as the patch would make it: fixed upstream",
+    State.NOT_NEEDED: "the code that it changes is not there",
+}
+_MEANS = {
+    Condition.OVERWRITTEN: "a reinstall replaced the file, our change is gone; apply again, or restore to forget it",
+    Condition.EDITED: "the file was changed after it was patched; restore --force sets that copy aside",
+    Condition.MISSING: "the file is not there any more; restore forgets it",
+}
+_Edit = Tuple[int, int, int, int]
+
+
+class Row(NamedTuple):
+    """A line of a table: a word that is coloured by its meaning, further cells, and lines below it."""
+
+    word: str
+    cells: Tuple[str, ...]
+    details: Tuple[str, ...] = ()
+
+
+class FileDiff(NamedTuple):
+    """How a file differs: `text` is a unified diff with `a/` and `b/` before the path, in the file's own bytes."""
+
+    site: str
+    path: str
+    patchsets: Tuple[str, ...]
+    before: str
+    after: str
+    added: int
+    removed: int
+    text: bytes
+
+
+# differences ----------------------------------------------------------------------------------------------------------
+def compare(site: str, path: str, before: bytes, after: bytes, patchsets: Iterable[str] = ()) -> FileDiff:
+    """The difference between two texts of a file; `text` is b"" where they are the same.
+
+    Only LF ends a line, as it does for git and patch: a lone CR and the CR of CRLF are bytes like any other.
+    """
+    old, new = _lines(before), _lines(after)
+    edits = _edits(old, new) if before != after else []
+    out: List[bytes] = []
+    if edits:
+        name = path.encode("utf-8", "surrogateescape") + (b"\t" if " " in path else b"")  # the tab ends a name with spaces
+        out = [b"--- a/%s\n" % name, b"+++ b/%s\n" % name]
+    for group in _groups(edits):
+        out += _hunk(old, new, group)
+    added, removed = sum(j2 - j1 for _, _, j1, j2 in edits), sum(i2 - i1 for i1, i2, _, _ in edits)
+    hashes = sha256(before).hexdigest(), sha256(after).hexdigest()
+    return FileDiff(site, path, tuple(patchsets), *hashes, added, removed, b"".join(out))
+
+
+def _lines(data: bytes) -> List[bytes]:
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
+
+
+def _edits(old: Sequence[bytes], new: Sequence[bytes]) -> List[_Edit]:
+    """The changed line ranges [i1, i2) of `old` and [j1, j2) of `new`."""
+    from difflib import SequenceMatcher
+
+    shorter = min(len(old), len(new))
+    head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
+    most = shorter - head
+    tail = next((index for index in range(most) if old[-1 - index] != new[-1 - index]), most)
+    middle, changed = old[head : len(old) - tail], new[head : len(new) - tail]
+    matcher = SequenceMatcher(None, middle, changed, autojunk=len(middle) > _JUNK_LIMIT)
+    return [
+        (i1 + head, i2 + head, j1 + head, j2 + head)
+        for kind, i1, i2, j1, j2 in matcher.get_opcodes()
+        if kind != "equal"
+    ]
+
+
+def _groups(edits: Sequence[_Edit]) -> List[List[_Edit]]:
+    groups: List[List[_Edit]] = []
+    for edit in edits:
+        if groups and edit[0] - groups[-1][-1][1] <= 2 * CONTEXT:
+            groups[-1].append(edit)
+        else:
+            groups.append([edit])
+    return groups
+
+
+def _hunk(old: Sequence[bytes], new: Sequence[bytes], edits: Sequence[_Edit]) -> List[bytes]:
+    start, end = max(0, edits[0][0] - CONTEXT), min(len(old), edits[-1][1] + CONTEXT)
+    shift, shift_after = edits[0][2] - edits[0][0], edits[-1][3] - edits[-1][1]
+    out = [f"@@ -{_range(start, end)} +{_range(start + shift, end + shift_after)} @@\n".encode()]
+    at = start
+    for i1, i2, j1, j2 in edits:
+        out += [b" " + line for line in old[at:i1]]
+        out += [b"-" + line for line in old[i1:i2]]
+        out += [b"+" + line for line in new[j1:j2]]
+        at = i2
+    out += [b" " + line for line in old[at:end]]
+    return [line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in out]
+
+
+def _range(start: int, end: int) -> str:
+    """A range as a unified diff writes it: an empty one is named by the line before it."""
+    if end - start == 1:
+        return str(start + 1)
+    return f"{start if start == end else start + 1},{end - start}"
+
+
+def plan_diffs(plan: Plan) -> List[FileDiff]:
+    """What a plan would change, file by file."""
+    diffs = []
+    for file in plan.files:
+        if file.before != file.after:
+            names = [step.patchset for step in file.steps]
+            diffs.append(compare(file.site, file.path, file.before, file.after, names))
+    return diffs
+
+
+def stat(diffs: Sequence[FileDiff]) -> str:
+    """The table of `git diff --stat`, "" where nothing differs."""
+    if not diffs:
+        return ""
+    width, most = max(len(diff.path) for diff in diffs), max(diff.added + diff.removed for diff in diffs)
+    digits, scale = len(str(most)), min(1.0, 40 / most)
+    lines = []
+    for diff in diffs:
+        plus, minus = (-(-int(count * scale * 1000) // 1000) for count in (diff.added, diff.removed))
+        bar = "+" * plus + "-" * minus
+        lines.append(f" {diff.path:<{width}} | {diff.added + diff.removed:>{digits}} {bar}")
+    added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
+    parts = [_count(len(diffs), "file") + " changed"]
+    parts += [_count(added, "insertion") + "(+)"] if added else []
+    parts += [_count(removed, "deletion") + "(-)"] if removed else []
+    return "\n".join([*lines, " " + ", ".join(parts)]) + "\n"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
+
+
+# tables ---------------------------------------------------------------------------------------------------------------
+def answer_rows(answers: Iterable[Answer]) -> List[Row]:
+    """One row for each patchset, file and scope; what failed is explained below it."""
+    rows = []
+    for answer in answers:
+        places = ":" + ",".join(map(str, answer.places)) if answer.places else ""
+        details = [*answer.problem.split("\n")] if answer.problem else []
+        details += [f"hint: {answer.hint}"] if answer.hint else []
+        if not details and answer.state in _PLAIN:
+            details = [_PLAIN[answer.state]]
+        rows.append(Row(answer.state.value, (answer.patchset, answer.path + places, answer.scope), tuple(details)))
+    return rows
+
+
+def step_state(item: Standing, step: Step, outdated: Mapping[str, str]) -> str:
+    """The word for a patchset in a file: that of the file, or `outdated` where another version of it is to be had."""
+    if item.condition is Condition.APPLIED and step.digest in outdated:
+        return "outdated"
+    return item.condition.value
+
+
+def status_rows(items: Iterable[Standing], outdated: Mapping[str, str]) -> List[Row]:
+    """One row for each file and patchset that stands in it; `outdated` maps a digest to what is newer."""
+    rows = []
+    for item in items:
+        for step in item.receipt.steps:
+            state = step_state(item, step, outdated)
+            means = outdated[step.digest] if state == "outdated" else _MEANS.get(item.condition, "")
+            places = ":" + ",".join(map(str, step.places)) if step.places else ""
+            cells = (f"{step.patchset} {step.version}", item.receipt.path + places, written_options(step.options))
+            rows.append(Row(state, cells, (means,) if means else ()))
+    return rows
+
+
+def packages(patchset: Patchset) -> str:
+    """The packages of a patchset with their ranges of releases, as one text."""
+    return ", ".join(f"{variant.package} {variant.versions or '(any version)'}" for variant in patchset.variants)
+
+
+def list_rows(patchsets: Iterable[Patchset], broken: Mapping[str, str]) -> List[Row]:
+    """One row for each patchset, then one for each folder that is wrong in itself, with what is wrong."""
+    rows = []
+    for one in patchsets:
+        cells = (one.name, one.version, packages(one), one.source)
+        rows.append(Row(one.kind, cells, (one.summary,)))
+    return rows + [Row("broken", (name,), tuple(problem.split("\n"))) for name, problem in broken.items()]
+
+
+def written_options(options: Mapping[str, OptionValue]) -> str:
+    """Options as `--set` takes them."""
+    return " ".join(f"{name}={written(value)}" for name, value in options.items())
+
+
+def written(value: OptionValue) -> str:
+    """An option's value as `--set` takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# JSON -----------------------------------------------------------------------------------------------------------------
+def answer_json(answer: Answer) -> Dict[str, Any]:
+    """An answer as JSON."""
+    return {**answer._asdict(), "state": answer.state.value, "places": list(answer.places)}
+
+
+def diff_json(diff: FileDiff) -> Dict[str, Any]:
+    """A file's difference as JSON."""
+    fields = diff._asdict()
+    return {**fields, "patchsets": list(diff.patchsets), "diff": shown(fields.pop("text"))}
+
+
+def plan_json(plan: Plan) -> Dict[str, Any]:
+    """`answers`, `files` and `notes` of a plan."""
+    files = [
+        {
+            "site": file.site,
+            "path": file.path,
+            "changes": file.before != file.after,
+            "before": sha256(file.before).hexdigest(),
+            "after": sha256(file.after).hexdigest(),
+            "patchsets": [step.patchset for step in file.steps],
+        }
+        for file in plan.files
+    ]
+    return {"answers": [answer_json(one) for one in plan.answers], "files": files, "notes": list(plan.notes)}
+
+
+def standing_json(item: Standing, outdated: Mapping[str, str]) -> Dict[str, Any]:
+    """One file of `status`."""
+    receipt = item.receipt
+    steps = [
+        {
+            "name": step.patchset,
+            "version": step.version,
+            "state": step_state(item, step, outdated),
+            "options": dict(step.options),
+            "places": list(step.places),
+        }
+        for step in receipt.steps
+    ]
+    head = {"site": item.site, "path": receipt.path, "package": receipt.package, "distribution": receipt.distribution}
+    return {**head, "version": receipt.version, "condition": item.condition.value, "patchsets": steps}
+
+
+def patchset_json(one: Patchset, *, full: bool = False) -> Dict[str, Any]:
+    """A patchset as `list` tells it, or as `show` does (`full`)."""
+    ranges = [{"package": variant.package, "versions": variant.versions} for variant in one.variants]
+    told = {"name": one.name, "version": one.version, "kind": one.kind, "summary": one.summary, "source": one.source}
+    brief: Dict[str, Any] = {**told, "digest": one.digest, "packages": ranges}
+    if not full:
+        return brief
+    options = [{**option._asdict(), "choices": list(option.choices)} for option in one.options]
+    variants = [
+        {"package": variant.package, "versions": variant.versions, "files": [list(p.paths) for p in variant.patches]}
+        for variant in one.variants
+    ]
+    verify = {"imports": list(one.verify.imports), "probe": one.verify.probe}
+    more = {"prose": one.prose, "provenance": dict(one.provenance), "options": options, "variants": variants}
+    return {**brief, **more, "verify": verify, "files": dict(one.files)}
+
+
+def shown(data: bytes) -> str:
+    """Bytes of a file as text; what is not UTF-8 becomes lone surrogates, so that nothing is lost."""
+    return data.decode("utf-8", "surrogateescape")

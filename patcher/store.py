@@ -1,0 +1,196 @@
+"""The store of one site directory: changes installed files, all of a commit or none, and remembers how to go back.
+
+`.sitepatch/` in the site directory holds the lock, the journal of a commit under way, a receipt for each changed file,
+pristine copies and the texts of the patchsets that stand applied. When the last change is taken back it is removed.
+No other module writes into a site directory; this one does it with prepare.py, journal.py and folder.py.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Dict, List, Mapping, Optional, Sequence
+
+from patcher import journal, permission, prepare, receipt
+from patcher.errors import StoreError
+from patcher.folder import Folder, sha256
+from patcher.lock import locked
+from patcher.model import Change, Receipt
+
+_REINSTALL = "reinstall the package it belongs to (pip install --force-reinstall --no-deps NAME), then run this again"
+
+
+class Store:
+    """What sitepatch has done to one site directory, and the one way to do more.
+
+    Every method raises StoreError for what it cannot read or write.
+
+    Args:
+        site: path of the site directory; it may be reached through links, nothing below it is.
+    """
+
+    def __init__(self, site: str) -> None:
+        self.site = site
+
+    def receipts(self) -> Dict[str, Receipt]:
+        """Return every receipt by the path of its target file; {} where sitepatch has changed nothing.
+
+        Raises:
+            StoreError: a receipt is damaged, forged or from a newer sitepatch.
+        """
+        found: Dict[str, Receipt] = {}
+        with permission.explained(self.site), suppress(FileNotFoundError), self._home("receipts") as folder:
+            for name in folder.names():
+                if name.endswith(".json"):
+                    with suppress(FileNotFoundError):  # a commit may be dropping it right now
+                        one = receipt.decode(folder.read(name), f"{folder.path}/{name}")
+                        found[one.path] = one
+        return found
+
+    def pristine(self, digest: str) -> bytes:
+        """Return the pristine copy with this sha256 (hex); StoreError if it is missing or not those bytes."""
+        data = self._kept("pristine", digest, "", _REINSTALL)
+        if sha256(data) != digest:
+            where = f"{self.site}/{receipt.HOME}/pristine/{digest}"
+            raise StoreError(f"{where}: the pristine copy is damaged, its sha256 differs", _REINSTALL)
+        return data
+
+    def patchset_files(self, digest: str) -> Dict[str, str]:
+        """Return the texts, by file name, of the patchset with this digest (hex) that stands applied."""
+        hint = "name the folder it came from with --patch-dir, or restore and apply it again"
+        data = self._kept("patchsets", digest, ".json", hint)
+        fields = receipt.Fields.load(data, f"{self.site}/{receipt.HOME}/patchsets/{digest}.json", hint)
+        texts = fields.texts("files")
+        fields.end()
+        return texts
+
+    def interrupted(self) -> str:
+        """Return one sentence about the journal of an interrupted run, "" if there is none. Changes nothing.
+
+        A run that another process is in the middle of reads the same; `recover` waits for it and finds nothing to do.
+        """
+        found: Optional[journal.Journal] = None
+        with permission.explained(self.site), suppress(FileNotFoundError), self._home() as home:
+            found = journal.read(home)
+        return journal.describe(found, done=False) if found else ""
+
+    def recover(self, *, lock_timeout: float = 60.0) -> str:
+        """Finish or undo an interrupted run and return a sentence that says which, "" if there was none.
+
+        Args:
+            lock_timeout: seconds to wait for another sitepatch that is changing this site directory.
+        """
+        clean = True
+        with permission.explained(self.site):
+            with suppress(FileNotFoundError), self._home() as home:
+                names = home.names()
+                clean = "receipts" in names and not any(name.startswith(journal.NAME) for name in names)
+            if clean:
+                return ""
+            with Folder.open(self.site) as site, locked(site, lock_timeout) as home:
+                return self._recover(site, home)
+
+    def commit(
+        self, changes: Sequence[Change], patchsets: Mapping[str, Mapping[str, str]], *, lock_timeout: float = 60.0
+    ) -> str:
+        """Carry out all changes or none, even if the process or the machine dies in between.
+
+        Args:
+            changes: at most one for each file. `old` is "" for a file that is not there, which can only be forgotten.
+                New bytes without a receipt (edits by hand that outlive a restore) drop the receipt.
+            patchsets: digest (hex) to name and text of each file, for the patchsets the new receipts name; those that
+                are stored already may be left out.
+            lock_timeout: seconds to wait for another sitepatch that is changing this site directory.
+
+        Returns:
+            What had to be recovered from an interrupted run first, one sentence, else "".
+
+        Raises:
+            StoreError: a file is not what `old` says, or something failed; nothing was changed then. When it failed
+                after the commit point, the hint says that the run was finished, or the journal waits for `recover`.
+        """
+        with permission.explained(self.site), Folder.open(self.site) as site, locked(site, lock_timeout) as home:
+            said = self._recover(site, home)
+            works = prepare.check(site, home, self.receipts(), changes, patchsets)
+            if not works:
+                return said
+            entries = [work.entry for work in works]
+            try:
+                prepare.use_spare(home, works)
+                journal.write(home, journal.PREPARING, entries)
+                prepare.prepare(site, home, works, patchsets)
+                journal.write(home, journal.COMMITTING, entries)
+                left_alone = journal.finish(site, home, entries)
+                self._clean(home)
+            except OSError as error:
+                raise permission.explain(self.site, error, self._recover(site, home)) from error
+            except BaseException:
+                self._recover(site, home)
+                raise
+        if left_alone:
+            raise StoreError(
+                f"{', '.join(left_alone)} in {self.site}: changed by somebody else while sitepatch was at work",
+                "see what `sitepatch status` says, then run the command again",
+            )
+        return said
+
+    def check_writable(self, paths: Sequence[str]) -> List[str]:
+        """Return everything that would keep these files from being changed, one text a problem. Changes nothing."""
+        with permission.explained(self.site), Folder.open(self.site) as site:
+            return permission.problems(site, paths)
+
+    def _home(self, name: str = "") -> Folder:
+        """Open `.sitepatch`, or the folder `name` in it."""
+        with Folder.open(self.site) as site:
+            home = site.sub(receipt.HOME)
+        if not name:
+            return home
+        with home:
+            return home.sub(name)
+
+    def _kept(self, folder_name: str, digest: str, suffix: str, hint: str) -> bytes:
+        """Return the bytes of `.sitepatch/FOLDER_NAME/DIGEST+SUFFIX`."""
+        where = f"{self.site}/{receipt.HOME}/{folder_name}/{digest}{suffix}"
+        if not receipt.is_sha256(digest):
+            raise StoreError(f"{where}: expected a sha256 in hex")
+        with permission.explained(self.site):
+            try:
+                with self._home(folder_name) as folder:
+                    return folder.read(digest + suffix)
+            except FileNotFoundError as error:
+                raise StoreError(f"{where}: is missing", hint) from error
+
+    def _recover(self, site: Folder, home: Folder) -> str:
+        """Under the lock: undo or finish what the journal says; return the sentence about it."""
+        found = journal.read(home)
+        if found is None:
+            home.remove(f"{journal.NAME}.tmp")
+            return ""
+        left_alone: List[str] = []
+        if found.phase == journal.PREPARING:
+            journal.undo(site, found.entries)
+        else:
+            left_alone = journal.finish(site, home, found.entries)
+        self._clean(home)
+        said = journal.describe(found, done=True)
+        return f"{said}, but for {', '.join(left_alone)}, changed by somebody else since" if left_alone else said
+
+    def _clean(self, home: Folder) -> None:
+        """Drop what no receipt names any more, then the journal."""
+        standing = self.receipts()
+        kept = {
+            "receipts": {receipt.file_name(path) for path in standing},
+            "pristine": {one.pristine for one in standing.values()},
+            "patchsets": {f"{step.digest}.json" for one in standing.values() for step in one.steps},
+        }
+        for folder_name, wanted in kept.items():
+            with suppress(FileNotFoundError), home.sub(folder_name) as folder:
+                for name in folder.names():
+                    if name not in wanted:
+                        folder.remove(name)
+            if not standing:
+                home.remove_folder(folder_name)
+        if not standing:
+            home.remove(prepare.SPARE)
+        for name in (f"{prepare.SPARE}.tmp", f"{journal.NAME}.tmp", journal.NAME):
+            home.remove(name)
+        home.sync()

@@ -1,0 +1,85 @@
+"""PEP 440 ranges as patchsets mean them: vendor builds, nightlies and pre-releases inside a range count."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Iterator, List, Optional
+
+if TYPE_CHECKING:
+    from packaging.specifiers import Specifier
+    from packaging.version import Version
+
+
+def accepts(versions: str, version: str) -> bool:
+    """Whether a release is in a range.
+
+    A pre-release counts as its release for `>=`, `~=`, `==` and `!=`: the vendor build `2.0.0a0+git123` has the code of
+    2.0. A bound that is itself a pre-release is taken as written; `<2.0` never takes a pre-release of 2.0 (PEP 440).
+
+    Args:
+        versions: a PEP 440 specifier set, "" for any version.
+        version: a PEP 440 version.
+
+    Raises:
+        ValueError: when either is not PEP 440 (packaging's InvalidSpecifier and InvalidVersion).
+    """
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
+
+    return all(_accepts(specifier, Version(version)) for specifier in SpecifierSet(versions))
+
+
+def _accepts(specifier: Specifier, version: Version) -> bool:
+    plain = specifier.contains(version, prereleases=True)
+    by_release = ("!=",) if plain else (">=", "~=", "==")
+    if not version.is_prerelease or specifier.operator not in by_release or _bound(specifier).is_prerelease:
+        return plain
+    return specifier.contains(version.base_version, prereleases=True)
+
+
+def _bound(specifier: Specifier) -> Version:
+    """The version that a specifier names; `===` may name text that is none, and raises InvalidVersion."""
+    from packaging.version import Version
+
+    return Version(specifier.version[:-2] if specifier.version.endswith(".*") else specifier.version)
+
+
+def overlap(first: str, second: str) -> Optional[str]:
+    """A version that two specifier sets both accept, or None.
+
+    What both accept is a union of intervals in PEP 440's order, and each begins at a version that is named, right after
+    one, or at the very first: trying those is exact.
+
+    Raises:
+        ValueError: when one is not a specifier set.
+    """
+    both = ",".join(filter(None, (first, second)))
+    return next((version for version in _beginnings(both) if accepts(both, version)), None)
+
+
+def _beginnings(versions: str) -> Iterator[str]:
+    """Where an interval of versions can begin, with and without `.dev0`: pre-releases have rules of their own."""
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import InvalidVersion
+
+    named: List[Version] = []
+    for specifier in sorted(SpecifierSet(versions), key=str):
+        try:
+            named.append(_bound(specifier))
+        except InvalidVersion:
+            continue  # `===` takes any text, and matches no version that can be compared
+    yield from map(str, named)
+    yield from ("0", "0.dev0")
+    length = max((len(version.release) for version in named), default=0) + 1
+    for version in named:
+        release = [*version.release, *[0] * (length - len(version.release))]
+        epoch = f"{version.epoch}!" if version.epoch else ""
+        after = [f"{epoch}{'.'.join(map(str, [*release[:index], release[index] + 1]))}" for index in range(length)]
+        for number in re.finditer(r"(?<=a|b|c|t|v)\d+", version.public):  # of aN, bN, rcN, .postN, .devN
+            after.append(f"{version.public[: number.start()]}{int(number.group()) + 1}")
+        if version.dev is None:
+            after += [version.public] if version.post is not None else [version.public, f"{version.public}.post0"]
+        for text in after:
+            yield text
+            if ".dev" not in text:
+                yield f"{text}.dev0"

@@ -1,0 +1,198 @@
+"""A real environment with torch and mmengine, made once and kept, and cheap copies of it that a test may patch."""
+
+import base64
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import patcher
+
+TORCH, MMENGINE = "2.13.0", "0.10.7"
+# mmengine's own requirements, with the OpenCV that needs no libGL; the versions are whatever fits together today.
+SUPPORT = ["addict", "matplotlib", "numpy", "pyyaml", "rich", "termcolor", "yapf", "opencv-python-headless"]
+COMMAND_ROOT = Path(patcher.__file__).parents[1]
+TARGETS = {
+    "mmengine": ["mmengine/dist/utils.py", "mmengine/runner/runner.py", "mmengine/_strategy/distributed.py"],
+    "torch": ["torch/multiprocessing/reductions.py", "torch/_dynamo/config.py"],
+}
+
+
+def child_environ(**more):
+    """The variables for a child: nothing that tells it where packages are or not to write bytecode."""
+    dropped = ("PYTHON", "TORCH", "VIRTUAL_ENV", "CONDA_", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_", "SITEPATCH")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    return {**kept, "PYTHONNOUSERSITE": "1", "PYTHONIOENCODING": "utf-8", "OMP_NUM_THREADS": "1", **more}
+
+
+class Ended:
+    """How a child ended: `code` is None where the time limit ended it."""
+
+    def __init__(self, code, out):
+        self.code, self.out = code, out
+
+    def __repr__(self):
+        return f"exit code {self.code}, output:\n{self.out}"
+
+
+def run(command, *, cwd, limit=240, **more):
+    """Run a command with stdout and stderr as one text; at the limit its whole process group is killed."""
+    child = subprocess.Popen(
+        [str(part) for part in command],
+        cwd=str(cwd),
+        env=child_environ(**more),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    with child:
+        try:
+            out, code = child.communicate(timeout=limit)[0], child.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            out, code = child.communicate()[0], None
+    return Ended(code, out.decode("utf-8", "replace"))
+
+
+def fingerprint(site, package):
+    """sha256, mode and mtime of every target file of a package."""
+    found = {}
+    for path in TARGETS[package]:
+        stat = (site / path).stat()
+        found[path] = hashlib.sha256((site / path).read_bytes()).hexdigest(), stat.st_mode, stat.st_mtime_ns
+    return found
+
+
+class Environment:
+    """A venv of its own in which every file is a hard link to the kept one, so a test may patch it as it likes."""
+
+    def __init__(self, root, tmp_path):
+        self.root, self.cwd = root, tmp_path
+        self.python = root / "bin" / "python"
+        (self.site,) = root.glob("lib/python3*/site-packages")
+
+    def sitepatch(self, *arguments):
+        """Run the command of this checkout on this environment."""
+        command = [sys.executable, "-m", "patcher.cli", *arguments, "--python", self.python]
+        return run(command, cwd=COMMAND_ROOT)
+
+    def script(self, name, *arguments, **more):
+        """Run a script that lies beside the tests."""
+        return run([self.python, Path(__file__).with_name(name), *arguments], cwd=self.cwd, **more)
+
+    def two_ranks(self, name, *arguments):
+        """Run a script on two ranks; `-m torch.distributed.run` is torchrun with an interpreter that we choose."""
+        launch = [self.python, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone"]
+        return run([*launch, Path(__file__).with_name(name), *arguments], cwd=self.cwd)
+
+    def replace_text(self, path, old, new):
+        """Edit a file as a vendor's build would have shipped it: RECORD is adjusted, so it counts as pristine."""
+        file = self.site / path
+        data = file.read_bytes()
+        assert data.count(old) == 1
+        data = data.replace(old, new)
+        file.unlink()  # a hard link: the kept environment must not change
+        file.write_bytes(data)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        (record,) = self.site.glob(path.split("/")[0] + "-*.dist-info/RECORD")
+        lines = record.read_text(encoding="utf-8").splitlines(True)
+        assert sum(line.startswith(path + ",") for line in lines) == 1
+        record.unlink()
+        changed = [f"{path},sha256={digest},{len(data)}\n" if line.startswith(path + ",") else line for line in lines]
+        record.write_text("".join(changed), encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def real_cache(request):
+    """A folder that outlives the session: SITEPATCH_TEST_CACHE, else pytest's cache (`--cache-clear` empties it)."""
+    chosen = os.environ.get("SITEPATCH_TEST_CACHE")
+    path = Path(chosen).absolute() if chosen else Path(request.config.cache.mkdir("sitepatch-real"))
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+@pytest.fixture(scope="session")
+def tell(request):
+    """Write a line to the terminal whatever pytest captures: making the environment takes minutes."""
+    reporter = request.config.pluginmanager.getplugin("terminalreporter")
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+
+    def write(line):
+        with capture.global_and_fixture_disabled():
+            reporter.ensure_newline()
+            reporter.write_line("  " + line)
+
+    return write
+
+
+def python_3_11():
+    """A Python 3.11 (torch 2.13.0 and mmengine 0.10.7 both run on it), or None."""
+    candidates = [sys.executable] if sys.version_info[:2] == (3, 11) else []
+    candidates += [shutil.which("python3.11")]
+    uv = shutil.which("uv") or shutil.which("uv", path=sysconfig.get_path("scripts"))
+    if uv:
+        found = subprocess.run([uv, "python", "find", "3.11"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        candidates += [found.stdout.decode().strip()] if found.returncode == 0 else []
+    for python in filter(None, candidates):
+        question = "import sys, venv, ensurepip; print(sys.version_info[:2] == (3, 11))"
+        answer = subprocess.run([python, "-c", question], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        if answer.stdout.strip() == b"True":
+            return python
+    return None
+
+
+@pytest.fixture(scope="session")
+def kept_environment(real_cache, tell):
+    """The venv with torch and mmengine; made by real venv and pip the first time, only looked at by tests."""
+    root = real_cache / f"torch-{TORCH}-mmengine-{MMENGINE}-py311"
+    if not (root / "complete").exists():
+        python = python_3_11()
+        if python is None:
+            pytest.skip("there is no Python 3.11 here to make the environment with torch and mmengine")
+        shutil.rmtree(root, ignore_errors=True)
+        tell(f"making an environment with torch {TORCH} and mmengine {MMENGINE} in {root}; this takes minutes, once")
+        pip = [root / "bin" / "python", "-m", "pip", "install", "--progress-bar", "off", "--disable-pip-version-check"]
+        for command in (
+            [python, "-m", "venv", root],
+            [*pip, f"torch=={TORCH}", *SUPPORT],
+            [*pip, "--no-deps", f"mmengine=={MMENGINE}"],
+        ):
+            stream(command, tell)
+        (root / "complete").touch()
+    return root
+
+
+def stream(command, tell):
+    """Run a command of some minutes and pass on the lines that show how far it is; fail with all of them."""
+    lines = []
+    with subprocess.Popen(
+        [str(part) for part in command], env=child_environ(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as child:
+        for raw in child.stdout:
+            lines.append(raw.decode("utf-8", "replace").rstrip())
+            if lines[-1].lstrip().startswith(("Collecting", "Downloading", "Installing", "Successfully")):
+                tell(lines[-1].strip()[:110])
+    if child.returncode:
+        pytest.fail("\n".join([" ".join(map(str, command)), *lines[-40:]]), pytrace=False)
+
+
+@pytest.fixture
+def environment(kept_environment, tmp_path):
+    """A copy made of hard links (half a second). Afterwards the kept environment's own files must be untouched."""
+    site = Environment(kept_environment, tmp_path).site
+    before = {package: fingerprint(site, package) for package in TARGETS}
+    with tempfile.TemporaryDirectory(prefix="copy-", dir=str(kept_environment.parent)) as folder:
+        copy = Path(folder) / "env"
+        shutil.copytree(kept_environment, copy, symlinks=True, copy_function=os.link)
+        yield Environment(copy, tmp_path)
+    if {package: fingerprint(site, package) for package in TARGETS} != before:
+        (kept_environment / "complete").unlink()  # it is spoilt: the next session makes it anew
+        pytest.fail("a file of the kept environment was changed: something wrote through a hard link")

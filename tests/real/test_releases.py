@@ -1,0 +1,139 @@
+"""Every hunk of the built-in patchsets on the files of real releases, straight from their wheels.
+
+A few releases by default; all of them with SITEPATCH_ALL_RELEASES=1 (two gigabytes of torch wheels, none of them kept).
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from conftest import TARGETS, TORCH, Environment, child_environ
+
+from patcher.model import State
+from patcher.patchset import BUILT_IN, builtin_dir, choose, load, resolve_options
+
+pytestmark = pytest.mark.real
+
+ALL = os.environ.get("SITEPATCH_ALL_RELEASES") == "1"
+QUICK_MMENGINE = ["0.1.0", "0.2.0", "0.7.4", "0.8.0", "0.10.7"]
+# How many releases each minor version has.
+MMENGINE_RELEASES = {
+    "0.1": 1, "0.2": 1, "0.3": 3, "0.4": 1, "0.5": 1, "0.6": 1, "0.7": 5, "0.8": 6, "0.9": 2, "0.10": 8,
+}  # fmt: skip
+TORCH_RELEASES = {
+    "1.13": 2, "2.0": 2, "2.1": 3, "2.2": 3, "2.3": 2, "2.4": 2, "2.5": 2, "2.6": 1, "2.7": 2, "2.8": 1, "2.9": 2,
+    "2.10": 1, "2.11": 1, "2.12": 2, "2.13": 1, "2.14": 2, "2.15": 1,
+}  # fmt: skip
+ALL_MMENGINE = [f"{minor}.{patch}" for minor, count in MMENGINE_RELEASES.items() for patch in range(count)]
+ALL_TORCH = [f"{minor}.{patch}" for minor, count in TORCH_RELEASES.items() for patch in range(count)]
+ALL_LITE = [f"0.10.{patch}" for patch in range(8)]
+MMENGINE = [("mmengine", version) for version in (ALL_MMENGINE if ALL else QUICK_MMENGINE)]
+MMENGINE += [("mmengine-lite", version) for version in (ALL_LITE if ALL else ["0.10.7"])]
+# The smallest wheels; the .py files are the same bytes as those for Linux.
+PLATFORM = ["--platform", "macosx_11_0_arm64", "--platform", "macosx_14_0_arm64"]
+
+
+def target_files(cache, distribution, version):
+    """{path: bytes} of the target files of a release; fetched by pip the first time, the wheel is not kept."""
+    package = distribution.partition("-")[0]
+    kept = cache / "releases" / f"{distribution}-{version}"
+    if not kept.exists():
+        fetched = kept.with_name(kept.name + ".part")
+        shutil.rmtree(fetched, ignore_errors=True)
+        fetched.mkdir(parents=True)
+        wheel = fetch(fetched, distribution, version)
+        with zipfile.ZipFile(wheel) as archive:
+            for path in set(TARGETS[package]) & set(archive.namelist()):
+                archive.extract(path, fetched)
+        wheel.unlink()
+        fetched.rename(kept)
+    return {path: (kept / path).read_bytes() for path in TARGETS[package] if (kept / path).exists()}
+
+
+def fetch(folder, distribution, version):
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--quiet"]
+    command += ["--disable-pip-version-check", "--dest", str(folder), f"{distribution}=={version}"]
+    pythons = ("3.10", "3.12") if distribution == "torch" else ()  # no Python has a wheel of every torch
+    for more in [["--python-version", python, *PLATFORM] for python in pythons] or [[]]:
+        ended = subprocess.run(command + more, env=child_environ(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if ended.returncode == 0:
+            (wheel,) = folder.glob("*.whl")
+            return wheel
+    return pytest.fail(ended.stdout.decode("utf-8", "replace"), pytrace=False)
+
+
+def answers(name, version, files):
+    """{(path, scope): [answers]} of a patchset on the files of a release, checking what holds for every rewrite."""
+    from patcher.semantic.engine import rewrite
+
+    patchset = load(builtin_dir() / name, BUILT_IN)
+    options = resolve_options(patchset, {})
+    variant = choose(patchset.variants, version)
+    assert variant is not None, "the patchset says it is not for this release"
+    found = {}
+    for patch in variant.patches:
+        (path,) = patch.paths
+        if path not in files:
+            assert all(hunk.when_present for hunk in patch.hunks), f"{path} is not in this release"
+            continue
+        source = files[path]
+        result = rewrite(source, patch.hunks, options)
+        for answer in result.answers:
+            assert not answer.state.failed, (path, answer.hunk.scope, answer.problem)
+            found.setdefault((path, answer.hunk.scope), []).append(answer)
+        compile(result.data, path, "exec", dont_inherit=True)
+        assert folded(source, result.splices) == result.data
+        again = rewrite(result.data, patch.hunks, options)
+        assert again.data == result.data, "a second application changes nothing"
+        assert not any(answer.state is State.APPLICABLE for answer in again.answers)
+    return found
+
+
+def folded(source, splices):
+    for splice in sorted(splices, reverse=True):
+        source = source[: splice.start] + splice.new + source[splice.end :]
+    return source
+
+
+def states(found):
+    return {place: [(answer.state, len(answer.places)) for answer in each] for place, each in found.items()}
+
+
+@pytest.mark.parametrize(("distribution", "version"), MMENGINE)
+def test_mmengine(real_cache, distribution, version):
+    found = answers("mmengine-ddp-debug", version, target_files(real_cache, distribution, version))
+    once = (State.APPLICABLE, 1)
+    expected = {
+        ("mmengine/dist/utils.py", "<module>"): [once],
+        ("mmengine/runner/runner.py", "Runner.wrap_model"): [once, once],
+    }
+    if tuple(map(int, version.split("."))) >= (0, 8):
+        expected["mmengine/_strategy/distributed.py", "DDPStrategy._wrap_model"] = [once]
+    assert states(found) == expected
+
+
+def check_torch(version, files):
+    guard = states(answers("torch-musa-guard", version, files))
+    assert guard == {("torch/multiprocessing/reductions.py", "reduce_storage"): [(State.NOT_NEEDED, 0)]}
+    if version.startswith("1."):
+        patchset = load(builtin_dir() / "torch-dynamo-suppress", BUILT_IN)
+        assert choose(patchset.variants, version) is None
+        assert "torch/_dynamo/config.py" not in files
+    else:
+        suppress = states(answers("torch-dynamo-suppress", version, files))
+        assert suppress == {("torch/_dynamo/config.py", "<module>"): [(State.APPLICABLE, 1)]}
+
+
+def test_the_torch_of_the_environment(kept_environment):
+    site = Environment(kept_environment, Path()).site
+    check_torch(TORCH, {path: (site / path).read_bytes() for path in TARGETS["torch"]})
+
+
+@pytest.mark.skipif(not ALL, reason="set SITEPATCH_ALL_RELEASES=1 for the torch wheels (two gigabytes)")
+@pytest.mark.parametrize("version", ALL_TORCH)
+def test_torch(real_cache, version):
+    check_torch(version, target_files(real_cache, "torch", version))

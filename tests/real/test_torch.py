@@ -1,0 +1,84 @@
+"""torch-dynamo-suppress and torch-musa-guard on the real torch."""
+
+import pytest
+from conftest import fingerprint
+
+pytestmark = pytest.mark.real
+
+FAILURE = "this backend cannot compile"
+COMPUTED = "computed [0.0, 2.0, 4.0]"
+VARIABLE = "TORCHDYNAMO_SUPPRESS_ERRORS"
+VENDOR_BRANCH = b"""\
+    elif storage.is_musa:
+        raise RuntimeError("cannot send a MUSA storage; send the tensor")
+"""
+BEFORE_VENDOR_BRANCH = b"""\
+    else:
+        fd, size = storage._share_fd_cpu_()
+"""
+
+
+def assert_raises(ended):
+    assert ended.code == 1, ended
+    assert "BackendCompilerFailed" in ended.out, ended
+    assert FAILURE in ended.out
+    assert COMPUTED not in ended.out
+
+
+def assert_computes_and_warns(ended):
+    assert ended.code == 0, ended
+    assert COMPUTED in ended.out, ended
+    assert FAILURE in ended.out, "the failure is told"
+
+
+def test_a_failing_backend_falls_back_unless_the_variable_says_no(environment):
+    pristine = fingerprint(environment.site, "torch")
+    assert_raises(environment.script("compile_script.py"))
+    # What the patchset's prose says of the torch it changes: 0 turns suppression on.
+    assert_computes_and_warns(environment.script("compile_script.py", **{VARIABLE: "0"}))
+
+    applied = environment.sitepatch("apply", "torch-dynamo-suppress")
+    assert applied.code == 0, applied
+    assert_computes_and_warns(environment.script("compile_script.py"))
+    assert_computes_and_warns(environment.script("compile_script.py", **{VARIABLE: "1"}))
+    assert_raises(environment.script("compile_script.py", **{VARIABLE: "0"}))
+    assert_raises(environment.script("compile_script.py", **{VARIABLE: "False"}))
+    assert_raises(environment.script("compile_script.py", **{VARIABLE: ""}))
+    assert_raises(environment.script("compile_script.py", "fullgraph"))
+
+    restored = environment.sitepatch("restore")
+    assert restored.code == 0, restored
+    assert fingerprint(environment.site, "torch") == pristine
+    assert_raises(environment.script("compile_script.py"))
+
+
+def test_a_vendors_torch_hangs_before_and_runs_after(environment):
+    """Vendor torch cannot be fetched: this puts its branch into the real file and adjusts RECORD: so it is pristine."""
+    environment.replace_text(
+        "torch/multiprocessing/reductions.py", BEFORE_VENDOR_BRANCH, VENDOR_BRANCH + BEFORE_VENDOR_BRANCH
+    )
+    vendor = fingerprint(environment.site, "torch")
+    hung = environment.script("loader_script.py", limit=45)
+    assert hung.code is None, hung
+    assert "object has no attribute 'is_musa'" in hung.out, hung
+    assert "total" not in hung.out
+
+    applied = environment.sitepatch("apply", "torch-musa-guard")
+    assert applied.code == 0, applied
+    ran = environment.script("loader_script.py")
+    assert ran.code == 0, ran
+    assert "total 28.0" in ran.out
+    assert "refused: cannot send a MUSA storage" in environment.script("loader_script.py", "musa").out
+
+    restored = environment.sitepatch("restore")
+    assert restored.code == 0, restored
+    assert fingerprint(environment.site, "torch") == vendor
+
+
+def test_a_stock_torch_does_not_need_the_guard(environment):
+    pristine = fingerprint(environment.site, "torch")
+    applied = environment.sitepatch("apply", "torch-musa-guard")
+    assert applied.code == 0, applied
+    assert "not needed" in applied.out
+    assert fingerprint(environment.site, "torch") == pristine
+    assert "total 28.0" in environment.script("loader_script.py").out

@@ -1,0 +1,341 @@
+"""The report of mmengine-ddp-debug, taken out of its .spatch and driven with hand-made models, without torch."""
+
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+import types
+
+import pytest
+
+from patcher.fixture import lay_out
+from patcher.patchset import BUILT_IN, builtin_dir, load, resolve_options
+
+SPATCH = builtin_dir() / "mmengine-ddp-debug" / "ddp_debug.spatch"
+CODES = (
+    "cpu-with-device-ids",
+    "several-devices",
+    "device-ids-elsewhere",
+    "not-materialised",
+    "no-trainable-parameters",
+    "device-ids-unknown",
+    "model-unreadable",
+)
+
+
+def helper_source(params=5, lang="en"):
+    text = SPATCH.read_text(encoding="utf-8")
+    _, _, hunk = text.partition("--- mmengine/dist/utils.py\n")
+    hunk = hunk.partition("\n--- ")[0]
+    lines = [line[1:] for line in hunk.splitlines() if line.startswith("+")]
+    return "\n".join(lines).replace("$params", repr(params)).replace("$lang", repr(lang))
+
+
+def helper(params=5, lang="en"):
+    scope = {}
+    exec(compile(helper_source(params, lang), "ddp_debug.spatch", "exec"), scope)
+    return scope["_sitepatch_ddp_report"]
+
+
+class Tensor:
+    def __init__(self, device="cpu", shape=(2, 3), dtype="torch.float32", requires_grad=True):
+        self.device, self.shape, self.dtype, self.requires_grad = device, shape, dtype, requires_grad
+
+
+class Lazy(Tensor):
+    def __init__(self):
+        super().__init__(shape=())
+
+    @property
+    def shape(self):
+        raise RuntimeError("Can't access the shape of an uninitialized parameter")
+
+    @shape.setter
+    def shape(self, _):
+        pass
+
+
+class Model:
+    def __init__(self, *parameters, buffers=()):
+        self.parameters_, self.buffers_ = parameters, buffers
+
+    def named_parameters(self):
+        return ((f"layer{number}.weight", tensor) for number, tensor in enumerate(self.parameters_))
+
+    def named_buffers(self):
+        return ((f"layer{number}.mean", tensor) for number, tensor in enumerate(self.buffers_))
+
+
+class Hostile:
+    """Every question raises."""
+
+    def __getattribute__(self, name):
+        raise RuntimeError(name)
+
+    def __str__(self):
+        raise RuntimeError("str")
+
+    __repr__ = __str__
+
+
+@pytest.fixture(autouse=True)
+def rank(monkeypatch):
+    for name, value in (("RANK", "1"), ("LOCAL_RANK", "1"), ("WORLD_SIZE", "2")):
+        monkeypatch.setenv(name, value)
+    for name in list(sys.modules):
+        if name.partition(".")[0].partition("_")[0] == "torch":
+            monkeypatch.delitem(sys.modules, name)
+
+
+@pytest.fixture
+def report(capsys):
+    def run(model, device_ids=lambda: [1], **options):
+        assert helper(**options)("Here", model, device_ids) is None
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[-1].startswith("sitepatch-ddp {")
+        assert lines[-1].isascii()
+        assert all(line.startswith("[rank 1] ") for line in lines[:-1])
+        return lines[:-1], json.loads(lines[-1].partition(" ")[2])
+
+    return run
+
+
+def test_a_model_left_on_the_cpu_is_warned_about(report):
+    lines, found = report(Model(Tensor(), Tensor(shape=(3,)), buffers=[Tensor(dtype="torch.int64")]))
+    assert found == {
+        "schema": 1,
+        "site": "Here",
+        "rank": 1,
+        "env": {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"},
+        "parameters": {"total": 2, "devices": {"cpu": 2}, "complete": True},
+        "buffers": {"total": 1, "devices": {"cpu": 1}, "complete": True},
+        "trainable": 2,
+        "first": [
+            {"name": "layer0.weight", "device": "cpu", "dtype": "torch.float32", "shape": [2, 3]},
+            {"name": "layer1.weight", "device": "cpu", "dtype": "torch.float32", "shape": [3]},
+        ],
+        "model_device": None,
+        "current": {},
+        "device_ids": [1],
+        "warnings": ["cpu-with-device-ids"],
+        "verdict": "cpu-with-device-ids",
+    }
+    text = "\n".join(lines)
+    assert "RANK=1 LOCAL_RANK=1 WORLD_SIZE=2" in text
+    assert "parameters: 2 (cpu: 2)" in text
+    assert "buffers: 1 (cpu: 1)" in text
+    assert "layer0.weight device=cpu dtype=torch.float32 shape=[2, 3]" in text
+    assert "device_ids about to be given: [1]" in text
+    assert lines[-1] == (
+        "[rank 1] WARNING: parameters are still on the CPU though device_ids name a device; DDP will refuse"
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "device_ids", "warnings"),
+    [
+        (lambda: Model(Tensor("cuda:1")), [1], []),
+        (lambda: Model(Tensor("cpu")), None, []),
+        (lambda: Model(Tensor("cpu")), [], []),
+        (lambda: Model(Tensor("cuda:0")), [1], ["device-ids-elsewhere"]),
+        (lambda: Model(Tensor("cuda:0"), Tensor("cuda:1")), None, ["several-devices"]),
+        (lambda: Model(Tensor("cuda:0"), Tensor("cpu")), [0], ["cpu-with-device-ids", "several-devices"]),
+        (lambda: Model(Tensor("meta")), None, ["not-materialised"]),
+        (lambda: Model(Lazy()), None, ["not-materialised"]),
+        (lambda: Model(), [0], ["no-trainable-parameters"]),
+        (lambda: Model(Tensor("cuda:0", requires_grad=False)), [0], ["no-trainable-parameters"]),
+        (lambda: object(), [0], ["model-unreadable"]),
+        (lambda: None, None, ["model-unreadable"]),
+        (lambda: Hostile(), None, ["model-unreadable"]),
+        (lambda: Model(Tensor("cuda:0"), Hostile()), None, ["several-devices", "not-materialised"]),
+    ],
+)
+def test_verdict(report, make, device_ids, warnings):
+    lines, found = report(make(), lambda: device_ids)
+    assert found["warnings"] == warnings
+    assert found["verdict"] == (warnings or ["ready"])[0]
+    assert found["device_ids"] == device_ids
+    assert sum("WARNING" in line for line in lines) == len(warnings)
+    assert ("ready" in lines[-1]) == (not warnings)
+
+
+def test_a_missing_local_rank_is_reported_and_not_raised(report, monkeypatch):
+    monkeypatch.delenv("LOCAL_RANK")
+    _, found = report(Model(Tensor()), lambda: [int(os.environ["LOCAL_RANK"])])
+    assert found["verdict"] == "device-ids-unknown"
+    assert found["device_ids"] is None
+    assert found["env"]["LOCAL_RANK"] is None
+
+
+def test_parameters_that_raise_half_way_are_told_as_far_as_they_were_read(report):
+    class Broken(Model):
+        def named_parameters(self):
+            yield "first", Tensor()
+            raise RuntimeError
+
+    _, found = report(Broken(), lambda: None)
+    assert found["parameters"] == {"total": 1, "devices": {"cpu": 1}, "complete": False}
+    assert found["warnings"] == ["model-unreadable"]
+
+
+@pytest.mark.parametrize(("params", "listed"), [(0, 0), (2, 2), (3, 3), (9, 3), (-1, 0)])
+def test_only_so_many_parameters_are_listed(report, params, listed):
+    lines, found = report(Model(Tensor(), Tensor(), Tensor()), params=params)
+    assert len(found["first"]) == listed
+    assert sum("dtype=" in line for line in lines) == listed
+    assert any(line.endswith(f"not listed: {3 - listed}") for line in lines) == (listed < 3)
+
+
+def test_chinese_lines_and_the_same_json(report):
+    model = Model(Tensor())
+    english, one = report(model)
+    chinese, two = report(model, lang="zh")
+    assert one == two
+    assert len(english) == len(chinese)
+    assert "警告" in chinese[-1]
+    assert "WARNING" not in "\n".join(chinese)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_code_of_the_prose_is_one_the_helper_gives(code):
+    prose = SPATCH.read_text(encoding="utf-8").partition("\n--- ")[0]
+    assert code in prose
+    assert f'"{code}"' in helper_source()
+
+
+def test_the_models_own_device_and_the_rank_of_torch_distributed(report, monkeypatch):
+    model = Model(Tensor())
+    model.device = "musa:1"
+    distributed = types.ModuleType("torch.distributed")
+    distributed.get_rank = lambda: 1
+    monkeypatch.setitem(sys.modules, "torch.distributed", distributed)
+    monkeypatch.setenv("RANK", "7")
+    lines, found = report(model)
+    assert found["rank"] == 1
+    assert found["model_device"] == "musa:1"
+    assert "[rank 1]   model.device: musa:1" in lines
+
+
+def test_without_any_rank_the_report_is_still_made(monkeypatch, capsys):
+    monkeypatch.delenv("RANK")
+    helper()("Here", Model(Tensor()), lambda: None)
+    out = capsys.readouterr().out
+    assert out.startswith("[rank ?] ")
+    assert json.loads(out.splitlines()[-1].partition(" ")[2])["rank"] is None
+
+
+def test_a_device_is_asked_for_only_where_its_module_is_imported_and_initialised(report, monkeypatch):
+    def accelerator(initialised, current):
+        return types.SimpleNamespace(is_initialized=lambda: initialised, current_device=current)
+
+    def never():
+        raise AssertionError("this would initialise a device context")
+
+    torch = types.ModuleType("torch")
+    torch.cuda = accelerator(False, never)
+    torch.musa = accelerator(True, lambda: 1)
+    torch.npu = types.SimpleNamespace(current_device=never)
+    torch.mlu = accelerator(True, lambda: 1 // 0)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(sys.modules, "torch_gcu", accelerator(True, lambda: 3))
+    before = set(sys.modules)
+    lines, found = report(Model(Tensor()))
+    assert found["current"] == {"cuda": None, "musa": 1, "npu": None, "mlu": None, "gcu": 3}
+    assert "[rank 1]   current device musa: 1" in lines
+    assert "[rank 1]   current device cuda: not initialised" in lines
+    assert not [name for name in set(sys.modules) - before if name.startswith("torch")]
+
+
+def test_one_write_of_whole_lines_and_a_flush(monkeypatch):
+    calls = []
+    stdout = types.SimpleNamespace(write=lambda text: calls.append(text), flush=lambda: calls.append("flush"))
+    monkeypatch.setattr(sys, "stdout", stdout)
+    helper()("Here", Model(Tensor()), lambda: None)
+    monkeypatch.undo()
+    text, flush = calls
+    assert flush == "flush"
+    assert text.endswith("}\n")
+
+
+def test_a_name_with_a_line_break_does_not_make_a_line_without_rank(report):
+    class Odd(Model):
+        def named_parameters(self):
+            return [("a\nb\u2028c", Tensor())]
+
+    _, found = report(Odd())
+    assert found["first"][0]["name"] == "a\nb\u2028c"
+
+
+def test_closed_or_missing_or_narrow_stdout(monkeypatch):
+    closed = io.StringIO()
+    closed.close()
+    raw = io.BytesIO()
+    for stdout in (closed, None, io.TextIOWrapper(raw, encoding="ascii")):
+        monkeypatch.setattr(sys, "stdout", stdout)
+        helper(lang="zh")("Here", Model(Tensor()), lambda: [0])
+        monkeypatch.undo()
+    text = raw.getvalue().decode("ascii")
+    assert "\\u8b66\\u544a" in text
+    assert json.loads(text.splitlines()[-1].partition(" ")[2])["verdict"] == "cpu-with-device-ids"
+
+
+def test_random_numbers_and_the_model_are_left_alone(report):
+    model = Model(Tensor(), buffers=[Tensor()])
+    before = random.getstate(), dict(vars(model)), dict(vars(model.parameters_[0]))
+    report(model)
+    assert (random.getstate(), dict(vars(model)), dict(vars(model.parameters_[0]))) == before
+
+
+def test_the_helper_is_python_3_7():
+    import ast
+
+    ast.parse(helper_source(), feature_version=(3, 7))
+
+
+def wrap_in_a_patched_stand_in(name, site, code):
+    """Apply the patchset to a stand-in of MMEngine and run `code` there as rank 3, which the CPU model makes fail."""
+    from patcher.semantic.engine import rewrite
+
+    lay_out(name, site)
+    patchset = load(builtin_dir() / "mmengine-ddp-debug", BUILT_IN)
+    for patch in patchset.variants[0].patches:
+        path = site / patch.paths[0]
+        if path.exists():
+            path.write_bytes(rewrite(path.read_bytes(), patch.hunks, resolve_options(patchset, {})).data)
+    env = {**os.environ, "PYTHONPATH": str(site), "RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4"}
+    command = [sys.executable, "-S", "-c", "from mmengine.model import BaseModel; " + code]
+    return subprocess.run(command, env=env, capture_output=True, encoding="utf-8")
+
+
+RUNNER = "from mmengine.runner import Runner; Runner().wrap_model({}, BaseModel())"
+STRATEGY = "from mmengine._strategy import DDPStrategy; DDPStrategy()._wrap_model(BaseModel())"
+WRAPPER_CFG = "dict(type='MMDistributedDataParallel', device_ids={})"
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "place"),
+    [
+        *((f"mmengine-{version}", code, place)
+          for version in ("0.1.0", "0.7.4", "0.10.7")
+          for code, place in ((RUNNER.format(None), "Runner.wrap_model"),
+                              (RUNNER.format(WRAPPER_CFG.format([1])), "Runner.wrap_model (model_wrapper_cfg)"))),
+        ("mmengine-0.10.7", STRATEGY, "DDPStrategy._wrap_model"),
+    ],
+)  # fmt: skip
+def test_each_place_reports_before_it_fails(name, code, place, tmp_path):
+    ended = wrap_in_a_patched_stand_in(name, tmp_path, code)
+    assert ended.stderr.splitlines()[-1] == "ValueError: device_ids [1] given for a module on the CPU"
+    found = json.loads(ended.stdout.splitlines()[-1].partition(" ")[2])
+    assert (found["site"], found["rank"], found["device_ids"]) == (place, 3, [1])
+    assert found["parameters"] == {"total": 2, "devices": {"cpu": 2}, "complete": True}
+    assert found["verdict"] == "cpu-with-device-ids"
+
+
+def test_the_config_wins_over_the_device_ids_that_mmengine_gives(tmp_path):
+    code = RUNNER.format(WRAPPER_CFG.format(None))
+    ended = wrap_in_a_patched_stand_in("mmengine-0.10.7", tmp_path, code)
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout.splitlines()[-1].partition(" ")[2])
+    assert (found["device_ids"], found["verdict"]) == (None, "ready")

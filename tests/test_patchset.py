@@ -1,0 +1,556 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from patcher import manifest, patchset
+from patcher.errors import PatchError, SitepatchError, UsageError
+from patcher.model import Option, Patchset, Variant, Verify
+from patcher.versions import accepts, overlap
+
+CHECKOUT = Path(patchset.__file__).parents[1]
+SCHEMA = json.loads((CHECKOUT / "patcher" / "patchset.schema.json").read_text(encoding="utf-8"))
+
+TOML = """\
+schema = 1
+name = "demo-fix"
+version = "1.0"
+kind = "debug"
+summary = "Show what is there"
+
+[provenance]
+author = "someone"
+remove_when = "never"
+
+[options.params]
+type = "int"
+default = 5
+help = "how many"
+
+[options.lang]
+type = "str"
+default = "en"
+choices = ["en", "zh"]
+help = "language"
+
+[options.ratio]
+type = "float"
+default = 1
+help = "a part"
+
+[options.loud]
+type = "bool"
+default = false
+help = "say more"
+
+[[variant]]
+package = "demo"
+versions = ">=0.1,<1"
+patches = ["first.spatch"]
+
+[[variant]]
+package = "demo"
+versions = ">=1"
+patches = ["first.spatch", "sub/second.spatch"]
+names = ["injected"]
+
+[verify]
+imports = ["demo.runner"]
+probe = "probe.py"
+"""
+SPATCH = "Why it is there.\n\n--- demo/runner.py\n@@ Runner.run @@\n-old($X)\n+new($X)\n"
+
+
+@pytest.fixture(autouse=True)
+def no_active_entry_points(monkeypatch):
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
+
+
+def write(parent: Path, toml: str = TOML, name: str = "demo-fix") -> Path:
+    folder = parent / name
+    (folder / "sub").mkdir(parents=True)
+    (folder / "patchset.toml").write_bytes(toml.encode("utf-8"))
+    (folder / "first.spatch").write_bytes(SPATCH.encode("utf-8"))
+    (folder / "sub" / "second.spatch").write_bytes(SPATCH.replace("Why", "Where").encode("utf-8"))
+    (folder / "probe.py").write_bytes(b"import demo\n")
+    return folder
+
+
+def refusal(folder: Path) -> str:
+    with pytest.raises(PatchError) as caught:
+        patchset.load(folder, "here")
+    return caught.value.message
+
+
+# ---------------------------------------------------------------- reading a folder
+
+
+def test_a_folder_becomes_a_patchset_with_everything_it_says(tmp_path):
+    loaded = patchset.load(write(tmp_path), "here")
+    assert loaded[:4] == ("demo-fix", "1.0", "debug", "Show what is there")
+    assert loaded.prose == "Why it is there.\n\nWhere it is there."
+    assert loaded.provenance == {"author": "someone", "remove_when": "never"}
+    assert loaded.options[0] == Option("params", "int", 5, "how many")
+    assert loaded.options[1].choices == ("en", "zh")
+    assert type(loaded.options[2].default) is float, "an integer is a fine float default, and becomes one"
+    assert [(v.package, v.versions, v.names) for v in loaded.variants] == [
+        ("demo", ">=0.1,<1", ()),
+        ("demo", ">=1", ("injected",)),
+    ]
+    assert [len(v.patches) for v in loaded.variants] == [1, 2]
+    assert loaded.variants[0].patches[0].paths == ("demo/runner.py",)
+    assert loaded.verify == Verify(("demo.runner",), "probe.py")
+    assert loaded.source == "here"
+    assert sorted(loaded.files) == ["first.spatch", "patchset.toml", "probe.py", "sub/second.spatch"]
+    assert loaded.files["first.spatch"] == SPATCH
+
+
+def test_the_digest_follows_every_file_and_nothing_else(tmp_path):
+    folder = write(tmp_path)
+    first = patchset.load(folder, "here").digest
+    assert re.fullmatch("[0-9a-f]{64}", first)
+    (folder / "README.md").write_text("not part of it")
+    for name in ("patchset.toml", "first.spatch", "probe.py"):
+        data = (folder / name).read_bytes()
+        (folder / name).write_bytes(data.replace(b"\n", b"\r\n"))
+        assert patchset.load(folder, "elsewhere").digest == first, "neither the source nor CRLF of a checkout counts"
+        (folder / name).write_bytes(b"# a remark\n" + data if name != "first.spatch" else b"Prose. " + data)
+        assert patchset.load(folder, "here").digest != first
+        (folder / name).write_bytes(data)
+    assert patchset.load(folder, "here").digest == first
+    assert manifest._digest({"ab": "c"}) != manifest._digest({"a": "bc"})
+
+
+SECOND = TOML.index("[[variant]]", TOML.index("[[variant]]") + 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("schema = 1", "schema = 2", "schema: found 2, expected 1 "),
+        ("schema = 1", "schema = true", "schema: found true, expected an integer"),
+        ("schema = 1\n", "", "schema: found nothing, expected an integer"),
+        ('"demo-fix"', '"other"', 'name: found "other", expected "demo-fix", the name of its folder'),
+        ('"demo-fix"', '"Demo fix"', 'name: found "Demo fix", expected a name made of a-z, 0-9 and "-"'),
+        ('"1.0"', '"one"', 'version: found "one", expected a PEP 440 version'),
+        ('"1.0"', "1.0", "version: found 1.0, expected a string"),
+        ('"debug"', '"debugg"', 'kind: found "debugg", expected one of fix, default, debug; did you mean "debug"?'),
+        ('"Show what is there"', '"  "', 'summary: found "  ", expected one sentence'),
+        ("summary =", "sumary =", 'sumary: found an unknown key, expected one of schema, .*did you mean "summary"'),
+        ("author =", "autor =", 'provenance.autor: found an unknown key.*did you mean "author"'),
+        ('"someone"', "2024-05-01", "provenance.author: found a date, expected a string"),
+        ("[options.params]", "[options.Params]", 'options.Params: found "Params", expected a name made of a-z'),
+        ('type = "int"', 'type = "integer"', 'options.params.type: found "integer", expected one of int, float'),
+        ("default = 5", "default = true", "options.params.default: found true, expected of type int"),
+        ("default = 5", "default = 5.0", "options.params.default: found 5.0, expected of type int"),
+        ("default = 5\n", "", "options.params.default: found nothing, expected a value"),
+        ("default = 1\n", "default = inf\n", "options.ratio.default: found inf, expected a finite float"),
+        ("default = 1\n", "default = nan\n", "options.ratio.default: found nan, expected a finite float"),
+        ("default = false", 'default = "no"', 'options.loud.default: found "no", expected of type bool'),
+        ('default = "en"', 'default = "fr"', 'options.lang.default: found "fr", expected one of "en", "zh"'),
+        ('["en", "zh"]', '["en", 1]', r"options.lang.choices\[1\]: found 1, expected of type str"),
+        ('["en", "zh"]', "[]", "options.lang.choices: found a list, expected a list of at least one"),
+        ('help = "say more"', "help = 1", "options.loud.help: found 1, expected a string"),
+        ('"demo"', '"demo.sub"', r'variant\[0\].package: found "demo.sub", expected the name that is imported'),
+        ('">=1"', '">=1,,<x"', r'variant\[1\].versions: found ">=1,,<x", expected a PEP 440 specifier set'),
+        ('">=1"', '">=0.5"', r'variant\[1\].versions: found ">=0.5", expected no version in common with variant\[0\]'),
+        ('">=1"', '""', r'variant\[1\].versions: found "", expected no version in common'),
+        ("versions =", "version =", r'variant\[0\].version: found an unknown key.*did you mean "versions"'),
+        ('["first.spatch"]', '"first.spatch"', r'variant\[0\].patches: found "first.spatch", expected a list of str'),
+        ('["first.spatch"]', "[]", r"variant\[0\].patches: found an empty list, expected at least one"),
+        ('["first.spatch"]', "[7]", r"variant\[0\].patches\[0\]: found 7, expected a string"),
+        ('"sub/second.spatch"', '"first.spatch"', r"variant\[1\].patches\[1\]: .*expected every file once"),
+        ('"sub/second.spatch"', '"../x.spatch"', r'patches\[1\]: found "../x.spatch", expected the relative path'),
+        ('"sub/second.spatch"', '"/etc/x.spatch"', r'patches\[1\]: found "/etc/x.spatch", expected the relative path'),
+        ('"sub/second.spatch"', '"probe.py"', r'patches\[1\]: found "probe.py", expected the relative path of a .sp'),
+        ('"injected"', '"not a name"', r'variant\[1\].names\[0\]: found "not a name", expected a Python name'),
+        ('"demo.runner"', '"demo..runner"', r'verify.imports\[0\]: found "demo..runner", expected a dotted'),
+        ('"probe.py"', '"../probe.py"', 'verify.probe: found "../probe.py", expected the relative path of a .py file'),
+        ("probe =", "prob =", 'verify.prob: found an unknown key.*did you mean "probe"'),
+        ('package = "demo"', 'package = "else"', r'variant\[0\].patches\[0\]: found "demo/runner.py" \(line 3\), '),
+    ],
+)
+def test_a_mistake_is_told_by_its_key_with_what_was_found_and_expected(tmp_path, old, new, line):
+    assert old in TOML
+    message = refusal(write(tmp_path, TOML.replace(old, new, 1)))
+    place = re.escape(str(tmp_path / "demo-fix" / "patchset.toml"))
+    assert re.search(f"^{place}: .*{line}", message, re.MULTILINE), message
+    assert len(message.split("\n")) <= 2, "nothing else is made of it"
+
+
+def test_all_mistakes_are_told_together(tmp_path):
+    toml = TOML.replace('"1.0"', '"x"').replace("default = 5", 'default = "5"').replace("sub/second", "sub/gone")
+    folder = write(tmp_path, toml)
+    (folder / "first.spatch").write_text("no file line here\n")
+    message = refusal(folder)
+    for part in ("version: found", "params.default: found", "gone.spatch: found no readable file", "first.spatch:"):
+        assert part in message
+    assert message.count("first.spatch:") == 1, "a file that two variants name is told once"
+
+
+def test_one_variant_table_instead_of_a_list_is_explained(tmp_path):
+    toml = TOML[:SECOND].replace("[[variant]]", "[variant]")
+    assert "variant: found a table, expected a list of tables, written [[variant]]" in refusal(write(tmp_path, toml))
+
+
+def test_a_toml_syntax_error_names_the_place_and_shows_it(tmp_path):
+    message = refusal(write(tmp_path, TOML.replace('kind = "debug"', "kind = debug")))
+    first, shown, marker = message.split("\n")
+    assert first.startswith(f"{tmp_path / 'demo-fix' / 'patchset.toml'}:4:8: ")
+    assert shown[marker.index("^") :] == "debug"
+
+
+def test_a_toml_that_ends_too_early_names_its_last_line(tmp_path):
+    message = refusal(write(tmp_path, 'schema = 1\nname = """demo'))
+    assert message.startswith(f"{tmp_path / 'demo-fix' / 'patchset.toml'}:2:15: ")
+
+
+@pytest.mark.parametrize("name", ["patchset.toml", "first.spatch"])
+def test_bytes_that_are_not_utf8_are_told_by_line(tmp_path, name):
+    folder = write(tmp_path)
+    (folder / name).write_bytes(b"# ok\n# caf\xe9\n" + (folder / name).read_bytes())
+    assert f"{folder / name}:2: found the byte 0xe9, expected UTF-8" in refusal(folder)
+
+
+def test_a_folder_without_a_manifest_is_refused(tmp_path):
+    (tmp_path / "demo-fix").mkdir()
+    assert "patchset.toml: found no readable file" in refusal(tmp_path / "demo-fix")
+
+
+def test_a_patch_that_is_a_link_out_of_the_folder_is_refused(tmp_path):
+    folder = write(tmp_path)
+    (tmp_path / "outside.spatch").write_text(SPATCH)
+    (folder / "first.spatch").unlink()
+    (folder / "first.spatch").symlink_to(tmp_path / "outside.spatch")
+    assert 'variant[0].patches[0]: found "first.spatch", expected the relative path' in refusal(folder)
+
+
+# ---------------------------------------------------------------- versions
+
+
+@pytest.mark.parametrize(
+    ("versions", "version", "taken"),
+    [
+        (">=2.6,<3", "2.7.1+cu128", True),
+        (">=2.5,<2.6", "2.6.0.dev20240101", False),
+        (">=2.5,<3", "2.6.0.dev20240101", True),
+        (">=2.0", "2.0.0a0+gitabc", True),
+        (">=2.1", "2.1.0a0+git123", True),
+        ("~=2.1.0", "2.1.0a0+git123", True),
+        ("==2.1.0", "2.1.0a0+git123", True),
+        ("==2.1.*", "2.1.0a0+git123", True),
+        (">2.1", "2.1.0a0+git123", False),
+        ("<2.1", "2.1.0a0+git123", False),
+        (">=2.1.0rc1", "2.1.0a0", False),
+        ("!=2.1.0a0", "2.1.0a0", False),
+        ("==2.7.1", "2.7.1+cu128", True),
+        ("!=2.7.1", "2.7.1+cu128", False),
+        ("!=2.1.0", "2.1.0a0+git123", False),
+        (">=2.1.0-beta.1", "2.1.0a0", False),
+        ("", "2.1.0a0+git123", True),
+        (">=2", "1.9", False),
+    ],
+)
+def test_vendor_builds_and_nightlies_count_inside_the_range(versions, version, taken):
+    assert accepts(versions, version) is taken
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "shared"),
+    [
+        (">=0.1,<1", ">=1", False),
+        ("<=1.13", ">1.13", False),
+        ("<2.0", ">=2.0", False),
+        ("<=2.0", ">=2.0", True),
+        ("<2.0a5", ">=2.0", True),
+        ("", "", True),
+        ("", ">=3", True),
+        (">=1,<1", "", False),
+        (">2.0,<2.0.1", ">=2.0.0.1", True),
+        ("==2.1.*", "==2.2.*", False),
+        ("==2.*", "==2.2.*", True),
+        ("==2.*", ">2.99", True),
+        ("~=2.1", ">=3", False),
+        ("~=2.1", ">=2.99,!=2.99", True),
+        ("==1.0", "!=1.0", False),
+        ("==1.0", "!=1.0.*", False),
+        ("==1.0+cu1", "==1.0+cu2", False),
+        ("==1.0+cu1", ">=1", True),
+        (">2.0a1,<2.0a3", ">=2.0a2", True),
+        (">=2.0a1,<2.0a2", ">=2.0a2,<2.0", False),
+        (">=2.0.post1,<2.0.post3", "==2.0.post2", True),
+        (">=1.0,!=1.0", "<1.0.post1", True),
+        ("<0.dev1", "", True),
+        ("<1!0", ">=99", True),
+        ("<1.5,!=1.4.*", ">=1.4", False),
+    ],
+)
+def test_two_ranges_overlap_exactly_when_some_version_is_in_both(first, second, shared):
+    version = overlap(first, second)
+    assert (version is not None) is shared, version
+    assert overlap(second, first) == version or shared
+    if version:
+        assert accepts(first, version) and accepts(second, version)
+
+
+def test_no_overlap_is_missed_among_many_ranges():
+    names = ["0", "1.0", "1.0.1", "1.1", "1.0a1", "1.0a1.post1", "1.0a2.dev1", "1.0.dev1", "1.0.post1", "1!0.5"]
+    every = [f"{operator}{name}" for name in names for operator in ("<", "<=", ">", ">=", "==", "!=")]
+    every += ["~=1.0", "~=1.0.1", "==1.*", "==1.0.*", "!=1.0.*", "!=1.*", "==1.0+x", "!=1.0+x", "~=1.0a1"]
+    releases = ["0", "0.1", "0.9", "1.0", "1.0.0.1", "1.0.1", "1.0.2", "1.1", "1.1.1", "1.2", "2", "1!0.5", "1!1"]
+    tails = ["", ".dev0", ".dev1", ".dev2", "a0", "a1.dev0", "a1", "a1.post1.dev0", "a1.post1", "a1.post2", "a2.dev0",
+             "a2.dev1", "a2.dev2", "a2", "a3", "rc1", ".post0.dev0", ".post0", ".post1.dev0", ".post1", ".post2", "+x"]
+    grid = [release + tail for release in releases for tail in tails]
+    taken = {each: {version for version in grid if accepts(each, version)} for each in every}
+    random = Random(7)
+    missed, shared = [], 0
+    for _ in range(1500):
+        picked = random.sample(every, random.choice([2, 3, 4]))
+        both = set.intersection(*(taken[each] for each in picked))
+        found = overlap(",".join(picked[:-1]), picked[-1])
+        shared += bool(both)
+        assert found is None or all(accepts(each, found) for each in picked), (picked, found)
+        if both and found is None:
+            missed.append((picked, sorted(both)[:3]))
+    assert missed == []
+    assert 300 < shared < 1200, "both answers occur often"
+
+
+OLD, NEW = Variant("demo", "<2", ()), Variant("demo", ">=2", ())
+
+
+@pytest.mark.parametrize(
+    ("variants", "version", "chosen"),
+    [
+        ([OLD, NEW], "1.9", OLD),
+        ([OLD, NEW], "2.0.0a0+git1", NEW),
+        ([OLD], "2.0", None),
+        ([OLD], "", OLD),
+        ([OLD, NEW], "", None),
+        ([OLD], "unknown", OLD),
+        ([OLD, NEW], "unknown", None),
+        ([], "", None),
+    ],
+)
+def test_the_variant_is_the_one_whose_range_holds_the_version(variants, version, chosen):
+    assert patchset.choose(variants, version) is chosen
+
+
+def test_variants_are_grouped_by_package(tmp_path):
+    other = Variant("other", "", ())
+    made = patchset.load(write(tmp_path), "here")._replace(variants=(OLD, other, NEW))
+    assert patchset.pick_variants(made) == {"demo": [OLD, NEW], "other": [other]}
+
+
+# ---------------------------------------------------------------- places
+
+
+def test_the_first_place_wins_and_the_others_are_told(tmp_path):
+    named, local = tmp_path / "named", tmp_path / "patchsets"
+    write(named), write(local)
+    write(local, TOML.replace("demo-fix", "only-local"), "only-local")
+    found = patchset.find("demo-fix", [named], tmp_path)
+    assert found.patchset.source == f"--patch-dir {named}"
+    assert found.shadows == (f"demo-fix of ./patchsets ({local / 'demo-fix'})",)
+    assert patchset.find("only-local", [named], tmp_path) == (patchset.load(local / "only-local", "./patchsets"), ())
+    assert patchset.find("demo-fix", [Path("patchsets")], tmp_path).shadows == (), "one folder found twice is no shadow"
+
+
+def test_a_patch_dir_may_be_one_patchset_and_must_exist(tmp_path):
+    folder = write(tmp_path)
+    assert patchset.find("demo-fix", [folder], tmp_path).patchset.name == "demo-fix"
+    with pytest.raises(UsageError, match="gone: found no such directory"):
+        patchset.folders([tmp_path / "gone"], tmp_path)
+
+
+def test_an_unknown_name_gets_a_suggestion_and_the_list(tmp_path):
+    write(tmp_path / "patchsets")
+    with pytest.raises(UsageError) as caught:
+        patchset.find("demo-fux", [], tmp_path)
+    assert caught.value.message == 'there is no patchset "demo-fux"; did you mean "demo-fix"?'
+    assert "demo-fix" in caught.value.hint
+
+
+def test_built_in_patchsets_stay_built_in_when_the_checkout_is_the_working_directory(tmp_path):
+    for cwd in (tmp_path, patchset.builtin_dir().parent):
+        sources = {source for places in patchset.folders([], cwd).values() for _, source in places}
+        assert sources <= {patchset.BUILT_IN}
+
+
+def test_the_built_in_directory_of_a_wheel_lies_inside_the_package(tmp_path, monkeypatch):
+    (tmp_path / "patcher" / "_patchsets").mkdir(parents=True)
+    monkeypatch.setattr(patchset, "__file__", str(tmp_path / "patcher" / "patchset.py"))
+    assert patchset.builtin_dir() == tmp_path / "patcher" / "_patchsets"
+    (tmp_path / "patcher" / "_patchsets").rmdir()
+    assert patchset.builtin_dir() == tmp_path / "patchsets"
+
+
+def add_wheel(site: Path, entry_points: str) -> None:
+    info = site / "vendor_patches-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "entry_points.txt").write_text(entry_points)
+
+
+@pytest.mark.parametrize("value", ["vendor_patches.sets", "vendor_patches.sets.module", "vendor_patches.sets:ignored"])
+def test_a_wheel_can_ship_patchsets_and_is_not_imported(tmp_path, monkeypatch, value):
+    site = tmp_path / "site"
+    sets = site / "vendor_patches" / "sets"
+    write(sets)
+    (sets.parent / "__init__.py").write_text("raise RuntimeError('imported')")
+    (sets / "module.py").write_text("raise RuntimeError('imported')")
+    add_wheel(site, f"[console_scripts]\nx = y:z\n\n[sitepatch.patchsets]\nvendor = {value}\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(site), str(site)])
+    found = patchset.find("demo-fix", [], tmp_path)
+    assert found.patchset.source == "entry point vendor"
+    assert found.shadows == ()
+
+
+def test_an_entry_point_that_leads_nowhere_is_an_error(tmp_path, monkeypatch):
+    add_wheel(tmp_path / "site", "[sitepatch.patchsets]\nvendor = gone.away\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "site")])
+    with pytest.raises(SitepatchError, match=r"the entry point vendor = gone\.away leads to no directory"):
+        patchset.folders([], tmp_path)
+
+
+# ---------------------------------------------------------------- options
+
+
+def test_settings_are_read_by_the_type_of_the_option(tmp_path):
+    made = patchset.load(write(tmp_path), "here")
+    assert patchset.resolve_options(made, {}) == {"params": 5, "lang": "en", "ratio": 1.0, "loud": False}
+    settings = {
+        "demo-fix.params": "-7",
+        "demo-fix.lang": "zh",
+        "demo-fix.ratio": "2",
+        "demo-fix.loud": "Yes",
+        "other.params": "x",
+    }
+    values = patchset.resolve_options(made, settings)
+    assert values == {"params": -7, "lang": "zh", "ratio": 2.0, "loud": True}
+    assert [type(value) for value in values.values()] == [int, str, float, bool]
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "line"),
+    [
+        ("params", "many", 'found "many", expected a value of type int'),
+        ("params", "1_0", 'found "1_0", expected a value of type int'),
+        ("ratio", "nan", 'found "nan", expected a value of type float'),
+        ("ratio", "inf", 'found "inf", expected a value of type float'),
+        ("loud", "maybe", 'found "maybe", expected a value of type bool'),
+        ("lang", "enn", 'found "enn", expected a value en or zh; did you mean "en"?'),
+        ("param", "1", 'found an unknown option, expected one of params, lang, ratio, loud; did you mean "params"?'),
+    ],
+)
+def test_a_wrong_setting_is_told_with_what_was_expected(tmp_path, key, text, line):
+    made = patchset.load(write(tmp_path), "here")
+    with pytest.raises(UsageError) as caught:
+        patchset.resolve_options(made, {f"demo-fix.{key}": text})
+    assert caught.value.message == f"--set demo-fix.{key}: {line}"
+
+
+def test_all_wrong_settings_are_told_together(tmp_path):
+    made = patchset.load(write(tmp_path), "here")
+    with pytest.raises(UsageError) as caught:
+        patchset.resolve_options(made, {"demo-fix.params": "x", "demo-fix.none": "x"})
+    assert len(caught.value.message.split("\n")) == 2
+
+
+# ---------------------------------------------------------------- the JSON Schema, the built-in ones, the cost
+
+
+def fits(schema: dict, value: object) -> bool:
+    """The part of JSON Schema that ours uses."""
+    if "$ref" in schema:
+        return fits(SCHEMA["definitions"][schema["$ref"].rsplit("/", 1)[1]], value)
+    known = {"object": dict, "array": list, "string": str, "integer": int, "number": float, "boolean": bool}
+    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    if type(value) not in [known[kind] for kind in kinds]:
+        return False
+    if value != schema.get("const", value) or value not in schema.get("enum", [value]):
+        return False
+    if isinstance(value, str):
+        return len(value) >= schema.get("minLength", 0) and bool(re.search(schema.get("pattern", ""), value))
+    if isinstance(value, list):
+        return len(value) >= schema.get("minItems", 0) and all(fits(schema["items"], item) for item in value)
+    if isinstance(value, dict):
+        rest = schema.get("additionalProperties")
+        named = schema.get("properties", {})
+        inner = all(fits(named[key], each) if key in named else rest and fits(rest, each) for key, each in
+                    value.items())  # fmt: skip
+        names = re.compile(schema.get("propertyNames", {}).get("pattern", ""))
+        return inner and set(schema.get("required", ())) <= set(value) and all(map(names.search, value))
+    return True
+
+
+def decoded(text: str) -> dict:
+    return manifest._decode(text, Path("patchset.toml"))
+
+
+def test_the_json_schema_has_the_keys_of_the_loader():
+    for table, keys in manifest.KEYS.items():
+        schema = SCHEMA["definitions"][table] if table else SCHEMA
+        assert set(schema["properties"]) == set(keys), table
+        assert set(schema.get("required", ())) == set(manifest.REQUIRED.get(table, ())), table
+        assert schema["additionalProperties"] is False
+    assert tuple(SCHEMA["properties"]["kind"]["enum"]) == manifest.KINDS
+    assert set(SCHEMA["definitions"]["options"]["properties"]["type"]["enum"]) == set(manifest.OPTION_TYPES)
+
+
+def test_the_json_schema_takes_what_the_loader_takes_and_no_typos():
+    assert fits(SCHEMA, decoded(TOML))
+    for old, new in [
+        ("summary =", "sumary ="),
+        ("schema = 1", "schema = 2"),
+        ("versions =", "version ="),
+        ('"debug"', '"debugg"'),
+        ("[options.params]", "[options.Params]"),
+        ("author =", "autor ="),
+    ]:
+        assert not fits(SCHEMA, decoded(TOML.replace(old, new, 1))), new
+
+
+BUILT_IN = sorted(each.parent for each in patchset.builtin_dir().glob("*/patchset.toml"))
+
+
+@pytest.mark.parametrize("folder", BUILT_IN, ids=lambda folder: folder.name)
+def test_every_built_in_patchset_loads_and_fits_the_json_schema(folder):
+    loaded = patchset.load(folder, patchset.BUILT_IN)
+    assert isinstance(loaded, Patchset) and all(variant.patches for variant in loaded.variants)
+    assert fits(SCHEMA, decoded(loaded.files["patchset.toml"]))
+
+
+def test_there_are_built_in_patchsets():
+    assert BUILT_IN
+
+
+@pytest.mark.parametrize("module", ["patcher.patchset", "patcher.environment"])
+def test_importing_costs_none_of_the_expensive_modules(module):
+    code = (
+        f"import sys, {module}; heavy = {{'libcst', 'importlib.metadata', 'packaging', 'dataclasses', 'tomllib',"
+        " 'tomli', 'subprocess', 'json', 'configparser', 'difflib', 'zipfile'}; print(sorted(heavy & set(sys.modules)))"
+    )
+    env = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    without = code.replace(f", {module}", "")
+    bare, done = (subprocess.run([sys.executable, "-c", each], capture_output=True, text=True, env=env, check=True)
+                  for each in (without, code))  # fmt: skip
+    assert done.stdout == bare.stdout
+
+
+def test_find_and_load_use_no_importlib_metadata(tmp_path):
+    shutil.copytree(CHECKOUT / "patcher", tmp_path / "patcher", ignore=shutil.ignore_patterns("__pycache__"))
+    write(tmp_path / "patchsets")
+    code = (
+        "import sys; from pathlib import Path; from patcher.patchset import find; find('demo-fix', [], Path.cwd());"
+        "print(sorted({'libcst', 'importlib.metadata', 'configparser'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.strip() == "[]", done.stderr
