@@ -17,6 +17,7 @@ def purge(site: Folder, path: str) -> None:
     """Remove the bytecode of the source `path` for every interpreter, optimization level and cache prefix."""
     for folder, name in _found(site, path):
         folder.remove(name)
+        folder.sync()  # or a power cut after the end of the commit could bring it back
 
 
 def fresh_mtime_ns(site: Folder, path: str, old_ns: int) -> int:

@@ -2,10 +2,10 @@
 
 Every JSON answer of a command is one object with `schema` (1), `command` and `ok` (whether the exit code is 0), and:
 
-- `apply`, `restore`: `written` (whether files were changed), `patchsets` (names), `answers` (`patchset`, `path`, `scope`,
-  `state`, `places`: line numbers before the change, `problem`, `hint`), `files` (`site`, `path`, `changes`: whether its
-  bytes change, `before` and `after`: sha256, `patchsets`: the names that stand in it then), `notes`, `recovered` (a
-  sentence for each interrupted run), `diff` (with `--dry-run`)
+- `apply`, `restore`: `written` (whether files were changed), `patchsets` (names), `answers` (`patchset`, `path`,
+  `scope`, `state`, `places`: line numbers before the change, `problem`, `hint`), `files` (`site`, `path`, `changes`:
+  whether its bytes change, `before` and `after`: sha256, `patchsets`: the names that stand in it then), `notes`,
+  `recovered` (a sentence for each interrupted run), `diff` (with `--dry-run`)
 - `diff`: `files` (`site`, `path`, `patchsets`, `before`, `after`, `added`, `removed`, `diff`), `answers`, `notes`
 - `status`: `files` (`site`, `path`, `package`, `distribution`, `version`, `condition`, `patchsets`: `name`, `version`,
   `state`, `options`, `places`), `interrupted` (`site`, `problem`)
@@ -71,7 +71,7 @@ def compare(site: str, path: str, before: bytes, after: bytes, patchsets: Iterab
     edits = _edits(old, new) if before != after else []
     out: List[bytes] = []
     if edits:
-        name = path.encode("utf-8", "surrogateescape") + (b"\t" if " " in path else b"")  # the tab ends a name with spaces
+        name = path.encode("utf-8", "surrogateescape") + (b"\t" if " " in path else b"")  # ends a name with spaces
         out = [b"--- a/%s\n" % name, b"+++ b/%s\n" % name]
     for group in _groups(edits):
         out += _hunk(old, new, group)
@@ -156,13 +156,14 @@ def stat(diffs: Sequence[FileDiff]) -> str:
         bar = "+" * plus + "-" * minus
         lines.append(f" {diff.path:<{width}} | {diff.added + diff.removed:>{digits}} {bar}")
     added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
-    parts = [_count(len(diffs), "file") + " changed"]
-    parts += [_count(added, "insertion") + "(+)"] if added else []
-    parts += [_count(removed, "deletion") + "(-)"] if removed else []
+    parts = [count(len(diffs), "file") + " changed"]
+    parts += [count(added, "insertion") + "(+)"] if added else []
+    parts += [count(removed, "deletion") + "(-)"] if removed else []
     return "\n".join([*lines, " " + ", ".join(parts)]) + "\n"
 
 
-def _count(number: int, what: str) -> str:
+def count(number: int, what: str) -> str:
+    """A number and its noun, in the plural where it must be."""
     return f"{number} {what}" + ("" if number == 1 else "s")
 
 

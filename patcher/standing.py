@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
-from typing import List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional, Tuple
 
 from patcher.environment import Environment
 from patcher.model import Receipt
@@ -42,6 +42,12 @@ def standing(env: Environment) -> List[Standing]:
             for path, receipt in sorted(Store(site).receipts().items()):
                 found.append(judge(site, receipt, read(site, path)))
     return found
+
+
+def interrupted(env: Environment) -> List[Tuple[str, str]]:
+    """(site directory, sentence) for each interrupted run that waits to be undone or finished; changes nothing."""
+    found = ((site, Store(site).interrupted()) for site in env.sites if (Path(site) / ".sitepatch").is_dir())
+    return [(site, sentence) for site, sentence in found if sentence]
 
 
 def judge(site: str, receipt: Receipt, data: Optional[bytes]) -> Standing:

@@ -8,14 +8,15 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.errors import PatchError
 from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State
+from patcher.semantic.edits import Conflict
 from patcher.semantic.match import Matcher, Place, TooManySteps, Way, same
 from patcher.semantic.names import unbound
+from patcher.semantic.node import Node, SyntaxProblem
 from patcher.semantic.pattern import Hunk, Side, compile_hunk, identifiers, writes_body
 from patcher.semantic.render import Edit
-from patcher.semantic.rewrite import Conflict, Rewriter
+from patcher.semantic.rewrite import rewritten
 from patcher.semantic.source import Source, matches
 from patcher.semantic.splice import apply_splices
-from patcher.semantic.tree import Node, SyntaxProblem
 
 
 class _Found(NamedTuple):
@@ -157,7 +158,7 @@ def _edits(source: Source, hunk: Hunk, place: Place) -> List[Edit]:
     choices: List[List[Edit]] = []
     try:
         for way in place.ways[:50]:
-            made = Rewriter(source, hunk, place, way).run()
+            made = rewritten(source, hunk, place, way)
             if made not in choices:
                 choices.append(made)
     except Conflict as conflict:

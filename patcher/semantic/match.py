@@ -6,9 +6,9 @@ the number of steps is bounded. What is looked at and what is not are rules 6 to
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
-from patcher.semantic.tree import CLAUSES, NOT_EXPRESSIONS, STATEMENTS, Node, Value
+from patcher.semantic.node import NOT_EXPRESSIONS, STATEMENTS, Node, Value
 
 MAX_STEPS = 200_000
 _OPTIONAL = frozenset(["returns", "annotation", "type_parameters", "doc"])  # rule 10: not looked at unless written
@@ -80,7 +80,7 @@ class Matcher:
     def expressions(self, pattern: Node, block: Node, *, module: bool) -> List[Place]:
         """Every expression of a scope that `pattern` matches."""
         found: List[Place] = []
-        for node in reachable(block, module):
+        for node in block.reachable(module):
             if node.kind not in NOT_EXPRESSIONS:
                 ways = tuple(self._way(node.start, node.end) for _ in self.node(pattern, node))
                 if ways:
@@ -96,7 +96,7 @@ class Matcher:
                 ends: Dict[int, List[Way]] = {}
                 for end in self.sequence(patterns, siblings, 0, start, open_end=True):
                     span = siblings[start:end] or siblings[:1]
-                    ends.setdefault(0, []).append(self._way(first(span), span[-1].end if span else 0))
+                    ends.setdefault(0, []).append(self._way(span[0].begin if span else 0, span[-1].end if span else 0))
                 if ends:
                     ways = tuple(ends[0])
                     found.append(Place(min(w.start for w in ways), max(w.end for w in ways), siblings, ways))
@@ -269,34 +269,9 @@ def is_literal(node: Node) -> bool:
     return node.kind in ("Integer", "Float", "String")
 
 
-def first(nodes: Sequence[Node]) -> int:
-    """Where a run of statements begins, its first one's decorators included."""
-    if not nodes:
-        return 0
-    decorators = nodes[0].items("decorators")
-    return decorators[0].start if decorators else nodes[0].start
-
-
-def reachable(node: Node, module: bool) -> Iterator[Node]:
-    """The nodes of a scope; of `<module>` the headers but not the bodies of definitions (rule 2)."""
-    yield node
-    for key, value in node.fields.items():
-        if module and key == "body" and node.kind in ("FunctionDef", "ClassDef"):
-            continue
-        for child in [value] if isinstance(value, Node) else value if isinstance(value, list) else []:
-            yield from reachable(child, module)
-
-
 def _lists(block: Node, module: bool, clauses: bool) -> Iterator[List[Node]]:
-    for node in reachable(block, module):
+    for node in block.reachable(module):
         if node.kind == "Block" and not clauses:
             yield node.items("body")
         elif clauses and node.items("clauses"):
             yield node.items("clauses")
-
-
-def parent_statement(node: Node) -> Optional[Node]:
-    """The statement or clause that holds a node."""
-    while node.parent is not None and node.kind not in STATEMENTS | CLAUSES:
-        node = node.parent
-    return node

@@ -8,8 +8,9 @@ from typing import Dict, FrozenSet, List, Mapping, NamedTuple, NoReturn, Optiona
 from patcher.model import HunkText, OptionValue
 from patcher.semantic import lex
 from patcher.semantic.hunk import refuse
-from patcher.semantic.match import Matcher, reachable
-from patcher.semantic.tree import CLAUSES, Node, SyntaxProblem, parse
+from patcher.semantic.match import Matcher
+from patcher.semantic.node import CLAUSES, Node, SyntaxProblem
+from patcher.semantic.tree import parse
 
 _CLAUSE = re.compile(r"\s*(elif|else|except|finally|case)\b")
 
@@ -283,7 +284,7 @@ def identifiers(side: Side) -> List[FrozenSet[str]]:
     found: List[FrozenSet[str]] = []
     for node in side.nodes:
         if node.role != "run":
-            names = {str(part.fields["value"]) for part in reachable(node, False) if part.kind == "Name" and not part.role}
+            names = {str(part.fields["value"]) for part in node.walk() if part.kind == "Name" and not part.role}
             found.append(frozenset(name for name in names if not name.startswith(lex.MARK)))
     return found
 

@@ -7,9 +7,9 @@ from typing import List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.semantic.lex import Lines, breaks_line, lines_in_strings
 from patcher.semantic.match import Way, same
+from patcher.semantic.node import CLAUSES, COMPOUND, NOT_EXPRESSIONS, STATEMENTS, Node
 from patcher.semantic.pattern import Hunk
 from patcher.semantic.source import Source
-from patcher.semantic.tree import CLAUSES, COMPOUND, NOT_EXPRESSIONS, STATEMENTS, Node
 
 _OPERATORS = {
     "|": 8, "^": 9, "&": 10, "<<": 11, ">>": 11, "+": 12, "-": 12, "*": 13, "@": 13, "/": 13, "//": 13, "%": 13, "**": 15,
@@ -146,7 +146,7 @@ class Renderer:
         """
         side = self.hunk.after
         parts: List[str] = []
-        row = side.text[side.lines.starts[rows[0]] :] if not nodes else side.text[side.lines.start(begin(nodes[0])) :]
+        row = side.text[side.lines.starts[rows[0]] :] if not nodes else side.text[side.lines.start(nodes[0].begin) :]
         self.base = row[: len(row) - len(row.lstrip(" \t"))]
         for first, last in _stretches(rows):
             start = side.lines.starts[first]
@@ -246,7 +246,7 @@ class Renderer:
     def moved(self, codes: Sequence[Node], indent: str) -> str:
         """Whole lines of consecutive statements at another indentation, without the last line break."""
         text, lines = self.source.text, self.source.lines
-        first = begin(codes[0])
+        first = codes[0].begin
         if not alone_on_lines(text, lines, first, codes[-1].end):
             return indent + (self.source.newline + indent).join(text[code.start : code.end] for code in codes)
         start = lines.start(first)
@@ -260,11 +260,6 @@ class Renderer:
             out += indent + line[len(old) :] if moves else line
             offset += len(line)
         return out
-
-
-def begin(node: Node) -> int:
-    decorators = node.items("decorators")
-    return decorators[0].start if decorators else node.start
 
 
 def _stretches(rows: Sequence[int]) -> List[Tuple[int, int]]:

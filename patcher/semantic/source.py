@@ -16,7 +16,8 @@ from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequen
 
 from patcher.model import Splice
 from patcher.semantic.lex import Lines
-from patcher.semantic.tree import Node, SyntaxProblem, parse
+from patcher.semantic.node import Node, SyntaxProblem
+from patcher.semantic.tree import parse
 
 BOM = b"\xef\xbb\xbf"
 _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
@@ -130,11 +131,11 @@ class Source:
         ]
 
     def _start(self, node: ast.stmt) -> int:
-        first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
+        first: int = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
         return self.lines.starts[first - 1]
 
     def _end(self, node: ast.AST) -> int:
-        number = int(getattr(node, "end_lineno", 0) or 0)
+        number: int = getattr(node, "end_lineno", None) or 0
         return self.lines.starts[number] if number < len(self.lines.starts) else len(self.text)
 
     def _slice(self, start: int, end: int, node: ast.stmt) -> Node:

@@ -1,0 +1,186 @@
+"""What `apply` and `restore` do: recover, plan, tell, and only then write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, List, Sequence, Tuple
+
+from patcher import report
+from patcher.console import Console, Place
+from patcher.environment import Environment
+from patcher.errors import StoreError
+from patcher.model import FilePlan, Plan, State
+from patcher.plan import commit, plan_apply, plan_restore
+from patcher.standing import Condition, Standing, interrupted, standing
+from patcher.store import Store
+
+if TYPE_CHECKING:
+    from patcher.model import Patchset
+
+_RUNNING = "processes that are running keep the code they have loaded until they are started again"
+
+
+def apply(console: Console, place: Place, names: Sequence[str], settings: Sequence[str], *, dry_run: bool) -> int:
+    """Apply patchsets, all or none; returns the exit code.
+
+    Args:
+        console: where to tell it.
+        place: the environment and the directories of patchsets.
+        names: of patchsets.
+        settings: the values of `--set`.
+        dry_run: write nothing at all, show the diff instead.
+
+    Raises:
+        SitepatchError: what keeps it from making a plan or from writing.
+    """
+    from patcher.selection import choose
+
+    wanted, notes = choose(names, settings, place.patch_dirs)
+    env = place.environment()
+    console.about(env)
+    recovered = _recover(console, env, dry_run=dry_run)
+    if console.verbose:
+        for one in wanted:
+            console.say(f"{one.patchset.name} {one.patchset.version} {report.written_options(one.options)}".rstrip())
+    plan = plan_apply(env, wanted)
+    plan = plan._replace(notes=(*notes, *plan.notes))
+    console.rows(report.answer_rows(answer for answer in plan.answers if answer.state.failed or not console.quiet))
+    chosen = [one.patchset.name for one in wanted]
+    changed, written = _write(console, plan, [one.patchset for one in wanted], recovered, (), dry_run=dry_run)
+    if not changed and not plan.failed:
+        for name in chosen:
+            console.say(f"{name}: nothing to do, {_why(plan, name)}")
+    if written:
+        sites = {file.site: [each.path for each in changed if each.site == file.site] for file in changed}
+        for site, paths in sites.items():
+            cells = (f"{', '.join(chosen)}: {report.count(len(paths), 'file')} in {site}",)
+            console.rows([] if console.quiet else [report.Row("applied", cells)])
+        console.say(f"take it back: {place.command('restore', *chosen)}")
+        console.note(_RUNNING)
+    return _finish(console, plan, chosen, recovered, written=written, dry_run=dry_run)
+
+
+def restore(console: Console, place: Place, names: Sequence[str], *, force: bool, dry_run: bool) -> int:
+    """Take patchsets back, all of them without names; returns the exit code.
+
+    Args:
+        console: where to tell it.
+        place: the environment and the directories of patchsets.
+        names: of patchsets; one that is known but not applied is no error.
+        force: also where a file was edited by hand; the edited copy is kept in the current directory.
+        dry_run: write nothing at all, show the diff instead.
+
+    Raises:
+        SitepatchError: what keeps it from making a plan or from writing.
+    """
+    env = place.environment()
+    console.about(env)
+    recovered = _recover(console, env, dry_run=dry_run)
+    items = standing(env)
+    stands = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps)
+    idle = [name for name in dict.fromkeys(names) if name not in stands]
+    if idle:
+        from patcher.selection import check_names
+
+        check_names(idle, stands, place.patch_dirs)
+    chosen = [name for name in (dict.fromkeys(names) if names else stands) if name in stands]
+    plan = plan_restore(env, chosen, force=force) if chosen else Plan((), ())
+    console.rows(report.answer_rows(plan.answers))
+    for name in idle:
+        console.say(f"{name} is not applied here: nothing to restore")
+    if not names and not stands:
+        console.say(f"nothing is applied in {', '.join(env.sites)}: nothing to restore")
+    changed, written = _write(console, plan, (), recovered, items if force else (), dry_run=dry_run)
+    if written:
+        console.rows([] if console.quiet else [_put_back(file) for file in changed])
+        console.note(_RUNNING)
+    return _finish(console, plan, chosen, recovered, written=written, dry_run=dry_run)
+
+
+def _recover(console: Console, env: Environment, *, dry_run: bool) -> List[str]:
+    if dry_run:
+        for site, sentence in interrupted(env):
+            console.note(f"{site}: {sentence}, by the next command that writes")
+        return []
+    said = []
+    for site in env.sites:
+        sentence = Store(site).recover() if (Path(site) / ".sitepatch").is_dir() else ""
+        if sentence:
+            said.append(f"{site}: {sentence}")
+            console.note(said[-1], "recovered")
+    return said
+
+
+def _write(
+    console: Console, plan: Plan, patchsets: Sequence[Patchset], recovered: List[str], edited: Sequence[Standing], *,
+    dry_run: bool,
+) -> Tuple[List[FilePlan], bool]:  # fmt: skip
+    """Carry the plan out, unless an answer or `dry_run` forbids it; returns its changes, and whether they were made."""
+    for note in plan.notes:
+        console.note(note)
+    changed = [file for file in plan.files if file.change]
+    if plan.failed:
+        count = report.count(len(plan.failed), "answer")
+        console.note(f"nothing was written: {count} of {len(plan.answers)} against it", "stopped")
+        return changed, False
+    if dry_run and changed:
+        if not console.quiet:
+            console.raw(b"".join(diff.text for diff in report.plan_diffs(plan)))
+        console.note(f"nothing was written; {report.count(len(changed), 'file')} would be changed", "dry run")
+        return changed, False
+    if changed:
+        _check_writable(changed)
+        for item in edited:
+            _set_aside(console, item, changed)
+        for sentence in commit(plan, patchsets):
+            recovered.append(sentence)
+            console.note(sentence, "recovered")
+    return changed, bool(changed)
+
+
+def _check_writable(changed: Sequence[FilePlan]) -> None:
+    problems: List[str] = []
+    for site in dict.fromkeys(file.site for file in changed):
+        problems += Store(site).check_writable([file.path for file in changed if file.site == site])
+    if problems:
+        raise StoreError("\n".join(problems), "nothing was changed")
+
+
+def _set_aside(console: Console, item: Standing, changed: Sequence[FilePlan]) -> None:
+    """Keep a file that was edited by hand, in the current directory, before it is replaced."""
+    path = item.receipt.path
+    if item.condition is Condition.EDITED and any((file.site, file.path) == (item.site, path) for file in changed):
+        from hashlib import sha256
+
+        copy = Path.cwd() / f"{path.rpartition('/')[2]}.edited-{sha256(item.data).hexdigest()[:8]}"
+        copy.write_bytes(item.data)
+        console.note(f"the edited {path} is kept as {copy}", "kept")
+
+
+def _put_back(file: FilePlan) -> report.Row:
+    stays = ", ".join(step.patchset for step in file.steps)
+    if stays:
+        return report.Row("restored", (file.path, f"but for {stays}, which stays applied"))
+    if file.change and file.change.forget:
+        return report.Row("forgotten", (file.path, "our change is gone already; the file was left alone"))
+    return report.Row("restored", (file.path, "the bytes, mode and mtime of before"))
+
+
+def _why(plan: Plan, name: str) -> str:
+    """Why there is nothing to do for a patchset."""
+    states = {answer.state for answer in plan.answers if answer.patchset == name}
+    if State.APPLIED in states:
+        return "it is applied already"
+    if State.UPSTREAM in states:
+        return "the code is already as it would make it: fixed upstream"
+    return "it is not needed here: the code that it changes is not there"
+
+
+def _finish(
+    console: Console, plan: Plan, names: Sequence[str], recovered: Sequence[str], *, written: bool, dry_run: bool
+) -> int:
+    fields = {"written": written, "patchsets": list(names), **report.plan_json(plan), "recovered": list(recovered)}
+    if dry_run:
+        fields["diff"] = report.shown(b"".join(diff.text for diff in report.plan_diffs(plan)))
+    console.data(not plan.failed, fields)
+    return 1 if plan.failed else 0

@@ -1,0 +1,269 @@
+"""The commands. What is heavy is imported inside the command that needs it: `--help` costs click alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
+
+import click
+
+from patcher import __version__
+from patcher.console import Console, Place, takes
+from patcher.errors import SitepatchError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from patcher.environment import Environment
+    from patcher.model import Answer
+    from patcher.report import FileDiff
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group(context_settings=_SETTINGS, epilog="\b\nThe whole story, on a throw-away copy:\n  sitepatch demo")
+@click.version_option(__version__, prog_name="sitepatch")
+def commands() -> None:
+    """Patch installed Python packages by syntax, and take every change back exactly."""
+
+
+def _complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> List[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    from patcher.patchset import folders
+
+    try:
+        names = set(folders([Path(each) for each in ctx.params.get("patch_dir") or ()], Path.cwd()))
+        if ctx.info_name in ("restore", "diff"):
+            from patcher.standing import standing
+
+            env = Place(ctx.params.get("python"), ctx.params.get("target"), ()).environment()
+            names |= {step.patchset for item in standing(env) for step in item.receipt.steps}
+    except (SitepatchError, OSError):
+        return []
+    return [CompletionItem(name) for name in sorted(names) if name.startswith(begun)]
+
+
+def _complete_settings(ctx: click.Context, param: click.Parameter, begun: str) -> List[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    from patcher.selection import settings_for_completion
+
+    dirs = [Path(each) for each in ctx.params.get("patch_dir") or ()]
+    try:
+        return [CompletionItem(text) for text in settings_for_completion(begun, ctx.params.get("names") or (), dirs)]
+    except (SitepatchError, OSError):
+        return []
+
+
+@commands.command(epilog="\b\nExample:\n  sitepatch apply mmengine-ddp-debug --set params=10 --dry-run")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=_complete_names)
+@click.option(
+    "--set", "settings", metavar="NAME.option=VALUE", multiple=True, shell_complete=_complete_settings,
+    help="Give an option a value; repeatable. NAME. may be left out where one patchset is named.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all.")
+@click.option("--restore", "back", is_flag=True, help="Take the patchsets back, as restore does.")
+@takes()
+def apply(
+    console: Console, place: Place, names: Tuple[str, ...], settings: Tuple[str, ...], dry_run: bool, back: bool
+) -> int:
+    """Apply patchsets: all of them, or none where one does not fit."""
+    from patcher import change
+
+    if back:
+        return change.restore(console, place, names, force=False, dry_run=dry_run)
+    return change.apply(console, place, names, settings, dry_run=dry_run)
+
+
+@commands.command(epilog="\b\nExamples:\n  sitepatch restore\n  sitepatch restore mmengine-ddp-debug")
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=_complete_names)
+@click.option("--force", is_flag=True, help="Also where a file was edited by hand; the edited copy is kept here.")
+@takes()
+def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool) -> int:
+    """Take patchsets back, all of them without a name: the same bytes, mode and mtime as before."""
+    from patcher import change
+
+    return change.restore(console, place, names, force=force, dry_run=False)
+
+
+@commands.command(epilog="\b\nExample:\n  sitepatch diff mmengine-ddp-debug | git apply --directory=site-packages")
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=_complete_names)
+@click.option("--stat", "as_stat", is_flag=True, help="Only how many lines change in each file.")
+@click.option("--html", metavar="FILE", help="Write a page that can be read offline.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs.")
+@takes()
+def diff(
+    console: Console, place: Place, names: Tuple[str, ...], as_stat: bool, html: Optional[str], exit_code: bool
+) -> int:
+    """Show what apply would change; of patchsets that stand applied, and without names, what stands changed."""
+    from patcher import report
+    from patcher.standing import interrupted
+
+    env = place.environment()
+    console.about(env)
+    for site, problem in interrupted(env):
+        console.note(f"{site}: {problem}")
+    diffs, live, notes = _standing_diffs(env, names)
+    ahead = [name for name in dict.fromkeys(names) if name not in live]
+    answers: Sequence[Answer] = ()
+    failed = False
+    if ahead:
+        from patcher.plan import plan_apply
+        from patcher.selection import choose
+
+        wanted, shadows = choose(ahead, (), place.patch_dirs)
+        plan = plan_apply(env, wanted)
+        answers, failed = plan.answers, bool(plan.failed)
+        notes += [*shadows, *plan.notes]
+        diffs += [] if failed else report.plan_diffs(plan)
+        silent = [answer for answer in answers if answer.state.value != "applicable"]
+        console.rows(report.answer_rows(silent), err=True)
+    for note in notes:
+        console.note(note)
+    if html:
+        from patcher.page import page
+
+        title = " ".join(["sitepatch diff", *names])
+        Path(html).write_bytes(page(title, diffs, answers))
+        console.say(f"wrote {html}")
+    elif as_stat:
+        console.page(report.stat(diffs))
+    else:
+        console.raw(b"".join(each.text for each in diffs), pager=True)
+    if not diffs and not names:
+        console.note("nothing stands changed here")
+    code = 1 if failed or (exit_code and diffs) else 0
+    told = {"answers": [report.answer_json(each) for each in answers], "notes": notes}
+    console.data(not code, {"files": [report.diff_json(each) for each in diffs], **told})
+    return code
+
+
+def _standing_diffs(env: Environment, names: Sequence[str]) -> Tuple[List[FileDiff], List[str], List[str]]:
+    """What stands changed by these patchsets (by all without names), whose names stand so, and remarks."""
+    from patcher.plan import before_and_after
+    from patcher.report import compare
+    from patcher.standing import Condition, standing
+
+    diffs: List[FileDiff] = []
+    live: Dict[str, None] = {}
+    notes: List[str] = []
+    for item in standing(env):
+        here = [step.patchset for step in item.receipt.steps if not names or step.patchset in names]
+        if here and item.condition is not Condition.APPLIED:
+            notes.append(f"{item.receipt.path}: {item.condition.value}; see sitepatch status")
+        if here and item.condition in (Condition.APPLIED, Condition.EDITED):
+            live.update(dict.fromkeys(here))
+            diffs.append(compare(item.site, item.receipt.path, *before_and_after(item.site, item.receipt, here), here))
+    return diffs, list(live), notes
+
+
+@commands.command(epilog="\b\nExample:\n  sitepatch status --check || sitepatch apply mmengine-ddp-debug")
+@click.option("--check", is_flag=True, help="Exit with 1 if anything is not as it was applied.")
+@takes()
+def status(console: Console, place: Place, check: bool) -> int:
+    """Tell what stands applied, and what has become of it."""
+    from patcher import report
+    from patcher.selection import outdated
+    from patcher.standing import interrupted, standing
+
+    env = place.environment()
+    console.about(env)
+    items = standing(env)
+    newer = outdated(items, place.patch_dirs)
+    stopped = interrupted(env)
+    when = "by the next apply or restore"
+    rows = [report.Row("interrupted", (site,), (f"{problem}, {when}",)) for site, problem in stopped]
+    rows += report.status_rows(items, newer)
+    console.rows([row for row in rows if not console.quiet or row.word != "applied"])
+    if not rows:
+        console.say(f"nothing is applied in {', '.join(env.sites)}")
+    differs = any(row.word != "applied" for row in rows)
+    code = 1 if check and differs else 0
+    told = [{"site": site, "problem": problem} for site, problem in stopped]
+    files = [report.standing_json(item, newer) for item in items]
+    console.data(not code, {"files": files, "interrupted": told})
+    return code
+
+
+@commands.command("list", epilog="\b\nExample:\n  sitepatch list --patch-dir ./patchsets")
+@takes(environment=False)
+def list_(console: Console, place: Place) -> int:
+    """List every patchset that can be named, and for which releases it is."""
+    from patcher import report
+    from patcher.patchset import find, folders
+    from patcher.selection import shadow_notes
+
+    found, notes, broken = [], [], {}
+    for name in sorted(folders(place.patch_dirs, Path.cwd())):
+        try:
+            one = find(name, place.patch_dirs, Path.cwd())
+        except SitepatchError as error:
+            broken[name] = error.message
+        else:
+            found.append(one.patchset)
+            notes += shadow_notes(one)
+    console.rows(report.list_rows(found, broken))
+    for note in notes:
+        console.note(note)
+    bad = [{"name": name, "problem": problem} for name, problem in broken.items()]
+    console.data(not broken, {"patchsets": [report.patchset_json(one) for one in found], "broken": bad, "notes": notes})
+    return 1 if broken else 0
+
+
+@commands.command(epilog="\b\nExample:\n  sitepatch show mmengine-ddp-debug")
+@click.argument("name", shell_complete=_complete_names)
+@takes(environment=False)
+def show(console: Console, place: Place, name: str) -> int:
+    """Show why a patchset exists, its options, and its patches."""
+    from patcher.console import description
+    from patcher.report import patchset_json
+    from patcher.selection import find_all
+
+    (one,), notes = find_all([name], place.patch_dirs)
+    for note in notes:
+        console.note(note)
+    console.page(description(one))
+    console.data(True, {"patchset": patchset_json(one, full=True)})
+    return 0
+
+
+@commands.command(epilog="\b\nExample:\n  sitepatch demo --offline")
+@click.option("--keep", is_flag=True, help="Leave the directory for a look at it.")
+@click.option("--offline", is_flag=True, help="Use the small stand-in instead of the real mmengine.")
+@takes(environment=False, sources=False)
+def demo(console: Console, place: Place, keep: bool, offline: bool) -> int:
+    """Show the whole story on a throw-away copy of MMEngine, and prove that it leaves nothing behind."""
+    from patcher.demo import Story
+
+    def run(words: List[str]) -> int:
+        code: int = commands.main(words, "sitepatch", standalone_mode=False)
+        return code
+
+    return Story(console, run, offline=offline).tell(keep=keep)
+
+
+def main() -> None:
+    """Run the command line of this process and exit: 0 all is as asked, 1 it is not, 2 wrong usage, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character must not stop a command
+    try:
+        code = commands.main(prog_name="sitepatch", standalone_mode=False)
+        sys.stdout.flush()
+    except click.Abort:
+        code = 130
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except BrokenPipeError:
+        code = 1
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: nothing is left to say
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

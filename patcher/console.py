@@ -1,0 +1,232 @@
+"""What the commands have in common: their shared options, where output goes, colours, the pager, errors as text."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+import click
+
+from patcher.errors import SitepatchError
+
+if TYPE_CHECKING:
+    from patcher.environment import Environment
+    from patcher.model import Patchset
+    from patcher.report import Row
+
+_COLORS = {
+    "applied": "green", "fix": "green", "applicable": "cyan", "default": "cyan", "debug": "cyan", "restored": "green",
+    "upstream": "blue", "not needed": "blue", "overwritten": "yellow", "outdated": "yellow", "interrupted": "yellow",
+}  # fmt: skip
+_DIFF_COLORS = {b"+": "green", b"-": "red", b"@": "cyan", b"\\": "yellow"}
+
+
+class Console:
+    """Writes answers to stdout and everything else to stderr, as the options of a command ask for it."""
+
+    def __init__(self, command: str, as_json: bool, quiet: bool, verbose: bool, color: Optional[bool]) -> None:
+        self.command = command
+        self.as_json = as_json
+        self.quiet = quiet
+        self.verbose = verbose
+        self.asked_color = color
+
+    def color(self, stream: Any) -> bool:
+        """Whether colours go to a stream: as asked for, else on a terminal unless NO_COLOR is set."""
+        if self.asked_color is not None:
+            return self.asked_color
+        return not os.environ.get("NO_COLOR") and stream.isatty()
+
+    def out(self, text: str = "") -> None:
+        """Write a line of the answer."""
+        if not self.as_json:
+            click.echo(text, color=self.color(sys.stdout))
+
+    def say(self, text: str) -> None:
+        """Write a line about what is being done; not with --quiet."""
+        if not self.quiet:
+            self.out(text)
+
+    def about(self, env: Environment) -> None:
+        """Say which environment is meant, with --verbose."""
+        if self.verbose:
+            self.note(f"{env.python}, Python {'.'.join(map(str, env.version))}: {', '.join(env.sites)}", "environment")
+
+    def note(self, text: str, word: str = "note") -> None:
+        """Write a remark to stderr; not with --quiet."""
+        if not self.quiet:
+            click.echo(f"{click.style(word + ':', fg='yellow')} {text}", err=True, color=self.color(sys.stderr))
+
+    def rows(self, rows: Sequence[Row], *, err: bool = False) -> None:
+        """Write a table: aligned, its first word in colour, details indented below."""
+        if self.as_json:
+            return
+        stream = sys.stderr if err else sys.stdout
+        for line in table(rows):
+            click.echo(line, err=err, color=self.color(stream))
+
+    def data(self, ok: bool, fields: Dict[str, Any]) -> None:
+        """Write the JSON answer, where --json asks for it."""
+        if self.as_json:
+            import json
+
+            answer = {"schema": 1, "command": self.command, "ok": ok, **fields}
+            click.echo(json.dumps(answer, indent=2), color=False)
+
+    def raw(self, data: bytes, *, pager: bool = False) -> None:
+        """Write a diff: the bytes as they are, coloured where colours are wanted, through a pager on a terminal."""
+        if self.as_json or not data:
+            return
+        painted = paint(data) if self.color(sys.stdout) else data
+        if pager and _paged():
+            self.page(painted.decode("utf-8", "backslashreplace"))
+        else:
+            click.echo(painted, nl=False, color=True)
+
+    def page(self, text: str) -> None:
+        """Write a text, through a pager on a terminal."""
+        if self.as_json:
+            return
+        if _paged():
+            os.environ.setdefault("LESS", "FRX")  # as git does: leave at once what fits on one screen
+            click.echo_via_pager(text, color=self.color(sys.stdout))
+        else:
+            click.echo(text, nl=False, color=self.color(sys.stdout))
+
+    def fail(self, error: SitepatchError) -> int:
+        """Write an error and its hint; returns the exit code. The one place where an error becomes text."""
+        code = error.exit_code
+        self.data(False, {"error": {"message": error.message, "hint": error.hint, "exit_code": code}})
+        lines = [click.style("error:", fg="red", bold=True) + f" {error.message}"]
+        lines += [click.style("hint:", fg="cyan") + f" {line}" for line in error.hint.split("\n") if line]
+        for line in lines:
+            click.echo(line, err=True, color=self.color(sys.stderr))
+        return code
+
+
+class Place(NamedTuple):
+    """What a command line says about where to look: the environment and the directories of patchsets."""
+
+    python: Optional[str]
+    target: Optional[str]
+    patch_dirs: Tuple[Path, ...]
+
+    def environment(self) -> Environment:
+        """The environment that is meant (see `patcher.environment.discover`)."""
+        from patcher.environment import discover
+
+        return discover(self.python, self.target)
+
+    def command(self, *words: str) -> str:
+        """A command line for the same environment, to be shown to the person."""
+        more = ["--python", self.python] if self.python else []
+        more += ["--target", self.target] if self.target else []
+        return " ".join(shlex.quote(word) for word in ("sitepatch", *words, *more))
+
+
+def takes(*, environment: bool = True, sources: bool = True) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Give a command the shared options; it is called with a Console and a Place and returns the exit code.
+
+    Every SitepatchError and OSError of the command ends here, as text and as an exit code.
+    """
+    options: List[Callable[[Callable[..., int]], Callable[..., int]]] = []
+    if environment:
+        options += [
+            click.option("--python", metavar="PATH", help="Interpreter (or venv) of the environment."),
+            click.option("--target", metavar="DIR", help="A directory of packages, as of pip install --target."),
+        ]
+    if sources:
+        options.append(click.option(
+            "--patch-dir", metavar="DIR", multiple=True, help="Directory of patchsets, looked at first; repeatable.",
+        ))  # fmt: skip
+    options += [
+        click.option("--json", "as_json", is_flag=True, help="Answer in JSON."),
+        click.option("-q", "--quiet", is_flag=True, help="Only errors and what was asked for."),
+        click.option("-v", "--verbose", is_flag=True, help="Say more."),
+        click.option("--color/--no-color", default=None, help="Default: on a terminal, unless NO_COLOR is set."),
+    ]
+
+    def decorate(function: Callable[..., int]) -> Callable[..., int]:
+        @wraps(function)
+        def run(
+            as_json: bool, quiet: bool, verbose: bool, color: Optional[bool], python: Optional[str] = None,
+            target: Optional[str] = None, patch_dir: Sequence[str] = (), **rest: Any,
+        ) -> int:  # fmt: skip
+            console = Console(function.__name__.strip("_"), as_json, quiet, verbose, color)
+            try:
+                return function(console, Place(python, target, tuple(map(Path, patch_dir))), **rest)
+            except BrokenPipeError:
+                raise
+            except SitepatchError as error:
+                return console.fail(error)
+            except OSError as error:
+                return console.fail(SitepatchError(str(error)))
+
+        wrapped: Callable[..., int] = run
+        for option in reversed(options):
+            wrapped = option(wrapped)
+        return wrapped
+
+    return decorate
+
+
+def table(rows: Sequence[Row]) -> Iterable[str]:
+    """The lines of a table, styled; the last cell of a row is not padded."""
+    first = max((len(row.word) for row in rows), default=0)
+    count = max((len(row.cells) for row in rows), default=0)
+    widths = [max((len(row.cells[at]) for row in rows if len(row.cells) > at), default=0) for at in range(count)]
+    for row in rows:
+        word = click.style(f"{row.word:<{first}}", fg=_COLORS.get(row.word, "red"))
+        cells = (f"{cell:<{width}}" for cell, width in zip(row.cells, widths))
+        yield "  ".join([word, *cells]).rstrip()
+        for line in row.details:
+            yield " " * (first + 2) + line
+
+
+def description(one: Patchset) -> str:
+    """All that there is to say about a patchset: why it exists, its options, its patches."""
+    from patcher.report import written
+
+    def head(text: str) -> str:
+        return "\n" + click.style(text, bold=True)
+
+    lines = [click.style(f"{one.name} {one.version}", bold=True) + f"  {one.kind}, {one.source}", one.summary]
+    lines += ["", one.prose.strip("\n")] if one.prose else []
+    if one.provenance:
+        lines += [head("provenance"), *(f"  {key}: {value}" for key, value in one.provenance.items())]
+    lines += [head("options")] if one.options else ["", "It has no options."]
+    for option in one.options:
+        choices = ", one of " + ", ".join(map(written, option.choices)) if option.choices else ""
+        lines.append(f"  {one.name}.{option.name}={written(option.default)}  {option.help} ({option.type}{choices})")
+    lines.append(head("for"))
+    for variant in one.variants:
+        lines.append(f"  {variant.package} {variant.versions or '(any version)'}")
+        lines += [f"    {' or '.join(patch.paths)}" for patch in variant.patches]
+    for name, text in one.files.items():
+        if name.endswith(".spatch"):
+            hunks = re.search(r"^--- ", text, re.MULTILINE)
+            body = text[hunks.start() :] if hunks else text
+            lines += [head(name), paint(body.encode()).decode().rstrip("\n")]
+    return "\n".join(lines) + "\n"
+
+
+def paint(diff: bytes) -> bytes:
+    """A unified diff, or the lines of a .spatch, with colours."""
+    out = []
+    for line in diff.split(b"\n"):
+        head = line.startswith((b"--- ", b"+++ "))
+        color = None if head else _DIFF_COLORS.get(line[:1])
+        if line and (head or color):
+            start, _, end = click.style("|", fg=color, bold=head or None).partition("|")
+            line = start.encode() + line + end.encode()
+        out.append(line)
+    return b"\n".join(out)
+
+
+def _paged() -> bool:
+    return sys.stdout.isatty() and os.environ.get("PAGER", "less") not in ("", "cat")

@@ -1,0 +1,161 @@
+"""From the words of a command line to patchsets: names, `--set`, what is outdated. All problems are told at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Sequence, Tuple
+
+from patcher.errors import SitepatchError, UsageError
+from patcher.manifest import suggest
+from patcher.model import Patchset
+from patcher.patchset import Found, find, folders, load, resolve_options
+from patcher.standing import Standing
+from patcher.store import Store
+
+if TYPE_CHECKING:
+    from patcher.plan import Wanted
+
+
+def find_all(names: Sequence[str], patch_dirs: Sequence[Path]) -> Tuple[List[Patchset], List[str]]:
+    """The patchsets of these names, each once, and a remark for each that hides another of its name.
+
+    Raises:
+        UsageError: names that no place has.
+        PatchError: folders that are wrong in themselves.
+    """
+    found: List[Patchset] = []
+    notes: List[str] = []
+    errors: List[SitepatchError] = []
+    for name in dict.fromkeys(names):
+        try:
+            one = find(name, patch_dirs, Path.cwd())
+        except SitepatchError as error:
+            errors.append(error)
+        else:
+            found.append(one.patchset)
+            notes += shadow_notes(one)
+    stop(errors)
+    return found, notes
+
+
+def shadow_notes(found: Found) -> List[str]:
+    """What to say aloud about patchsets that are hidden by one of the same name."""
+    return [f"{found.patchset.name} ({found.patchset.source}) is used; it hides {other}" for other in found.shadows]
+
+
+def stop(errors: Sequence[SitepatchError]) -> None:
+    """Raise all errors as one, of the kind that has the highest exit code; do nothing where there is none."""
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        message = "\n".join(error.message for error in errors)
+        hint = "\n".join(dict.fromkeys(error.hint for error in errors if error.hint))
+        raise max(errors, key=lambda error: error.exit_code).__class__(message, hint)
+
+
+def choose(names: Sequence[str], texts: Sequence[str], patch_dirs: Sequence[Path]) -> Tuple[List[Wanted], List[str]]:
+    """The patchsets of a command line with their options, and remarks.
+
+    Args:
+        names: of patchsets.
+        texts: the values of `--set`: `NAME.option=VALUE`, or `option=VALUE` where one patchset is named.
+        patch_dirs: the values of `--patch-dir`.
+
+    Raises:
+        SitepatchError: see `find_all`; UsageError for a `--set` that fits no option.
+    """
+    from patcher.plan import Wanted
+
+    patchsets, notes = find_all(names, patch_dirs)
+    settings = _settings([one.name for one in patchsets], texts)
+    wanted: List[Wanted] = []
+    errors: List[SitepatchError] = []
+    for one in patchsets:
+        try:
+            wanted.append(Wanted(one, resolve_options(one, settings)))
+        except UsageError as error:
+            errors.append(error)
+    stop(errors)
+    return wanted, notes
+
+
+def _settings(names: Sequence[str], texts: Sequence[str]) -> Dict[str, str]:
+    settings: Dict[str, str] = {}
+    errors: List[SitepatchError] = []
+    for text in texts:
+        key, equals, value = text.partition("=")
+        name, dot, _ = key.partition(".")
+        form = "expected NAME.option=VALUE"
+        if not equals or not key:
+            errors.append(UsageError(f'--set {text}: found no "=", {form}'))
+        elif not dot and len(names) == 1:
+            settings[f"{names[0]}.{key}"] = value
+        elif not dot:
+            errors.append(UsageError(f"--set {text}: {len(names)} patchsets are named, {form}"))
+        elif name not in names:
+            known = f"one of {', '.join(names)}{suggest(name, names)}"
+            errors.append(UsageError(f'--set {text}: found "{name}", a patchset that is not named, expected {known}'))
+        else:
+            settings[key] = value
+    stop(errors)
+    return settings
+
+
+def check_names(names: Iterable[str], standing: Iterable[str], patch_dirs: Sequence[Path]) -> None:
+    """Refuse names that neither stand applied nor are to be had anywhere; nothing is loaded.
+
+    Raises:
+        UsageError: with the nearest name for each of them.
+    """
+    known = {*standing, *folders(patch_dirs, Path.cwd())}
+    unknown = [name for name in dict.fromkeys(names) if name not in known]
+    hint = f"known patchsets: {', '.join(sorted(known)) or 'none'}"
+    stop([UsageError(f'there is no patchset "{name}"{suggest(name, known)}', hint) for name in unknown])
+
+
+def outdated(items: Iterable[Standing], patch_dirs: Sequence[Path]) -> Dict[str, str]:
+    """Which digests of what stands applied are no longer those of the patchset of that name, and what is to be had.
+
+    The texts are held against the copies in the stores; a manifest is decoded only where they differ, since that costs
+    more than the rest of `status`. A name that is not to be had, or whose folder is broken now, is not outdated.
+    """
+    places = folders(patch_dirs, Path.cwd())
+    found: Dict[str, str] = {}
+    judged = set()
+    for item in items:
+        for step in item.receipt.steps:
+            if step.digest in judged or step.patchset not in places:
+                continue
+            judged.add(step.digest)
+            folder, source = places[step.patchset][0]
+            if _same(folder, Store(item.site).patchset_files(step.digest)):
+                continue
+            try:
+                one = load(folder, source)
+            except SitepatchError:
+                continue  # `list` tells what is wrong with it
+            if one.digest != step.digest:
+                found[step.digest] = f"{one.name} {one.version} ({one.source}) is another one than stands applied"
+    return found
+
+
+def _same(folder: Path, files: Mapping[str, str]) -> bool:
+    try:
+        return all(
+            (folder / name).read_bytes().decode("utf-8-sig").replace("\r\n", "\n") == text
+            for name, text in files.items()
+        )
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def settings_for_completion(begun: str, names: Sequence[str], patch_dirs: Sequence[Path]) -> List[str]:
+    """What `--set BEGUN` can become: `NAME.option=`, and the choices after it."""
+    found: List[str] = []
+    for one in find_all(names, patch_dirs)[0]:
+        for option in one.options:
+            head = f"{one.name}.{option.name}="
+            choices = option.choices or ((True, False) if option.type == "bool" else ())
+            values = [head + str(value).lower() if isinstance(value, bool) else f"{head}{value}" for value in choices]
+            found += values if begun.startswith(head) else [head]
+    return [text for text in found if text.startswith(begun)]

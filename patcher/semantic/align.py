@@ -1,0 +1,103 @@
+"""Which node of the before side is which node of the after side: the alignment that decides what a change keeps.
+
+Nodes on the same context line belong together whatever else fits; else the same syntax; else the same kind with something
+in common.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.semantic.match import same
+from patcher.semantic.node import CLAUSES, COMPOUND, Node, index_of
+from patcher.semantic.pattern import Hunk
+
+Pair = Tuple[Node, Node]
+
+
+class Gap(NamedTuple):
+    """What an alignment leaves between two kept neighbours: nodes that go and nodes that come."""
+
+    above: Optional[Pair]
+    gone: List[Node]
+    come: List[Node]
+    below: Optional[Pair]
+
+
+def align(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[List[Pair], List[Gap]]:
+    """Pair two lists in order; returns the pairs and the gaps between them."""
+    pairs = _best(hunk, before, after)
+    gaps: List[Gap] = []
+    i = j = 0
+    above: Optional[Pair] = None
+    for below in [*pairs, None]:
+        end_i = index_of(before, below[0]) if below else len(before)
+        end_j = index_of(after, below[1]) if below else len(after)
+        if end_i > i or end_j > j:
+            gaps.append(Gap(above, list(before[i:end_i]), list(after[j:end_j]), below))
+        i, j, above = end_i + 1, end_j + 1, below
+    return pairs, gaps
+
+
+def align_arguments(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[List[Pair], List[Gap]]:
+    """Like `align`; keyword arguments pair by name wherever they stand, since their order does not matter."""
+    names = {_keyword(node): node for node in before if _keyword(node)}
+    moved = [(names[_keyword(node)], node) for node in after if _keyword(node) in names]
+    in_order = _best(hunk, before, after)
+    if all(any(old is a and new is b for a, b in in_order) for old, new in moved):
+        return align(hunk, before, after)
+    olds, news = {id(old) for old, _ in moved}, {id(new) for _, new in moved}
+    rest = align(hunk, [node for node in before if id(node) not in olds], [node for node in after if id(node) not in news])
+    return [*rest[0], *moved], rest[1]
+
+
+def _keyword(node: Node) -> str:
+    """The name of a keyword argument, "" for anything else."""
+    return str(node.node("arg").fields["value"]) if node.kind == "Keyword" and not node.node("arg").role else ""
+
+
+def shares(before: Node, after: Node) -> bool:
+    """Whether two nodes of one kind have a part in common."""
+    return any(same(old, after.fields[key]) and old for key, old in before.fields.items())
+
+
+def _likeness(hunk: Hunk, old: Node, new: Node) -> int:
+    """How well two nodes pair; 0 is not at all."""
+    if old.role == "run" or new.role == "run":
+        return 1000 if old.role == new.role and old.name == new.name else 0
+    line = hunk.before.kept_line(old)
+    if line and line == hunk.after.kept_line(new):
+        return 1000
+    if same(old, new):
+        return 100
+    if old.role or new.role:
+        return 0
+    if old.kind != new.kind:
+        headed = old.kind in COMPOUND | CLAUSES and new.kind in COMPOUND | CLAUSES
+        return 5 if headed and same(old.fields.get("body"), new.fields.get("body")) else 0
+    if old.kind in ("FunctionDef", "ClassDef"):  # one node, even with another name (rule 11)
+        return 20 if same(old.fields["name"], new.fields["name"]) else 2
+    if old.kind in ("Keyword", "Param"):
+        return 20 if same(*(node.fields["arg" if old.kind == "Keyword" else "name"] for node in (old, new))) else 0
+    return 10 if old.kind in CLAUSES or shares(old, new) else 0
+
+
+def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[Pair]:
+    """The pairing in order with the highest total likeness (dynamic programming, as for a longest common subsequence)."""
+    like = [[_likeness(hunk, old, new) for new in after] for old in before]
+    best: Dict[Tuple[int, int], int] = {}
+    for i in range(len(before) - 1, -1, -1):
+        for j in range(len(after) - 1, -1, -1):
+            skip = max(best.get((i + 1, j), 0), best.get((i, j + 1), 0))
+            best[i, j] = max(skip, like[i][j] + best.get((i + 1, j + 1), 0) if like[i][j] else 0)
+    pairs: List[Pair] = []
+    i = j = 0
+    while i < len(before) and j < len(after):
+        if like[i][j] and best[i, j] == like[i][j] + best.get((i + 1, j + 1), 0):
+            pairs.append((before[i], after[j]))
+            i, j = i + 1, j + 1
+        elif best[i, j] == best.get((i + 1, j), 0):
+            i += 1
+        else:
+            j += 1
+    return pairs

@@ -1,0 +1,116 @@
+"""The tree that the engine works on: a node for every meaning, none for layout, each with the place of its text."""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
+
+Span = Tuple[int, int, int, int]
+Value = Union[None, str, "Node", List["Node"]]
+
+COMPOUND = frozenset("FunctionDef ClassDef If For While Try With Match".split())
+STATEMENTS = COMPOUND | frozenset(
+    "Expr Assign AugAssign Return Raise Pass Break Continue Del Global Nonlocal Import ImportFrom Assert TypeAlias"
+    " Opaque".split()
+)
+CLAUSES = frozenset("Elif Else Except ExceptStar Finally Case".split())
+NOT_EXPRESSIONS = STATEMENTS | CLAUSES | frozenset(
+    "Block Star DoubleStar Keyword Parameters Param Slash BareStar Alias WithItem Decorator CompFor CompIf FText FExpr"
+    " Operator ComparisonTarget DictElement Slice TypeParameters TypeParam TypeVar TypeVarTuple ParamSpec From MatchValue"
+    " MatchSingleton MatchList MatchTuple MatchStar MatchMapping MatchMappingElement MatchClass MatchKeywordElement"
+    " MatchAs MatchOr".split()
+)
+
+
+class SyntaxProblem(Exception):
+    """A text that is not Python, or that cannot be read for matching.
+
+    `line` is 1-based (0 where there is none), `column` 0-based.
+    """
+
+    def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.column = column
+
+
+class Node:
+    """One piece of syntax.
+
+    `start` and `end` are character offsets without, `outer_start` and `outer_end` with the parentheses around it.
+    `role` is "" for code, `meta` for `$NAME`, `option` for `$name`, `run` for `...` (patterns only); `name` names those.
+    A one-line suite is a `Block` named "inline". `absent` are the optional fields that a pattern wants not to be there.
+    """
+
+    __slots__ = ("absent", "end", "fields", "kind", "name", "outer_end", "outer_start", "parent", "role", "start")
+
+    def __init__(self, kind: str, span: Span, **fields: Value) -> None:
+        self.kind = kind
+        self.outer_start, self.start, self.end, self.outer_end = span
+        self.fields: Dict[str, Value] = fields
+        self.role = ""
+        self.name = ""
+        self.absent: Tuple[str, ...] = ()
+        self.parent: Optional[Node] = None
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{key}={value!r}" for key, value in self.fields.items() if value not in (None, [], ""))
+        return f"{self.role or self.kind}({self.name or inner})"
+
+    @property
+    def begin(self) -> int:
+        """Where a statement begins, its decorators included."""
+        decorators = self.items("decorators")
+        return decorators[0].start if decorators else self.start
+
+    def children(self) -> Iterator[Node]:
+        """The nodes directly below this one, in the order of the fields."""
+        for value in self.fields.values():
+            if isinstance(value, Node):
+                yield value
+            elif isinstance(value, list):
+                yield from value
+
+    def walk(self) -> Iterator[Node]:
+        """This node and everything below it."""
+        yield self
+        for child in self.children():
+            yield from child.walk()
+
+    def reachable(self, module: bool) -> Iterator[Node]:
+        """`walk`; with `module` the headers but not the bodies of definitions (format rule 2)."""
+        yield self
+        definition = module and self.kind in ("FunctionDef", "ClassDef")
+        for child in self.children():
+            if not (definition and child is self.fields["body"]):
+                yield from child.reachable(module)
+
+    def node(self, field: str) -> Node:
+        """The node in a field that always holds one."""
+        value = self.fields[field]
+        assert isinstance(value, Node)
+        return value
+
+    def items(self, field: str) -> List[Node]:
+        """The nodes of a list field; empty where the field is absent."""
+        value = self.fields.get(field)
+        return value if isinstance(value, list) else []
+
+    def header(self) -> List[Node]:
+        """The parts of a compound statement or clause that stand before its `:`, decorators left out."""
+        return [
+            child
+            for key, value in self.fields.items()
+            if key not in ("decorators", "body", "clauses")
+            for child in ([value] if isinstance(value, Node) else value if isinstance(value, list) else [])
+        ]
+
+    def is_text(self) -> bool:
+        """Whether this statement is a string alone: a docstring, if it comes first."""
+        value = self.fields.get("value")
+        return self.name == "text" or (self.kind == "Expr" and isinstance(value, Node) and value.kind == "String")
+
+
+def index_of(nodes: Sequence[Node], wanted: Node) -> int:
+    """The index of this very node in a list of nodes."""
+    return next(index for index, node in enumerate(nodes) if node is wanted)

@@ -1,0 +1,215 @@
+"""Statements, clauses and decorators: nodes that have lines of their own (format rules 15 and 18 to 20)."""
+
+from __future__ import annotations
+
+from typing import Callable, List, Optional, Tuple
+
+from patcher.semantic.align import Gap, align
+from patcher.semantic.edits import Conflict, Edits, header_end
+from patcher.semantic.lex import tokens
+from patcher.semantic.node import CLAUSES, COMPOUND, STATEMENTS, Node
+from patcher.semantic.pattern import blank_between
+from patcher.semantic.render import alone_on_lines
+
+
+def change_lines(
+    edits: Edits,
+    change: Callable[[Node, Node], None],
+    before: List[Node],
+    after: List[Node],
+    siblings: List[Node],
+    parent: Optional[Node],
+) -> None:
+    """Align two lists of nodes that have lines of their own, and edit those lines."""
+    pairs, gaps = align(edits.hunk, before, after)
+    for old, new in pairs:
+        if old.role != "run":
+            _comments(edits, old, new)
+            change(old, new)
+    gone = [code for gap in gaps for node in gap.gone for code in edits.codes(node)]
+    empties = bool(siblings) and len(gone) == len(siblings) and not any(gap.come for gap in gaps)
+    for gap in gaps:
+        if gap.gone and gap.come:
+            _swap(edits, gap)
+        elif gap.gone:
+            for node in gap.gone:
+                _delete(edits, node, siblings, parent, empties)
+        else:
+            _insert(edits, gap, siblings, parent)
+
+
+def _rows(edits: Edits, gap: Gap) -> List[int]:
+    """The rows of the after side that come with a gap: its nodes' and the `+` comments and blank lines around them."""
+    side = edits.hunk.after
+    first, last = side.lines.number(gap.come[0].begin) - 1, side.lines.number(gap.come[-1].end - 1) - 1
+    inside = [
+        row
+        for row in range(first, last + 1)
+        if side.numbers[row] not in side.context
+        or any(side.lines.number(n.begin) - 1 <= row < side.lines.number(n.end - 1) for n in gap.come)
+        or any(side.lines.number(n.end - 1) - 1 == row for n in gap.come)
+    ]
+    return [*_loose(edits, first, -1), *inside, *_loose(edits, last, 1)]
+
+
+def _loose(edits: Edits, row: int, step: int) -> List[int]:
+    """The rows of `+` comments and blank lines directly above (`step` -1) or below a row."""
+    side, rows = edits.hunk.after, []
+    texts = side.text.split("\n")
+    row += step
+    while 0 <= row < len(side.numbers) and side.numbers[row] not in side.context:
+        if texts[row].strip() and not texts[row].lstrip().startswith("#"):
+            break
+        rows.append(row)
+        row += step
+    return rows if step > 0 else rows[::-1]
+
+
+def _comments(edits: Edits, old: Node, new: Node) -> None:
+    """Comments that a changed line brings: own lines go above, a trailing one to the end of the line (rule 20)."""
+    side = edits.hunk.after
+    row = side.lines.number(new.begin) - 1
+    if side.numbers[row] in side.context:
+        return
+    code = edits.code(old)
+    above = _loose(edits, row, -1)
+    if any(side.text.split("\n")[index].strip() for index in above):
+        _guard(edits, code, None)
+        start = edits.lines.start(code.begin)
+        edits.add(start, start, edits.render.lines(above, [], _indent(edits, code)))
+    compound = new.kind in COMPOUND | CLAUSES
+    stop = header_end(new, side.text) if compound else new.end
+    comment = side.text[stop : side.lines.end(stop)].strip()
+    comment = comment[3:].strip() if compound and comment.startswith("...") else comment
+    if comment.startswith("#") and side.numbers[side.lines.number(stop) - 1] not in side.context:
+        at = header_end(code, edits.text) if compound else code.end
+        end = at + len(edits.text[at : edits.lines.end(at)].rstrip())
+        if edits.text[at:end].strip() and not edits.text[at:end].lstrip().startswith("#"):
+            raise Conflict(f"line {edits.lines.number(at)} has more than one statement: no place for the comment")
+        edits.add(end, end, "  " + comment)
+
+
+def _indent(edits: Edits, code: Node) -> str:
+    start = code.begin
+    return edits.text[edits.lines.start(start) : start]
+
+
+def _guard(edits: Edits, code: Node, parent: Optional[Node]) -> None:
+    """Beside a one-line suite or a `;` line a statement is neither inserted nor removed (rule 15)."""
+    block = parent if parent is not None and parent.kind == "Block" else code.parent
+    inline = block is not None and block.kind == "Block" and block.name == "inline"
+    if inline or not alone_on_lines(edits.text, edits.lines, code.begin, code.end):
+        line = edits.lines.number(code.start)
+        raise Conflict(f"line {line} shares its line with other code (a one-line suite or `;`): write it on lines of its own")
+
+
+def _swap(edits: Edits, gap: Gap) -> None:
+    """Statements that go are replaced in place by those that come."""
+    gone = [code for node in gap.gone for code in edits.codes(node)]
+    if not gone:
+        raise Conflict("the run that is replaced is empty here")
+    for code in gone:
+        _guard(edits, code, None)
+    edits.gone += gap.gone
+    text = edits.render.lines(_rows(edits, gap), gap.come, _indent(edits, gone[0]))
+    regions: List[Tuple[Node, Node]] = []
+    for node in gap.gone:
+        codes = edits.codes(node)
+        whole = node.role == "run" and id(node) in edits.render.kept and codes
+        regions += [(codes[0], codes[-1])] if whole else [(code, code) for code in codes]
+    start = edits.lines.start(gone[0].begin)
+    simple = len(gone) == len(gap.come) == 1 and gone[0].kind not in COMPOUND and gap.come[0].kind not in COMPOUND
+    end = gone[0].end if simple else edits.lines.end(regions[0][1].end - 1)
+    if simple or (end == len(edits.text) and not edits.text.endswith(("\n", "\r"))):
+        text = text.rstrip("\r\n")
+    if simple and edits.text[end : edits.lines.end(end)].strip():
+        text, comment = _cut_comment(text)
+        at = end + len(edits.text[end : edits.lines.end(end)].rstrip())
+        edits.add(at, at, comment)
+    edits.add(start, end, text)
+    for first, last in regions[1:]:
+        edits.add(edits.lines.start(first.begin), edits.lines.end(last.end - 1), "")
+
+
+def _delete(edits: Edits, node: Node, siblings: List[Node], parent: Optional[Node], empties: bool) -> None:
+    edits.gone.append(node)
+    for code in edits.codes(node):
+        _guard(edits, code, None)
+        start, end = edits.lines.start(code.begin), edits.lines.end(code.end - 1)
+        last = code is siblings[-1] and empties and code.kind in STATEMENTS
+        if last and parent is not None and parent.kind == "Block" and parent.parent is not None and not parent.fields["doc"]:
+            start, end, text = code.begin, code.end, "pass"
+        else:
+            text = ""
+        edits.add(start, end, text)
+
+
+def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]) -> None:
+    """Rule 18: beside the hunk line that the insertion touches."""
+    side = edits.hunk.after
+    above, below = gap.above, gap.below
+    parted = above is not None and blank_between(side, above[1], gap.come[0])
+    if above is not None and above[1].role != "run" and not (parted and below is not None and below[1].role != "run"):
+        _insert_after(edits, gap, edits.codes(above[0])[-1], parent)
+    elif below is not None and below[1].role != "run":
+        _insert_before(edits, gap, edits.codes(below[0])[0], parent)
+    elif below is not None and above is None:
+        _insert_first(edits, gap, siblings, parent)
+    elif below is None and siblings:
+        _insert_after(edits, gap, siblings[-1], parent)
+    elif parent is not None and parent.kind in COMPOUND and gap.come[0].kind == "Decorator":
+        _insert_before(edits, gap, parent, None)
+    elif parent is not None and parent.kind in COMPOUND:
+        _insert_after(edits, gap, parent.node("body").items("body")[-1], None, indent=_indent(edits, parent))
+    else:
+        _insert_first(edits, gap, siblings, parent)
+
+
+def _insert_after(edits: Edits, gap: Gap, code: Node, parent: Optional[Node], indent: Optional[str] = None) -> None:
+    _guard(edits, code, parent)
+    at = edits.lines.end(code.end - 1)
+    text = edits.render.lines(_rows(edits, gap), gap.come, _indent(edits, code) if indent is None else indent)
+    if at == len(edits.text) and not edits.text.endswith(("\n", "\r")):
+        text = edits.source.newline + text.rstrip("\r\n")
+    edits.add(at, at, text)
+
+
+def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Optional[Node]) -> None:
+    _guard(edits, code, parent)
+    at = edits.lines.start(code.begin)
+    indent = _indent(edits, code)
+    while at and gap.come[0].kind != "Decorator":  # above the comments directly over it
+        above = edits.lines.start(at - 1)
+        line = edits.text[above:at]
+        if not (line.startswith(indent + "#")) or line.startswith("#!") or (above == 0 and "coding" in line):
+            break
+        at = above
+    edits.add(at, at, edits.render.lines(_rows(edits, gap), gap.come, indent))
+
+
+def _insert_first(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]) -> None:
+    """After the docstring; in a module after the `from __future__` imports as well."""
+    doc = parent.fields.get("doc") if parent is not None else None
+    top = [node for index, node in enumerate(siblings) if _is_future(node) or (index == 0 and node.is_text())]
+    if isinstance(doc, Node):
+        _insert_after(edits, gap, doc, parent)
+    elif top and (parent is None or parent.parent is None):
+        _insert_after(edits, gap, top[-1], parent)
+    elif siblings:
+        at = edits.lines.start(siblings[0].begin)
+        _guard(edits, siblings[0], parent)
+        text = edits.render.lines(_rows(edits, gap), gap.come, _indent(edits, siblings[0]))
+        edits.add(at, at, text)
+    else:
+        edits.add(len(edits.text), len(edits.text), edits.render.lines(_rows(edits, gap), gap.come, ""))
+
+
+def _is_future(node: Node) -> bool:
+    module = node.fields.get("module")
+    return node.name == "future" or (isinstance(module, Node) and module.fields.get("value") == "__future__")
+
+
+def _cut_comment(text: str) -> Tuple[str, str]:
+    """A rendered line without its trailing comment, and that comment with two blanks before it."""
+    comment = next((token for token in tokens(text) if token.kind == "comment" and token.end == len(text)), None)
+    return (text[: comment.start].rstrip(), "  " + comment.text) if comment else (text, "")
