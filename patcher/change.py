@@ -141,7 +141,8 @@ def _write(
 def _check_writable(changed: Sequence[FilePlan]) -> None:
     problems: List[str] = []
     for site in dict.fromkeys(file.site for file in changed):
-        problems += Store(site).check_writable([file.path for file in changed if file.site == site])
+        here = [file.path for file in changed if file.site == site and not (file.change and file.change.forget)]
+        problems += Store(site).check_writable(here)
     if problems:
         raise StoreError("\n".join(problems), "nothing was changed")
 

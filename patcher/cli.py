@@ -53,8 +53,9 @@ def _complete_settings(ctx: click.Context, param: click.Parameter, begun: str) -
     from patcher.selection import settings_for_completion
 
     dirs = [Path(each) for each in ctx.params.get("patch_dir") or ()]
+    named = [*(ctx.params.get("names") or ()), *ctx.args]  # click leaves them in args while --set waits for its value
     try:
-        return [CompletionItem(text) for text in settings_for_completion(begun, ctx.params.get("names") or (), dirs)]
+        return [CompletionItem(text) for text in settings_for_completion(begun, named, dirs)]
     except (SitepatchError, OSError):
         return []
 
@@ -71,7 +72,10 @@ def _complete_settings(ctx: click.Context, param: click.Parameter, begun: str) -
 def apply(
     console: Console, place: Place, names: Tuple[str, ...], settings: Tuple[str, ...], dry_run: bool, back: bool
 ) -> int:
-    """Apply patchsets: all of them, or none where one does not fit."""
+    """Apply patchsets, all of them or none.
+
+    Where one does not fit, nothing is written, and every problem is told.
+    """
     from patcher import change
 
     if back:
@@ -84,7 +88,10 @@ def apply(
 @click.option("--force", is_flag=True, help="Also where a file was edited by hand; the edited copy is kept here.")
 @takes()
 def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool) -> int:
-    """Take patchsets back, all of them without a name: the same bytes, mode and mtime as before."""
+    """Take patchsets back, byte for byte.
+
+    All of them without a name. Mode and mtime are as before, too.
+    """
     from patcher import change
 
     return change.restore(console, place, names, force=force, dry_run=False)
@@ -99,7 +106,10 @@ def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool)
 def diff(
     console: Console, place: Place, names: Tuple[str, ...], as_stat: bool, html: Optional[str], exit_code: bool
 ) -> int:
-    """Show what apply would change; of patchsets that stand applied, and without names, what stands changed."""
+    """Show what would change, or stands changed.
+
+    Of a patchset that is not applied: what apply would change. Of one that is, and without names: what stands changed.
+    """
     from patcher import report
     from patcher.standing import interrupted
 
@@ -192,7 +202,10 @@ def status(console: Console, place: Place, check: bool) -> int:
 @commands.command("list", epilog="\b\nExample:\n  sitepatch list --patch-dir ./patchsets")
 @takes(environment=False)
 def list_(console: Console, place: Place) -> int:
-    """List every patchset that can be named, and for which releases it is."""
+    """List the patchsets that can be named.
+
+    Each with its kind, the releases it is for, and where it was found.
+    """
     from patcher import report
     from patcher.patchset import find, folders
     from patcher.selection import shadow_notes
@@ -218,7 +231,10 @@ def list_(console: Console, place: Place) -> int:
 @click.argument("name", shell_complete=_complete_names)
 @takes(environment=False)
 def show(console: Console, place: Place, name: str) -> int:
-    """Show why a patchset exists, its options, and its patches."""
+    """Show why a patchset exists, and its options.
+
+    With all of its patches.
+    """
     from patcher.console import description
     from patcher.report import patchset_json
     from patcher.selection import find_all
@@ -236,7 +252,10 @@ def show(console: Console, place: Place, name: str) -> int:
 @click.option("--offline", is_flag=True, help="Use the small stand-in instead of the real mmengine.")
 @takes(environment=False, sources=False)
 def demo(console: Console, place: Place, keep: bool, offline: bool) -> int:
-    """Show the whole story on a throw-away copy of MMEngine, and prove that it leaves nothing behind."""
+    """Show the whole story on a throw-away copy.
+
+    It fetches MMEngine, patches it, runs it, takes the patch back, and proves that nothing is left.
+    """
     from patcher.demo import Story
 
     def run(words: List[str]) -> int:

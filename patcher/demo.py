@@ -114,7 +114,7 @@ class Story:
         self._prove("applying again wrote nothing", tree(site) == between)
         self._step("Take it back.", ["restore", *here])
         after = tree(site)
-        self._title("What is left of it?", f"find {site} -type f | xargs sha256sum; stat ...")
+        self._title("What is left of it?", f"find {site} -type f -exec sha256sum {{}} + -exec stat -c '%n %a %y' {{}} +")
         for path in FILES:
             entry = after[path]
             shown = f"sha256 {entry.content[:16]}… mode {entry.mode & 0o7777:o} mtime_ns {entry.mtime_ns}"

@@ -233,8 +233,9 @@ def answer_json(answer: Answer) -> Dict[str, Any]:
 
 def diff_json(diff: FileDiff) -> Dict[str, Any]:
     """A file's difference as JSON."""
-    fields = diff._asdict()
-    return {**fields, "patchsets": list(diff.patchsets), "diff": shown(fields.pop("text"))}
+    fields = {**diff._asdict(), "patchsets": list(diff.patchsets), "diff": shown(diff.text)}
+    del fields["text"]
+    return fields
 
 
 def plan_json(plan: Plan) -> Dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from patcher.errors import SitepatchError, UsageError
+from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.manifest import suggest
 from patcher.model import Patchset
 from patcher.patchset import Found, find, folders, load, resolve_options
@@ -128,8 +128,11 @@ def outdated(items: Iterable[Standing], patch_dirs: Sequence[Path]) -> Dict[str,
                 continue
             judged.add(step.digest)
             folder, source = places[step.patchset][0]
-            if _same(folder, Store(item.site).patchset_files(step.digest)):
-                continue
+            try:
+                if _same(folder, Store(item.site).patchset_files(step.digest)):
+                    continue
+            except StoreError:
+                pass  # without its copy the digest alone has to tell; restore does not need the copy
             try:
                 one = load(folder, source)
             except SitepatchError:
@@ -152,7 +155,8 @@ def _same(folder: Path, files: Mapping[str, str]) -> bool:
 def settings_for_completion(begun: str, names: Sequence[str], patch_dirs: Sequence[Path]) -> List[str]:
     """What `--set BEGUN` can become: `NAME.option=`, and the choices after it."""
     found: List[str] = []
-    for one in find_all(names, patch_dirs)[0]:
+    known = folders(patch_dirs, Path.cwd())
+    for one in find_all([name for name in names if name in known] or list(known), patch_dirs)[0]:
         for option in one.options:
             head = f"{one.name}.{option.name}="
             choices = option.choices or ((True, False) if option.type == "bool" else ())

@@ -7,11 +7,12 @@ the rest. libcst itself is not imported here.
 from __future__ import annotations
 
 import ast
-import inspect
+import re
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
-from patcher.semantic.lex import MARK, RUN_DOUBLE_STAR, RUN_NAME, RUN_STAR
+from patcher.semantic.literal import f_string_text, string_value
 from patcher.semantic.node import CLAUSES, COMPOUND, Node, Span, SyntaxProblem, Value
+from patcher.semantic.notation import MARK, RUN_DOUBLE_STAR, RUN_NAME, RUN_STAR
 
 FIELDS: Dict[str, Tuple[str, ...]] = {
     "Attribute": ("value", "attr"), "Ellipsis": (), "UnaryOperation": ("operator", "expression"),
@@ -49,6 +50,7 @@ RENAMED = {
     "ExceptHandler": "Except", "ExceptStarHandler": "ExceptStar", "MatchCase": "Case", "TryStar": "Try",
     "ImportAlias": "Alias", "ParamStar": "BareStar", "ParamSlash": "Slash",
 }  # fmt: skip
+_PLACEHOLDER = re.compile(MARK + r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBERS = ("Integer", "Float", "Imaginary")
 _TO_LAST_PART = CLAUSES | COMPOUND | {"Param", "Alias", "WithItem", "DictElement", "Decorator"}
 
@@ -69,7 +71,6 @@ class Converter:
     ) -> None:
         self.text, self.shift, self.outer, self.inner, self.pattern = text, shift, outer, inner, pattern
 
-    # the general case -------------------------------------------------------------------------------------------------
     def convert(self, node: Any) -> Value:
         """A field's value: a node, a list of them, a text, or nothing."""
         if node is None or isinstance(node, str):
@@ -89,7 +90,9 @@ class Converter:
         if name in _NUMBERS or name == "Name":
             return self.placeholder(self.make(name, node, value=node.value))
         if name in FIELDS:
-            made = self.make(RENAMED.get(name, name), node, **{key: self.convert(getattr(node, key, None)) for key in FIELDS[name]})
+            made = self.make(
+                RENAMED.get(name, name), node, **{key: self.convert(getattr(node, key, None)) for key in FIELDS[name]}
+            )
             if made.kind in _TO_LAST_PART:
                 made.end = made.outer_end = max((child.outer_end for child in made.children()), default=made.end)
             return self.placeholder(self.shaped(made))
@@ -122,7 +125,9 @@ class Converter:
         if node.kind in ("For", "While", "Try", "Match"):
             keys = ("handlers", "cases", "orelse", "finalbody")
             values = [fields.pop(key, None) for key in keys]
-            fields["clauses"] = [part for value in values for part in (value if isinstance(value, list) else [value]) if isinstance(part, Node)]
+            fields["clauses"] = [
+                part for value in values for part in (value if isinstance(value, list) else [value]) if isinstance(part, Node)
+            ]
         if node.kind == "ClassDef":
             bases, keywords = fields.pop("bases"), fields.pop("keywords")
             fields["args"] = [*(bases if isinstance(bases, list) else []), *(keywords if isinstance(keywords, list) else [])]
@@ -148,13 +153,11 @@ class Converter:
             node.role = "run"
         elif text == "..." and node.kind in ("Ellipsis", "WithItem"):
             node.role = "ellipsis"
-        elif text[:1] == MARK and text[1:].isidentifier() and MARK not in text[1:]:
-            if node.kind in ("Name", "Param", "Alias", "Expr"):
-                node.name = text[1:]
-                node.role = "meta" if node.name.upper() == node.name else "option"
+        elif node.kind in ("Name", "Param", "Alias", "Expr") and _PLACEHOLDER.fullmatch(text):
+            node.name = text[1:]
+            node.role = "meta" if node.name.upper() == node.name else "option"
         return node
 
-    # lists ------------------------------------------------------------------------------------------------------------
     def on_StarredElement(self, node: Any) -> Node:
         value = self.one(node.value)
         start = self.inner.get(id(node), self.outer[id(node)])[0] + self.shift
@@ -193,12 +196,11 @@ class Converter:
         return self.make("Parameters", node, params=[self.one(part) for part in parts])
 
     def on_ParamStar(self, node: Any) -> Node:
+        """A bare `*` or `/` of a signature."""
         start = self.outer[id(node)][0] + self.shift
-        return Node("BareStar", (start, start, start + 1, start + 1))
+        return Node(RENAMED[type(node).__name__], (start, start, start + 1, start + 1))
 
-    def on_ParamSlash(self, node: Any) -> Node:
-        start = self.outer[id(node)][0] + self.shift
-        return Node("Slash", (start, start, start + 1, start + 1))
+    on_ParamSlash = on_ParamStar
 
     def on_BooleanOperation(self, node: Any) -> Node:
         kind = type(node.operator).__name__
@@ -208,9 +210,8 @@ class Converter:
             values += part.items("values") if part.kind == kind else [part]
         return self.make(kind, node, values=values)
 
-    # strings ----------------------------------------------------------------------------------------------------------
     def on_SimpleString(self, node: Any) -> Node:
-        return self.make("String", node, value=_string_value(node.value))
+        return self.make("String", node, value=string_value(node.value))
 
     def on_ConcatenatedString(self, node: Any) -> Node:
         parts: List[Node] = []
@@ -227,7 +228,7 @@ class Converter:
         parts = [self.one(part) for part in node.parts]
         for part in parts:
             if part.kind == "FText":
-                part.fields["value"] = _f_text(str(part.fields["value"]), prefix)
+                part.fields["value"] = f_string_text(str(part.fields["value"]), prefix)
         return self.make("FString", node, parts=_merged(parts))
 
     def on_FormattedStringText(self, node: Any) -> Node:
@@ -236,7 +237,9 @@ class Converter:
     def on_FormattedStringExpression(self, node: Any) -> Node:
         spec = None if node.format_spec is None else [self.one(part) for part in node.format_spec]
         debug = "=" if node.equal is not None else ""
-        return self.make("FExpr", node, expression=self.one(node.expression), conversion=node.conversion, debug=debug, spec=spec)
+        return self.make(
+            "FExpr", node, expression=self.one(node.expression), conversion=node.conversion, debug=debug, spec=spec
+        )
 
     # statements -------------------------------------------------------------------------------------------------------
     def statements(self, body: Any) -> Node:
@@ -280,32 +283,14 @@ class Converter:
         return made
 
 
-def _string_value(text: str) -> str:
-    """A string literal's type and value as one text; of a multi-line one the indentation is not looked at (rule 8)."""
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
-    return repr(inspect.cleandoc(value) if isinstance(value, str) and "\n" in value else value)
-
-
-def _f_text(text: str, prefix: str) -> str:
-    """The value of the text part of an f-string."""
-    plain = text.replace("{{", "{").replace("}}", "}")
-    for quotes in ('"""', "'''"):
-        try:
-            return str(ast.literal_eval(f"{prefix}{quotes}{plain}{quotes}"))
-        except (ValueError, SyntaxError):
-            continue
-    return plain
-
-
 def _merged(parts: List[Node]) -> List[Node]:
     """The parts of an f-string with neighbouring texts as one."""
     merged: List[Node] = []
     for part in parts:
         if part.kind == "String":
-            part = Node("FText", (part.start, part.start, part.end, part.end), value=str(ast.literal_eval(str(part.fields["value"]))))
+            part = Node(
+                "FText", (part.start, part.start, part.end, part.end), value=str(ast.literal_eval(str(part.fields["value"])))
+            )
         if part.kind == "FText" and merged and merged[-1].kind == "FText":
             last = merged[-1]
             text = f"{last.fields['value']}{part.fields['value']}"

@@ -1,30 +1,22 @@
-"""One patchset's hunks against one text: every state of the design, every check of format rule 17. Pure: bytes in, `Rewrite` out."""
+"""One patchset's hunks against one text, to a state for each and the new bytes. Pure: bytes in, `Rewrite` out."""
 
 from __future__ import annotations
 
-import ast
 import difflib
-from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, List, Mapping, Sequence, Tuple
 
 from patcher.errors import PatchError
 from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State
+from patcher.semantic.check import check
 from patcher.semantic.edits import Conflict
-from patcher.semantic.match import Matcher, Place, TooManySteps, Way, same
-from patcher.semantic.names import unbound
-from patcher.semantic.node import Node, SyntaxProblem
-from patcher.semantic.pattern import Hunk, Side, compile_hunk, identifiers, writes_body
+from patcher.semantic.find import Found, find
+from patcher.semantic.match import Place, TooManySteps, Way
+from patcher.semantic.node import SyntaxProblem
+from patcher.semantic.pattern import Hunk, compile_hunk
 from patcher.semantic.render import Edit
 from patcher.semantic.rewrite import rewritten
 from patcher.semantic.source import Source, matches
 from patcher.semantic.splice import apply_splices
-
-
-class _Found(NamedTuple):
-    """Where a hunk stands in a text: places still to change, and places where the after side is in place."""
-
-    todo: List[Place]
-    done: List[Place]
-    scopes: int
 
 
 class _Failed(Exception):
@@ -84,7 +76,9 @@ def rewrite(
         except SyntaxProblem as problem:
             answer = HunkAnswer(hunk.text, State.CONFLICT, problem=problem.message)
         except TooManySteps:
-            text = "the pattern can be laid over this code in too many ways to try: write more of what stands between the `...`"
+            text = (
+                "the pattern can be laid over this code in too many ways to try: write more of what stands between the `...`"
+            )
             answer = HunkAnswer(hunk.text, State.CONFLICT, problem=text)
         answers.append(answer)
     answers = _mixed(answers)
@@ -92,7 +86,7 @@ def rewrite(
         answers, splices = _merge(source, answers, edits)
         if splices and not any(answer.state.failed for answer in answers):
             new = apply_splices(data, splices)
-            answers = _check(source, new, compiled, answers, splices, edits, ways, injected)
+            answers = check(source, new, compiled, answers, splices, edits, ways, injected)
             if not any(answer.state.failed for answer in answers):
                 return Rewrite(new, tuple(splices), tuple(answers))
     stripped = tuple(answer._replace(splices=()) for answer in answers)
@@ -100,34 +94,12 @@ def rewrite(
 
 
 # finding --------------------------------------------------------------------------------------------------------------
-def _find(source: Source, hunk: Hunk, scope: str) -> _Found:
-    wanted = [*identifiers(hunk.before), *identifiers(hunk.after)]
-    bodies = writes_body(hunk.before) or writes_body(hunk.after)
-    blocks = source.scopes(scope, wanted, bodies=bodies)
-    before = [place for block in blocks for place in _places(hunk, hunk.before, block)]
-    after = [place for block in blocks for place in _places(hunk, hunk.after, block)] if hunk.proves else []
-    if all(node.role == "run" for node in hunk.before.nodes):
-        todo = [] if after else before
-    else:
-        todo = [b for b in before if not any(a.start <= b.start and b.end <= a.end for a in after)]
-    if hunk.text.expected == 0:
-        todo = [b for b in todo if not any(o is not b and o.start <= b.start and b.end <= o.end for o in todo)]
-    done = [a for a in after if not any(o is not a and o.start <= a.start and a.end <= o.end for o in after)]
-    return _Found(todo, done, len(blocks))
-
-
-def _places(hunk: Hunk, side: Side, block: Node, *, strict: bool = True) -> List[Place]:
-    module = hunk.text.scope == "<module>"
-    matcher = Matcher(strict=strict)
-    if hunk.form == "expression":
-        return matcher.expressions(side.nodes[0], block, module=module)
-    return matcher.runs(side.nodes, block, module=module, clauses=hunk.form == "clauses") if side.nodes else []
 
 
 def _answer(source: Source, hunk: Hunk) -> Tuple[HunkAnswer, List[Edit], List[Way]]:
-    found = _find(source, hunk, hunk.text.scope)
+    found = find(source, hunk, hunk.text.scope)
     if not found.scopes and hunk.after_scope != hunk.text.scope:
-        found = _find(source, hunk, hunk.after_scope)
+        found = find(source, hunk, hunk.after_scope)
     total = len(found.todo) + len(found.done)
     count = hunk.text.expected
     if total == 0 and hunk.text.when_present:
@@ -170,7 +142,7 @@ def _edits(source: Source, hunk: Hunk, place: Place) -> List[Edit]:
     return choices[0]
 
 
-def _not_found(source: Source, hunk: Hunk, found: _Found, total: int) -> HunkAnswer:
+def _not_found(source: Source, hunk: Hunk, found: Found, total: int) -> HunkAnswer:
     scope, count = hunk.text.scope, hunk.text.expected
     if not found.scopes:
         names = [definition.name for definition in source.definitions()]
@@ -263,104 +235,3 @@ def _trimmed(text: str, edit: Edit) -> Edit:
     while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
     return Edit(edit.start + head, edit.end - tail, new[head : len(new) - tail])
-
-
-# checking -------------------------------------------------------------------------------------------------------------
-def _check(
-    source: Source,
-    new: bytes,
-    hunks: Sequence[Hunk],
-    answers: List[HunkAnswer],
-    splices: Sequence[Splice],
-    edits: Mapping[int, List[Edit]],
-    ways: Mapping[int, List[Way]],
-    injected: Sequence[str],
-) -> List[HunkAnswer]:
-    """Rule 17, on the finished text. A failed check turns the answers of the hunks it concerns into a conflict."""
-    problem = ""
-    try:
-        result = Source(new)
-        if source.tree is not None and result.tree is None:
-            problem = f"the result does not parse: {_syntax_error(result.text)}"
-    except SyntaxProblem as error:
-        problem = f"the result does not parse: {error.message}"
-    if problem:
-        return [answer._replace(state=State.CONFLICT, problem=problem) if answer.splices else answer for answer in answers]
-    moved = _Moved(source, result, splices)
-    checked: List[HunkAnswer] = []
-    for index, (hunk, answer) in enumerate(zip(hunks, answers)):
-        if answer.state is State.APPLICABLE:
-            others = [edit for other, made in edits.items() if other != index for edit in made]
-            problem = _check_hunk(result, hunk, ways[index], edits[index], others, moved)
-            if problem:
-                answer = answer._replace(state=State.CONFLICT, problem=problem)
-        checked.append(answer)
-    inserted = [(moved.to(splice.start), moved.to(splice.start) + len(splice.new.decode(source.encoding))) for splice in splices]
-    missing = unbound(source, result, inserted, injected)
-    if missing:
-        names = ", ".join(f"`{item.name}` (line {item.line} of the result)" for item in missing)
-        text = f"the inserted code reads names that nothing binds there: {names}"
-        hint = "import them in the inserted code, or list injected names in the variant (`names = […]`)"
-        checked = [
-            answer._replace(state=State.CONFLICT, problem=text, hint=hint) if answer.splices else answer for answer in checked
-        ]
-    return checked
-
-
-class _Moved:
-    """Where an offset of the old text lies in the new one."""
-
-    def __init__(self, source: Source, result: Source, splices: Sequence[Splice]) -> None:
-        self.result = result
-        self.steps: List[Tuple[int, int, int]] = []  # (byte start, byte end, growth in bytes)
-        for splice in splices:
-            self.steps.append((splice.start, splice.end, len(splice.new) - (splice.end - splice.start)))
-        self.source = source
-
-    def to(self, byte: int, *, end: bool = False) -> int:
-        """The character offset in the new text of a byte offset in the old one; `end` puts it after insertions there."""
-        growth = sum(step for start, stop, step in self.steps if (stop <= byte if end else start < byte))
-        data = self.result.data[self.result.skipped : byte + growth]
-        return len(data.decode(self.result.encoding, "ignore"))
-
-
-def _check_hunk(
-    result: Source, hunk: Hunk, ways: Sequence[Way], edits: Sequence[Edit], others: Sequence[Edit], moved: _Moved
-) -> str:
-    again = _find(result, hunk, hunk.text.scope)
-    if again.todo:
-        return "applying it a second time would change the result again"
-    if not hunk.after.nodes:
-        return ""
-    wanted = [*identifiers(hunk.after)]
-    blocks = result.scopes(hunk.after_scope, wanted, bodies=writes_body(hunk.after))
-    standing = [place for block in blocks for place in _places(hunk, hunk.after, block, strict=False)]
-    byte = moved.source.byte
-    for way in ways:
-        inside = [edit for edit in edits if edit.end >= way.start and edit.start <= way.end] or list(edits)
-        start = moved.to(byte(min([way.start, *(edit.start for edit in inside)])))
-        end = moved.to(byte(max([way.end, *(edit.end for edit in inside)])), end=True)
-        if not any(
-            place.start < end and start < place.end + 1 and any(_same_names(way, other, others) for other in place.ways)
-            for place in standing
-        ):
-            line = result.lines.number(start)
-            return f"the after side does not match the result at line {line} of it: the change would not be what the hunk says"
-    return ""
-
-
-def _same_names(way: Way, other: Way, edits: Sequence[Edit]) -> bool:
-    """Whether the metavariables stand for the same code, leaving out code that another hunk changed meanwhile."""
-    return all(
-        same(way.names[name], node)
-        or any(way.names[name].start <= edit.start and edit.end <= way.names[name].end for edit in edits)
-        for name, node in other.names.items()
-    )
-
-
-def _syntax_error(text: str) -> str:
-    try:
-        ast.parse(text)
-    except (SyntaxError, ValueError) as error:
-        return str(error)
-    return "unknown reason"

@@ -119,7 +119,7 @@ def _hunk(lines: List[str], number: int, origin: str) -> Tuple[HunkText, int]:
     return hunk, number
 
 
-def _flags(found: "re.Match[str]", header: str, number: int, origin: str) -> Tuple[int, bool]:
+def _flags(found: re.Match[str], header: str, number: int, origin: str) -> Tuple[int, bool]:
     count: Optional[int] = None
     when_present = False
     for flag in re.finditer(r"\S+", found.group("flags")):

@@ -5,12 +5,23 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from typing import Iterator, List, NamedTuple, Sequence, Set, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.semantic.source import Source
 
 _ALWAYS = frozenset(dir(builtins)) | frozenset(
-    "__name__ __file__ __doc__ __spec__ __loader__ __package__ __path__ __builtins__ __annotations__ __class__".split()
+    [
+        "__name__",
+        "__file__",
+        "__doc__",
+        "__spec__",
+        "__loader__",
+        "__package__",
+        "__path__",
+        "__builtins__",
+        "__annotations__",
+        "__class__",
+    ]
 )
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -32,22 +43,58 @@ def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], 
         inserted: character ranges of inserted code in `after`.
         injected: names that the patchset says exist at run time.
     """
-    if before.tree is None or after.tree is None or any(_is_star(node) for node in _statements(after.tree.body)):
+    if before.tree is None or after.tree is None:
+        return _unseen(after, inserted, injected)
+    if any(_is_star(node) for node in _statements(after.tree.body)):
         return []
     known = _ALWAYS | set(injected) | _bound(after.tree.body, run_time=True)
     known |= set(re.findall(r"^[ \t]+global[ \t]+(\w+)", after.text, re.MULTILINE))
     lines = [(after.lines.number(start), after.lines.number(max(start, end - 1))) for start, end in inserted if end > start]
     found: List[Unbound] = []
     for node in after.tree.body:
-        first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
-        if any(begin <= (node.end_lineno or first) and end >= first for begin, end in lines):
-            for name, scopes, path in _reads(node, [], ""):
+        if _touches(node, lines):
+            for name, scopes, path in _reads(node, [], "", lines):
                 offset = after._offset(name.lineno, name.col_offset)
                 inside = any(start <= offset < end for start, end in inserted)
-                if inside and name.id not in known and not any(name.id in scope for scope in scopes):
-                    if name.id not in _read_before(before.tree, path):
-                        found.append(Unbound(name.id, name.lineno))
+                bound = name.id in known or any(name.id in scope for scope in scopes)
+                if inside and not bound and name.id not in _read_before(before.tree, path):
+                    found.append(Unbound(name.id, name.lineno))
     return sorted(set(found), key=lambda item: (item.line, item.name))
+
+
+def _unseen(after: Source, inserted: Sequence[Tuple[int, int]], injected: Sequence[str]) -> List[Unbound]:
+    """The same where the running interpreter is too old for the file's syntax: names that occur nowhere else in it."""
+    known, found = _ALWAYS | set(injected), []
+    for node in after.whole().walk():
+        name = str(node.fields.get("value"))
+        if node.kind == "Name":
+            parent = node.parent
+            label = parent is not None and node in (parent.fields.get("attr"), parent.fields.get("arg"))
+            if not any(start <= node.start < end for start, end in inserted):
+                known = known | {name}
+            elif parent is not None and parent.kind in (
+                "Assign",
+                "Param",
+                "FunctionDef",
+                "ClassDef",
+                "Alias",
+                "For",
+                "WithItem",
+            ):
+                known = known | ({name} if node is not parent.fields.get("value") else set())
+            if not label:
+                found.append((name, node.start))
+    return [
+        Unbound(name, after.lines.number(offset))
+        for name, offset in found
+        if name not in known and any(start <= offset < end for start, end in inserted)
+    ]
+
+
+def _touches(node: ast.stmt, lines: Sequence[Tuple[int, int]]) -> bool:
+    """Whether a statement, its decorators included, has one of the given (first, last) lines."""
+    first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
+    return any(begin <= (node.end_lineno or first) and end >= first for begin, end in lines)
 
 
 def _is_star(node: ast.stmt) -> bool:
@@ -103,8 +150,15 @@ def _bound_by(statement: ast.stmt) -> Set[str]:
     return names
 
 
-def _reads(node: ast.AST, scopes: List[Set[str]], path: str) -> Iterator[Tuple[ast.Name, List[Set[str]], str]]:
-    """Every name that is read below `node`, with the scopes it is looked up in and the qualified name of its function."""
+def _reads(
+    node: ast.AST, scopes: List[Set[str]], path: str, lines: Optional[Sequence[Tuple[int, int]]] = None
+) -> Iterator[Tuple[ast.Name, List[Set[str]], str]]:
+    """Every name that is read below `node`, with the scopes it is looked up in and the qualified name of its function.
+
+    Statements that have none of `lines` are passed over.
+    """
+    if lines is not None and isinstance(node, ast.stmt) and not _touches(node, lines):
+        return
     if isinstance(node, ast.Name):
         if isinstance(node.ctx, ast.Load):
             yield node, scopes, path
@@ -116,33 +170,31 @@ def _reads(node: ast.AST, scopes: List[Set[str]], path: str) -> Iterator[Tuple[a
         outer: List[ast.AST] = [*getattr(node, "decorator_list", []), *arguments.defaults]
         outer += [default for default in arguments.kw_defaults if default is not None]
         for child in outer:
-            yield from _reads(child, scopes, path)
+            yield from _reads(child, scopes, path, lines)
         body: List[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
         own = {part.arg for part in parts}
         own |= set() if isinstance(node, ast.Lambda) else _bound(node.body)
         name = f"{path}.{node.name}" if not isinstance(node, ast.Lambda) else path
         for child in body:
-            yield from _reads(child, [*scopes, own], name)
+            yield from _reads(child, [*scopes, own], name, lines)
     elif isinstance(node, ast.ClassDef):
         for child in [*node.decorator_list, *node.bases, *node.keywords]:
-            yield from _reads(child, scopes, path)
+            yield from _reads(child, scopes, path, lines)
         own = _bound(node.body)
         for child in node.body:
             inner = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
-            yield from _reads(child, scopes if inner else [*scopes, own], f"{path}.{node.name}")
+            yield from _reads(child, scopes if inner else [*scopes, own], f"{path}.{node.name}", lines)
     elif isinstance(node, _COMPREHENSIONS):
         own = set().union(*(_bound_by(generator.target) for generator in node.generators))  # type: ignore[arg-type]
         for child in ast.iter_child_nodes(node):
-            yield from _reads(child, [*scopes, own], path)
+            yield from _reads(child, [*scopes, own], path, lines)
     else:
         for child in ast.iter_child_nodes(node):
             if isinstance(node, (ast.AnnAssign, ast.arg)) and child is node.annotation:
                 continue  # an annotation may be a string or never be evaluated
-            yield from _reads(child, scopes, path)
+            yield from _reads(child, scopes, path, lines)
 
 
 def _read_before(tree: ast.Module, path: str) -> Set[str]:
     """The names that the pristine code of a scope reads."""
-    return {
-        name.id for node in tree.body for name, _, where in _reads(node, [], "") if where == path
-    }
+    return {name.id for node in tree.body for name, _, where in _reads(node, [], "") if where == path}

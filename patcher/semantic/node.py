@@ -7,17 +7,71 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
 Span = Tuple[int, int, int, int]
 Value = Union[None, str, "Node", List["Node"]]
 
-COMPOUND = frozenset("FunctionDef ClassDef If For While Try With Match".split())
+COMPOUND = frozenset(["FunctionDef", "ClassDef", "If", "For", "While", "Try", "With", "Match"])
 STATEMENTS = COMPOUND | frozenset(
-    "Expr Assign AugAssign Return Raise Pass Break Continue Del Global Nonlocal Import ImportFrom Assert TypeAlias"
-    " Opaque".split()
+    [
+        "Expr",
+        "Assign",
+        "AugAssign",
+        "Return",
+        "Raise",
+        "Pass",
+        "Break",
+        "Continue",
+        "Del",
+        "Global",
+        "Nonlocal",
+        "Import",
+        "ImportFrom",
+        "Assert",
+        "TypeAlias",
+        "Opaque",
+    ]
 )
-CLAUSES = frozenset("Elif Else Except ExceptStar Finally Case".split())
-NOT_EXPRESSIONS = STATEMENTS | CLAUSES | frozenset(
-    "Block Star DoubleStar Keyword Parameters Param Slash BareStar Alias WithItem Decorator CompFor CompIf FText FExpr"
-    " Operator ComparisonTarget DictElement Slice TypeParameters TypeParam TypeVar TypeVarTuple ParamSpec From MatchValue"
-    " MatchSingleton MatchList MatchTuple MatchStar MatchMapping MatchMappingElement MatchClass MatchKeywordElement"
-    " MatchAs MatchOr".split()
+CLAUSES = frozenset(["Elif", "Else", "Except", "ExceptStar", "Finally", "Case"])
+NOT_EXPRESSIONS = (
+    STATEMENTS
+    | CLAUSES
+    | frozenset(
+        [
+            "Block",
+            "Star",
+            "DoubleStar",
+            "Keyword",
+            "Parameters",
+            "Param",
+            "Slash",
+            "BareStar",
+            "Alias",
+            "WithItem",
+            "Decorator",
+            "CompFor",
+            "CompIf",
+            "FText",
+            "FExpr",
+            "Operator",
+            "ComparisonTarget",
+            "DictElement",
+            "Slice",
+            "TypeParameters",
+            "TypeParam",
+            "TypeVar",
+            "TypeVarTuple",
+            "ParamSpec",
+            "From",
+            "MatchValue",
+            "MatchSingleton",
+            "MatchList",
+            "MatchTuple",
+            "MatchStar",
+            "MatchMapping",
+            "MatchMappingElement",
+            "MatchClass",
+            "MatchKeywordElement",
+            "MatchAs",
+            "MatchOr",
+        ]
+    )
 )
 
 

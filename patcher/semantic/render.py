@@ -7,7 +7,7 @@ from typing import List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.semantic.lex import Lines, breaks_line, lines_in_strings
 from patcher.semantic.match import Way, same
-from patcher.semantic.node import CLAUSES, COMPOUND, NOT_EXPRESSIONS, STATEMENTS, Node
+from patcher.semantic.node import NOT_EXPRESSIONS, STATEMENTS, Node
 from patcher.semantic.pattern import Hunk
 from patcher.semantic.source import Source
 
@@ -57,7 +57,9 @@ def needed(node: Node) -> int:
     if parent is None:
         return 0
     field = next(
-        key for key, value in parent.fields.items() if value is node or (isinstance(value, list) and any(v is node for v in value))
+        key
+        for key, value in parent.fields.items()
+        if value is node or (isinstance(value, list) and any(v is node for v in value))
     )
     if parent.kind == "BinaryOperation" and field in ("left", "right"):
         operator = str(parent.node("operator").fields["value"])
@@ -85,15 +87,23 @@ class Renderer:
         self._before = [node for top in hunk.before.nodes for node in top.walk() if not node.role]
 
     # expressions ------------------------------------------------------------------------------------------------------
-    def expression(self, node: Node) -> str:
-        """The text of an expression (or another part of a line) of the after side, without parentheses around it."""
+    def expression(self, node: Node, indent: str = "") -> str:
+        """The text of an expression (or another part of a line) of the after side, without parentheses around it.
+
+        Lines after the first are moved to the indentation of the place.
+        """
         if node.role or self._twin(node) is not None:
             return self._filled(node, bare=True)
-        return self._fill(node.start, node.end, [node], None)
+        return self._part(node, node.start, node.end, indent)
 
-    def part(self, node: Node) -> str:
-        """The text of an element of a list or a header, filled in."""
-        return self._fill(node.start if node.kind in COMPOUND | CLAUSES else node.outer_start, max(node.end, node.outer_end), [node], None)
+    def part(self, node: Node, indent: str = "") -> str:
+        """The text of an element of a list or a header, filled in, its parentheses with it."""
+        return self._part(node, node.outer_start, max(node.end, node.outer_end), indent)
+
+    def _part(self, node: Node, start: int, end: int, indent: str) -> str:
+        row = self.hunk.after.text[self.hunk.after.lines.start(start) :]
+        self.base = row[: len(row) - len(row.lstrip(" \t"))]
+        return self._fill(start, end, [node], indent, first=False)
 
     def binds(self, node: Node) -> int:
         """How tightly the text of `expression(node)` binds."""
@@ -131,7 +141,7 @@ class Renderer:
         if node.role == "run":
             runs = (run for top in self.hunk.before.nodes for run in top.walk() if run.role == "run")
             return next((run for run in runs if run.name == node.name), None)
-        if node.role or not any(True for _ in node.children()) and node.kind != "String":
+        if node.role or (not any(True for _ in node.children()) and node.kind != "String"):
             return None
         if node.kind in ("Block", "Parameters", "ComparisonTarget"):
             return None
@@ -156,17 +166,17 @@ class Renderer:
             parts.append(text if text.endswith(("\n", "\r")) or not text else text + self.source.newline)
         return "".join(parts)
 
-    def _fill(self, start: int, end: int, nodes: Sequence[Node], indent: Optional[str]) -> str:
+    def _fill(self, start: int, end: int, nodes: Sequence[Node], indent: str, *, first: bool = True) -> str:
         side = self.hunk.after
         edits: List[Edit] = []
         for node in nodes:
             self._substitute(node, edits, indent)
-        if indent is not None:
-            for offset in side.lines.starts:
-                if start <= offset < end and offset not in side.strings and not any(e.start <= offset < e.end for e in edits):
-                    blank = len(side.text[offset:]) - len(side.text[offset:].lstrip(" \t"))
-                    if side.text[offset + blank : offset + blank + 1] not in ("\n", ""):
-                        edits.append(Edit(offset, offset + blank, self._indent(side.text[offset : offset + blank], indent)))
+        for offset in side.lines.starts:
+            within = (start <= offset if first else start < offset) and offset < end and offset not in side.strings
+            if within and not any(edit.start <= offset < edit.end for edit in edits):
+                blank = len(side.text[offset:]) - len(side.text[offset:].lstrip(" \t"))
+                if side.text[offset + blank : offset + blank + 1] not in ("\n", ""):
+                    edits.append(Edit(offset, offset + blank, self._indent(side.text[offset : offset + blank], indent)))
         text, done = "", start
         for edit in sorted(edits):
             text += self._template(side.text[done : edit.start]) + edit.text
@@ -191,11 +201,11 @@ class Renderer:
         units = [line[base : len(line) - len(line.lstrip())] for line in side.text.split("\n") if line.strip()]
         return min((unit for unit in units if unit), key=len, default="    ")
 
-    def _substitute(self, node: Node, edits: List[Edit], indent: Optional[str]) -> None:
+    def _substitute(self, node: Node, edits: List[Edit], indent: str) -> None:
         statement = node.kind in STATEMENTS
         twin = self._twin(node)
         if statement and (node.role == "meta" or twin is not None):
-            self._statement(node, twin, edits, indent or "")
+            self._statement(node, twin, edits, indent)
         elif node.role == "run":
             self._elements(node, twin, edits)
         elif node.role in ("meta", "option") or twin is not None:
@@ -270,5 +280,3 @@ def _stretches(rows: Sequence[int]) -> List[Tuple[int, int]]:
         else:
             found.append((row, row))
     return found
-
-

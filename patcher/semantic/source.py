@@ -60,7 +60,7 @@ class Source:
         self._whole: Optional[Node] = None
         self.tree = self._ast()
         if self.tree is None:
-            self._whole = parse(self.text, newline=self.newline, indent=self.indent)
+            self.whole()
         else:
             self.indent = self._unit(self.tree) or self.indent
 
@@ -97,15 +97,18 @@ class Source:
         except UnicodeEncodeError as error:
             raise SyntaxProblem(f"the inserted code cannot be written in the file's encoding: {error}") from None
 
+    def whole(self) -> Node:
+        """The whole file as one block."""
+        if self._whole is None:
+            self._whole = parse(self.text, newline=self.newline, indent=self.indent)
+        return self._whole
+
     # scopes -----------------------------------------------------------------------------------------------------------
     def definitions(self) -> List[Definition]:
         """Every `def` and `class` of the file, in the order of the text, duplicates included."""
         if self.tree is None:
-            assert self._whole is not None
-            return [Definition(name, node.start, node.end) for name, node in _nodes(self._whole, "")]
-        return [
-            Definition(name, self._start(node), self._end(node)) for name, node in _ast_definitions(self.tree, "")
-        ]
+            return [Definition(name, node.start, node.end) for name, node in _nodes(self.whole(), "")]
+        return [Definition(name, self._start(node), self._end(node)) for name, node in _ast_definitions(self.tree, "")]
 
     def scopes(self, scope: str, wanted: Sequence[FrozenSet[str]], *, bodies: bool) -> List[Node]:
         """The blocks to search for a hunk.
@@ -122,8 +125,7 @@ class Source:
         if scope == "<module>":
             return [self._module(wanted, bodies)]
         if self.tree is None:
-            assert self._whole is not None
-            return [_alone(node) for name, node in _nodes(self._whole, "") if matches(name, scope)]
+            return [_alone(node) for name, node in _nodes(self.whole(), "") if matches(name, scope)]
         return [
             self._slice(self._start(node), self._end(node), node)
             for name, node in _ast_definitions(self.tree, "")
@@ -158,8 +160,7 @@ class Source:
 
     def _module(self, wanted: Sequence[FrozenSet[str]], bodies: bool) -> Node:
         if self.tree is None:
-            assert self._whole is not None
-            return self._whole
+            return self.whole()
         statements: List[Node] = []
         for group in _groups(self.tree.body):
             start, end = self._start(group[0]), max(self._end(node) for node in group)

@@ -8,8 +8,8 @@ from patcher.semantic.align import Gap, align
 from patcher.semantic.edits import Conflict, Edits, header_end
 from patcher.semantic.lex import tokens
 from patcher.semantic.node import CLAUSES, COMPOUND, STATEMENTS, Node
-from patcher.semantic.pattern import blank_between
 from patcher.semantic.render import alone_on_lines
+from patcher.semantic.side import blank_between
 
 
 def change_lines(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from typing import Any, Dict, Tuple
 
 import libcst as cst
@@ -66,7 +67,7 @@ def parse(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "   
         offset: what to add to every span, the place of `text` in its file.
         newline: the file's line break; libcst guesses wrongly on a part of a file.
         indent: the file's indentation unit.
-        pattern: read the placeholders that `lex.to_python` wrote.
+        pattern: read the placeholders that `notation.to_python` wrote.
 
     Raises:
         SyntaxProblem: not valid Python, or libcst does not give the same text back.
@@ -87,7 +88,8 @@ def parse(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "   
         block = converter.statements(body)
     except cst.ParserSyntaxError as error:
         line = error.raw_line - (1 if scaffold else 0)
-        raise SyntaxProblem(error.message.split("\n")[0], line, error.raw_column) from None
+        message = re.sub(r"^parser error: error at \d+:\d+: expected one of .*", "unexpected code", error.message)
+        raise SyntaxProblem(message.split("\n")[0], line, error.raw_column) from None
     finally:
         if enabled:
             gc.enable()

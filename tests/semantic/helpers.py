@@ -49,7 +49,7 @@ def check_state(source: str, hunk: str, state: State, words: str = "", **how: ob
 def check_refused(hunk: str, words: str, **how: object) -> Tuple[str, ...]:
     """The hunk is refused when it is loaded, with these words; gives back the lines of the message."""
     with pytest.raises(PatchError) as caught:
-        run("def f():\n    pass\n", block(hunk), **how)  # type: ignore[arg-type]
+        run("def f():\n    pass\n", hunk, **how)  # type: ignore[arg-type]
     assert words in caught.value.message, caught.value.message
     assert caught.value.message.startswith("case.spatch:"), caught.value.message
     return tuple(caught.value.message.split("\n"))

@@ -1,0 +1,28 @@
+"""The same checks for every interpreter that is there: `nox` (tests, mypy, ruff), `nox -s releases` (slow)."""
+
+import nox
+
+nox.options.sessions = ["tests", "lint"]
+nox.options.error_on_missing_interpreters = False
+
+
+@nox.session(python=["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"])
+def tests(session: nox.Session) -> None:
+    """The fast suite, from the built wheel."""
+    session.install(".[test]")
+    session.run("pytest", "-m", "not real", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Types and style."""
+    session.install(".[lint]")
+    session.run("mypy")
+    session.run("ruff", "check")
+
+
+@nox.session
+def releases(session: nox.Session) -> None:
+    """Every release of every target: two gigabytes of wheels, some minutes."""
+    session.install(".[test]")
+    session.run("pytest", "tests/real/test_releases.py", env={"SITEPATCH_ALL_RELEASES": "1"})

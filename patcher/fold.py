@@ -1,0 +1,139 @@
+"""The state of a file, derived: `fold(apply, pristine, every patchset applied to it, in a fixed order)`. Writes nothing."""
+
+from __future__ import annotations
+
+import os
+from hashlib import sha256
+from pathlib import Path
+from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.distribution import recorded_hash
+from patcher.errors import SitepatchError
+from patcher.jobs import Job, Wanted
+from patcher.manifest import load
+from patcher.model import Answer, Change, FilePlan, Located, Receipt, Rewrite, State, Step
+from patcher.semantic.splice import apply_splices
+from patcher.standing import Condition, judge, read
+from patcher.store import Store
+
+
+class File(NamedTuple):
+    """A target file as found: its pristine bytes, the bytes now, and the steps that lead from one to the other."""
+
+    pristine: bytes
+    now: bytes
+    steps: Tuple[Step, ...]
+
+
+def read_file(site: str, path: str, located: Located, receipt: Optional[Receipt], notes: List[str]) -> File:
+    """The file and what it is made of.
+
+    Raises:
+        SitepatchError: somebody else changed it, so that nobody can say what pristine is.
+    """
+    data = read(site, path) or b""
+    recorded = recorded_hash(located, path)
+    if receipt is not None:
+        condition = judge(site, receipt, data).condition
+        if condition is Condition.APPLIED:
+            return File(Store(site).pristine(receipt.pristine), data, receipt.steps)
+        if condition is Condition.EDITED:
+            raise SitepatchError(
+                "the file was edited by hand after it was patched",
+                "`sitepatch restore --force` sets the edited copy aside and puts the pristine file back",
+            )
+        lost = ", ".join(step.patchset for step in receipt.steps)
+        notes.append(f"{path}: a reinstall took {lost} away; what is named now is applied to the new file")
+    if recorded is None:
+        notes.append(f"{path}: no hash is recorded for it, so nothing proves that it is as upstream shipped it")
+    elif recorded != sha256(data).hexdigest():
+        name = located.distribution or located.package
+        raise SitepatchError(
+            f"the file is not what {name} {located.version} installed: somebody edited it (its sha256 differs from RECORD)",
+            f"put it back first: pip install --force-reinstall --no-deps {name}=={located.version}",
+        )
+    return File(data, data, ())
+
+
+def fold(
+    site: str, path: str, found: File, order: Sequence[str], jobs: Mapping[str, Job]
+) -> Tuple[bytes, Tuple[Step, ...], List[Answer]]:
+    """Apply the patchsets `order` to the pristine text; those in `jobs` as asked for, the others as they stood.
+
+    Splices of the last run are used again as long as the text before them is the same, so that what is in place already
+    needs no syntax tree.
+    """
+    kept = {step.patchset: step for step in found.steps}
+    old_text, texts = found.pristine, {}
+    for step in found.steps:
+        texts[step.patchset] = old_text
+        old_text = apply_splices(old_text, step.splices)
+    data = found.pristine
+    steps: List[Step] = []
+    answers: List[Answer] = []
+    for name in order:
+        job = jobs.get(name)
+        known = kept.get(name)
+        if known is not None and texts[name] == data and (job is None or _stands(known, job)):
+            data = apply_splices(data, known.splices)
+            steps.append(known)
+            answers += [] if job is None else [Answer(name, path, hunk.scope, State.APPLIED) for hunk in job.hunks]
+            continue
+        if job is None:
+            job = _kept_job(site, path, kept[name])
+        result = _rewrite(data, job)
+        for answer in result.answers:
+            scope, problem = answer.hunk.scope, answer.problem
+            answers.append(Answer(name, path, scope, answer.state, answer.places, problem, answer.hint))
+        if result.splices:
+            patchset = job.wanted.patchset
+            places = tuple(place for answer in result.answers for place in answer.places if answer.state is State.APPLICABLE)
+            steps.append(
+                Step(name, patchset.version, patchset.digest, patchset.kind, dict(job.wanted.options), result.splices, places)
+            )
+        data = result.data
+    return data, tuple(steps), answers
+
+
+def file_plan(
+    site: str, path: str, found: File, data: bytes, steps: Tuple[Step, ...], receipt: Optional[Receipt], located: Located
+) -> FilePlan:
+    """What is to be done with a file so that it becomes `data`, made by `steps`."""
+    change = None
+    old = sha256(found.now).hexdigest()
+    if data != found.now or (receipt is not None and receipt.steps != steps):
+        if steps:
+            stat = (Path(site) / path).lstat()
+            fresh = receipt is None or receipt.pristine != sha256(found.pristine).hexdigest()
+            link = os.readlink(Path(site) / path) if (Path(site) / path).is_symlink() else ""
+            change = Change(path, old, data, Receipt(
+                path, located.package, located.distribution, located.version, sha256(found.pristine).hexdigest(),
+                sha256(data).hexdigest(), stat.st_mode & 0o7777 if fresh or receipt is None else receipt.mode,
+                stat.st_mtime_ns if fresh or receipt is None else receipt.mtime_ns,
+                link if fresh or receipt is None else receipt.link, steps,
+            ))  # fmt: skip
+        elif receipt is not None:
+            change = Change(path, old, None, None, forget=data == found.now)
+    return FilePlan(site, path, found.now, data, change, steps)
+
+
+def _stands(step: Step, job: Job) -> bool:
+    return step.digest == job.wanted.patchset.digest and dict(step.options) == dict(job.wanted.options)
+
+
+def _rewrite(data: bytes, job: Job) -> Rewrite:
+    from patcher.semantic.engine import rewrite  # imports libcst, which costs more than everything else together
+
+    return rewrite(data, job.hunks, job.wanted.options, job.names)
+
+
+def _kept_job(site: str, path: str, step: Step) -> Job:
+    """The job of a patchset that stands applied, from the copy of it in the store."""
+    folder = Path(site) / ".sitepatch" / "patchsets" / step.digest / step.patchset
+    patchset = load(folder, "the store", Store(site).patchset_files(step.digest))
+    for variant in patchset.variants:
+        for patch in variant.patches:
+            if path in patch.paths:
+                located = Located(variant.package, site, "", "", "")
+                return Job(Wanted(patchset, step.options), located, path, patch.hunks, variant.names)
+    raise SitepatchError(f"{path}: the stored copy of {step.patchset} does not mention this file", "restore all patchsets")

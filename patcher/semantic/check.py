@@ -1,0 +1,118 @@
+"""What is checked on the finished text before a byte is written (format rule 17)."""
+
+from __future__ import annotations
+
+import ast
+from typing import List, Mapping, Sequence, Tuple
+
+from patcher.model import HunkAnswer, Splice, State
+from patcher.semantic.find import find, places
+from patcher.semantic.match import Way, same
+from patcher.semantic.names import unbound
+from patcher.semantic.node import SyntaxProblem
+from patcher.semantic.pattern import Hunk
+from patcher.semantic.render import Edit
+from patcher.semantic.side import identifiers, writes_body
+from patcher.semantic.source import Source
+
+
+def check(
+    source: Source,
+    new: bytes,
+    hunks: Sequence[Hunk],
+    answers: List[HunkAnswer],
+    splices: Sequence[Splice],
+    edits: Mapping[int, List[Edit]],
+    ways: Mapping[int, List[Way]],
+    injected: Sequence[str],
+) -> List[HunkAnswer]:
+    """Rule 17, on the finished text. A failed check turns the answers of the hunks it concerns into a conflict."""
+    problem = ""
+    try:
+        result = Source(new)
+    except SyntaxProblem as error:
+        problem = error.message
+    if problem or (source.tree is not None and result.tree is None):
+        known = source.tree is not None  # the running interpreter knows this syntax, so its own words are the clearest
+        problem = f"the result does not parse: {_syntax_error(new.decode(source.encoding)) if known else problem}"
+        return [answer._replace(state=State.CONFLICT, problem=problem) if answer.splices else answer for answer in answers]
+    moved = _Moved(source, result, splices)
+    checked: List[HunkAnswer] = []
+    for index, (hunk, answer) in enumerate(zip(hunks, answers)):
+        if answer.state is State.APPLICABLE:
+            others = [edit for other, made in edits.items() if other != index for edit in made]
+            problem = _check_hunk(result, hunk, ways[index], edits[index], others, moved)
+            if problem:
+                answer = answer._replace(state=State.CONFLICT, problem=problem)
+        checked.append(answer)
+    inserted = [
+        (moved.to(splice.start), moved.to(splice.start) + len(splice.new.decode(source.encoding))) for splice in splices
+    ]
+    missing = unbound(source, result, inserted, injected)
+    if missing:
+        names = ", ".join(f"`{item.name}` (line {item.line} of the result)" for item in missing)
+        text = f"the inserted code reads names that nothing binds there: {names}"
+        hint = "import them in the inserted code, or list injected names in the variant (`names = […]`)"
+        checked = [
+            answer._replace(state=State.CONFLICT, problem=text, hint=hint) if answer.splices else answer for answer in checked
+        ]
+    return checked
+
+
+class _Moved:
+    """Where an offset of the old text lies in the new one."""
+
+    def __init__(self, source: Source, result: Source, splices: Sequence[Splice]) -> None:
+        self.result = result
+        self.steps: List[Tuple[int, int, int]] = []  # (byte start, byte end, growth in bytes)
+        for splice in splices:
+            self.steps.append((splice.start, splice.end, len(splice.new) - (splice.end - splice.start)))
+        self.source = source
+
+    def to(self, byte: int, *, end: bool = False) -> int:
+        """The character offset in the new text of a byte offset in the old one; `end` puts it after insertions there."""
+        growth = sum(step for start, stop, step in self.steps if (stop <= byte if end else start < byte))
+        data = self.result.data[self.result.skipped : byte + growth]
+        return len(data.decode(self.result.encoding, "ignore"))
+
+
+def _check_hunk(
+    result: Source, hunk: Hunk, ways: Sequence[Way], edits: Sequence[Edit], others: Sequence[Edit], moved: _Moved
+) -> str:
+    again = find(result, hunk, hunk.text.scope)
+    if again.todo:
+        return "applying it a second time would change the result again"
+    if not hunk.after.nodes:
+        return ""
+    wanted = [*identifiers(hunk.after)]
+    blocks = result.scopes(hunk.after_scope, wanted, bodies=writes_body(hunk.after))
+    standing = [place for block in blocks for place in places(hunk, hunk.after, block, strict=False)]
+    byte = moved.source.byte
+    for way in ways:
+        inside = [edit for edit in edits if edit.end >= way.start and edit.start <= way.end] or list(edits)
+        start = moved.to(byte(min([way.start, *(edit.start for edit in inside)])))
+        end = moved.to(byte(max([way.end, *(edit.end for edit in inside)])), end=True)
+        if not any(
+            place.start < end and start < place.end + 1 and any(_same_names(way, other, others) for other in place.ways)
+            for place in standing
+        ):
+            line = result.lines.number(start)
+            return f"the after side does not match the result at line {line} of it: the change would not be what the hunk says"
+    return ""
+
+
+def _same_names(way: Way, other: Way, edits: Sequence[Edit]) -> bool:
+    """Whether the metavariables stand for the same code, leaving out code that another hunk changed meanwhile."""
+    return all(
+        same(way.names[name], node)
+        or any(way.names[name].start <= edit.start and edit.end <= way.names[name].end for edit in edits)
+        for name, node in other.names.items()
+    )
+
+
+def _syntax_error(text: str) -> str:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        return str(error)
+    return "unknown reason"

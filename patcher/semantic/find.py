@@ -1,0 +1,45 @@
+"""Where a hunk stands in a text: the places still to change, and those where its after side is in place."""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple
+
+from patcher.semantic.match import Matcher, Place
+from patcher.semantic.node import Node
+from patcher.semantic.pattern import Hunk
+from patcher.semantic.side import Side, identifiers, writes_body
+from patcher.semantic.source import Source
+
+
+class Found(NamedTuple):
+    """Where a hunk stands in a text: places still to change, and places where the after side is in place."""
+
+    todo: List[Place]
+    done: List[Place]
+    scopes: int
+
+
+def find(source: Source, hunk: Hunk, scope: str) -> Found:
+    """Search the definitions that `scope` names (format rules 21 to 23)."""
+    wanted = [*identifiers(hunk.before), *identifiers(hunk.after)]
+    bodies = writes_body(hunk.before) or writes_body(hunk.after)
+    blocks = source.scopes(scope, wanted, bodies=bodies)
+    before = [place for block in blocks for place in places(hunk, hunk.before, block)]
+    after = [place for block in blocks for place in places(hunk, hunk.after, block)] if hunk.proves else []
+    if all(node.role == "run" for node in hunk.before.nodes):
+        todo = [] if after else before
+    else:
+        todo = [b for b in before if not any(a.start <= b.start and b.end <= a.end for a in after)]
+    if hunk.text.expected == 0:
+        todo = [b for b in todo if not any(o is not b and o.start <= b.start and b.end <= o.end for o in todo)]
+    done = [a for a in after if not any(o is not a and o.start <= a.start and a.end <= o.end for o in after)]
+    return Found(todo, done, len(blocks))
+
+
+def places(hunk: Hunk, side: Side, block: Node, *, strict: bool = True) -> List[Place]:
+    """Where one side of a hunk matches in a block; `strict` as in `Matcher`."""
+    module = hunk.text.scope == "<module>"
+    matcher = Matcher(strict=strict)
+    if hunk.form == "expression":
+        return matcher.expressions(side.nodes[0], block, module=module)
+    return matcher.runs(side.nodes, block, module=module, clauses=hunk.form == "clauses") if side.nodes else []

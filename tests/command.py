@@ -1,0 +1,93 @@
+"""The real command, run as a child on throw-away directories of packages: what the scenarios share."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import patcher
+from patcher.fixture import lay_out
+
+ROOT = Path(patcher.__file__).parents[1]
+DDP, GUARD, DYNAMO = "mmengine-ddp-debug", "torch-musa-guard", "torch-dynamo-suppress"
+RUNNER = "mmengine/runner/runner.py"
+
+
+class Ended:
+    """How a child ended: exit code, stdout and stderr as text, stdout as bytes."""
+
+    def __init__(self, done):
+        self.code, self.data = done.returncode, done.stdout
+        self.out, self.err = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
+
+    def __repr__(self):
+        return f"exit code {self.code}\n{self.out}\n--- stderr\n{self.err}"
+
+
+def environ(**more):
+    """The variables for a child: nothing that names an environment or asks for colours."""
+    dropped = ("VIRTUAL_ENV", "CONDA_", "NO_COLOR", "PAGER", "LESS", "_SITEPATCH", "PYTHONPATH", "PYTHONIOENCODING")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    return {**kept, "PYTHONPATH": str(ROOT), **more}
+
+
+def sitepatch(*words, cwd, **more):
+    """Run `sitepatch WORDS`; `cwd` is never the checkout, whose ./patchsets would be found."""
+    command = [sys.executable, "-m", "patcher.cli", *map(str, words)]
+    done = subprocess.run(
+        command, cwd=str(cwd), env=environ(**more), stdin=subprocess.DEVNULL,
+        capture_output=True, timeout=120,
+    )  # fmt: skip
+    return Ended(done)
+
+
+def tree(folder):
+    """Everything below a folder: (content, mode, mtime_ns) of files and links, the names of directories."""
+    found = {}
+    for path in sorted(Path(folder).rglob("*")):
+        stat = path.lstat()
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink():
+            found[name] = (os.readlink(path), stat.st_mode, stat.st_mtime_ns)
+        elif path.is_dir():
+            found[name] = "directory"
+        else:
+            found[name] = (hashlib.sha256(path.read_bytes()).hexdigest(), stat.st_mode, stat.st_mtime_ns)
+    return found
+
+
+class Site:
+    """A `--target` directory of stand-ins, and the command on it."""
+
+    def __init__(self, folder, *fixtures):
+        self.path = folder / "site"
+        self.cwd = folder
+        for name in fixtures:
+            lay_out(name, self.path)
+        for path in self.path.rglob("*.py"):  # an mtime with nanoseconds, and a mode that is not the umask's
+            os.utime(path, ns=(1_600_000_000_123_456_789, 1_600_000_000_123_456_789))
+            path.chmod(0o640)
+
+    def __call__(self, *words, **more):
+        return sitepatch(*words, "--target", self.path, cwd=self.cwd, **more)
+
+    def tree(self):
+        return tree(self.path)
+
+    def file(self, path=RUNNER):
+        return self.path / path
+
+    def source(self, name, **changes):
+        """A copy of a built-in patchset in ./patchsets beside the site, with texts replaced; returns its folder."""
+        from patcher.patchset import builtin_dir
+
+        folder = self.cwd / "patchsets" / name
+        folder.mkdir(parents=True)
+        for path in (builtin_dir() / name).iterdir():
+            text = path.read_text(encoding="utf-8")
+            for old, new in changes.get(path.suffix[1:], ()):
+                assert old in text
+                text = text.replace(old, new)
+            (folder / path.name).write_text(text, encoding="utf-8")
+        return folder

@@ -1,0 +1,681 @@
+"""What the commands promise, each as a scenario: the real command on a real directory, then a look at the files."""
+
+import hashlib
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+
+import pytest
+
+from patcher import __version__
+from patcher.fixture import lay_out
+from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Site, environ, sitepatch, tree
+
+ALL = (DDP, GUARD, DYNAMO)
+CHANGED = {"mmengine/_strategy/distributed.py", "mmengine/dist/utils.py", RUNNER}
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path, "mmengine-0.10.7")
+
+
+@pytest.fixture
+def musa(tmp_path):
+    return Site(tmp_path, "mmengine-0.10.7", "torch-2.7.1-musa")
+
+
+def files_of(found):
+    return {name: entry for name, entry in found.items() if not name.startswith(".sitepatch")}
+
+
+def changed(before, after):
+    return {name for name in before if before[name] != after.get(name)}
+
+
+# the round trip -------------------------------------------------------------------------------------------------------
+def test_what_is_applied_can_be_seen_and_taken_back_to_the_byte_the_mode_and_the_mtime(site):
+    before = site.tree()
+    ahead = site("diff", DDP)
+    assert (ahead.code, site.tree()) == (0, before)
+
+    done = site("apply", DDP)
+    assert done.code == 0, done
+    assert changed(before, site.tree()) == CHANGED
+    assert f"applied  {DDP}: 3 files in {site.path}" in done.out
+    assert f"sitepatch restore {DDP} --target {site.path}" in done.out
+    assert "processes that are running keep the code" in done.err
+
+    assert site("diff").data == ahead.data == site("diff", DDP).data
+    told = site("status")
+    assert told.code == site("status", "--check").code == 0
+    assert [line.split()[:3] for line in told.out.splitlines()] == [["applied", DDP, "1.0"]] * 3
+
+    back = site("restore")
+    assert back.code == 0, back
+    assert site.tree() == before
+    assert site("status").out == f"nothing is applied in {site.path}\n"
+
+
+@pytest.mark.parametrize("name", ["mmengine-0.1.0", "mmengine-0.7.4", "mmengine-0.10.7"])
+def test_every_release_is_patched_and_runs_and_comes_back(tmp_path, name):
+    site = Site(tmp_path, name)
+    before = site.tree()
+    assert site("apply", DDP).code == 0
+    code = "from mmengine.model import BaseModel\nfrom mmengine.runner import Runner\n"
+    code += "Runner().wrap_model(None, BaseModel())"
+    env = environ(PYTHONPATH=str(site.path), LOCAL_RANK="1", PYTHONDONTWRITEBYTECODE="1")
+    command = [sys.executable, "-S", "-c", code]
+    ran = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout.decode()
+    assert '"verdict": "cpu-with-device-ids"' in ran
+    assert ran.splitlines()[-1] == "ValueError: device_ids [1] given for a module on the CPU"
+    assert site("restore", DDP).code == 0
+    assert site.tree() == before
+
+
+def test_applying_again_says_so_and_writes_nothing(site):
+    assert site("apply", DDP).code == 0
+    between = site.tree()
+    again = site("apply", DDP)
+    assert again.code == 0
+    assert f"{DDP}: nothing to do, it is applied already" in again.out
+    assert site.tree() == between
+
+
+def test_another_option_changes_what_is_applied_and_restore_still_finds_the_way_back(site):
+    before = site.tree()
+    assert site("apply", DDP).code == 0
+    assert site("apply", DDP, "--set", f"{DDP}.params=9", "--set", "lang=zh").code == 0
+    assert "limit=9, lang='zh'" in site.file("mmengine/dist/utils.py").read_text(encoding="utf-8")
+    assert "lang=zh params=9" in site("status").out
+    assert site("apply", DDP, "--restore").code == 0
+    assert site.tree() == before
+
+
+def test_the_order_of_applying_and_restoring_makes_no_difference(musa):
+    before = musa.tree()
+    results = set()
+    for order in itertools.permutations(ALL):
+        for name in order:
+            done = musa("apply", name)
+            assert done.code == 0, done
+        results.add(repr({name: entry[0] for name, entry in files_of(musa.tree()).items()}))
+        for name in reversed(order[1:] + order[:1]):
+            assert musa("restore", name).code == 0
+        assert musa.tree() == before, order
+    assert len(results) == 1
+
+
+def test_two_patchsets_of_one_file_make_the_same_bytes_in_any_order_and_leave_each_other_alone(site):
+    other = tutorial(site.cwd)
+    before = site.tree()
+    one = [site("diff", DDP).out, site("diff", other).out]
+    results = set()
+    for first, second in ((DDP, other), (other, DDP)):
+        for name in (first, second):
+            assert site("apply", name).code == 0
+        results.add(site.file().read_bytes())
+        assert site("restore", first).code == 0
+        assert {line.split()[1] for line in site("status").out.splitlines()} == {second}
+        assert site("diff").out == one[[DDP, other].index(second)]
+        assert site("restore", second).code == 0
+        assert site.tree() == before
+    assert len(results) == 1
+    (both,) = results
+    assert b"_sitepatch_ddp_report" in both and b"                True)\n" in both
+
+
+def tutorial(folder):
+    """Make the patchset that the README teaches, from the README's own text; returns its name."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    name = "mmengine-unused-parameters"
+    for file in ("patchset.toml", "unused.spatch"):
+        body = text.partition(f"`patchsets/{name}/{file}`:")[2].partition("```")[2].partition("\n")[2].partition("```")[0]
+        (folder / "patchsets" / name).mkdir(parents=True, exist_ok=True)
+        (folder / "patchsets" / name / file).write_text(body, encoding="utf-8")
+    return name
+
+
+def test_all_at_once_is_the_same_as_one_after_the_other(musa):
+    assert musa("apply", *ALL).code == 0
+    at_once = {name: entry[0] for name, entry in files_of(musa.tree()).items()}
+    assert musa("restore", GUARD, DDP).code == 0
+    assert {line.split()[1] for line in musa("status").out.splitlines()} == {DYNAMO}
+    assert musa("apply", DDP).code == musa("apply", GUARD).code == 0
+    assert {name: entry[0] for name, entry in files_of(musa.tree()).items()} == at_once
+
+
+@pytest.mark.parametrize("words", [["apply", *ALL, "--dry-run"], ["diff", *ALL], ["diff", *ALL, "--stat"]])
+def test_looking_ahead_leaves_the_tree_untouched(musa, words):
+    before, folder = musa.tree(), os.stat(str(musa.path)).st_mtime_ns
+    done = musa(*words)
+    assert done.code == 0
+    assert RUNNER in done.out
+    assert musa.tree() == before
+    assert os.stat(str(musa.path)).st_mtime_ns == folder
+    assert not (musa.path / ".sitepatch").exists()
+
+
+def test_looking_at_what_stands_leaves_the_tree_untouched(site):
+    site("apply", DDP)
+    before = site.tree()
+    for words in (
+        ["diff"],
+        ["status"],
+        ["apply", DDP, "--dry-run", "--set", "params=7"],
+        ["apply", DDP, "--restore", "--dry-run"],
+    ):
+        assert site(*words).code == 0
+    assert site.tree() == before
+
+
+def test_a_dry_run_shows_the_diff_that_apply_then_makes(site):
+    dry = site("apply", DDP, "--dry-run")
+    assert "applicable" in dry.out
+    assert "nothing was written" in dry.err
+    assert site("diff", DDP).out in dry.out
+
+
+# the diff -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("tool", [["git", "apply"], ["patch", "-p1", "--quiet"]])
+def test_the_diff_is_accepted_by_git_and_by_patch_and_makes_the_same_bytes(musa, tmp_path, tool):
+    if not shutil.which(tool[0]):
+        pytest.skip(f"{tool[0]} is not installed")
+    other = Site(tmp_path / "other", "mmengine-0.10.7", "torch-2.7.1-musa")
+    made = musa("diff", *ALL)
+    check = ["--check"] if tool[0] == "git" else ["--dry-run"]
+    env = {**environ(), "GIT_CEILING_DIRECTORIES": str(tmp_path)}
+    for command in ([*tool, *check], tool):
+        done = subprocess.run(command, input=made.data, cwd=str(other.path), env=env, stderr=subprocess.PIPE)
+        assert done.returncode == 0, done.stderr
+    musa("apply", *ALL)
+    assert {n: e[0] for n, e in files_of(musa.tree()).items()} == {n: e[0] for n, e in other.tree().items()}
+
+
+def test_exit_code_stat_and_page(site):
+    assert site("diff", DDP, "--exit-code").code == 1
+    assert site("diff", "--exit-code").code == 0
+    assert site("diff", DDP, "--stat").out.splitlines()[-1].startswith(" 3 files changed, ")
+    assert site("diff", DDP, "--html", site.cwd / "page.html").code == 0
+    page = (site.cwd / "page.html").read_text(encoding="utf-8")
+    assert "_sitepatch_ddp_report(&quot;Runner.wrap_model&quot;" in page
+    assert "http" not in page and "<script" not in page
+
+
+def test_diff_of_one_that_stands_shows_its_own_change_alone(musa):
+    musa("apply", *ALL)
+    shown = musa("diff", GUARD).out
+    assert "torch/multiprocessing/reductions.py" in shown
+    assert RUNNER not in shown and "suppress_errors" not in shown
+
+
+# what does not need a change ------------------------------------------------------------------------------------------
+def test_what_is_not_needed_is_told_and_is_no_failure(tmp_path):
+    site = Site(tmp_path, "torch-2.5.0")
+    before = site.tree()
+    done = site("apply", GUARD)
+    assert done.code == 0
+    assert done.out.startswith("not needed")
+    assert f"{GUARD}: nothing to do, it is not needed here" in done.out
+    assert site.tree() == before
+
+
+def test_what_is_fixed_upstream_is_told_and_is_no_failure(musa):
+    path = "torch/multiprocessing/reductions.py"
+    fixed = musa.file(path).read_bytes().replace(b"storage.is_musa", b'getattr(storage, "is_musa", False)')
+    ship(musa, path, fixed)
+    done = musa("apply", GUARD)
+    assert done.code == 0, done
+    assert done.out.startswith("upstream")
+    assert musa.file(path).read_bytes() == fixed
+
+
+def ship(site, path, data):
+    """Make `data` what the package's RECORD says that it installed."""
+    import base64
+
+    site.file(path).write_bytes(data)
+    (record,) = site.path.glob(path.split("/")[0] + "-*.dist-info/RECORD")
+    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+    lines = record.read_text().splitlines()
+    assert sum(line.startswith(path + ",") for line in lines) == 1
+    lines = [f"{path},sha256={digest},{len(data)}" if line.startswith(path + ",") else line for line in lines]
+    record.write_text("\n".join(lines) + "\n")
+
+
+# bad input ------------------------------------------------------------------------------------------------------------
+def refused(site, code, words, *texts):
+    """The command ends with `code`, says `texts`, and leaves the tree as it was."""
+    before = site.tree()
+    done = site(*words)
+    assert done.code == code, done
+    for text in texts:
+        assert text in done.out + done.err, done
+    assert "Traceback" not in done.err
+    assert site.tree() == before
+    return done
+
+
+@pytest.mark.parametrize("command", ["apply", "diff", "restore"])
+def test_an_unknown_patchset_is_refused_with_a_suggestion(site, command):
+    done = refused(site, 2, [command, "mmengine-dpp-debug"], f'did you mean "{DDP}"?', "hint: known patchsets: ")
+    assert done.err.startswith('error: there is no patchset "mmengine-dpp-debug"')
+
+
+def test_every_unknown_name_is_told_in_one_run(site):
+    refused(site, 2, ["apply", "one", DDP, "two"], '"one"', '"two"')
+    refused(site, 2, ["restore", "one", DDP, "two"], '"one"', '"two"')
+
+
+def test_an_unknown_name_is_refused_by_show(tmp_path):
+    done = sitepatch("show", "torch-musa-gard", cwd=tmp_path)
+    assert (done.code, 'did you mean "torch-musa-guard"?' in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("parms=3", 'did you mean "params"?'),
+        (f"{DDP}.params=many", 'found "many", expected a value of type int'),
+        ("lang=jp", "expected a value en or zh"),
+        ("params", 'found no "="'),
+        (f"{GUARD}.x=1", "a patchset that is not named"),
+    ],
+)
+def test_an_unknown_option_or_value_is_refused(site, setting, message):
+    refused(site, 2, ["apply", DDP, "--set", setting], message)
+
+
+def test_all_wrong_settings_are_told_in_one_run(site):
+    refused(site, 2, ["apply", DDP, "--set", "a=1", "--set", "lang=jp"], f"{DDP}.a", "en or zh")
+
+
+def test_a_setting_without_a_name_needs_one_patchset(musa):
+    refused(musa, 2, ["apply", DDP, GUARD, "--set", "params=1"], "2 patchsets are named")
+
+
+def test_a_package_that_is_not_installed(site):
+    refused(site, 1, ["apply", GUARD], "not found", f"torch is not installed in {site.path}", "nothing was written")
+
+
+def test_a_version_outside_every_variant(tmp_path):
+    site = Site(tmp_path, "torch-1.13.0")
+    refused(site, 1, ["apply", DYNAMO], "torch 1.13.0 is installed; this patchset is for torch >=2.0")
+
+
+def test_one_that_does_not_fit_keeps_the_others_from_being_applied(tmp_path):
+    site = Site(tmp_path, "torch-1.13.0", "mmengine-0.10.7")
+    done = refused(site, 1, ["apply", DDP, DYNAMO], "1 answer of 5 against it")
+    assert done.out.count("applicable") == 4
+
+
+def test_a_file_edited_by_hand_before(site):
+    site.file().write_bytes(site.file().read_bytes() + b"# mine\n")
+    refused(
+        site,
+        1,
+        ["apply", DDP],
+        "conflict",
+        "somebody edited it",
+        "pip install --force-reinstall --no-deps mmengine==0.10.7",
+    )
+
+
+def test_a_file_edited_by_hand_after(site):
+    before = site.tree()
+    site("apply", DDP)
+    site.file().write_bytes(site.file().read_bytes() + b"# mine\n")
+    edited = site.file().read_bytes()
+    refused(site, 1, ["apply", DDP, "--set", "params=1"], "edited by hand after it was patched")
+    refused(site, 1, ["restore"], "edited by hand after it was patched", "--force")
+    assert site("status").out.count("edited by hand") == 1
+    assert site("status", "--check").code == 1
+
+    forced = site("restore", "--force")
+    assert forced.code == 0, forced
+    assert site.tree() == before
+    (kept,) = site.cwd.glob("runner.py.edited-*")
+    assert kept.read_bytes() == edited
+
+
+def test_no_permission(site):
+    if os.geteuid() != 0:
+        site.file().parent.chmod(0o555)
+        refused(site, 1, ["apply", DDP], str(site.file().parent), "nothing was changed")
+        site.file().parent.chmod(0o755)
+        return
+    chattr = shutil.which("chattr")
+    if not chattr or subprocess.run([chattr, "+i", str(site.file())], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("root may write anywhere, and files cannot be made immutable here")
+    try:
+        refused(site, 1, ["apply", DDP], f"{site.file()}: the file is immutable", "nothing was changed")
+    finally:
+        subprocess.run([chattr, "-i", str(site.file())], check=True)
+
+
+@pytest.mark.parametrize("words", [["apply", DDP], ["diff", DDP], ["show", DDP]])
+def test_a_broken_manifest(site, words):
+    folder = site.source(DDP, toml=[("summary =", "sumary =")])
+    if words[0] == "show":
+        done = sitepatch(*words, cwd=site.cwd)
+        assert done.code == 2
+        assert f"{folder / 'patchset.toml'}: sumary: found an unknown key" in done.err
+        assert 'did you mean "summary"?' in done.err
+    else:
+        refused(site, 2, words, f"{folder / 'patchset.toml'}: sumary: found an unknown key", 'did you mean "summary"?')
+
+
+def test_a_broken_spatch_is_refused_with_its_line_and_a_marker(site):
+    folder = site.source(DDP, spatch=[("@@ Runner.wrap_model @@", "@@ Runner.wrap_model @@ sometimes")])
+    done = refused(site, 2, ["apply", DDP], f"{folder / 'ddp_debug.spatch'}:", "sometimes")
+    assert any(set(line.strip()) and set(line.strip()) <= {"^", "~"} for line in done.err.splitlines())
+
+
+def test_a_hunk_with_an_unbound_metavariable_is_refused(site):
+    folder = site.source(DDP, spatch=[('"Runner.wrap_model", $M,', '"Runner.wrap_model", $NOWHERE,')])
+    refused(site, 2, ["apply", DDP], f"{folder / 'ddp_debug.spatch'}:", "$NOWHERE")
+
+
+def test_a_file_that_is_not_python(site):
+    ship(site, RUNNER, b"def wrap_model(:\n")
+    refused(site, 1, ["apply", DDP], RUNNER, "conflict")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--target", "nowhere"], "--target nowhere: found no such directory"),
+        (["--python", "nowhere"], "--python nowhere: found no interpreter"),
+        (["--python", "/dev/null"], "--python /dev/null: found no interpreter"),
+        (["--patch-dir", "nowhere"], "--patch-dir nowhere: found no such directory"),
+    ],
+)
+def test_an_environment_or_directory_that_is_none(tmp_path, words, message):
+    done = sitepatch("apply", DDP, *words, cwd=tmp_path)
+    assert (done.code, message in done.err) == (2, True), done
+
+
+def test_a_python_that_is_no_python(tmp_path):
+    fake = tmp_path / "python"
+    fake.write_text("#!/bin/sh\necho hello\n")
+    fake.chmod(0o755)
+    done = sitepatch("status", "--python", fake, cwd=tmp_path)
+    assert (done.code, "it is no working Python 3 interpreter" in done.err) == (2, True), done
+
+
+def test_a_wrong_option_of_a_command_is_wrong_usage(tmp_path):
+    for words in (["apply"], ["apply", DDP, "--nonsense"], ["aply", DDP], ["--json", "status"]):
+        done = sitepatch(*words, cwd=tmp_path)
+        assert (done.code, "Usage: sitepatch" in done.err) == (2, True), done
+
+
+# status ---------------------------------------------------------------------------------------------------------------
+def test_a_reinstall_is_told_and_can_be_patched_again_or_forgotten(site):
+    shutil.copytree(str(site.path), str(site.cwd / "pristine"))
+    site("apply", DDP)
+    shutil.copy2(str(site.cwd / "pristine" / RUNNER), str(site.file()))
+    told = site("status")
+    assert "overwritten" in told.out and RUNNER in told.out
+    assert (told.code, site("status", "--check").code) == (0, 1)
+    assert site("apply", DDP).code == 0
+    assert site("status", "--check").code == 0
+
+    for path in CHANGED:
+        shutil.copy2(str(site.cwd / "pristine" / path), str(site.file(path)))
+    done = site("restore")
+    assert done.code == 0
+    assert done.out.count("forgotten") == 3
+    assert site.tree() == tree(site.cwd / "pristine")
+
+
+def test_a_missing_file_is_told(site):
+    site("apply", DDP)
+    site.file().unlink()
+    assert f"missing  {DDP} 1.0" in site("status").out.replace("missing     ", "missing  ")
+    assert site("status", "--check").code == 1
+    assert site("restore").code == 0
+    assert site("status", "--check").code == 0
+    assert not site.file().exists()
+
+
+def test_a_newer_patchset_is_told_as_outdated_and_apply_brings_it_up_to_date(site):
+    site("apply", DDP)
+    site.source(DDP, toml=[('version = "1.0"', 'version = "1.1"')])
+    told = site("status")
+    assert told.out.count("outdated") == 3
+    assert f"{DDP} 1.1 (./patchsets)" in told.out
+    assert site("status", "--check").code == 1
+    assert site("apply", DDP).code == 0
+    assert site("status", "--check").code == 0
+    assert site("status").out.count(f"{DDP} 1.1") == 3
+
+
+def test_a_lost_copy_of_a_patchset_keeps_neither_status_nor_restore_from_working(site):
+    before = site.tree()
+    site("apply", DDP)
+    for copy in (site.path / ".sitepatch" / "patchsets").iterdir():
+        copy.unlink()
+    assert site("status", "--check").code == 0
+    assert site("restore").code == 0
+    assert site.tree() == before
+
+
+def test_an_interrupted_run_is_told_by_status_and_finished_by_the_next_command(site):
+    before = site.tree()
+    kill = (
+        "import os, sys, patcher.journal as j, patcher.cli as c\n"
+        "write = j.write\n"
+        "def stop(home, phase, entries):\n"
+        "    write(home, phase, entries)\n"
+        "    phase == 'committing' and os._exit(9)\n"
+        "j.write = stop\n"
+        f"sys.argv = ['sitepatch', 'apply', '{DDP}', '--target', {str(site.path)!r}]\n"
+        "c.main()\n"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", kill], env=environ(), cwd=str(site.cwd), stdout=subprocess.PIPE).returncode == 9
+    )
+    told = site("status", "--check")
+    assert (told.code, "interrupted" in told.out) == (1, True), told
+    done = site("apply", DDP)
+    assert done.code == 0
+    assert "an interrupted run was finished: 3 files" in done.err
+    assert "nothing to do, it is applied already" in done.out
+    assert site("status", "--check").code == 0
+    site("restore")
+    assert site.tree() == before
+
+
+# list, show, help -----------------------------------------------------------------------------------------------------
+def test_list_tells_every_patchset_and_where_it_is_from(tmp_path):
+    done = sitepatch("list", cwd=tmp_path)
+    assert done.code == 0
+    lines = [line.split() for line in done.out.splitlines()[::2]]
+    assert [line[:3] for line in lines] == [["debug", DDP, "1.0"], ["default", DYNAMO, "1.0"], ["fix", GUARD, "1.0"]]
+    assert lines[0][3:] == ["mmengine", ">=0.1,<1", "built", "in"]
+
+
+def test_list_tells_a_broken_folder_and_ends_with_1(site):
+    site.source(DDP, toml=[('kind = "debug"', 'kind = "debog"')])
+    done = sitepatch("list", cwd=site.cwd)
+    assert done.code == 1
+    assert f"broken   {DDP}" in done.out and 'did you mean "debug"?' in done.out
+    assert GUARD in done.out
+
+
+@pytest.mark.parametrize("words", [["list"], ["show", DDP], ["apply", DDP]])
+def test_a_hidden_patchset_is_said_aloud(site, words):
+    site.source(DDP)
+    done = site(*words) if words[0] == "apply" else sitepatch(*words, cwd=site.cwd)
+    assert done.code == 0
+    assert f"note: {DDP} (./patchsets) is used; it hides {DDP} of " in done.err
+
+
+def test_show_tells_why_it_exists_its_options_and_its_patches(tmp_path):
+    done = sitepatch("show", DDP, cwd=tmp_path)
+    assert done.code == 0
+    for text in (
+        f"{DDP} 1.0  debug, built in",
+        "This patchset prints a report from every rank",
+        f"{DDP}.lang=en  language of the lines (str, one of en, zh)",
+        "mmengine >=0.1,<1",
+        "remove_when: the DDP failure is understood",
+        "@@ DDPStrategy._wrap_model @@ when-present",
+    ):
+        assert text in done.out
+
+
+def test_restoring_what_is_known_but_not_applied_is_no_error(site):
+    done = site("restore", GUARD)
+    assert (done.code, done.out) == (0, f"{GUARD} is not applied here: nothing to restore\n")
+    site("apply", DDP)
+    assert site("restore", GUARD).code == 0
+    assert site("status").out.count("applied") == 3
+
+
+@pytest.mark.parametrize("command", ["apply", "restore", "diff", "status", "list", "show", "demo"])
+def test_every_command_has_help_with_an_example(tmp_path, command):
+    done = sitepatch(command, "--help", cwd=tmp_path)
+    assert done.code == 0
+    assert "Example" in done.out and f"  sitepatch {command}" in done.out
+    assert "--json" in done.out
+
+
+def test_the_version(tmp_path):
+    assert sitepatch("--version", cwd=tmp_path).out == f"sitepatch, version {__version__}\n"
+
+
+# JSON, colours, pipes -------------------------------------------------------------------------------------------------
+def test_json_of_every_command(site):
+    def asked(*words):
+        done = site(*words, "--json") if words[0] not in ("list", "show") else sitepatch(*words, "--json", cwd=site.cwd)
+        told = json.loads(done.out)
+        assert (told["schema"], told["command"], told["ok"]) == (1, words[0], done.code == 0)
+        return told
+
+    assert [one["name"] for one in asked("list")["patchsets"]] == [DDP, DYNAMO, GUARD]
+    assert asked("show", DDP)["patchset"]["options"][1]["choices"] == ["en", "zh"]
+    assert {one["path"] for one in asked("diff", DDP)["files"]} == CHANGED
+    dry = asked("apply", DDP, "--dry-run")
+    assert (dry["written"], dry["diff"].count("\n+++ b/")) == (False, 3)
+    made = asked("apply", DDP)
+    assert made["written"] and {one["state"] for one in made["answers"]} == {"applicable"}
+    assert {one["path"]: one["after"] for one in made["files"]} == {
+        path: hashlib.sha256(site.file(path).read_bytes()).hexdigest() for path in CHANGED
+    }
+    assert {one["condition"] for one in asked("status")["files"]} == {"applied"}
+    assert asked("restore")["written"]
+    failed = asked("apply", GUARD)
+    assert failed["answers"][0]["state"] == "not found" and "not installed" in failed["answers"][0]["problem"]
+    error = asked("apply", "nothing")["error"]
+    assert error["exit_code"] == 2 and "known patchsets" in error["hint"]
+
+
+def test_colours_only_where_they_are_wanted(site):
+    assert "\x1b[" not in site("apply", DDP, "--dry-run").out
+    assert "\x1b[32m+" in site("apply", DDP, "--dry-run", "--color").out
+    assert "\x1b[" not in site("apply", DDP, "--dry-run", "--no-color").out
+
+
+@pytest.mark.parametrize(("variables", "colours"), [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True)])
+def test_on_a_terminal_there_are_colours_unless_no_color_is_set(site, variables, colours):
+    pty = pytest.importorskip("pty")
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "patcher.cli", "list"]
+    env = environ(PAGER="cat", **variables)
+    assert subprocess.run(command, env=env, cwd=str(site.cwd), stdin=follower, stdout=follower).returncode == 0
+    os.close(follower)
+    data = os.read(leader, 100_000)
+    os.close(leader)
+    assert (b"\x1b[" in data) == colours
+    assert DDP.encode() in data
+
+
+def test_a_diff_on_a_terminal_goes_through_the_pager(site):
+    pty = pytest.importorskip("pty")
+    leader, follower = pty.openpty()
+    script = site.cwd / "pager"
+    script.write_text(f"#!/bin/sh\ncat > '{site.cwd}/paged'\n")
+    script.chmod(0o755)
+    command = [sys.executable, "-m", "patcher.cli", "diff", DDP, "--target", str(site.path)]
+    env = environ(PAGER=str(script), TERM="xterm")
+    assert subprocess.run(command, env=env, stdin=follower, stdout=follower, cwd=str(site.cwd)).returncode == 0
+    os.close(follower)
+    os.close(leader)
+    assert "+++ b/" + RUNNER in (site.cwd / "paged").read_text(encoding="utf-8")
+
+
+def test_a_reader_that_goes_away_is_no_traceback(site):
+    command = [sys.executable, "-m", "patcher.cli", "show", DDP]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(command, env=environ(), cwd=str(site.cwd), stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    assert done.stderr == b""
+
+
+def test_quiet_says_nothing_but_errors(site):
+    done = site("apply", DDP, "-q")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert site("apply", "nothing", "-q").err.startswith("error: ")
+
+
+def test_names_and_settings_complete_with_tab(site):
+    def completed(line):
+        words = line.split(" ")
+        done = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=str(len(words) - 1))
+        return [each.partition(",")[2] for each in done.out.splitlines()]
+
+    assert completed("sitepatch apply torch-") == [DYNAMO, GUARD]
+    assert completed(f"sitepatch apply {DDP} --set mm") == [f"{DDP}.params=", f"{DDP}.lang="]
+
+
+# other environments ---------------------------------------------------------------------------------------------------
+def test_a_virtual_environment_by_python_and_by_variable(tmp_path):
+    venv.create(str(tmp_path / "env"), with_pip=False)
+    (site,) = (tmp_path / "env").glob("lib/python3*/site-packages")
+    lay_out("mmengine-0.10.7", site)
+    before = tree(site)
+    python = tmp_path / "env" / "bin" / "python"
+    done = sitepatch("apply", DDP, "--python", python, cwd=tmp_path)
+    assert done.code == 0, done
+    assert f"sitepatch restore {DDP} --python {python}" in done.out
+    assert changed(before, tree(site)) == CHANGED
+    assert sitepatch("status", cwd=tmp_path, VIRTUAL_ENV=str(tmp_path / "env")).out.count("applied") == 3
+    assert sitepatch("restore", "--python", tmp_path / "env", cwd=tmp_path).code == 0
+    assert tree(site) == before
+
+
+def test_a_patch_dir_is_looked_at_first(site):
+    site.source(DDP, toml=[('version = "1.0"', 'version = "7.0"')])
+    (site.cwd / "patchsets").rename(site.cwd / "mine")
+    assert site("apply", DDP, "--patch-dir", site.cwd / "mine").code == 0
+    assert f"{DDP} 7.0" in site("status").out
+
+
+def test_the_module_runs_like_the_command(tmp_path):
+    done = subprocess.run([sys.executable, "-m", "patcher", "--version"], env=environ(), cwd=str(ROOT), stdout=subprocess.PIPE)
+    assert done.stdout.decode() == f"sitepatch, version {__version__}\n"
+
+
+def test_the_demo_tells_the_whole_story_and_leaves_nothing(tmp_path):
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    done = sitepatch("demo", "--offline", cwd=tmp_path, TMPDIR=str(temporary))
+    assert done.code == 0, done
+    assert "NOT SO" not in done.out
+    for text in (
+        "stand-in",
+        "[rank 1] WARNING: parameters are still on the CPU",
+        "nothing to do",
+        "as before",
+        "none less",
+    ):
+        assert text in done.out
+    assert list(temporary.iterdir()) == []
+    told = json.loads(sitepatch("demo", "--offline", "--json", cwd=tmp_path).out)
+    assert told["source"] == "stand-in" and all(proof["ok"] for proof in told["proofs"])

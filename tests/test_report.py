@@ -1,0 +1,131 @@
+"""Diffs are exact on any bytes, the page is escaped, the table of changes adds up."""
+
+import random
+import shutil
+import subprocess
+
+import pytest
+
+from patcher.model import Answer, State
+from patcher.page import page
+from patcher.report import answer_rows, compare, diff_json, stat
+
+TEXTS = [
+    b"",
+    b"\n",
+    b"a",
+    b"a\n",
+    b"a\nb\nc\n",
+    b"a\r\nb\r\nc\r\n",
+    b"a\rb\rc",
+    b"\xef\xbb\xbf# \x0c form feed\n\xff\xfe latin \xe9\nend",
+    b"".join(b"line %d\n" % number for number in range(60)),
+    b"".join(b"line %d\r\n" % number for number in range(60)) + b"no newline",
+]
+
+
+def edited(data, seed):
+    """Some lines dropped, doubled or replaced; the last newline may come or go."""
+    chance = random.Random(seed)
+    lines = data.split(b"\n")
+    for _ in range(chance.randint(1, 4)):
+        at = chance.randrange(len(lines))
+        lines[at : at + chance.randint(0, 2)] = [b"# new \xff\r", b"", b"x = 1"][: chance.randint(0, 3)]
+        lines = lines or [b""]
+    return b"\n".join(lines)
+
+
+PAIRS = [(a, edited(a, seed)) for a in TEXTS for seed in range(6)] + [(a, b) for a in TEXTS for b in TEXTS[:4]]
+
+
+@pytest.mark.parametrize("tool", [["git", "apply", "--whitespace=nowarn"], ["patch", "-p1", "--quiet", "--binary"]])
+def test_applying_the_diff_makes_exactly_the_new_bytes(tmp_path, tool, monkeypatch):
+    if not shutil.which(tool[0]):
+        pytest.skip(f"{tool[0]} is not installed")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    every, expected = b"", {}
+    for number, (before, after) in enumerate(PAIRS):
+        if before and after and before != after:  # an empty side would mean that the file comes or goes
+            path = f"dir {number % 2}/f{number}.py"
+            (tmp_path / path).parent.mkdir(exist_ok=True)
+            (tmp_path / path).write_bytes(before)
+            every += compare("", path, before, after).text
+            expected[path] = after
+    assert len(expected) > 50
+    done = subprocess.run(tool, input=every, cwd=str(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done.stdout
+    assert {path: (tmp_path / path).read_bytes() for path in expected} == expected
+
+
+@pytest.mark.parametrize(("before", "after"), PAIRS)
+def test_the_counts_are_those_of_the_diff_and_the_same_text_differs_nowhere(before, after):
+    diff = compare("site", "m.py", before, after, ["p"])
+    body = diff.text.split(b"\n")[2:]
+    assert sum(line.startswith(b"+") for line in body) == diff.added
+    assert sum(line.startswith(b"-") for line in body) == diff.removed
+    assert (diff.text == b"") == (before == after)
+    assert compare("site", "m.py", before, before).text == b""
+
+
+def test_a_diff_as_it_is_written():
+    before = b"".join(b"%d\n" % number for number in range(1, 11))
+    after = before.replace(b"5\n", b"five\r\n").rstrip(b"\n")
+    assert compare("", "p/m.py", before, after).text == (
+        b"--- a/p/m.py\n+++ b/p/m.py\n@@ -2,9 +2,9 @@\n 2\n 3\n 4\n-5\n+five\r\n 6\n 7\n 8\n 9\n-10\n+10\n"
+        b"\\ No newline at end of file\n"
+    )
+    assert compare("", "m.py", b"", b"x\n").text == b"--- a/m.py\n+++ b/m.py\n@@ -0,0 +1 @@\n+x\n"
+
+
+def test_a_change_far_from_another_is_a_hunk_of_its_own():
+    lines = [b"%d\n" % number for number in range(100)]
+    changed = [b"new\n" if number in (10, 17, 50) else line for number, line in enumerate(lines)]
+    assert compare("", "m.py", b"".join(lines), b"".join(changed)).text.count(b"\n@@ ") == 2
+
+
+def test_the_table_of_changes_adds_up():
+    diffs = [compare("", "long/name.py", b"a\n" * 200, b"b\n" * 100), compare("", "m.py", b"", b"x\n")]
+    lines = stat(diffs).splitlines()
+    assert lines[0].startswith(" long/name.py | 300 +")
+    assert lines[1] == " m.py         |   1 +"
+    assert lines[2] == " 2 files changed, 101 insertions(+), 200 deletions(-)"
+    assert max(map(len, lines)) < 80
+    assert stat([]) == ""
+
+
+def test_the_page_escapes_everything_and_asks_for_nothing_else():
+    before, after = b"x = '<script>'\n", b"x = '</td>&\x01\xff'\r\n"
+    diff = compare("/<site>", "a&b.py", before, after, ["<p>"])
+    text = page("<title>", [diff], [Answer("p", "a", "<module>", State.CONFLICT, (3,), "<why>", "& so")]).decode()
+    for raw in ("<script>", "</td>&", "/<site>", "<p>", "<module>", "<why>", "\x01", "\r"):
+        assert raw not in text
+    for shown in (
+        "&lt;script&gt;",
+        "&lt;/td&gt;&amp;␁\\xff",
+        "a&amp;b.py",
+        "&lt;why&gt;",
+        "␍",
+        "prefers-color-scheme: dark",
+    ):
+        assert shown in text
+    assert "http" not in text and "src=" not in text
+
+
+def test_the_page_numbers_the_lines_of_both_sides():
+    before = b"".join(b"line %d\n" % number for number in range(1, 30))
+    after = before.replace(b"line 20\n", b"line 20\nnew\n")
+    text = page("t", [compare("", "m.py", before, after)]).decode()
+    assert '<tr class="add"><td class="n"></td><td class="n">21</td><td>+new</td></tr>' in text
+    assert '<td class="n">21</td><td class="n">22</td><td> line 21</td>' in text
+
+
+def test_json_keeps_every_byte():
+    diff = compare("", "m.py", b"\xff\n", b"\xfe\n")
+    assert diff_json(diff)["diff"].encode("utf-8", "surrogateescape") == diff.text
+
+
+def test_a_failed_answer_is_explained_below_its_row():
+    (row,) = answer_rows([Answer("p", "m.py", "f", State.AMBIGUOUS, (3, 9), "two\nplaces", "say count=2")])
+    assert row.word == "ambiguous"
+    assert row.cells == ("p", "m.py:3,9", "f")
+    assert row.details == ("two", "places", "hint: say count=2")
