@@ -507,10 +507,10 @@ def test_list_tells_a_broken_folder_and_ends_with_1(site):
     assert GUARD in done.out
 
 
-@pytest.mark.parametrize("words", [["list"], ["show", DDP], ["apply", DDP]])
+@pytest.mark.parametrize("words", [["list"], ["show", DDP], ["diff", DDP], ["apply", DDP]])
 def test_a_hidden_patchset_is_said_aloud(site, words):
     site.source(DDP)
-    done = site(*words) if words[0] == "apply" else sitepatch(*words, cwd=site.cwd)
+    done = site(*words) if words[0] in ("apply", "diff") else sitepatch(*words, cwd=site.cwd)
     assert done.code == 0
     assert f"note: {DDP} (./patchsets) is used; it hides {DDP} of " in done.err
 

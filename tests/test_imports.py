@@ -21,7 +21,8 @@ READ = {"model", "errors", "distribution", "interpreter", "environment"}
 SOURCES = {*SEMANTIC, "versions", "manifest", "patchset"}
 PLAN = {*STORE, *READ, *SOURCES, "store", "standing"}
 REPORT = {"model", "errors", "standing", ""}
-TOP = {*PLAN, "plan", "report", "page", "selection", "console", "fixture"}
+PLANS = {*PLAN, "jobs", "fold"}
+TOP = {*PLANS, "plan", "report", "page", "selection", "console", "fixture"}
 ALLOWED = {
     "": set(),
     "errors": set(),
@@ -36,8 +37,10 @@ ALLOWED = {
     **dict.fromkeys(STORE - {"", "model", "errors"}, STORE),
     "store": STORE,
     "standing": {*READ, *STORE, "store"},
-    "plan": PLAN,
-    "selection": {*PLAN, "plan"},
+    "jobs": {*READ, *SOURCES},
+    "fold": {*PLAN, "jobs"},
+    "plan": PLANS,
+    "selection": {*PLANS, "plan"},
     "report": REPORT,
     "page": {*REPORT, "report"},
     "fixture": {"errors"},
