@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from io import TextIOWrapper
-from pathlib import Path
 from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
 
 import click
@@ -36,7 +36,7 @@ def _complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> L
     from patcher.patchset import folders
 
     try:
-        names = set(folders([Path(each) for each in ctx.params.get("patch_dir") or ()], Path.cwd()))
+        names = set(folders(ctx.params.get("patch_dir") or (), os.getcwd()))
         if ctx.info_name in ("restore", "diff"):
             from patcher.standing import standing
 
@@ -52,7 +52,7 @@ def _complete_settings(ctx: click.Context, param: click.Parameter, begun: str) -
 
     from patcher.selection import settings_for_completion
 
-    dirs = [Path(each) for each in ctx.params.get("patch_dir") or ()]
+    dirs = ctx.params.get("patch_dir") or ()
     named = [*(ctx.params.get("names") or ()), *ctx.args]  # click leaves them in args while --set waits for its value
     try:
         return [CompletionItem(text) for text in settings_for_completion(begun, named, dirs)]
@@ -138,7 +138,8 @@ def diff(
         from patcher.page import page
 
         title = " ".join(["sitepatch diff", *names])
-        Path(html).write_bytes(page(title, diffs, answers))
+        with open(html, "wb") as file:
+            file.write(page(title, diffs, answers))
         console.say(f"wrote {html}")
     elif as_stat:
         console.page(report.stat(diffs))
@@ -211,9 +212,9 @@ def list_(console: Console, place: Place) -> int:
     from patcher.selection import shadow_notes
 
     found, notes, broken = [], [], {}
-    for name in sorted(folders(place.patch_dirs, Path.cwd())):
+    for name in sorted(folders(place.patch_dirs, os.getcwd())):
         try:
-            one = find(name, place.patch_dirs, Path.cwd())
+            one = find(name, place.patch_dirs, os.getcwd())
         except SitepatchError as error:
             broken[name] = error.message
         else:
@@ -267,6 +268,7 @@ def demo(console: Console, place: Place, keep: bool, offline: bool) -> int:
 
 def main() -> None:
     """Run the command line of this process and exit: 0 all is as asked, 1 it is not, 2 wrong usage, 130 interrupted."""
+    gc.disable()  # a command ends before there is garbage worth collecting: a tenth of its time
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character must not stop a command

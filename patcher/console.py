@@ -7,7 +7,6 @@ import re
 import shlex
 import sys
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import click
@@ -114,7 +113,7 @@ class Place(NamedTuple):
 
     python: Optional[str]
     target: Optional[str]
-    patch_dirs: Tuple[Path, ...]
+    patch_dirs: Tuple[str, ...]
 
     def environment(self) -> Environment:
         """The environment that is meant (see `patcher.environment.discover`)."""
@@ -159,7 +158,7 @@ def takes(*, environment: bool = True, sources: bool = True) -> Callable[[Callab
         ) -> int:  # fmt: skip
             console = Console(function.__name__.strip("_"), as_json, quiet, verbose, color)
             try:
-                return function(console, Place(python, target, tuple(map(Path, patch_dir))), **rest)
+                return function(console, Place(python, target, tuple(patch_dir)), **rest)
             except BrokenPipeError:
                 raise
             except SitepatchError as error:

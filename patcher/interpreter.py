@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from patcher.errors import UsageError
@@ -83,12 +82,12 @@ def discover(python: Optional[str], target: Optional[str]) -> Environment:
         UsageError: when there is no such directory or it is no interpreter that answers.
     """
     if target is not None:
-        directory = Path(target).absolute()
-        if not directory.is_dir():
+        directory = os.path.abspath(target)
+        if not os.path.isdir(directory):
             raise UsageError(f"--target {target}: found no such directory", "name a directory that holds packages")
-        if (directory / "pyvenv.cfg").is_file():
+        if os.path.isfile(os.path.join(directory, "pyvenv.cfg")):
             raise UsageError(f"--target {target}: found a virtual environment", f"use --python {target}")
-        sites = (os.path.normpath(directory),)
+        sites = (directory,)
         env = _interpreter("--python", python) if python else _here()
         return env._replace(sites=sites, search=sites)
     if python:
@@ -101,19 +100,20 @@ def discover(python: Optional[str], target: Optional[str]) -> Environment:
 
 def _interpreter(given: str, python: str) -> Environment:
     """The environment of an interpreter that `given` (an option or a variable) names."""
-    path = Path(python).expanduser()
-    if path.is_dir():
-        tries = [path / name for name in ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")]
-        path = next((each for each in tries if each.is_file()), tries[0])
-    elif path.name == python and not path.is_file():
+    path = os.path.expanduser(python)
+    if os.path.isdir(path):
+        names = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")
+        tries = [os.path.join(path, name) for name in names]
+        path = next((each for each in tries if os.path.isfile(each)), tries[0])
+    elif os.path.basename(path) == python and not os.path.isfile(path):
         import shutil
 
-        path = Path(shutil.which(python) or python)
-    path = path.absolute()
-    if not path.is_file():
+        path = shutil.which(python) or python
+    path = os.path.abspath(path)
+    if not os.path.isfile(path):
         raise UsageError(f"{given} {python}: found no interpreter ({path})", "name a python executable or a venv")
     same = os.path.realpath(path) == os.path.realpath(sys.executable)
-    if same and os.path.realpath(path.parent.parent) == os.path.realpath(sys.prefix):
+    if same and os.path.realpath(os.path.dirname(os.path.dirname(path))) == os.path.realpath(sys.prefix):
         return _here()
     return _environment(_ask(given, python, path))
 
@@ -129,7 +129,7 @@ def _environment(found: Dict[str, Any]) -> Environment:
     return Environment(found["python"], tuple(found["sites"]), tuple(found["search"]), (major, minor))
 
 
-def _ask(given: str, python: str, path: Path) -> Dict[str, Any]:
+def _ask(given: str, python: str, path: str) -> Dict[str, Any]:
     """Run the description in another interpreter; what a start-up hook prints before it is passed over."""
     import json
     import subprocess

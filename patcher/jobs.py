@@ -54,7 +54,7 @@ def _variant(package: str, variants: Sequence[Variant], located: Located) -> Var
     if variant is None:
         ranges = ", ".join(variant.versions or "any version" for variant in variants)
         have = f"{package} {located.version or '(version unknown)'}"
-        raise SitepatchError(f"{have} is installed; this patchset is for {package} {ranges}", "there is nothing to apply it to")
+        raise SitepatchError(f"{have} is installed; this patchset is for {package} {ranges}", "there is nothing to change")
     return variant
 
 

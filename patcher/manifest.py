@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from patcher.errors import PatchError
 from patcher.model import FilePatch, Option, Patchset, Variant, Verify
 from patcher.semantic.hunk import parse_spatch
 from patcher.versions import overlap
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MANIFEST = "patchset.toml"
 TEXT, TEXTS, INTEGER, TABLE = "a string", "a list of strings", "an integer", "a table"
@@ -165,7 +167,8 @@ def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
     else:
         reader.check("name", name, False, 'a name made of a-z, 0-9 and "-"')
     kind = top.get("kind", KINDS[0])
-    reader.check("kind", kind, kind in KINDS, f"one of {', '.join(KINDS)}{suggest(kind, KINDS)}")
+    if kind not in KINDS:
+        reader.wrong("kind", _shown(kind), f"one of {', '.join(KINDS)}{suggest(kind, KINDS)}")
     reader.check("summary", top.get("summary", ""), top.get("summary", "x").strip(), "one sentence")
     try:
         Version(top.get("version", "1"))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from pathlib import Path
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.manifest import MANIFEST, load, suggest
@@ -22,6 +21,9 @@ BUILT_IN, LOCAL, PATCH_DIR = "built in", "./patchsets", "--patch-dir"
 _TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
+AnyPath = Union[str, "os.PathLike[str]"]
+
+
 class Found(NamedTuple):
     """A patchset found by name; `shadows` says, one text each, which later places have one of that name."""
 
@@ -29,14 +31,14 @@ class Found(NamedTuple):
     shadows: Tuple[str, ...]
 
 
-def builtin_dir() -> Path:
+def builtin_dir() -> str:
     """The directory of the built-in patchsets: inside the installed package, or beside it in a checkout."""
-    package = Path(__file__).parent
-    installed = package / "_patchsets"
-    return installed if installed.is_dir() else package.parent / "patchsets"
+    package = os.path.dirname(os.path.abspath(__file__))
+    installed = os.path.join(package, "_patchsets")
+    return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(package), "patchsets")
 
 
-def folders(patch_dirs: Sequence[Path], cwd: Path) -> Dict[str, List[Tuple[Path, str]]]:
+def folders(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Dict[str, List[Tuple[str, str]]]:
     """Every patchset name with all the (folder, source) that have it; the first of them wins.
 
     The order is: `patch_dirs` (each a directory of patchset folders, or one such folder), `./patchsets` of `cwd`, the
@@ -47,63 +49,68 @@ def folders(patch_dirs: Sequence[Path], cwd: Path) -> Dict[str, List[Tuple[Path,
         UsageError: when one of `patch_dirs` is not a directory.
         SitepatchError: when an entry point leads nowhere.
     """
-    places: List[Tuple[Path, str]] = []
+    places: List[Tuple[str, str]] = []
     for each in patch_dirs:
-        if not (cwd / each).is_dir():
+        if not os.path.isdir(os.path.join(cwd, each)):
             raise UsageError(f"{PATCH_DIR} {each}: found no such directory", "name a directory of patchset folders")
-        places.append((cwd / each, f"{PATCH_DIR} {each}"))
+        places.append((os.path.join(cwd, each), f"{PATCH_DIR} {each}"))
     built_in = builtin_dir()
-    if os.path.realpath(cwd / "patchsets") != os.path.realpath(built_in):
-        places.append((cwd / "patchsets", LOCAL))
+    local = os.path.join(cwd, "patchsets")
+    if os.path.realpath(local) != os.path.realpath(built_in):
+        places.append((local, LOCAL))
     places.extend((path, f"entry point {name}") for name, path in _entry_points())
     places.append((built_in, BUILT_IN))
-    found: Dict[str, List[Tuple[Path, str]]] = {}
+    found: Dict[str, List[Tuple[str, str]]] = {}
     seen = set()
     for place, source in places:
-        inside = [place] if (place / MANIFEST).is_file() else sorted(place.iterdir()) if place.is_dir() else []
+        names = sorted(os.listdir(place)) if os.path.isdir(place) else []
+        inside = [os.path.normpath(place)] if MANIFEST in names else [os.path.join(place, name) for name in names]
         for folder in inside:
             real = os.path.realpath(folder)
-            if real not in seen and (folder / MANIFEST).is_file():
+            if real not in seen and os.path.isfile(os.path.join(folder, MANIFEST)):
                 seen.add(real)
-                found.setdefault(folder.name, []).append((folder, source))
+                found.setdefault(os.path.basename(folder), []).append((folder, source))
     return found
 
 
-def find(name: str, patch_dirs: Sequence[Path], cwd: Path) -> Found:
+def find(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Found:
     """Load the patchset `name` from the first place that has it (see `folders`).
 
     Raises:
         UsageError: when no place has it; the message suggests the nearest name, the hint lists all.
         PatchError: when its folder is wrong in itself.
     """
+    from pathlib import Path
+
     known = folders(patch_dirs, cwd)
     if name not in known:
         names = ", ".join(sorted(known)) or "none"
         raise UsageError(f'there is no patchset "{name}"{suggest(name, known)}', f"known patchsets: {names}")
     (folder, source), *others = known[name]
-    return Found(load(folder, source), tuple(f"{name} of {other} ({where})" for where, other in others))
+    return Found(load(Path(folder), source), tuple(f"{name} of {other} ({where})" for where, other in others))
 
 
-def _entry_points() -> Iterator[Tuple[str, Path]]:
+def _entry_points() -> Iterator[Tuple[str, str]]:
     """(name, directory) of each entry point of our group, read without importlib.metadata (2.6 bare starts)."""
     seen = set()
     for place in filter(None, sys.path):
-        if os.path.realpath(place) in seen or not Path(place).is_dir():
+        if os.path.realpath(place) in seen or not os.path.isdir(place):
             continue
         seen.add(os.path.realpath(place))
         with os.scandir(place) as entries:
             names = sorted(entry.name for entry in entries if entry.name.endswith(".dist-info"))
         for name in names:
-            path = Path(place, name, "entry_points.txt")
+            path = os.path.join(place, name, "entry_points.txt")
             try:
-                data = path.read_bytes()
+                with open(path, "rb") as file:
+                    data = file.read()
             except OSError:
                 continue  # most distributions have none
             if GROUP.encode() in data:
                 yield from _parse_entry_points(path, data)
 
 
-def _parse_entry_points(path: Path, data: bytes) -> Iterator[Tuple[str, Path]]:
+def _parse_entry_points(path: str, data: bytes) -> Iterator[Tuple[str, str]]:
     import configparser
 
     parser = configparser.ConfigParser(delimiters=("=",), interpolation=None)
@@ -114,8 +121,9 @@ def _parse_entry_points(path: Path, data: bytes) -> Iterator[Tuple[str, Path]]:
         raise SitepatchError(f"{path}: found no valid entry points ({error})", "reinstall that distribution") from None
     for name, value in parser[GROUP].items() if GROUP in parser else ():
         parts = value.split(":")[0].strip().split(".")
-        tries = [Path(place, *parts) for place in filter(None, sys.path)]
-        found = [at if at.is_dir() else at.parent for at in tries if at.is_dir() or at.with_suffix(".py").is_file()]
+        tries = [os.path.join(place, *parts) for place in filter(None, sys.path)]
+        modules = [os.path.dirname(at) for at in tries if os.path.isfile(f"{at}.py")]
+        found = [at for at in tries if os.path.isdir(at)] or modules
         if not found:
             raise SitepatchError(
                 f"{path}: the entry point {name} = {value} leads to no directory on sys.path",

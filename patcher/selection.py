@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError, UsageError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from patcher.plan import Wanted
 
 
-def find_all(names: Sequence[str], patch_dirs: Sequence[Path]) -> Tuple[List[Patchset], List[str]]:
+def find_all(names: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Patchset], List[str]]:
     """The patchsets of these names, each once, and a remark for each that hides another of its name.
 
     Raises:
@@ -28,7 +28,7 @@ def find_all(names: Sequence[str], patch_dirs: Sequence[Path]) -> Tuple[List[Pat
     errors: List[SitepatchError] = []
     for name in dict.fromkeys(names):
         try:
-            one = find(name, patch_dirs, Path.cwd())
+            one = find(name, patch_dirs, os.getcwd())
         except SitepatchError as error:
             errors.append(error)
         else:
@@ -53,7 +53,7 @@ def stop(errors: Sequence[SitepatchError]) -> None:
         raise max(errors, key=lambda error: error.exit_code).__class__(message, hint)
 
 
-def choose(names: Sequence[str], texts: Sequence[str], patch_dirs: Sequence[Path]) -> Tuple[List[Wanted], List[str]]:
+def choose(names: Sequence[str], texts: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Wanted], List[str]]:
     """The patchsets of a command line with their options, and remarks.
 
     Args:
@@ -101,25 +101,25 @@ def _settings(names: Sequence[str], texts: Sequence[str]) -> Dict[str, str]:
     return settings
 
 
-def check_names(names: Iterable[str], standing: Iterable[str], patch_dirs: Sequence[Path]) -> None:
+def check_names(names: Iterable[str], standing: Iterable[str], patch_dirs: Sequence[str]) -> None:
     """Refuse names that neither stand applied nor are to be had anywhere; nothing is loaded.
 
     Raises:
         UsageError: with the nearest name for each of them.
     """
-    known = {*standing, *folders(patch_dirs, Path.cwd())}
+    known = {*standing, *folders(patch_dirs, os.getcwd())}
     unknown = [name for name in dict.fromkeys(names) if name not in known]
     hint = f"known patchsets: {', '.join(sorted(known)) or 'none'}"
     stop([UsageError(f'there is no patchset "{name}"{suggest(name, known)}', hint) for name in unknown])
 
 
-def outdated(items: Iterable[Standing], patch_dirs: Sequence[Path]) -> Dict[str, str]:
+def outdated(items: Iterable[Standing], patch_dirs: Sequence[str]) -> Dict[str, str]:
     """Which digests of what stands applied are no longer those of the patchset of that name, and what is to be had.
 
     The texts are held against the copies in the stores; a manifest is decoded only where they differ, since that costs
     more than the rest of `status`. A name that is not to be had, or whose folder is broken now, is not outdated.
     """
-    places = folders(patch_dirs, Path.cwd())
+    places = folders(patch_dirs, os.getcwd())
     found: Dict[str, str] = {}
     judged = set()
     for item in items:
@@ -133,8 +133,10 @@ def outdated(items: Iterable[Standing], patch_dirs: Sequence[Path]) -> Dict[str,
                     continue
             except StoreError:
                 pass  # without its copy the digest alone has to tell; restore does not need the copy
+            from pathlib import Path
+
             try:
-                one = load(folder, source)
+                one = load(Path(folder), source)
             except SitepatchError:
                 continue  # `list` tells what is wrong with it
             if one.digest != step.digest:
@@ -142,20 +144,21 @@ def outdated(items: Iterable[Standing], patch_dirs: Sequence[Path]) -> Dict[str,
     return found
 
 
-def _same(folder: Path, files: Mapping[str, str]) -> bool:
+def _same(folder: str, files: Mapping[str, str]) -> bool:
     try:
-        return all(
-            (folder / name).read_bytes().decode("utf-8-sig").replace("\r\n", "\n") == text
-            for name, text in files.items()
-        )
+        for name, text in files.items():
+            with open(os.path.join(folder, name), "rb") as file:
+                if file.read().decode("utf-8-sig").replace("\r\n", "\n") != text:
+                    return False
     except (OSError, UnicodeDecodeError):
         return False
+    return True
 
 
-def settings_for_completion(begun: str, names: Sequence[str], patch_dirs: Sequence[Path]) -> List[str]:
+def settings_for_completion(begun: str, names: Sequence[str], patch_dirs: Sequence[str]) -> List[str]:
     """What `--set BEGUN` can become: `NAME.option=`, and the choices after it."""
     found: List[str] = []
-    known = folders(patch_dirs, Path.cwd())
+    known = folders(patch_dirs, os.getcwd())
     for one in find_all([name for name in names if name in known] or list(known), patch_dirs)[0]:
         for option in one.options:
             head = f"{one.name}.{option.name}="

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from enum import Enum
 from hashlib import sha256
-from pathlib import Path
 from typing import List, NamedTuple, Optional, Tuple
 
 from patcher.environment import Environment
@@ -38,7 +38,7 @@ def standing(env: Environment) -> List[Standing]:
     """
     found: List[Standing] = []
     for site in env.sites:
-        if (Path(site) / ".sitepatch").is_dir():
+        if os.path.isdir(os.path.join(site, ".sitepatch")):
             for path, receipt in sorted(Store(site).receipts().items()):
                 found.append(judge(site, receipt, read(site, path)))
     return found
@@ -46,7 +46,7 @@ def standing(env: Environment) -> List[Standing]:
 
 def interrupted(env: Environment) -> List[Tuple[str, str]]:
     """(site directory, sentence) for each interrupted run that waits to be undone or finished; changes nothing."""
-    found = ((site, Store(site).interrupted()) for site in env.sites if (Path(site) / ".sitepatch").is_dir())
+    found = ((site, Store(site).interrupted()) for site in env.sites if os.path.isdir(os.path.join(site, ".sitepatch")))
     return [(site, sentence) for site, sentence in found if sentence]
 
 
@@ -67,13 +67,16 @@ def judge(site: str, receipt: Receipt, data: Optional[bytes]) -> Standing:
 def read(site: str, path: str) -> Optional[bytes]:
     """The bytes of a target file, None where there is no file."""
     try:
-        return (Path(site) / path).read_bytes()
+        with open(os.path.join(site, path), "rb") as file:
+            return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
 def _recorded(site: str, path: str) -> Optional[str]:
     """The sha256 that any distribution of the site directory records for a file."""
+    from pathlib import Path
+
     from patcher.distribution import recorded_hash
     from patcher.model import Located
 

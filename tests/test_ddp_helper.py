@@ -7,13 +7,14 @@ import random
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
 from patcher.fixture import lay_out
 from patcher.patchset import BUILT_IN, builtin_dir, load, resolve_options
 
-SPATCH = builtin_dir() / "mmengine-ddp-debug" / "ddp_debug.spatch"
+SPATCH = Path(builtin_dir()) / "mmengine-ddp-debug" / "ddp_debug.spatch"
 CODES = (
     "cpu-with-device-ids",
     "several-devices",
@@ -299,7 +300,7 @@ def wrap_in_a_patched_stand_in(name, site, code):
     from patcher.semantic.engine import rewrite
 
     lay_out(name, site)
-    patchset = load(builtin_dir() / "mmengine-ddp-debug", BUILT_IN)
+    patchset = load(Path(builtin_dir()) / "mmengine-ddp-debug", BUILT_IN)
     for patch in patchset.variants[0].patches:
         path = site / patch.paths[0]
         if path.exists():

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -135,7 +136,7 @@ def test_every_shape_that_a_built_in_patchset_looks_for_is_there(name, patchset,
     from patcher.semantic.engine import rewrite
 
     lay_out(name, tmp_path)
-    loaded = load(builtin_dir() / patchset, BUILT_IN)
+    loaded = load(Path(builtin_dir()) / patchset, BUILT_IN)
     variant = choose(loaded.variants, name.split("-")[1])
     if expected is None:
         assert variant is None

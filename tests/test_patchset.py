@@ -380,7 +380,7 @@ def test_an_unknown_name_gets_a_suggestion_and_the_list(tmp_path):
 
 
 def test_built_in_patchsets_stay_built_in_when_the_checkout_is_the_working_directory(tmp_path):
-    for cwd in (tmp_path, patchset.builtin_dir().parent):
+    for cwd in (tmp_path, Path(patchset.builtin_dir()).parent):
         sources = {source for places in patchset.folders([], cwd).values() for _, source in places}
         assert sources <= {patchset.BUILT_IN}
 
@@ -388,9 +388,9 @@ def test_built_in_patchsets_stay_built_in_when_the_checkout_is_the_working_direc
 def test_the_built_in_directory_of_a_wheel_lies_inside_the_package(tmp_path, monkeypatch):
     (tmp_path / "patcher" / "_patchsets").mkdir(parents=True)
     monkeypatch.setattr(patchset, "__file__", str(tmp_path / "patcher" / "patchset.py"))
-    assert patchset.builtin_dir() == tmp_path / "patcher" / "_patchsets"
+    assert patchset.builtin_dir() == str(tmp_path / "patcher" / "_patchsets")
     (tmp_path / "patcher" / "_patchsets").rmdir()
-    assert patchset.builtin_dir() == tmp_path / "patchsets"
+    assert patchset.builtin_dir() == str(tmp_path / "patchsets")
 
 
 def add_wheel(site: Path, entry_points: str) -> None:
@@ -518,7 +518,7 @@ def test_the_json_schema_takes_what_the_loader_takes_and_no_typos():
         assert not fits(SCHEMA, decoded(TOML.replace(old, new, 1))), new
 
 
-BUILT_IN = sorted(each.parent for each in patchset.builtin_dir().glob("*/patchset.toml"))
+BUILT_IN = sorted(each.parent for each in Path(patchset.builtin_dir()).glob("*/patchset.toml"))
 
 
 @pytest.mark.parametrize("folder", BUILT_IN, ids=lambda folder: folder.name)

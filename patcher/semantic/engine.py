@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from patcher.errors import PatchError
@@ -144,6 +143,8 @@ def _edits(source: Source, hunk: Hunk, place: Place) -> List[Edit]:
 
 def _not_found(source: Source, hunk: Hunk, found: Found, total: int) -> HunkAnswer:
     scope, count = hunk.text.scope, hunk.text.expected
+    import difflib  # only where something went wrong
+
     if not found.scopes:
         names = [definition.name for definition in source.definitions()]
         last = scope.split(".")[-1]
@@ -158,6 +159,8 @@ def _not_found(source: Source, hunk: Hunk, found: Found, total: int) -> HunkAnsw
 
 def _nearest(source: Source, hunk: Hunk) -> str:
     """The line of the scope that looks most like the pattern, for the person to compare."""
+    import difflib
+
     pattern = next((node for node in hunk.before.nodes if node.role != "run"), None)
     if pattern is None:
         return ""

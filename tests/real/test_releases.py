@@ -70,7 +70,7 @@ def answers(name, version, files):
     """{(path, scope): [answers]} of a patchset on the files of a release, checking what holds for every rewrite."""
     from patcher.semantic.engine import rewrite
 
-    patchset = load(builtin_dir() / name, BUILT_IN)
+    patchset = load(Path(builtin_dir()) / name, BUILT_IN)
     options = resolve_options(patchset, {})
     variant = choose(patchset.variants, version)
     assert variant is not None, "the patchset says it is not for this release"
@@ -120,7 +120,7 @@ def check_torch(version, files):
     guard = states(answers("torch-musa-guard", version, files))
     assert guard == {("torch/multiprocessing/reductions.py", "reduce_storage"): [(State.NOT_NEEDED, 0)]}
     if version.startswith("1."):
-        patchset = load(builtin_dir() / "torch-dynamo-suppress", BUILT_IN)
+        patchset = load(Path(builtin_dir()) / "torch-dynamo-suppress", BUILT_IN)
         assert choose(patchset.variants, version) is None
         assert "torch/_dynamo/config.py" not in files
     else:
