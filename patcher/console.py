@@ -117,7 +117,7 @@ class Place(NamedTuple):
 
     def environment(self) -> Environment:
         """The environment that is meant (see `patcher.environment.discover`)."""
-        from patcher.environment import discover
+        from patcher.interpreter import discover
 
         return discover(self.python, self.target)
 

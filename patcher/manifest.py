@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, 
 from patcher.errors import PatchError
 from patcher.model import FilePatch, Option, Patchset, Variant, Verify
 from patcher.semantic.hunk import parse_spatch
-from patcher.versions import overlap
+from patcher.versions import is_range, is_version, overlap
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -157,8 +157,6 @@ def _decode(text: str, origin: Path) -> Dict[str, Any]:
 
 
 def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
-    from packaging.version import InvalidVersion, Version
-
     if top.get("schema", 1) != 1:
         reader.wrong("schema", str(top["schema"]), "1 (a newer sitepatch may know more)")
     name = top.get("name", folder)
@@ -170,9 +168,7 @@ def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
     if kind not in KINDS:
         reader.wrong("kind", _shown(kind), f"one of {', '.join(KINDS)}{suggest(kind, KINDS)}")
     reader.check("summary", top.get("summary", ""), top.get("summary", "x").strip(), "one sentence")
-    try:
-        Version(top.get("version", "1"))
-    except InvalidVersion:
+    if not is_version(top.get("version", "1")):
         reader.wrong("version", _shown(top["version"]), 'a PEP 440 version such as "1.0"')
 
 
@@ -209,14 +205,10 @@ def _variant(
     parsed: Dict[str, Tuple[str, Tuple[FilePatch, ...]]],
 ) -> Variant:  # fmt: skip
     """One `[[variant]]`; reads each .spatch once into `files` and `parsed`, however many variants name it."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
     table = reader.table(value, where, "variant")
     package, versions = table.get("package", "x"), table.get("versions", _NEVER)
     reader.check(f"{where}.package", package, package.isidentifier(), "the name that is imported, without dots")
-    try:
-        SpecifierSet(versions)
-    except InvalidSpecifier:
+    if not is_range(versions):
         reader.wrong(f"{where}.versions", _shown(versions), 'a PEP 440 specifier set such as ">=2.0,<3", or ""')
         versions = _NEVER
     names = table.get("names", [])

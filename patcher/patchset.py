@@ -10,7 +10,7 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 from patcher.errors import SitepatchError, UsageError
 from patcher.manifest import MANIFEST, load, suggest
 from patcher.model import Option, OptionValue, Patchset, Variant
-from patcher.versions import accepts
+from patcher.versions import accepts, is_version
 
 __all__ = ["BUILT_IN", "LOCAL", "PATCH_DIR", "Found", "builtin_dir", "choose", "find", "folders", "load",
            "pick_variants", "resolve_options"]  # fmt: skip
@@ -146,11 +146,7 @@ def choose(variants: Sequence[Variant], version: str) -> Optional[Variant]:
     Local labels, pre-releases and vendor builds of a release in the range count (`patcher.versions.accepts`). A version
     that is unknown ("") or no PEP 440 version proves nothing: then the only variant is taken, if there is just one.
     """
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        Version(version)
-    except InvalidVersion:
+    if not is_version(version):
         return variants[0] if len(variants) == 1 else None
     return next((variant for variant in variants if accepts(variant.versions, version)), None)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from enum import Enum
 from hashlib import sha256
-from typing import List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, List, NamedTuple, Optional, Tuple
 
-from patcher.environment import Environment
 from patcher.model import Receipt
 from patcher.store import Store
+
+if TYPE_CHECKING:
+    from patcher.interpreter import Environment
 
 
 class Condition(str, Enum):

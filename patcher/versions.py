@@ -1,13 +1,62 @@
-"""PEP 440 ranges as patchsets mean them: vendor builds, nightlies and pre-releases inside a range count."""
+"""PEP 440 ranges as patchsets mean them: vendor builds, nightlies and pre-releases inside a range count.
+
+packaging decides; only where all versions are plain (`2.13.0`) and all bounds are `>=`, `>`, `<=`, `<`, as nearly always,
+it is not imported, since that costs one and a half starts of the interpreter.
+"""
 
 from __future__ import annotations
 
+import operator
 import re
-from typing import TYPE_CHECKING, Iterator, List, Optional
+from typing import TYPE_CHECKING, Iterator, List, Optional, Tuple
 
 if TYPE_CHECKING:
     from packaging.specifiers import Specifier
     from packaging.version import Version
+
+
+_PLAIN = re.compile(r"\d+(?:\.\d+)*")
+_BOUND = re.compile(r"\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)*)\s*")
+
+
+def is_version(text: str) -> bool:
+    """Whether a text is a PEP 440 version."""
+    if _PLAIN.fullmatch(text):
+        return True
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
+
+
+def is_range(text: str) -> bool:
+    """Whether a text is a PEP 440 specifier set; "" is one, for any version."""
+    if _bounds(text) is not None:
+        return True
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        SpecifierSet(text)
+    except InvalidSpecifier:
+        return False
+    return True
+
+
+def _bounds(versions: str) -> Optional[List[Tuple[str, Tuple[int, ...]]]]:
+    """The (operator, release) pairs of a range of plain bounds, None for any other."""
+    found = [_BOUND.fullmatch(part) for part in versions.split(",")] if versions.strip() else []
+    return None if None in found else [(each.group(1), _release(each.group(2))) for each in found if each]
+
+
+def _release(version: str) -> Tuple[int, ...]:
+    """The numbers of a plain version without the zeros at its end, which do not count."""
+    numbers = [int(part) for part in version.split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
 
 
 def accepts(versions: str, version: str) -> bool:
@@ -23,6 +72,11 @@ def accepts(versions: str, version: str) -> bool:
     Raises:
         ValueError: when either is not PEP 440 (packaging's InvalidSpecifier and InvalidVersion).
     """
+    bounds = _bounds(versions)
+    if bounds is not None and _PLAIN.fullmatch(version):
+        have = _release(version)
+        holds = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+        return all(holds[sign](have, bound) for sign, bound in bounds)
     from packaging.specifiers import SpecifierSet
     from packaging.version import Version
 

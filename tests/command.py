@@ -34,7 +34,7 @@ def environ(**more):
 
 def sitepatch(*words, cwd, **more):
     """Run `sitepatch WORDS`; `cwd` is never the checkout, whose ./patchsets would be found."""
-    command = [sys.executable, "-m", "patcher.cli", *map(str, words)]
+    command = [sys.executable, "-m", "patcher", *map(str, words)]
     done = subprocess.run(
         command, cwd=str(cwd), env=environ(**more), stdin=subprocess.DEVNULL,
         capture_output=True, timeout=120,

@@ -585,7 +585,7 @@ def test_colours_only_where_they_are_wanted(site):
 def test_on_a_terminal_there_are_colours_unless_no_color_is_set(site, variables, colours):
     pty = pytest.importorskip("pty")
     leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "patcher.cli", "list"]
+    command = [sys.executable, "-m", "patcher", "list"]
     env = environ(PAGER="cat", **variables)
     assert subprocess.run(command, env=env, cwd=str(site.cwd), stdin=follower, stdout=follower).returncode == 0
     os.close(follower)
@@ -601,7 +601,7 @@ def test_a_diff_on_a_terminal_goes_through_the_pager(site):
     script = site.cwd / "pager"
     script.write_text(f"#!/bin/sh\ncat > '{site.cwd}/paged'\n")
     script.chmod(0o755)
-    command = [sys.executable, "-m", "patcher.cli", "diff", DDP, "--target", str(site.path)]
+    command = [sys.executable, "-m", "patcher", "diff", DDP, "--target", str(site.path)]
     env = environ(PAGER=str(script), TERM="xterm")
     assert subprocess.run(command, env=env, stdin=follower, stdout=follower, cwd=str(site.cwd)).returncode == 0
     os.close(follower)
@@ -610,7 +610,7 @@ def test_a_diff_on_a_terminal_goes_through_the_pager(site):
 
 
 def test_a_reader_that_goes_away_is_no_traceback(site):
-    command = [sys.executable, "-m", "patcher.cli", "show", DDP]
+    command = [sys.executable, "-m", "patcher", "show", DDP]
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(command, env=environ(), cwd=str(site.cwd), stdout=write, stderr=subprocess.PIPE)

@@ -518,6 +518,18 @@ def test_the_json_schema_takes_what_the_loader_takes_and_no_typos():
         assert not fits(SCHEMA, decoded(TOML.replace(old, new, 1))), new
 
 
+PLAIN = ["0", "0.1", "0.1.0", "1", "1.0", "1.0.0", "1.0.1", "1.1", "1.10", "2", "2.13.0"]
+RANGES = [f"{sign}{bound}" for sign in (">=", ">", "<=", "<") for bound in PLAIN] + [">=0.1, <1", ">1.0,<=2", ""]
+
+
+@pytest.mark.parametrize("versions", RANGES)
+def test_plain_versions_are_compared_as_packaging_compares_them(versions):
+    from packaging.specifiers import SpecifierSet
+
+    for version in PLAIN:
+        assert accepts(versions, version) == SpecifierSet(versions).contains(version), (versions, version)
+
+
 BUILT_IN = sorted(each.parent for each in Path(patchset.builtin_dir()).glob("*/patchset.toml"))
 
 

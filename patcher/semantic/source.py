@@ -59,6 +59,7 @@ class Source:
         self._statements: Dict[Tuple[int, bool], List[Node]] = {}
         self._whole: Optional[Node] = None
         self.tree = self._ast()
+        self._named = list(_ast_definitions(self.tree, "")) if self.tree is not None else []
         if self.tree is None:
             self.whole()
         else:
@@ -108,7 +109,7 @@ class Source:
         """Every `def` and `class` of the file, in the order of the text, duplicates included."""
         if self.tree is None:
             return [Definition(name, node.start, node.end) for name, node in _nodes(self.whole(), "")]
-        return [Definition(name, self._start(node), self._end(node)) for name, node in _ast_definitions(self.tree, "")]
+        return [Definition(name, self._start(node), self._end(node)) for name, node in self._named]
 
     def scopes(self, scope: str, wanted: Sequence[FrozenSet[str]], *, bodies: bool) -> List[Node]:
         """The blocks to search for a hunk.
@@ -128,7 +129,7 @@ class Source:
             return [_alone(node) for name, node in _nodes(self.whole(), "") if matches(name, scope)]
         return [
             self._slice(self._start(node), self._end(node), node)
-            for name, node in _ast_definitions(self.tree, "")
+            for name, node in self._named
             if matches(name, scope)
         ]
 

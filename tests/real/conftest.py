@@ -81,7 +81,7 @@ class Environment:
 
     def sitepatch(self, *arguments):
         """Run the command of this checkout on this environment."""
-        command = [sys.executable, "-m", "patcher.cli", *arguments, "--python", self.python]
+        command = [sys.executable, "-m", "patcher", *arguments, "--python", self.python]
         return run(command, cwd=COMMAND_ROOT)
 
     def script(self, name, *arguments, **more):
