@@ -122,8 +122,10 @@ def _stands(step: Step, job: Job) -> bool:
 
 
 def _rewrite(data: bytes, job: Job) -> Rewrite:
-    from patcher.semantic.engine import rewrite  # imports libcst, which costs more than everything else together
+    from patcher.semantic.engine import compile_hunks, rewrite  # imports libcst: it costs more than all the rest together
 
+    patches = [patch for variant in job.wanted.patchset.variants for patch in variant.patches]
+    compile_hunks([hunk for patch in patches for hunk in patch.hunks], job.wanted.options)  # those for absent files too
     return rewrite(data, job.hunks, job.wanted.options, job.names)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from patcher.errors import PatchError
@@ -26,13 +27,18 @@ class _Failed(Exception):
         self.answer = answer
 
 
+@lru_cache(maxsize=256)
+def _compiled(hunk: HunkText, options: Tuple[Tuple[str, OptionValue], ...]) -> Hunk:
+    return compile_hunk(hunk, dict(options))
+
+
 def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> List[Hunk]:
     """Parse and check hunks. Raises one `PatchError` with the problems of all of them."""
     compiled: List[Hunk] = []
     problems: List[str] = []
     for hunk in hunks:
         try:
-            compiled.append(compile_hunk(hunk, options))
+            compiled.append(_compiled(hunk, tuple(sorted(options.items()))))
         except PatchError as error:
             problems.append(error.message)
     if problems:
