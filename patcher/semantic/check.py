@@ -7,7 +7,7 @@ from typing import List, Mapping, Sequence, Tuple
 
 from patcher.model import HunkAnswer, Splice, State
 from patcher.semantic.find import find, places
-from patcher.semantic.match import Way, same
+from patcher.semantic.match import TooManySteps, Way, same
 from patcher.semantic.names import unbound
 from patcher.semantic.node import SyntaxProblem
 from patcher.semantic.pattern import Hunk
@@ -41,7 +41,10 @@ def check(
     for index, (hunk, answer) in enumerate(zip(hunks, answers)):
         if answer.state is State.APPLICABLE:
             others = [edit for other, made in edits.items() if other != index for edit in made]
-            problem = _check_hunk(result, hunk, ways[index], edits[index], others, moved)
+            try:
+                problem = _check_hunk(result, hunk, ways[index], edits[index], others, moved)
+            except (SyntaxProblem, TooManySteps) as error:
+                problem = f"the result cannot be read for checking: {error}"
             if problem:
                 answer = answer._replace(state=State.CONFLICT, problem=problem)
         checked.append(answer)

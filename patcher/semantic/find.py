@@ -32,7 +32,9 @@ def find(source: Source, hunk: Hunk, scope: str) -> Found:
         todo = [b for b in before if not any(a.start <= b.start and b.end <= a.end for a in after)]
     if hunk.text.expected == 0:
         todo = [b for b in todo if not any(o is not b and o.start <= b.start and b.end <= o.end for o in todo)]
-    done = [a for a in after if not any(o is not a and o.start <= a.start and a.end <= o.end for o in after)]
+    # An after match inside a place still to change proves nothing (rule 22), nor does one inside another.
+    outer = [*todo, *after]
+    done = [a for a in after if not any(o is not a and o.start <= a.start and a.end <= o.end for o in outer)]
     return Found(todo, done, len(blocks))
 
 

@@ -80,7 +80,7 @@ class Source:
             warnings.simplefilter("ignore")  # invalid escapes in the target are not ours to report
             try:
                 return ast.parse(self.text)
-            except (SyntaxError, ValueError):
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
                 return None
 
     def byte(self, offset: int) -> int:

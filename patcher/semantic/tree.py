@@ -12,6 +12,8 @@ from libcst._nodes.internal import CodegenState
 from patcher.semantic.convert import Converter
 from patcher.semantic.node import Node, SyntaxProblem
 
+_MAX_DEPTH = 200  # CPython reads no deeper nesting either (its tokenizer's MAXLEVEL); libcst overflows the stack and dies
+
 
 class _Recorder(CodegenState):
     """Runs libcst's code generation and notes at which offset each node's text begins and ends.
@@ -59,6 +61,15 @@ class _Position:
         self.state.inner[id(self.node)] = (self.start, self.state.offset)
 
 
+def _depth(text: str) -> int:
+    """How deeply brackets are nested in a text; those in strings count too, which can only refuse too much."""
+    depth = deepest = 0
+    for bracket in re.findall(r"[()\[\]{}]", text):
+        depth = max(0, depth + (1 if bracket in "([{" else -1))
+        deepest = max(deepest, depth)
+    return deepest
+
+
 def parse(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "    ", pattern: bool = False) -> Node:
     """Parse module text (or an indented part of one) into a `Block`.
 
@@ -72,6 +83,8 @@ def parse(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "   
     Raises:
         SyntaxProblem: not valid Python, or libcst does not give the same text back.
     """
+    if _depth(text) > _MAX_DEPTH:
+        raise SyntaxProblem("the code is nested too deeply to be read")
     # An indented part is not dedented, which would rewrite its multi-line strings: it gets a header instead.
     scaffold = f"if 1:{newline}" if text[:1] in (" ", "\t") else ""
     config = cst.PartialParserConfig(default_newline=newline, default_indent=indent)
@@ -86,6 +99,8 @@ def parse(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "   
         body: Any = module.body[0].body.body if scaffold else module.body  # type: ignore[union-attr]
         converter = Converter(scaffold + text, offset - len(scaffold), state.outer, state.inner, pattern)
         block = converter.statements(body)
+    except RecursionError:
+        raise SyntaxProblem("the code is nested too deeply to be read") from None
     except cst.ParserSyntaxError as error:
         line = error.raw_line - (1 if scaffold else 0)
         message = re.sub(r"^parser error: error at \d+:\d+: expected one of .*", "unexpected code", error.message)

@@ -67,6 +67,21 @@ def test_count_counts_places_in_place_too() -> None:
     check_state(source, "-old($X)\n+max($X, 0)\n", State.AMBIGUOUS)
 
 
+def test_an_after_match_inside_a_place_to_change_is_not_a_second_place() -> None:
+    check_transformed("def f(a):\n    return old(max(a, 0))\n", "-old($X)\n+max($X, 0)\n", "def f(a):\n    return max(max(a, 0), 0)\n")
+
+
+def test_code_that_is_nested_too_deeply_is_refused() -> None:
+    deep = "(" * 3000 + "1" + ")" * 3000
+    check_state(f"def f():\n    x = {deep}\n", "-x = 1\n+x = 2\n", State.CONFLICT, "nested too deeply")
+
+
+def test_a_pattern_with_many_runs_does_not_explode() -> None:
+    source = "def f(a):\n" + "    a()\n" * 60 + "    b()\n"
+    runs = " ...\n a()\n" * 6
+    check_state(source, f" def f(...):\n{''.join('     ' + line[1:] + chr(10) for line in runs.splitlines())}     c()\n+    b()\n", State.CONFLICT, "too many ways")
+
+
 SCOPES = """
 class A:
     def f(self):
