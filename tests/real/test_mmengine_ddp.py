@@ -55,7 +55,7 @@ def test_two_ranks_tell_why_ddp_refuses_and_restore_takes_it_back(environment):
     pristine = fingerprint(environment.site, "mmengine")
     before = environment.two_ranks("ddp_train.py", "direct")
     assert_refused(before)
-    assert "sitepatch" not in before.out
+    assert "mmengine-ddp-debug" not in before.out and "sitepatch-ddp {" not in before.out
 
     applied = environment.sitepatch("apply", "mmengine-ddp-debug")
     assert applied.code == 0, applied
@@ -75,7 +75,7 @@ def test_two_ranks_tell_why_ddp_refuses_and_restore_takes_it_back(environment):
     assert fingerprint(environment.site, "mmengine") == pristine
     after = environment.two_ranks("ddp_train.py", "direct")
     assert_refused(after)
-    assert "sitepatch" not in after.out
+    assert "mmengine-ddp-debug" not in after.out and "sitepatch-ddp {" not in after.out
 
 
 def test_the_other_two_places_report_too(environment):
