@@ -134,6 +134,13 @@ def _pair_runs(text: HunkText, before: Side, after: Side) -> None:
                     mark(text, after, message, node.start, node.end)
                 left.remove(partner)
                 node.name = partner.name
+    _check_removed_runs(text, before, left)
+
+
+def _check_removed_runs(text: HunkText, side: Side, left: List[Node]) -> None:
+    for run in left:
+        if run.kind == "Decorator":
+            mark(text, side, "removing any decorators with `...` is not built: write those that go", run.start, run.end)
 
 
 def _container(run: Node) -> str:

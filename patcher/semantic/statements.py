@@ -53,13 +53,16 @@ def _rows(edits: Edits, gap: Gap) -> List[int]:
 
 
 def _loose(edits: Edits, row: int, step: int) -> List[int]:
-    """The rows of `+` comments and blank lines directly above (`step` -1) or below a row."""
+    """The rows of `+` comments and blank lines directly above (`step` -1) or below a row.
+
+    Those above inserted or changed code are its own, so that none is below anything else.
+    """
     side, rows = edits.hunk.after, []
     texts = side.text.split("\n")
     row += step
     while 0 <= row < len(side.numbers) and side.numbers[row] not in side.context:
         if texts[row].strip() and not texts[row].lstrip().startswith("#"):
-            break
+            return rows[::-1] if step < 0 else []
         rows.append(row)
         row += step
     return rows if step > 0 else rows[::-1]

@@ -233,6 +233,10 @@ INSERTIONS = {
     "comments and blank lines come along": (
         " x = a\n+\n+# why\n+print(x)  # how\n", ("# trailing\n", "# trailing\n\n    # why\n    print(x)  # how\n"),
     ),
+    "a comment belongs to the code below it": (
+        "+print(a)\n+# changed\n-x = a\n+x = b\n",
+        ("    # about x\n    x = a", "    print(a)\n    # about x\n    # changed\n    x = b"),
+    ),
     "a whole block, in the file's indentation": (
         " x = a\n+if x:\n+    print(x)\n", ("# trailing\n", "# trailing\n    if x:\n        print(x)\n"),
     ),
