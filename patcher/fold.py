@@ -83,8 +83,10 @@ def fold(
             job = _kept_job(site, path, kept[name])
         result = _rewrite(data, job)
         for answer in result.answers:
-            scope, problem = answer.hunk.scope, answer.problem
-            answers.append(Answer(name, path, scope, answer.state, answer.places, problem, answer.hint))
+            hunk = answer.hunk
+            answers.append(
+                Answer(name, path, hunk.scope, answer.state, answer.places, answer.problem, answer.hint, hunk.when_present)
+            )
         if result.splices:
             patchset = job.wanted.patchset
             places = tuple(place for answer in result.answers for place in answer.places if answer.state is State.APPLICABLE)

@@ -200,6 +200,7 @@ class Answer(NamedTuple):
     places: Tuple[int, ...] = ()
     problem: str = ""
     hint: str = ""
+    when_present: bool = False
 
 
 class FilePlan(NamedTuple):

@@ -52,7 +52,20 @@ def plan_apply(env: Environment, wanted: Sequence[Wanted]) -> Plan:
         data, made, said = fold(site, path, found, order, by_name)
         answers += said
         files.append(file_plan(site, path, found, data, made, receipt, here[0].located))
-    return Plan(tuple(files), tuple(answers), tuple(dict.fromkeys(notes)))
+    return Plan(tuple(files), tuple(_mixed(answers)), tuple(dict.fromkeys(notes)))
+
+
+def _mixed(answers: List[Answer]) -> List[Answer]:
+    """Format rule 24 across files: a part that stands there already and another that does not is a conflict."""
+    changing = {answer.patchset for answer in answers if answer.state is State.APPLICABLE}
+    problem = "this part of the patchset stands there already and other parts do not: upstream did it another way"
+    hint = "compare the release with the patchset; mark hunks that may be there with `when-present`"
+    return [
+        answer._replace(state=State.CONFLICT, problem=problem, hint=hint)
+        if answer.state is State.UPSTREAM and not answer.when_present and answer.patchset in changing
+        else answer
+        for answer in answers
+    ]
 
 
 def plan_restore(env: Environment, names: Sequence[str], *, force: bool = False, only: str = "") -> Plan:

@@ -120,3 +120,20 @@ def test_diff_of_one_patchset_shows_its_own_change_only(site: Site) -> None:
     shown = site("diff", "title", "--patch-dir", "patches").out
     assert "+        print('hello')" in shown
     assert "device_ids=None" not in shown
+
+
+def test_a_part_that_is_upstream_while_another_is_not_is_a_conflict_also_across_files(site: Site, tmp_path: Path) -> None:
+    both = TITLE.replace("$text", "1") + "\n--- mmengine/dist/utils.py\n@@ <module> @@\n ...\n+GREETED = True\n"
+    patchset(tmp_path, "halves", both)
+    utils = site.file("mmengine/dist/utils.py")
+    for flags, code in (("", 1), (" when-present", 0)):
+        patchset(tmp_path, "halves", both.replace("@@ <module> @@", f"@@ <module> @@{flags}"))
+        edited = Site(tmp_path / f"edited{code}", "mmengine-0.10.7")
+        target = edited.file("mmengine/dist/utils.py")
+        target.write_text(utils.read_text() + "GREETED = True\n")
+        (record,) = edited.path.glob("*.dist-info/RECORD")
+        rows = [row for row in record.read_text().splitlines() if not row.startswith("mmengine/dist/utils.py,")]
+        record.write_text("\n".join([*rows, "mmengine/dist/utils.py,,"]) + "\n")
+        ended = edited("apply", "halves", "--patch-dir", tmp_path / "patches")
+        assert ended.code == code, ended
+        assert ("upstream did it another way" in ended.out) == bool(code), ended

@@ -86,7 +86,6 @@ def rewrite(
             )
             answer = HunkAnswer(hunk.text, State.CONFLICT, problem=text)
         answers.append(answer)
-    answers = _mixed(answers)
     if not any(answer.state.failed for answer in answers):
         answers, splices = _merge(source, answers, edits)
         if splices and not any(answer.state.failed for answer in answers):
@@ -186,23 +185,6 @@ def _nearest(source: Source, hunk: Hunk) -> str:
 
 
 # putting together -----------------------------------------------------------------------------------------------------
-def _mixed(answers: List[HunkAnswer]) -> List[HunkAnswer]:
-    """Rule 24: some hunks there already and others not means that upstream did it another way."""
-    states = {answer.state for answer in answers}
-    if State.APPLICABLE not in states:
-        return answers
-    return [
-        answer._replace(
-            state=State.CONFLICT,
-            problem="this part of the patch stands there already and other parts do not: upstream did it another way",
-            hint="compare the release with the patchset; mark hunks that may be there with `when-present`",
-        )
-        if answer.state is State.UPSTREAM and not answer.hunk.when_present
-        else answer
-        for answer in answers
-    ]
-
-
 def _merge(
     source: Source, answers: List[HunkAnswer], edits: Mapping[int, List[Edit]]
 ) -> Tuple[List[HunkAnswer], List[Splice]]:

@@ -57,7 +57,8 @@ def _loose(edits: Edits, row: int, step: int) -> List[int]:
 
     Those above inserted or changed code are its own, so that none is below anything else.
     """
-    side, rows = edits.hunk.after, []
+    side = edits.hunk.after
+    rows: List[int] = []
     texts = side.text.split("\n")
     row += step
     while 0 <= row < len(side.numbers) and side.numbers[row] not in side.context:
