@@ -136,8 +136,8 @@ def _kept_job(site: str, path: str, step: Step) -> Job:
     folder = Path(site) / ".sitepatch" / "patchsets" / step.digest / step.patchset
     patchset = load(folder, "the store", Store(site).patchset_files(step.digest))
     for variant in patchset.variants:
-        for patch in variant.patches:
-            if path in patch.paths:
-                located = Located(variant.package, site, "", "", "")
-                return Job(Wanted(patchset, step.options), located, path, patch.hunks, variant.names)
+        hunks = tuple(hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks)
+        if hunks:
+            located = Located(variant.package, site, "", "", "")
+            return Job(Wanted(patchset, step.options), located, path, hunks, variant.names)
     raise SitepatchError(f"{path}: the stored copy of {step.patchset} does not mention this file", "restore all patchsets")

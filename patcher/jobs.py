@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.environment import Environment, blocker, find_file, locate
 from patcher.errors import SitepatchError
@@ -42,10 +42,12 @@ def find_jobs(env: Environment, wanted: Wanted, answers: List[Answer], notes: Li
             answers.append(Answer(name, package, "", State.NOT_FOUND, (), error.message, error.hint))
             continue
         notes += located.notes
+        hunks: Dict[str, Tuple[HunkText, ...]] = {}  # a file may be named by several sections or .spatch files
         for patch in variant.patches:
             path = _path(env, wanted, located, patch, answers)
             if path:
-                jobs.append(Job(wanted, located, path, patch.hunks, variant.names))
+                hunks[path] = hunks.get(path, ()) + patch.hunks
+        jobs += [Job(wanted, located, path, several, variant.names) for path, several in hunks.items()]
     return jobs
 
 

@@ -37,7 +37,7 @@ def plan_apply(env: Environment, wanted: Sequence[Wanted]) -> Plan:
     for one in wanted:
         for job in find_jobs(env, one, answers, notes):
             jobs.setdefault((job.located.site, job.path), []).append(job)
-    receipts = {site: Store(site).receipts() for site in env.sites}
+    receipts = {site: Store(site).receipts() for site in {site for site, _ in jobs}}
     files = _left_behind(env, wanted, jobs, answers)
     for (site, path), here in sorted(jobs.items()):
         receipt = receipts[site].get(path)

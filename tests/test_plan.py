@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import venv
 from pathlib import Path
 
 import pytest
 
-from tests.command import DDP, RUNNER, Site, tree
+from patcher.fixture import lay_out
+from tests.command import DDP, RUNNER, Site, sitepatch, tree
 
 FIX = """Ask for the device instead of believing LOCAL_RANK.
 
@@ -137,3 +139,26 @@ def test_a_part_that_is_upstream_while_another_is_not_is_a_conflict_also_across_
         ended = edited("apply", "halves", "--patch-dir", tmp_path / "patches")
         assert ended.code == code, ended
         assert ("upstream did it another way" in ended.out) == bool(code), ended
+
+
+def test_a_file_that_two_sections_name_gets_the_hunks_of_both(site: Site, tmp_path: Path) -> None:
+    patchset(tmp_path, "halves", TITLE.replace("$text", "1") + "\n" + FIX.split("\n", 2)[2])
+    apply(site, "halves")
+    assert "        print(1)\n" in site.file().read_text()
+    assert "device_ids=None" in site.file().read_text()
+    assert "nothing to do" in site("apply", "halves", "--patch-dir", "patches").out
+    assert site("restore").code == 0
+    assert not (site.path / ".sitepatch").exists()
+
+
+def test_a_package_in_a_directory_that_a_pth_adds_is_patched_and_taken_back(tmp_path: Path) -> None:
+    lay_out("mmengine-0.10.7", tmp_path / "elsewhere")
+    venv.create(tmp_path / "env", with_pip=False)
+    (packages,) = (tmp_path / "env").glob("lib/python*/site-packages")
+    (packages / "more.pth").write_text(f"{tmp_path / 'elsewhere'}\n")
+    before = tree(tmp_path / "elsewhere")
+    for words in (["apply", DDP], ["status"], ["restore"]):
+        ended = sitepatch(*words, "--python", tmp_path / "env", cwd=tmp_path)
+        assert ended.code == 0, ended
+        assert "mmengine/runner/runner.py" in ended.out, ended
+    assert tree(tmp_path / "elsewhere") == before
