@@ -78,7 +78,16 @@ def _insert(edits: Edits, come: List[Node], gap: Gap, elements: List[Node], gone
     indent = edits.text[start : anchor.outer_start]
     own_line = not indent.strip() and (anchor is not elements[0] or len(elements) == 1)
     separator = "," + edits.source.newline + indent if own_line else ", "
-    if above is not None:
+    end = edits.lines.end(anchor.outer_end - 1)
+    tail = edits.text[anchor.outer_end : end].strip()
+    rest = tail[1:].lstrip() if tail[:1] == "," else tail
+    if above is not None and own_line and rest[:1] == "#":  # the comment belongs to the element it stands beside
+        comma, newline = tail[:1] == ",", edits.source.newline
+        if not comma:
+            edits.add(anchor.outer_end, anchor.outer_end, ",")
+        lines = [indent + text + ("," if comma or text is not texts[-1] else "") + newline for text in texts]
+        edits.add(end, end, "".join(lines))
+    elif above is not None:
         edits.add(anchor.outer_end, anchor.outer_end, "".join(separator + text for text in texts))
     else:
         edits.add(anchor.outer_start, anchor.outer_start, "".join(text + separator for text in texts))

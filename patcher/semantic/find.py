@@ -26,16 +26,29 @@ def find(source: Source, hunk: Hunk, scope: str) -> Found:
     blocks = source.scopes(scope, wanted, bodies=bodies)
     before = [place for block in blocks for place in places(hunk, hunk.before, block)]
     after = [place for block in blocks for place in places(hunk, hunk.after, block)] if hunk.proves else []
+    if hunk.text.expected == 0:
+        before = [b for b in before if not any(o is not b and o.start <= b.start and b.end <= o.end for o in before)]
     if all(node.role == "run" for node in hunk.before.nodes):
         todo = [] if after else before
     else:
-        todo = [b for b in before if not any(a.start <= b.start and b.end <= a.end for a in after)]
-    if hunk.text.expected == 0:
-        todo = [b for b in todo if not any(o is not b and o.start <= b.start and b.end <= o.end for o in todo)]
+        todo = [place for place in before if not any(_covers(hunk, other, place) for other in after)]
     # An after match inside a place still to change proves nothing (rule 22), nor does one inside another.
     outer = [*todo, *after]
     done = [a for a in after if not any(o is not a and o.start <= a.start and a.end <= o.end for o in outer)]
     return Found(todo, done, len(blocks))
+
+
+def _covers(hunk: Hunk, after: Place, before: Place) -> bool:
+    """Whether a match of the after side shows that a place is changed already (rule 22).
+
+    Code that merely lies in something a placeholder stands for was not looked at, and proves nothing.
+    """
+    if not (after.start <= before.start and before.end <= after.end):
+        return False
+    way = after.ways[0]
+    held = [way.nodes.get(id(node)) for top in hunk.after.nodes for node in top.walk() if node.role in ("meta", "run")]
+    bound = [code for found in held for code in (found if isinstance(found, list) else [found]) if code is not None]
+    return not any(code.begin <= before.start and before.end <= code.end for code in bound)
 
 
 def places(hunk: Hunk, side: Side, block: Node, *, strict: bool = True) -> List[Place]:

@@ -146,7 +146,9 @@ def _bound_by(statement: ast.stmt) -> Set[str]:
             names.add(node.rest)  # type: ignore[attr-defined]
         elif isinstance(node, (ast.Global, ast.Nonlocal)):
             names.update(node.names)
-        todo += [child for child in ast.iter_child_nodes(node) if not isinstance(child, (ast.stmt, *_FUNCTIONS))]
+        own = {id(node.target)} if isinstance(node, ast.comprehension) else set()  # bound inside the comprehension only
+        parts = ast.iter_child_nodes(node)
+        todo += [child for child in parts if id(child) not in own and not isinstance(child, (ast.stmt, *_FUNCTIONS))]
     return names
 
 

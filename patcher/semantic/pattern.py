@@ -139,6 +139,9 @@ def _pair_runs(text: HunkText, before: Side, after: Side) -> None:
 
 def _check_removed_runs(text: HunkText, side: Side, left: List[Node]) -> None:
     for run in left:
+        if run.parent is not None and run.parent.name == "inline":
+            message = "the body that is not written would go with this header: write `-    ...` below it if it is to go"
+            refuse(text.origin, side.number(run), message)
         if run.kind == "Decorator":
             mark(text, side, "removing any decorators with `...` is not built: write those that go", run.start, run.end)
 

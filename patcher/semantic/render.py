@@ -5,33 +5,12 @@ from __future__ import annotations
 import re
 from typing import List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.semantic.lex import Lines, breaks_line, lines_in_strings
+from patcher.semantic.lex import Lines, breaks_line, lines_in_strings, logical_lines
 from patcher.semantic.match import Way, same
 from patcher.semantic.node import NOT_EXPRESSIONS, STATEMENTS, Node
 from patcher.semantic.pattern import Hunk
+from patcher.semantic.precedence import TIGHTEST, binding, needed
 from patcher.semantic.source import Source
-
-_OPERATORS = {
-    "|": 8, "^": 9, "&": 10, "<<": 11, ">>": 11, "+": 12, "-": 12, "*": 13, "@": 13, "/": 13, "//": 13, "%": 13, "**": 15,
-}  # fmt: skip
-_OWN = {"GeneratorExp": -1, "Yield": 0, "Tuple": 0, "NamedExpr": 1, "Lambda": 2, "IfExp": 3, "Or": 4, "And": 5}
-_OWN = {**_OWN, "Comparison": 7, "Await": 16}
-_TIGHTEST = 17
-# (kind of the parent, field) -> how tightly an expression there must bind; everything else takes what `_LIST` or 0 says
-_NEEDED = {
-    ("Attribute", "value"): 17, ("Call", "func"): 17, ("Subscript", "value"): 17, ("Await", "expression"): 17,
-    ("Comparison", "left"): 8, ("ComparisonTarget", "comparator"): 8, ("And", "values"): 6, ("Or", "values"): 5,
-    ("IfExp", "body"): 4, ("IfExp", "test"): 4, ("IfExp", "orelse"): 2, ("Lambda", "body"): 2, ("Star", "value"): 8,
-    ("DoubleStar", "value"): 8, ("Keyword", "value"): 2, ("Call", "args"): 2, ("ClassDef", "args"): 2,
-    ("Tuple", "elements"): 2, ("List", "elements"): 2, ("Set", "elements"): 2, ("DictElement", "key"): 2,
-    ("DictElement", "value"): 2, ("Slice", "lower"): 2, ("Slice", "upper"): 2, ("Slice", "step"): 2,
-    ("Subscript", "slice"): 2, ("CompFor", "iter"): 4, ("CompIf", "test"): 4, ("NamedExpr", "value"): 2,
-    ("FExpr", "expression"): 3, ("If", "test"): 2, ("Elif", "test"): 2, ("While", "test"): 2, ("Assert", "test"): 2,
-    ("Assert", "msg"): 2, ("Raise", "exc"): 2, ("Raise", "cause"): 2, ("From", "item"): 2, ("WithItem", "item"): 2,
-    ("Decorator", "value"): 2, ("Param", "default"): 2, ("Param", "annotation"): 2, ("FunctionDef", "returns"): 2,
-    ("Assign", "annotation"): 2, ("Except", "type"): 2, ("ListComp", "elt"): 2, ("SetComp", "elt"): 2,
-    ("GeneratorExp", "elt"): 2, ("DictComp", "key"): 2, ("DictComp", "value"): 2,
-}  # fmt: skip
 
 
 class Edit(NamedTuple):
@@ -40,34 +19,6 @@ class Edit(NamedTuple):
     start: int
     end: int
     text: str
-
-
-def binding(node: Node) -> int:
-    """How tightly an expression binds, from the precedence table of the Python language reference; atoms are 17."""
-    if node.kind == "BinaryOperation":
-        return _OPERATORS[str(node.node("operator").fields["value"])]
-    if node.kind == "UnaryOperation":
-        return 6 if node.node("operator").fields["value"] == "not" else 14
-    return _OWN.get(node.kind, _TIGHTEST)
-
-
-def needed(node: Node) -> int:
-    """How tightly an expression in the place of `node` must bind."""
-    parent = node.parent
-    if parent is None:
-        return 0
-    field = next(
-        key
-        for key, value in parent.fields.items()
-        if value is node or (isinstance(value, list) and any(v is node for v in value))
-    )
-    if parent.kind == "BinaryOperation" and field in ("left", "right"):
-        operator = str(parent.node("operator").fields["value"])
-        tight = _OPERATORS[operator]
-        return (16 if field == "left" else 14) if operator == "**" else tight + (field == "right")
-    if parent.kind == "UnaryOperation" and field == "expression":
-        return 6 if parent.node("operator").fields["value"] == "not" else 14
-    return _NEEDED.get((parent.kind, field), 0)
 
 
 def alone_on_lines(text: str, lines: Lines, start: int, end: int) -> bool:
@@ -83,6 +34,7 @@ class Renderer:
     def __init__(self, source: Source, hunk: Hunk, way: Way) -> None:
         self.source, self.hunk, self.way = source, hunk, way
         self.kept: Set[int] = set()
+        self.gone: List[Tuple[int, int]] = []  # where the code lies that goes while these lines are written
         self.base = ""  # the indentation that the lines being written have in the hunk
         self._before = [node for top in hunk.before.nodes for node in top.walk() if not node.role]
 
@@ -109,9 +61,9 @@ class Renderer:
         """How tightly the text of `expression(node)` binds."""
         if node.role == "meta":
             code = self.way.names[node.name]
-            return _TIGHTEST if code.outer_start < code.start or not code.end - code.start else binding(code)
+            return TIGHTEST if code.outer_start < code.start or not code.end - code.start else binding(code)
         if node.role == "option":
-            return 14 if self._literal(node).startswith("-") else _TIGHTEST
+            return 14 if self._literal(node).startswith("-") else TIGHTEST
         return binding(node)
 
     def _literal(self, node: Node) -> str:
@@ -130,7 +82,7 @@ class Renderer:
             assert isinstance(found, Node)
             if twin is not None:
                 self.kept.update(id(part) for part in twin.walk())
-            text, tight = self._code(found), _TIGHTEST if found.outer_start < found.start else binding(found)
+            text, tight = self._code(found), TIGHTEST if found.outer_start < found.start else binding(found)
             wraps = node.parent is not None and node.parent.kind == "Attribute" and found.kind in ("Integer", "Float")
             if wraps or (found.kind not in NOT_EXPRESSIONS and breaks_line(text)):
                 return f"({text})"
@@ -169,8 +121,7 @@ class Renderer:
     def _fill(self, start: int, end: int, nodes: Sequence[Node], indent: str, *, first: bool = True) -> str:
         side = self.hunk.after
         edits: List[Edit] = []
-        for node in nodes:
-            self._substitute(node, edits, indent)
+        self._substitute_all(nodes, edits, indent)
         for offset in side.lines.starts:
             within = (start <= offset if first else start < offset) and offset < end and offset not in side.strings
             if within and not any(edit.start <= offset < edit.end for edit in edits):
@@ -197,8 +148,7 @@ class Renderer:
     def hunk_unit(self) -> str:
         """The smallest indentation on the hunk's own lines."""
         side = self.hunk.after
-        base = len(side.indent)
-        units = [line[base : len(line) - len(line.lstrip())] for line in side.text.split("\n") if line.strip()]
+        units = [line.indent[len(side.indent) :] for line in logical_lines(side.text)]
         return min((unit for unit in units if unit), key=len, default="    ")
 
     def _substitute(self, node: Node, edits: List[Edit], indent: str) -> None:
@@ -211,8 +161,51 @@ class Renderer:
         elif node.role in ("meta", "option") or twin is not None:
             edits.append(Edit(node.outer_start, node.outer_end, self._filled(node)))
         else:
-            for child in node.children():
-                self._substitute(child, edits, indent)
+            for value in node.fields.values():
+                self._substitute_all(
+                    [value] if isinstance(value, Node) else value if isinstance(value, list) else [], edits, indent
+                )
+
+    def _substitute_all(self, nodes: Sequence[Node], edits: List[Edit], indent: str) -> None:
+        """Neighbours that are neighbours in the file too move as one, with the comments and blank lines between them."""
+        index = 0
+        while index < len(nodes):
+            group = [nodes[index]]
+            codes = self._kept_codes(nodes[index])
+            while codes and index + len(group) < len(nodes):
+                following = nodes[index + len(group)]
+                more = self._kept_codes(following)
+                between = self.hunk.after.text[group[-1].end : following.begin]
+                if not more or between.strip() or not _neighbours(codes[-1], more[0]):
+                    break
+                group.append(following)
+                codes = [*codes, *more]
+            if len(group) > 1:
+                for node in group:
+                    twin = self._twin(node)
+                    self.kept.update(id(part) for part in twin.walk()) if twin is not None else None
+                side = self.hunk.after
+                row = side.lines.start(group[0].begin)
+                edits.append(
+                    Edit(row, group[-1].end, self.moved(codes, self._indent(side.text[row : group[0].begin], indent)))
+                )
+            else:
+                self._substitute(group[0], edits, indent)
+            index += len(group)
+
+    def _kept_codes(self, node: Node) -> List[Node]:
+        """The statements of the file that a statement of the after side stands for, if it is kept as it is."""
+        if (
+            node.kind not in STATEMENTS
+            or node.kind == "Opaque"
+            or not alone_on_lines(self.hunk.after.text, self.hunk.after.lines, node.begin, node.end)
+        ):
+            return []
+        twin = self._twin(node)
+        found = (
+            self.way.names[node.name] if node.role == "meta" else self.way.nodes.get(id(twin)) if twin is not None else None
+        )
+        return found if isinstance(found, list) else [found] if found is not None else []
 
     def _elements(self, node: Node, twin: Optional[Node], edits: List[Edit]) -> None:
         """A run of arguments, elements, parameters: its code, or nothing and no comma."""
@@ -220,7 +213,7 @@ class Renderer:
         assert isinstance(found, list) and twin is not None
         self.kept.add(id(twin))
         if found:
-            edits.append(Edit(node.start, node.end, ", ".join(self._code(code) for code in found)))
+            edits.append(Edit(node.start, node.end, self._joined(found)))
             return
         siblings = next(v for v in (node.parent.fields.values() if node.parent else ()) if isinstance(v, list) and node in v)
         index = siblings.index(node)
@@ -230,6 +223,15 @@ class Renderer:
             edits.append(Edit(node.start, siblings[1].outer_start, ""))
         else:
             edits.append(Edit(node.start, node.end, ""))
+
+    def _joined(self, codes: Sequence[Node]) -> str:
+        """Consecutive elements with all that stands between them, others with commas."""
+        parent = codes[0].parent
+        siblings = next((v for v in parent.fields.values() if isinstance(v, list) and codes[0] in v), []) if parent else []
+        first = siblings.index(codes[0]) if codes[0] in siblings else -1
+        if first >= 0 and siblings[first : first + len(codes)] == list(codes):
+            return self.source.text[codes[0].outer_start : codes[-1].outer_end]
+        return ", ".join(self._code(code) for code in codes)
 
     def _statement(self, node: Node, twin: Optional[Node], edits: List[Edit], indent: str) -> None:
         """A kept statement takes its own lines and trailing comment along (rule 19), moved to the new indentation."""
@@ -261,8 +263,13 @@ class Renderer:
             return indent + (self.source.newline + indent).join(text[code.start : code.end] for code in codes)
         start = lines.start(first)
         end = lines.end(codes[-1].end - 1 if codes[-1].end > first else first)
+        around = next((span for span in self.gone if span[0] < first and codes[-1].end <= span[1]), (start, end))
+        while start > around[0] and text[lines.start(start - 1) : start].lstrip().startswith("#"):
+            start = lines.start(start - 1)  # what surrounds these statements goes: their comments come along
+        while end < around[1] and text[end : lines.end(end)].lstrip().startswith("#"):
+            end = lines.end(end)
         region = text[start:end].rstrip("\r\n")
-        old = text[start:first]
+        old = text[lines.start(first) : first]
         inside = set(lines_in_strings(region))
         out, offset = "", 0
         for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", region):
@@ -270,6 +277,13 @@ class Renderer:
             out += indent + line[len(old) :] if moves else line
             offset += len(line)
         return out
+
+
+def _neighbours(above: Node, below: Node) -> bool:
+    """Whether two statements follow each other in one block of the file."""
+    siblings = above.parent.items("body") if above.parent is not None else []
+    index = next((i for i, node in enumerate(siblings) if node is above), -1)
+    return 0 <= index < len(siblings) - 1 and siblings[index + 1] is below
 
 
 def _stretches(rows: Sequence[int]) -> List[Tuple[int, int]]:

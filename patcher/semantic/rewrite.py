@@ -15,7 +15,8 @@ from patcher.semantic.lex import find_outside
 from patcher.semantic.match import Place, Way, same
 from patcher.semantic.node import CLAUSES, COMPOUND, NOT_EXPRESSIONS, Node
 from patcher.semantic.pattern import Hunk
-from patcher.semantic.render import Edit, needed
+from patcher.semantic.precedence import needed
+from patcher.semantic.render import Edit
 from patcher.semantic.source import Source
 from patcher.semantic.statements import change_lines
 

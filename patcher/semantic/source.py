@@ -127,11 +127,7 @@ class Source:
             return [self._module(wanted, bodies)]
         if self.tree is None:
             return [_alone(node) for name, node in _nodes(self.whole(), "") if matches(name, scope)]
-        return [
-            self._slice(self._start(node), self._end(node), node)
-            for name, node in self._named
-            if matches(name, scope)
-        ]
+        return [self._slice(self._start(node), self._end(node), node) for name, node in self._named if matches(name, scope)]
 
     def _start(self, node: ast.stmt) -> int:
         first: int = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])

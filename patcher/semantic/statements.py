@@ -81,7 +81,17 @@ def _comments(edits: Edits, old: Node, new: Node) -> None:
         _guard(edits, code, None)
         start = edits.lines.start(code.begin)
         edits.add(start, start, edits.render.lines(above, [], _indent(edits, code)))
+    last = side.lines.number(max(new.begin, new.end - 1)) - 1
+    below = _loose(edits, last, 1) if side.numbers[last] not in side.context else []
+    if any(side.text.split("\n")[index].strip() for index in below):
+        _guard(edits, code, None)
+        after = edits.lines.end(code.end - 1)
+        edits.add(after, after, edits.render.lines(below, [], _indent(edits, code)))
     compound = new.kind in COMPOUND | CLAUSES
+    if not compound and any(token.kind == "comment" for token in tokens(side.text[new.start : new.end])):
+        raise Conflict(
+            f"line {edits.lines.number(code.start)} is changed, and a comment inside the new code has no place there"
+        )
     stop = header_end(new, side.text) if compound else new.end
     comment = side.text[stop : side.lines.end(stop)].strip()
     comment = comment[3:].strip() if compound and comment.startswith("...") else comment
@@ -115,12 +125,16 @@ def _swap(edits: Edits, gap: Gap) -> None:
     for code in gone:
         _guard(edits, code, None)
     edits.gone += gap.gone
+    edits.render.gone = [(code.begin, code.end) for code in gone]
     text = edits.render.lines(_rows(edits, gap), gap.come, _indent(edits, gone[0]))
-    regions: List[Tuple[Node, Node]] = []
+    regions: List[Tuple[Node, Node, bool]] = []  # (first, last, lives on inside what comes)
     for node in gap.gone:
         codes = edits.codes(node)
-        whole = node.role == "run" and id(node) in edits.render.kept and codes
-        regions += [(codes[0], codes[-1])] if whole else [(code, code) for code in codes]
+        kept = id(node) in edits.render.kept and bool(codes)
+        if kept and regions and regions[-1][2]:
+            regions[-1] = (regions[-1][0], codes[-1], True)
+        else:
+            regions += [(codes[0], codes[-1], True)] if kept else [(code, code, False) for code in codes]
     start = edits.lines.start(gone[0].begin)
     simple = len(gone) == len(gap.come) == 1 and gone[0].kind not in COMPOUND and gap.come[0].kind not in COMPOUND
     end = gone[0].end if simple else edits.lines.end(regions[0][1].end - 1)
@@ -131,7 +145,7 @@ def _swap(edits: Edits, gap: Gap) -> None:
         at = end + len(edits.text[end : edits.lines.end(end)].rstrip())
         edits.add(at, at, comment)
     edits.add(start, end, text)
-    for first, last in regions[1:]:
+    for first, last, _ in regions[1:]:
         edits.add(edits.lines.start(first.begin), edits.lines.end(last.end - 1), "")
 
 
@@ -199,7 +213,9 @@ def _insert_first(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional
         _insert_after(edits, gap, doc, parent)
     elif top and (parent is None or parent.parent is None):
         _insert_after(edits, gap, top[-1], parent)
-    elif siblings:
+    elif siblings and parent is not None and parent.parent is not None:
+        _insert_before(edits, gap, siblings[0], parent)
+    elif siblings:  # a module's first comments (a licence, a coding cookie) stay first
         at = edits.lines.start(siblings[0].begin)
         _guard(edits, siblings[0], parent)
         text = edits.render.lines(_rows(edits, gap), gap.come, _indent(edits, siblings[0]))

@@ -237,6 +237,13 @@ INSERTIONS = {
         "+print(a)\n+# changed\n-x = a\n+x = b\n",
         ("    # about x\n    x = a", "    print(a)\n    # about x\n    # changed\n    x = b"),
     ),
+    "before the first statement of a body without docstring, above its comments": (
+        "-y = b\n+for y in b:\n+    pass\n", ("    y = b\n", "    for y in b:\n        pass\n"),
+    ),
+    "a multi-line string does not tell the unit of indentation": (
+        " x = a\n+if x:\n+    y = '''q\n+  z'''\n", ("# trailing\n", "# trailing\n    if x:\n        y = '''q\n  z'''\n"),
+    ),
+    "a comment below a changed line": ("-y = b\n+y = a\n+# end\n", ("    y = b\n", "    y = a\n    # end\n")),
     "a whole block, in the file's indentation": (
         " x = a\n+if x:\n+    print(x)\n", ("# trailing\n", "# trailing\n    if x:\n        print(x)\n"),
     ),
@@ -301,6 +308,11 @@ def test_rule_15_the_last_statement_of_a_block_becomes_pass() -> None:
 
 
 WRAPS = {
+    "neighbours move together, with what stands between them": (
+        "def f(a):\n    x = 1\n\n    # about y\n    y = 2\n    return a\n",
+        "+if a:\n     x = 1\n     y = 2\n",
+        "def f(a):\n    if a:\n        x = 1\n\n        # about y\n        y = 2\n    return a\n",
+    ),
     "a statement": (
         "def f(a):\n    old(  a )  # why\n    return a\n",
         "-old($X)\n+if $X:\n+    old($X)\n",
@@ -314,6 +326,11 @@ WRAPS = {
     ),
     "a context line that only moves to the right": (
         "def f(a):\n    old(a)\n    return a\n", "+if a:\n     old($X)\n", "def f(a):\n    if a:\n        old(a)\n    return a\n",
+    ),
+    "and back, out of a statement of several clauses, with the comments": (
+        "def f(a):\n    try:\n        # c0\n        x = 1\n        # c\n    except E:\n        pass\n    return a\n",
+        "-try:\n-    ...\n-except $E:\n-    ...\n+...\n",
+        "def f(a):\n    # c0\n    x = 1\n    # c\n    return a\n",
     ),
     "and back": (
         "def f(a):\n    if a:\n        old(  a )\n        b = 1\n    return a\n",
@@ -333,6 +350,18 @@ ELEMENTS = {
     "one a line": ("old(\n        a,\n        b\n    )", "-old($A, $B)\n+old($A, $B, c=1)\n", "old(\n        a,\n        b,\n        c=1\n    )"),
     "one a line with a trailing comma": (
         "old(\n        a,\n        b,\n    )", "-old($A, $B)\n+old($A, $B, c=1)\n", "old(\n        a,\n        b,\n        c=1,\n    )",
+    ),
+    "a comment stays with its element": (
+        "old(\n        a,  # one\n        b,  # two\n    )", "-old($A, $B)\n+old($A, $B, c=1)\n",
+        "old(\n        a,  # one\n        b,  # two\n        c=1,\n    )",
+    ),
+    "a comment stays with its element, without a trailing comma": (
+        "old(\n        a,\n        b  # two\n    )", "-old($A, $B)\n+old($A, $B, c=1)\n",
+        "old(\n        a,\n        b,  # two\n        c=1\n    )",
+    ),
+    "a run keeps what stands between its elements": (
+        "old(\n        a,  # one\n        # about b\n        b=1,\n    )", "-old(...)\n+max(0, ...)\n",
+        "max(0, a,  # one\n        # about b\n        b=1)",
     ),
     "into an empty list": ("old()", "-old()\n+old(c=1)\n", "old(c=1)"),
     "at the front": ("old(a, b)", "-old($A, $B)\n+old(0, $A, $B)\n", "old(0, a, b)"),
@@ -354,3 +383,8 @@ def test_rule_16_elements(name: str) -> None:
     if "$B)\n+old($B)" in hunk or "+old($A)\n" in hunk or "+old($A, $C)" in hunk:
         hunk = hunk.replace("-old", "-x = old").replace("+old", "+x = old")
     check_transformed(f"{head}{code}\n", hunk, f"{head}{result}\n")
+
+
+def test_rule_18_the_beginning_of_a_body_is_above_the_comments_of_its_first_statement() -> None:
+    source = "class f:\n    # about x\n    x = 1\n"
+    check_transformed(source, " class f:\n+    y = 2\n     ...\n", source.replace("    # about", "    y = 2\n    # about"))

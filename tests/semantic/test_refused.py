@@ -21,6 +21,7 @@ HUNKS = {
     "a run that stands for nothing": ("-old(1)\n+max(1, ...)\n", "no `...` of the before side covers", "..."),
     "a run that is doubled": ("-old(...)\n+max(..., 1, ...)\n", "no `...` of the before side covers", "..."),
     "decorators that nobody names": ("-@...\n def f(...):\n", "removing any decorators with `...` is not built", "@..."),
+    "a body that nobody wrote": ("-if a:\n z = 1\n", "write `-    ...` below it if it is to go", ""),
     "a comment alone": (" x = 1\n+# why\n y = 2\n-z = 3\n+z = 4\n", "a comment alone is not inserted", "# why"),
     "a comment to remove": (" x = 1\n-# why\n-z = 3\n+z = 4\n", "a comment alone is not removed", "# why"),
     "a dict or a set": ("-old({...})\n+max(1)\n", "may be a dict or a set", "..."),

@@ -35,6 +35,12 @@ STATES = {
     ),
     "the result would not parse": ("for a.old in b: c", "-a.old\n+max(a)\n", "", State.CONFLICT, "does not parse"),
     "a second application would change it again": ("x = max(a, b)", "-max($A, $B)\n+max($B, $A)\n", "", State.CONFLICT, "second"),
+    "a match inside what a placeholder stands for proves nothing": (
+        "return abs(old(a))", "-old($X)\n+abs($X)\n", "", State.AMBIGUOUS, "found 2 places",
+    ),
+    "a comment inside a changed statement has no place": (
+        "x = old(\n        1,\n    )", "-x = old(1)\n+x = old(\n+    1,\n+    2,  # two\n+)\n", "", State.CONFLICT, "a comment inside",
+    ),
     "a name that nothing binds": ("x = old(a)", "-old($X)\n+fresh($X)\n", "", State.CONFLICT, "`fresh`"),
     "pattern if is not elif": ("if a: b\n    elif c: b", "-if c:\n+if not c:\n", "", State.NOT_FOUND, ""),
     "async as written": ("def g(): return a", "-async def g():\n+async def g(b=1):\n", "", State.NOT_FOUND, ""),
@@ -59,6 +65,11 @@ def test_states(name: str) -> None:
 
 def test_count_all_takes_every_place_and_the_outermost_of_nested_ones() -> None:
     check_transformed("def f(a):\n    x = old(a)\n    return old(1)\n", "-old($X)\n+max($X, 0)\n", "def f(a):\n    x = max(a, 0)\n    return max(1, 0)\n", flags="count=all")  # fmt: skip
+
+
+def test_count_all_changes_a_place_inside_what_looks_changed_already() -> None:
+    source = "def f(a):\n    x = abs(old(a))\n    return old(x)\n"
+    check_transformed(source, "-old($X)\n+abs($X)\n", source.replace("old(", "abs("), flags="count=all")
 
 
 def test_count_counts_places_in_place_too() -> None:
@@ -164,6 +175,7 @@ NAMES = {
     "for type checkers only": ("if TYPE_CHECKING:\n    import y\ndef f(): old()", "max(y)", False),
     "a class's name seen from a method": ("class A:\n    y = 1\n    def f(self): old()", "max(y)", False),
     "a module's __getattr__ binds nothing": ("def __getattr__(n): pass\ndef f(): old()", "max(y)", False),
+    "a comprehension's own, read outside of it": ("def f(a): old()", "max([y for y in a], y)", False),
     "another function's": ("def g():\n    y = 1\ndef f(): old()", "max(y)", False),
 }
 
