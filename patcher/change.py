@@ -51,6 +51,7 @@ def apply(console: Console, place: Place, names: Sequence[str], settings: Sequen
         for name in chosen:
             console.say(f"{name}: nothing to do, {_why(plan, name)}")
     if written:
+        chosen = [name for name in chosen if any(name == step.patchset for file in changed for step in file.steps)] or chosen
         sites = {file.site: [each.path for each in changed if each.site == file.site] for file in changed}
         for site, paths in sites.items():
             cells = (f"{', '.join(chosen)}: {report.count(len(paths), 'file')} in {site}",)

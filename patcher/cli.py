@@ -11,7 +11,7 @@ import click
 
 from patcher import __version__
 from patcher.console import Console, Place, takes
-from patcher.errors import SitepatchError
+from patcher.errors import SitepatchError, UsageError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -77,6 +77,8 @@ def apply(
     """
     from patcher import change
 
+    if back and settings:
+        raise UsageError("--set and --restore: found both", "options matter for applying alone")
     if back:
         return change.restore(console, place, names, force=False, dry_run=dry_run)
     return change.apply(console, place, names, settings, dry_run=dry_run)
@@ -85,15 +87,16 @@ def apply(
 @commands.command(epilog="\b\nExamples:\n  sitepatch restore\n  sitepatch restore mmengine-ddp-debug")
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=_complete_names)
 @click.option("--force", is_flag=True, help="Also where a file was edited by hand; the edited copy is kept here.")
+@click.option("--dry-run", is_flag=True, help="Show what would come back, and write nothing at all.")
 @takes()
-def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool) -> int:
+def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool, dry_run: bool) -> int:
     """Take patchsets back, byte for byte.
 
     All of them without a name. Mode and mtime are as before, too.
     """
     from patcher import change
 
-    return change.restore(console, place, names, force=force, dry_run=False)
+    return change.restore(console, place, names, force=force, dry_run=dry_run)
 
 
 @commands.command(epilog="\b\nExample:\n  sitepatch diff mmengine-ddp-debug | git apply --directory=site-packages")
@@ -267,6 +270,9 @@ def demo(console: Console, place: Place, keep: bool, offline: bool) -> int:
 
 def main() -> None:
     """Run the command line of this process and exit: 0 all is as asked, 1 it is not, 2 wrong usage, 130 interrupted."""
+    if sys.stdout is None or sys.stderr is None:  # closed by the caller: there is nobody to tell
+        nobody = open(os.devnull, "w")  # noqa: SIM115 - stays open as long as the process
+        sys.stdout, sys.stderr = sys.stdout or nobody, sys.stderr or nobody
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character must not stop a command

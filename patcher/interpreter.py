@@ -81,10 +81,14 @@ def discover(python: Optional[str], target: Optional[str]) -> Environment:
     Raises:
         UsageError: when there is no such directory or it is no interpreter that answers.
     """
+    for option, value in (("--target", target), ("--python", python)):
+        if value is not None and not value.strip():
+            raise UsageError(f"{option}: found an empty value", "name a path; is a variable of the shell not set?")
     if target is not None:
         directory = os.path.abspath(target)
         if not os.path.isdir(directory):
-            raise UsageError(f"--target {target}: found no such directory", "name a directory that holds packages")
+            found = "a file" if os.path.exists(directory) else "no such directory"
+            raise UsageError(f"--target {target}: found {found}", "name a directory that holds packages")
         if os.path.isfile(os.path.join(directory, "pyvenv.cfg")):
             raise UsageError(f"--target {target}: found a virtual environment", f"use --python {target}")
         sites = (directory,)
@@ -111,7 +115,10 @@ def _interpreter(given: str, python: str) -> Environment:
         path = shutil.which(python) or python
     path = os.path.abspath(path)
     if not os.path.isfile(path):
-        raise UsageError(f"{given} {python}: found no interpreter ({path})", "name a python executable or a venv")
+        hint = "name a python executable or a venv"
+        if not given.startswith("--"):
+            hint = f"unset {given}, activate an environment that is there, or use --python or --target"
+        raise UsageError(f"{given} {python}: found no interpreter at {path}", hint)
     same = os.path.realpath(path) == os.path.realpath(sys.executable)
     if same and os.path.realpath(os.path.dirname(os.path.dirname(path))) == os.path.realpath(sys.prefix):
         return _here()
@@ -148,7 +155,7 @@ def _ask(given: str, python: str, path: str) -> Dict[str, Any]:
     except (ValueError, IndexError):
         found = None
     if not isinstance(found, dict):
-        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().split("\n")[-1]
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().split("\n")[-1][:200]
         raise UsageError(
             f"{given} {python}: it is no working Python 3 interpreter (exit code {done.returncode}: {said})",
             "name a python executable or the directory of a virtual environment",

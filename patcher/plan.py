@@ -49,6 +49,11 @@ def plan_apply(env: Environment, wanted: Sequence[Wanted]) -> Plan:
         steps = {step.patchset: step for step in found.steps}
         order = sorted({**steps, **{job.wanted.patchset.name: None for job in here}}, key=lambda name: rank(name, steps, here))
         by_name = {job.wanted.patchset.name: job for job in here}
+        for name, job in by_name.items():
+            was = steps[name].options if name in steps else {}
+            for key, value in job.wanted.options.items():
+                if was.get(key, value) != value:
+                    notes.append(f"{name}: an option changes: {key} {was[key]!r} -> {value!r}")
         data, made, said = fold(site, path, found, order, by_name)
         answers += said
         files.append(file_plan(site, path, found, data, made, receipt, here[0].located))

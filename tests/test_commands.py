@@ -679,3 +679,30 @@ def test_the_demo_tells_the_whole_story_and_leaves_nothing(tmp_path):
     assert list(temporary.iterdir()) == []
     told = json.loads(sitepatch("demo", "--offline", "--json", cwd=tmp_path).out)
     assert told["source"] == "stand-in" and all(proof["ok"] for proof in told["proofs"])
+
+
+@pytest.mark.parametrize("words", [["--target", ""], ["--python", " "]])
+def test_an_empty_path_is_refused_and_not_the_current_directory(tmp_path, words):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    before = site.tree()
+    ended = sitepatch("apply", DDP, *words, cwd=site.path)
+    assert ended.code == 2, ended
+    assert "found an empty value" in ended.err
+    assert site.tree() == before
+
+
+def test_restore_has_a_dry_run_and_set_does_not_go_with_it(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    assert site("apply", DDP).code == 0
+    before = site.tree()
+    assert site("restore", "--dry-run").code == 0
+    assert site("apply", DDP, "--restore", "--set", "params=1").code == 2
+    assert site.tree() == before
+
+
+def test_a_closed_stdout_does_not_stop_a_command(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    line = f"{sys.executable} -m patcher apply {DDP} --target {site.path} >&- 2>&-"
+    done = subprocess.run(["sh", "-c", line], cwd=str(tmp_path), env=environ(), stdin=subprocess.DEVNULL)
+    assert done.returncode == 0
+    assert "applied" in site("status").out

@@ -91,6 +91,21 @@ def test_a_changed_option_is_an_update_through_the_pristine_copy(site: Site) -> 
     apply(site, "title", "--set", "text=good morning")
     assert "print('good morning')" in site.file().read_text()
     assert "print('hello')" not in site.file().read_text()
+    back = site("apply", "title", "--patch-dir", "patches")
+    assert "an option changes: text 'good morning' -> 'hello'" in back.err
+
+
+def test_an_option_with_the_value_that_stands_there_changes_nothing_and_says_so(site: Site, tmp_path: Path) -> None:
+    text = (
+        "Why.\n\n--- mmengine/runner/runner.py\n@@ Runner.wrap_model @@\n"
+        "-self.cfg.get('find_unused_parameters', False)\n+self.cfg.get('find_unused_parameters', $unused)\n"
+    )
+    patchset(tmp_path, "unused", text, "fix", '[options.unused]\ntype = "bool"\ndefault = true\nhelp = "default"\n')
+    before = site.tree()
+    ended = site("apply", "unused", "--set", "unused=no", "--patch-dir", "patches")
+    assert ended.code == 0, ended
+    assert "upstream" in ended.out
+    assert site.tree() == before
 
 
 def test_a_new_version_of_a_patchset_replaces_the_old_one_also_where_it_no_longer_changes_a_file(site: Site, tmp_path: Path) -> None:

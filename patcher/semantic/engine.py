@@ -213,7 +213,13 @@ def _merge(
                 by_hunk.setdefault(index, []).append(splice)
     except SyntaxProblem as problem:
         return [answer._replace(state=State.CONFLICT, problem=problem.message) for answer in answers], []
-    return [answer._replace(splices=tuple(by_hunk.get(i, ()))) for i, answer in enumerate(answers)], splices
+    # A change that comes out as what stands there (an option with upstream's own value) is none.
+    return [
+        answer._replace(state=State.UPSTREAM)
+        if answer.state is State.APPLICABLE and i not in by_hunk
+        else answer._replace(splices=tuple(by_hunk.get(i, ())))
+        for i, answer in enumerate(answers)
+    ], splices
 
 
 def _trimmed(text: str, edit: Edit) -> Edit:
