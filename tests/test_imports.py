@@ -11,7 +11,7 @@ import patcher
 from tests.command import DDP, GUARD, Site, environ
 
 PACKAGE = Path(patcher.__file__).parent
-HEAVY = {"libcst", "packaging", "importlib.metadata", "filelock", "json", "difflib", "tomllib", "tomli", "subprocess"}
+HEAVY = {"libcst", "packaging", "importlib.metadata", "json", "difflib", "tomllib", "tomli", "subprocess"}
 DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\n'.join(sys.modules)))\n"
 
 # What each module may import of ours. A module that is missing here fails the test: say where a new one belongs.
@@ -98,7 +98,6 @@ def test_no_two_modules_may_import_each_other():
     [
         ("libcst", {"semantic/tree.py"}),
         ("click", {"cli.py", "console.py", "demo.py"}),
-        ("filelock", {"lock.py"}),
         ("packaging", {"versions.py", "manifest.py", "patchset.py"}),
     ],
 )
@@ -144,8 +143,8 @@ def site(tmp_path):
         (["--help"], HEAVY),
         (["--version"], HEAVY - {"json"}),
         (["apply", "--help"], HEAVY),
-        (["list"], {"libcst", "filelock", "importlib.metadata", "json"}),
-        (["show", DDP], {"libcst", "filelock", "importlib.metadata", "json"}),
+        (["list"], {"libcst", "importlib.metadata", "json"}),
+        (["show", DDP], {"libcst", "importlib.metadata", "json"}),
         (["status"], HEAVY),
         (["restore"], HEAVY),
     ],
@@ -167,8 +166,8 @@ def test_a_repeated_apply_and_a_restore_of_all_need_no_syntax_tree(site):
     assert "libcst" in first  # this test can see what is imported
     assert "libcst.matchers" not in first
     again = loaded(site, "apply", DDP, "--target", site.path)
-    assert again & {"libcst", "packaging", "filelock", "importlib.metadata"} == set()
-    assert loaded(site, "diff", "--target", site.path) & {"libcst", "packaging", "filelock", "importlib.metadata"} == set()
+    assert again & {"libcst", "packaging", "importlib.metadata"} == set()
+    assert loaded(site, "diff", "--target", site.path) & {"libcst", "packaging", "importlib.metadata"} == set()
     back = loaded(site, "restore", "--target", site.path)
     assert back & {"libcst", "packaging", "importlib.metadata", "subprocess"} == set()
 
