@@ -592,3 +592,16 @@ def test_an_editable_install_by_pip_and_setuptools(tmp_path, home, mode):
     with pytest.raises(SitepatchError, match="editable install") as caught:
         locate(discover(str(venv), None), "demo")
     assert str(checkout) in caught.value.message
+
+
+DEBIAN = next(
+    (path for path in ("/usr/bin/python3",) if Path(path).exists() and Path("/usr/lib/python3/dist-packages").is_dir()), None
+)
+
+
+@pytest.mark.skipif(DEBIAN is None, reason="no Debian Python with dist-packages here")
+def test_debians_dist_packages_are_found_on_its_own_interpreter():
+    """Nothing is changed there: the directory in which `apt` puts packages is found, after the one in which pip does."""
+    sites = discover(DEBIAN, None).sites
+    assert sites[-1] == "/usr/lib/python3/dist-packages"
+    assert any(each.startswith("/usr/local/lib/python3") and each.endswith("/dist-packages") for each in sites[:-1])
