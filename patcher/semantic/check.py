@@ -48,9 +48,8 @@ def check(
             if problem:
                 answer = answer._replace(state=State.CONFLICT, problem=problem)
         checked.append(answer)
-    inserted = [
-        (moved.to(splice.start), moved.to(splice.start) + len(splice.new.decode(source.encoding))) for splice in splices
-    ]
+    starts = [moved.to(splice.start) for splice in splices]
+    inserted = [(start, start + len(splice.new.decode(source.encoding))) for start, splice in zip(starts, splices)]
     missing = unbound(source, result, inserted, injected)
     if missing:
         names = ", ".join(f"`{item.name}` (line {item.line} of the result)" for item in missing)

@@ -40,11 +40,6 @@ class Edits:
         assert isinstance(found, Node)
         return found
 
-    def indent(self, offset: int) -> str:
-        """The indentation of the line of the file that holds an offset."""
-        line = self.text[self.lines.start(offset) : self.lines.end(offset)]
-        return line[: len(line) - len(line.lstrip(" \t"))]
-
     def codes(self, pattern: Node) -> List[Node]:
         """The same as a list: of a run all that it covers."""
         found = self.way.nodes[id(pattern)]

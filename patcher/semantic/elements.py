@@ -34,7 +34,7 @@ def change_elements(
         going = [element for node in gap.gone for element in edits.codes(node)]
         edits.gone += gap.gone
         for element, node in zip(going, gap.come):
-            edits.add(element.outer_start, element.outer_end, edits.render.part(node, edits.indent(element.start)))
+            edits.add(element.outer_start, element.outer_end, edits.render.part(node, edits.lines.indent(element.start)))
         _remove(edits, going[len(gap.come) :], elements)
         if gap.come[len(going) :]:
             _insert(edits, gap.come[len(going) :], gap, elements, going, code)
@@ -62,7 +62,7 @@ def _remove(edits: Edits, gone: Sequence[Node], elements: List[Node]) -> None:
 
 def _insert(edits: Edits, come: List[Node], gap: Gap, elements: List[Node], gone: List[Node], code: Node) -> None:
     """New elements follow the layout of their list, one a line or inline."""
-    texts = [edits.render.part(node, edits.indent(code.start)) for node in come]
+    texts = [edits.render.part(node, edits.lines.indent(code.start)) for node in come]
     if not elements:
         at = _opened(edits, code)
         edits.add(at, at, ", ".join(texts))
@@ -111,8 +111,7 @@ def _last_above(edits: Edits, pair: Optional[Pair]) -> Optional[Node]:
     codes = edits.codes(pair[0])
     if codes:
         return max(codes, key=lambda node: node.outer_end)
-    parent = pair[0].parent
-    siblings = next((v for v in parent.fields.values() if isinstance(v, list) and pair[0] in v), []) if parent else []
+    siblings = pair[0].siblings()
     index = index_of(siblings, pair[0])
     return _last_above(edits, (siblings[index - 1], siblings[index - 1])) if index else None
 

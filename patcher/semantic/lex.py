@@ -95,6 +95,11 @@ class Lines:
         """The offset at which the line of `offset` begins."""
         return self.starts[self.number(offset) - 1]
 
+    def indent(self, offset: int) -> str:
+        """The indentation of the line of `offset`."""
+        line = self.text[self.start(offset) : self.end(offset)]
+        return line[: len(line) - len(line.lstrip(" \t"))]
+
     def end(self, offset: int) -> int:
         """The offset past the line break of the line of `offset` (or the end of the text)."""
         number = self.number(offset)

@@ -150,6 +150,11 @@ class Node:
         value = self.fields.get(field)
         return value if isinstance(value, list) else []
 
+    def siblings(self) -> List[Node]:
+        """The list of the parent that holds this node; itself alone where no list does."""
+        values = self.parent.fields.values() if self.parent is not None else ()
+        return next((value for value in values if isinstance(value, list) and self in value), [self])
+
     def header(self) -> List[Node]:
         """The parts of a compound statement or clause that stand before its `:`, decorators left out."""
         return [

@@ -36,6 +36,8 @@ class Renderer:
         self.kept: Set[int] = set()
         self.gone: List[Tuple[int, int]] = []  # where the code lies that goes while these lines are written
         self.base = ""  # the indentation that the lines being written have in the hunk
+        units = [line.indent[len(hunk.after.indent) :] for line in logical_lines(hunk.after.text)]
+        self._unit = min((unit for unit in units if unit), key=len, default="    ")  # the hunk's own indentation
         self._before = [node for top in hunk.before.nodes for node in top.walk() if not node.role]
 
     # expressions ------------------------------------------------------------------------------------------------------
@@ -53,8 +55,7 @@ class Renderer:
         return self._part(node, node.outer_start, max(node.end, node.outer_end), indent)
 
     def _part(self, node: Node, start: int, end: int, indent: str) -> str:
-        row = self.hunk.after.text[self.hunk.after.lines.start(start) :]
-        self.base = row[: len(row) - len(row.lstrip(" \t"))]
+        self.base = self.hunk.after.lines.indent(start)
         return self._fill(start, end, [node], indent, first=False)
 
     def binds(self, node: Node) -> int:
@@ -80,13 +81,16 @@ class Renderer:
             twin = self._twin(node)
             found = self.way.names[node.name] if node.role == "meta" else self.way.nodes[id(twin)]
             assert isinstance(found, Node)
-            if twin is not None:
-                self.kept.update(id(part) for part in twin.walk())
+            self._keep(twin)
             text, tight = self._code(found), TIGHTEST if found.outer_start < found.start else binding(found)
             wraps = node.parent is not None and node.parent.kind == "Attribute" and found.kind in ("Integer", "Float")
             if wraps or (found.kind not in NOT_EXPRESSIONS and breaks_line(text)):
                 return f"({text})"
         return f"({text})" if not bare and tight < needed(node) else text
+
+    def _keep(self, twin: Optional[Node]) -> None:
+        """Note that a before node lives on, with all below it."""
+        self.kept.update(id(part) for part in (twin.walk() if twin is not None else ()))
 
     def _twin(self, node: Node) -> Optional[Node]:
         """The node of the before side whose code stands for this node of the after side (rule 11)."""
@@ -108,8 +112,7 @@ class Renderer:
         """
         side = self.hunk.after
         parts: List[str] = []
-        row = side.text[side.lines.starts[rows[0]] :] if not nodes else side.text[side.lines.start(nodes[0].begin) :]
-        self.base = row[: len(row) - len(row.lstrip(" \t"))]
+        self.base = side.lines.indent(nodes[0].begin if nodes else side.lines.starts[rows[0]])
         for first, last in _stretches(rows):
             start = side.lines.starts[first]
             end = side.lines.starts[last + 1] if last + 1 < len(side.lines.starts) else len(side.text)
@@ -125,9 +128,10 @@ class Renderer:
         for offset in side.lines.starts:
             within = (start <= offset if first else start < offset) and offset < end and offset not in side.strings
             if within and not any(edit.start <= offset < edit.end for edit in edits):
-                blank = len(side.text[offset:]) - len(side.text[offset:].lstrip(" \t"))
-                if side.text[offset + blank : offset + blank + 1] not in ("\n", ""):
-                    edits.append(Edit(offset, offset + blank, self._indent(side.text[offset : offset + blank], indent)))
+                written = side.lines.indent(offset)
+                blank = offset + len(written)
+                if side.text[blank : blank + 1] not in ("\n", ""):
+                    edits.append(Edit(offset, blank, self._indent(written, indent)))
         text, done = "", start
         for edit in sorted(edits):
             text += self._template(side.text[done : edit.start]) + edit.text
@@ -140,16 +144,9 @@ class Renderer:
     def _indent(self, written: str, indent: str) -> str:
         """The indentation of a line of the hunk, moved to the place and written in the file's own unit."""
         inner = written[len(self.base) :]
-        unit = self.hunk_unit
-        depth = len(inner) // len(unit) if unit and inner.startswith(unit) else 0
+        unit = self._unit
+        depth = len(inner) // len(unit) if inner.startswith(unit) else 0
         return indent + self.source.indent * depth + inner[len(unit) * depth :]
-
-    @property
-    def hunk_unit(self) -> str:
-        """The smallest indentation on the hunk's own lines."""
-        side = self.hunk.after
-        units = [line.indent[len(side.indent) :] for line in logical_lines(side.text)]
-        return min((unit for unit in units if unit), key=len, default="    ")
 
     def _substitute(self, node: Node, edits: List[Edit], indent: str) -> None:
         statement = node.kind in STATEMENTS
@@ -182,8 +179,7 @@ class Renderer:
                 codes = [*codes, *more]
             if len(group) > 1:
                 for node in group:
-                    twin = self._twin(node)
-                    self.kept.update(id(part) for part in twin.walk()) if twin is not None else None
+                    self._keep(self._twin(node))
                 side = self.hunk.after
                 row = side.lines.start(group[0].begin)
                 edits.append(
@@ -215,7 +211,7 @@ class Renderer:
         if found:
             edits.append(Edit(node.start, node.end, self._joined(found)))
             return
-        siblings = next(v for v in (node.parent.fields.values() if node.parent else ()) if isinstance(v, list) and node in v)
+        siblings = node.siblings()
         index = siblings.index(node)
         if index:
             edits.append(Edit(siblings[index - 1].outer_end, node.end, ""))
@@ -226,10 +222,9 @@ class Renderer:
 
     def _joined(self, codes: Sequence[Node]) -> str:
         """Consecutive elements with all that stands between them, others with commas."""
-        parent = codes[0].parent
-        siblings = next((v for v in parent.fields.values() if isinstance(v, list) and codes[0] in v), []) if parent else []
-        first = siblings.index(codes[0]) if codes[0] in siblings else -1
-        if first >= 0 and siblings[first : first + len(codes)] == list(codes):
+        siblings = codes[0].siblings()
+        first = siblings.index(codes[0])
+        if siblings[first : first + len(codes)] == list(codes):
             return self.source.text[codes[0].outer_start : codes[-1].outer_end]
         return ", ".join(self._code(code) for code in codes)
 
@@ -237,8 +232,7 @@ class Renderer:
         """A kept statement takes its own lines and trailing comment along (rule 19), moved to the new indentation."""
         found = self.way.names[node.name] if node.role == "meta" else self.way.nodes[id(twin)]
         codes = found if isinstance(found, list) else [found]
-        if twin is not None:
-            self.kept.update(id(part) for part in twin.walk())
+        self._keep(twin)
         side = self.hunk.after
         row = side.lines.start(node.start)
         written = side.text[row : node.start]
@@ -281,9 +275,8 @@ class Renderer:
 
 def _neighbours(above: Node, below: Node) -> bool:
     """Whether two statements follow each other in one block of the file."""
-    siblings = above.parent.items("body") if above.parent is not None else []
-    index = next((i for i, node in enumerate(siblings) if node is above), -1)
-    return 0 <= index < len(siblings) - 1 and siblings[index + 1] is below
+    siblings = above.siblings()
+    return siblings[siblings.index(above) + 1 :][:1] == [below]
 
 
 def _stretches(rows: Sequence[int]) -> List[Tuple[int, int]]:

@@ -105,9 +105,8 @@ class _Rewriter:
         else:
             return False
         end = old.outer_end if isinstance(old, Node) else start
-        self.edits.add(
-            start, end, prefix + self.edits.render.expression(new, self.edits.indent(code.start)) if new is not None else ""
-        )
+        text = self.edits.render.expression(new, self.edits.lines.indent(code.start)) if new is not None else ""
+        self.edits.add(start, end, prefix + text if new is not None else "")
         return True
 
     def _replace(self, before: Node, after: Node) -> None:
@@ -116,7 +115,7 @@ class _Rewriter:
             self._replace_header(before, after, code)
             return
         self.edits.gone.append(before)
-        text = self.edits.render.expression(after, self.edits.indent(code.start))
+        text = self.edits.render.expression(after, self.edits.lines.indent(code.start))
         is_expression = after.kind not in NOT_EXPRESSIONS or (after.role == "meta" and after.kind == "Name")
         if is_expression and code.outer_start == code.start and self.edits.render.binds(after) < needed(code):
             text = f"({text})"
@@ -130,7 +129,7 @@ class _Rewriter:
         start, stop = after.start, header_end(after, self.edits.hunk.after.text)
         end = header_end(code, self.edits.text)
         header = Node("Header", (start, start, stop, stop), parts=list(after.header()))
-        self.edits.add(code.start, end, self.edits.render.part(header, self.edits.indent(code.start)))
+        self.edits.add(code.start, end, self.edits.render.part(header, self.edits.lines.indent(code.start)))
         for key in ("decorators", "clauses"):
             if not same(before.items(key), after.items(key)):
                 change_lines(self.edits, self.change, before.items(key), after.items(key), code.items(key), code)

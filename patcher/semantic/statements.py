@@ -80,13 +80,13 @@ def _comments(edits: Edits, old: Node, new: Node) -> None:
     if any(side.text.split("\n")[index].strip() for index in above):
         _guard(edits, code, None)
         start = edits.lines.start(code.begin)
-        edits.add(start, start, edits.render.lines(above, [], _indent(edits, code)))
+        edits.add(start, start, edits.render.lines(above, [], edits.lines.indent(code.begin)))
     last = side.lines.number(max(new.begin, new.end - 1)) - 1
     below = _loose(edits, last, 1) if side.numbers[last] not in side.context else []
     if any(side.text.split("\n")[index].strip() for index in below):
         _guard(edits, code, None)
         after = edits.lines.end(code.end - 1)
-        edits.add(after, after, edits.render.lines(below, [], _indent(edits, code)))
+        edits.add(after, after, edits.render.lines(below, [], edits.lines.indent(code.begin)))
     compound = new.kind in COMPOUND | CLAUSES
     if not compound and any(token.kind == "comment" for token in tokens(side.text[new.start : new.end])):
         raise Conflict(
@@ -101,11 +101,6 @@ def _comments(edits: Edits, old: Node, new: Node) -> None:
         if edits.text[at:end].strip() and not edits.text[at:end].lstrip().startswith("#"):
             raise Conflict(f"line {edits.lines.number(at)} has more than one statement: no place for the comment")
         edits.add(end, end, "  " + comment)
-
-
-def _indent(edits: Edits, code: Node) -> str:
-    start = code.begin
-    return edits.text[edits.lines.start(start) : start]
 
 
 def _guard(edits: Edits, code: Node, parent: Optional[Node]) -> None:
@@ -126,7 +121,7 @@ def _swap(edits: Edits, gap: Gap) -> None:
         _guard(edits, code, None)
     edits.gone += gap.gone
     edits.render.gone = [(code.begin, code.end) for code in gone]
-    text = edits.render.lines(_rows(edits, gap), gap.come, _indent(edits, gone[0]))
+    text = edits.render.lines(_rows(edits, gap), gap.come, edits.lines.indent(gone[0].begin))
     regions: List[Tuple[Node, Node, bool]] = []  # (first, last, lives on inside what comes)
     for node in gap.gone:
         codes = edits.codes(node)
@@ -178,7 +173,7 @@ def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]
     elif parent is not None and parent.kind in COMPOUND and gap.come[0].kind == "Decorator":
         _insert_before(edits, gap, parent, None)
     elif parent is not None and parent.kind in COMPOUND:
-        _insert_after(edits, gap, parent.node("body").items("body")[-1], None, indent=_indent(edits, parent))
+        _insert_after(edits, gap, parent.node("body").items("body")[-1], None, indent=edits.lines.indent(parent.begin))
     else:
         _insert_first(edits, gap, siblings, parent)
 
@@ -186,7 +181,7 @@ def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]
 def _insert_after(edits: Edits, gap: Gap, code: Node, parent: Optional[Node], indent: Optional[str] = None) -> None:
     _guard(edits, code, parent)
     at = edits.lines.end(code.end - 1)
-    text = edits.render.lines(_rows(edits, gap), gap.come, _indent(edits, code) if indent is None else indent)
+    text = edits.render.lines(_rows(edits, gap), gap.come, edits.lines.indent(code.begin) if indent is None else indent)
     if at == len(edits.text) and not edits.text.endswith(("\n", "\r")):
         text = edits.source.newline + text.rstrip("\r\n")
     edits.add(at, at, text)
@@ -195,7 +190,7 @@ def _insert_after(edits: Edits, gap: Gap, code: Node, parent: Optional[Node], in
 def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Optional[Node]) -> None:
     _guard(edits, code, parent)
     at = edits.lines.start(code.begin)
-    indent = _indent(edits, code)
+    indent = edits.lines.indent(code.begin)
     while at and gap.come[0].kind != "Decorator":  # above the comments directly over it
         above = edits.lines.start(at - 1)
         line = edits.text[above:at]
@@ -218,7 +213,7 @@ def _insert_first(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional
     elif siblings:  # a module's first comments (a licence, a coding cookie) stay first
         at = edits.lines.start(siblings[0].begin)
         _guard(edits, siblings[0], parent)
-        text = edits.render.lines(_rows(edits, gap), gap.come, _indent(edits, siblings[0]))
+        text = edits.render.lines(_rows(edits, gap), gap.come, edits.lines.indent(siblings[0].begin))
         edits.add(at, at, text)
     else:
         edits.add(len(edits.text), len(edits.text), edits.render.lines(_rows(edits, gap), gap.come, ""))
