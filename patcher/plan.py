@@ -15,7 +15,7 @@ from patcher.fold import File, file_plan, fold, read_file
 from patcher.jobs import Job, Wanted, find_jobs, rank, refused
 from patcher.model import Answer, Change, FilePlan, Patchset, Plan, Receipt, State
 from patcher.semantic.splice import apply_splices
-from patcher.standing import Condition, standing
+from patcher.standing import Condition, Standing, standing
 from patcher.store import Store
 
 __all__ = ["Wanted", "before_and_after", "commit", "plan_apply", "plan_restore"]
@@ -73,66 +73,64 @@ def _mixed(answers: List[Answer]) -> List[Answer]:
     ]
 
 
-def plan_restore(env: Environment, names: Sequence[str], *, force: bool = False, only: str = "") -> Plan:
+def plan_restore(env: Environment, names: Sequence[str], *, force: bool = False) -> Plan:
     """What taking patchsets back would do: those named, all where none is named.
 
     Args:
         env: the environment.
         names: of patchsets; one that stands nowhere is simply not found in the plan.
         force: also put the pristine file back where it was edited by hand.
-        only: the path of the one file to look at, "" for all.
 
     Raises:
         StoreError: a receipt or a pristine copy cannot be believed.
     """
-    files: List[FilePlan] = []
-    answers: List[Answer] = []
-    notes: List[str] = []
-    for item in standing(env):
-        receipt, site = item.receipt, item.site
-        going = [step for step in receipt.steps if not names or step.patchset in names]
-        if not going or (only and receipt.path != only):
-            continue
-        old = sha256(item.data).hexdigest() if item.condition is not Condition.MISSING else ""
-        staying = [step for step in receipt.steps if step not in going]
-        if item.condition in (Condition.MISSING, Condition.OVERWRITTEN):
-            what = "is not there any more" if item.condition is Condition.MISSING else "was replaced by a reinstall"
-            notes.append(f"{receipt.path} {what}: only the receipt is dropped")
-            change = Change(receipt.path, old, None, None, forget=True)
-            files.append(FilePlan(site, receipt.path, item.data, item.data, change, ()))
-            continue
-        if item.condition is Condition.EDITED and not force:
-            problem = "the file was edited by hand after it was patched"
-            hint = "move the edit elsewhere, or use --force: it puts the pristine file back and sets the edited copy aside"
-            answers += [Answer(step.patchset, receipt.path, "", State.CONFLICT, (), problem, hint) for step in going]
-            continue
-        pristine = Store(site).pristine(receipt.pristine)
-        if staying:
-            found = File(pristine, item.data, receipt.steps)
-            data, made, said = fold(site, receipt.path, found, [step.patchset for step in staying], {})
-            answers += [answer for answer in said if answer.state.failed]
-            current = sha256(data).hexdigest()
-            change = Change(receipt.path, old, data, receipt._replace(current=current, steps=made))
-            files.append(FilePlan(site, receipt.path, item.data, data, change, made))
-        else:
-            change = Change(receipt.path, old, None, None)
-            files.append(FilePlan(site, receipt.path, item.data, pristine, change, ()))
-    return Plan(tuple(files), tuple(answers), tuple(notes))
+    taken = [_taken_back(item, names, force=force) for item in standing(env)]
+    return Plan(
+        tuple(file for plan in taken for file in plan.files),
+        tuple(answer for plan in taken for answer in plan.answers),
+        tuple(note for plan in taken for note in plan.notes),
+    )
+
+
+def _taken_back(item: Standing, names: Sequence[str], *, force: bool) -> Plan:
+    """What taking the named patchsets (all without a name) out of one file would do."""
+    receipt, site = item.receipt, item.site
+    going = [step for step in receipt.steps if not names or step.patchset in names]
+    if not going:
+        return Plan((), ())
+    old = sha256(item.data).hexdigest() if item.condition is not Condition.MISSING else ""
+    if item.condition in (Condition.MISSING, Condition.OVERWRITTEN):
+        what = "is not there any more" if item.condition is Condition.MISSING else "was replaced by a reinstall"
+        change = Change(receipt.path, old, None, None, forget=True)
+        file = FilePlan(site, receipt.path, item.data, item.data, change, ())
+        return Plan((file,), (), (f"{receipt.path} {what}: only the receipt is dropped",))
+    if item.condition is Condition.EDITED and not force:
+        problem = "the file was edited by hand after it was patched"
+        hint = "move the edit elsewhere, or use --force: it puts the pristine file back and sets the edited copy aside"
+        return Plan((), tuple(Answer(step.patchset, receipt.path, "", State.CONFLICT, (), problem, hint) for step in going))
+    pristine = Store(site).pristine(receipt.pristine)
+    staying = [step.patchset for step in receipt.steps if step not in going]
+    found = File(pristine, item.data, receipt.steps)
+    data, made, said = fold(site, receipt.path, found, staying, {})
+    current = sha256(data).hexdigest()
+    change = Change(receipt.path, old, None, None)
+    if made:
+        change = Change(receipt.path, old, data, receipt._replace(current=current, steps=made))
+    file = FilePlan(site, receipt.path, item.data, data, change, made)
+    return Plan((file,), tuple(answer for answer in said if answer.state.failed))
 
 
 def _left_behind(
     env: Environment, wanted: Sequence[Wanted], jobs: Mapping[Tuple[str, str], Sequence[Job]], answers: List[Answer]
 ) -> List[FilePlan]:
     """Files that an earlier version of a wanted patchset changed and this one does not: its change is taken back there."""
-    files: List[FilePlan] = []
-    names = {one.patchset.name for one in wanted}
-    for item in standing(env):
-        stale = [step.patchset for step in item.receipt.steps if step.patchset in names]
-        if stale and (item.site, item.receipt.path) not in jobs and not any(answer.state.failed for answer in answers):
-            one = plan_restore(env, stale, only=item.receipt.path)
-            files += one.files
-            answers += one.answers
-    return files
+    names = [one.patchset.name for one in wanted]
+    if not names or any(answer.state.failed for answer in answers):
+        return []
+    left = [item for item in standing(env) if (item.site, item.receipt.path) not in jobs]
+    plans = [_taken_back(item, names, force=False) for item in left]
+    answers += [answer for plan in plans for answer in plan.answers]
+    return [file for plan in plans for file in plan.files]
 
 
 def before_and_after(site: str, receipt: Receipt, names: Sequence[str]) -> Tuple[bytes, bytes]:
