@@ -1,0 +1,168 @@
+"""The commands that only look: `diff`, `status`, `list` and `show`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
+
+import click
+
+from patcher.commands.completion import complete_names
+from patcher.console import Console, Place, takes
+from patcher.errors import SitepatchError
+
+if TYPE_CHECKING:
+    from patcher.environment import Environment
+    from patcher.model import Answer
+    from patcher.report import FileDiff
+
+
+@click.command(epilog="\b\nExample:\n  sitepatch diff mmengine-ddp-debug | git apply --directory=site-packages")
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@click.option("--stat", "as_stat", is_flag=True, help="Only how many lines change in each file.")
+@click.option("--html", metavar="FILE", help="Write a page that can be read offline.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs.")
+@takes()
+def diff(
+    console: Console, place: Place, names: Tuple[str, ...], as_stat: bool, html: Optional[str], exit_code: bool
+) -> int:
+    """Show what would change, or stands changed.
+
+    Of a patchset that is not applied: what apply would change. Of one that is, and without names: what stands changed.
+    """
+    from patcher import report
+    from patcher.standing import interrupted
+
+    env = place.environment()
+    console.about(env)
+    for site, problem in interrupted(env):
+        console.note(f"{site}: {problem}")
+    diffs, live, notes = _standing_diffs(env, names)
+    ahead = [name for name in dict.fromkeys(names) if name not in live]
+    answers: Sequence[Answer] = ()
+    failed = False
+    if ahead:
+        from patcher.plan import plan_apply
+        from patcher.selection import choose
+
+        wanted, shadows = choose(ahead, (), place.patch_dirs)
+        plan = plan_apply(env, wanted)
+        answers, failed = plan.answers, bool(plan.failed)
+        notes += [*shadows, *plan.notes]
+        diffs += [] if failed else report.plan_diffs(plan)
+        silent = [answer for answer in answers if answer.state.value != "applicable"]
+        console.rows(report.answer_rows(silent), err=True)
+    for note in notes:
+        console.note(note)
+    if html:
+        from patcher.page import page
+
+        title = " ".join(["sitepatch diff", *names])
+        with open(html, "wb") as file:
+            file.write(page(title, diffs, answers))
+        console.say(f"wrote {html}")
+    elif as_stat:
+        console.page(report.stat(diffs))
+    else:
+        console.raw(b"".join(each.text for each in diffs), pager=True)
+    if not diffs and not names:
+        console.note("nothing stands changed here")
+    code = 1 if failed or (exit_code and diffs) else 0
+    told = {"answers": [report.answer_json(each) for each in answers], "notes": notes}
+    console.data(not code, {"files": [report.diff_json(each) for each in diffs], **told})
+    return code
+
+
+def _standing_diffs(env: Environment, names: Sequence[str]) -> Tuple[List[FileDiff], List[str], List[str]]:
+    """What stands changed by these patchsets (by all without names), whose names stand so, and remarks."""
+    from patcher.plan import before_and_after
+    from patcher.report import compare
+    from patcher.standing import Condition, standing
+
+    diffs: List[FileDiff] = []
+    live: Dict[str, None] = {}
+    notes: List[str] = []
+    for item in standing(env):
+        here = [step.patchset for step in item.receipt.steps if not names or step.patchset in names]
+        if here and item.condition is not Condition.APPLIED:
+            notes.append(f"{item.receipt.path}: {item.condition.value}; see sitepatch status")
+        if here and item.condition in (Condition.APPLIED, Condition.EDITED):
+            live.update(dict.fromkeys(here))
+            diffs.append(compare(item.site, item.receipt.path, *before_and_after(item.site, item.receipt, here), here))
+    return diffs, list(live), notes
+
+
+@click.command(epilog="\b\nExample:\n  sitepatch status --check || sitepatch apply mmengine-ddp-debug")
+@click.option("--check", is_flag=True, help="Exit with 1 if anything is not as it was applied.")
+@takes()
+def status(console: Console, place: Place, check: bool) -> int:
+    """Tell what stands applied, and what has become of it."""
+    from patcher import report
+    from patcher.selection import outdated
+    from patcher.standing import interrupted, standing
+
+    env = place.environment()
+    console.about(env)
+    items = standing(env)
+    newer = outdated(items, place.patch_dirs)
+    stopped = interrupted(env)
+    when = "by the next apply or restore"
+    rows = [report.Row("interrupted", (site,), (f"{problem}, {when}",)) for site, problem in stopped]
+    rows += report.status_rows(items, newer)
+    console.rows([row for row in rows if not console.quiet or row.word != "applied"])
+    if not rows:
+        console.say(f"nothing is applied in {', '.join(env.sites)}")
+    differs = any(row.word != "applied" for row in rows)
+    code = 1 if check and differs else 0
+    told = [{"site": site, "problem": problem} for site, problem in stopped]
+    files = [report.standing_json(item, newer) for item in items]
+    console.data(not code, {"files": files, "interrupted": told})
+    return code
+
+
+@click.command("list", epilog="\b\nExample:\n  sitepatch list --patch-dir ./patchsets")
+@takes(environment=False)
+def list_(console: Console, place: Place) -> int:
+    """List the patchsets that can be named.
+
+    Each with its kind, the releases it is for, and where it was found.
+    """
+    from patcher import report
+    from patcher.patchset import find, folders
+    from patcher.selection import shadow_notes
+
+    found, notes, broken = [], [], {}
+    for name in sorted(folders(place.patch_dirs, os.getcwd())):
+        try:
+            one = find(name, place.patch_dirs, os.getcwd())
+        except SitepatchError as error:
+            broken[name] = error.message
+        else:
+            found.append(one.patchset)
+            notes += shadow_notes(one)
+    console.rows(report.list_rows(found, broken))
+    for note in notes:
+        console.note(note)
+    bad = [{"name": name, "problem": problem} for name, problem in broken.items()]
+    console.data(not broken, {"patchsets": [report.patchset_json(one) for one in found], "broken": bad, "notes": notes})
+    return 1 if broken else 0
+
+
+@click.command(epilog="\b\nExample:\n  sitepatch show mmengine-ddp-debug")
+@click.argument("name", shell_complete=complete_names)
+@takes(environment=False)
+def show(console: Console, place: Place, name: str) -> int:
+    """Show why a patchset exists, and its options.
+
+    With all of its patches.
+    """
+    from patcher.console import description
+    from patcher.report import patchset_json
+    from patcher.selection import find_all
+
+    (one,), notes = find_all([name], place.patch_dirs)
+    for note in notes:
+        console.note(note)
+    console.page(description(one))
+    console.data(True, {"patchset": patchset_json(one, full=True)})
+    return 0

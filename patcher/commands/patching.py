@@ -1,0 +1,51 @@
+"""`apply` and `restore`."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+import click
+
+from patcher.commands.completion import complete_names, complete_settings
+from patcher.console import Console, Place, takes
+from patcher.errors import UsageError
+
+
+@click.command(epilog="\b\nExample:\n  sitepatch apply mmengine-ddp-debug --set params=10 --dry-run")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_names)
+@click.option(
+    "--set", "settings", metavar="NAME.option=VALUE", multiple=True, shell_complete=complete_settings,
+    help="Give an option a value; repeatable. NAME. may be left out where one patchset is named.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all.")
+@click.option("--restore", "back", is_flag=True, help="Take the patchsets back, as restore does.")
+@takes()
+def apply(
+    console: Console, place: Place, names: Tuple[str, ...], settings: Tuple[str, ...], dry_run: bool, back: bool
+) -> int:
+    """Apply patchsets, all of them or none.
+
+    Where one does not fit, nothing is written, and every problem is told.
+    """
+    from patcher import change
+
+    if back and settings:
+        raise UsageError("--set and --restore: found both", "options matter for applying alone")
+    if back:
+        return change.restore(console, place, names, force=False, dry_run=dry_run)
+    return change.apply(console, place, names, settings, dry_run=dry_run)
+
+
+@click.command(epilog="\b\nExamples:\n  sitepatch restore\n  sitepatch restore mmengine-ddp-debug")
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@click.option("--force", is_flag=True, help="Also where a file was edited by hand; the edited copy is kept here.")
+@click.option("--dry-run", is_flag=True, help="Show what would come back, and write nothing at all.")
+@takes()
+def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool, dry_run: bool) -> int:
+    """Take patchsets back, byte for byte.
+
+    All of them without a name. Mode and mtime are as before, too.
+    """
+    from patcher import change
+
+    return change.restore(console, place, names, force=force, dry_run=dry_run)
