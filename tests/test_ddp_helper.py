@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 import types
 from pathlib import Path
 
@@ -24,6 +25,9 @@ CODES = (
     "device-ids-unknown",
     "model-unreadable",
 )
+PROCESS = {
+    "host", "pid", "time", "sequence", "run", "world_size", "visible", "wrapper", "model", "mmengine", "get_device",
+}  # fmt: skip
 
 
 def helper_source(params=5, lang="en"):
@@ -105,8 +109,9 @@ def report(capsys):
 
 def test_a_model_left_on_the_cpu_is_warned_about(report):
     lines, found = report(Model(Tensor(), Tensor(shape=(3,)), buffers=[Tensor(dtype="torch.int64")]))
+    assert {name: found.pop(name) for name in PROCESS}.keys() == PROCESS
     assert found == {
-        "schema": 1,
+        "schema": 2,
         "site": "Here",
         "rank": 1,
         "env": {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"},
@@ -193,7 +198,7 @@ def test_chinese_lines_and_the_same_json(report):
     model = Model(Tensor())
     english, one = report(model)
     chinese, two = report(model, lang="zh")
-    assert one == two
+    assert {**one, "time": 0} == {**two, "time": 0}
     assert len(english) == len(chinese)
     assert "警告" in chinese[-1]
     assert "WARNING" not in "\n".join(chinese)
@@ -255,9 +260,55 @@ def test_one_write_of_whole_lines_and_a_flush(monkeypatch):
     monkeypatch.setattr(sys, "stdout", stdout)
     helper()("Here", Model(Tensor()), lambda: None)
     monkeypatch.undo()
-    text, flush = calls
-    assert flush == "flush"
+    before, text, flush = calls
+    assert before == flush == "flush", "what waits in the buffer takes up no room in our write"
     assert text.endswith("}\n")
+
+
+def test_of_a_long_report_the_line_for_programs_is_a_write_that_a_pipe_keeps_together(monkeypatch):
+    calls = []
+    stdout = types.SimpleNamespace(write=lambda text: calls.append(text), flush=lambda: None)
+    monkeypatch.setattr(sys, "stdout", stdout)
+    helper(params=200)("Here", Model(*[Tensor()] * 200), lambda: None)
+    monkeypatch.undo()
+    text, line = calls
+    assert text.startswith("[rank 1] ") and text.endswith("ready: nothing seen here keeps DDP from taking this model\n")
+    assert text.count("dtype=") == 200, "people see all that they asked for"
+    assert line.startswith("sitepatch-ddp {") and line.endswith("}\n")
+    assert len(line) <= 4096
+    assert 10 < len(json.loads(line.partition(" ")[2])["first"]) < 200
+
+
+def test_which_process_of_which_run_it_is(report, monkeypatch):
+    for name in ("MASTER_PORT", "TORCHELASTIC_RUN_ID", "CUDA_VISIBLE_DEVICES", "MUSA_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
+    _, found = report(Model(Tensor()))
+    assert (found["host"], found["pid"], found["sequence"]) == (os.uname().nodename, os.getpid(), 0)
+    assert 0 <= time.time() - found["time"] < 3600
+    assert (found["run"], found["world_size"], found["visible"]) == (None, 2, {})
+    assert (found["model"], found["wrapper"]) == ("Model", "MMDistributedDataParallel")
+    assert (found["mmengine"], found["get_device"]) == (None, None)
+
+    for name, value in (("MASTER_PORT", "29500"), ("TORCHELASTIC_RUN_ID", "none"), ("MUSA_VISIBLE_DEVICES", "1")):
+        monkeypatch.setenv(name, value)
+    distributed = types.ModuleType("torch.distributed")
+    distributed.get_rank, distributed.get_world_size = (lambda: 1), (lambda: 8)
+    monkeypatch.setitem(sys.modules, "torch.distributed", distributed)
+    monkeypatch.setitem(sys.modules, "mmengine", types.SimpleNamespace(__version__="0.10.7"))
+    monkeypatch.setitem(sys.modules, "mmengine.device", types.SimpleNamespace(get_device=lambda: "cpu"))
+    _, found = report(Model(Tensor()))
+    assert (found["run"], found["world_size"], found["visible"]) == ("29500", 8, {"MUSA_VISIBLE_DEVICES": "1"})
+    assert (found["mmengine"], found["get_device"]) == ("0.10.7", "cpu")
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "night")
+    assert report(Model(Tensor()))[1]["run"] == "29500 night"
+
+
+def test_the_reports_of_one_process_are_numbered(capsys):
+    tell = helper()
+    for _ in range(3):
+        tell("Here", Model(Tensor()), lambda: None)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("sitepatch-ddp ")]
+    assert [json.loads(line.partition(" ")[2])["sequence"] for line in lines] == [0, 1, 2]
 
 
 def test_a_name_with_a_line_break_does_not_make_a_line_without_rank(report):
@@ -330,6 +381,7 @@ def test_each_place_reports_before_it_fails(name, code, place, tmp_path):
     assert ended.stderr.splitlines()[-1] == "ValueError: device_ids [1] given for a module on the CPU"
     found = json.loads(ended.stdout.splitlines()[-1].partition(" ")[2])
     assert (found["site"], found["rank"], found["device_ids"]) == (place, 3, [1])
+    assert (found["wrapper"], found["model"]) == ("MMDistributedDataParallel", "BaseModel")
     assert found["parameters"] == {"total": 2, "devices": {"cpu": 2}, "complete": True}
     assert found["verdict"] == "cpu-with-device-ids"
 
