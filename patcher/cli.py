@@ -12,6 +12,7 @@ from patcher import __version__
 from patcher.commands.demo import demo
 from patcher.commands.looking import diff, list_, show, status
 from patcher.commands.patching import apply, restore
+from patcher.commands.ranks import ddp_report
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -22,7 +23,7 @@ def commands() -> None:
     """Patch installed Python packages by syntax, and take every change back exactly."""
 
 
-for _command in (apply, restore, diff, status, list_, show, demo):
+for _command in (apply, restore, diff, status, list_, show, demo, ddp_report):
     commands.add_command(_command)
 
 

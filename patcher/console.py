@@ -156,7 +156,7 @@ def takes(*, environment: bool = True, sources: bool = True) -> Callable[[Callab
             as_json: bool, quiet: bool, verbose: bool, color: Optional[bool], python: Optional[str] = None,
             target: Optional[str] = None, patch_dir: Sequence[str] = (), **rest: Any,
         ) -> int:  # fmt: skip
-            console = Console(function.__name__.strip("_"), as_json, quiet, verbose, color)
+            console = Console(function.__name__.strip("_").replace("_", "-"), as_json, quiet, verbose, color)
             try:
                 return function(console, Place(python, target, tuple(patch_dir)), **rest)
             except BrokenPipeError:

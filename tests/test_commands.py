@@ -53,7 +53,7 @@ def test_what_is_applied_can_be_seen_and_taken_back_to_the_byte_the_mode_and_the
     assert site("diff").data == ahead.data == site("diff", DDP).data
     told = site("status")
     assert told.code == site("status", "--check").code == 0
-    assert [line.split()[:3] for line in told.out.splitlines()] == [["applied", DDP, "1.0"]] * 3
+    assert [line.split()[:3] for line in told.out.splitlines()] == [["applied", DDP, "1.1"]] * 3
 
     back = site("restore")
     assert back.code == 0, back
@@ -435,7 +435,7 @@ def test_a_reinstall_is_told_and_can_be_patched_again_or_forgotten(site):
 def test_a_missing_file_is_told(site):
     site("apply", DDP)
     site.file().unlink()
-    assert f"missing  {DDP} 1.0" in site("status").out.replace("missing     ", "missing  ")
+    assert f"missing  {DDP} 1.1" in site("status").out.replace("missing     ", "missing  ")
     assert site("status", "--check").code == 1
     assert site("restore").code == 0
     assert site("status", "--check").code == 0
@@ -444,14 +444,14 @@ def test_a_missing_file_is_told(site):
 
 def test_a_newer_patchset_is_told_as_outdated_and_apply_brings_it_up_to_date(site):
     site("apply", DDP)
-    site.source(DDP, toml=[('version = "1.0"', 'version = "1.1"')])
+    site.source(DDP, toml=[('version = "1.1"', 'version = "1.2"')])
     told = site("status")
     assert told.out.count("outdated") == 3
-    assert f"{DDP} 1.1 (./patchsets)" in told.out
+    assert f"{DDP} 1.2 (./patchsets)" in told.out
     assert site("status", "--check").code == 1
     assert site("apply", DDP).code == 0
     assert site("status", "--check").code == 0
-    assert site("status").out.count(f"{DDP} 1.1") == 3
+    assert site("status").out.count(f"{DDP} 1.2") == 3
 
 
 def test_a_lost_copy_of_a_patchset_keeps_neither_status_nor_restore_from_working(site):
@@ -495,7 +495,7 @@ def test_list_tells_every_patchset_and_where_it_is_from(tmp_path):
     done = sitepatch("list", cwd=tmp_path)
     assert done.code == 0
     lines = [line.split() for line in done.out.splitlines()[::2]]
-    assert [line[:3] for line in lines] == [["debug", DDP, "1.0"], ["default", DYNAMO, "1.0"], ["fix", GUARD, "1.0"]]
+    assert [line[:3] for line in lines] == [["debug", DDP, "1.1"], ["default", DYNAMO, "1.0"], ["fix", GUARD, "1.0"]]
     assert lines[0][3:] == ["mmengine", ">=0.1,<1", "built", "in"]
 
 
@@ -519,7 +519,7 @@ def test_show_tells_why_it_exists_its_options_and_its_patches(tmp_path):
     done = sitepatch("show", DDP, cwd=tmp_path)
     assert done.code == 0
     for text in (
-        f"{DDP} 1.0  debug, built in",
+        f"{DDP} 1.1  debug, built in",
         "This patchset prints a report from every rank",
         f"{DDP}.lang=en  language of the lines (str, one of en, zh)",
         "mmengine >=0.1,<1",
@@ -537,7 +537,7 @@ def test_restoring_what_is_known_but_not_applied_is_no_error(site):
     assert site("status").out.count("applied") == 3
 
 
-@pytest.mark.parametrize("command", ["apply", "restore", "diff", "status", "list", "show", "demo"])
+@pytest.mark.parametrize("command", ["apply", "restore", "diff", "status", "list", "show", "demo", "ddp-report"])
 def test_every_command_has_help_with_an_example(tmp_path, command):
     done = sitepatch(command, "--help", cwd=tmp_path)
     assert done.code == 0
@@ -651,7 +651,7 @@ def test_a_virtual_environment_by_python_and_by_variable(tmp_path):
 
 
 def test_a_patch_dir_is_looked_at_first(site):
-    site.source(DDP, toml=[('version = "1.0"', 'version = "7.0"')])
+    site.source(DDP, toml=[('version = "1.1"', 'version = "7.0"')])
     (site.cwd / "patchsets").rename(site.cwd / "mine")
     assert site("apply", DDP, "--patch-dir", site.cwd / "mine").code == 0
     assert f"{DDP} 7.0" in site("status").out

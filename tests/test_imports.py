@@ -23,6 +23,7 @@ PLAN = {*STORE, *READ, *SOURCES, "store", "standing"}
 REPORT = {"model", "errors", "standing", ""}
 PLANS = {*PLAN, "jobs", "fold"}
 TOP = {*PLANS, "plan", "report", "page", "selection", "console", "fixture"}
+DDP_REPORT = {"ddp_log", "ddp_runs", "ddp_report", "ddp_table", "ddp_page"}
 ALLOWED = {
     "": set(),
     "errors": set(),
@@ -44,10 +45,15 @@ ALLOWED = {
     "report": REPORT,
     "page": {*REPORT, "report"},
     "fixture": {"errors"},
+    "ddp_log": set(),
+    "ddp_runs": {"ddp_log"},
+    "ddp_report": {"ddp_log", "ddp_runs"},
+    "ddp_table": DDP_REPORT - {"ddp_page"},
+    "ddp_page": {*DDP_REPORT, "report", ""},
     "console": TOP - {"selection"},
     "change": TOP,
     "demo": {"console", "fixture"},
-    "commands": {*TOP, "change", "demo", "commands"},
+    "commands": {*TOP, "change", "demo", "commands", *DDP_REPORT},
     "cli": {"", "commands"},
     "__main__": {"cli"},
 }

@@ -1,0 +1,83 @@
+"""`sitepatch ddp-report` on what two and four real ranks of MMEngine print, started by torchrun."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import COMMAND_ROOT, run
+
+pytestmark = pytest.mark.real
+
+
+def ranks(environment, count, way, *more):
+    launch = [environment.python, "-m", "torch.distributed.run", f"--nproc_per_node={count}", "--standalone", *more]
+    return run([*launch, Path(__file__).with_name("ddp_train.py"), way], cwd=environment.cwd)
+
+
+def told(log, *words):
+    """What `ddp-report --json` makes of a text on standard input, and its exit code."""
+    command = [sys.executable, "-m", "patcher", "ddp-report", "--json", *words]
+    done = subprocess.run(command, cwd=COMMAND_ROOT, input=log.encode(), stdout=subprocess.PIPE)
+    return json.loads(done.stdout), done.returncode
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_model_on_the_cpu_that_ddp_refuses(environment, count):
+    assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0
+    ended = ranks(environment, count, "direct")
+    assert ended.code == 1, ended
+    answer, code = told(ended.out)
+    assert (code, answer["runs"], answer["ok"]) == (1, 1, False)
+    (wrap,) = answer["shown"][0]["wraps"]
+    # torchrun ends the other ranks when the first one fails: some may be missing, and that is told last.
+    assert wrap["conclusions"][0]["code"] == "cpu-with-device-ids"
+    assert {one["code"] for one in wrap["conclusions"]} <= {"cpu-with-device-ids", "missing"}
+    assert "sitepatch apply mmengine-ddp-device" in wrap["conclusions"][0]["hint"]
+    assert sorted(rank for one in wrap["conclusions"] for rank in one["ranks"]) == list(range(count))
+    for row in wrap["ranks"]:
+        assert row["world_size"] == count
+        assert (row["parameters"], row["buffers"], row["device_ids"]) == ({"cpu": 6}, {"cpu": 3}, [str(row["rank"])])
+        assert (row["model"], row["wrapper"], row["site"]) == ("Toy", "MMDistributedDataParallel", "Runner.wrap_model")
+        assert (row["get_device"], row["mmengine"]) == ("cpu", "0.10.7")
+    assert len({row["host"] for row in wrap["ranks"]}) == 1 and wrap["ranks"][0]["host"]
+    assert len({row["pid"] for row in wrap["ranks"]}) == len(wrap["ranks"])
+
+
+def test_two_runs_in_one_log_and_the_newest_one_is_well(environment):
+    assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0
+    failed = ranks(environment, 2, "flexible")
+    trained = ranks(environment, 4, "config-none")
+    assert (failed.code, trained.code) == (1, 0), (failed, trained)
+    log = failed.out + trained.out
+
+    answer, code = told(log)
+    assert (code, answer["runs"]) == (0, 2), answer
+    (shown,) = answer["shown"]
+    (wrap,) = shown["wraps"]
+    assert (shown["run"], wrap["conclusions"]) == (2, [])
+    assert [(row["rank"], row["verdict"], row["device_ids"]) for row in wrap["ranks"]] == [
+        (rank, "ready", None) for rank in range(4)
+    ]
+
+    answer, code = told(log, "--run", "1")
+    assert code == 1
+    (wrap,) = answer["shown"][0]["wraps"]
+    assert wrap["conclusions"][0]["code"] == "cpu-with-device-ids"
+    assert {row["site"] for row in wrap["ranks"]} == {"DDPStrategy._wrap_model"}
+
+
+def test_the_logs_that_torchrun_keeps_for_each_rank(environment, tmp_path):
+    """`--redirects 3 --tee 3` writes every rank's streams to files of its own, and all of them with a prefix."""
+    assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0
+    ended = ranks(environment, 2, "config-none", "--log-dir", tmp_path / "logs", "--redirects=3", "--tee=3")
+    assert ended.code == 0, ended
+    assert "[default0]:sitepatch-ddp {" in ended.out
+    (tmp_path / "logs" / "all.log").write_text(ended.out)
+    done = run([sys.executable, "-m", "patcher", "ddp-report", "--json", tmp_path / "logs"], cwd=COMMAND_ROOT)
+    assert done.code == 0, done
+    answer = json.loads(done.out)
+    assert sum(log["reports"] for log in answer["logs"]) == 4
+    assert answer["runs"] == 1
+    assert [row["rank"] for row in answer["shown"][0]["wraps"][0]["ranks"]] == [0, 1], "the same report twice counts once"

@@ -1,0 +1,681 @@
+"""`sitepatch ddp-report`: logs are made by the real helper of mmengine-ddp-debug with stand-in tensors, without torch.
+
+The helper cannot be on several machines at once: host, process number, time, and the accelerators whose modules it would
+find are written into its line afterwards, and for GCU and MUSA they are what the vendors' modules would have said.
+"""
+
+import gzip
+import io
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tracemalloc
+from contextlib import redirect_stdout
+
+import pytest
+
+from patcher.ddp_log import read_log
+from patcher.ddp_page import page
+from patcher.ddp_report import ranges
+from patcher.ddp_runs import find_runs
+from patcher.ddp_table import WIDTH, heading, judge, table, well
+from tests.command import environ, sitepatch
+from tests.test_ddp_helper import Lazy, Model, Tensor, helper
+
+NEW = ("host", "pid", "time", "sequence", "run", "world_size", "visible", "wrapper", "model", "mmengine", "get_device")
+REFUSAL = "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device GPU modules\n"
+
+
+def model(device, parameters=3, buffers=1, buffers_on=None):
+    return Model(*[Tensor(device)] * parameters, buffers=[Tensor(buffers_on or device)] * buffers)
+
+
+def report(rank, model, device_ids, /, world=2, schema=2, local=None, site="Runner.wrap_model", **facts):
+    """What the helper prints on a rank, for people and for programs, with some facts of its last line replaced."""
+    env = {"RANK": rank, "LOCAL_RANK": rank % 8 if local is None else local, "WORLD_SIZE": world, "MASTER_PORT": 29500}
+    before = dict(os.environ)
+    os.environ.update({name: str(value) for name, value in env.items() if value is not None})
+    try:
+        out = io.StringIO()
+        with redirect_stdout(out):
+            helper()(site, model, lambda: device_ids)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    text, _, line = out.getvalue().rpartition("sitepatch-ddp ")
+    made = json.loads(line)
+    made.update({"host": f"node-{rank // 8}", "pid": 1000 + rank, "time": 1.7e9 + rank, "get_device": "cuda", "visible": {}})
+    made.update(facts)
+    if schema == 1:  # the line as the first version of the patchset printed it
+        made = {name: value for name, value in made.items() if name not in NEW}
+    made["schema"] = schema
+    return text + "sitepatch-ddp " + json.dumps(made) + "\n"
+
+
+def ours(text):
+    """The line for programs alone."""
+    return text.splitlines()[-1] + "\n"
+
+
+def read(*texts):
+    return [read_log(f"{at}.log", io.BytesIO(text if isinstance(text, bytes) else text.encode())) for at, text in enumerate(texts)]
+
+
+def judged(*texts):
+    """The first wrapping of the newest run, judged."""
+    return judge(find_runs(read(*texts))[-1])[0]
+
+
+def codes(*texts):
+    return [(one.code, ranges(one.ranks)) for one in judged(*texts).conclusions]
+
+
+def told(*texts):
+    return " | ".join(f"{one.text}: {one.hint}" for one in judged(*texts).conclusions)
+
+
+# what is concluded ----------------------------------------------------------------------------------------------------
+def test_all_is_well():
+    found = judged(*[report(rank, model(f"cuda:{rank}"), [rank]) for rank in range(2)])
+    assert found.conclusions == ()
+    assert found.verdicts == ("ready", "ready")
+    assert well(found) == "ranks 0-1: all is well, the model is on cuda and nothing keeps DDP from taking it"
+    assert heading(found) == "wrapping 1: Model in MMDistributedDataParallel, Runner.wrap_model; 2 of 2 ranks"
+
+
+def test_cpu_training_on_purpose_is_well():
+    texts = [report(rank, model("cpu"), None, get_device="cpu", current={"cuda": None}) for rank in range(2)]
+    assert codes(*texts) == []
+
+
+def test_gcu_which_mmengine_never_knows():
+    texts = [report(rank, model("cpu"), [rank], get_device="cpu", current={"cuda": None, "gcu": rank}) for rank in range(2)]
+    assert codes(*texts) == [("cpu-with-device-ids", "0-1")]
+    assert "the model was never moved" in told(*texts)
+    assert "there is gcu; look at mmengine/device/utils.py: get_device knows cuda, mlu, mps, npu (from 0.3.0)" in told(*texts)
+    assert "gcu, xpu, xla, hpu never: they become cpu" in told(*texts)
+
+
+@pytest.mark.parametrize("device_ids", [None, []])
+def test_gcu_that_stands_idle_while_ddp_takes_the_model_on_the_cpu(device_ids):
+    texts = [report(rank, model("cpu"), device_ids, get_device="cpu", current={"gcu": rank}) for rank in range(2)]
+    assert codes(*texts) == [("accelerator-unused", "0-1")]
+
+
+@pytest.mark.parametrize(
+    ("mmengine", "why"),
+    [
+        ("0.9.1", "get_device of MMEngine 0.9.1 does not know it; 0.10.3 does"),
+        ("0.10.7", "get_device says cpu: the package of musa was imported after mmengine, or sees no device"),
+        (None, "It knows musa from MMEngine 0.10.3"),
+    ],
+)
+def test_musa_that_this_mmengine_did_not_see(mmengine, why):
+    facts = {"get_device": "cpu", "current": {"musa": 0}, "mmengine": mmengine}
+    assert why in told(report(0, model("cpu"), [0], world=1, **facts))
+
+
+def test_get_device_was_right_and_the_model_is_on_the_cpu_all_the_same():
+    text = report(0, model("cpu"), [0], world=1, get_device="musa", current={"musa": 0})
+    assert "MMEngine's get_device() says musa here: look for code of yours" in told(text)
+
+
+def test_the_cpu_with_device_ids_and_no_accelerator_anywhere():
+    text = report(0, model("cpu"), [0], world=1, get_device="cpu", current={"cuda": None})
+    assert "if it is to train on the CPU: sitepatch apply mmengine-ddp-device" in told(text)
+    assert "import the vendor's package" in told(text)
+
+
+def test_the_right_device_and_ddp_refuses_all_the_same():
+    texts = [report(rank, model(f"musa:{rank}"), [rank]) + f"[rank{rank}]: {REFUSAL}" for rank in range(2)]
+    assert codes(*texts) == [("refused", "0-1")]
+    assert "look at the device_ids logic" in told(*texts)
+    assert "sitepatch apply mmengine-ddp-device" in told(*texts)
+    assert codes(*texts[:1], report(1, model("musa:1"), [1])) == [("refused", "0")], "the other rank was not refused"
+    one = lines(2)[0].strip() + REFUSAL + lines(2)[1]
+    assert codes(one) == [("refused", "0-1")], "a refusal that names no rank may be of any"
+
+
+def test_a_refusal_belongs_to_the_run_before_it():
+    old = [report(0, model("musa:0"), [0], world=1, time=1.0, pid=1), "[rank0]: " + REFUSAL]
+    assert codes("".join(old)) == [("refused", "0")]
+    assert codes("".join([*old, report(0, model("musa:0"), None, world=1, time=2.0, pid=2)])) == []
+    again = report(0, model("musa:0"), [0], world=1, time=2.0, pid=2)
+    assert codes("".join([*old, again])) == []
+
+
+def test_parameters_on_several_devices():
+    spread = Model(Tensor("cuda:0"), Tensor("cuda:1"))
+    assert codes(report(0, spread, [0], world=1)) == [("several-devices", "0")]
+    assert "only with device_ids=None" in told(report(0, spread, [0], world=1))
+    assert "split on purpose" in told(report(0, spread, None, world=1))
+    mixed = report(0, Model(Tensor("cuda:0"), Tensor("cpu")), [0], world=1)
+    assert "spread over cpu and cuda: DDP takes devices of one kind only" in told(mixed)
+
+
+def test_device_ids_that_point_elsewhere():
+    texts = [report(rank, model(f"cuda:{rank}"), [1 - rank]) for rank in range(2)]
+    assert codes(*texts) == [("device-ids-elsewhere", "0-1")]
+    assert codes(report(0, model("musa:0"), ["musa:1"], world=1)) == [("device-ids-elsewhere", "0")]
+    assert codes(report(0, model("musa:0"), ["musa:0"], world=1)) == []
+
+
+def test_buffers_elsewhere():
+    assert codes(report(0, model("cuda:0", buffers_on="cpu"), [0], world=1)) == [("buffers-elsewhere", "0")]
+    assert codes(report(0, model("cuda:0", buffers=0), [0], world=1)) == []
+    eight = [report(rank, model(f"cuda:{rank}", buffers_on="cpu"), [rank], world=8) for rank in range(8)]
+    assert codes(*eight) == [("buffers-elsewhere", "0-7")], "one sentence, not one for each rank"
+
+
+def test_two_ranks_on_one_device():
+    both = [report(rank, model("musa:0"), [0]) for rank in range(2)]
+    assert codes(*both) == [("same-device", "0-1")]
+    assert codes(both[0], report(1, model("musa:0"), [0], host="other")) == [], "two machines"
+    assert codes(both[0], report(1, model("musa:0"), [0], local=0)) == [], "two containers that share a name"
+    masked = [report(rank, model("musa:0"), [0], visible={"MUSA_VISIBLE_DEVICES": str(rank)}) for rank in range(2)]
+    assert codes(*masked) == [], "each rank sees a card of its own as number 0"
+    crossed = [
+        report(0, model("musa:0"), [0], visible={"MUSA_VISIBLE_DEVICES": "1,0"}),
+        report(1, model("musa:1"), [1], visible={"MUSA_VISIBLE_DEVICES": "0,1"}),
+    ]
+    assert codes(*crossed) == [("same-device", "0-1")], "one card by two numbers"
+    assert codes(*[report(rank, model("xla:0"), None) for rank in range(2)]) == [], "XLA numbers for each process"
+
+
+def test_without_host_a_machine_is_known_by_its_first_rank():
+    old = [report(rank, model("cuda:0"), [0], schema=1, local=0) for rank in range(2)]
+    assert codes(*old) == []
+    old = [report(rank, model("cuda:0"), [0], schema=1) for rank in range(2)]
+    assert codes(*old) == [("same-device", "0-1")]
+    assert "Well if each rank sees one card only" in told(*old)
+
+
+@pytest.mark.parametrize(
+    ("odd", "facts", "what"),
+    [
+        ("cuda:3", {"parameters": 4}, "the number of parameters differs: 3 on ranks 0-2; 4 on rank 3"),
+        ("cuda:3", {"buffers": 2}, "the number of buffers differs: 1 on ranks 0-2; 2 on rank 3"),
+        ("musa:3", {}, "the kind of device differs: cuda on ranks 0-2; musa on rank 3"),
+    ],
+)
+def test_ranks_whose_models_differ(odd, facts, what):
+    texts = [report(rank, model(f"cuda:{rank}"), [rank], world=4) for rank in range(3)]
+    found = judged(*texts, report(3, model(odd, **facts), [3], world=4))
+    assert what in [one.text for one in found.conclusions]
+    assert {one.ranks for one in found.conclusions} == {(3,)}
+    assert found.verdicts == ("ready", "ready", "ready", "ranks-differ")
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"wrapper": "FSDP"}, "the wrapper differs: MMDistributedDataParallel in Runner.wrap_model on rank 0; FSDP in Runner"),
+        ({"site": "DDPStrategy._wrap_model"}, "the wrapper differs"),
+        ({"model": "Other"}, "the model differs: Model on rank 0; Other on rank 1"),
+        ({"trainable": 1}, "how many parameters ask for a gradient differs: 3 on rank 0; 1 on rank 1"),
+        ({"world_size": 3}, "WORLD_SIZE differs: 2 on rank 0; 3 on rank 1"),
+        ({"device_ids": None}, "device_ids differs: given on rank 0; none on rank 1"),
+    ],
+)
+def test_ranks_that_are_wrapped_differently(changes, what):
+    found = judged(report(0, model("cuda:0"), [0]), report(1, model("cuda:1"), [1], **changes))
+    assert any(one.text.startswith(what) and one.ranks == (0, 1) for one in found.conclusions), found.conclusions
+
+
+def test_missing_ranks_are_named():
+    texts = [report(rank, model(f"cuda:{rank}"), [rank], world=8) for rank in (0, 1, 2, 4, 6)]
+    assert codes(*texts) == [("missing", "3,5,7")]
+    assert "no report from ranks 3,5,7; 5 of 8 reported" in told(*texts)
+
+
+@pytest.mark.parametrize(
+    ("make", "ids", "code"),
+    [
+        (lambda: Model(Tensor("cuda:0", requires_grad=False)), [0], "no-trainable-parameters"),
+        (lambda: Model(Lazy()), None, "not-materialised"),
+        (lambda: object(), None, "model-unreadable"),
+    ],
+)
+def test_what_the_helper_warned_of_is_told_too(make, ids, code):
+    assert code in [one for one, _ in codes(report(0, make(), ids, world=1))]
+
+
+def test_a_warning_of_a_later_version_is_told_by_its_code():
+    assert codes(report(0, model("cuda:0"), [0], world=1, schema=3, warnings=["too-new"])) == [("too-new", "0")]
+
+
+def test_several_conclusions_hold_and_the_gravest_comes_first():
+    texts = [report(rank, model(f"cuda:{rank}"), [rank], world=8) for rank in range(5)]
+    texts += [report(5, model("cpu"), [5], world=8), report(6, model("cuda:0", parameters=9), [6], world=8)]
+    assert [code for code, _ in codes(*texts)] == [
+        "cpu-with-device-ids", "device-ids-elsewhere", "same-device", "ranks-differ", "ranks-differ", "ranks-differ", "missing",
+    ]  # fmt: skip
+    assert judged(*texts).verdicts[-2:] == ("cpu-with-device-ids", "device-ids-elsewhere")
+
+
+def test_a_rank_that_does_not_know_its_number():
+    text = report(0, model("cpu"), [0], world=None, rank=None, world_size=None, env={})
+    assert [one.code for one in judged(text).conclusions] == ["cpu-with-device-ids"]
+    assert judged(text).verdicts == ("cpu-with-device-ids",)
+
+
+@pytest.mark.parametrize(("numbers", "text"), [((), ""), ((4,), "4"), ((7, 0, 1, 2, 3), "0-3,7"), ((1, 3, 5), "1,3,5")])
+def test_ranges(numbers, text):
+    assert ranges(numbers) == text
+
+
+# what is read ---------------------------------------------------------------------------------------------------------
+def lines(count=2, **facts):
+    return [ours(report(rank, model(f"cuda:{rank}"), [rank], world=count, **facts)) for rank in range(count)]
+
+
+@pytest.mark.parametrize("schema", [1, 2])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: line,
+        lambda line: "[rank0]: " + line,
+        lambda line: "[default0]:" + line,
+        lambda line: "2026/01/02 03:04:05 - mmengine - INFO - " + line,
+        lambda line: "\x1b[32m2026\x1b[0m \x1b[1;31m" + line.rstrip() + "\x1b[0m\n",
+        lambda line: line.replace("sitepatch-ddp {", "\x1b[36msitepatch-ddp\x1b[0m {").replace('"rank"', '\x1b[1m"rank"\x1b[0m'),
+        lambda line: line.replace("\n", "\r\n"),
+        lambda line: line.rstrip(),
+        lambda line: "50%|#####     |\r" + line,
+        lambda line: json.dumps({"log": line, "stream": "stdout"}) + "\n",
+    ],
+    ids=["plain", "rank", "default", "logger", "colours", "coloured", "crlf", "run together", "progress bar", "docker"],
+)
+def test_whatever_stands_around_a_line(change, schema):
+    (log,) = read("\xff\xfe before\n" + "".join(map(change, lines(3, schema=schema))) + "after sitepatch-ddp \n")
+    assert [one.rank for one in log.reports] == [0, 1, 2]
+    assert log.cut_count == 0
+    assert codes("".join(map(change, lines(3, schema=schema)))) == []
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 4096, 1 << 20])
+def test_pieces_of_any_size_give_the_same(size):
+    class Dribble(io.BytesIO):
+        def read1(self, _=-1):
+            return super().read(size)
+
+    first, second = lines(2)
+    data = ("x\n" * 50 + first + "\n\n" + second.rstrip() + "[rank1]: " + REFUSAL + first[:40] + "\n").encode()
+    log = read_log("0.log", Dribble(data))
+    assert [(one.rank, one.line) for one in log.reports] == [(0, 51), (1, 54)]
+    assert [(one.rank, one.line, one.preceding) for one in log.refusals] == [(1, 54, 2)]
+    assert (log.cut, log.cut_count) == ((55,), 1)
+    assert log == read(data)[0]
+
+
+@pytest.mark.parametrize("keep", [15, 16, 24, 25, 40, 200, -2])
+def test_a_line_that_is_cut_is_counted_with_its_place(keep):
+    first, second = lines(2)
+    for rest in ("", "\n", "\n" + second, second):
+        (log,) = read("one\ntwo\n" + first[:keep] + rest)
+        assert (log.cut, log.cut_count) == ((3,), 1), rest
+        assert [one.rank for one in log.reports] == [1][: len(rest) // 2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'return text + "sitepatch-ddp " + json.dumps({"schema": 1})',
+        "One line ends the report: `sitepatch-ddp ` and a JSON object",
+        'if line.startswith("sitepatch-ddp {")',
+        "sitepatch-ddp",
+        "sitepatch-ddp [1]",
+    ],
+)
+def test_our_name_in_other_text_is_no_report(text):
+    (log,) = read(text + "\n")
+    assert (log.reports, log.cut_count) == ((), 0)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'sitepatch-ddp {"schema": 2}',
+        'sitepatch-ddp {"schema": 2, "parameters": [], "buffers": {}, "warnings": []}',
+        'sitepatch-ddp {"schema": 2, "parameters": {"devices": {"cpu": "x"}}, "buffers": {"devices": {}}, "warnings": []}',
+        'sitepatch-ddp {"schema": ' + "[" * 100000,
+    ],
+)
+def test_a_line_that_we_cannot_have_printed_counts_as_damaged(line):
+    (log,) = read(line + "\n")
+    assert (log.reports, log.cut_count) == ((), 1)
+
+
+def test_gzip_and_a_gzip_that_ends_early():
+    data = gzip.compress(("x\n" * 9 + "".join(lines(2))).encode())
+    stream = io.BufferedReader(io.BytesIO(data))
+    assert [one.rank for one in read_log("log.gz", stream).reports] == [0, 1]
+    damaged = gzip.compress("".join(lines(2)).encode() + os.urandom(1 << 20))[:-100000]
+    log = read_log("log.gz", io.BufferedReader(io.BytesIO(damaged)))
+    assert [one.rank for one in log.reports] == [0, 1]
+    assert log.problem.startswith("reading ended early: ")
+
+
+def test_a_time_that_is_none_is_left_out():
+    for time in ("NaN", "Infinity", "-1", "1e300", '"now"'):
+        (log,) = read(lines(1)[0].replace("1700000000.0", time))
+        assert [one.time for one in log.reports] == [None]
+
+
+# which run, which wrapping --------------------------------------------------------------------------------------------
+def shape(*texts):
+    """For each run, for each wrapping, its ranks."""
+    return [[[row.rank for row in wrap.rows] for wrap in run.wraps] for run in find_runs(read(*texts))]
+
+
+def test_a_rank_that_comes_back_as_another_process_begins_a_new_run():
+    first = lines(2)
+    second = [ours(report(rank, model("cuda:0"), [0], time=1.8e9 + rank, pid=rank + 1)) for rank in range(2)]
+    for texts in (["".join(first + second)], first + second, ["".join(second), "".join(first)],
+                  [first[0] + second[0], second[1] + first[1]]):  # fmt: skip
+        runs = find_runs(read(*texts))
+        assert [[row.pid for row in run.wraps[0].rows] for run in runs] == [[1000, 1001], [1, 2]]
+
+
+def test_a_process_number_that_was_given_again():
+    assert shape("".join(lines(2) + [line.replace("170000000", "180000000") for line in lines(2)])) == [[[0, 1]], [[0, 1]]]
+
+
+def test_a_rank_whose_first_report_is_lost_is_not_taken_into_the_older_run():
+    old = report(0, model("cuda:0"), [0], time=1000.0, pid=1)
+    new = [report(1, model("cuda:1"), [1], time=2000.0, pid=3), report(0, model("cuda:0"), [0], time=2000.5, pid=2)]
+    assert shape(old + "".join(new)) == [[[0]], [[0, 1]]]
+
+
+def test_runs_that_meet_at_other_ports_are_different():
+    assert shape(lines(2)[0], lines(2, run="29501")[1]) == [[[0]], [[1]]]
+
+
+def test_several_models_of_one_process_are_wrappings_of_one_run():
+    texts = [
+        ours(report(rank, model(f"cuda:{rank}"), [rank], sequence=number, time=1.7e9 + number * 10 + rank, model=f"Part{number}"))
+        for number in range(3) for rank in range(2)
+    ]  # fmt: skip
+    assert shape("".join(texts)) == [[[0, 1], [0, 1], [0, 1]]]
+    assert shape("".join(reversed(texts))) == [[[0, 1], [0, 1], [0, 1]]]
+    assert shape("".join(texts[:-1])) == [[[0, 1], [0, 1], [0]]]
+
+
+def test_the_same_line_in_two_logs_counts_once():
+    for schema in (1, 2):
+        both = lines(2, schema=schema)
+        assert shape("".join(both), both[0], both[1]) == [[[0, 1]]]
+
+
+def test_without_processes_a_run_begins_where_a_rank_reports_the_same_place_again():
+    old = lines(2, schema=1)
+    assert shape("".join(old * 3)) == [[[0, 1]]] * 3
+    assert shape(old[0] * 2, old[1] * 2) == [[[0, 1]]] * 2, "a log for each rank"
+    other = [ours(report(rank, model("cuda:0"), None, schema=1)) for rank in range(2)]
+    assert shape("".join(old), "".join(other)) == [[[0, 1]]] * 2, "logs that tell differently of one rank"
+    elsewhere = lines(2, schema=1, site="Runner.wrap_model (model_wrapper_cfg)")
+    assert shape("".join(old + elsewhere)) == [[[0, 1], [0, 1]]], "another place is another wrapping"
+
+
+# the table and the page -----------------------------------------------------------------------------------------------
+def sixty_four():
+    texts = []
+    for rank in range(64):
+        wrong = Model(*[Tensor(f"cuda:{card}") for card in range(8)], Tensor("cpu"))
+        on = wrong if rank == 9 else model(f"cuda:{rank % 8}", 1000, 500)
+        texts.append(report(rank, on, [rank % 8], world=64, host=f"gpu-worker-{rank // 8:04}.a-long-cluster-name.example.org"))
+    return texts
+
+
+@pytest.mark.parametrize("make", [lambda: lines(2), lambda: lines(2, schema=1), sixty_four])
+def test_the_table_is_aligned_and_fits_into_100_columns(make):
+    texts = make()
+    head, *rows = table(judged(*texts))
+    assert len(rows) == len(texts)
+    assert len({len(row.text) for row in [head, *rows]}) == 1
+    assert all(len(f"{row.text}  {row.verdict}") <= WIDTH for row in rows)
+    assert [row.text.split()[0] for row in rows] == [str(rank) for rank in range(len(texts))]
+    assert ("host" in head.text) == ("host" in texts[0]), "the column is there only where a host is known"
+
+
+def made_page(*texts):
+    logs = read(*texts)
+    runs = find_runs(logs)
+    return page([(run, judge(run)) for run in runs], len(runs), logs).decode()
+
+
+def squares(text):
+    """What the picture says in words: (rank, device) -> (parameters, named by device_ids, marked as wrong)."""
+    found = {}
+    for inside in re.findall(r"<g>(.*?)</g>", text):
+        rank, device, count = re.match(r"<title>rank (\S+), (\S+): (\d+) parameters", inside).groups()
+        filled, named, wrong = (f'class="{kind}"' in inside for kind in ("hold", "point", "wrong"))
+        assert filled == (count != "0")
+        found[rank, device] = (filled, named, wrong)
+    return found
+
+
+def test_the_picture_fills_outlines_and_marks():
+    text = made_page(report(0, model("musa:0"), [0]), report(1, model("cpu"), [1], current={"musa": 1}))
+    assert squares(text) == {
+        ("0", "cpu"): (False, False, False), ("0", "musa:0"): (True, True, False), ("0", "musa:1"): (False, False, False),
+        ("1", "cpu"): (True, False, True), ("1", "musa:0"): (False, False, False), ("1", "musa:1"): (False, True, True),
+    }  # fmt: skip
+
+
+def test_the_picture_without_device_ids_marks_nothing():
+    assert squares(made_page(report(0, model("cpu"), None, world=1))) == {("0", "cpu"): (True, False, False)}
+
+
+def test_the_page_is_whole_escapes_and_needs_no_network():
+    nasty = {"host": "<script>&", "model": "</table>", "site": "\x00<b>", "run": "<i>"}
+    text = made_page(report(0, Model(Tensor("<u>:0")), ["<q>"], world=1, **nasty))
+    for raw in ("<script", "</table></table", "<b>", "<u>", "<q>", "<i>", "\x00"):
+        assert raw not in text
+    assert "&lt;script&gt;&amp;" in text and "prefers-color-scheme: dark" in text
+    assert "http" not in text and "src=" not in text and "url(" not in text
+    for tag in ("section", "table", "figure", "svg", "g", "div", "p"):
+        assert len(re.findall(f"<{tag}[ >]", text)) == text.count(f"</{tag}>") > 0, tag
+
+
+def test_the_page_of_64_ranks_has_a_grid_for_each_machine():
+    text = made_page(*sixty_four())
+    assert text.count("<figure>") == 8
+    assert len(squares(text)) == 64 * 9
+
+
+# the command ----------------------------------------------------------------------------------------------------------
+def piped(data, *words, cwd, **more):
+    command = [sys.executable, "-m", "patcher", "ddp-report", *words]
+    done = subprocess.run(command, cwd=str(cwd), env=environ(**more), input=data, capture_output=True, timeout=120)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_what_is_told_and_the_exit_codes(tmp_path):
+    well_, wrong = tmp_path / "well.log", tmp_path / "wrong.log"
+    well_.write_text("".join(lines(2)))
+    wrong.write_text("".join(report(rank, model("cpu"), [rank], get_device="cpu", current={"gcu": rank}) for rank in range(2)))
+    done = sitepatch("ddp-report", well_, cwd=tmp_path)
+    assert (done.code, done.err) == (0, ""), done
+    assert "ready  ranks 0-1: all is well" in done.out
+    done = sitepatch("ddp-report", "wrong.log", cwd=tmp_path)
+    assert (done.code, done.err) == (1, ""), done
+    assert done.out.splitlines()[1:4] == [
+        "rank  host    device  device_ids  parameters  buffers  verdict",
+        "0     node-0  gcu:0   [0]         cpu: 3      cpu: 1   cpu-with-device-ids",
+        "1     node-0  gcu:1   [1]         cpu: 3      cpu: 1   cpu-with-device-ids",
+    ]
+    assert "cpu-with-device-ids  ranks 0-1: the parameters are on the CPU" in done.out
+    assert max(map(len, done.out.splitlines())) <= WIDTH
+
+
+def test_colours_follow_the_verdict(tmp_path):
+    (tmp_path / "log").write_text("".join(lines(3)[:2]) + report(2, model("cpu"), [2], world=3))
+    done = sitepatch("ddp-report", "log", "--color", cwd=tmp_path)
+    assert "\x1b[32mready\x1b[0m" in done.out and "\x1b[31mcpu-with-device-ids\x1b[0m" in done.out
+    assert "\x1b[33mranks-differ\x1b[0m" in done.out
+    assert "\x1b" not in sitepatch("ddp-report", "log", cwd=tmp_path).out
+
+
+def test_standard_input_with_a_dash_and_without_argument(tmp_path):
+    data = "".join(lines(2)).encode()
+    for words in ([], ["-"]):
+        code, out, err = piped(data, *words, cwd=tmp_path)
+        assert (code, err) == (0, ""), (out, err)
+        assert "all is well" in out
+    code, out, _ = piped(gzip.compress(data), cwd=tmp_path)
+    assert code == 0, out
+
+
+def test_a_directory_is_all_files_below_it(tmp_path):
+    first, second = lines(2)
+    (tmp_path / "logs" / "deep").mkdir(parents=True)
+    (tmp_path / "logs" / "0.log").write_text(first)
+    (tmp_path / "logs" / "deep" / "1.log.gz").write_bytes(gzip.compress(second.encode()))
+    os.mkfifo(tmp_path / "logs" / "pipe")
+    done = sitepatch("ddp-report", "logs", "--json", cwd=tmp_path)
+    assert done.code == 0, done
+    answer = json.loads(done.out)
+    assert [(log["log"], log["reports"]) for log in answer["logs"]] == [("logs/0.log", 1), ("logs/deep/1.log.gz", 1)]
+
+
+def test_files_that_are_not_there_are_told_all_at_once(tmp_path):
+    (tmp_path / "log").write_text("")
+    done = sitepatch("ddp-report", "log", "one", "two", cwd=tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert "one: there is no such file" in done.err and "two: there is no such file" in done.err
+
+
+def test_no_log_and_a_terminal_is_wrong_usage(tmp_path):
+    main, other = os.openpty()
+    command = [sys.executable, "-m", "patcher", "ddp-report"]
+    done = subprocess.run(command, cwd=str(tmp_path), env=environ(), stdin=other, capture_output=True, timeout=60)
+    os.close(main)
+    os.close(other)
+    assert done.returncode == 2
+    assert b"no log was given" in done.stderr
+
+
+def test_logs_without_a_line_of_ours(tmp_path):
+    (tmp_path / "log").write_text("Epoch 1\n" * 9)
+    done = sitepatch("ddp-report", "log", cwd=tmp_path)
+    assert (done.code, done.out) == (1, "")
+    assert "no report of mmengine-ddp-debug in log" in done.err
+    assert "sitepatch apply mmengine-ddp-debug" in done.err
+    done = sitepatch("ddp-report", "log", "--json", cwd=tmp_path)
+    assert json.loads(done.out)["error"]["exit_code"] == done.code == 1
+
+
+def test_cut_lines_are_told_with_file_and_line_and_end_with_1(tmp_path):
+    first, second = lines(2)
+    (tmp_path / "log").write_text(first + "x\n" + first[:99] + "\n" + second + second[:30])
+    done = sitepatch("ddp-report", "log", cwd=tmp_path)
+    assert done.code == 1
+    assert "all is well" in done.out
+    assert "warning: 2 reports cut short, not read: log:3, log:5" in done.err
+    (tmp_path / "log").write_text("x\n" + first[:99])
+    done = sitepatch("ddp-report", "log", cwd=tmp_path)
+    assert (done.code, done.out) == (1, "")
+    assert "log:2" in done.err
+
+
+def test_the_newest_run_is_shown_and_any_other_on_request(tmp_path):
+    old = [report(rank, model("cpu"), [rank], time=1.6e9, pid=rank) for rank in range(2)]
+    (tmp_path / "log").write_text("".join([*old, *lines(2)]))
+
+    def shown(*words):
+        done = sitepatch("ddp-report", "log", "--json", *words, cwd=tmp_path)
+        answer = json.loads(done.out)
+        assert answer["runs"] == 2
+        return done.code, [run["run"] for run in answer["shown"]]
+
+    assert (shown(), shown("--run", "2")) == ((0, [2]), (0, [2]))
+    assert (shown("--run", "1"), shown("--run", "all")) == ((1, [1]), (1, [1, 2]))
+    assert "run 2 of 2, 2023-11-14 22:13:20 UTC" in sitepatch("ddp-report", "log", cwd=tmp_path).out
+    for wrong in ("0", "3", "-1", "x"):
+        done = sitepatch("ddp-report", "log", "--run", wrong, cwd=tmp_path)
+        assert done.code == 2
+        assert f"--run: found {wrong}, expected all or a number from 1 to 2" in done.err
+
+
+def test_json_has_what_the_module_says(tmp_path):
+    (tmp_path / "log").write_text(lines(2)[0])
+    done = sitepatch("ddp-report", "log", "--json", cwd=tmp_path)
+    answer = json.loads(done.out)
+    assert (answer["schema"], answer["command"], answer["ok"], done.code) == (1, "ddp-report", False, 1)
+    assert answer.keys() == {"schema", "command", "ok", "runs", "shown", "logs"}
+    (run,) = answer["shown"]
+    assert (run["run"], run["time"], run["logs"]) == (1, 1.7e9, ["log"])
+    (wrap,) = run["wraps"]
+    assert wrap["conclusions"] == [{
+        "code": "missing", "ranks": [1], "text": "no report from rank 1; 1 of 2 reported",
+        "hint": "they ended before the wrapping, or were ended by the launcher, or their logs are not among those read",
+    }]  # fmt: skip
+    assert wrap["ranks"] == [{
+        "rank": 0, "local_rank": 0, "world_size": 2, "host": "node-0", "pid": 1000, "site": "Runner.wrap_model",
+        "wrapper": "MMDistributedDataParallel", "model": "Model", "device": "cuda", "device_ids": ["0"],
+        "parameters": {"cuda:0": 3}, "buffers": {"cuda:0": 1}, "trainable": 3, "get_device": "cuda", "mmengine": "",
+        "verdict": "ready",
+    }]  # fmt: skip
+    assert answer["logs"] == [{"log": "log", "reports": 1, "cut": 0, "cut_lines": [], "problem": ""}]
+
+
+def test_the_page_is_written(tmp_path):
+    (tmp_path / "log").write_text("".join(lines(2)))
+    done = sitepatch("ddp-report", "log", "--html", "ranks.html", cwd=tmp_path)
+    assert done.code == 0, done
+    assert done.out.endswith("wrote ranks.html\n") and "all is well" in done.out
+    assert len(squares((tmp_path / "ranks.html").read_text(encoding="utf-8"))) == 4
+
+
+# memory ---------------------------------------------------------------------------------------------------------------
+def megabytes(count, separator):
+    """A log of so many megabytes with a report at its beginning, near it and at its end."""
+    noise = (b"\xff\xfeEpoch(train) loss: 0.1 " * 40 + separator) * 1000
+    for at in range(count * (1 << 20) // len(noise)):
+        yield noise
+        if at == 1:
+            yield lines(3)[1].encode()
+    yield b"".join(line.encode() for line in lines(3)[::2])
+
+
+@pytest.mark.parametrize("separator", [b"\n", b" "], ids=["lines", "one line"])
+def test_300_megabytes_in_the_memory_of_three(separator):
+    """Piped through the real command, which is not allowed to grow with them."""
+    def most(count):
+        code = "import resource, sys; from patcher.cli import main\ntry: main()\nfinally: " \
+               "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"  # fmt: skip
+        command = [sys.executable, "-c", code, "ddp-report", "--json", "-"]
+        child = subprocess.Popen(command, env=environ(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with child:
+            for piece in megabytes(count, separator):
+                child.stdin.write(piece)
+            child.stdin.close()
+            answer, used = json.loads(child.stdout.read()), int(child.stderr.read())
+        assert child.returncode == 0
+        assert [row["rank"] for row in answer["shown"][0]["wraps"][0]["ranks"]] == [0, 1, 2]
+        return used * (1 if sys.platform == "darwin" else 1024)
+
+    assert most(300) - most(3) < 8 << 20
+
+
+@pytest.mark.parametrize(
+    "noise", [b"sitepatch-ddp ", b'sitepatch-ddp {"schema": ', b'sitepatch-ddp {"schema": \n', REFUSAL.encode()]
+)
+def test_nothing_that_repeats_fills_the_memory(noise):
+    class Endless(io.RawIOBase):
+        left = 3
+
+        def read1(self, size):
+            self.left -= 1
+            return noise * ((1 << 20) // len(noise)) if self.left > 0 else b""
+
+    tracemalloc.start()
+    log = read_log("log", Endless())
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert used < 10 << 20
+    assert log.reports == ()
