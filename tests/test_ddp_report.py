@@ -9,7 +9,6 @@ import io
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 import tracemalloc
@@ -145,6 +144,7 @@ def test_a_refusal_belongs_to_the_run_before_it():
     assert codes("".join([*old, report(0, model("musa:0"), None, world=1, time=2.0, pid=2)])) == []
     again = report(0, model("musa:0"), [0], world=1, time=2.0, pid=2)
     assert codes("".join([*old, again])) == []
+    assert codes("".join([old[0], again, old[1]])) == [("refused", "0")]
 
 
 def test_parameters_on_several_devices():
@@ -303,11 +303,11 @@ def test_pieces_of_any_size_give_the_same(size):
             return super().read(size)
 
     first, second = lines(2)
-    data = ("x\n" * 50 + first + "\n\n" + second.rstrip() + "[rank1]: " + REFUSAL + first[:40] + "\n").encode()
+    data = ("x\n" * 50 + first + "\n\n" + second.rstrip() + "\n[rank1]: " + REFUSAL + first[:40] + "\n").encode()
     log = read_log("0.log", Dribble(data))
     assert [(one.rank, one.line) for one in log.reports] == [(0, 51), (1, 54)]
-    assert [(one.rank, one.line, one.preceding) for one in log.refusals] == [(1, 54, 2)]
-    assert (log.cut, log.cut_count) == ((55,), 1)
+    assert [(one.rank, one.line, one.preceding) for one in log.refusals] == [(1, 55, 2)]
+    assert (log.cut, log.cut_count) == ((56,), 1)
     assert log == read(data)[0]
 
 
@@ -354,9 +354,12 @@ def test_gzip_and_a_gzip_that_ends_early():
     stream = io.BufferedReader(io.BytesIO(data))
     assert [one.rank for one in read_log("log.gz", stream).reports] == [0, 1]
     damaged = gzip.compress("".join(lines(2)).encode() + os.urandom(1 << 20))[:-100000]
-    log = read_log("log.gz", io.BufferedReader(io.BytesIO(damaged)))
-    assert [one.rank for one in log.reports] == [0, 1]
-    assert log.problem.startswith("reading ended early: ")
+    whole = gzip.compress("".join([*lines(2), *map(hex, range(100000))]).encode())
+    flipped = whole[: len(whole) // 2] + b"\xff" * 99 + whole[len(whole) // 2 + 99 :]
+    for data in (damaged, flipped):
+        log = read_log("log.gz", io.BufferedReader(io.BytesIO(data)))
+        assert [one.rank for one in log.reports] == [0, 1]
+        assert log.problem.startswith("reading ended early: ")
 
 
 def test_a_time_that_is_none_is_left_out():
@@ -575,7 +578,8 @@ def test_cut_lines_are_told_with_file_and_line_and_end_with_1(tmp_path):
     done = sitepatch("ddp-report", "log", cwd=tmp_path)
     assert done.code == 1
     assert "all is well" in done.out
-    assert "warning: 2 reports cut short, not read: log:3, log:5" in done.err
+    assert "cut-short  2 reports end too early and were not read: log:3, log:5" in done.out
+    assert "cut-short" in sitepatch("ddp-report", "log", "-q", cwd=tmp_path).out, "it decides the exit code"
     (tmp_path / "log").write_text("x\n" + first[:99])
     done = sitepatch("ddp-report", "log", cwd=tmp_path)
     assert (done.code, done.out) == (1, "")

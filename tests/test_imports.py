@@ -154,6 +154,7 @@ def site(tmp_path):
         (["show", DDP], {"libcst", "importlib.metadata", "json"}),
         (["status"], HEAVY),
         (["restore"], HEAVY),
+        (["ddp-report", "--help"], HEAVY),
     ],
 )
 def test_a_command_that_does_little_imports_little(site, words, never):

@@ -195,11 +195,11 @@ def _indented(text: str, indent: int) -> str:
 def _tell_damage(console: Console, logs: Sequence[Log]) -> None:
     """What could not be read: it may be a report of the run that is shown."""
     count = sum(log.cut_count for log in logs)
-    if count:
-        console.note(f"{count} report{'' if count == 1 else 's'} cut short, not read: {_places(logs)}", "warning")
-    for log in logs:
-        if log.problem:
-            console.note(f"{log.name}: {log.problem}", "warning")
+    were = "reports end too early and were" if count > 1 else "report ends too early and was"
+    told = [("cut-short", f"{count} {were} not read: {_places(logs)}")] if count else []
+    told += [("unread", f"{log.name}: {log.problem}") for log in logs if log.problem]
+    for word, text in told:
+        console.out(f"{_styled(word)}  {_indented(text, len(word) + 2)}")
 
 
 def _places(logs: Sequence[Log]) -> str:
