@@ -25,7 +25,7 @@ Devices = Tuple[Tuple[str, int], ...]
 
 
 class Report(NamedTuple):
-    """What one rank told before one wrapping. What its line lacks is None or ""; text is as it was printed.
+    """What one rank told before one wrapping. What its line lacks is None or ""; in text, what is not printable is `?`.
 
     `parameters` and `buffers`: tensors on each device. `device_ids`: None, or `0` and `musa:0` as texts. `current`: the
     accelerators whose module is there, with the current device, None where it is not initialised. `visible`: the
@@ -229,12 +229,12 @@ def _report(line: int, facts: Dict[str, Any]) -> Optional[Report]:
         parameters=parameters,
         buffers=buffers,
         trainable=_number(facts.get("trainable")),
-        device_ids=None if ids is None else tuple(map(str, ids)),
+        device_ids=None if ids is None else tuple(map(_text, ids)),
         current=tuple((kind, _number(index)) for kind, index in _pairs(facts.get("current"))),
-        visible=tuple((name, str(value)) for name, value in _pairs(facts.get("visible"))),
+        visible=tuple((name, _text(value)) for name, value in _pairs(facts.get("visible"))),
         mmengine=_text(facts.get("mmengine")),
         get_device=_text(facts.get("get_device")),
-        warnings=tuple(map(str, warnings)),
+        warnings=tuple(map(_text, warnings)),
     )
 
 
@@ -242,15 +242,16 @@ def _devices(found: object) -> Optional[Devices]:
     devices = found.get("devices") if isinstance(found, dict) else None
     if not isinstance(devices, dict) or not all(isinstance(count, int) for count in devices.values()):
         return None
-    return tuple(devices.items())
+    return tuple((_text(device), count) for device, count in devices.items())
 
 
 def _pairs(found: object) -> Tuple[Tuple[str, Any], ...]:
-    return tuple(found.items()) if isinstance(found, dict) else ()
+    return tuple((_text(name), value) for name, value in found.items()) if isinstance(found, dict) else ()
 
 
 def _text(value: object) -> str:
-    return "" if value is None else str(value)
+    """Text that may be shown on a terminal: a log can hold anything, also what would move its cursor."""
+    return "" if value is None else "".join(char if char.isprintable() else "?" for char in str(value))
 
 
 def _number(value: object) -> Optional[int]:

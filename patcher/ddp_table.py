@@ -116,12 +116,11 @@ def table(judged: Judged) -> List[Line]:
 
 
 def _fit(text: str, width: int) -> str:
-    """Printable text; of one that is too long the beginning and the end, where the number of a node stands."""
-    plain = "".join(char if char.isprintable() else "?" for char in text)
-    if len(plain) <= width:
-        return plain
+    """The text, or of one that is too long the beginning and the end, where the number of a node stands."""
+    if len(text) <= width:
+        return text
     head = (width - 2) // 2
-    return plain[:head] + ".." + plain[len(plain) - (width - 2 - head) :]
+    return text[:head] + ".." + text[len(text) - (width - 2 - head) :]
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------

@@ -354,7 +354,7 @@ def test_gzip_and_a_gzip_that_ends_early():
     stream = io.BufferedReader(io.BytesIO(data))
     assert [one.rank for one in read_log("log.gz", stream).reports] == [0, 1]
     damaged = gzip.compress("".join(lines(2)).encode() + os.urandom(1 << 20))[:-100000]
-    whole = gzip.compress("".join([*lines(2), *map(hex, range(100000))]).encode())
+    whole = gzip.compress("".join([*lines(2), *map(hex, range(500000))]).encode())
     flipped = whole[: len(whole) // 2] + b"\xff" * 99 + whole[len(whole) // 2 + 99 :]
     for data in (damaged, flipped):
         log = read_log("log.gz", io.BufferedReader(io.BytesIO(data)))
@@ -633,6 +633,18 @@ def test_the_page_is_written(tmp_path):
     assert done.code == 0, done
     assert done.out.endswith("wrote ranks.html\n") and "all is well" in done.out
     assert len(squares((tmp_path / "ranks.html").read_text(encoding="utf-8"))) == 4
+
+
+def test_what_a_log_holds_does_not_steer_the_terminal(tmp_path):
+    bad = "\x1b[2J\r\udcff"
+    facts = dict.fromkeys(("host", "run", "site", "wrapper", "model", "mmengine", "get_device"), bad)
+    facts.update(parameters={"devices": {bad: 1}}, buffers={"devices": {bad: 1}}, device_ids=[bad], warnings=[bad])
+    facts.update(current={bad: 0}, visible={bad: bad})
+    (tmp_path / "log").write_text(report(0, model("cpu"), [0]) + report(1, model("cpu"), [1], **facts))
+    done = sitepatch("ddp-report", "log", "--html", "page", cwd=tmp_path)
+    assert done.code == 1
+    assert "2J" in done.out and "\x1b" not in done.out and "\r" not in done.out
+    assert b"\x1b" not in (tmp_path / "page").read_bytes()
 
 
 # memory ---------------------------------------------------------------------------------------------------------------
