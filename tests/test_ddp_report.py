@@ -16,11 +16,11 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from patcher.ddp_log import read_log
-from patcher.ddp_page import page
-from patcher.ddp_report import ranges
-from patcher.ddp_runs import find_runs
-from patcher.ddp_table import WIDTH, heading, judge, table, well
+from patcher.ddp.conclusions import ranges
+from patcher.ddp.log import read_log
+from patcher.ddp.page import page
+from patcher.ddp.runs import find_runs
+from patcher.ddp.table import WIDTH, heading, judge, table, well
 from tests.command import environ, sitepatch
 from tests.test_ddp_helper import Lazy, Model, Tensor, helper
 

@@ -23,7 +23,6 @@ PLAN = {*STORE, *READ, *SOURCES, "store", "standing"}
 REPORT = {"model", "errors", "standing", ""}
 PLANS = {*PLAN, "jobs", "fold"}
 TOP = {*PLANS, "plan", "report", "page", "selection", "console", "fixture"}
-DDP_REPORT = {"ddp_log", "ddp_runs", "ddp_report", "ddp_table", "ddp_page"}
 ALLOWED = {
     "": set(),
     "errors": set(),
@@ -45,15 +44,11 @@ ALLOWED = {
     "report": REPORT,
     "page": {*REPORT, "report"},
     "fixture": {"errors"},
-    "ddp_log": set(),
-    "ddp_runs": {"ddp_log"},
-    "ddp_report": {"ddp_log", "ddp_runs"},
-    "ddp_table": DDP_REPORT - {"ddp_page"},
-    "ddp_page": {*DDP_REPORT, "report", ""},
+    "ddp": {"ddp", "report", ""},
     "console": TOP - {"selection"},
     "change": TOP,
     "demo": {"console", "fixture"},
-    "commands": {*TOP, "change", "demo", "commands", *DDP_REPORT},
+    "commands": {*TOP, "change", "demo", "commands", "ddp"},
     "cli": {"", "commands"},
     "__main__": {"cli"},
 }

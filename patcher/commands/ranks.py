@@ -13,9 +13,9 @@ from patcher.console import Console, Place, takes
 from patcher.errors import SitepatchError, UsageError
 
 if TYPE_CHECKING:
-    from patcher.ddp_log import Log
-    from patcher.ddp_runs import Run
-    from patcher.ddp_table import Judged
+    from patcher.ddp.log import Log
+    from patcher.ddp.runs import Run
+    from patcher.ddp.table import Judged
 
 _STDIN = "standard input"
 _MARK = "mmengine-ddp-debug"
@@ -35,8 +35,8 @@ def ddp_report(console: Console, place: Place, logs: Tuple[str, ...], which: Opt
     It reads what mmengine-ddp-debug printed on every rank, from files (compressed by gzip, too), from directories with
     all that is below them, or from standard input (-), and says which rank stands where and what to do.
     """
-    from patcher.ddp_runs import find_runs
-    from patcher.ddp_table import judge, log_json, run_json
+    from patcher.ddp.runs import find_runs
+    from patcher.ddp.table import judge, log_json, run_json
 
     read = _read(console, _files(logs))
     runs = find_runs(read)
@@ -47,7 +47,7 @@ def ddp_report(console: Console, place: Place, logs: Tuple[str, ...], which: Opt
         _tell(console, run, len(runs), judged)
     _tell_damage(console, read)
     if html:
-        from patcher.ddp_page import page
+        from patcher.ddp.page import page
 
         with open(html, "wb") as file:
             file.write(page(shown, len(runs), read))
@@ -83,7 +83,7 @@ def _files(words: Sequence[str]) -> List[str]:
 
 
 def _read(console: Console, files: Sequence[str]) -> List[Log]:
-    from patcher.ddp_log import read_log
+    from patcher.ddp.log import read_log
 
     progress = Progress(console, sum(os.path.getsize(path) for path in files if path != "-"), "-" in files)
     logs = []
@@ -152,8 +152,8 @@ def _chosen(runs: Sequence[Run], which: Optional[str]) -> Sequence[Run]:
 
 
 def _tell(console: Console, run: Run, count: int, judged: Sequence[Judged]) -> None:
-    from patcher.ddp_report import sentence
-    from patcher.ddp_table import heading, table, well
+    from patcher.ddp.conclusions import sentence
+    from patcher.ddp.table import heading, table, well
 
     if count > 1:
         console.say(f"run {run.number} of {count}{_when(run)}")
@@ -178,7 +178,7 @@ def _when(run: Run) -> str:
 
 
 def _styled(verdict: str) -> str:
-    from patcher.ddp_table import DOUBTS, READY
+    from patcher.ddp.table import DOUBTS, READY
 
     return click.style(verdict, fg="green" if verdict == READY else "yellow" if verdict in DOUBTS else "red")
 
@@ -187,7 +187,7 @@ def _indented(text: str, indent: int) -> str:
     """Text in lines of at most 100 columns, all but the first two columns in; the first begins at column `indent`."""
     from textwrap import wrap
 
-    from patcher.ddp_table import WIDTH
+    from patcher.ddp.table import WIDTH
 
     return "\n  ".join(line for line in wrap("." * indent + text, WIDTH - 2, break_on_hyphens=False))[indent:]
 

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
-from patcher.ddp_log import Devices, Log, Report
-from patcher.ddp_report import Conclusion, conclude, ranges
-from patcher.ddp_runs import Run, Wrap
+from patcher.ddp.conclusions import Conclusion, conclude, ranges
+from patcher.ddp.log import Devices, Log, Report
+from patcher.ddp.runs import Run, Wrap
 
 READY = "ready"
 WIDTH = 100

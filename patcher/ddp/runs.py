@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.ddp_log import Log, Refusal, Report
+from patcher.ddp.log import Log, Refusal, Report
 
 
 class Source(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.ddp_log import Devices, Report
-from patcher.ddp_runs import Run, Wrap
+from patcher.ddp.log import Devices, Report
+from patcher.ddp.runs import Run, Wrap
 
 DEVICE_PATCH = "sitepatch apply mmengine-ddp-device"
 KNOWN = (("cuda", ""), ("mlu", ""), ("mps", ""), ("npu", "0.3.0"), ("dipu", "0.7.4"), ("musa", "0.10.3"))  # by get_device

@@ -8,10 +8,10 @@ from html import escape
 from typing import Dict, Iterable, List, Sequence, Tuple
 
 from patcher import __version__
-from patcher.ddp_log import Log, Report
-from patcher.ddp_report import names, node, sentence, target
-from patcher.ddp_runs import Run
-from patcher.ddp_table import DOUBTS, HEAD, READY, Judged, cells, heading, well
+from patcher.ddp.conclusions import names, node, sentence, target
+from patcher.ddp.log import Log, Report
+from patcher.ddp.runs import Run
+from patcher.ddp.table import DOUBTS, HEAD, READY, Judged, cells, heading, well
 from patcher.report import count as _count
 
 _CELL, _TOP, _LEFT, _BLOCK = 24, 58, 34, 16  # pixels, and the most ranks in one grid
