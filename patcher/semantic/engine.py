@@ -9,13 +9,13 @@ from patcher.errors import PatchError
 from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State
 from patcher.semantic.check import check
 from patcher.semantic.edits import Conflict
-from patcher.semantic.find import Found, find
+from patcher.semantic.find import find
 from patcher.semantic.match import Place, TooManySteps, Way
 from patcher.semantic.node import SyntaxProblem
 from patcher.semantic.pattern import Hunk, compile_hunk
 from patcher.semantic.render import Edit
 from patcher.semantic.rewrite import rewritten
-from patcher.semantic.source import Source, matches
+from patcher.semantic.source import Source
 from patcher.semantic.splice import apply_splices
 
 
@@ -109,7 +109,9 @@ def _answer(source: Source, hunk: Hunk) -> Tuple[HunkAnswer, List[Edit], List[Wa
     if total == 0 and hunk.text.when_present:
         return HunkAnswer(hunk.text, State.NOT_NEEDED), [], []
     if total == 0 or total < count:
-        raise _Failed(_not_found(source, hunk, found, total))
+        from patcher.semantic.nearest import not_found  # only where something went wrong
+
+        raise _Failed(not_found(source, hunk, found))
     if count and total > count:
         where = sorted(source.lines.number(place.start) for place in [*found.todo, *found.done])
         problem = f"found {total} places in `{hunk.text.scope}` (lines {', '.join(map(str, where))}), expected {count}"
@@ -144,44 +146,6 @@ def _edits(source: Source, hunk: Hunk, place: Place) -> List[Edit]:
         hint = "write what stands beside the part that is meant"
         raise _Failed(HunkAnswer(hunk.text, State.AMBIGUOUS, (line,), problem=problem, hint=hint))
     return choices[0]
-
-
-def _not_found(source: Source, hunk: Hunk, found: Found, total: int) -> HunkAnswer:
-    scope, count = hunk.text.scope, hunk.text.expected
-    import difflib  # only where something went wrong
-
-    if not found.scopes:
-        names = [definition.name for definition in source.definitions()]
-        last = scope.split(".")[-1]
-        near = [name for name in names if name.split(".")[-1] == last] or difflib.get_close_matches(scope, names, 3)
-        hint = f"the file has: {', '.join(near[:3])}" if near else ""
-        return HunkAnswer(hunk.text, State.NOT_FOUND, problem=f"there is no `{scope}` in this file", hint=hint)
-    problem = f"`{scope}` is there, but the code to change is not"
-    if total:
-        problem = f"found {total} place(s) in `{scope}`, expected {count}"
-    return HunkAnswer(hunk.text, State.NOT_FOUND, problem=problem, hint=_nearest(source, hunk))
-
-
-def _nearest(source: Source, hunk: Hunk) -> str:
-    """The line of the scope that looks most like the pattern, for the person to compare."""
-    import difflib
-
-    pattern = next((node for node in hunk.before.nodes if node.role != "run"), None)
-    if pattern is None:
-        return ""
-    wanted = hunk.before.written[pattern.start : pattern.end].split("\n")[0].strip()
-    spans = [(d.start, d.end) for d in source.definitions() if matches(d.name, hunk.text.scope)] or [(0, len(source.text))]
-    rows = [
-        (source.lines.number(offset), source.text[offset : source.lines.end(offset)].strip())
-        for start, end in spans
-        for offset in source.lines.starts
-        if start <= offset < end
-    ]
-    close = difflib.get_close_matches(wanted, [row for _, row in rows], 1, 0.5)
-    if not close:
-        return f"looked for: {wanted}"
-    number = next(number for number, row in rows if row == close[0])
-    return f"looked for: {wanted}\nclosest, line {number}: {close[0]}"
 
 
 # putting together -----------------------------------------------------------------------------------------------------
