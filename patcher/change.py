@@ -45,6 +45,7 @@ def apply(console: Console, place: Place, names: Sequence[str], settings: Sequen
     plan = plan_apply(env, wanted)
     plan = plan._replace(notes=(*notes, *plan.notes))
     console.rows(report.answer_rows(answer for answer in plan.answers if answer.state.failed or not console.quiet))
+    console.see(place, plan.answers)
     chosen = [one.patchset.name for one in wanted]
     changed, written = _write(console, plan, [one.patchset for one in wanted], recovered, (), dry_run=dry_run)
     if not changed and not plan.failed:

@@ -10,6 +10,7 @@ import click
 
 from patcher import __version__
 from patcher.commands.demo import demo
+from patcher.commands.explaining import explain
 from patcher.commands.looking import diff, list_, show, status
 from patcher.commands.patching import apply, restore
 from patcher.commands.ranks import ddp_report
@@ -23,7 +24,7 @@ def commands() -> None:
     """Patch installed Python packages by syntax, and take every change back exactly."""
 
 
-for _command in (apply, restore, diff, status, list_, show, demo, ddp_report):
+for _command in (apply, restore, diff, status, list_, show, explain, ddp_report, demo):
     commands.add_command(_command)
 
 

@@ -15,7 +15,7 @@ from patcher.errors import SitepatchError
 
 if TYPE_CHECKING:
     from patcher.environment import Environment
-    from patcher.model import Patchset
+    from patcher.model import Answer, Patchset
     from patcher.report import Row
 
 _COLORS = {
@@ -60,6 +60,12 @@ class Console:
         """Write a remark to stderr; not with --quiet."""
         if not self.quiet:
             click.echo(f"{click.style(word + ':', fg='yellow')} {text}", err=True, color=self.color(sys.stderr))
+
+    def see(self, place: Place, answers: Iterable[Answer]) -> None:
+        """Say which command explains the hunks that do not fit."""
+        more = [word for folder in place.patch_dirs for word in ("--patch-dir", folder)]
+        for name in dict.fromkeys(each.patchset for each in answers if each.state.failed and each.scope):
+            self.note(place.command("explain", name, *more), "see")
 
     def rows(self, rows: Sequence[Row], *, err: bool = False) -> None:
         """Write a table: aligned, its first word in colour, details indented below."""
@@ -184,7 +190,7 @@ def table(rows: Sequence[Row]) -> Iterable[str]:
         cells = (f"{cell:<{width}}" for cell, width in zip(row.cells, widths))
         yield "  ".join([word, *cells]).rstrip()
         for line in row.details:
-            yield " " * (first + 2) + line
+            yield (" " * (first + 2) + line).rstrip()
 
 
 def description(one: Patchset) -> str:

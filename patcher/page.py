@@ -34,7 +34,8 @@ td.n { color: var(--soft); text-align: right; user-select: none; width: 1%; }
 tr.add td { background: var(--plus); } tr.del td { background: var(--minus); }
 tr.at td { background: var(--at); color: var(--soft); }
 dl { margin: 0; padding: .8rem; }
-dt { font: .85rem ui-monospace, monospace; } dd { color: var(--soft); margin: 0 0 .5rem 1rem; }
+dt, dd { font: .85rem ui-monospace, monospace; }
+dd { color: var(--soft); margin: 0 0 0 1rem; white-space: pre-wrap; }
 @media print { body { max-width: none; } section { break-inside: avoid; } }
 """
 

@@ -18,7 +18,7 @@ from patcher.semantic.splice import apply_splices
 from patcher.standing import Condition, Standing, standing
 from patcher.store import Store
 
-__all__ = ["Wanted", "before_and_after", "commit", "plan_apply", "plan_restore"]
+__all__ = ["Wanted", "before_and_after", "commit", "mixed", "plan_apply", "plan_restore"]
 
 
 def plan_apply(env: Environment, wanted: Sequence[Wanted]) -> Plan:
@@ -57,10 +57,10 @@ def plan_apply(env: Environment, wanted: Sequence[Wanted]) -> Plan:
         data, made, said = fold(site, path, found, order, by_name)
         answers += said
         files.append(file_plan(site, path, found, data, made, receipt, here[0].located))
-    return Plan(tuple(files), tuple(_mixed(answers)), tuple(dict.fromkeys(notes)))
+    return Plan(tuple(files), tuple(mixed(answers)), tuple(dict.fromkeys(notes)))
 
 
-def _mixed(answers: List[Answer]) -> List[Answer]:
+def mixed(answers: Sequence[Answer]) -> List[Answer]:
     """Format rule 24 across files: a part that stands there already and another that does not is a conflict."""
     changing = {answer.patchset for answer in answers if answer.state is State.APPLICABLE}
     problem = "this part of the patchset stands there already and other parts do not: upstream did it another way"

@@ -174,7 +174,7 @@ def answer_rows(answers: Iterable[Answer]) -> List[Row]:
     for answer in answers:
         places = ":" + ",".join(map(str, answer.places)) if answer.places else ""
         details = [*answer.problem.split("\n")] if answer.problem else []
-        details += [f"hint: {answer.hint}"] if answer.hint else []
+        details += f"hint: {answer.hint}".split("\n") if answer.hint else []
         if not details and answer.state in _PLAIN:
             details = [_PLAIN[answer.state]]
         rows.append(Row(answer.state.value, (answer.patchset, answer.path + places, answer.scope), tuple(details)))

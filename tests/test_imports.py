@@ -22,7 +22,7 @@ SOURCES = {*SEMANTIC, "versions", "manifest", "patchset"}
 PLAN = {*STORE, *READ, *SOURCES, "store", "standing"}
 REPORT = {"model", "errors", "standing", ""}
 PLANS = {*PLAN, "jobs", "fold"}
-TOP = {*PLANS, "plan", "report", "page", "selection", "console", "fixture"}
+TOP = {*PLANS, "plan", "report", "page", "selection", "console", "fixture", "explain", "explanation"}
 ALLOWED = {
     "": set(),
     "errors": set(),
@@ -43,6 +43,8 @@ ALLOWED = {
     "selection": {*PLANS, "plan"},
     "report": REPORT,
     "page": {*REPORT, "report"},
+    "explain": {*PLANS, "plan", "report"},
+    "explanation": {*REPORT, "report", "semantic", "explain"},
     "fixture": {"errors"},
     "ddp": {"ddp", "report", ""},
     "console": TOP - {"selection"},

@@ -52,6 +52,7 @@ def diff(
         diffs += [] if failed else report.plan_diffs(plan)
         silent = [answer for answer in answers if answer.state.value != "applicable"]
         console.rows(report.answer_rows(silent), err=True)
+        console.see(place, answers)
     for note in notes:
         console.note(note)
     if html:

@@ -16,7 +16,7 @@ SIMILAR = 0.6  # of two names, as difflib counts it; below it they are two diffe
 FREE = frozenset(["returns", "annotation", "type_parameters", "doc"])  # rule 10: not looked at unless written
 LEAVES = frozenset(["Name", "String", "Integer", "Float", "Imaginary", "Operator", "FText"])
 _SUBSEQUENCE = frozenset(["decorators", "clauses"])
-_LEAF, _OWN, _PLACEHOLDER, _EXTRA, _SHARED, _WRAPPED, _WORDS = 2.0, 0.5, 0.25, 0.5, 0.7, 0.7, 0.5
+_LEAF, _OWN, _PLACEHOLDER, _EXTRA, _SHARED, _WRAPPED, _WORDS = 2.0, 0.5, 0.25, 0.5, 0.85, 0.7, 0.5
 ALIKE = 0.4  # of its weight, so that two statements are taken for one that was changed
 
 Pair = Tuple[Optional[Node], Optional[Node]]
@@ -92,7 +92,8 @@ class Comparer:
 
     def _shared(self, pattern: Node, code: Node) -> float:
         """What two nodes of different kinds have in the same fields: `x = f(a)` and `return f(a)`."""
-        if pattern.kind in LEAVES or code.kind in LEAVES or is_expression(pattern) != is_expression(code):
+        unlike = pattern.kind in LEAVES or code.kind in LEAVES or is_expression(pattern) != is_expression(code)
+        if unlike or pattern.kind in ("FunctionDef", "ClassDef"):
             return 0.0
         return _SHARED * sum(max(0.0, self._field(pattern, code, key)) for key in pattern.fields if key in code.fields)
 

@@ -185,16 +185,20 @@ class Describer:
             where = f"beside line {self.source.lines.number(there.start)}"
             words = f"the pattern has {text}, the code has no such {element} {where}"
             return Difference(_span(ours), self._head(there), words, "leave it out if it need not be there")
-        line = self.source.lines.number(inside.start)
-        holder = _holder(inside)
-        if holder is not None and holder is not code and _holder(there) is not holder and holder.begin >= code.begin:
-            header = self.code(holder).split(":")[0]
-            words = f"the pattern has {text} here, in the code it stands inside the `{header}` of line "
-            words += str(self.source.lines.number(holder.start))
+        far, near = _holder(inside), _holder(above or below) if above or below else _holder(code) or code
+        words, hint = f"the pattern has {text} here, in the code it is line {self.source.lines.number(inside.start)}", ""
+        if far is not None and far is not near and _within(far, near):
+            words = f"the pattern has {text} here, in the code it stands inside {self._header(far)}"
             hint = "write that header above it, or a hunk that begins with this statement: it is found in any block"
-            return Difference(_span(ours), _span(inside), words, hint)
-        hint = "write ` ...` where other statements may stand, and the statements in the order of the code"
-        return Difference(_span(ours), _span(inside), f"the pattern has {text} here, in the code it is line {line}", hint)
+        elif near is not None and near is not far and _within(near, far):
+            words = f"the pattern has {text} here, in the code it stands outside of {self._header(near)}, the rest inside"
+            hint = "write that header between them, or a hunk for one of the two alone"
+        hint = hint or "write ` ...` where other statements may stand, and the statements in the order of the code"
+        return Difference(_span(ours), _span(inside), words, hint)
+
+    def _header(self, node: Node) -> str:
+        header = _one_line(self.source.text[node.start : self.source.lines.end(node.start)]).rstrip(" :")
+        return f"the `{header}` of line {self.source.lines.number(node.start)}"
 
     def _elsewhere(self, ours: Node, code: Node) -> Optional[Node]:
         try:
@@ -245,12 +249,19 @@ class Describer:
     def _noun(self, node: Node) -> str:
         if node.role:
             return "any code"
-        return _NOUNS.get(node.kind, f"a `{node.kind.lower()}`")
+        article = "an" if node.kind[0] in "AEIO" else "a"
+        return _NOUNS.get(node.kind, f"{article} `{node.kind.lower()}`")
 
 
-def _holder(node: Node) -> Optional[Node]:
+def _within(node: Optional[Node], holder: Optional[Node]) -> bool:
+    while node is not None and node is not holder:
+        node = node.parent
+    return node is not None
+
+
+def _holder(node: Optional[Node]) -> Optional[Node]:
     """The compound statement or clause whose body a statement stands in."""
-    block = node.parent
+    block = node.parent if node is not None else None
     return block.parent if block is not None else None
 
 

@@ -103,7 +103,7 @@ def _explained(source: Source, hunk: Hunk, answer: HunkAnswer) -> Explanation:
         one = one._replace(spots=tuple(_spot(source, hunk, place) for place in _shown(found, answer.state)))
         if answer.state is State.AMBIGUOUS and len(one.spots) > 1:
             one = one._replace(hint=_apart(source, [*found.todo, *found.done], text))
-        if answer.state in (State.APPLICABLE, State.CONFLICT) and not answer.splices:
+        if answer.state is State.APPLICABLE and not answer.splices:
             one = one._replace(splices=_alone(source, hunk, found))
     except _Failures:
         pass  # the answer says why; there is no place to show

@@ -17,7 +17,7 @@ from patcher.semantic.source import Source
 
 LEAST = 0.3  # of a pattern's weight; code that has less of it is not worth showing
 _MOST = 400  # candidates that are measured, those first that share most names with the pattern
-_SCREEN = 88  # columns of a line that is shown
+_SCREEN = 68  # columns of a line that is shown
 
 
 class Mark(NamedTuple):
@@ -139,7 +139,7 @@ def _described(source: Source, side: Side, one: _Candidate, comparer: Comparer, 
         words = "each part of the pattern matches by itself, and not all of them in one way together"
         differences = [Difference((pattern.start, pattern.end), (code.start, code.end), words, "write it as it stands there")]
     first = differences[0]
-    likeness = min(1.0, max(0.0, one.score / total)) if total else 0.0
+    likeness = min(0.99, one.score / total)
     pattern_mark = _mark(side.written, first.pattern, [*side.numbers])
     return Closest(
         line, source.text[source.lines.start(one.start) : source.lines.end(one.start)].strip(), round(likeness, 2),

@@ -1,0 +1,528 @@
+"""Why a hunk does not match, in words: the closest code by syntax, the first difference, and a way on."""
+
+from __future__ import annotations
+
+import re
+from typing import Iterator, NamedTuple, Tuple
+
+import pytest
+
+from patcher.errors import PatchError
+from patcher.model import State
+from patcher.semantic.compare import MAX_STEPS, Comparer
+from patcher.semantic.engine import rewrite
+from patcher.semantic.explain import Explanation, explain
+from patcher.semantic.hunk import parse_spatch
+from patcher.semantic.nearest import underline
+from patcher.semantic.splice import apply_splices
+from tests.semantic import test_changes, test_refused, test_states
+from tests.semantic.helpers import block
+
+
+def explained(source: str, hunk: str, scope: str = "f", flags: str = "") -> Explanation:
+    return every(source, hunk, scope, flags)[0]
+
+
+def every(source: str, hunk: str, scope: str = "f", flags: str = "") -> Tuple[Explanation, ...]:
+    """The explanations of hunks; states are always those that `apply` would give."""
+    _, files = parse_spatch(f"--- package/module.py\n@@ {scope} @@ {flags}\n{hunk}", "case.spatch")
+    data = source.encode()
+    found = explain(data, files[0].hunks, {})
+    assert [one.state for one in found] == [answer.state for answer in rewrite(data, files[0].hunks, {}).answers]
+    return found
+
+
+class Drift(NamedTuple):
+    """A text and a hunk that no longer fits it; what is marked in the code and in the pattern, and the words."""
+
+    source: str
+    hunk: str
+    code: str
+    pattern: str
+    words: str
+    hint: str = ""
+
+
+DRIFTS = {
+    "an argument was renamed": Drift(
+        """
+        def f(m):
+            m = DDP(m, module=m)
+            m = DDP(
+                module=m,
+                devices=[0],
+                find=True)
+        """,
+        """
+        +report()
+         $MODEL = DDP(module=$M, device_ids=$IDS, ...)
+        """,
+        "line 5: devices=[0],\n        ^~~~~~~", "line 4: $MODEL = DDP(module=$M, device_ids=$IDS, ...)\n                                ^~~~~~~~~~",
+        "the keyword: the pattern has `device_ids`, the code has `devices`", "write `devices` there",
+    ),
+    "an argument went away": Drift(
+        """
+        def f(m):
+            m = DDP(
+                module=m,
+                find=True)
+        """,
+        """
+        +report()
+         $MODEL = DDP(module=$M, device_ids=$IDS, ...)
+        """,
+        "line 2: m = DDP(\n            ^~~", "line 4: $MODEL = DDP(module=$M, device_ids=$IDS, ...)\n                                ^~~~~~~~~~~~~~~",
+        "the pattern has the keyword `device_ids`, the code has no such keyword", "leave it out, or write `...`",
+    ),
+    "a positional argument came": Drift(
+        """
+        def f(m):
+            load(m, None, strict=True)
+        """,
+        """
+        -load($M, strict=True)
+        +load($M, strict=False)
+        """,
+        "line 2: load(m, None, strict=True)\n                ^~~~", "line 3: load($M, strict=True)\n                            ^",
+        "the code has the argument `None`, the pattern has no such argument", "write it, or `...`",
+    ),
+    "a keyword argument came": Drift(
+        """
+        def f(m):
+            x = load(m, strict=True)
+        """,
+        """
+        -load($M)
+        +load($M, strict=False)
+        """,
+        "line 2: x = load(m, strict=True)\n                    ^~~~~~~~~~~", "line 3: load($M)\n               ^",
+        "the code has the keyword `strict`, the pattern has no such keyword", "write it, or `...`",
+    ),
+    "an operator changed": Drift(
+        """
+        def f(m):
+            if m.size > 0:
+                pass
+            while m.size >= 4:
+                pass
+        """,
+        """
+        -while m.size > 4:
+        +while m.size:
+        """,
+        "line 4: while m.size >= 4:\n                     ^~", "line 3: while m.size > 4: ...\n                     ^",
+        "the operator: the pattern has `>`, the code has `>=`", "write `>=` there",
+    ),
+    "and became or": Drift(
+        """
+        def f(m):
+            if m.a and m.b: pass
+        """,
+        """
+        -if m.a or m.b:
+        +if m.a:
+        """,
+        "line 2: if m.a and m.b: pass\n           ^~~~~~~~~~~", "line 3: if m.a or m.b: ...\n           ^~~~~~~~~~",
+        "the operator: the pattern has `or`, the code has `and`", "write `and` there",
+    ),
+    "a statement moved into an if": Drift(
+        """
+        def f(m):
+            m = prepare(m)
+            if m.ready:
+                start(m, 1)
+            return m
+        """,
+        """
+         def f(...):
+             ...
+        -    start($M, 1)
+        +    start($M, 2)
+             ...
+        """,
+        "line 4: start(m, 1)\n        ^~~~~~~~~~~", "line 5: start($M, 1)\n        ^~~~~~~~~~~~",
+        "in the code it stands inside the `if m.ready` of line 3", "write that header above it",
+    ),
+    "the second of two statements moved into an if": Drift(
+        """
+        def f(m):
+            prepare(m)
+            if m.ready:
+                start(m, 1)
+        """,
+        """
+         prepare($M)
+        -start($M, 1)
+        """,
+        "line 2: prepare(m)\n        ^~~~~~~~~~", "line 3: prepare($M)\n        ^~~~~~~~~~~",
+        "in the code it stands outside of the `if m.ready` of line 3, the rest inside", "write that header between them",
+    ),
+    "a call of another function": Drift(
+        """
+        def f(m):
+            other(m, 1)
+            m = registry.create(m, default_args=None)
+        """,
+        """
+        -$M = registry.build($CFG, default_args=$ARGS)
+        +$M = registry.build($CFG)
+        """,
+        "line 3: m = registry.create(m, default_args=None)\n                     ^~~~~~", "line 3: $M = registry.build($CFG, default_args=$ARGS)\n                      ^~~~~",
+        "the attribute: the pattern has `build`, the code has `create`", "write `create` there, or `$X` if any will do",
+    ),
+    "two statements parted by a third": Drift(
+        """
+        def f(m):
+            first(m)
+            log(m)
+            second(m)
+        """,
+        """
+         first($M)
+        +between()
+         second($M)
+        """,
+        "line 3: log(m)\n        ^~~~~~", "line 5: second($M)\n        ^~~~~~~~~~",
+        "the code has a statement between the two statements that the pattern has not: line 3, `log(m)`", "write ` ...`",
+    ),
+    "a string changed": Drift(
+        """
+        def f(m):
+            raise ValueError("no such device")
+        """,
+        """
+        -raise ValueError('no such card')
+        +return None
+        """,
+        'line 2: raise ValueError("no such device")\n                         ^~~~~~~~~~~~~~~~', "line 3: raise ValueError('no such card')\n                         ^~~~~~~~~~~~~~",
+        "the pattern has `'no such card'`, the code has `\"no such device\"`", "or `$X` if any will do",
+    ),
+    "a decorator is missing": Drift(
+        """
+        def f(m):
+            return m
+        """,
+        """
+         @cached
+        -def f(m):
+        +def f(m, n=1):
+        """,
+        "line 1: def f(m):\n            ^", "line 3: @cached\n        ^~~~~~~",
+        "the pattern has the decorator `@cached`, the code has no such decorator", "leave it out",
+    ),
+    "another default": Drift(
+        """
+        def f(m, limit=10):
+            return m
+        """,
+        """
+        -def f(m, limit=5):
+        +def f(m, limit=7):
+        """,
+        "line 1: def f(m, limit=10):\n                       ^~", "line 3: def f(m, limit=5): ...\n                       ^",
+        "the default: the pattern has `5`, the code has `10`", "write `10` there, or `$X`",
+    ),
+    "a parameter came": Drift(
+        """
+        def f(self, m, extra):
+            return m
+        """,
+        """
+        -def f(self, m):
+        +def f(self, m, n=1):
+        """,
+        "line 1: def f(self, m, extra):\n                       ^~~~~", "line 3: def f(self, m): ...\n            ^",
+        "the code has the parameter `extra`, the pattern has no such parameter", "or `...` for parameters",
+    ),
+    "an await around it": Drift(
+        """
+        async def f(m):
+            m = await load(m, 1)
+        """,
+        """
+        -$A = load($M, 1)
+        +$A = load($M, 2)
+        """,
+        "line 2: m = await load(m, 1)\n            ^~~~~~~~~~~~~~~~", "line 3: $A = load($M, 1)\n             ^~~~~~~~~~~",
+        "the pattern has `load($M, 1)`, the code has it inside `await load(m, 1)`", "",
+    ),
+    "a subscript instead of a call": Drift(
+        """
+        def f(m):
+            m = os.environ["RANK"]
+        """,
+        """
+        -os.environ.get("RANK")
+        +os.environ.get("LOCAL_RANK")
+        """,
+        'line 2: m = os.environ["RANK"]\n            ^~~~~~~~~~~~~~~~~~', 'line 3: os.environ.get("RANK")\n        ^~~~~~~~~~~~~~~~~~~~~~',
+        "the pattern has a call, `os.environ.get(\"RANK\")`; the code has a subscript", "",
+    ),
+    "a return instead of an assignment": Drift(
+        """
+        def f(m):
+            m = m.to(1)
+            return wrap(m, 1)
+        """,
+        """
+        -m = wrap(m, 1)
+        +m = wrap(m, 2)
+        """,
+        "line 3: return wrap(m, 1)\n        ^~~~~~~~~~~~~~~~~", "line 3: m = wrap(m, 1)\n        ^~~~~~~~~~~~~~",
+        "the pattern has an assignment, the code has a `return`", "",
+    ),
+    "the same placeholder twice": Drift(
+        """
+        def f(m):
+            copy(m.a, m.b)
+        """,
+        """
+        -copy($P, $P)
+        +move($P)
+        """,
+        "line 2: copy(m.a, m.b)\n                  ^~~", "line 3: copy($P, $P)\n                 ^~",
+        "`$P` is `m.a` before that, and here the code has `m.b`", "write `$X` here",
+    ),
+    "a name after as": Drift(
+        """
+        def f(m):
+            try: m()
+            except OSError as error: pass
+        """,
+        """
+        -except OSError:
+        +except (OSError, ValueError):
+        """,
+        "line 3: except OSError as error: pass\n                          ^~~~~", "line 3: except OSError: ...\n        ^~~~~~~~~~~~~~~~~~~",
+        "the code has the name after `as` `error`, the pattern has none", "write it as it stands there",
+    ),
+    "a body with one statement more": Drift(
+        """
+        def f(m):
+            if m:
+                start(m)
+                stop(m)
+        """,
+        """
+        -if m:
+        -    start(m)
+        +start(m)
+        """,
+        "line 4: stop(m)\n        ^~~~~~~", "line 4: start(m)\n        ^~~~~~~~",
+        "the code has a statement there that the pattern has not: line 4, `stop(m)`", "write ` ...`",
+    ),
+    "an import from elsewhere": Drift(
+        """
+        def f(m):
+            from torch.nn.parallel import DDP
+        """,
+        """
+        -from torch.nn.distributed import DDP
+        +from torch.nn import DDP
+        """,
+        "line 2: from torch.nn.parallel import DDP\n                      ^~~~~~~~", "line 3: from torch.nn.distributed import DDP\n                      ^~~~~~~~~~~",
+        "the pattern has `distributed`, the code has `parallel`", "",
+    ),
+}  # fmt: skip
+
+
+def seen(mark) -> str:  # type: ignore[no-untyped-def]
+    head = f"line {mark.line}: "
+    return head + mark.text + "\n" + " " * len(head) + underline(mark)
+
+
+@pytest.mark.parametrize("name", DRIFTS)
+def test_the_closest_code_and_the_first_difference(name: str) -> None:
+    drift = DRIFTS[name]
+    one = explained(block(drift.source), block(drift.hunk))
+    assert one.state is State.NOT_FOUND
+    best = one.closest
+    assert best is not None
+    assert (seen(best.code), seen(best.pattern)) == (drift.code, drift.pattern)
+    assert drift.words in best.words
+    assert drift.hint in best.hint and best.hint
+    assert 0.3 <= best.likeness < 1
+
+
+@pytest.mark.parametrize("name", DRIFTS)
+def test_apply_says_the_same_in_at_most_six_lines(name: str) -> None:
+    drift = DRIFTS[name]
+    _, files = parse_spatch(f"--- package/module.py\n@@ f @@\n{block(drift.hunk)}", "case.spatch")
+    (answer,) = rewrite(block(drift.source).encode(), files[0].hunks, {}).answers
+    first, code, marker, pattern, words = answer.problem.split("\n")
+    assert first == "`f` is there, but the code to change is not"
+    assert "\n".join([code, marker]).endswith(underline_of(drift.code, code))
+    assert pattern.endswith(drift.pattern.split("\n")[0].partition(": ")[2])
+    assert drift.words in words
+    assert drift.hint in answer.hint and "\n" not in answer.hint
+
+
+def underline_of(shown: str, line: str) -> str:
+    """What a drift shows of the code, moved to where a line of `apply` has it."""
+    text, marker = (each[len("line 1: ") :] for each in shown.split("\n"))
+    return f"{text}\n{' ' * (len(line) - len(text))}{marker}"
+
+
+def test_of_two_that_are_alike_the_one_that_has_more_of_the_pattern_is_shown() -> None:
+    source = "def f(a):\n    build(a, 1, x=1)\n    build(a, 2, x=2)\n    build(a, 3, x=3)\n"
+    best = explained(source, "-build($A, 4, x=2)\n+build($A)\n").closest
+    assert best is not None and best.line == 3
+
+
+def test_code_that_has_nothing_of_the_pattern_is_not_shown() -> None:
+    one = explained("def f(a):\n    return a\n", "-zoo(animal=3, cage=4)\n+zoo()\n")
+    assert one.closest is None
+    assert one.problem == "`f` is there, but the code to change is not"
+    assert one.hint.startswith("nothing there is like it")
+
+
+# scopes ---------------------------------------------------------------------------------------------------------------
+OTHER = "class A:\n    def wrap(self):\n        return old(1)\n\nclass B:\n    def g(self):\n        return 1\n"
+
+
+def test_a_scope_of_that_name_in_another_class() -> None:
+    one = explained(OTHER, "-older($X)\n+max($X)\n", scope="B.wrap")
+    assert (one.problem, one.near, one.scopes) == ("there is no `B.wrap` in this file", ("A.wrap",), ())
+    assert one.hint == "a renamed scope is never guessed: write `@@ A.wrap @@` if that is the one"
+    assert one.closest is not None and one.closest.line == 3  # what is different there is told at once
+
+
+def test_a_renamed_scope() -> None:
+    one = explained(OTHER, "-old($X, 2)\n+max($X)\n", scope="A.wrap_it")
+    assert one.near[0] == "A.wrap"
+    assert one.closest is not None and "`2`" in one.closest.words
+
+
+def test_code_that_stands_in_another_scope() -> None:
+    one = explained(OTHER, "-old($X)\n+max($X)\n", scope="B.g")
+    assert [(spot.scope, spot.line, spot.names) for spot in one.elsewhere] == [("A.wrap", 3, (("$X", "1"),))]
+    assert one.hint == "the code stands in `A.wrap`, line 3: write that scope if it is meant"
+    assert [(scope.name, scope.first, scope.last) for scope in one.scopes] == [("B.g", 6, 7)]
+
+
+# the other states -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("body", "hunk", "hint"),
+    [
+        ("x = old(a)\n    y = old(b)", "-old($X)\n+max($X)\n", "write in place of `$X` what it is: `a` (line 2), `b` (line 3); "),
+        ("if a:\n        old(a)\n    else:\n        old(a)", "-old($X)\n+max($X)\n", "write the header around it: `if a:` (line 3), `else:` (line 5); "),
+        ("k()\n    old(a)\n    j()\n    old(a)", " old($X)\n+max($X)\n", "write what stands above it: `k()` (line 3), `j()` (line 5); "),
+    ],
+)  # fmt: skip
+def test_ambiguous_says_what_to_write(body: str, hunk: str, hint: str) -> None:
+    one = explained(f"def f(a, b):\n    {body}\n", hunk)
+    assert one.state is State.AMBIGUOUS
+    assert one.hint == hint + "or `count=2` (`count=all`) if all are meant"
+    assert len(one.spots) == 2 and all("old(" in spot.text for spot in one.spots)
+
+
+def test_a_hunk_that_matches_shows_where_what_is_bound_and_what_changes() -> None:
+    source = "class A:\n    def f(self):\n        self.m = wrap(\n            self.m, [1,  2])\n"
+    one = explained(source, "+max(0, 1)\n $MODEL = wrap($M, $IDS)\n", scope="A.f")
+    assert one.state is State.APPLICABLE
+    (spot,) = one.spots
+    assert (spot.line, spot.text, spot.scope) == (3, "self.m = wrap(", "A.f")
+    assert spot.names == (("$MODEL", "self.m"), ("$M", "self.m"), ("$IDS", "[1, 2]"))
+    assert apply_splices(source.encode(), one.splices) == source.replace("        self.m =", "        max(0, 1)\n        self.m =").encode()
+
+
+def test_a_hunk_that_matches_beside_one_that_does_not_still_shows_its_change() -> None:
+    source = "def f(a):\n    x = old(a)\n"
+    matching, other = every(source, "-old($X)\n+max($X, 0)\n@@ f @@\n-older(1)\n+max(1)\n")
+    assert (matching.state, other.state) == (State.APPLICABLE, State.NOT_FOUND)
+    assert apply_splices(source.encode(), matching.splices) == b"def f(a):\n    x = max(a, 0)\n"
+
+
+def test_upstream_shows_where_the_after_side_stands() -> None:
+    one = explained("def f(a):\n    b()\n    x = max(a, 0)\n", "-old($X)\n+max($X, 0)\n")
+    assert one.state is State.UPSTREAM
+    assert [(spot.line, spot.names) for spot in one.spots] == [(3, (("$X", "a"),))]
+    assert one.problem.startswith("the after side stands there already")
+
+
+def test_not_needed_says_what_is_absent_and_shows_code_that_is_nearly_it() -> None:
+    one = explained("def f(a):\n    x = a.is_gcu\n", "-a.is_musa\n+hasattr(a, 'is_musa')\n", flags="when-present")
+    assert one.state is State.NOT_NEEDED
+    assert one.problem == "the code that it changes is not in `f`, and `when-present` says that it need not be"
+    assert one.closest is not None and one.closest.words == "the attribute: the pattern has `is_musa`, the code has `is_gcu`"
+    gone = explained("def g(a):\n    pass\n", "-a.is_musa\n+hasattr(a, 'is_musa')\n", flags="when-present")
+    assert gone.problem.startswith("there is no `f` in this file")
+
+
+def test_a_conflict_keeps_its_words_and_shows_the_place() -> None:
+    one = explained("def f(a):\n    if a: old(b)\n", " old(b)\n+max(b)\n")
+    assert one.state is State.CONFLICT
+    assert "one-line suite" in one.problem
+    assert [spot.line for spot in one.spots] == [2]
+
+
+def test_too_few_places_are_told_with_their_lines() -> None:
+    one = explained("def f(a):\n    x = old(a)\n", "-old($X)\n+max($X, 0)\n", flags="count=2")
+    assert one.problem == "found 1 place in `f` (line 2), expected 2"
+    assert [spot.line for spot in one.spots] == [2]
+    more = explained("def f(a):\n    x = old(a)\n    y = olt(a)\n", "-old($X)\n+max($X, 0)\n", flags="count=2")
+    assert more.closest is not None and more.closest.line == 3  # never the place that matches
+
+
+# safety ---------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", test_states.STATES)
+def test_every_state_can_be_explained(name: str) -> None:
+    code, hunk, flags, _, _ = test_states.STATES[name]
+    one = explained(f"{test_states.HEAD}{code}\n", hunk, flags=flags)
+    if one.state is State.NOT_FOUND:
+        assert one.closest is None or one.closest.words
+    assert one.problem or one.state is State.APPLICABLE
+
+
+def texts() -> Iterator[str]:
+    """Every text in the tables of cases of changes: sources, hunks and results."""
+    for table in vars(test_changes).values():
+        for case in table.values() if isinstance(table, dict) else ():
+            yield from (part for part in case if isinstance(part, str)) if isinstance(case, tuple) else ()
+
+
+HUNKS = sorted({text for text in texts() if text[:1] in "-+ " and re.search(r"^[-+]", text, re.MULTILINE)})
+SOURCES = sorted({text for text in texts() if text.startswith(("def ", "class ", "async ", "@", "import ", "#"))})
+
+
+@pytest.mark.parametrize("number", range(len(HUNKS)))
+def test_any_hunk_can_be_explained_on_any_text(number: int) -> None:
+    assert len(HUNKS) >= 80 and len(SOURCES) > 40
+    for step, scope in enumerate(("f", "f", "f", "<module>")):
+        source = SOURCES[(7 * number + step) % len(SOURCES)]
+        try:
+            (one,) = every(source, HUNKS[number], scope)
+        except PatchError:
+            continue  # not a hunk for this scope
+        assert one.problem or one.state is State.APPLICABLE
+
+
+@pytest.mark.parametrize("name", test_refused.HUNKS)
+def test_a_hunk_that_is_wrong_in_itself_is_refused_as_when_it_is_loaded(name: str) -> None:
+    with pytest.raises(PatchError, match=r"case\.spatch:"):
+        explained("def f():\n    pass\n", test_refused.HUNKS[name][0])
+
+
+@pytest.mark.parametrize("data", [b"def f(a):\n    x = old(a)\0\n", b"def f(a:\n", b"def f(a):\n    x = '\xff'; old(a)\n", b""])
+def test_a_text_that_is_not_python_is_explained_too(data: bytes) -> None:
+    _, files = parse_spatch("--- p/m.py\n@@ f @@\n-old(a)\n+max(a, 0)\n", "case.spatch")
+    (one,) = explain(data, files[0].hunks, {})
+    assert one.state.failed and one.problem and one.closest is None
+
+
+def test_the_work_is_bounded_and_the_best_candidates_are_looked_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    from patcher.semantic import nearest
+
+    used = []
+
+    class Counting(Comparer):
+        def __init__(self) -> None:
+            super().__init__()
+            used.append(self)
+
+    monkeypatch.setattr(nearest, "Comparer", Counting)
+    filler = "".join(f"    a{n} = b(c(d{n}, e={n}), [{n}])\n" for n in range(200))
+    source = f"def f(a):\n{filler}    x = registry.create(a, 1)\n{filler}"
+    best = explained(source, "-registry.build($A, 1)\n+registry.build($A)\n").closest
+    assert best is not None and best.line == 202
+    assert used and all(0 < one.steps <= MAX_STEPS + 1 for one in used)
