@@ -16,7 +16,7 @@ SIMILAR = 0.6  # of two names, as difflib counts it; below it they are two diffe
 FREE = frozenset(["returns", "annotation", "type_parameters", "doc"])  # rule 10: not looked at unless written
 LEAVES = frozenset(["Name", "String", "Integer", "Float", "Imaginary", "Operator", "FText"])
 _SUBSEQUENCE = frozenset(["decorators", "clauses"])
-_LEAF, _OWN, _PLACEHOLDER, _EXTRA, _SHARED, _WRAPPED, _WORDS = 2.0, 0.5, 0.25, 0.5, 0.85, 0.7, 0.5
+_LEAF, _OWN, _PLACEHOLDER, _EXTRA, _SHARED, _WRAPPED, _WORDS = 2.0, 0.5, 0.25, 0.5, 0.85, 0.85, 0.5
 ALIKE = 0.4  # of its weight, so that two statements are taken for one that was changed
 
 Pair = Tuple[Optional[Node], Optional[Node]]
@@ -88,6 +88,14 @@ class Comparer:
             ours, theirs = str(pattern.fields["value"]), str(code.fields["value"])
             alike = 1.0 if ours == theirs else 0.8 * similarity(ours, theirs)
             return _LEAF * alike if alike >= 0.8 * SIMILAR else 0.0
+        return max(self._fields(pattern, code), self.wrapped(pattern, code)[0])
+
+    def is_wrapped(self, pattern: Node, code: Node) -> bool:
+        """Whether a part of the code is more like the pattern than the code itself is: `g(f(a))` for `f(a)`."""
+        same_kind = pattern.kind == code.kind and pattern.kind not in LEAVES and not pattern.role
+        return same_kind and self.wrapped(pattern, code)[0] > self._fields(pattern, code)
+
+    def _fields(self, pattern: Node, code: Node) -> float:
         return _OWN + sum(self._field(pattern, code, key) for key in pattern.fields)
 
     def _shared(self, pattern: Node, code: Node) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from difflib import SequenceMatcher
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from patcher.semantic.compare import FREE, LEAVES, Comparer, Pair, TooMuch, fits, is_expression, weight
@@ -11,6 +13,7 @@ from patcher.semantic.side import Side
 from patcher.semantic.source import Source
 
 _WIDTH = 50  # of a piece of code inside a sentence
+_SHORT = 24  # of a string; in a longer one only what differs is shown
 _INSIDE = 0.9  # of its weight, so that a statement elsewhere is taken for the one that is missed
 Span = Tuple[int, int]
 
@@ -76,7 +79,7 @@ class Describer:
             return
         if pattern.role:
             yield from self._placeholder(pattern, code)
-        elif pattern.kind != code.kind:
+        elif pattern.kind != code.kind or self.comparer.is_wrapped(pattern, code):
             yield self._other(pattern, code, what)
         elif pattern.kind in LEAVES:
             if pattern.fields["value"] != code.fields["value"]:
@@ -108,8 +111,15 @@ class Describer:
 
     def _changed(self, pattern: Node, code: Node, what: str) -> Difference:
         ours, theirs = self.written(pattern), self.code(code)
+        spans, hint = (_span(pattern), _span(code)), self._instead(pattern, code, what)
+        if pattern.kind in ("String", "FText") and min(len(ours), len(theirs)) > _SHORT:
+            spans = _parting(self.side.written, spans[0], self.source.text, spans[1])
+            ours, theirs = _one_line(self.side.written[slice(*spans[0])]), _one_line(self.source.text[slice(*spans[1])])
+            what = what or "inside the string"
+            whole = f", or `{self.fresh}` for the whole string" if pattern.kind == "String" else ""
+            hint = f"write it as it stands there{whole}"
         words = f"{what + ': ' if what else 'here '}the pattern has `{ours}`, the code has `{theirs}`"
-        return Difference(_span(pattern), _span(code), words, self._instead(pattern, code, what))
+        return Difference(*spans, words, hint)
 
     def _instead(self, pattern: Node, code: Node, what: str) -> str:
         theirs = self.code(code)
@@ -251,6 +261,20 @@ class Describer:
             return "any code"
         article = "an" if node.kind[0] in "AEIO" else "a"
         return _NOUNS.get(node.kind, f"{article} `{node.kind.lower()}`")
+
+
+def _parting(a: str, of_a: Span, b: str, of_b: Span) -> Tuple[Span, Span]:
+    """The first words that two texts do not have in common; how a string is cut into pieces is not looked at."""
+    left, right = re.findall(r"\w+|\W", a[slice(*of_a)]), re.findall(r"\w+|\W", b[slice(*of_b)])
+    steps = [step for step in SequenceMatcher(None, left, right, autojunk=False).get_opcodes() if step[0] != "equal"]
+    words = (step for step in steps if any(len(word) > 1 for word in (*left[step[1] : step[2]], *right[step[3] : step[4]])))
+    _, i, i_end, j, j_end = next(words, ("replace", 0, len(left), 0, len(right)))
+    return _tokens(left, of_a[0], i, i_end), _tokens(right, of_b[0], j, j_end)
+
+
+def _tokens(tokens: List[str], start: int, first: int, end: int) -> Span:
+    begin = start + len("".join(tokens[:first]))
+    return begin, begin + max(1, len("".join(tokens[first:end])))
 
 
 def _within(node: Optional[Node], holder: Optional[Node]) -> bool:

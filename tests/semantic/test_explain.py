@@ -197,6 +197,44 @@ DRIFTS = {
         'line 2: raise ValueError("no such device")\n                         ^~~~~~~~~~~~~~~~', "line 3: raise ValueError('no such card')\n                         ^~~~~~~~~~~~~~",
         "the pattern has `'no such card'`, the code has `\"no such device\"`", "or `$X` if any will do",
     ),
+    "a long string changed": Drift(
+        """
+        def f(m):
+            raise ValueError(
+                "expected a device, "
+                f"got no card named {m}")
+        """,
+        """
+        -raise ValueError(f"expected a device, got no device named {m}")
+        +return None
+        """,
+        'line 4: f"got no card named {m}")\n                 ^~~~', 'line 3: raise ValueError(f"expected a device, got no device named {m}")\n                                                     ^~~~~~',
+        "inside the string: the pattern has `device`", "write it as it stands there",
+    ),
+    "a string of several words changed": Drift(
+        """
+        def f(m):
+            log("the model was put on the card")
+        """,
+        """
+        -log("the model was put on the device")
+        +log("done")
+        """,
+        'line 2: log("the model was put on the card")\n                                      ^~~~', 'line 3: log("the model was put on the device")\n                                      ^~~~~~',
+        "inside the string: the pattern has `device`, the code has `card`", "write it as it stands there, or `$X` for the whole string",
+    ),
+    "a call around it": Drift(
+        """
+        def f(m):
+            m = checked(load(m, 1))
+        """,
+        """
+        -$A = load($M, 1)
+        +$A = load($M, 2)
+        """,
+        "line 2: m = checked(load(m, 1))\n            ^~~~~~~~~~~~~~~~~~~", "line 3: $A = load($M, 1)\n             ^~~~~~~~~~~",
+        "the pattern has `load($M, 1)`, the code has it inside `checked(load(m, 1))`", "",
+    ),
     "a decorator is missing": Drift(
         """
         def f(m):
