@@ -71,6 +71,13 @@ def test_the_diffs_of_the_hunks_add_up_to_what_apply_changes(site):
     assert sorted(added) == sorted(whole)
 
 
+def test_a_long_binding_is_cut_in_the_middle_and_whole_in_json(site):
+    long = "[int(os.environ['LOCAL_RANK']), int(os.environ['RANK']) % 8, int(os.environ['WORLD_SIZE'])]"
+    drifted(site, (b"device_ids=[int(os.environ['LOCAL_RANK'])],", f"device_ids={long},".encode()))
+    assert "  $IDS = [int(os.environ['LOCAL_RANK']…nt(os.environ['WORLD_SIZE'])]\n" in told(site, DDP, code=0).out
+    assert long in [match["names"].get("$IDS") for hunk in hunks(site, DDP, code=0) for match in hunk["matches"]]
+
+
 def test_an_option_is_seen_in_the_change(site):
     assert "limit=9" in told(site, DDP, "--set", "params=9", code=0).out
     assert told(site, DDP, "--set", "parms=9", code=2).err.startswith("error: ")
@@ -96,6 +103,7 @@ def test_a_patchset_that_another_stands_above_is_explained_on_the_text_it_was_ma
     assert site("apply", DDP).code == 0
     after = hunks(site, DDP, code=0)
     assert [hunk["diff"] for hunk in before] == [hunk["diff"] for hunk in after]
+    assert sum("                                      True)\n" in hunk["diff"] for hunk in before) == 1  # the other's change
 
 
 def test_places_are_moved_by_all_that_was_applied_since():

@@ -1,6 +1,7 @@
 """Diffs are exact on any bytes, the page is escaped, the table of changes adds up."""
 
 import random
+import re
 import shutil
 import subprocess
 
@@ -122,6 +123,17 @@ def test_the_page_numbers_the_lines_of_both_sides():
 def test_json_keeps_every_byte():
     diff = compare("", "m.py", b"\xff\n", b"\xfe\n")
     assert diff_json(diff)["diff"].encode("utf-8", "surrogateescape") == diff.text
+
+
+def test_the_page_keeps_the_columns_of_a_marker():
+    text = page("t", [], [Answer("p", "a", "f", State.NOT_FOUND, (), "x = olt(a)\n    ^~~")]).decode()
+    assert "<dd>x = olt(a)</dd>\n<dd>    ^~~</dd>" in text
+    assert re.search(r"\bdd \{[^}]*white-space: pre-wrap", text) and re.search(r"\bdd \{[^}]*monospace", text)
+
+
+def test_every_line_of_a_hint_is_a_line_of_its_own():
+    (row,) = answer_rows([Answer("p", "m.py", "f", State.CONFLICT, (), "why", "one\ntwo")])
+    assert row.details == ("why", "hint: one", "two")
 
 
 def test_a_failed_answer_is_explained_below_its_row():
