@@ -65,7 +65,8 @@ def _about(one: Told, paint: Paint) -> List[str]:
             lines += _wrapped("recorded in the receipt of this file; its code before the change:")
         lines += _scope(found) if found.state in (State.NOT_FOUND, State.NOT_NEEDED) else []
         lines += [line for spot in found.spots for line in _spot(spot, code=one.diff == b"")]
-        lines += _closest(found.closest, paint) if found.closest is not None else []
+        scope = "" if found.scopes or not found.near else found.near[0]
+        lines += _closest(found.closest, scope, paint) if found.closest is not None else []
         for spot in found.elsewhere:
             lines += _wrapped(f"elsewhere in this file: `{spot.scope or '<module>'}`, line {spot.line}: {_cut(spot.text)}")
     for other in one.elsewhere:
@@ -83,8 +84,8 @@ def _diff(one: Told, paint: Paint) -> List[str]:
 
 def _scope(found: Explanation) -> List[str]:
     if found.scopes:
-        ranges = ", ".join(f"`{one.name}` is lines {one.first} to {one.last}" for one in found.scopes[:4])
-        return _wrapped(ranges)
+        ranges = ", ".join(f"`{one.name}`, lines {one.first} to {one.last}" for one in found.scopes[:4])
+        return _wrapped(f"searched: {ranges}")
     near = ", ".join(f"`{name}`" for name in found.near)
     return _wrapped(f"the file has {near}") if near else []
 
@@ -94,10 +95,11 @@ def _spot(spot: Spot, *, code: bool) -> List[str]:
     return lines + [f"  {name} = {_cut(text)}" for name, text in spot.names]
 
 
-def _closest(best: Closest, paint: Paint) -> List[str]:
-    """The two sides of the first difference, one below the other, each with its line number and a marker."""
+def _closest(best: Closest, scope: str, paint: Paint) -> List[str]:
+    """The two sides of the first difference, each with its line number and a marker; `scope` is named if it is another."""
     width = len(str(max(best.line, best.code.line, best.pattern.line)))
-    lines = [f"closest, {best.likeness:.0%} of the pattern:"]
+    where = f" in `{scope}`" if scope else ""
+    lines = [f"closest{where}, {best.likeness:.0%} of the pattern:"]
     if best.code.line != best.line:
         lines.append(f"  code    {best.line:>{width}} | {_cut(best.text)}")
     for word, mark in (("code   ", best.code), ("pattern", best.pattern)):

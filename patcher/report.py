@@ -12,6 +12,7 @@ Every JSON answer of a command is one object with `schema` (1), `command` and `o
 - `list`: `patchsets` (`name`, `version`, `kind`, `summary`, `source`, `digest`, `packages`: `package`, `versions`),
   `broken` (`name`, `problem`), `notes`
 - `show`: `patchset`, the fields of `list` and `prose`, `provenance`, `options`, `variants`, `verify`, `files`
+- `explain`: see `patcher.explanation`
 - `demo`: `source` (`pip` or `stand-in`), `proofs` (`what`, `ok`)
 - an error: `error` (`message`, `hint`, `exit_code`)
 

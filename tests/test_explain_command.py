@@ -181,6 +181,18 @@ def test_a_statement_that_moved_to_another_function_of_the_file_is_found_there(s
     assert first["hint"] == "the code stands in `Runner.build_wrapper`, line 33: write that scope if it is meant"
 
 
+def test_a_renamed_scope_is_named_and_so_is_what_is_different_there(site):
+    drifted(
+        site,
+        (b"    def wrap_model(self, model_wrapper_cfg, model):", b"    def wrap_models(self, model_wrapper_cfg, model):"),
+        (b"device_ids=[int(os.environ['LOCAL_RANK'])],", b"devices=[int(os.environ['LOCAL_RANK'])],"),
+    )
+    text = told(site, DDP, code=1).out
+    assert "the file has `Runner.wrap_models`\n" in text
+    assert "closest in `Runner.wrap_models`, 92% of the pattern:\n" in text
+    assert "write `@@ Runner.wrap_models @@` if that is the one" in " ".join(text.split())
+
+
 def test_a_scope_that_moved_to_another_file_of_the_package_is_named_and_never_guessed(site):
     text = site.file().read_bytes()
     ship(site, RUNNER, b'"""Moved."""\n')

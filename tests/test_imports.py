@@ -147,6 +147,7 @@ def site(tmp_path):
         (["--help"], HEAVY),
         (["--version"], HEAVY - {"json"}),
         (["apply", "--help"], HEAVY),
+        (["explain", "--help"], HEAVY),
         (["list"], {"libcst", "importlib.metadata", "json"}),
         (["show", DDP], {"libcst", "importlib.metadata", "json"}),
         (["status"], HEAVY),
@@ -170,6 +171,7 @@ def test_a_repeated_apply_and_a_restore_of_all_need_no_syntax_tree(site):
     first = loaded(site, "apply", DDP, "--target", site.path)
     assert "libcst" in first  # this test can see what is imported
     assert "libcst.matchers" not in first
+    assert first & {"difflib", "patcher.semantic.nearest", "patcher.semantic.explain"} == set()  # only where something failed
     again = loaded(site, "apply", DDP, "--target", site.path)
     assert again & {"libcst", "packaging", "importlib.metadata"} == set()
     assert loaded(site, "diff", "--target", site.path) & {"libcst", "packaging", "importlib.metadata"} == set()

@@ -187,9 +187,9 @@ def near_scopes(source: Source, scope: str) -> Tuple[str, ...]:
     if scope == "<module>":
         return ()
     of_that_name = [name for name in names if name.split(".")[-1] == last]
-    parent = scope.rpartition(".")[0]
-    siblings = [name for name in names if name.rpartition(".")[0] == parent]
-    close = get_close_matches(scope, siblings, 3, 0.7) or get_close_matches(scope, names, 3)
+    parent = scope[: -len(last)]
+    siblings = [name[len(parent) :] for name in names if name.startswith(parent) and "." not in name[len(parent) :]]
+    close = [parent + name for name in get_close_matches(last, siblings, 3, 0.7)] or get_close_matches(scope, names, 3)
     return tuple((of_that_name or close)[:3])
 
 
