@@ -190,7 +190,7 @@ class Describer:
         """A statement (or clause) that is not where the pattern has it; it may stand deeper down, or further away."""
         there = above or below or code
         text = f"the {element} `{self.written(ours)}`"
-        inside = self._elsewhere(ours, code)
+        inside = self._elsewhere(ours, code, there, after=above is not None)
         if inside is None:
             where = f"beside line {self.source.lines.number(there.start)}"
             words = f"the pattern has {text}, the code has no such {element} {where}"
@@ -210,13 +210,15 @@ class Describer:
         header = _one_line(self.source.text[node.start : self.source.lines.end(node.start)]).rstrip(" :")
         return f"the `{header}` of line {self.source.lines.number(node.start)}"
 
-    def _elsewhere(self, ours: Node, code: Node) -> Optional[Node]:
+    def _elsewhere(self, ours: Node, code: Node, beside: Node, *, after: bool) -> Optional[Node]:
+        """Where a missed statement stands now: of several the nearest, with `after` those past its neighbour first."""
         try:
             top = code
             while top.parent is not None and top.kind not in ("FunctionDef", "ClassDef"):
                 top = top.parent
             places = [node for node in top.walk() if node.kind == ours.kind and not node.role]
-            best = max(places, key=lambda node: self.comparer.measure(ours, node), default=None)
+            near = sorted(places, key=lambda node: (after and node.start < beside.start, abs(node.start - beside.start)))
+            best = max(near, key=lambda node: self.comparer.measure(ours, node), default=None)
             if best is not None and self.comparer.measure(ours, best) >= _INSIDE * weight(ours):
                 return best
         except TooMuch:

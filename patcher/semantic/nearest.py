@@ -213,7 +213,7 @@ def not_found(source: Source, hunk: Hunk, found: Found) -> HunkAnswer:
         if places:
             hint = f"write `count={len(places)}` if that is all"
             return HunkAnswer(hunk.text, State.NOT_FOUND, problem=problem, hint=hint)
-        hint = "nothing there is like it: it was rewritten or went away"
+        hint = "nothing like it was found there: it was rewritten or went away"
         return HunkAnswer(hunk.text, State.NOT_FOUND, problem=f"{problem}\nlooked for: {looked}", hint=hint)
     return HunkAnswer(hunk.text, State.NOT_FOUND, problem="\n".join([problem, *_brief(best)]), hint=best.hint)
 

@@ -157,6 +157,22 @@ DRIFTS = {
         "line 2: prepare(m)\n        ^~~~~~~~~~", "line 3: prepare($M)\n        ^~~~~~~~~~~",
         "in the code it stands outside of the `if m.ready` of line 3, the rest inside", "write that header between them",
     ),
+    "of equal statements the one nearby counts": Drift(
+        """
+        def f(m):
+            if m.a:
+                return m
+            start(m, 1)
+            if m.b:
+                return m
+        """,
+        """
+         start($M, 1)
+        -return m
+        """,
+        "line 6: return m\n        ^~~~~~~~", "line 4: return m\n        ^~~~~~~~",
+        "in the code it stands inside the `if m.b` of line 5", "write that header above it",
+    ),
     "a call of another function": Drift(
         """
         def f(m):
@@ -411,7 +427,7 @@ def test_code_that_has_nothing_of_the_pattern_is_not_shown() -> None:
     one = explained("def f(a):\n    return a\n", "-zoo(animal=3, cage=4)\n+zoo()\n")
     assert one.closest is None
     assert one.problem == "`f` is there, but the code to change is not"
-    assert one.hint.startswith("nothing there is like it")
+    assert one.hint == "nothing like it was found there: it was rewritten or went away"
 
 
 # scopes ---------------------------------------------------------------------------------------------------------------
