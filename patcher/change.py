@@ -1,33 +1,38 @@
-"""What `apply` and `restore` do: recover, plan, tell, and only then write."""
+"""What `apply` and `restore` do: recover, plan, tell, and only then write; `apply` verifies what it wrote."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
 
 from patcher import report
 from patcher.console import Console, Place
 from patcher.environment import Environment
-from patcher.errors import StoreError
+from patcher.errors import StoreError, UsageError
 from patcher.model import FilePlan, Plan, State
-from patcher.plan import commit, plan_apply, plan_restore
+from patcher.plan import commit, plan_apply, plan_restore, way_back
 from patcher.standing import Condition, Standing, interrupted, standing
 from patcher.store import Store
 
 if TYPE_CHECKING:
     from patcher.model import Patchset
+    from patcher.rollback import Outcome
+    from patcher.verify import Asked, How
 
 _RUNNING = "processes that are running keep the code they have loaded until they are started again"
 
 
-def apply(console: Console, place: Place, names: Sequence[str], settings: Sequence[str], *, dry_run: bool) -> int:
-    """Apply patchsets, all or none; returns the exit code.
+def apply(
+    console: Console, place: Place, names: Sequence[str], settings: Sequence[str], asked: Asked, *, dry_run: bool
+) -> int:
+    """Apply patchsets, all or none, verify them and take them back where that fails; returns the exit code.
 
     Args:
         console: where to tell it.
         place: the environment and the directories of patchsets.
         names: of patchsets.
         settings: the values of `--set`.
+        asked: how to verify.
         dry_run: write nothing at all, show the diff instead.
 
     Raises:
@@ -37,6 +42,7 @@ def apply(console: Console, place: Place, names: Sequence[str], settings: Sequen
 
     wanted, notes = choose(names, settings, place.patch_dirs)
     env = place.environment()
+    how = how_to_verify(place, env, asked, [one.patchset for one in wanted])
     console.about(env)
     recovered = _recover(console, env, dry_run=dry_run)
     if console.verbose:
@@ -47,19 +53,74 @@ def apply(console: Console, place: Place, names: Sequence[str], settings: Sequen
     console.rows(report.answer_rows(answer for answer in plan.answers if answer.state.failed or not console.quiet))
     console.see(place, plan.answers)
     chosen = [one.patchset.name for one in wanted]
+    way = None if asked.no_verify or dry_run or plan.failed else way_back(plan)
     changed, written = _write(console, plan, [one.patchset for one in wanted], recovered, (), dry_run=dry_run)
     if not changed and not plan.failed:
         for name in chosen:
             console.say(f"{name}: nothing to do, {_why(plan, name)}")
+    outcome = None
     if written:
         chosen = [name for name in chosen if any(name == step.patchset for file in changed for step in file.steps)] or chosen
+        if way is not None:
+            from patcher.rollback import verify_or_roll_back
+
+            patchsets = [one.patchset for one in wanted if one.patchset.name in chosen]
+            outcome = verify_or_roll_back(way, _texts(changed), patchsets, how)
+            written = not outcome.rolled_back
+            _tell(console, outcome, changed, place.command("restore", *chosen))
+    if written:
         sites = {file.site: [each.path for each in changed if each.site == file.site] for file in changed}
         for site, paths in sites.items():
             cells = (f"{', '.join(chosen)}: {report.count(len(paths), 'file')} in {site}",)
             console.rows([] if console.quiet else [report.Row("applied", cells)])
         console.say(f"take it back: {place.command('restore', *chosen)}")
         console.note(_RUNNING)
-    return _finish(console, plan, chosen, recovered, written=written, dry_run=dry_run)
+    return _finish(console, plan, chosen, recovered, written=written, dry_run=dry_run, outcome=outcome)
+
+
+def how_to_verify(place: Place, env: Environment, asked: Asked, patchsets: Sequence[Patchset]) -> How:
+    """What the options of a command mean for an environment.
+
+    A directory given with `--target` is no environment of its own: without `--python` nobody knows which packages its
+    modules run with, so its files are compiled only.
+
+    Raises:
+        UsageError: a probe is asked for that cannot be run there or is not trusted.
+    """
+    from patcher.verify import How
+
+    alone = place.target is not None and place.python is None
+    if asked.probe:
+        from patcher.selection import check_probes
+
+        if alone:
+            raise UsageError("--probe and --target: found no interpreter to run a probe in", "name it with --python")
+        check_probes(patchsets, place.patch_dirs)
+    reason = "--target names no interpreter to import them with; add --python" if alone and not asked.compile_only else ""
+    imports = not (alone or asked.compile_only)
+    return How(env, asked.timeout, place.target is not None, imports, asked.probe, reason)
+
+
+def _texts(changed: Sequence[FilePlan]) -> List[Any]:
+    from patcher.verify import Text
+
+    return [
+        Text(file.site, file.path, file.after, file.before) for file in changed if file.change and not file.change.forget
+    ]
+
+
+def _tell(console: Console, outcome: Outcome, changed: Sequence[FilePlan], back: str) -> None:
+    """Tell what came of verifying, and what was done about it."""
+    from patcher.verify import rows
+
+    if outcome.verified:
+        console.rows([row for row in rows(outcome.verified) if not console.quiet or row.word == "failed"])
+    why = "verification failed" if outcome.verified else "interrupted while verifying"
+    if outcome.rolled_back:
+        console.note(f"{why}; {report.count(len(changed), 'file')} as before this run", "rolled back")
+    if outcome.problem:
+        hint = f"{outcome.problem.hint}\nto take all of it back: {back}"
+        raise StoreError(f"{why}, and the change could not be undone: {outcome.problem.message}", hint)
 
 
 def restore(console: Console, place: Place, names: Sequence[str], *, force: bool, dry_run: bool) -> int:
@@ -180,10 +241,19 @@ def _why(plan: Plan, name: str) -> str:
 
 
 def _finish(
-    console: Console, plan: Plan, names: Sequence[str], recovered: Sequence[str], *, written: bool, dry_run: bool
-) -> int:
-    fields = {"written": written, "patchsets": list(names), **report.plan_json(plan), "recovered": list(recovered)}
+    console: Console, plan: Plan, names: Sequence[str], recovered: Sequence[str], *, written: bool, dry_run: bool,
+    outcome: Optional[Outcome] = None,
+) -> int:  # fmt: skip
+    fields: Dict[str, Any] = {"written": written, "patchsets": list(names), **report.plan_json(plan)}
+    fields["recovered"] = list(recovered)
+    if outcome and outcome.verified:
+        from patcher.verify import verified_json
+
+        fields["verify"] = verified_json(outcome.verified, rolled_back=outcome.rolled_back)
     if dry_run:
         fields["diff"] = report.shown(b"".join(diff.text for diff in report.plan_diffs(plan)))
-    console.data(not plan.failed, fields)
-    return 1 if plan.failed else 0
+    code = 1 if plan.failed else 0
+    if outcome and outcome.rolled_back:
+        code = 1 if outcome.verified else 130
+    console.data(not code, fields)
+    return code

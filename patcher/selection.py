@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.manifest import suggest
 from patcher.model import Patchset
-from patcher.patchset import Found, find, folders, load, resolve_options
+from patcher.patchset import BUILT_IN, PATCH_DIR, Found, find, folders, load, resolve_options
 from patcher.standing import Standing
 from patcher.store import Store
 
@@ -111,6 +112,35 @@ def check_names(names: Iterable[str], standing: Iterable[str], patch_dirs: Seque
     unknown = [name for name in dict.fromkeys(names) if name not in known]
     hint = f"known patchsets: {', '.join(sorted(known)) or 'none'}"
     stop([UsageError(f'there is no patchset "{name}"{suggest(name, known)}', hint) for name in unknown])
+
+
+def trusted(patchset: Patchset, patch_dirs: Sequence[str]) -> bool:
+    """Whether the probe of a patchset may be run: the same patchset is built in, or in a directory that the person named."""
+    if _is_trusted(patchset.source):
+        return True
+    for folder, source in folders(patch_dirs, os.getcwd()).get(patchset.name, ()):
+        if _is_trusted(source):
+            from pathlib import Path
+
+            with suppress(SitepatchError):  # `list` tells what is wrong with it
+                if load(Path(folder), source).digest == patchset.digest:
+                    return True
+    return False
+
+
+def _is_trusted(source: str) -> bool:
+    return source == BUILT_IN or source.startswith(f"{PATCH_DIR} ")
+
+
+def check_probes(patchsets: Iterable[Patchset], patch_dirs: Sequence[str]) -> None:
+    """Refuse probes from a source that is not trusted.
+
+    Raises:
+        UsageError: naming each of them.
+    """
+    hint = "read it; if you trust it, name its directory, in the same version, with --patch-dir"
+    bad = [one for one in patchsets if one.verify.probe and not trusted(one, patch_dirs)]
+    stop([UsageError(f"{one.name} ({one.source}): its probe is code, and is not run from there", hint) for one in bad])
 
 
 def outdated(items: Iterable[Standing], patch_dirs: Sequence[str]) -> Dict[str, str]:

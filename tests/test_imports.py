@@ -22,7 +22,9 @@ SOURCES = {*SEMANTIC, "versions", "manifest", "patchset"}
 PLAN = {*STORE, *READ, *SOURCES, "store", "standing"}
 REPORT = {"model", "errors", "standing", ""}
 PLANS = {*PLAN, "jobs", "fold"}
-TOP = {*PLANS, "plan", "report", "page", "selection", "console", "fixture", "explain", "explanation"}
+EXPLAIN = {"explain", "explanation"}
+VERIFY = {"model", "report", "interpreter", "process"}
+TOP = {*PLANS, "plan", "report", "page", "selection", "console", "fixture", "verify", "rollback", *EXPLAIN}
 ALLOWED = {
     "": set(),
     "errors": set(),
@@ -47,7 +49,11 @@ ALLOWED = {
     "explanation": {*REPORT, "report", "semantic", "explain"},
     "fixture": {"errors"},
     "ddp": {"ddp", "report", ""},
-    "console": TOP - {"selection"},
+    "process": set(),
+    "verify": VERIFY,
+    "verify_child": set(),
+    "rollback": {"errors", "model", "plan", "verify"},
+    "console": TOP - {"selection", "verify", "rollback"},
     "change": TOP,
     "demo": {"console", "fixture"},
     "commands": {*TOP, "change", "demo", "commands", "ddp"},
@@ -172,8 +178,9 @@ def test_a_repeated_apply_and_a_restore_of_all_need_no_syntax_tree(site):
     assert "libcst" in first  # this test can see what is imported
     assert "libcst.matchers" not in first
     assert first & {"difflib", "patcher.semantic.nearest", "patcher.semantic.explain"} == set()  # only where something failed
+    assert "subprocess" in first  # what was written is verified
     again = loaded(site, "apply", DDP, "--target", site.path)
-    assert again & {"libcst", "packaging", "importlib.metadata"} == set()
+    assert again & {"libcst", "packaging", "importlib.metadata", "subprocess"} == set()
     assert loaded(site, "diff", "--target", site.path) & {"libcst", "packaging", "importlib.metadata"} == set()
     back = loaded(site, "restore", "--target", site.path)
     assert back & {"libcst", "packaging", "importlib.metadata", "subprocess"} == set()

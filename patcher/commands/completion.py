@@ -22,7 +22,7 @@ def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> Li
 
     try:
         names = set(folders(ctx.params.get("patch_dir") or (), os.getcwd()))
-        if ctx.info_name in ("restore", "diff"):
+        if ctx.info_name in ("restore", "diff", "verify"):
             from patcher.standing import standing
 
             env = Place(ctx.params.get("python"), ctx.params.get("target"), ()).environment()

@@ -7,6 +7,7 @@ from typing import Tuple
 import click
 
 from patcher.commands.completion import complete_names, complete_settings
+from patcher.commands.verifying import ways_to_verify
 from patcher.console import Console, Place, takes
 from patcher.errors import UsageError
 
@@ -19,21 +20,29 @@ from patcher.errors import UsageError
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all.")
 @click.option("--restore", "back", is_flag=True, help="Take the patchsets back, as restore does.")
+@click.option("--no-verify", is_flag=True, help="Do not verify what was written.")
+@ways_to_verify
 @takes()
 def apply(
-    console: Console, place: Place, names: Tuple[str, ...], settings: Tuple[str, ...], dry_run: bool, back: bool
-) -> int:
+    console: Console, place: Place, names: Tuple[str, ...], settings: Tuple[str, ...], dry_run: bool, back: bool,
+    no_verify: bool, compile_only: bool, probe: bool, timeout: float,
+) -> int:  # fmt: skip
     """Apply patchsets, all of them or none.
 
-    Where one does not fit, nothing is written, and every problem is told.
+    Where one does not fit, nothing is written, and every problem is told. What was written is compiled and imported by
+    the target interpreter; where that fails and did not fail before, all of it is taken back.
     """
     from patcher import change
+    from patcher.verify import Asked
 
     if back and settings:
         raise UsageError("--set and --restore: found both", "options matter for applying alone")
+    if probe and (back or no_verify):
+        raise UsageError(f"--probe and {'--restore' if back else '--no-verify'}: found both", "a probe is part of verifying")
     if back:
         return change.restore(console, place, names, force=False, dry_run=dry_run)
-    return change.apply(console, place, names, settings, dry_run=dry_run)
+    asked = Asked(timeout, no_verify, compile_only, probe)
+    return change.apply(console, place, names, settings, asked, dry_run=dry_run)
 
 
 @click.command(epilog="\b\nExamples:\n  sitepatch restore\n  sitepatch restore mmengine-ddp-debug")

@@ -1,0 +1,105 @@
+"""`verify`, and the options that it shares with `apply`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable, Dict, List, Sequence, Tuple
+
+import click
+
+from patcher.commands.completion import complete_names
+from patcher.console import Console, Place, takes
+
+if TYPE_CHECKING:
+    from patcher.model import Patchset
+    from patcher.standing import Standing
+    from patcher.verify import Text
+
+
+def ways_to_verify(function: Callable[..., int]) -> Callable[..., int]:
+    """Give a command `--compile-only`, `--probe` and `--timeout`."""
+    for option in (
+        click.option(
+            "--timeout", metavar="SECONDS", type=click.FloatRange(0.1, 86400), default=120.0, show_default=True,
+            help="How long each process that verifies may take.",
+        ),
+        click.option("--probe", is_flag=True, help="Also run the probes of the patchsets: their own code, if trusted."),
+        click.option("--compile-only", is_flag=True, help="Verify by compiling alone; import nothing."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+@click.command(epilog="\b\nExamples:\n  sitepatch verify\n  sitepatch verify mmengine-ddp-debug --probe")
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@ways_to_verify
+@takes()
+def verify(
+    console: Console, place: Place, names: Tuple[str, ...], compile_only: bool, probe: bool, timeout: float
+) -> int:
+    """Compile and import what stands patched.
+
+    In the target interpreter: all that stands applied without a name. A module that cannot be imported without the patch
+    either is told, and is no failure.
+    """
+    from patcher.change import how_to_verify
+    from patcher.selection import check_names
+    from patcher.standing import interrupted, standing
+    from patcher.verify import Asked, rows, verified_json
+    from patcher.verify import verify as run
+
+    env = place.environment()
+    console.about(env)
+    notes = [f"{site}: {problem}" for site, problem in interrupted(env)]
+    items = standing(env)
+    stands = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps)
+    idle = [name for name in dict.fromkeys(names) if name not in stands]
+    if idle:
+        check_names(idle, stands, place.patch_dirs)
+    chosen = [name for name in (dict.fromkeys(names) if names else stands) if name in stands]
+    patchsets = _stored(items, chosen)
+    how = how_to_verify(place, env, Asked(timeout, False, compile_only, probe), patchsets)
+    here = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
+    gone = [f"{item.receipt.path}: {item.condition.value}; see sitepatch status" for item in here if not _live(item)]
+    notes += [f"{name} is not applied here: nothing to verify" for name in idle]
+    for note in [*notes, *gone]:
+        console.note(note)
+    if not names and not stands:
+        console.say(f"nothing is applied in {', '.join(env.sites)}: nothing to verify")
+    verified = run(_texts(here, chosen), patchsets, how)
+    good = not (verified.failed or gone or idle)
+    console.rows([row for row in rows(verified) if not console.quiet or row.word == "failed"])
+    told = {"patchsets": chosen, "notes": [*notes, *gone], "verify": verified_json(verified, rolled_back=False)}
+    console.data(good, told)
+    return 0 if good else 1
+
+
+def _live(item: Standing) -> bool:
+    """Whether our change is still in the file."""
+    return item.condition.value in ("applied", "edited by hand")
+
+
+def _texts(items: Sequence[Standing], names: Sequence[str]) -> List[Text]:
+    from patcher.plan import before_and_after
+    from patcher.verify import Text
+
+    return [
+        Text(item.site, item.receipt.path, item.data, before_and_after(item.site, item.receipt, names)[0])
+        for item in items
+        if _live(item)
+    ]
+
+
+def _stored(items: Sequence[Standing], names: Sequence[str]) -> List[Patchset]:
+    """The patchsets as they stand applied, from the copies in the stores; one of two versions counts twice."""
+    from pathlib import Path
+
+    from patcher.patchset import load
+    from patcher.store import Store
+
+    found: Dict[str, Patchset] = {}
+    for item in items:
+        for step in item.receipt.steps:
+            if step.patchset in names and step.digest not in found:
+                folder = Path(item.site) / ".sitepatch" / "patchsets" / step.digest / step.patchset
+                found[step.digest] = load(folder, "as it stands applied", Store(item.site).patchset_files(step.digest))
+    return list(found.values())

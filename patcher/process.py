@@ -1,0 +1,89 @@
+"""Runs a command within a limit of time and of output; nothing of its process group outlives it."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+_KEPT = 16384  # bytes of output, the last ones
+_PIPE = 1 << 20  # bytes that a pipe may still hold when the process has ended
+_LOOK = 0.05  # seconds between two looks whether a silent process has ended
+
+
+class Ended(NamedTuple):
+    """How a command ended: `code` as of subprocess (-9 for SIGKILL), None where the limit ended it.
+
+    `output` is the end of what it wrote to stdout and stderr, `seconds` how long it ran.
+    """
+
+    code: Optional[int]
+    output: str
+    seconds: float
+
+
+def run(command: Sequence[str], cwd: str, environ: Mapping[str, str], limit: float) -> Ended:
+    """Run a command in a session of its own, without stdin; then its whole process group is killed.
+
+    Args:
+        command: the program and its arguments.
+        cwd: the working directory.
+        environ: all of its environment variables.
+        limit: seconds that it may run.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    import subprocess
+
+    begun = time.monotonic()
+    child = subprocess.Popen(
+        command, cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+    assert child.stdout is not None
+    tail, inside = b"", False
+    try:
+        tail, inside = _follow(child, child.stdout, begun + limit)
+    finally:
+        _kill_group(child)
+        child.stdout.close()
+    return Ended(child.returncode if inside else None, tail.decode("utf-8", "replace"), time.monotonic() - begun)
+
+
+def _follow(child: Popen[bytes], pipe: IO[bytes], deadline: float) -> Tuple[bytes, bool]:
+    """The end of the output, and whether the child ended before the deadline.
+
+    The pipe may stay open after the child (a process that it left behind holds it) and may be closed before it.
+    """
+    import select
+    from subprocess import TimeoutExpired
+
+    tail, left, is_open = b"", _PIPE, True
+    while True:
+        gone = child.poll() is not None
+        wait = 0.0 if gone else min(_LOOK, deadline - time.monotonic())
+        if wait < 0:
+            return tail, False
+        ready = is_open and select.select([pipe], [], [], wait)[0]
+        if ready:
+            data = os.read(pipe.fileno(), 65536)
+            tail, is_open = (tail + data)[-_KEPT:], bool(data)
+            left -= len(data) if gone else 0
+        if gone and (not ready or left <= 0):
+            return tail, True
+        if not is_open and not gone:
+            with suppress(TimeoutExpired):
+                child.wait(wait)
+
+
+def _kill_group(child: Popen[bytes]) -> None:
+    import signal
+
+    with suppress(OSError):  # nothing of it is left
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()

@@ -1,0 +1,83 @@
+"""Verifies what a commit has written, and undoes that commit where it fails, cannot be done, or is interrupted.
+
+A process that is killed (SIGKILL) meanwhile can undo nothing: the patchsets stand applied then, unverified.
+"""
+
+from __future__ import annotations
+
+import signal
+from contextlib import contextmanager, suppress
+from typing import Any, Iterator, NamedTuple, Optional, Sequence
+
+from patcher.errors import SitepatchError, StoreError
+from patcher.model import Patchset
+from patcher.plan import WayBack, roll_back
+from patcher.verify import How, Text, Verified, verify
+
+_STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+class Outcome(NamedTuple):
+    """What came of it; `verified` is None where it was interrupted.
+
+    `rolled_back` tells whether the commit was undone, `problem` why it could not be though it should.
+    """
+
+    verified: Optional[Verified]
+    rolled_back: bool = False
+    problem: Optional[StoreError] = None
+
+
+def verify_or_roll_back(way: WayBack, texts: Sequence[Text], patchsets: Sequence[Patchset], how: How) -> Outcome:
+    """Verify what was written; undo it unless nothing fails but what failed before.
+
+    Args:
+        way: how to undo it.
+        texts: the files that were written.
+        patchsets: those whose modules are imported and whose probes are run.
+        how: see there.
+
+    Raises:
+        SitepatchError: the target interpreter cannot be run; the commit is undone, or the message says why not.
+    """
+    try:
+        with _handled(_interrupt, only_default=True):
+            verified = verify(texts, patchsets, how)
+    except KeyboardInterrupt:
+        return _undone(way, None)
+    except BaseException as error:
+        problem = _undone(way, None).problem
+        if not isinstance(error, OSError):
+            raise
+        after = f"and not undone: {problem.message}" if problem else "and undone"
+        raise SitepatchError(f"what was written could not be verified ({error}), {after}", "see --no-verify") from error
+    return _undone(way, verified) if verified.failed else Outcome(verified)
+
+
+def _undone(way: WayBack, verified: Optional[Verified]) -> Outcome:
+    try:
+        with _handled(signal.SIG_IGN):
+            roll_back(way)
+    except StoreError as error:
+        return Outcome(verified, problem=error)
+    return Outcome(verified, rolled_back=True)
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _handled(handler: Any, *, only_default: bool = False) -> Iterator[None]:
+    """Handle the signals that end a process so; with `only_default` not those that somebody handles or ignores."""
+    old = {}
+    with suppress(ValueError):  # not the main thread: signals are the business of that one
+        for name in _STOPPING:
+            number = getattr(signal, name)
+            if not only_default or signal.getsignal(number) is signal.SIG_DFL:
+                old[number] = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, was in old.items():
+            signal.signal(number, was)
