@@ -1,0 +1,506 @@
+"""What is promised about verifying: each in a real environment, with a package whose patch does what is to be feared."""
+
+import json
+import os
+import py_compile
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.command import ROOT, environ, sitepatch, tree
+from tests.test_environment import install
+
+PRISTINE = {"demo/__init__.py": "", "demo/m.py": "one = 1\n", "demo/n.py": "two = 2\n"}
+MARK = "import os\nwith open(os.environ['MARKS'], 'a') as marks:\n    marks.write(str(os.getpid()) + ' ')\n"
+HANG = f"{MARK}import time\ntime.sleep(600)\n"
+
+
+class Venv:
+    """A virtual environment with the package `demo`, a directory of patchsets named with --patch-dir, and the command."""
+
+    def __init__(self, folder, python=sys.executable, files=PRISTINE):
+        subprocess.run([str(python), "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
+        (self.site,) = (folder / "venv").glob("lib/python3*/site-packages")
+        self.cwd, self.python, self.mine = folder, folder / "venv" / "bin" / "python", folder / "mine"
+        self.mine.mkdir()
+        self.marks = folder / "marks"
+        install(self.site, files)
+        for path in self.site.rglob("*.py"):
+            os.utime(str(path), ns=(1_600_000_000_123_456_789, 1_600_000_000_123_456_789))
+            path.chmod(0o640)
+
+    def patchset(self, name, code, path="demo/m.py", imports=("demo.m",), probe=None, version="1", where=None):
+        """A patchset that puts `code` at the end of a module."""
+        folder = (where or self.mine) / name
+        folder.mkdir(parents=True, exist_ok=True)
+        body = "".join(f"+{line}\n" for line in code.rstrip("\n").split("\n"))
+        (folder / "p.spatch").write_text(f"Why.\n\n--- {path}\n@@ <module> @@\n ...\n{body}")
+        verify = f"[verify]\nimports = {json.dumps(list(imports))}\n"
+        if probe is not None:
+            (folder / "probe.py").write_text(probe)
+            verify += 'probe = "probe.py"\n'
+        (folder / "patchset.toml").write_text(
+            f'schema = 1\nname = "{name}"\nversion = "{version}"\nkind = "debug"\nsummary = "For a test"\n'
+            f'[[variant]]\npackage = "demo"\nversions = ""\npatches = ["p.spatch"]\n{verify}'
+        )
+        return name
+
+    def words(self, *words):
+        return [*words, "--python", self.python, *(["--patch-dir", self.mine] if any(self.mine.iterdir()) else [])]
+
+    def variables(self, **more):
+        return {"MARKS": str(self.marks), "PYTHONDONTWRITEBYTECODE": "", **more}
+
+    def __call__(self, *words, **more):
+        return sitepatch(*self.words(*words), cwd=self.cwd, **self.variables(**more))
+
+    def start(self, *words):
+        """The command, not waited for."""
+        command = [sys.executable, "-m", "patcher", *map(str, self.words(*words))]
+        return subprocess.Popen(
+            command, cwd=str(self.cwd), env=environ(**self.variables()), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def tree(self):
+        return tree(self.site)
+
+    def text(self, path="demo/m.py"):
+        return (self.site / path).read_text()
+
+    def pids(self):
+        return [int(pid) for pid in self.marks.read_text().split()] if self.marks.exists() else []
+
+    def standing(self):
+        told = json.loads(self("status", "--json").out)
+        return {(file["path"], step["name"], step["version"]) for file in told["files"] for step in file["patchsets"]}
+
+
+@pytest.fixture
+def venv(tmp_path):
+    return Venv(tmp_path)
+
+
+def until(good, seconds=30):
+    """Wait for something that must come."""
+    end = time.monotonic() + seconds
+    while not good():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.02)
+
+
+def running(pid):
+    """Whether a process runs; one that has ended and is not waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        if Path("/proc/self/stat").exists():
+            return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def rolled_back(venv, words, *texts, code=1, **more):
+    """The command ends with `code`, says `texts`, and every byte, mode and mtime is as before; returns how it ended."""
+    before = venv.tree()
+    done = venv(*words, **more)
+    assert done.code == code, done
+    for text in texts:
+        assert text in done.out + done.err, done
+    assert "rolled back" in done.err, done
+    assert "applied " not in done.out, done
+    assert venv.tree() == before
+    return done
+
+
+# what is good ---------------------------------------------------------------------------------------------------------
+def test_what_was_written_is_compiled_and_imported_and_nothing_else_is_left_in_the_site_directory(venv):
+    name = venv.patchset("good", MARK)
+    before = venv.tree()
+    done = venv("apply", name)
+    assert done.code == 0, done
+    (line,) = [line for line in done.out.splitlines() if line.startswith("verified")]
+    assert line.startswith("verified  1 file compiled in 0.") and ", 1 module imported in " in line
+    assert done.out.index("verified") < done.out.index("applied ")
+    assert len(venv.pids()) == 1, "imported once"
+    after = {path for path in venv.tree() if not path.startswith(".sitepatch")}
+    assert after == set(before), "no bytecode either"
+    assert venv("restore").code == 0
+    assert venv.tree() == before
+
+
+def test_quiet_says_nothing_and_json_has_the_seconds_of_each_step(venv):
+    name = venv.patchset("good", "three = 3", probe="import demo.m\nassert demo.m.three == 3\n")
+    told = json.loads(venv("apply", name, "--json", "--probe").out)
+    assert (told["ok"], told["written"]) == (True, True)
+    verify = told["verify"]
+    assert [(each["what"], each["name"], each["state"]) for each in verify["checks"]] == [
+        ("compile", "demo/m.py", "ok"), ("import", "demo.m", "ok"), ("probe", "good", "ok"),
+    ]  # fmt: skip
+    assert (verify["ok"], verify["rolled_back"], verify["left_out"]) == (True, False, [])
+    assert set(verify["seconds"]) == {"compile", "import", "probe", "total"}
+    assert 0 < verify["seconds"]["probe"] <= verify["seconds"]["total"]
+    assert venv("restore").code == 0
+    done = venv("apply", name, "-q")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    done = venv("verify", "-q")
+    assert (done.code, done.out, done.err) == (0, "", "")
+
+
+def test_where_nothing_is_written_nothing_is_verified(venv):
+    name = venv.patchset("good", MARK)
+    assert "verified" not in venv("apply", name, "--dry-run").out
+    assert venv.pids() == []
+    assert venv("apply", name).code == 0
+    assert len(venv.pids()) == 1
+    again = venv("apply", name)
+    assert "nothing to do" in again.out and "verified" not in again.out
+    assert venv("restore").code == 0
+    assert len(venv.pids()) == 1
+
+
+def test_verify_looks_at_what_stands_applied(venv):
+    first = venv.patchset("first", MARK)
+    second = venv.patchset("second", "two += 1", path="demo/n.py", imports=["demo.n"])
+    assert venv("apply", first, second, "--no-verify").code == 0
+    assert venv.pids() == []
+    done = venv("verify")
+    assert (done.code, "2 files compiled" in done.out, "2 modules imported" in done.out) == (0, True, True), done
+    done = venv("verify", second)
+    assert (done.code, "1 file compiled" in done.out, len(venv.pids())) == (0, True, 1), done
+    assert venv("restore").code == 0
+    done = venv("verify")
+    assert (done.code, "nothing is applied in" in done.out) == (0, True)
+    done = venv("verify", first)
+    assert (done.code, "not applied here: nothing to verify" in done.err) == (1, True)
+    done = venv("verify", "frist")
+    assert (done.code, 'did you mean "first"?' in done.err) == (2, True)
+
+
+def test_a_module_sees_nothing_of_a_launcher_nor_a_hook_and_an_empty_directory(venv):
+    seen = "import json, os, sys\nwith open(os.environ['MARKS'], 'w') as marks:\n"
+    seen += "    json.dump([dict(os.environ), os.listdir('.'), sys.argv, sys.flags.isolated], marks)\n"
+    name = venv.patchset("good", seen)
+    more = {"LOCAL_RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "x", "PYTHONSTARTUP": "x", "PYTHONWARNINGS": "error"}
+    assert venv("apply", name, **more).code == 0
+    variables, names, argv, isolated = json.loads(venv.marks.read_text())
+    assert not {*more, "RANK", "PYTHONPATH"} & set(variables)
+    assert (names, argv, isolated) == ([], [""], 1)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os\nos.closerange(3, 256)\n",
+        "import sys\nsys.stdout = sys.stderr = sys.__stdout__\n",
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()\n",
+        "import os\npid = os.fork()\n",
+        "import subprocess, sys\nchild = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n",
+        "import atexit, os\ncode = atexit.register(os._exit, 3)\n",
+        "import os\nos.chdir('/')\n",
+        "import sys\nwrote = sys.stdout.write('x' * 30_000_000)\n",
+    ],
+    ids=["closes-all", "replaces-stdout", "leaves-a-thread", "forks", "leaves-a-child", "exit-code", "chdir", "flood"],
+)
+def test_odd_modules_that_import_are_good(venv, code):
+    done = venv("apply", venv.patchset("odd", code), "--timeout", "30")
+    assert (done.code, "1 module imported" in done.out) == (0, True), done
+    assert len(done.out) < 2000
+
+
+# what fails -----------------------------------------------------------------------------------------------------------
+def test_a_patch_that_breaks_the_import_is_taken_back_to_the_byte_the_mode_and_the_mtime(venv):
+    name = venv.patchset("bad", "def inner():\n    raise RuntimeError('boom')\ninner()")
+    done = rolled_back(venv, ["apply", name], "failed  import demo.m: RuntimeError: boom", "in inner")
+    assert "verify_child" not in done.out and "importlib" not in done.out, "the traceback begins in the package"
+    assert not (venv.site / ".sitepatch").exists()
+    told = json.loads(venv("apply", name, "--json").out)
+    assert (told["ok"], told["written"], told["verify"]["rolled_back"]) == (False, False, True)
+    assert told["verify"]["checks"][1]["problem"] == "RuntimeError: boom"
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("import os\nos._exit(0)", "failed  import demo.m: the process ended with exit code 0"),
+        ("import sys\nsys.exit()", "failed  import demo.m: SystemExit"),
+        ("raise KeyboardInterrupt", "failed  import demo.m: KeyboardInterrupt"),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", "was killed by SIGSEGV"),
+        ("import ctypes\nctypes.string_at(0)", "was killed by SIGSEGV"),
+        ("import no_such_thing", "ModuleNotFoundError: No module named 'no_such_thing'"),
+        ("class E(Exception):\n    def __str__(self):\n        raise ValueError\nraise E", "failed  import demo.m: "),
+        ("def f():\n    return f()\nf()", "RecursionError"),
+    ],
+)
+def test_however_an_import_ends_it_is_told_and_taken_back(venv, code, text):
+    rolled_back(venv, ["apply", venv.patchset("bad", code)], text)
+
+
+def test_what_a_module_prints_is_not_taken_for_an_answer(venv):
+    lie = json.dumps({"end": ["import", "demo.m"], "seconds": 1, "problem": "", "output": ""})
+    code = f"import os\nline = {lie!r}\nprint(line, flush=True)\nos.write(2, line.encode())\nos._exit(0)"
+    rolled_back(venv, ["apply", venv.patchset("bad", code)], "the process ended with exit code 0")
+
+
+def test_a_hang_is_ended_with_all_that_it_started(venv):
+    child = "import subprocess, sys, os\nchild = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+    child += "with open(os.environ['MARKS'], 'a') as marks:\n    marks.write(str(child.pid) + ' ')\n"
+    name = venv.patchset("bad", child + HANG)
+    done = rolled_back(venv, ["apply", name, "--timeout", "1"], "gave no answer in 1 seconds")
+    assert "demo/m.py" in done.out, "the place where it hangs"
+    assert len(venv.pids()) == 2
+    until(lambda: not any(map(running, venv.pids())))
+
+
+def test_a_module_that_ends_its_process_does_not_keep_the_others_from_being_tried(venv):
+    venv.patchset("bad", "import os\nos._exit(0)", imports=["demo.n", "demo.m", "demo"])
+    done = venv("apply", "bad", "--json")
+    states = [(each["name"], each["state"]) for each in json.loads(done.out)["verify"]["checks"]]
+    assert states == [("demo/m.py", "ok"), ("demo.n", "ok"), ("demo.m", "failed"), ("demo", "ok")]
+
+
+def test_one_of_several_that_breaks_takes_all_of_the_commit_back(venv):
+    venv.patchset("good", "three = 3", path="demo/n.py", imports=["demo.n"])
+    venv.patchset("bad", "raise RuntimeError('boom')")
+    rolled_back(venv, ["apply", "good", "bad"], "boom", "2 files as before this run")
+
+
+# what was broken before -----------------------------------------------------------------------------------------------
+def test_a_module_that_was_broken_before_is_told_and_the_patch_stays(tmp_path):
+    venv = Venv(tmp_path, files={**PRISTINE, "demo/m.py": "import no_such_device\n", "demo/sub.py": "from demo import m\n"})
+    name = venv.patchset("fine", "three = 3", imports=["demo.m", "demo.sub", "demo.n"])
+    done = venv("apply", name)
+    assert done.code == 0, done
+    assert "broken before  import demo.m: ModuleNotFoundError: No module named 'no_such_device'" in done.out
+    assert "no fault of the patch" in done.out and "1 module imported" in done.out
+    assert "three = 3" in venv.text()
+    done = venv("verify")
+    assert (done.code, done.out.count("broken before")) == (0, 2), done
+
+
+def test_what_was_before_is_imported_from_memory_also_by_modules_that_look_at_their_own_source(tmp_path):
+    look = "import inspect\nfrom demo import m\nassert 'three' not in inspect.getsource(m), 'the new text'\nimport nothing\n"
+    venv = Venv(tmp_path, files={**PRISTINE, "demo/look.py": look})
+    name = venv.patchset("patch", "three = 3", imports=["demo.look"])
+    told = json.loads(venv("apply", name, "--json").out)["verify"]
+    assert [(each["state"], each["problem"]) for each in told["checks"]] == [
+        ("ok", ""), ("broken before", "AssertionError: the new text"),
+    ]  # fmt: skip
+
+
+def test_the_text_of_before_that_imports_well_makes_it_the_fault_of_the_patch_also_where_a_module_reads_it(tmp_path):
+    look = "import inspect\nfrom demo import m\nassert 'three' not in inspect.getsource(m), 'the new text'\n"
+    venv = Venv(tmp_path, files={**PRISTINE, "demo/look.py": look})
+    venv.patchset("patch", "three = 3", imports=["demo.look"])
+    rolled_back(venv, ["apply", "patch"], "failed  import demo.look: AssertionError: the new text")
+
+
+def test_syntax_that_an_older_target_lacks_is_taken_back(tmp_path):
+    for newest, code in (((3, 10), "match one:\n    case 1:\n        pass"), ((3, 8), "(three := 3)")):
+        older = older_python(newest)
+        if sys.version_info >= newest and older:
+            break
+    else:
+        pytest.skip("no older interpreter is here")
+    venv = Venv(tmp_path, python=older)
+    name = venv.patchset("new", code)
+    rolled_back(venv, ["apply", name], "failed  compile demo/m.py: SyntaxError: invalid syntax")
+    rolled_back(venv, ["apply", name, "--compile-only"], "failed  compile demo/m.py: SyntaxError: invalid syntax")
+
+
+def older_python(than):
+    """A Python 3 older than `than` (6 or later), "" if none is here."""
+    versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    for minor in range(than[1] - 1, 5, -1):
+        for python in (*sorted(versions.glob(f"3.{minor}.*/bin/python")), shutil.which(f"python3.{minor}")):
+            if python and subprocess.run([str(python), "-c", "import venv"], stderr=subprocess.DEVNULL).returncode == 0:
+                return str(python)
+    return ""
+
+
+# what stood before ----------------------------------------------------------------------------------------------------
+def test_what_stood_in_the_file_before_stands_again(venv):
+    pristine = venv.tree()
+    venv.patchset("first", "three = 3")
+    venv.patchset("bad", "four = 4\nraise RuntimeError('boom')")
+    assert venv("apply", "first").code == 0
+    text, stood = venv.text(), venv.standing()
+    done = venv("apply", "bad")
+    assert (done.code, "rolled back" in done.err) == (1, True), done
+    assert (venv.text(), venv.standing()) == (text, stood)
+    assert venv("status", "--check").code == venv("verify").code == 0
+    assert venv("restore").code == 0
+    assert venv.tree() == pristine
+
+
+def test_an_update_that_fails_leaves_the_version_that_stood_with_its_stored_copy(venv):
+    pristine = venv.tree()
+    venv.patchset("moves", "three = 3")
+    assert venv("apply", "moves").code == 0
+    text, stood = venv.text(), venv.standing()
+    venv.patchset("moves", "raise RuntimeError('boom')", path="demo/n.py", imports=["demo.n"], version="2")
+    done = venv("apply", "moves")
+    assert (done.code, "RuntimeError: boom" in done.out) == (1, True), done
+    assert (venv.text(), venv.text("demo/n.py")) == (text, PRISTINE["demo/n.py"])
+    assert venv.standing() == stood == {("demo/m.py", "moves", "1")}
+    assert venv("verify").code == 0, "which reads the stored copy"
+    assert venv("restore").code == 0
+    assert venv.tree() == pristine
+
+
+def test_what_was_changed_meanwhile_is_not_overwritten_and_the_way_back_is_told(venv):
+    code = "import os\nwith open(__file__, 'a') as file:\n    wrote = file.write('# mine')\nraise RuntimeError('boom')"
+    done = venv("apply", venv.patchset("bad", code))
+    assert done.code == 1, done
+    assert "RuntimeError: boom" in done.out
+    assert "the change could not be undone" in done.err and "sitepatch restore bad" in done.err
+    assert venv.text().endswith("# mine")
+
+
+# stale bytecode -------------------------------------------------------------------------------------------------------
+def test_bytecode_of_another_text_is_found(venv):
+    assert venv("apply", venv.patchset("good", "three = 3")).code == 0
+    other = venv.cwd / "other.py"
+    other.write_text("one = 2\n")
+    done = subprocess.run([str(venv.python), "-c", "import demo.m, importlib.util as u; print(u.cache_from_source(demo.m.__file__))"],
+                          stdout=subprocess.PIPE, env=environ(PYTHONDONTWRITEBYTECODE="1"), check=True)  # fmt: skip
+    cached = done.stdout.decode().strip()
+    assert venv("verify").code == 0
+    py_compile.compile(str(other), cfile=cached, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    done = venv("verify")
+    assert (done.code, "stale bytecode" in done.out) == (1, True), done
+
+
+@pytest.mark.parametrize(
+    ("spoil", "word"),
+    [
+        (lambda path: path.write_text(PRISTINE["demo/m.py"]), "overwritten"),
+        (lambda path: path.unlink(), "missing"),
+    ],
+)
+def test_verify_fails_where_the_change_is_gone(venv, spoil, word):
+    assert venv("apply", venv.patchset("good", "three = 3")).code == 0
+    spoil(venv.site / "demo/m.py")
+    done = venv("verify", "--compile-only")
+    assert (done.code, f"demo/m.py: {word}" in done.err) == (1, True), done
+
+
+# flags ----------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("flag", ["--no-verify", "--compile-only"])
+def test_what_is_not_asked_for_is_not_run(venv, flag):
+    done = venv("apply", venv.patchset("bad", MARK + "raise RuntimeError('boom')"), flag)
+    assert (done.code, venv.pids()) == (0, []), done
+    assert ("verified  1 file compiled" in done.out) == (flag == "--compile-only")
+    done = venv("verify", "--compile-only")
+    assert (done.code, venv.pids()) == (0, [])
+    done = venv("verify")
+    assert (done.code, "RuntimeError: boom" in done.out, "rolled back" in done.err) == (1, True, False)
+    assert "boom" in venv.text(), "verify changes nothing"
+
+
+def test_a_directory_is_compiled_alone_unless_an_interpreter_is_named(venv, tmp_path):
+    packages = tmp_path / "packages"
+    shutil.copytree(str(venv.site / "demo"), str(packages / "demo"))
+    name = venv.patchset("good", MARK)
+    words = [name, "--target", packages, "--patch-dir", venv.mine]
+    done = sitepatch("apply", *words, cwd=tmp_path, **venv.variables())
+    assert done.code == 0, done
+    assert "verified  1 file compiled" in done.out
+    assert "not imported: demo.m: --target names no interpreter to import them with; add --python" in done.out
+    assert venv.pids() == []
+    (venv.site / "demo" / "m.py").write_text("raise RuntimeError('that of the environment')\n")
+    done = sitepatch("verify", "--target", packages, "--python", venv.python, cwd=tmp_path, **venv.variables())
+    assert (done.code, "1 module imported" in done.out, len(venv.pids())) == (0, True, 1), done
+    done = sitepatch("verify", "--target", packages, "--probe", cwd=tmp_path, **venv.variables())
+    assert (done.code, "--probe and --target" in done.err) == (2, True), done
+
+
+@pytest.mark.parametrize("words", [["--probe", "--no-verify"], ["--probe", "--restore"], ["--timeout", "0"]])
+def test_options_that_contradict_each_other_are_refused(venv, words):
+    assert venv("apply", venv.patchset("good", "three = 3"), *words).code == 2
+    assert venv.text() == PRISTINE["demo/m.py"]
+
+
+# probes ---------------------------------------------------------------------------------------------------------------
+def test_a_probe_runs_only_when_it_is_asked_for(venv):
+    name = venv.patchset("good", "three = 3", probe=MARK)
+    assert "1 probe passed" not in venv("apply", name).out
+    assert venv("verify").code == 0
+    assert venv.pids() == []
+    done = venv("verify", "--probe")
+    assert (done.code, "1 probe passed" in done.out, len(venv.pids())) == (0, True, 1), done
+
+
+@pytest.mark.parametrize(
+    ("probe", "text"),
+    [
+        ("print('what it saw')\nraise SystemExit(3)", "failed  probe bad: the process ended with exit code 3"),
+        ("print('what it saw', flush=True)\nimport time\ntime.sleep(600)", "gave no answer in 1 seconds"),
+        ("import demo.m\nassert demo.m.three == 4, 'what it saw'", "the process ended with exit code 1"),
+        ("print('what it saw', flush=True)\nimport os\nos.abort()", "the process was killed by SIGABRT"),
+    ],
+)
+def test_a_probe_that_fails_takes_apply_back_and_is_told_by_verify(venv, probe, text):
+    name = venv.patchset("bad", "three = 3", probe=probe)
+    rolled_back(venv, ["apply", name, "--probe", "--timeout", "1" if "sleep" in probe else "60"], text, "what it saw")
+    assert venv("apply", name).code == 0
+    done = venv("verify", "--probe", "--timeout", "1" if "sleep" in probe else "60")
+    assert (done.code, text in done.out, "three" in venv.text()) == (1, True, True), done
+
+
+def test_a_probe_of_a_source_that_is_not_trusted_is_refused_before_anything_is_written(venv):
+    name = venv.patchset("local", "three = 3", probe=MARK, where=venv.cwd / "patchsets")
+    before = venv.tree()
+    done = venv("apply", name, "--probe")
+    assert done.code == 2, done
+    assert "local (./patchsets): its probe is code, and is not run from there" in done.err and "--patch-dir" in done.err
+    assert (venv.tree(), venv.pids()) == (before, [])
+    assert venv("apply", name).code == 0, "without its probe"
+    done = venv("verify", "--probe")
+    assert (done.code, venv.pids()) == (2, []), done
+    assert venv("verify", "--probe", "--patch-dir", "patchsets").code == 0
+    assert len(venv.pids()) == 1
+    venv.patchset("local", "three = 3", probe=MARK + MARK, where=venv.cwd / "patchsets")
+    done = venv("verify", "--probe", "--patch-dir", "patchsets")
+    assert (done.code, len(venv.pids())) == (2, 1), "trust in another version is no trust in the one that stands"
+
+
+# interrupted ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_while_verifying_takes_all_of_it_back(venv, number):
+    before = venv.tree()
+    child = venv.start("apply", venv.patchset("slow", HANG))
+    until(venv.pids)
+    assert "sleep" in venv.text(), "it stands applied while it is verified"
+    child.send_signal(number)
+    out, err = child.communicate(timeout=30)
+    assert child.returncode == 130, err
+    assert b"rolled back: interrupted while verifying; 1 file as before this run" in err
+    assert b"Traceback" not in err and b"applied " not in out
+    assert venv.tree() == before
+    until(lambda: not running(venv.pids()[0]))
+
+
+def test_killed_while_verifying_it_stands_applied_and_the_child_ends_by_itself(venv):
+    child = venv.start("apply", venv.patchset("slow", HANG), "--timeout", "2")
+    until(venv.pids)
+    child.kill()
+    child.communicate(timeout=30)
+    assert venv.standing() == {("demo/m.py", "slow", "1")}
+    until(lambda: not running(venv.pids()[0]))
+    assert venv("restore").code == 0
+    assert venv.text() == PRISTINE["demo/m.py"]
+
+
+def test_the_child_needs_nothing_but_the_standard_library_of_python_3_6():
+    source = (ROOT / "patcher" / "verify_child.py").read_text()
+    assert "patcher" not in "".join(line for line in source.splitlines() if "import" in line.split("#")[0])
+    assert "__future__" not in source, "annotations are of 3.7"
