@@ -17,7 +17,7 @@ from patcher.store import Store
 if TYPE_CHECKING:
     from patcher.model import Patchset
     from patcher.rollback import Outcome
-    from patcher.verify import Asked, How
+    from patcher.verify import Asked, How, Text
 
 _RUNNING = "processes that are running keep the code they have loaded until they are started again"
 
@@ -61,11 +61,12 @@ def apply(
     outcome = None
     if written:
         chosen = [name for name in chosen if any(name == step.patchset for file in changed for step in file.steps)] or chosen
-        if way is not None:
+        texts = _texts(changed)
+        if way is not None and texts:
             from patcher.rollback import verify_or_roll_back
 
             patchsets = [one.patchset for one in wanted if one.patchset.name in chosen]
-            outcome = verify_or_roll_back(way, _texts(changed), patchsets, how)
+            outcome = verify_or_roll_back(way, texts, patchsets, how)
             written = not outcome.rolled_back
             _tell(console, outcome, changed, place.command("restore", *chosen))
     if written:
@@ -101,7 +102,7 @@ def how_to_verify(place: Place, env: Environment, asked: Asked, patchsets: Seque
     return How(env, asked.timeout, place.target is not None, imports, asked.probe, reason)
 
 
-def _texts(changed: Sequence[FilePlan]) -> List[Any]:
+def _texts(changed: Sequence[FilePlan]) -> List[Text]:
     from patcher.verify import Text
 
     return [

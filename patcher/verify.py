@@ -160,10 +160,10 @@ def _answers(
     problem = _ending(ended, limit)
     if open_tasks:
         what, name = open_tasks[0]
-        checks.append(Check(what, name, problem, _last(ended.output), ended.seconds))
+        checks.append(Check(what, name, problem, _said(ended.output), ended.seconds))
     if checks:
         return checks
-    return [Check(what, name, f"the interpreter did not get so far: {problem}", _last(ended.output)) for what, name in tasks]
+    return [Check(what, name, f"the interpreter did not get so far: {problem}", _said(ended.output)) for what, name in tasks]
 
 
 def _probe(one: Patchset, how: How, folder: Path) -> Check:
@@ -171,7 +171,7 @@ def _probe(one: Patchset, how: How, folder: Path) -> Check:
     script.write_bytes(one.files[one.verify.probe].encode("utf-8"))
     _, ended = _child({"probe": str(script)}, how, folder)
     problem = "" if ended.code == 0 else _ending(ended, how.timeout)
-    return Check(PROBE, one.name, problem, _last(ended.output) if problem else "", ended.seconds)
+    return Check(PROBE, one.name, problem, _said(ended.output) if problem else "", ended.seconds)
 
 
 def _child(request: Dict[str, Any], how: How, folder: Path) -> Tuple[List[Dict[str, Any]], Ended]:
@@ -208,6 +208,17 @@ def _ending(ended: Ended, limit: float) -> str:
         names = {int(each): each.name for each in signal.Signals}
         return f"the process was killed by {names.get(-ended.code, f'signal {-ended.code}')}"
     return f"the process ended with exit code {ended.code}"
+
+
+def _said(output: str) -> str:
+    """The last lines of output; of a stack that faulthandler wrote, innermost call first, those of the package."""
+    text, marker, stack = output.rpartition("(most recent call first):\n")
+    if not marker:
+        return _last(output)
+    ours = ("<frozen importlib", "verify_child.py", os.path.join("importlib", "__init__.py"))  # noqa: PTH118
+    calls = [line for line in stack.split("\n") if line.startswith("  File ") and not any(each in line for each in ours)]
+    said = [line for line in text.split("\n")[:-1] if not line.startswith(("  File ", "Thread "))]
+    return "\n".join([_last("\n".join(said)), "innermost call first:", *calls[:_LINES]])
 
 
 def _last(text: str) -> str:

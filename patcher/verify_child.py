@@ -7,19 +7,20 @@ gets a line of JSON when a task begins and one when it ends: what a module print
 be taken for an answer. A task that fails to import is the last of its process, so that it spoils none that follows.
 """
 
-import base64
+import binascii
 import importlib
 import importlib.machinery
 import json
 import marshal
 import os
-import runpy
 import sys
 import time
-import traceback
 import warnings
-from types import CodeType
-from typing import Any, Dict, Optional
+
+TYPE_CHECKING = False  # typing, and what is imported below, would cost half as much again as all the rest
+if TYPE_CHECKING:
+    from types import CodeType
+    from typing import Any, Dict, Optional
 
 _MOST = 8000  # characters of a traceback; that of an endless recursion is longer than anybody reads
 _OURS = (__file__, importlib.__file__, "<frozen importlib")  # frames above the module that was asked for
@@ -32,14 +33,14 @@ class _Results:
         self.path = path
         self.process = os.getpid()
 
-    def write(self, fields: Dict[str, Any]) -> None:
+    def write(self, fields: "Dict[str, Any]") -> None:
         if os.getpid() != self.process:
             os._exit(0)  # a copy that a module forked and never ended; the answer is not its to give
         with open(self.path, "a", encoding="ascii") as file:
             file.write(json.dumps(fields) + "\n")
 
 
-def compiled(path: str, now: bytes, served: Optional[bytes]) -> str:
+def compiled(path: str, now: bytes, served: "Optional[bytes]") -> str:
     """Compile a file, execute nothing, and hold it against what the source loader would load.
 
     Args:
@@ -64,22 +65,22 @@ def compiled(path: str, now: bytes, served: Optional[bytes]) -> str:
     return ""
 
 
-def _same(one: CodeType, other: CodeType) -> bool:
+def _same(one: "CodeType", other: "CodeType") -> bool:
     return one == other or marshal.dumps(one, 2) == marshal.dumps(other, 2)  # a constant nan is no other's equal
 
 
-def serve(texts: Dict[str, bytes]) -> None:
+def serve(texts: "Dict[str, bytes]") -> None:
     """Make every import of these paths (directories resolved) read these bytes; the files are not touched."""
     import linecache
 
     loader: Any = importlib.machinery.SourceFileLoader
     get_data, get_code = loader.get_data, loader.get_code
 
-    def data_of(self: Any, path: str) -> Any:
+    def data_of(self: "Any", path: str) -> "Any":
         served = texts.get(_resolved(path))
         return get_data(self, path) if served is None else served
 
-    def code_of(self: Any, fullname: str) -> Any:
+    def code_of(self: "Any", fullname: str) -> "Any":
         path = self.get_filename(fullname)
         served = texts.get(_resolved(path))
         if served is None:
@@ -95,8 +96,10 @@ def _resolved(path: str) -> str:
     return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
 
 
-def _explained(error: BaseException) -> Dict[str, str]:
+def _explained(error: BaseException) -> "Dict[str, str]":
     """The last line of an exception, and its traceback without our own frames."""
+    import traceback
+
     try:
         trace = error.__traceback__
         while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OURS):
@@ -123,11 +126,13 @@ def main(request_path: str, results_path: str) -> None:
         pass  # an interpreter without it; the parent keeps the time as well
     sys.path[:] = request["search"] + (sys.path if request["ahead"] else [])
     if request["probe"]:
+        import runpy
+
         sys.argv = [request["probe"]]
         runpy.run_path(request["probe"], run_name="__main__")
         return
     sys.argv = [""]
-    served = {_resolved(path): base64.b64decode(text) for path, text in request["serve"].items()}
+    served = {_resolved(path): binascii.a2b_base64(text) for path, text in request["serve"].items()}
     if served:
         serve(served)
     for what, name in request["tasks"]:
@@ -136,7 +141,7 @@ def main(request_path: str, results_path: str) -> None:
         ended = {"problem": "", "output": ""}
         try:
             if what == "compile":
-                now = base64.b64decode(request["texts"][name])
+                now = binascii.a2b_base64(request["texts"][name])
                 ended["problem"] = compiled(name, now, served.get(_resolved(name)))
             else:
                 importlib.import_module(name)

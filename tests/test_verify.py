@@ -254,10 +254,18 @@ def test_a_hang_is_ended_with_all_that_it_started(venv):
     child = "import subprocess, sys, os\nchild = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
     child += "with open(os.environ['MARKS'], 'a') as marks:\n    marks.write(str(child.pid) + ' ')\n"
     name = venv.patchset("bad", child + HANG)
-    done = rolled_back(venv, ["apply", name, "--timeout", "1"], "gave no answer in 1 seconds")
-    assert "demo/m.py" in done.out, "the place where it hangs"
+    rolled_back(venv, ["apply", name, "--timeout", "1"], "gave no answer in 1 seconds")
     assert len(venv.pids()) == 2
     until(lambda: not any(map(running, venv.pids())))
+
+
+@pytest.mark.parametrize("end", ["time.sleep(600)", "os.kill(os.getpid(), signal.SIGSEGV)"])
+def test_the_place_where_a_module_hangs_or_crashes_is_shown_however_deep_it_lies(venv, end):
+    code = "import os, signal, time\ndef deep(number):\n    if number:\n        deep(number - 1)\n    innermost()\n"
+    code += f"def innermost():\n    {end}\nprint('what it wrote', flush=True)\ndeep(40)"
+    done = rolled_back(venv, ["apply", venv.patchset("bad", code), "--timeout", "1.5"], "what it wrote")
+    assert "in innermost\n" in done.out and "in deep\n" in done.out, done
+    assert "importlib" not in done.out and "verify_child" not in done.out
 
 
 def test_a_module_that_ends_its_process_does_not_keep_the_others_from_being_tried(venv):
@@ -304,13 +312,12 @@ def test_the_text_of_before_that_imports_well_makes_it_the_fault_of_the_patch_al
 
 
 def test_syntax_that_an_older_target_lacks_is_taken_back(tmp_path):
-    for newest, code in (((3, 10), "match one:\n    case 1:\n        pass"), ((3, 8), "(three := 3)")):
-        older = older_python(newest)
-        if sys.version_info >= newest and older:
-            break
-    else:
+    newest, code = ((3, 10), "match one:\n    case 1:\n        pass")
+    if sys.version_info < newest or not older_python(newest):
+        newest, code = ((3, 8), "(three := 3)")
+    if not older_python(newest):
         pytest.skip("no older interpreter is here")
-    venv = Venv(tmp_path, python=older)
+    venv = Venv(tmp_path, python=older_python(newest))
     name = venv.patchset("new", code)
     rolled_back(venv, ["apply", name], "failed  compile demo/m.py: SyntaxError: invalid syntax")
     rolled_back(venv, ["apply", name, "--compile-only"], "failed  compile demo/m.py: SyntaxError: invalid syntax")
@@ -376,6 +383,18 @@ def test_bytecode_of_another_text_is_found(venv):
     assert venv("verify").code == 0
     py_compile.compile(str(other), cfile=cached, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
     done = venv("verify")
+    assert (done.code, "stale bytecode" in done.out) == (1, True), done
+
+
+def test_bytecode_of_another_text_is_found_where_the_variable_puts_it(venv):
+    assert venv("apply", venv.patchset("good", "three = 3")).code == 0
+    prefix = venv.cwd / "cache"
+    cached = Path(f"{prefix}{venv.site}/demo/m.{sys.implementation.cache_tag}.pyc")
+    (venv.cwd / "other.py").write_text("one = 2\n")
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(str(venv.cwd / "other.py"), cfile=str(cached), invalidation_mode=mode)
+    assert venv("verify").code == 0
+    done = venv("verify", PYTHONPYCACHEPREFIX=str(prefix))
     assert (done.code, "stale bytecode" in done.out) == (1, True), done
 
 
