@@ -41,7 +41,7 @@ def verify_or_roll_back(way: WayBack, texts: Sequence[Text], patchsets: Sequence
         SitepatchError: the target interpreter cannot be run; the commit is undone, or the message says why not.
     """
     try:
-        with _handled(_interrupt, only_default=True):
+        with stoppable():
             verified = verify(texts, patchsets, how)
     except KeyboardInterrupt:
         return _undone(way, None)
@@ -61,6 +61,13 @@ def _undone(way: WayBack, verified: Optional[Verified]) -> Outcome:
     except StoreError as error:
         return Outcome(verified, problem=error)
     return Outcome(verified, rolled_back=True)
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt as Ctrl-C does, unless somebody ignores or handles them."""
+    with _handled(_interrupt, only_default=True):
+        yield
 
 
 def _interrupt(number: int, frame: Any) -> None:

@@ -282,6 +282,26 @@ def test_a_flood_of_output_is_cut(venv):
     assert len(done.out) < 30_000
 
 
+def test_a_link_is_a_link_again_and_what_it_leads_to_was_never_touched(venv):
+    file, cache = venv.site / "demo" / "m.py", venv.cwd / "cache.py"
+    file.rename(cache)
+    file.symlink_to(cache)
+    kept = (cache.read_bytes(), cache.stat().st_mtime_ns)
+    rolled_back(venv, ["apply", venv.patchset("bad", "raise RuntimeError('boom')")], "RuntimeError: boom")
+    assert (cache.read_bytes(), cache.stat().st_mtime_ns) == kept
+
+
+def test_an_interpreter_that_cannot_be_run_proves_nothing_so_the_patch_is_taken_back(venv):
+    name = venv.patchset("good", "three = 3")
+    (venv.site / "sitecustomize.py").write_text("import os, sys\nif sys.prefix != sys.base_prefix:\n    os.unlink(sys.executable)\n")
+    before = venv.tree()
+    done = venv("apply", name)
+    assert done.code == 1, done
+    assert "what was written could not be verified" in done.err and "and undone" in done.err
+    assert "Traceback" not in done.err and "--no-verify" in done.err
+    assert venv.tree() == before
+
+
 def test_one_of_several_that_breaks_takes_all_of_the_commit_back(venv):
     venv.patchset("good", "three = 3", path="demo/n.py", imports=["demo.n"])
     venv.patchset("bad", "raise RuntimeError('boom')")
@@ -525,6 +545,18 @@ def test_an_interrupt_while_verifying_takes_all_of_it_back(venv, number):
     assert child.returncode == 130, err
     assert b"rolled back: interrupted while verifying; 1 file as before this run" in err
     assert b"Traceback" not in err and b"applied " not in out
+    assert venv.tree() == before
+    until(lambda: not running(venv.pids()[0]))
+
+
+def test_an_interrupt_of_verify_itself_ends_the_child_and_changes_nothing(venv):
+    assert venv("apply", venv.patchset("slow", HANG), "--compile-only").code == 0
+    before = venv.tree()
+    child = venv.start("verify")
+    until(venv.pids)
+    child.terminate()
+    child.communicate(timeout=30)
+    assert child.returncode == 130
     assert venv.tree() == before
     until(lambda: not running(venv.pids()[0]))
 

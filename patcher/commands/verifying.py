@@ -42,6 +42,7 @@ def verify(
     either is told, and is no failure.
     """
     from patcher.change import how_to_verify
+    from patcher.rollback import stoppable
     from patcher.selection import check_names
     from patcher.standing import interrupted, standing
     from patcher.verify import Asked, rows, verified_json
@@ -65,7 +66,9 @@ def verify(
         console.note(note)
     if not names and not stands:
         console.say(f"nothing is applied in {', '.join(env.sites)}: nothing to verify")
-    verified = run(_texts(here, chosen), patchsets, how)
+    texts = _texts(here, chosen)
+    with stoppable():
+        verified = run(texts, patchsets, how)
     good = not (verified.failed or gone or idle)
     console.rows([row for row in rows(verified) if not console.quiet or row.word == "failed"])
     told = {"patchsets": chosen, "notes": [*notes, *gone], "verify": verified_json(verified, rolled_back=False)}
