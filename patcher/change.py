@@ -11,13 +11,13 @@ from patcher.environment import Environment
 from patcher.errors import StoreError, UsageError
 from patcher.model import FilePlan, Plan, State
 from patcher.plan import commit, plan_apply, plan_restore, way_back
+from patcher.rollback import Outcome, verify_or_roll_back
 from patcher.standing import Condition, Standing, interrupted, standing
 from patcher.store import Store
+from patcher.verify import Asked, How, Text, rows, verified_json
 
 if TYPE_CHECKING:
     from patcher.model import Patchset
-    from patcher.rollback import Outcome
-    from patcher.verify import Asked, How, Text
 
 _RUNNING = "processes that are running keep the code they have loaded until they are started again"
 
@@ -42,7 +42,7 @@ def apply(
 
     wanted, notes = choose(names, settings, place.patch_dirs)
     env = place.environment()
-    how = how_to_verify(place, env, asked, [one.patchset for one in wanted])
+    how = how_to_verify(console, place, env, asked, [one.patchset for one in wanted])
     console.about(env)
     recovered = _recover(console, env, dry_run=dry_run)
     if console.verbose:
@@ -63,8 +63,6 @@ def apply(
         chosen = [name for name in chosen if any(name == step.patchset for file in changed for step in file.steps)] or chosen
         texts = _texts(changed)
         if way is not None and texts:
-            from patcher.rollback import verify_or_roll_back
-
             patchsets = [one.patchset for one in wanted if one.patchset.name in chosen]
             outcome = verify_or_roll_back(way, texts, patchsets, how)
             written = not outcome.rolled_back
@@ -79,7 +77,9 @@ def apply(
     return _finish(console, plan, chosen, recovered, written=written, dry_run=dry_run, outcome=outcome)
 
 
-def how_to_verify(place: Place, env: Environment, asked: Asked, patchsets: Sequence[Patchset]) -> How:
+def how_to_verify(
+    console: Console, place: Place, env: Environment, asked: Asked, patchsets: Sequence[Patchset]
+) -> How:
     """What the options of a command mean for an environment.
 
     A directory given with `--target` is no environment of its own: without `--python` nobody knows which packages its
@@ -88,8 +88,6 @@ def how_to_verify(place: Place, env: Environment, asked: Asked, patchsets: Seque
     Raises:
         UsageError: a probe is asked for that cannot be run there or is not trusted.
     """
-    from patcher.verify import How
-
     alone = place.target is not None and place.python is None
     if asked.probe:
         from patcher.selection import check_probes
@@ -97,14 +95,15 @@ def how_to_verify(place: Place, env: Environment, asked: Asked, patchsets: Seque
         if alone:
             raise UsageError("--probe and --target: found no interpreter to run a probe in", "name it with --python")
         check_probes(patchsets, place.patch_dirs)
+        for one in patchsets:
+            if not one.verify.probe:
+                console.note(f"{one.name} has no probe")
     reason = "--target names no interpreter to import them with; add --python" if alone and not asked.compile_only else ""
     imports = not (alone or asked.compile_only)
     return How(env, asked.timeout, place.target is not None, imports, asked.probe, reason)
 
 
 def _texts(changed: Sequence[FilePlan]) -> List[Text]:
-    from patcher.verify import Text
-
     return [
         Text(file.site, file.path, file.after, file.before) for file in changed if file.change and not file.change.forget
     ]
@@ -112,8 +111,6 @@ def _texts(changed: Sequence[FilePlan]) -> List[Text]:
 
 def _tell(console: Console, outcome: Outcome, changed: Sequence[FilePlan], back: str) -> None:
     """Tell what came of verifying, and what was done about it."""
-    from patcher.verify import rows
-
     if outcome.verified:
         console.rows([row for row in rows(outcome.verified) if not console.quiet or row.word == "failed"])
     why = "verification failed" if outcome.verified else "interrupted while verifying"
@@ -248,8 +245,6 @@ def _finish(
     fields: Dict[str, Any] = {"written": written, "patchsets": list(names), **report.plan_json(plan)}
     fields["recovered"] = list(recovered)
     if outcome and outcome.verified:
-        from patcher.verify import verified_json
-
         fields["verify"] = verified_json(outcome.verified, rolled_back=outcome.rolled_back)
     if dry_run:
         fields["diff"] = report.shown(b"".join(diff.text for diff in report.plan_diffs(plan)))

@@ -492,11 +492,13 @@ def test_options_that_contradict_each_other_are_refused(venv, words):
 # probes ---------------------------------------------------------------------------------------------------------------
 def test_a_probe_runs_only_when_it_is_asked_for(venv):
     name = venv.patchset("good", "three = 3", probe=MARK)
+    other = venv.patchset("other", "four = 4")
     assert "1 probe passed" not in venv("apply", name).out
     assert venv("verify").code == 0
     assert venv.pids() == []
     done = venv("verify", "--probe")
     assert (done.code, "1 probe passed" in done.out, len(venv.pids())) == (0, True, 1), done
+    assert "other has no probe" in venv("apply", other, "--probe").err
 
 
 @pytest.mark.parametrize(

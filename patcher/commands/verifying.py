@@ -58,7 +58,7 @@ def verify(
         check_names(idle, stands, place.patch_dirs)
     chosen = [name for name in (dict.fromkeys(names) if names else stands) if name in stands]
     patchsets = _stored(items, chosen)
-    how = how_to_verify(place, env, Asked(timeout, False, compile_only, probe), patchsets)
+    how = how_to_verify(console, place, env, Asked(timeout, False, compile_only, probe), patchsets)
     here = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
     gone = [f"{item.receipt.path}: {item.condition.value}; see sitepatch status" for item in here if not _live(item)]
     notes += [f"{name} is not applied here: nothing to verify" for name in idle]
