@@ -211,14 +211,18 @@ def _ending(ended: Ended, limit: float) -> str:
 
 
 def _said(output: str) -> str:
-    """The last lines of output; of a stack that faulthandler wrote, innermost call first, those of the package."""
-    text, marker, stack = output.rpartition("(most recent call first):\n")
-    if not marker:
-        return _last(output)
-    ours = ("<frozen importlib", "verify_child.py", os.path.join("importlib", "__init__.py"))  # noqa: PTH118
-    calls = [line for line in stack.split("\n") if line.startswith("  File ") and not any(each in line for each in ours)]
-    said = [line for line in text.split("\n")[:-1] if not line.startswith(("  File ", "Thread "))]
-    return "\n".join([_last("\n".join(said)), "innermost call first:", *calls[:_LINES]])
+    """The last lines of output; of stacks that faulthandler wrote the last one of Python calls, without our own.
+
+    It writes one for each thread, the main thread's last, and from Python 3.14 on one of C calls after them.
+    """
+    text, *stacks = output.split(" (most recent call first):\n")
+    ours = ("<frozen importlib", "verify_child.py", "importlib/__init__.py")
+    for stack in reversed(stacks):
+        calls = [line for line in stack.split("\n") if line.startswith("  File ") and not any(each in line for each in ours)]
+        if calls:
+            said = text.rpartition("\n")[0]
+            return "\n".join([_last(said), "innermost call first:", *calls[:_LINES]])
+    return _last(output)
 
 
 def _last(text: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from patcher.verify import _said
 from tests.command import ROOT, environ, sitepatch, tree
 from tests.test_environment import install
 
@@ -36,7 +37,7 @@ class Venv:
 
     def patchset(self, name, code, path="demo/m.py", imports=("demo.m",), probe=None, version="1", where=None):
         """A patchset that puts `code` at the end of a module."""
-        folder = (where or self.mine) / name
+        folder, package = (where or self.mine) / name, path.split("/")[0]
         folder.mkdir(parents=True, exist_ok=True)
         body = "".join(f"+{line}\n" for line in code.rstrip("\n").split("\n"))
         (folder / "p.spatch").write_text(f"Why.\n\n--- {path}\n@@ <module> @@\n ...\n{body}")
@@ -46,7 +47,7 @@ class Venv:
             verify += 'probe = "probe.py"\n'
         (folder / "patchset.toml").write_text(
             f'schema = 1\nname = "{name}"\nversion = "{version}"\nkind = "debug"\nsummary = "For a test"\n'
-            f'[[variant]]\npackage = "demo"\nversions = ""\npatches = ["p.spatch"]\n{verify}'
+            f'[[variant]]\npackage = "{package}"\nversions = ""\npatches = ["p.spatch"]\n{verify}'
         )
         return name
 
@@ -268,6 +269,12 @@ def test_the_place_where_a_module_hangs_or_crashes_is_shown_however_deep_it_lies
     assert "importlib" not in done.out and "verify_child" not in done.out
 
 
+def test_the_place_is_shown_also_where_the_interpreter_adds_a_stack_of_c_calls():
+    dump = 'it\n\nCurrent thread 0x1 (most recent call first):\n  File "m.py", line 3 in f\n  File "<frozen importlib>", line 1 in g\n'
+    dump += "\nCurrent thread's C stack trace (most recent call first):\n  Binary file x\n"  # Python 3.14
+    assert _said(dump) == 'it\ninnermost call first:\n  File "m.py", line 3 in f'
+
+
 @pytest.mark.parametrize("code", ["import os\nos._exit(0)", "import sys\nsys.modules['demo.n'] = None\nraise ValueError"])
 def test_a_module_that_fails_spoils_none_of_the_others(venv, code):
     venv.patchset("bad", code, imports=["demo", "demo.m", "demo.n"])
@@ -280,6 +287,20 @@ def test_a_flood_of_output_is_cut(venv):
     code = "import os, sys\nwrote = sys.stdout.write('x' * 30_000_000 + 'the end')\nsys.stdout.flush()\nos._exit(1)"
     done = rolled_back(venv, ["apply", venv.patchset("bad", code)], "the process ended with exit code 1", "the end")
     assert len(done.out) < 30_000
+
+
+def test_a_commit_that_spans_two_directories_goes_back_in_both(venv):
+    second = venv.cwd / "second"
+    second.mkdir()
+    install(second, {"other/__init__.py": "four = 4\n"}, name="other")
+    venv.patchset("good", "three = 3")
+    venv.patchset("bad", "raise RuntimeError('boom')", path="other/__init__.py", imports=["other"])
+    before = tree(second)
+    path = os.pathsep.join([str(ROOT), str(second)])
+    rolled_back(venv, ["apply", "good", "bad"], "import other: RuntimeError: boom", "2 files as before", PYTHONPATH=path)
+    assert tree(second) == before
+    assert venv("apply", "good", "bad", "--no-verify", PYTHONPATH=path).code == 0
+    assert tree(second) != before, "the other directory is one that is patched"
 
 
 def test_a_link_is_a_link_again_and_what_it_leads_to_was_never_touched(venv):
