@@ -65,7 +65,7 @@ class Venv:
         command = [sys.executable, "-m", "patcher", *map(str, self.words(*words))]
         return subprocess.Popen(
             command, cwd=str(self.cwd), env=environ(**self.variables()), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed_signals,
         )  # fmt: skip
 
     def tree(self):
@@ -80,6 +80,12 @@ class Venv:
     def standing(self):
         told = json.loads(self("status", "--json").out)
         return {(file["path"], step["name"], step["version"]) for file in told["files"] for step in file["patchsets"]}
+
+
+def heed_signals():
+    """A shell starts what runs in its background with SIGINT ignored, nohup with SIGHUP; a child inherits that."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture
