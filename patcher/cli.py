@@ -9,6 +9,7 @@ from io import TextIOWrapper
 import click
 
 from patcher import __version__
+from patcher.commands.checking import check
 from patcher.commands.demo import demo
 from patcher.commands.explaining import explain
 from patcher.commands.looking import diff, list_, show, status
@@ -25,7 +26,7 @@ def commands() -> None:
     """Patch installed Python packages by syntax, and take every change back exactly."""
 
 
-for _command in (apply, restore, verify, diff, status, list_, show, explain, ddp_report, demo):
+for _command in (apply, restore, verify, diff, status, list_, show, explain, check, ddp_report, demo):
     commands.add_command(_command)
 
 

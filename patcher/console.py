@@ -22,6 +22,7 @@ _COLORS = {
     "applied": "green", "fix": "green", "applicable": "cyan", "default": "cyan", "debug": "cyan", "restored": "green",
     "verified": "green", "broken before": "yellow",
     "upstream": "blue", "not needed": "blue", "overwritten": "yellow", "outdated": "yellow", "interrupted": "yellow",
+    "applies": "green", "out of range": "blue", "absent": "yellow",
 }  # fmt: skip
 _DIFF_COLORS = {b"+": "green", b"-": "red", b"@": "cyan", b"\\": "yellow"}
 

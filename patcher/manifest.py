@@ -27,7 +27,7 @@ KEYS: Mapping[str, Mapping[str, str]] = {
          "options": TABLE, "variant": TABLES, "verify": TABLE},
     "provenance": dict.fromkeys(PROVENANCE, TEXT),
     "options": {"type": TEXT, "default": "", "help": TEXT, "choices": ""},
-    "variant": {"package": TEXT, "versions": TEXT, "patches": TEXTS, "names": TEXTS},
+    "variant": {"package": TEXT, "versions": TEXT, "patches": TEXTS, "names": TEXTS, "distributions": TEXTS},
     "verify": {"imports": TEXTS, "probe": TEXT},
 }  # fmt: skip
 """The keys of every table and the type of each value ("" where another key decides); the JSON Schema has the same."""
@@ -214,6 +214,10 @@ def _variant(
     names = table.get("names", [])
     for index, name in enumerate(names):
         reader.check(f"{where}.names[{index}]", name, name.isidentifier(), "a Python name")
+    distributions = table.get("distributions", [])
+    for index, name in enumerate(distributions):
+        good = re.fullmatch(r"(?i)[a-z0-9]([a-z0-9._-]*[a-z0-9])?", name)
+        reader.check(f"{where}.distributions[{index}]", name, good, "a name that pip installs")
     patches: List[FilePatch] = []
     listed = table.get("patches", ["x"])
     if not listed:
@@ -237,7 +241,7 @@ def _variant(
                 for path in patch.paths:
                     if "package" in table and path.split("/")[0] not in (package, f"{package}.py"):
                         reader.wrong(place, f"{_shown(path)} (line {patch.line})", f"a file of the package {package}")
-    return Variant(package, versions, tuple(patches), tuple(names))
+    return Variant(package, versions, tuple(patches), tuple(names), tuple(distributions))
 
 
 def _inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:

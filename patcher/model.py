@@ -90,12 +90,16 @@ class Option(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """The patches for a range of releases of one import package. `versions` is a PEP 440 specifier set."""
+    """The patches for a range of releases of one import package. `versions` is a PEP 440 specifier set.
+
+    `distributions` are those that provide the package, the package's own name where none is listed.
+    """
 
     package: str
     versions: str
     patches: Tuple[FilePatch, ...]
     names: Tuple[str, ...] = ()
+    distributions: Tuple[str, ...] = ()
 
 
 class Verify(NamedTuple):

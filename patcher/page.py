@@ -50,35 +50,46 @@ def page(title: str, diffs: Sequence[FileDiff], answers: Sequence[Answer] = ()) 
     """
     added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
     out = [
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
-        f"<h1>{escape(title)}</h1>",
-        f'<p class="soft">{len(diffs)} file(s) differ, {_counts(added, removed)}</p>',
+        f'<p class="soft">{len(diffs)} file(s) differ, {counts(added, removed)}</p>',
         "<nav><ul>",
     ]
     for number, diff in enumerate(diffs):
-        out.append(f'<li><a href="#f{number}">{_shown(diff.path)}</a> {_counts(diff.added, diff.removed)}</li>')
+        out.append(f'<li><a href="#f{number}">{shown(diff.path)}</a> {counts(diff.added, diff.removed)}</li>')
     out.append("</ul></nav>")
     if answers:
         out.append("<section><h2>answers</h2><dl>")
         for row in answer_rows(answers):
-            out.append(f"<dt>{escape(row.word)} {_shown(' '.join(row.cells))}</dt>")
-            out += [f"<dd>{_shown(line)}</dd>" for line in row.details]
+            out.append(f"<dt>{escape(row.word)} {shown(' '.join(row.cells))}</dt>")
+            out += [f"<dd>{shown(line)}</dd>" for line in row.details]
         out.append("</dl></section>")
     for number, diff in enumerate(diffs):
         out += _section(number, diff)
-    out.append(f'<p class="soft">sitepatch {__version__}</p>\n</body>\n</html>\n')
+    return document(title, out)
+
+
+def document(title: str, body: Sequence[str], style: str = "") -> bytes:
+    """A whole page in UTF-8: a heading, what is below it as HTML, and more rules for the style sheet."""
+    out = [
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}{style}</style>\n</head>\n<body>",
+        f"<h1>{escape(title)}</h1>",
+        *body,
+        f'<p class="soft">sitepatch {__version__}</p>\n</body>\n</html>\n',
+    ]
     return "\n".join(out).encode("utf-8", "backslashreplace")
 
 
 def _section(number: int, diff: FileDiff) -> List[str]:
     names = ", ".join(diff.patchsets)
-    told = f"{_counts(diff.added, diff.removed)} {_shown(names)}<br>{_shown(diff.site)}"
-    out = [
-        f'<section id="f{number}"><h2>{_shown(diff.path)} <span class="soft">{told}</span></h2>',
-        '<div class="code"><table>',
-    ]
+    told = f"{counts(diff.added, diff.removed)} {shown(names)}<br>{shown(diff.site)}"
+    head = f'<section id="f{number}"><h2>{shown(diff.path)} <span class="soft">{told}</span></h2>'
+    return [head, *code(diff), "</section>"]
+
+
+def code(diff: FileDiff) -> List[str]:
+    """The lines of a difference as a table, with their numbers before and after."""
+    out = ['<div class="code"><table>']
     old = new = 0
     for line in diff.text.split(b"\n")[2:-1]:
         kind, text = line[:1], _decoded(line[1:])
@@ -96,15 +107,16 @@ def _section(number: int, diff: FileDiff) -> List[str]:
         else:
             out.append(_line("", str(old), str(new), " " + text))
             old, new = old + 1, new + 1
-    return [*out, "</table></div></section>"]
+    return [*out, "</table></div>"]
 
 
 def _line(kind: str, old: str, new: str, text: str) -> str:
     text = text.replace("\r", "␍")
-    return f'<tr class="{kind}"><td class="n">{old}</td><td class="n">{new}</td><td>{_shown(text)}</td></tr>'
+    return f'<tr class="{kind}"><td class="n">{old}</td><td class="n">{new}</td><td>{shown(text)}</td></tr>'
 
 
-def _counts(added: int, removed: int) -> str:
+def counts(added: int, removed: int) -> str:
+    """How many lines come and go."""
     return f'<span class="plus">+{added}</span> <span class="minus">−{removed}</span>'
 
 
@@ -112,7 +124,7 @@ def _decoded(data: bytes) -> str:
     return data.decode("utf-8", "backslashreplace")
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """Text for HTML; control characters, which HTML forbids, are drawn."""
     drawn = "".join(chr(0x2400 + ord(char)) if ord(char) < 32 and char != "\t" else char for char in text)
     return escape(drawn)

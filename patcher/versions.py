@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
-from typing import TYPE_CHECKING, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Iterable, Iterator, List, Optional, Tuple
 
 if TYPE_CHECKING:
     from packaging.specifiers import Specifier
@@ -96,6 +96,25 @@ def _bound(specifier: Specifier) -> Version:
     from packaging.version import Version
 
     return Version(specifier.version[:-2] if specifier.version.endswith(".*") else specifier.version)
+
+
+def oldest_first(versions: Iterable[str]) -> List[str]:
+    """Versions in the order of PEP 440. Raises ValueError for one that is none."""
+    from packaging.version import Version
+
+    return sorted(versions, key=Version)
+
+
+def means(asked: str, version: str) -> bool:
+    """Whether a person who asks for the version `asked` means this one: `2.7.1` is `2.7.1.0` and `2.7.1+cu128` too.
+
+    Raises:
+        ValueError: when either is not PEP 440.
+    """
+    from packaging.version import Version
+
+    have = Version(version)
+    return Version(asked) in (have, Version(have.public))
 
 
 def overlap(first: str, second: str) -> Optional[str]:

@@ -25,6 +25,8 @@ PLANS = {*PLAN, "jobs", "fold"}
 EXPLAIN = {"explain", "explanation"}
 VERIFY = {"model", "report", "interpreter", "process"}
 TOP = {*PLANS, "plan", "report", "page", "selection", "console", "fixture", "verify", "rollback", *EXPLAIN}
+RELEASES = {*SOURCES, "distribution", "index", "releases"}
+CHECK = {*PLANS, *RELEASES, "plan", *REPORT, "report", "check", "against"}
 ALLOWED = {
     "": set(),
     "errors": set(),
@@ -53,10 +55,15 @@ ALLOWED = {
     "verify": VERIFY,
     "verify_child": set(),
     "rollback": {"errors", "model", "plan", "verify"},
+    "index": {"errors", "versions"},
+    "releases": RELEASES,
+    "check": CHECK - {"index", "releases", "against"},
+    "against": CHECK,
+    "check_page": {*CHECK, "page"},
     "console": TOP - {"selection", "verify", "rollback"},
     "change": TOP,
     "demo": {"console", "fixture"},
-    "commands": {*TOP, "change", "demo", "commands", "ddp"},
+    "commands": {*TOP, "change", "demo", "commands", "ddp", "against", "check_page"},
     "cli": {"", "commands"},
     "__main__": {"cli"},
 }

@@ -1,0 +1,228 @@
+"""Patchsets against many releases: which ones are meant, fetching them several at a time, an outcome for each."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, TypeVar, Union
+
+from patcher import index
+from patcher.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, Outcome, one_line, try_release
+from patcher.errors import SitepatchError, UsageError
+from patcher.index import Listing, Pip
+from patcher.model import Patchset
+from patcher.patchset import choose, pick_variants
+from patcher.plan import Wanted
+from patcher.releases import cache_dir, fetch, kept, was_yanked
+from patcher.versions import accepts, is_range, is_version, means, oldest_first
+
+ALL = "all"
+_NO_WHEEL = "it has no wheel for Python 3.8 to 3.14 on macOS or Linux, at most a source distribution"
+T = TypeVar("T")
+_Key = Tuple[str, str]  # distribution, version
+_Listings = Mapping[str, Union[Listing, SitepatchError]]
+
+
+class _Pick(NamedTuple):
+    """A release that is asked for; `inside` is whether it is in the patchset's own range."""
+
+    package: str
+    key: _Key
+    inside: bool
+
+
+class Checked(NamedTuple):
+    """A patchset and what became of it on each release, oldest first, one distribution after the other."""
+
+    patchset: Patchset
+    outcomes: Tuple[Outcome, ...]
+
+
+def check_asked(asked: Sequence[str]) -> None:
+    """Refuse what `--against` cannot take; everything wrong at once.
+
+    Raises:
+        UsageError: a text that is neither `all` nor a version nor a specifier set.
+    """
+    wrong = [text for text in asked if text != ALL and not is_version(text) and not (text.strip() and is_range(text))]
+    if wrong:
+        lines = [f'--against "{text}": expected a version, a range such as ">=2.4,<3", or {ALL}' for text in wrong]
+        raise UsageError("\n".join(lines), "versions and ranges are those of PEP 440")
+
+
+def check_releases(
+    wanted: Sequence[Wanted], asked: Sequence[str], known: Sequence[Patchset], jobs: int, tell: Callable[[str], None]
+) -> List[Checked]:
+    """Plan patchsets against releases.
+
+    Args:
+        wanted: the patchsets, each by itself.
+        asked: the values of `--against`, as `check_asked` lets them pass.
+        known: patchsets whose files are kept as well where a wheel is fetched, so that it is fetched once.
+        jobs: how many releases are fetched at a time.
+        tell: takes a line about what has been done.
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+        OSError: the cache cannot be written.
+    """
+    cache = cache_dir()
+    names = dict.fromkeys(
+        name for one in wanted for package in pick_variants(one.patchset) for name in distributions(one.patchset, package)
+    )
+    with Pip() as pip:
+        listings = _list(pip, list(names), jobs)
+        chosen = {one.patchset.name: _choose(one.patchset, asked, listings) for one in wanted}
+        paths = {name: _paths([*(one.patchset for one in wanted), *known], name) for name in names}
+        needed = dict.fromkeys(key for picks in chosen.values() for _, key, inside in picks if inside)
+        folders = _fetch(pip, cache, list(needed), listings, paths, jobs, tell)
+    return [
+        Checked(one.patchset, tuple(_outcomes(one, asked, chosen[one.patchset.name], listings, folders, cache)))
+        for one in wanted
+    ]
+
+
+def distributions(patchset: Patchset, package: str) -> List[str]:
+    """The distributions that provide an import package, as the variants of a patchset list them."""
+    variants = pick_variants(patchset)[package]
+    return list(dict.fromkeys(name for variant in variants for name in variant.distributions or (package,)))
+
+
+# which releases -------------------------------------------------------------------------------------------------------
+def _list(pip: Pip, names: Sequence[str], jobs: int) -> Dict[str, Union[Listing, SitepatchError]]:
+    """The releases of every distribution, or why they cannot be had."""
+    pairs = [(name, kind) for name in names for kind in index.KINDS]
+    answers = list(_parallel(pip, jobs, [_caught(pip.listing, *pair) for pair in pairs]))
+    found: Dict[str, Union[Listing, SitepatchError]] = {}
+    for name in names:
+        here = [answer for pair, answer in zip(pairs, answers) if pair[0] == name]
+        errors = [answer for answer in here if isinstance(answer, SitepatchError)]
+        found[name] = errors[0] if errors else index.join([each for each in here if not isinstance(each, SitepatchError)])
+    return found
+
+
+def _choose(patchset: Patchset, asked: Sequence[str], listings: _Listings) -> List[_Pick]:
+    """The releases that are asked for, distribution by distribution, oldest first."""
+    picked: List[_Pick] = []
+    for package, variants in pick_variants(patchset).items():
+        for name in distributions(patchset, package):
+            listing = listings[name]
+            # Where there is no network the releases that are named may still be kept.
+            versions = list(listing.releases) if isinstance(listing, Listing) else list(filter(is_version, asked))
+            inside = {version for version in versions if choose(variants, version)}
+            taken = {version for text in asked for version in versions if _asks(text, version, version in inside)}
+            picked += [_Pick(package, (name, version), version in inside) for version in oldest_first(taken)]
+    return picked
+
+
+def _asks(text: str, version: str, inside: bool) -> bool:
+    """Whether a value of `--against` takes a release; only one that is named may lie outside of the patchset's range."""
+    if is_version(text):
+        return means(text, version)
+    return inside and (text == ALL or accepts(text, version))
+
+
+def _paths(patchsets: Sequence[Patchset], distribution: str) -> Set[str]:
+    return {
+        path
+        for patchset in patchsets
+        for package, variants in pick_variants(patchset).items()
+        if distribution in distributions(patchset, package)
+        for variant in variants
+        for patch in variant.patches
+        for path in patch.paths
+    }
+
+
+# fetching -------------------------------------------------------------------------------------------------------------
+def _fetch(
+    pip: Pip, cache: Path, needed: Sequence[_Key], listings: _Listings,
+    paths: Mapping[str, Set[str]], jobs: int, tell: Callable[[str], None],
+) -> Dict[_Key, Union[Path, SitepatchError]]:  # fmt: skip
+    """The folder of every release, or why there is none; a release that has no wheel is left out."""
+    found: Dict[_Key, Union[Path, SitepatchError]] = {}
+    missing: List[Tuple[_Key, int]] = []
+    for key in needed:
+        name, version = key
+        folder, listing = kept(cache, name, version, paths[name]), listings[name]
+        kind = listing.releases[version] if isinstance(listing, Listing) else None
+        if folder:
+            found[key] = folder
+        elif isinstance(listing, SitepatchError):
+            found[key] = listing
+        elif kind is not None:
+            missing.append((key, kind))
+    tasks = [_caught(fetch, pip, cache, *key, kind, paths[key[0]]) for key, kind in missing]
+    for number, ((key, _), result) in enumerate(zip(missing, _parallel(pip, jobs, tasks)), 1):
+        found[key] = result
+        tell(f"{' '.join(key)}: {'fetched' if isinstance(result, Path) else 'not fetched'}, {number} of {len(missing)}")
+    return found
+
+
+def _caught(function: Callable[..., T], *arguments: object) -> Callable[[], Union[T, SitepatchError]]:
+    """The call, with an expected failure as its value."""
+
+    def call() -> Union[T, SitepatchError]:
+        try:
+            return function(*arguments)
+        except SitepatchError as error:
+            return error
+
+    return call
+
+
+def _parallel(pip: Pip, jobs: int, tasks: Sequence[Callable[[], T]]) -> Iterator[T]:
+    """The results in the order of the tasks; whatever ends this early (Ctrl-C too) ends the tasks that run."""
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = []
+        try:
+            futures += [pool.submit(task) for task in tasks]
+            for future in futures:
+                yield future.result()
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            pip.stop()
+            raise
+
+
+# outcomes -------------------------------------------------------------------------------------------------------------
+def _outcomes(
+    wanted: Wanted, asked: Sequence[str], chosen: Sequence[_Pick], listings: _Listings,
+    folders: Mapping[_Key, Union[Path, SitepatchError]], cache: Path,
+) -> Iterator[Outcome]:  # fmt: skip
+    for package, (name, version), inside in chosen:
+        listing, folder = listings[name], folders.get((name, version))
+        if not inside:
+            ranges = " or ".join(variant.versions for variant in pick_variants(wanted.patchset)[package])
+            outcome = Outcome(name, version, OUT_OF_RANGE, problem=f"the patchset is for {package} {ranges}")
+        elif folder is None:
+            outcome = Outcome(name, version, NO_WHEEL, problem=_NO_WHEEL)
+        elif isinstance(folder, SitepatchError):
+            outcome = Outcome(name, version, NOT_FETCHED, problem=one_line(folder.message), hint=folder.hint)
+        else:
+            outcome = try_release(wanted, package, name, version, folder)
+        listed = isinstance(listing, Listing) and version in listing.yanked
+        yield outcome._replace(yanked=listed or was_yanked(cache, name, version))
+    yield from _nothing_found(wanted.patchset, asked, chosen, listings)
+
+
+def _nothing_found(
+    patchset: Patchset, asked: Sequence[str], chosen: Sequence[_Pick], listings: _Listings
+) -> Iterator[Outcome]:
+    """An outcome for each distribution that could not be listed, and for each text that took no release at all."""
+    names = list(dict.fromkeys(name for package in pick_variants(patchset) for name in distributions(patchset, package)))
+    told = {pick.key[0] for pick in chosen}
+    for name in names:
+        problem = listings[name]
+        if isinstance(problem, SitepatchError) and name not in told:
+            yield Outcome(name, "", NOT_FETCHED, problem=one_line(problem.message), hint=problem.hint)
+    listed = [each for each in map(listings.get, names) if isinstance(each, Listing)]
+    if len(listed) < len(names):
+        return
+    ranges = " or ".join(variant.versions or "any version" for variant in patchset.variants)
+    for text in asked:
+        if not any(_asks(text, pick.key[1], pick.inside) for pick in chosen):
+            reason = "the index has no such release" if is_version(text) else f"the index has none in {ranges}"
+            reason = reason if any(each.releases for each in listed) else "pip found no release at all of that name"
+            yield Outcome(" or ".join(names), text, NO_RELEASE, problem=reason)
