@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, TypeVar, Union
+from typing import Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, TypeVar, Union
 
-from patcher import index
 from patcher.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, Outcome, one_line, try_release
 from patcher.errors import SitepatchError, UsageError
-from patcher.index import Listing, Pip
+from patcher.index import PYTHONS, Listing, NoWheel, Pip
 from patcher.model import Patchset
 from patcher.patchset import choose, pick_variants
 from patcher.plan import Wanted
 from patcher.releases import cache_dir, fetch, kept, was_yanked
-from patcher.versions import accepts, is_range, is_version, means, oldest_first
+from patcher.versions import accepts, is_range, is_version, meant, oldest_first
 
 ALL = "all"
-_NO_WHEEL = "it has no wheel for Python 3.8 to 3.14 on macOS or Linux, at most a source distribution"
 T = TypeVar("T")
 _Key = Tuple[str, str]  # distribution, version
 _Listings = Mapping[str, Union[Listing, SitepatchError]]
@@ -71,7 +69,7 @@ def check_releases(
         name for one in wanted for package in pick_variants(one.patchset) for name in distributions(one.patchset, package)
     )
     with Pip() as pip:
-        listings = _list(pip, list(names), jobs)
+        listings = _list(pip, list(names), asked, jobs)
         chosen = {one.patchset.name: _choose(one.patchset, asked, listings) for one in wanted}
         paths = {name: _paths([*(one.patchset for one in wanted), *known], name) for name in names}
         needed = dict.fromkeys(key for picks in chosen.values() for _, key, inside in picks if inside)
@@ -89,16 +87,31 @@ def distributions(patchset: Patchset, package: str) -> List[str]:
 
 
 # which releases -------------------------------------------------------------------------------------------------------
-def _list(pip: Pip, names: Sequence[str], jobs: int) -> Dict[str, Union[Listing, SitepatchError]]:
-    """The releases of every distribution, or why they cannot be had."""
-    pairs = [(name, kind) for name in names for kind in index.KINDS]
-    answers = list(_parallel(pip, jobs, [_caught(pip.listing, *pair) for pair in pairs]))
-    found: Dict[str, Union[Listing, SitepatchError]] = {}
-    for name in names:
-        here = [answer for pair, answer in zip(pairs, answers) if pair[0] == name]
-        errors = [answer for answer in here if isinstance(answer, SitepatchError)]
-        found[name] = errors[0] if errors else index.join([each for each in here if not isinstance(each, SitepatchError)])
-    return found
+def _list(pip: Pip, names: Sequence[str], asked: Sequence[str], jobs: int) -> _Listings:
+    """The releases of every distribution, or why they cannot be had; no more than is needed where versions are named."""
+    found: Dict[str, List[Union[Listing, SitepatchError]]] = {name: [] for name in names}
+    first, *others = PYTHONS
+    for pythons in ([first], others):
+        pairs = [(name, python) for name in names if not _told(found[name], asked) for python in pythons]
+        answers = _parallel(pip, jobs, [_caught(pip.listing, *pair) for pair in pairs])
+        for (name, _), answer in zip(pairs, answers):
+            found[name].append(answer)
+    return {name: _joined(answers) for name, answers in found.items()}
+
+
+def _told(answers: Sequence[Union[Listing, SitepatchError]], asked: Sequence[str]) -> bool:
+    """Whether nothing is left to be asked: it fails, or every release that is named was found."""
+    versions = [version for each in answers if isinstance(each, Listing) for version in each.versions if "+" not in version]
+    failed = any(isinstance(each, SitepatchError) for each in answers)
+    return failed or all(is_version(text) and meant(text, versions) for text in asked)
+
+
+def _joined(answers: Sequence[Union[Listing, SitepatchError]]) -> Union[Listing, SitepatchError]:
+    listings = [each for each in answers if isinstance(each, Listing)]
+    errors = [each for each in answers if isinstance(each, SitepatchError)]
+    nothing: FrozenSet[str] = frozenset()
+    versions, yanked = (nothing.union(*(each[at] for each in listings)) for at in (0, 1))
+    return errors[0] if errors else Listing(versions, yanked)
 
 
 def _choose(patchset: Patchset, asked: Sequence[str], listings: _Listings) -> List[_Pick]:
@@ -108,18 +121,18 @@ def _choose(patchset: Patchset, asked: Sequence[str], listings: _Listings) -> Li
         for name in distributions(patchset, package):
             listing = listings[name]
             # Where there is no network the releases that are named may still be kept.
-            versions = list(listing.releases) if isinstance(listing, Listing) else list(filter(is_version, asked))
-            inside = {version for version in versions if choose(variants, version)}
-            taken = {version for text in asked for version in versions if _asks(text, version, version in inside)}
+            versions = sorted(listing.versions) if isinstance(listing, Listing) else list(filter(is_version, asked))
+            inside = [version for version in versions if choose(variants, version)]
+            taken = {version for text in asked for version in _taken(text, versions, inside)}
             picked += [_Pick(package, (name, version), version in inside) for version in oldest_first(taken)]
     return picked
 
 
-def _asks(text: str, version: str, inside: bool) -> bool:
-    """Whether a value of `--against` takes a release; only one that is named may lie outside of the patchset's range."""
+def _taken(text: str, versions: Sequence[str], inside: Sequence[str]) -> List[str]:
+    """The releases that a value of `--against` takes; only one that is named may lie outside of the patchset's range."""
     if is_version(text):
-        return means(text, version)
-    return inside and (text == ALL or accepts(text, version))
+        return meant(text, versions)
+    return [version for version in inside if text == ALL or accepts(text, version)]
 
 
 def _paths(patchsets: Sequence[Patchset], distribution: str) -> Set[str]:
@@ -139,23 +152,25 @@ def _fetch(
     pip: Pip, cache: Path, needed: Sequence[_Key], listings: _Listings,
     paths: Mapping[str, Set[str]], jobs: int, tell: Callable[[str], None],
 ) -> Dict[_Key, Union[Path, SitepatchError]]:  # fmt: skip
-    """The folder of every release, or why there is none; a release that has no wheel is left out."""
+    """The folder of every release, or why there is none."""
     found: Dict[_Key, Union[Path, SitepatchError]] = {}
-    missing: List[Tuple[_Key, int]] = []
+    missing: List[_Key] = []
     for key in needed:
         name, version = key
         folder, listing = kept(cache, name, version, paths[name]), listings[name]
-        kind = listing.releases[version] if isinstance(listing, Listing) else None
         if folder:
             found[key] = folder
         elif isinstance(listing, SitepatchError):
             found[key] = listing
-        elif kind is not None:
-            missing.append((key, kind))
-    tasks = [_caught(fetch, pip, cache, *key, kind, paths[key[0]]) for key, kind in missing]
-    for number, ((key, _), result) in enumerate(zip(missing, _parallel(pip, jobs, tasks)), 1):
-        found[key] = result
-        tell(f"{' '.join(key)}: {'fetched' if isinstance(result, Path) else 'not fetched'}, {number} of {len(missing)}")
+        else:
+            missing.append(key)
+
+    def done(number: int, result: Union[Path, SitepatchError]) -> None:
+        how = "fetched" if isinstance(result, Path) else "not fetched"
+        tell(f"{' '.join(missing[number])}: {how}, {number + 1} of {len(missing)}")
+
+    tasks = [_caught(fetch, pip, cache, *key, paths[key[0]]) for key in missing]
+    found.update(zip(missing, _parallel(pip, jobs, tasks, done)))
     return found
 
 
@@ -171,19 +186,24 @@ def _caught(function: Callable[..., T], *arguments: object) -> Callable[[], Unio
     return call
 
 
-def _parallel(pip: Pip, jobs: int, tasks: Sequence[Callable[[], T]]) -> Iterator[T]:
-    """The results in the order of the tasks; whatever ends this early (Ctrl-C too) ends the tasks that run."""
+def _parallel(
+    pip: Pip, jobs: int, tasks: Sequence[Callable[[], T]], done: Callable[[int, T], None] = lambda number, result: None
+) -> List[T]:
+    """The results in the order of the tasks; what ends this early (Ctrl-C) ends the tasks that run, and starts no other."""
+    results: List[T] = []
     with ThreadPoolExecutor(jobs) as pool:
-        futures = []
+        futures: List[Future[T]] = []
         try:
             futures += [pool.submit(task) for task in tasks]
-            for future in futures:
-                yield future.result()
+            for number, future in enumerate(futures):
+                results.append(future.result())
+                done(number, results[-1])
         except BaseException:
             for future in futures:
                 future.cancel()
             pip.stop()
             raise
+    return results
 
 
 # outcomes -------------------------------------------------------------------------------------------------------------
@@ -192,14 +212,13 @@ def _outcomes(
     folders: Mapping[_Key, Union[Path, SitepatchError]], cache: Path,
 ) -> Iterator[Outcome]:  # fmt: skip
     for package, (name, version), inside in chosen:
-        listing, folder = listings[name], folders.get((name, version))
+        listing, folder = listings[name], folders.get((name, version), cache)
         if not inside:
             ranges = " or ".join(variant.versions for variant in pick_variants(wanted.patchset)[package])
             outcome = Outcome(name, version, OUT_OF_RANGE, problem=f"the patchset is for {package} {ranges}")
-        elif folder is None:
-            outcome = Outcome(name, version, NO_WHEEL, problem=_NO_WHEEL)
         elif isinstance(folder, SitepatchError):
-            outcome = Outcome(name, version, NOT_FETCHED, problem=one_line(folder.message), hint=folder.hint)
+            word = NO_WHEEL if isinstance(folder, NoWheel) else NOT_FETCHED
+            outcome = Outcome(name, version, word, problem=one_line(folder.message), hint=folder.hint)
         else:
             outcome = try_release(wanted, package, name, version, folder)
         listed = isinstance(listing, Listing) and version in listing.yanked
@@ -221,8 +240,11 @@ def _nothing_found(
     if len(listed) < len(names):
         return
     ranges = " or ".join(variant.versions or "any version" for variant in patchset.variants)
+    versions, inside = [pick.key[1] for pick in chosen], [pick.key[1] for pick in chosen if pick.inside]
     for text in asked:
-        if not any(_asks(text, pick.key[1], pick.inside) for pick in chosen):
-            reason = "the index has no such release" if is_version(text) else f"the index has none in {ranges}"
-            reason = reason if any(each.releases for each in listed) else "pip found no release at all of that name"
+        if not _taken(text, versions, inside):
+            reason = (
+                "the index has no such release for macOS or Linux" if is_version(text) else f"the index has none in {ranges}"
+            )
+            reason = reason if any(each.versions for each in listed) else "pip found no release at all of that name"
             yield Outcome(" or ".join(names), text, NO_RELEASE, problem=reason)

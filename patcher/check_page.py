@@ -12,7 +12,7 @@ from html import escape
 from typing import Any, Dict, List, Sequence
 
 from patcher.against import Checked
-from patcher.check import APPLIES, OUT_OF_RANGE, Outcome
+from patcher.check import APPLIES, NO_RELEASE, OUT_OF_RANGE, Outcome
 from patcher.page import code, counts, document, shown
 from patcher.report import Row, count, diff_json
 
@@ -30,7 +30,11 @@ a.cell:hover, a.cell:focus-visible { outline: 2px solid var(--ink); }
 .bad { background: var(--bad); font-weight: bold; }
 .legend { display: flex; flex-wrap: wrap; gap: .4rem 1rem; font-size: .85rem; margin: 1rem 0; }
 .legend span { border-radius: 4px; padding: 0 .4rem; }
-.release { display: none; } .release:target { display: block; }
+.head { background: var(--paper); border-bottom: 1px solid var(--line); max-height: 45vh; overflow-y: auto;
+  padding: 0 .8rem .8rem; position: sticky; top: 0; }
+.patchset, .patchset .release { border: 0; margin: 0; overflow: visible; }
+.patchset { border-top: 1px solid var(--line); margin: 1.5rem 0; }
+.release { display: none; scroll-margin-top: 45vh; } .release:target { display: block; }
 .release p { margin: .6rem .8rem; overflow-wrap: anywhere; }
 .release h4 { font: .8rem ui-monospace, monospace; margin: .8rem .8rem .3rem; overflow-wrap: anywhere; }
 """
@@ -39,9 +43,9 @@ a.cell:hover, a.cell:focus-visible { outline: 2px solid var(--ink); }
 def heading(checked: Checked) -> str:
     """The patchset, how many releases were looked at, and how many of them are in which state."""
     words = [outcome.word for outcome in checked.outcomes]
-    found = ", ".join(f"{word} {words.count(word)}" for word in dict.fromkeys(words))
-    one = checked.patchset
-    return f"{one.name} {one.version}, {count(len(words), 'release')}: {found}"
+    found = [f"{word} {words.count(word)}" for word in dict.fromkeys(words)]
+    releases = count(sum(word != NO_RELEASE for word in words), "release")
+    return f"{checked.patchset.name} {checked.patchset.version}, {releases}" + (f": {', '.join(found)}" if found else "")
 
 
 def rows(checked: Checked) -> List[Row]:
@@ -90,8 +94,8 @@ def check_page(title: str, results: Sequence[Checked]) -> bytes:
 
 def _strips(number: int, checked: Checked) -> List[str]:
     one = checked.patchset
-    out = [f"<section><h2>{shown(heading(checked))}<br><span class='soft'>{shown(one.summary)}</span></h2>"]
-    out.append('<div style="padding: 0 .8rem .8rem">')
+    out = [f'<section class="patchset"><h2>{shown(heading(checked))}<br><span class="soft">{shown(one.summary)}</span></h2>']
+    out.append('<div class="head">')
     for name in dict.fromkeys(outcome.distribution for outcome in checked.outcomes):
         out += [f"<h3>{shown(name)}</h3>", '<ul class="strip">']
         for place, outcome in enumerate(checked.outcomes):
@@ -101,10 +105,10 @@ def _strips(number: int, checked: Checked) -> List[str]:
                 link = f'<a class="cell {kind}" href="#r{number}-{place}" title="{about}" aria-label="{about}">'
                 out.append(f"<li>{link}{mark} {shown(outcome.version)}</a></li>")
         out.append("</ul>")
-    out.append('<p class="soft">Choose a release to see what would change in it.</p></div></section>')
+    out.append('</div><p class="soft">Choose a release to see what would change in it.</p>')
     for place, outcome in enumerate(checked.outcomes):
         out += _release(f"r{number}-{place}", one.name, outcome)
-    return out
+    return [*out, "</section>"]
 
 
 def _release(anchor: str, patchset: str, outcome: Outcome) -> List[str]:

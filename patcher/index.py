@@ -10,16 +10,18 @@ import tempfile
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple, Type
+from typing import FrozenSet, List, NamedTuple, Optional, Set, Tuple, Type
 
 from patcher.errors import SitepatchError
 from patcher.versions import is_version
 
-# What a wheel may be made for, the smallest first: one for any platform, then macOS (a torch of 80 MB), then Linux. The
-# sources in them are the same. No Python has a wheel of every release, and pip takes one Python at a time.
+# What a wheel may be made for, the smallest first: a torch for macOS has 80 MB. The sources in them are the same. No Python
+# has a wheel of every release, and pip takes one Python at a time; the first one here has most.
 _PLATFORMS = ("macosx_26_0_arm64", "manylinux_2_34_x86_64", "manylinux_2_28_x86_64", "manylinux_2_27_x86_64",
-              "manylinux_2_17_x86_64", "manylinux2014_x86_64")  # fmt: skip
-_TRIES = (("3.12", ("any",)), *((python, _PLATFORMS) for python in ("3.12", "3.10", "3.8", "3.14")))
+              "manylinux_2_17_x86_64", "manylinux2014_x86_64", "linux_x86_64", "manylinux_2_28_aarch64",
+              "manylinux2014_aarch64", "linux_aarch64")  # fmt: skip
+PYTHONS = ("3.10", "3.12", "3.8", "3.14")
+_WHEELS = ("--only-binary", ":all:")
 _NO_SUCH_VERSION = "0a0.dev0+none"
 _ENVIRON = {
     "PIP_CONSTRAINT": "",  # a constraint of the project would forbid all other releases
@@ -33,10 +35,14 @@ _ENVIRON = {
 
 
 class Listing(NamedTuple):
-    """The releases of a distribution: of each the kind of wheel it has (an index of the tries), None for no wheel."""
+    """The releases that the index has, those with no more than a source distribution too, and the yanked ones of them."""
 
-    releases: Dict[str, Optional[int]]
+    versions: FrozenSet[str]
     yanked: FrozenSet[str]
+
+
+class NoWheel(SitepatchError):
+    """A release that has no wheel for any of the platforms and Pythons that are tried."""
 
 
 class Pip:
@@ -64,46 +70,53 @@ class Pip:
             for child in self._children:
                 child.terminate()
 
-    def listing(self, distribution: str, kind: Optional[int]) -> Tuple[Set[str], Set[str]]:
-        """The releases that have a wheel of one kind (with None: source distributions too), and the yanked ones of them.
+    def listing(self, distribution: str, python: str) -> Listing:
+        """The releases that a Python (`3.10`) could install: those with a wheel for it or with a source distribution.
 
         Raises:
             SitepatchError: pip is not there, is too old or could not reach its index.
         """
-        words = [*_target(kind), f"{distribution}=={_NO_SUCH_VERSION}"]
-        _, said = self._run(words, self._folder())
+        _, said = self._run(python, [f"{distribution}=={_NO_SUCH_VERSION}"], self._folder())
         found = re.search(r"\(from versions: ([^)]*)\)", said)
         if not found or re.search(r"Retry\(total=0|Could not fetch URL", said):
             raise SitepatchError(f"pip could not list the releases of {distribution}: {_reason(said)}", _hint(said))
         yanked = re.search(r"yanked versions: (.*)", said)
-        taken_back = _versions(yanked.group(1)) if yanked else set()
-        return _versions(found.group(1)) | taken_back, taken_back
+        taken_back = _versions(yanked.group(1)) if yanked else frozenset()
+        return Listing(_versions(found.group(1)) | taken_back, taken_back)
 
-    def download(self, distribution: str, version: str, kind: int) -> Tuple[Path, bool]:
-        """Fetch the wheel of a release into a folder of its own; the caller deletes it. The second is: is it yanked?
+    def download(self, distribution: str, version: str) -> Tuple[Path, bool]:
+        """Fetch a wheel of a release into a folder of its own, which the caller deletes; the second is: is it yanked?
 
         Raises:
+            NoWheel: it has none that fits.
             SitepatchError: pip could not fetch it.
         """
         folder = self._folder()
-        code, said = self._run([*_target(kind), "--dest", str(folder), f"{distribution}==={version}"], folder)
-        wheels = sorted(folder.glob("*.whl"))
-        if code or not wheels:
-            raise SitepatchError(f"pip could not fetch it: {_reason(said)}", _hint(said))
-        return wheels[0], "yanked version" in said
+        for python in PYTHONS:
+            words = [*_WHEELS, "--dest", str(folder), f"{distribution}==={version}"]
+            code, said = self._run(python, words, folder)
+            wheels = sorted(folder.glob("*.whl"))
+            if not code and wheels:
+                return wheels[0], "yanked version" in said
+            if "No matching distribution found" not in said or "Retry(total=0" in said:
+                raise SitepatchError(f"pip could not fetch it: {_reason(said)}", _hint(said))
+        pythons = ", ".join(sorted(PYTHONS, key=lambda python: int(python[2:])))
+        raise NoWheel(f"it has no wheel for Python {pythons} on macOS or Linux, at most a source distribution")
 
     def _folder(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self._scratch.name))
 
-    def _run(self, words: List[str], scratch: Path) -> Tuple[int, str]:
+    def _run(self, python: str, words: List[str], scratch: Path) -> Tuple[int, str]:
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-cache-dir", "--ignore-requires-python"]
+        command += ["--progress-bar", "off", "--python-version", python]
+        command += [word for each in _PLATFORMS for word in ("--platform", each)]
         environ = {**os.environ, **_ENVIRON, "TMPDIR": str(scratch)}
         with self._lock:
             if self._stopped:
                 raise SitepatchError("interrupted")
             child = subprocess.Popen(
-                [*command, "--progress-bar", "off", *words],
-                env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                [*command, *words], env=environ,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             )  # fmt: skip
             self._children.add(child)
         said = child.communicate()[0].decode("utf-8", "replace")
@@ -117,27 +130,8 @@ class Pip:
         return child.returncode, said
 
 
-KINDS: Tuple[Optional[int], ...] = (*range(len(_TRIES)), None)
-"""What `Pip.listing` is asked for, in the order of preference."""
-
-
-def join(answers: List[Tuple[Set[str], Set[str]]]) -> Listing:
-    """The answers of `Pip.listing` for each of `KINDS` as one: every release with the first kind that has it."""
-    releases: Dict[str, Optional[int]] = {}
-    for kind, (versions, _) in zip(KINDS, answers):
-        for version in versions:
-            releases.setdefault(version, kind)
-    return Listing(releases, frozenset().union(*(yanked for _, yanked in answers)))
-
-
-def _target(kind: Optional[int]) -> List[str]:
-    python, platforms = _TRIES[kind or 0]
-    only = [] if kind is None else ["--only-binary", ":all:"]
-    return [*only, "--python-version", python, *(word for each in platforms for word in ("--platform", each))]
-
-
-def _versions(text: str) -> Set[str]:
-    return {each.strip() for each in text.split(",") if is_version(each.strip())}
+def _versions(text: str) -> FrozenSet[str]:
+    return frozenset(each.strip() for each in text.split(",") if is_version(each.strip()))
 
 
 def _reason(said: str) -> str:
@@ -145,7 +139,7 @@ def _reason(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     telling = [line for line in lines if re.search(r"connection broken by|Could not fetch URL|HTTP error", line)]
     telling = telling or [line for line in lines if line.startswith("ERROR:")] or lines or ["it said nothing"]
-    line = re.sub(r"^(WARNING|ERROR): |Retrying .*? after |<[^>]*\bat 0x\w+>:? ?", "", telling[-1])
+    line = re.sub(r"^(WARNING|ERROR): |Retrying .*? after |<[^>]*\bat 0x\w+>:? ?|[^ ']*/pip-[^/]+/", "", telling[-1])
     return line if len(line) <= 200 else line[:197] + "..."
 
 

@@ -54,25 +54,25 @@ def was_yanked(cache: Path, distribution: str, version: str) -> bool:
     return (_home(cache, distribution, version) / _YANKED).exists()
 
 
-def fetch(pip: Pip, cache: Path, distribution: str, version: str, kind: int, paths: Iterable[str]) -> Path:
+def fetch(pip: Pip, cache: Path, distribution: str, version: str, paths: Iterable[str]) -> Path:
     """Fetch a release, keep the files `paths` (those that it has), and delete the wheel.
 
     Args:
         pip: what fetches it.
         cache: the folder of all kept releases.
         distribution: its name.
-        version: a version that the listing of the distribution has.
-        kind: the kind of wheel that the listing has for it.
+        version: a version, as the listing of the distribution has it.
         paths: `/`-separated, relative to the site directory.
 
     Returns:
         the folder with the files, laid out as a site directory.
 
     Raises:
+        NoWheel: the release has none that fits.
         SitepatchError: it cannot be fetched, or is no proper wheel.
         OSError: the cache cannot be written.
     """
-    wheel, yanked = pip.download(distribution, version, kind)
+    wheel, yanked = pip.download(distribution, version)
     home = _home(cache, distribution, version)
     home.mkdir(parents=True, exist_ok=True)
     stage = Path(tempfile.mkdtemp(prefix=".part-", dir=str(home)))

@@ -105,16 +105,17 @@ def oldest_first(versions: Iterable[str]) -> List[str]:
     return sorted(versions, key=Version)
 
 
-def means(asked: str, version: str) -> bool:
-    """Whether a person who asks for the version `asked` means this one: `2.7.1` is `2.7.1.0` and `2.7.1+cu128` too.
+def meant(asked: str, versions: Iterable[str]) -> List[str]:
+    """Which of these versions a person means by `asked`: the very release, else the vendor builds of it (`2.7.1+cu128`).
 
     Raises:
-        ValueError: when either is not PEP 440.
+        ValueError: when one of them is not PEP 440.
     """
     from packaging.version import Version
 
-    have = Version(version)
-    return Version(asked) in (have, Version(have.public))
+    known = {text: Version(text) for text in versions}
+    exact = [text for text, version in known.items() if version == Version(asked)]
+    return exact or [text for text, version in known.items() if Version(version.public) == Version(asked)]
 
 
 def overlap(first: str, second: str) -> Optional[str]:

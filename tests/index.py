@@ -1,0 +1,104 @@
+"""A package index of our own on localhost, as PEP 503 has it, with wheels made of a few lines: what the real pip asks."""
+
+import base64
+import hashlib
+import io
+import tarfile
+import threading
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+def wheel(distribution, version, files, spoil=()):
+    """The bytes of a wheel; of the paths `spoil` RECORD tells another hash."""
+    info = f"{distribution.replace('-', '_')}-{version}.dist-info"
+    members = {path: text.encode() for path, text in files.items()}
+    members[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n".encode()
+    members[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    rows = []
+    for path, data in members.items():
+        digest = hashlib.sha256(data + (b"?" if path in spoil else b"")).digest()
+        rows.append(f"{path},sha256={base64.urlsafe_b64encode(digest).rstrip(b'=').decode()},{len(data)}\n")
+    members[f"{info}/RECORD"] = "".join([*rows, f"{info}/RECORD,,\n"]).encode()
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for path, data in members.items():
+            archive.writestr(path, data)
+    return out.getvalue()
+
+
+def sdist(distribution, version):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        data = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n".encode()
+        info = tarfile.TarInfo(f"{distribution}-{version}/PKG-INFO")
+        info.size = len(data)
+        archive.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+class Index:
+    """Serves what `add` and `put` gave it. `fetched` are the names of the files that were asked for, in that order.
+
+    A file in `held` is not served before `release` is set; `asked` tells that somebody waits for one.
+    """
+
+    def __init__(self):
+        self.projects, self.fetched, self.held = {}, [], set()
+        self.asked, self.release = threading.Event(), threading.Event()
+        index = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                found = index.answer(self.path)
+                self.send_response(404 if found is None else 200)
+                self.send_header("Content-Type", "text/html" if self.path.endswith("/") else "application/octet-stream")
+                self.send_header("Content-Length", str(len(found or b"")))
+                self.end_headers()
+                self.wfile.write(found or b"")
+
+            def log_message(self, *words):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.release.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+    def add(self, distribution, version, files, tag="py3-none-any", attributes="", spoil=()):
+        name = f"{distribution.replace('-', '_')}-{version}-{tag}.whl"
+        self.put(distribution, name, wheel(distribution, version, files, spoil), attributes)
+
+    def put(self, distribution, name, data, attributes=""):
+        self.projects.setdefault(distribution, {})[name] = (data, attributes)
+
+    def answer(self, path):
+        _, kind, project, name = path.replace("%2B", "+").split("/")
+        files = self.projects.get(project)
+        if files is None or (kind == "files" and name not in files):
+            return None
+        if kind == "simple":
+            links = [f'<a href="/files/{project}/{name}" {more}>{name}</a>' for name, (_, more) in files.items()]
+            return ("<!DOCTYPE html><html><body>" + "<br>".join(links) + "</body></html>").encode()
+        self.fetched.append(name)
+        if name in self.held:
+            self.asked.set()
+            self.release.wait(60)
+        return files[name][0]
+
+    def variables(self, cache):
+        """The variables that make pip ask this index alone, and sitepatch keep releases in `cache`."""
+        return {
+            "PIP_INDEX_URL": f"http://127.0.0.1:{self.server.server_address[1]}/simple/",
+            "PIP_EXTRA_INDEX_URL": "",
+            "PIP_FIND_LINKS": "",
+            "PIP_CONFIG_FILE": "/dev/null",
+            "PIP_RETRIES": "1",
+            "NO_PROXY": "127.0.0.1",
+            "no_proxy": "127.0.0.1",
+            "SITEPATCH_CACHE": str(cache),
+        }

@@ -1,0 +1,511 @@
+"""`sitepatch check`: would it apply here, would it apply to other releases; the real pip asks an index of our own."""
+
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from patcher.manifest import load
+from patcher.versions import accepts, meant, oldest_first
+from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch
+from tests.index import Index, sdist
+
+# stand-ins ------------------------------------------------------------------------------------------------------------
+INIT, SHARE = "demo/__init__.py", "demo/share.py"
+PLAIN = "def share(storage):\n    if storage.is_musa:\n        return 1\n    return 2\n"
+LATER = "# a comment\n\n" + PLAIN
+FIXED = PLAIN.replace("storage.is_musa", 'getattr(storage, "is_musa", False)')
+GONE = "def share(storage):\n    return storage.handle()\n"
+TWICE = PLAIN.replace("return 2", "return storage.is_musa")
+CLONE = "def clone(storage):\n    return storage.is_musa\n"
+MANIFEST = """schema = 1
+name = "{name}"
+version = "1.0"
+kind = "fix"
+summary = "Ask <safely>"
+
+[[variant]]
+package = "{package}"
+versions = "{versions}"
+{more}patches = ["ask.spatch"]
+"""
+SPATCH = """--- {path}
+@@ {scope} @@
+-storage.is_musa
++getattr(storage, "is_musa", False)
+"""
+
+
+def write_patchset(folder, name, *, package="demo", versions=">=1,<3", path=SHARE, scope="share", more=""):
+    (folder / name).mkdir(parents=True)
+    (folder / name / "patchset.toml").write_text(MANIFEST.format(name=name, package=package, versions=versions, more=more))
+    (folder / name / "ask.spatch").write_text(SPATCH.format(path=path, scope=scope))
+
+
+def files(share, **more):
+    return {INIT: "", SHARE: share, "demo/other.py": CLONE, **more}
+
+
+@pytest.fixture(scope="module")
+def index():
+    """An index with a project that has lived: every kind of release that there is."""
+    found = Index()
+    found.add("demo", "1.0", files(PLAIN))
+    found.add("demo", "1.1", files(GONE))
+    found.add("demo", "1.2", files(LATER), attributes='data-yanked="it eats disks &amp; more"')
+    found.put("demo", "demo-1.3.tar.gz", sdist("demo", "1.3"))
+    found.add("demo", "1.4", {INIT: ""})
+    found.add("demo", "1.5", files(PLAIN), spoil=[SHARE])
+    found.add("demo", "1.6", files(FIXED))
+    found.add("demo", "1.7", {"elsewhere.py": ""})
+    found.put("demo", "demo-1.8-py3-none-any.whl", b"no zip file")
+    found.add("demo", "2.0rc1", files(PLAIN))
+    found.add("demo", "2.0", files(LATER), tag="cp310-cp310-macosx_11_0_arm64")
+    found.add("demo", "2.0+cu118", files(PLAIN), tag="cp39-cp39-win_amd64")
+    found.add("demo", "2.0+cu121", files(PLAIN), tag="cp312-cp312-manylinux_2_28_x86_64")
+    found.add("demo", "2.1", files(PLAIN), attributes='data-requires-python="&lt;3"')
+    found.add("demo", "2.2+cu118", files(PLAIN), tag="cp310-cp310-linux_x86_64")
+    found.add("demo", "2.2+cu121", files(PLAIN), tag="cp38-cp38-linux_x86_64")
+    found.add("demo", "2.10", files(TWICE))
+    found.add("demo", "3.0rc1", files(PLAIN))
+    found.add("demo", "3.0", files(PLAIN))
+    found.add("many", "1.0", {"many/__init__.py": "", "many/share.py": PLAIN})
+    found.add("many", "2.0", {"many/__init__.py": "", "many/share.py": PLAIN})
+    found.add("many-lite", "2.0", {"many/__init__.py": "", "many/share.py": LATER})
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def patchsets(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sources")
+    write_patchset(folder, "ask")
+    write_patchset(folder, "ask-clone", versions=">=2.0rc1,<3", path="demo/other.py", scope="clone")
+    more = 'distributions = ["many", "many-lite"]\n'
+    write_patchset(folder, "ask-many", package="many", versions=">=1", path="many/share.py", more=more)
+    write_patchset(folder, "ask-nobody", package="nobody", versions="", path="nobody/share.py")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def check(index, patchsets, cache, tmp_path_factory):
+    """Run `sitepatch check` with the index; the releases stay kept for the tests that come after."""
+    cwd = tmp_path_factory.mktemp("cwd")
+
+    def run(*words, **more):
+        return sitepatch("check", *words, "--patch-dir", patchsets, cwd=cwd, **{**index.variables(cache), **more})
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def told(check):
+    return check("ask", "--against", "all")
+
+
+def against(*versions):
+    return [word for version in versions for word in ("--against", version)]
+
+
+def lines(ended):
+    """{version: (state, text)} of a table."""
+    found = {}
+    for line in ended.out.splitlines()[1:]:
+        state, _, version, *text = re.split(r"  +", line)
+        found[version] = (state, "  ".join(text))
+    return found
+
+
+# the table ------------------------------------------------------------------------------------------------------------
+def test_every_release_in_the_range_has_one_line_oldest_first(told):
+    assert list(lines(told)) == [
+        "1.0", "1.1", "1.2 (yanked)", "1.3", "1.4", "1.5", "1.6", "1.7", "1.8",
+        "2.0rc1", "2.0", "2.0+cu121", "2.1", "2.2+cu118", "2.2+cu121", "2.10",
+    ]  # fmt: skip
+    assert told.code == 1, "some of them are not as they should be"
+
+
+@pytest.mark.parametrize(
+    ("version", "state", "text"),
+    [
+        ("1.0", "applies", r"demo/share\.py:2"),
+        ("1.1", "not found", r"demo/share\.py: share: `share` is there, but the code to change is not"),
+        ("1.2 (yanked)", "applies", r"demo/share\.py:4"),
+        ("1.3", "no wheel", r"it has no wheel for .*, at most a source distribution"),
+        ("1.4", "not found", r"demo/share\.py: share: demo 1\.4 has no such file"),
+        ("1.5", "not fetched", r"demo-1\.5-py3-none-any\.whl: demo/share\.py is not the file that its RECORD lists \(another sha256\)"),
+        ("1.6", "upstream", r"demo/share\.py:2"),
+        ("1.7", "not found", r"demo is not installed in the wheel"),
+        ("1.8", "not fetched", r".*demo-1\.8-py3-none-any\.whl.*"),
+        ("2.0rc1", "applies", r"demo/share\.py:2"),
+        ("2.0", "applies", r"demo/share\.py:4"),
+        ("2.0+cu121", "applies", r"demo/share\.py:2"),
+        ("2.1", "applies", r"demo/share\.py:2"),
+        ("2.2+cu118", "applies", r"demo/share\.py:2"),
+        ("2.2+cu121", "applies", r"demo/share\.py:2"),
+        ("2.10", "ambiguous", r"demo/share\.py: share: found 2 places in `share` \(lines 2, 4\), expected 1"),
+    ],
+)
+def test_what_is_said_of_a_release(told, version, state, text):
+    found = lines(told)[version]
+    assert found[0] == state
+    assert re.fullmatch(text, found[1])
+
+
+def test_the_heading_names_the_patchset_and_counts(told):
+    expected = "ask 1.0, 16 releases: applies 8, not found 3, no wheel 1, not fetched 2, upstream 1, ambiguous 1"
+    assert told.out.splitlines()[0] == expected
+
+
+def test_the_table_is_the_same_from_a_kept_copy_and_no_wheel_is_fetched_again(check, told, index):
+    fetched = [name for name in index.fetched if not re.search(r"-1\.[58]-", name)]  # those that failed are tried again
+    again = check("ask", "--against", "all")
+    assert again.out == told.out
+    assert [name for name in index.fetched if not re.search(r"-1\.[58]-", name)] == fetched
+    assert len(fetched) == len(set(fetched)), "each wheel is fetched once"
+
+
+def test_only_the_target_files_and_the_metadata_are_kept(told, cache):
+    kept = {path.name for path in (cache / "releases").rglob("*") if path.is_file()}
+    assert kept == {"share.py", "other.py", "METADATA", "RECORD", "WHEEL", "yanked"}
+
+
+def test_another_patchset_of_the_package_needs_no_wheel_again(check, told, index):
+    fetched = len(index.fetched)
+    ended = check("ask-clone", "--against", ">=2.0rc1")
+    assert {version: state for version, (state, _) in lines(ended).items()} == {
+        "2.0rc1": "applies", "2.0": "applies", "2.0+cu121": "applies", "2.1": "applies",
+        "2.2+cu118": "applies", "2.2+cu121": "applies", "2.10": "applies",
+    }  # fmt: skip
+    assert len(index.fetched) == fetched
+
+
+# which releases -------------------------------------------------------------------------------------------------------
+def test_a_release_outside_of_the_range_is_told_and_is_no_failure(check, told, index):
+    fetched = len(index.fetched)
+    ended = check("ask", "--against", "3.0", "--against", "1.0")
+    assert ended.code == 0
+    assert lines(ended) == {"1.0": ("applies", "demo/share.py:2"), "3.0": ("out of range", "the patchset is for demo >=1,<3")}
+    assert len(index.fetched) == fetched
+
+
+def test_a_range_is_taken_together_with_the_patchsets_own(check, told):
+    ended = check("ask", "--against", ">2.0,<4", "--against", "<1.1")
+    assert list(lines(ended)) == ["1.0", "2.1", "2.2+cu118", "2.2+cu121", "2.10"]
+
+
+def test_a_version_stands_for_its_vendor_builds_where_it_is_not_there_itself(check, told):
+    ended = check("ask", "--against", "2.0.0", "--against", "2.2")
+    assert list(lines(ended)) == ["2.0", "2.2+cu118", "2.2+cu121"]
+
+
+def test_a_release_that_is_not_there_has_its_line_and_the_others_theirs(check, told):
+    ended = check("ask", "--against", "9.9", "--against", "1.0", "--against", ">=2.99")
+    assert ended.code == 1
+    assert lines(ended) == {
+        "1.0": ("applies", "demo/share.py:2"),
+        "9.9": ("no release", "the index has no such release for macOS or Linux"),
+        ">=2.99": ("no release", "the index has none in >=1,<3"),
+    }
+    assert "1 release:" in ended.out
+
+
+def test_every_distribution_that_provides_the_package_is_checked(check):
+    ended = check("ask-many", "--against", "all", "--against", "1.0")
+    assert ended.code == 0
+    assert ended.out.splitlines()[1:] == [
+        "applies  many       1.0  many/share.py:2",
+        "applies  many       2.0  many/share.py:2",
+        "applies  many-lite  2.0  many/share.py:4",
+    ]
+
+
+def test_several_patchsets_are_several_tables_and_all_without_a_name(check):
+    ended = check("ask-clone", "ask-many", "--against", "2.0")
+    tables = ended.out.split("\n\n")
+    assert [table.split(" ")[0] for table in tables] == ["ask-clone", "ask-many"]
+
+
+def test_a_project_that_the_index_does_not_have(check):
+    ended = check("ask-nobody", "ask", "--against", "1.0")
+    assert ended.code == 1
+    assert "no release  nobody  1.0  pip found no release at all of that name" in ended.out
+    assert "applies  demo  1.0  demo/share.py:2" in ended.out
+
+
+def test_wrong_values_are_told_all_at_once_before_anything_is_done(check, index):
+    fetched = len(index.fetched)
+    ended = check("ask", "--against", "2..0", "--against", "1.0", "--against", "=>2", "--against", "", "--against", "latest")
+    assert (ended.code, ended.out) == (2, "")
+    assert [text for text in ("2..0", "=>2", '""', "latest", "1.0") if f'{text}' in ended.err] == ["2..0", "=>2", '""', "latest"]
+    assert len(index.fetched) == fetched
+    assert check("ask", "--html", "x.html").code == 2
+
+
+# PEP 440 as a person means it
+@pytest.mark.parametrize(
+    ("versions", "version", "taken"),
+    [
+        (">=2.0", "2.0.0.dev20230101", True),
+        (">=2.0", "2.0.0a0+git123", True),
+        (">=2.0", "2.0.0rc1", True),
+        (">=2.0", "1.13.1+cu117", False),
+        (">=2.0", "2.0.0+cu118", True),
+        (">=2.8", "2.8.0.dev20250601+cu126", True),
+        (">=2.8", "2.7.1+cu128", False),
+        (">2.7.1", "2.7.1+cu128", False),
+        (">2.7.1", "2.8.0.dev20250601+cu126", True),
+        ("<=2.7.1", "2.7.1+cu128", True),
+        ("<=2.7", "2.7.0rc3", True),
+        ("<=2.7", "2.8.0.dev20250601", False),
+        ("<2.8", "2.8.0.dev20250601+cu126", False),
+        ("<2.8", "2.8.0rc1", False),
+        ("<2.8", "2.7.1.post1", True),
+        ("<1", "1.0rc1", False),
+        (">=0.1,<1", "0.10.7rc1", True),
+        (">=0.1,<1", "0.11.0rc3", True),
+        (">=0.10.7", "0.10.7rc1", True),
+        ("==2.7.1", "2.7.1+cu128", True),
+        ("==2.7.*", "2.7.1+cu128", True),
+        ("==2.8.*", "2.8.0.dev20250601", True),
+        ("~=2.7", "2.9.0.dev1", True),
+        ("!=2.7.1", "2.7.1+cu128", False),
+        (">=2.8.0rc2", "2.8.0rc1", False),
+        ("", "2.8.0.dev20250601+cu126", True),
+    ],
+)
+def test_prereleases_and_vendor_builds_fall_into_the_range_that_a_person_expects(versions, version, taken):
+    assert accepts(versions, version) is taken
+
+
+@pytest.mark.parametrize(
+    ("asked", "versions", "expected"),
+    [
+        ("2.7.1", ["2.7.0", "2.7.1", "2.7.1.post1"], ["2.7.1"]),
+        ("2.7", ["2.7.0", "2.7.1"], ["2.7.0"]),
+        ("2.7.1", ["2.7.1", "2.7.1+cu128"], ["2.7.1"]),
+        ("2.7.1", ["2.7.1+cu126", "2.7.1+cu128"], ["2.7.1+cu126", "2.7.1+cu128"]),
+        ("2.7.1+CU128", ["2.7.1+cu126", "2.7.1+cu128"], ["2.7.1+cu128"]),
+        ("2.7.1+cu126", ["2.7.1", "2.7.1+cu128"], []),
+        ("2.8", ["2.8rc1", "2.8.0.dev1"], []),
+        ("2.8.0.dev1", ["2.8.0.dev1+cu126"], ["2.8.0.dev1+cu126"]),
+    ],
+)
+def test_which_releases_a_version_means(asked, versions, expected):
+    assert meant(asked, versions) == expected
+
+
+def test_releases_are_in_the_order_of_pep_440():
+    expected = ["1.9", "2.0.dev1", "2.0rc1", "2.0", "2.0+cu118", "2.0.post1", "2.10", "1!0.1"]
+    assert oldest_first(reversed(expected)) == expected
+
+
+# answers for programs and for a browser
+def test_json_has_a_record_for_each_release(check, told):
+    ended = check("ask", *against("1.0", "1.1", "1.2", "3.0"), "--json")
+    answer = json.loads(ended.out)
+    assert (answer["command"], answer["ok"], ended.code) == ("check", False, 1)
+    (one,) = answer["patchsets"]
+    by_version = {each["version"]: each for each in one["releases"]}
+    assert by_version["1.2"]["yanked"]
+    assert not by_version["1.0"]["yanked"]
+    assert by_version["3.0"]["ok"]
+    assert by_version["1.0"]["places"] == [{"path": SHARE, "lines": [2]}]
+    (diff,) = by_version["1.0"]["files"]
+    assert '+    if getattr(storage, "is_musa", False):' in diff["diff"]
+    assert [each["version"] for each in one["releases"] if not each["ok"]] == ["1.1"]
+    assert str(Path.home()) not in ended.out
+
+
+def test_the_page_has_a_cell_for_each_release_and_its_difference_behind_it(check, told, tmp_path):
+    table = check("ask", *against("1.0", "1.1", "1.2", "1.6", "2.0", "3.0"), "--html", tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    cells = re.findall(r'<a class="cell (\w+)" href="#(r0-\d+)" title="demo ([^:"]+): ([^"]+)"', text)
+    assert [cell[2] for cell in cells] == list(lines(table))
+    assert [(cell[0], cell[3]) for cell in cells] == [
+        ("good", "applies"), ("bad", "not found"), ("good", "applies"), ("same", "upstream"), ("good", "applies"),
+        ("out", "out of range"),
+    ]  # fmt: skip
+    for _, anchor, _, _ in cells:
+        assert text.count(f'id="{anchor}"') == 1
+    assert "Ask &lt;safely&gt;" in text
+    assert text.count("getattr(storage, &quot;is_musa&quot;, False)") == 3
+    assert "prefers-color-scheme: dark" in text
+    assert not re.search(r"<script|https?://|src=|@import", text), "it is read without a network"
+
+
+def test_progress_is_for_a_terminal_alone(index, patchsets, tmp_path):
+    words = [sys.executable, "-m", "patcher", "check", "ask", "--against", "1.0", "--patch-dir", str(patchsets)]
+
+    def on_a_terminal(*more):
+        ours, theirs = pty.openpty()
+        cache = tmp_path / f"cache{more}"
+        variables = environ(**index.variables(cache))
+        done = subprocess.run([*words, *more], stdout=subprocess.PIPE, stderr=theirs, env=variables, cwd=str(tmp_path))
+        os.close(theirs)
+        try:
+            said = os.read(ours, 10000)
+        except OSError:  # as Linux tells the end of a terminal that nobody has written to
+            said = b""
+        os.close(ours)
+        return done.returncode, said.decode()
+
+    code, said = on_a_terminal()
+    assert code == 0
+    assert "demo 1.0: fetched, 1 of 1" in said
+    assert on_a_terminal("-q") == (0, "")
+    assert on_a_terminal("--json") == (0, "")
+
+
+# when things go wrong -------------------------------------------------------------------------------------------------
+def test_without_a_network_each_distribution_has_one_line_and_kept_releases_are_still_checked(check, told, tmp_path):
+    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple/"}
+    ended = check("ask", "--against", "1.0", "--against", "1.1", **nowhere)
+    assert ended.code == 1
+    assert "applies    demo  1.0  demo/share.py:2" in ended.out
+    assert "not found  demo  1.1" in ended.out
+    assert "Traceback" not in ended.err
+    ended = check("ask", "--against", "all", **nowhere, SITEPATCH_CACHE=str(tmp_path))
+    assert ended.code == 1
+    assert len(ended.out.splitlines()) == 2
+    assert re.search(r"not fetched  demo    pip could not list the releases of demo: .*[Cc]onnection", ended.out)
+    assert "hint: is there a network" in ended.err
+
+
+def test_a_kept_file_that_was_damaged_is_fetched_again(check, told, cache, index):
+    (kept,) = (cache / "releases" / "demo" / "1.0").glob("*/" + SHARE)
+    kept.write_text("def share(storage):\n    return storage.is_musa\n")
+    fetched = len(index.fetched)
+    assert lines(check("ask", "--against", "1.0")) == {"1.0": ("applies", "demo/share.py:2")}
+    assert index.fetched[fetched:] == ["demo-1.0-py3-none-any.whl"]
+    assert kept.read_text() == PLAIN
+
+
+def test_two_at_once_do_not_disturb_each_other(index, patchsets, tmp_path):
+    words = [sys.executable, "-m", "patcher", "check", "ask", *against("1.0", "1.1"), "--patch-dir", str(patchsets)]
+    variables = environ(**index.variables(tmp_path / "cache"))
+    both = [subprocess.Popen(words, stdout=subprocess.PIPE, env=variables, cwd=str(tmp_path)) for _ in range(2)]
+    first, second = (child.communicate()[0] for child in both)
+    assert first == second
+    assert first.startswith(b"ask 1.0, 2 releases: applies 1, not found 1\n")
+    for version in ("1.0", "1.1"):
+        assert len(list((tmp_path / "cache/releases/demo" / version).iterdir())) == 1, "one of the two is kept, nothing else"
+
+
+def test_an_interrupt_ends_it_with_130_and_leaves_nothing_behind(index, patchsets, tmp_path):
+    index.held.add("demo-1.2-py3-none-any.whl")
+    index.asked.clear()
+    words = [sys.executable, "-m", "patcher", "check", "ask", *against("1.0", "1.1", "1.2"), "--jobs", "2"]
+    words += ["--patch-dir", str(patchsets)]
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    variables = environ(**index.variables(tmp_path / "cache"), TMPDIR=str(scratch))
+    child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables, cwd=str(tmp_path))
+    try:
+        assert index.asked.wait(60)
+        child.send_signal(signal.SIGINT)  # to it alone: nobody else tells pip
+        out, err = child.communicate(timeout=30)
+    finally:
+        child.kill()
+        index.held.clear()
+        index.release.set()
+    assert (child.returncode, out) == (130, b""), err
+    assert b"Traceback" not in err
+    assert list(scratch.iterdir()) == [], "no half wheel, no pip that still runs in there"
+    for folder in (tmp_path / "cache").rglob(".part-*"):
+        pytest.fail(f"{folder} is left")
+    assert not (tmp_path / "cache/releases/demo/1.2").exists()
+
+
+def without_pip(folder):
+    """All packages of this interpreter but pip, as links in a folder."""
+    folder.mkdir()
+    for place in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
+        for path in Path(place).iterdir():
+            if not path.name.startswith(("pip", "__pycache__")) and path.suffix != ".pth":
+                (folder / path.name).symlink_to(path)
+    return folder
+
+
+def test_an_interpreter_without_pip_says_so(index, patchsets, tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
+    packages = without_pip(tmp_path / "packages")
+    variables = {**environ(**index.variables(tmp_path)), "PYTHONPATH": os.pathsep.join([str(ROOT), str(packages)])}
+    words = [str(tmp_path / "venv/bin/python"), "-m", "patcher", "check", "ask", "--against", "1.0", "--patch-dir", str(patchsets)]
+    ended = Ended(subprocess.run(words, env=variables, capture_output=True, cwd=str(tmp_path)))
+    assert ended.code == 1
+    assert ended.out.splitlines()[1:] == [f"not fetched  demo  1.0  {words[0]} has no pip"]
+    assert "ensurepip" in ended.err
+
+
+# here -----------------------------------------------------------------------------------------------------------------
+def test_here_it_tells_what_apply_would_find_and_writes_nothing(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    before = site.tree()
+    ended = site("check", DDP)
+    assert ended.code == 0
+    assert ended.out.count("applicable") == 4
+    assert site.tree() == before
+    site("apply", DDP)
+    assert site("check", DDP).out.count("applied") == 4
+
+
+def test_here_without_a_name_an_absent_package_is_told_and_is_no_fault(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    ended = site("check")
+    assert ended.code == 0
+    assert re.search(rf"absent +{GUARD} +torch\n +torch is not installed in ", ended.out)
+    assert ended.out.count("applicable") >= 4
+    named = site("check", GUARD)
+    assert (named.code, "not found" in named.out) == (1, True)
+    answer = json.loads(site("check", "--json").out)
+    assert {each["patchset"] for each in answer["absent"]} >= {GUARD, DYNAMO}
+
+
+def test_here_what_does_not_fit_fails_with_and_without_a_name(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    text = site.file().read_text()
+    site.file().write_text(text.replace("MODEL_WRAPPERS.build(", "MODEL_WRAPPERS.make("))
+    for words in (["check", DDP], ["check"]):
+        ended = site(*words)
+        assert ended.code == 1
+        assert re.search(rf"conflict +{DDP} +{RUNNER}", ended.out)
+
+
+def test_a_broken_patchset_is_told_and_the_others_are_checked(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    (tmp_path / "patchsets/bad").mkdir(parents=True)
+    (tmp_path / "patchsets/bad/patchset.toml").write_text("schema = 2\n")
+    ended = site("check")
+    assert ended.code == 1
+    assert re.search(r"broken +bad\n", ended.out)
+    assert "applicable" in ended.out
+    assert site("check", DDP).code == 0
+
+
+# the table in the folder ----------------------------------------------------------------------------------------------
+def test_a_compatibility_table_is_no_part_of_the_patchset(patchsets, tmp_path):
+    folder = tmp_path / "ask"
+    shutil.copytree(patchsets / "ask", folder)
+    before = load(folder, "here")
+    (folder / "compatibility.txt").write_text("ask 1.0, 1 release: applies 1\n")
+    assert load(folder, "here") == before
+
+
+def test_a_name_of_a_distribution_is_checked(patchsets, tmp_path):
+    write_patchset(tmp_path, "ask", more='distributions = ["demo", "no name"]\n')
+    ended = sitepatch("list", "--patch-dir", tmp_path, cwd=tmp_path)
+    assert 'variant[0].distributions[1]: found "no name", expected a name that pip installs' in ended.out
