@@ -23,6 +23,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def releases(session: nox.Session) -> None:
-    """Every release of every target: two gigabytes of wheels, some minutes."""
+    """Every release of every target, and each compatibility.txt made anew: two gigabytes of wheels, some minutes."""
     session.install(".[test]")
-    session.run("pytest", "tests/real/test_releases.py", env={"SITEPATCH_ALL_RELEASES": "1"})
+    files = ("tests/real/test_releases.py", "tests/real/test_check.py")
+    session.run("pytest", *files, env={"SITEPATCH_ALL_RELEASES": "1"})

@@ -8,7 +8,7 @@ from typing import Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTupl
 
 from patcher.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, Outcome, one_line, try_release
 from patcher.errors import SitepatchError, UsageError
-from patcher.index import PYTHONS, Listing, NoWheel, Pip
+from patcher.index import PYTHONS, Listing, NoPip, NoWheel, Pip
 from patcher.model import Patchset
 from patcher.patchset import choose, pick_variants
 from patcher.plan import Wanted
@@ -62,6 +62,7 @@ def check_releases(
 
     Raises:
         PatchError: a hunk is wrong in itself.
+        NoPip: pip is not there or too old.
         OSError: the cache cannot be written.
     """
     cache = cache_dir()
@@ -175,11 +176,13 @@ def _fetch(
 
 
 def _caught(function: Callable[..., T], *arguments: object) -> Callable[[], Union[T, SitepatchError]]:
-    """The call, with an expected failure as its value."""
+    """The call, with a failure that concerns one release or distribution as its value."""
 
     def call() -> Union[T, SitepatchError]:
         try:
             return function(*arguments)
+        except NoPip:
+            raise
         except SitepatchError as error:
             return error
 

@@ -44,7 +44,7 @@ def heading(checked: Checked) -> str:
     """The patchset, how many releases were looked at, and how many of them are in which state."""
     words = [outcome.word for outcome in checked.outcomes]
     found = [f"{word} {words.count(word)}" for word in dict.fromkeys(words)]
-    releases = count(sum(word != NO_RELEASE for word in words), "release")
+    releases = count(sum(one.version != "" and one.word != NO_RELEASE for one in checked.outcomes), "release")
     return f"{checked.patchset.name} {checked.patchset.version}, {releases}" + (f": {', '.join(found)}" if found else "")
 
 

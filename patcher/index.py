@@ -41,6 +41,10 @@ class Listing(NamedTuple):
     yanked: FrozenSet[str]
 
 
+class NoPip(SitepatchError):
+    """There is no pip that can be used; nothing can be fetched at all."""
+
+
 class NoWheel(SitepatchError):
     """A release that has no wheel for any of the platforms and Pythons that are tried."""
 
@@ -74,7 +78,8 @@ class Pip:
         """The releases that a Python (`3.10`) could install: those with a wheel for it or with a source distribution.
 
         Raises:
-            SitepatchError: pip is not there, is too old or could not reach its index.
+            NoPip: pip is not there or too old.
+            SitepatchError: pip could not reach its index.
         """
         _, said = self._run(python, [f"{distribution}=={_NO_SUCH_VERSION}"], self._folder())
         found = re.search(r"\(from versions: ([^)]*)\)", said)
@@ -88,6 +93,7 @@ class Pip:
         """Fetch a wheel of a release into a folder of its own, which the caller deletes; the second is: is it yanked?
 
         Raises:
+            NoPip: pip is not there or too old.
             NoWheel: it has none that fits.
             SitepatchError: pip could not fetch it.
         """
@@ -124,9 +130,10 @@ class Pip:
             self._children.discard(child)
         if "No module named pip" in said:
             hint = f"releases are fetched with pip: {sys.executable} -m ensurepip, or in a uv environment: uv pip install pip"
-            raise SitepatchError(f"{sys.executable} has no pip", hint)
+            raise NoPip(f"{sys.executable} has no pip", hint)
         if "no such option" in said:
-            raise SitepatchError("this pip is too old to fetch releases", f"{sys.executable} -m pip install --upgrade pip")
+            hint = f"{sys.executable} -m pip install --upgrade pip"
+            raise NoPip("this pip is too old to fetch releases, expected pip 21.2 or newer", hint)
         return child.returncode, said
 
 

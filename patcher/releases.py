@@ -68,6 +68,7 @@ def fetch(pip: Pip, cache: Path, distribution: str, version: str, paths: Iterabl
         the folder with the files, laid out as a site directory.
 
     Raises:
+        NoPip: pip is not there or too old.
         NoWheel: the release has none that fits.
         SitepatchError: it cannot be fetched, or is no proper wheel.
         OSError: the cache cannot be written.

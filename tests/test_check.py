@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from patcher.manifest import load
+from patcher.patchset import builtin_dir
 from patcher.versions import accepts, meant, oldest_first
 from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch
 from tests.index import Index, sdist
@@ -380,6 +381,7 @@ def test_without_a_network_each_distribution_has_one_line_and_kept_releases_are_
     assert "Traceback" not in ended.err
     ended = check("ask", "--against", "all", **nowhere, SITEPATCH_CACHE=str(tmp_path))
     assert ended.code == 1
+    assert ended.out.splitlines()[0] == "ask 1.0, 0 releases: not fetched 1"
     assert len(ended.out.splitlines()) == 2
     assert re.search(r"not fetched  demo    pip could not list the releases of demo: .*[Cc]onnection", ended.out)
     assert "hint: is there a network" in ended.err
@@ -446,9 +448,18 @@ def test_an_interpreter_without_pip_says_so(index, patchsets, tmp_path):
     variables = {**environ(**index.variables(tmp_path)), "PYTHONPATH": os.pathsep.join([str(ROOT), str(packages)])}
     words = [str(tmp_path / "venv/bin/python"), "-m", "patcher", "check", "ask", "--against", "1.0", "--patch-dir", str(patchsets)]
     ended = Ended(subprocess.run(words, env=variables, capture_output=True, cwd=str(tmp_path)))
-    assert ended.code == 1
-    assert ended.out.splitlines()[1:] == [f"not fetched  demo  1.0  {words[0]} has no pip"]
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith(f"error: {words[0]} has no pip\nhint: ")
     assert "ensurepip" in ended.err
+
+
+def test_a_pip_that_is_too_old_is_told_once(check, tmp_path):
+    (tmp_path / "pip").mkdir()  # what pip 20.3 says
+    (tmp_path / "pip/__init__.py").touch()
+    (tmp_path / "pip/__main__.py").write_text("import sys\nsys.exit('\\nno such option: --ignore-requires-python')\n")
+    ended = check("ask", "ask-many", "--against", "1.0", PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT)]))
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("error: this pip is too old to fetch releases, expected pip 21.2 or newer\nhint: ")
 
 
 # here -----------------------------------------------------------------------------------------------------------------
@@ -503,6 +514,15 @@ def test_a_compatibility_table_is_no_part_of_the_patchset(patchsets, tmp_path):
     before = load(folder, "here")
     (folder / "compatibility.txt").write_text("ask 1.0, 1 release: applies 1\n")
     assert load(folder, "here") == before
+
+
+@pytest.mark.parametrize("folder", [path.parent for path in sorted(Path(builtin_dir()).glob("*/compatibility.txt"))])
+def test_a_built_in_patchset_fits_every_release_in_its_table_which_is_of_its_version(folder, tmp_path):
+    heading, *rows = (folder / "compatibility.txt").read_text(encoding="utf-8").splitlines()
+    patchset = load(folder, "built in")
+    assert heading.startswith(f"{patchset.name} {patchset.version}, {len(rows)} release")
+    assert {re.split("  +", row)[0] for row in rows} <= {"applies", "upstream", "not needed"}
+    assert heading in sitepatch("show", folder.name, cwd=tmp_path).out
 
 
 def test_a_name_of_a_distribution_is_checked(patchsets, tmp_path):

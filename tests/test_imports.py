@@ -11,7 +11,7 @@ import patcher
 from tests.command import DDP, GUARD, Site, environ
 
 PACKAGE = Path(patcher.__file__).parent
-HEAVY = {"libcst", "packaging", "importlib.metadata", "json", "difflib", "tomllib", "tomli", "subprocess"}
+HEAVY = {"libcst", "packaging", "importlib.metadata", "json", "difflib", "tomllib", "tomli", "subprocess", "platformdirs"}
 DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\n'.join(sys.modules)))\n"
 
 # What each module may import of ours. A module that is missing here fails the test: say where a new one belongs.
@@ -116,6 +116,7 @@ def test_no_two_modules_may_import_each_other():
         ("libcst", {"semantic/tree.py"}),
         ("click", {"cli.py", "console.py", "demo.py", *(f"commands/{path.name}" for path in PACKAGE.glob("commands/*.py"))}),
         ("packaging", {"versions.py", "manifest.py", "patchset.py"}),
+        ("platformdirs", {"releases.py"}),
     ],
 )
 def test_a_library_is_named_where_it_belongs_only(library, homes):
@@ -161,6 +162,7 @@ def site(tmp_path):
         (["--version"], HEAVY - {"json"}),
         (["apply", "--help"], HEAVY),
         (["explain", "--help"], HEAVY),
+        (["check", "--help"], HEAVY),
         (["list"], {"libcst", "importlib.metadata", "json"}),
         (["show", DDP], {"libcst", "importlib.metadata", "json"}),
         (["status"], HEAVY),

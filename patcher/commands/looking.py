@@ -164,6 +164,19 @@ def show(console: Console, place: Place, name: str) -> int:
     (one,), notes = find_all([name], place.patch_dirs)
     for note in notes:
         console.note(note)
-    console.page(description(one))
+    console.page(description(one) + _checked(place, name))
     console.data(True, {"patchset": patchset_json(one, full=True)})
     return 0
+
+
+def _checked(place: Place, name: str) -> str:
+    """The heading of the table of `check --against all` that lies in a patchset's folder, "" where there is none."""
+    from patcher.patchset import folders
+
+    folder, _ = folders(place.patch_dirs, os.getcwd())[name][0]
+    try:
+        with open(os.path.join(folder, "compatibility.txt"), encoding="utf-8") as file:
+            heading = file.readline().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return "\n" + click.style("checked", bold=True) + f"\n  {heading} (compatibility.txt)\n"

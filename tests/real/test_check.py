@@ -1,0 +1,64 @@
+"""`sitepatch check --against` on real releases, and the tables that stand beside the built-in patchsets.
+
+A few releases of mmengine by default; every table anew with SITEPATCH_ALL_RELEASES=1 (two gigabytes of wheels the first
+time; what matters of them is kept in the cache of these tests).
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import COMMAND_ROOT, child_environ
+
+from patcher.patchset import builtin_dir
+
+pytestmark = pytest.mark.real
+
+ALL = os.environ.get("SITEPATCH_ALL_RELEASES") == "1"
+PATCHSETS = sorted(path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml"))
+
+
+@pytest.fixture
+def check(real_cache, tmp_path):
+    """Run `sitepatch check`; returns (exit code, stdout)."""
+
+    def run(*words):
+        command = [sys.executable, "-m", "patcher", "check", *words]
+        variables = child_environ(SITEPATCH_CACHE=str(real_cache / "check"), PYTHONPATH=str(COMMAND_ROOT))
+        done = subprocess.run(command, cwd=str(tmp_path), env=variables, stdout=subprocess.PIPE)
+        return done.returncode, done.stdout.decode()
+
+    return run
+
+
+def table(name):
+    path = Path(builtin_dir()) / name / "compatibility.txt"
+    assert path.exists(), f"make it: sitepatch check {name} --against all > patchsets/{name}/compatibility.txt"
+    return path.read_text(encoding="utf-8")
+
+
+def words(text):
+    """The lines without the heading; how wide a column is depends on what else is in the table."""
+    return [line.split() for line in text.splitlines()[1:]]
+
+
+def test_a_few_releases_are_as_the_table_says(check):
+    asked = ["0.1.0", "0.7.4", "0.10.7"]
+    code, out = check("mmengine-ddp-debug", *(word for each in asked for word in ("--against", each)))
+    assert code == 0
+    assert [line[:3] for line in words(out)] == [
+        *(["applies", "mmengine", each] for each in asked),
+        ["applies", "mmengine-lite", "0.10.7"],
+    ]
+    expected = words(table("mmengine-ddp-debug"))
+    assert [line for line in words(out) if line not in expected] == []
+
+
+@pytest.mark.skipif(not ALL, reason="set SITEPATCH_ALL_RELEASES=1 for all releases (gigabytes of wheels)")
+@pytest.mark.parametrize("name", PATCHSETS)
+def test_the_table_made_anew_is_the_one_that_is_kept(check, name):
+    code, out = check(name, "--against", "all")
+    assert out == table(name)
+    assert code == 0
