@@ -236,9 +236,9 @@ def _nothing_found(
     names = list(dict.fromkeys(name for package in pick_variants(patchset) for name in distributions(patchset, package)))
     told = {pick.key[0] for pick in chosen}
     for name in names:
-        problem = listings[name]
-        if isinstance(problem, SitepatchError) and name not in told:
-            yield Outcome(name, "", NOT_FETCHED, problem=one_line(problem.message), hint=problem.hint)
+        error = listings[name]
+        if isinstance(error, SitepatchError) and name not in told:
+            yield Outcome(name, "", NOT_FETCHED, problem=one_line(error.message), hint=error.hint)
     listed = [each for each in map(listings.get, names) if isinstance(each, Listing)]
     if len(listed) < len(names):
         return
@@ -246,8 +246,9 @@ def _nothing_found(
     versions, inside = [pick.key[1] for pick in chosen], [pick.key[1] for pick in chosen if pick.inside]
     for text in asked:
         if not _taken(text, versions, inside):
-            reason = (
-                "the index has no such release for macOS or Linux" if is_version(text) else f"the index has none in {ranges}"
-            )
-            reason = reason if any(each.versions for each in listed) else "pip found no release at all of that name"
-            yield Outcome(" or ".join(names), text, NO_RELEASE, problem=reason)
+            problem = f"the index has none in {ranges}"
+            if is_version(text):
+                problem = "the index has no such release for macOS or Linux"
+            if not any(each.versions for each in listed):
+                problem = "pip found no release at all of that name"
+            yield Outcome(" or ".join(names), text, NO_RELEASE, problem=problem)

@@ -57,7 +57,7 @@ def try_release(wanted: Wanted, package: str, distribution: str, version: str, f
     only = wanted._replace(patchset=wanted.patchset._replace(variants=variants))
     env = Environment(sys.executable, (str(folder),), (str(folder),), sys.version_info[:2])
     plan = plan_apply(env, [only])
-    failed = plan.failed or _unstable(env, only, plan)
+    failed = plan.failed or unstable(env, only, plan)
     if failed:
         first = failed[0]
         where = f"{first.path}: {first.scope}: " if first.scope else f"{first.path}: " if "/" in first.path else ""
@@ -83,7 +83,7 @@ def _places(plan: Plan, state: State) -> Tuple[Tuple[str, Tuple[int, ...]], ...]
     return tuple((path, tuple(sorted(found))) for path, found in sorted(lines.items()))
 
 
-def _unstable(env: Environment, wanted: Wanted, plan: Plan) -> Tuple[Answer, ...]:
+def unstable(env: Environment, wanted: Wanted, plan: Plan) -> Tuple[Answer, ...]:
     """What a second application would change in the files as the first one leaves them: nothing, or it is a conflict."""
     name = wanted.patchset.name
     after = {file.path: file.after for file in plan.files if file.before != file.after}

@@ -3,7 +3,8 @@
 The text of one patchset is its `compatibility.txt`: a heading, then a line for each release, oldest first. In JSON the
 command answers with `patchsets`: `name`, `version` and `releases` (`distribution`, `version`, `state`, `ok`: whether it is
 as it should be, `yanked`, `places`: `path` and `lines` before the change, `problem`, `hint`, `files`: as those of `diff`).
-Without `--against` it answers with `patchsets` (names), `answers` and `notes`, as `diff` does.
+Without `--against` it answers with `patchsets` (names), `answers` and `notes` as `diff` does, and `absent`: the answers about
+packages that are not there, where no patchset was named. Both have `broken` as `list` does.
 """
 
 from __future__ import annotations

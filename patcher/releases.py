@@ -13,6 +13,7 @@ import re
 import shutil
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Iterable, List, Optional
 
@@ -115,7 +116,7 @@ def _unpack(wheel: Path, stage: Path, paths: Iterable[str]) -> None:
             for top in {path.split("/")[0] for path in paths if "/" in path}:
                 if any(name.startswith(f"{top}/") for name in names):  # the package is there, even without those files
                     (stage / top).mkdir(exist_ok=True)
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise SitepatchError(f"{wheel.name}: it is no wheel: {error}") from None
 
 

@@ -13,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from patcher.check import unstable
+from patcher.interpreter import discover
 from patcher.manifest import load
 from patcher.patchset import builtin_dir
+from patcher.plan import Wanted, plan_apply
 from patcher.versions import accepts, meant, oldest_first
 from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch
 from tests.index import Index, sdist
@@ -192,6 +195,19 @@ def test_another_patchset_of_the_package_needs_no_wheel_again(check, told, index
         "2.2+cu118": "applies", "2.2+cu121": "applies", "2.10": "applies",
     }  # fmt: skip
     assert len(index.fetched) == fetched
+
+
+def test_a_result_that_a_second_application_would_change_is_a_conflict(patchsets, tmp_path):
+    for path, text in files(PLAIN).items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    env = discover(None, str(tmp_path))
+    wanted = Wanted(load(patchsets / "ask", "here"), {})
+    plan = plan_apply(env, [wanted])
+    assert unstable(env, wanted, plan) == ()
+    (file,) = plan.files
+    wrong = plan._replace(files=(file._replace(after=file.after + b"    return storage.is_musa\n"),))
+    assert [(each.path, each.state.value) for each in unstable(env, wanted, wrong)] == [(SHARE, "conflict")]
 
 
 # which releases -------------------------------------------------------------------------------------------------------
