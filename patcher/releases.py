@@ -86,12 +86,11 @@ def fetch(pip: Pip, cache: Path, distribution: str, version: str, paths: Iterabl
         if yanked:
             (home / _YANKED).touch()
         key = home / _key(stage)
-        if not key.exists():  # else it has the same bytes
-            try:
-                stage.rename(key)
-            except OSError:
-                if not key.exists():  # another process was faster
-                    raise
+        try:
+            stage.rename(key)
+        except OSError:
+            if not key.is_dir():  # another process was faster: there are the same bytes
+                raise
         return key
     finally:
         shutil.rmtree(stage, ignore_errors=True)

@@ -6,6 +6,7 @@ import io
 import tarfile
 import threading
 import zipfile
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -51,11 +52,12 @@ class Index:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
                 found = index.answer(self.path)
-                self.send_response(404 if found is None else 200)
-                self.send_header("Content-Type", "text/html" if self.path.endswith("/") else "application/octet-stream")
-                self.send_header("Content-Length", str(len(found or b"")))
-                self.end_headers()
-                self.wfile.write(found or b"")
+                with suppress(ConnectionError):  # a pip that was ended does not wait for the rest
+                    self.send_response(404 if found is None else 200)
+                    self.send_header("Content-Type", "text/html" if self.path.endswith("/") else "application/octet-stream")
+                    self.send_header("Content-Length", str(len(found or b"")))
+                    self.end_headers()
+                    self.wfile.write(found or b"")
 
             def log_message(self, *words):
                 pass
