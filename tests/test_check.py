@@ -210,6 +210,12 @@ def test_a_result_that_a_second_application_would_change_is_a_conflict(patchsets
     assert [(each.path, each.state.value) for each in unstable(env, wanted, wrong)] == [(SHARE, "conflict")]
 
 
+def test_without_a_variable_the_cache_is_where_the_system_has_such_things(check, tmp_path):
+    home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "xdg")}
+    assert check("ask", "--against", "1.0", **home, SITEPATCH_CACHE="").code == 0
+    assert [path.parts[-7:-5] for path in tmp_path.rglob("share.py")] == [("sitepatch", "releases")]
+
+
 # which releases -------------------------------------------------------------------------------------------------------
 def test_a_release_outside_of_the_range_is_told_and_is_no_failure(check, told, index):
     fetched = len(index.fetched)
