@@ -6,11 +6,12 @@ in common.
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.semantic.match import same
 from patcher.semantic.node import CLAUSES, COMPOUND, Node, index_of
 from patcher.semantic.pattern import Hunk
+from patcher.semantic.side import blank_between
 
 Pair = Tuple[Node, Node]
 
@@ -49,6 +50,19 @@ def align_arguments(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -
     olds, news = {id(old) for old, _ in moved}, {id(new) for _, new in moved}
     rest = align(hunk, [node for node in before if id(node) not in olds], [node for node in after if id(node) not in news])
     return [*rest[0], *moved], rest[1]
+
+
+def anchors(hunk: Hunk, before: Sequence[Node], after: Sequence[Node], path: str = "") -> Iterator[str]:
+    """Where a hunk inserts whole lines, told by its before side alone: two hunks with that side and one anchor collide."""
+    pairs, gaps = align(hunk, before, after)
+    for gap in gaps:
+        if gap.come and not gap.gone:
+            parted = gap.above is not None and blank_between(hunk.after, gap.above[1], gap.come[0])
+            yield f"{path}/{index_of(before, gap.above[0]) if gap.above else -1}{' ' * parted}"
+    for old, new in pairs:
+        if "body" in old.fields and "body" in new.fields and old.kind != "Lambda" and not old.role:
+            where = f"{path}/{index_of(before, old)}"
+            yield from anchors(hunk, old.node("body").items("body"), new.node("body").items("body"), where)
 
 
 def _keyword(node: Node) -> str:

@@ -99,6 +99,12 @@ def _check_hunk(
             for place in standing
         ):
             line = result.lines.number(start)
+            shared = next((edit for edit in others if way.start <= edit.start and edit.end <= way.end), None)
+            if shared is not None:
+                where = moved.source.lines.number(shared.start)
+                return (
+                    f"another hunk of this patchset changes line {where}, which this one writes too: write one hunk for both"
+                )
             return f"the after side does not match the result at line {line} of it: the change would not be what the hunk says"
     return ""
 

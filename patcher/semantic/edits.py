@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import List
+from typing import List, Optional
 
-from patcher.semantic.lex import find_outside
 from patcher.semantic.match import Way
 from patcher.semantic.node import Node
 from patcher.semantic.pattern import Hunk
-from patcher.semantic.render import Edit, Renderer
+from patcher.semantic.render import Edit, Removed, Renderer
 from patcher.semantic.source import Source
 
 
@@ -30,9 +29,9 @@ class Edits:
         self.made: List[Edit] = []
         self.gone: List[Node] = []
 
-    def add(self, start: int, end: int, text: str) -> None:
+    def add(self, start: int, end: int, text: str, removed: Optional[Removed] = None) -> None:
         """Replace the characters `[start, end)` of the file."""
-        self.made.append(Edit(start, end, text))
+        self.made.append(Edit(start, end, text, removed))
 
     def code(self, pattern: Node) -> Node:
         """The code that a node of the before side stands on."""
@@ -44,9 +43,3 @@ class Edits:
         """The same as a list: of a run all that it covers."""
         found = self.way.nodes[id(pattern)]
         return found if isinstance(found, list) else [found]
-
-
-def header_end(node: Node, text: str) -> int:
-    """The offset past the `:` that ends the header of a compound statement or clause of `text`."""
-    start = max((part.outer_end for part in node.header()), default=node.start)
-    return find_outside(text, start, ":") + 1

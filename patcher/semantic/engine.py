@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from patcher.errors import PatchError
 from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State
+from patcher.semantic.align import anchors
 from patcher.semantic.check import check
 from patcher.semantic.edits import Conflict
 from patcher.semantic.find import find
+from patcher.semantic.hunk import refuse
 from patcher.semantic.match import Place, TooManySteps, Way
 from patcher.semantic.node import SyntaxProblem
 from patcher.semantic.pattern import Hunk, compile_hunk
-from patcher.semantic.render import Edit
+from patcher.semantic.render import Edit, Removed
 from patcher.semantic.rewrite import rewritten
 from patcher.semantic.source import Source
 from patcher.semantic.splice import apply_splices
@@ -64,6 +67,7 @@ def rewrite(
         PatchError: a hunk is wrong in itself.
     """
     compiled = compile_hunks(hunks, options)
+    _check_anchors(compiled)
     try:
         source = Source(data)
     except SyntaxProblem as problem:
@@ -95,6 +99,23 @@ def rewrite(
                 return Rewrite(new, tuple(splices), tuple(answers))
     stripped = tuple(answer._replace(splices=()) for answer in answers)
     return Rewrite(data, (), stripped)
+
+
+def _check_anchors(hunks: Sequence[Hunk]) -> None:
+    """Two hunks that insert at the same anchor leave the order open: they are one (rule 14).
+
+    What the patterns do not show is a conflict where the hunks meet.
+    """
+    seen: Dict[Tuple[str, str, str], int] = {}
+    for hunk in hunks:
+        if hunk.form != "expression":
+            for anchor in set(anchors(hunk, hunk.before.nodes, hunk.after.nodes)):
+                before = re.sub(r"\brun\([^)]*\)", "...", repr(hunk.before.nodes))
+                first = seen.setdefault((hunk.text.scope, before, anchor), hunk.text.line)
+                if first != hunk.text.line:
+                    refuse(
+                        hunk.text.origin, hunk.text.line, f"inserts at the same place as the hunk in line {first}: write one"
+                    )
 
 
 # finding --------------------------------------------------------------------------------------------------------------
@@ -153,9 +174,8 @@ def _merge(
     source: Source, answers: List[HunkAnswer], edits: Mapping[int, List[Edit]]
 ) -> Tuple[List[HunkAnswer], List[Splice]]:
     """All edits of all hunks as splices; hunks that overlap or insert at one place are in conflict (rule 14)."""
-    ordered = sorted(
-        ((edit, index) for index, made in edits.items() for edit in made), key=lambda item: (item[0].start, item[0].end)
-    )
+    every = [(edit, index) for index, made in edits.items() for edit in made]
+    ordered = sorted(_without_empty_blocks(every), key=lambda item: (item[0].start, item[0].end))
     for (left, one), (right, other) in zip(ordered, ordered[1:]):
         same_anchor = left.start == right.start and left.end == left.start and right.end == right.start and one != other
         if right.start < left.end or same_anchor:
@@ -170,9 +190,9 @@ def _merge(
     by_hunk: Dict[int, List[Splice]] = {}
     try:
         for edit, index in ordered:
-            start, end, text = _trimmed(source.text, edit)
-            if start < end or text:
-                splice = source.splice(start, end, text)
+            edit = _trimmed(source.text, edit)
+            if edit.start < edit.end or edit.text:
+                splice = source.splice(edit.start, edit.end, edit.text)
                 splices.append(splice)
                 by_hunk.setdefault(index, []).append(splice)
     except SyntaxProblem as problem:
@@ -184,6 +204,16 @@ def _merge(
         else answer._replace(splices=tuple(by_hunk.get(i, ())))
         for i, answer in enumerate(answers)
     ], splices
+
+
+def _without_empty_blocks(every: List[Tuple[Edit, int]]) -> List[Tuple[Edit, int]]:
+    """The last statement of a block becomes `pass` where all of them go, by whatever hunk (rule 15)."""
+    gone: Dict[Tuple[int, int], List[Removed]] = {}
+    for edit, _ in every:
+        if edit.removed is not None:
+            gone.setdefault(edit.removed.block, []).append(edit.removed)
+    last = {max(removed) for (_, count), removed in gone.items() if len(removed) == count}
+    return [(Edit(e.removed.start, e.removed.end, "pass") if e.removed in last else e, i) for e, i in every]
 
 
 def _trimmed(text: str, edit: Edit) -> Edit:

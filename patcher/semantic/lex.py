@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from functools import lru_cache
-from typing import Iterator, List, NamedTuple, Tuple
+from typing import Iterator, List, Match, NamedTuple, Tuple
 
 _TOKEN = re.compile(
     r"""
@@ -26,6 +26,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _OPEN = {"(": ")", "[": "]", "{": "}"}
+_MAX_NESTED = 150  # f-strings in f-strings; CPython reads no deeper nesting either
+_F_STRING = re.compile(r"([fFtT][rR]?|[rR][fFtT])('''|\"\"\"|'|\")")
 
 
 class Token(NamedTuple):
@@ -50,12 +52,77 @@ class LogicalLine(NamedTuple):
 @lru_cache(maxsize=64)
 def tokens(text: str) -> Tuple[Token, ...]:
     """Every token of `text`; the tokens cover it without gaps. Kept, since a side of a hunk is read several times."""
-    return tuple(_scan(text, 0))
+    return tuple(scan(text, 0))
 
 
-def _scan(text: str, start: int) -> Iterator[Token]:
-    for found in _TOKEN.finditer(text, start):
-        yield Token(str(found.lastgroup), found.group(), found.start(), found.end())
+def scan(text: str, start: int) -> Iterator[Token]:
+    """The tokens from an offset on, one at a time."""
+    while start < len(text):
+        token = _token(text, start)
+        yield token
+        start = token.end
+
+
+def _token(text: str, start: int) -> Token:
+    opened = _F_STRING.match(text, start)
+    end = _f_string(text, opened, [], 0) if opened else 0
+    if end:
+        return Token("string", text[start:end], start, end)
+    found = _TOKEN.match(text, start)
+    assert found is not None  # any character is a token
+    return Token(str(found.lastgroup), found.group(), start, found.end())
+
+
+def expressions(token: Token) -> List[Token]:
+    """The tokens of the expressions in the braces of an f-string, those of strings in them included; else nothing."""
+    found: List[Token] = []
+    opened = _F_STRING.match(token.text) if token.kind == "string" else None
+    if opened and _f_string(token.text, opened, found, 0):
+        return [each._replace(start=each.start + token.start, end=each.end + token.start) for each in found]
+    return []
+
+
+def _f_string(text: str, opened: Match[str], found: List[Token], depth: int) -> int:
+    """The offset past an f-string, 0 where it is not closed. The tokens of its expressions are added to `found`."""
+    quote, raw, at = opened.group(2), "r" in opened.group(1).lower(), opened.end()
+    while 0 < at < len(text) and depth < _MAX_NESTED:
+        if text.startswith(quote, at):
+            return at + len(quote)
+        if text.startswith("\\N{", at) and not raw:
+            at = text.find("}", at) + 1
+        elif text[at] == "\\" and text[at + 1 : at + 2] not in ("{", "}"):
+            at += 2
+        elif text[at] in "\r\n" and len(quote) == 1:
+            return 0
+        elif text[at] == "{" and text[at + 1 : at + 2] != "{":
+            at = _field(text, at + 1, found, depth)
+        else:
+            at += 2 if text[at] == "{" else 1
+    return 0
+
+
+def _field(text: str, at: int, found: List[Token], depth: int) -> int:
+    """The offset past the `}` of a replacement field (with the fields in its format), 0 where it is not closed."""
+    brackets = 0
+    while at < len(text):
+        opened = _F_STRING.match(text, at)
+        if opened:
+            end = _f_string(text, opened, found, depth + 1)
+            if not end:
+                return 0
+            token = Token("string", text[at:end], at, end)
+        else:
+            token = _token(text, at)
+        at = token.end
+        if brackets == 0 and token.text == "}":
+            return at
+        if brackets == 0 and token.text in (":", ":=", "!") and text[token.start : at + 1] != "!=":
+            while 0 < at < len(text) and text[at] != "}":
+                at = _field(text, at + 1, found, depth) if text[at] == "{" else at + 1
+            return at + 1 if 0 < at < len(text) else 0
+        brackets += depth_of(token)
+        found.append(token)
+    return 0
 
 
 def find_outside(text: str, start: int, wanted: str) -> int:
@@ -64,7 +131,7 @@ def find_outside(text: str, start: int, wanted: str) -> int:
     Raises:
         ValueError: there is none.
     """
-    for token in _scan(text, start):
+    for token in scan(text, start):
         if token.kind == "op" and token.text == wanted:
             return token.start
     raise ValueError(wanted)

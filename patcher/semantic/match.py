@@ -13,6 +13,7 @@ from patcher.semantic.node import NOT_EXPRESSIONS, STATEMENTS, Node, Value
 MAX_STEPS = 200_000
 _OPTIONAL = frozenset(["returns", "annotation", "type_parameters", "doc"])  # rule 10: not looked at unless written
 _SUBSEQUENCE = frozenset(["decorators", "clauses"])
+GONE = "gone"  # the name of a run of decorators that is removed: it holds at least one
 _ROLE_KINDS = frozenset(["Param", "Alias"])
 
 Bound = Union[Node, List[Node]]
@@ -156,7 +157,10 @@ class Matcher:
     def _field(self, pattern: Node, node: Node, key: str) -> Iterator[None]:
         wanted, found = pattern.fields[key], node.fields.get(key)
         if self.strict and key in pattern.absent:
-            if found in (None, []):
+            if isinstance(wanted, list) and isinstance(found, list):
+                for _ in self.sequence(wanted, found, 0, 0):
+                    yield
+            elif not found:
                 yield
         elif isinstance(wanted, Node):
             if isinstance(found, Node):
@@ -206,9 +210,16 @@ class Matcher:
         if i == len(patterns):
             yield
             return
-        if patterns[i].role == "run":
-            self.nodes[id(patterns[i])] = []
-            yield from self._subsequence(patterns, nodes, i + 1, j)
+        if patterns[i].role == "run":  # all that stand before the next one that is written
+            least = j + (patterns[i].name == GONE)
+            for end in range(least if i + 1 < len(patterns) else max(least, len(nodes)), len(nodes) + 1):
+                self.nodes[id(patterns[i])] = list(nodes[j:end])
+                if i + 1 == len(patterns):
+                    yield
+                elif end < len(nodes):
+                    for _ in self.node(patterns[i + 1], nodes[end]):
+                        yield from self._subsequence(patterns, nodes, i + 2, end + 1)
+            self.nodes.pop(id(patterns[i]), None)
             return
         for index in range(j, len(nodes)):
             for _ in self.node(patterns[i], nodes[index]):

@@ -93,7 +93,7 @@ class Node:
 
     `start` and `end` are character offsets without, `outer_start` and `outer_end` with the parentheses around it.
     `role` is "" for code, `meta` for `$NAME`, `option` for `$name`, `run` for `...` (patterns only); `name` names those.
-    A one-line suite is a `Block` named "inline". `absent` are the optional fields that a pattern wants not to be there.
+    A one-line suite is a `Block` named "inline". `absent` are the fields of a pattern that may hold no more than it writes.
     """
 
     __slots__ = ("absent", "end", "fields", "kind", "name", "outer_end", "outer_start", "parent", "role", "start")
@@ -149,6 +149,13 @@ class Node:
         """The nodes of a list field; empty where the field is absent."""
         value = self.fields.get(field)
         return value if isinstance(value, list) else []
+
+    def ancestors(self) -> Iterator[Node]:
+        """The nodes that this one lies in, the nearest first."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
 
     def siblings(self) -> List[Node]:
         """The list of the parent that holds this node; itself alone where no list does."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from typing import Iterator, List, Tuple
 
-from patcher.semantic.lex import Token, depth_of, tokens
+from patcher.semantic.lex import Token, depth_of, expressions, tokens
 
 MARK = "\u01c2"  # a letter that Python allows in identifiers and that nobody uses: stands for `$` and for runs
 RUN_NAME = MARK * 3
 RUN_STAR = MARK * 2
 RUN_DOUBLE_STAR = MARK
+_LAYOUT = ("space", "newline", "comment")
 _KEYWORDS = frozenset(
     [
         "and",
@@ -56,10 +57,11 @@ class NotationError(Exception):
 
 
 def holes(text: str) -> Iterator[Tuple[str, int, int]]:
-    """Yield (name without `$`, start, end) of every `$NAME` outside strings and comments."""
-    for token in tokens(text):
-        if token.kind == "hole":
-            yield token.text[1:], token.start, token.end
+    """Yield (name without `$`, start, end) of every `$NAME` outside strings and comments, but in f-strings' braces."""
+    for outer in tokens(text):
+        for token in (outer, *expressions(outer)):
+            if token.kind == "hole":
+                yield token.text[1:], token.start, token.end
 
 
 def to_python(text: str, *, before: bool) -> str:
@@ -72,23 +74,31 @@ def to_python(text: str, *, before: bool) -> str:
         NotationError: a `$` without a name or in mixed case, a `$NAME` inside a string of the before side, `{...}`.
     """
     out = list(text)
-    for token in tokens(text):
-        if MARK in token.text:
-            raise NotationError(f"the letter {MARK!r} is reserved", token.start, token.end)
-        if token.kind == "hole":
-            _check_hole(token)
-            out[token.start] = MARK
-        elif token.kind == "string" and before:
-            found = re.search(r"\$[A-Z][A-Z0-9_]*\b", token.text)
-            if found:
-                place = token.start + found.start()
-                message = "inside a string a `$` is text and would match nothing but itself; match the whole string"
-                raise NotationError(message, place, token.start + found.end())
-    for line in _token_lines(text):
+    for outer in tokens(text):
+        if MARK in outer.text:
+            raise NotationError(f"the letter {MARK!r} is reserved", outer.start, outer.end)
+        for token in (outer, *expressions(outer)):
+            if token.kind == "hole":
+                _check_hole(token)
+                out[token.start] = MARK
+            elif token.kind == "string" and before:
+                _check_string(token)
+    inside = [[each for each in expressions(token) if each.kind not in _LAYOUT] for token in tokens(text)]
+    for line in [*_token_lines(text), *inside]:
         for index, token in enumerate(line):
             if token.kind == "run":
                 out[token.start : token.end] = _run_text(line, index)
     return "".join(out)
+
+
+def _check_string(token: Token) -> None:
+    own = list(token.text)
+    for inner in expressions(token):
+        own[inner.start - token.start : inner.end - token.start] = " " * len(inner.text)
+    found = re.search(r"\$[A-Z][A-Z0-9_]*\b", "".join(own))
+    if found:
+        message = "inside a string a `$` is text and would match nothing but itself; match the whole string"
+        raise NotationError(message, token.start + found.start(), token.start + found.end())
 
 
 def _check_hole(token: Token) -> None:
@@ -106,7 +116,7 @@ def _token_lines(text: str) -> Iterator[List[Token]]:
         if token.kind == "newline" and depth == 0:
             yield line
             line = []
-        elif token.kind not in ("space", "newline", "comment"):
+        elif token.kind not in _LAYOUT:
             depth += depth_of(token)
             line.append(token)
     yield line

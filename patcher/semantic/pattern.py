@@ -7,7 +7,7 @@ from typing import Dict, List, Mapping, NamedTuple, Tuple
 from patcher.model import HunkText, OptionValue
 from patcher.semantic import lex
 from patcher.semantic.hunk import refuse
-from patcher.semantic.match import Matcher
+from patcher.semantic.match import GONE, Matcher
 from patcher.semantic.node import CLAUSES, Node
 from patcher.semantic.side import Side, mark, read_side
 
@@ -48,15 +48,15 @@ def compile_hunk(text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
         refuse(text.origin, text.line, "the two sides differ only in layout or comments: nothing would change")
     if form == "statements":
         _want_absent(before.nodes, after.nodes)
-    proves = bool(after.nodes) and not _is_more_general(form, after, before)
+    proves = not _is_trivial(after.nodes) and not _is_more_general(form, after, before)
     return Hunk(text, form, before, after, proves, _renamed(text.scope, before, after), options)
 
 
 def _form(text: HunkText, before: Side, after: Side) -> str:
     if not before.nodes:
         refuse(text.origin, text.line, "the before side has no code: write the code beside which the `+` lines go")
-    only = [len(side.nodes) == 1 and side.nodes[0].kind == "Expr" and side.nodes[0].role == "" for side in (before, after)]
-    if all(only):
+    only = [len(side.nodes) == 1 and side.nodes[0].kind == "Expr" and side.nodes[0].role != "run" for side in (before, after)]
+    if all(only) and not before.nodes[0].role:  # what a `$X` of an expression stands for is one as well
         return "expression"
     clauses = [all(node.kind in CLAUSES for node in side.nodes) for side in (before, after)]
     if clauses[0] and clauses[1]:
@@ -134,16 +134,17 @@ def _pair_runs(text: HunkText, before: Side, after: Side) -> None:
                     mark(text, after, message, node.start, node.end)
                 left.remove(partner)
                 node.name = partner.name
-    _check_removed_runs(text, before, left)
+    _check_removed(text, before, after, left)
 
 
-def _check_removed_runs(text: HunkText, side: Side, left: List[Node]) -> None:
+def _check_removed(text: HunkText, side: Side, after: Side, left: List[Node]) -> None:
     for run in left:
         if run.parent is not None and run.parent.name == "inline":
             message = "the body that is not written would go with this header: write `-    ...` below it if it is to go"
             refuse(text.origin, side.number(run), message)
         if run.kind == "Decorator":
-            mark(text, side, "removing any decorators with `...` is not built: write those that go", run.start, run.end)
+            stays = any(node.kind == run.parent.kind for top in after.nodes for node in top.walk()) if run.parent else False
+            run.name = GONE if stays else run.name
 
 
 def _container(run: Node) -> str:
@@ -156,16 +157,20 @@ def _check_trivial(text: HunkText, form: str, before: Side) -> None:
         if text.scope != "<module>":
             refuse(text.origin, text.line, "`...` alone is a before side only in `<module>`: write the header above it")
         return
+    if _is_trivial(nodes):
+        message = "the before side is too little to name a place (`return`, `pass`, one name): add what stands beside it"
+        refuse(text.origin, before.number(nodes[0]), message)
+
+
+def _is_trivial(nodes: List[Node]) -> bool:
+    """Whether code is so common that finding it says nothing (rule 25)."""
     small = [node.node("value") if node.kind == "Expr" and not node.role else node for node in nodes if node.role != "run"]
-    trivial = all(
+    return len(small) <= 1 and all(
         node.role in ("meta", "option")
         or node.kind in ("Pass", "Break", "Continue", "Name", "Integer", "Float", "String", "Ellipsis")
         or (node.kind == "Return" and (node.fields["value"] is None or node.node("value").kind in ("Name", "Integer")))
         for node in small
     )
-    if trivial and len(small) <= 1:
-        message = "the before side is too little to name a place (`return`, `pass`, one name): add what stands beside it"
-        refuse(text.origin, before.number(nodes[0]), message)
 
 
 def _is_more_general(form: str, after: Side, before: Side) -> bool:
@@ -185,14 +190,20 @@ def _is_more_general(form: str, after: Side, before: Side) -> bool:
 
 
 def _want_absent(before: List[Node], after: List[Node]) -> None:
-    """Where only the before side writes an optional part, the after side is in place only without it (rule 22)."""
+    """Where only the before side writes an optional part, the after side is in place only without it (rule 22).
+
+    Where it removes a run of decorators, only those may be there that the after side writes.
+    """
     for old, new in zip(before, after):
         if old.kind != new.kind or old.role or new.role:
             continue
         for key, value in old.fields.items():
             other = new.fields.get(key)
-            if (key in ("decorators", "returns", "annotation", "clauses") and value and not other) or (
-                key == "args" and old.kind == "ClassDef" and value and not other
+            removes = key == "decorators" and any(part.name == GONE for part in old.items(key))
+            if (
+                removes
+                or (key in ("decorators", "returns", "annotation", "clauses") and value and not other)
+                or (key == "args" and old.kind == "ClassDef" and value and not other)
             ):
                 new.absent = (*new.absent, key)
         bodies = [node.fields.get("body") for node in (old, new)]

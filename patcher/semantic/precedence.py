@@ -11,7 +11,7 @@ _OPERATORS = {
     "|": 8, "^": 9, "&": 10, "<<": 11, ">>": 11, "+": 12, "-": 12, "*": 13, "@": 13, "/": 13, "//": 13, "%": 13, "**": 15,
 }  # fmt: skip
 _OWN = {"GeneratorExp": -1, "Yield": 0, "Tuple": 0, "NamedExpr": 1, "Lambda": 2, "IfExp": 3, "Or": 4, "And": 5}
-_OWN = {**_OWN, "Comparison": 7, "Await": 16}
+_OWN = {**_OWN, "Comparison": 7, "Await": 16, "Integer": 16}  # `3.x` would be read as a number
 TIGHTEST = 17
 # (kind of the parent, field) -> how tightly an expression there must bind; everything else takes what `_LIST` or 0 says
 _NEEDED = {
@@ -37,6 +37,17 @@ def binding(node: Node) -> int:
     if node.kind == "UnaryOperation":
         return 6 if node.node("operator").fields["value"] == "not" else 14
     return _OWN.get(node.kind, TIGHTEST)
+
+
+def is_bare(node: Node) -> bool:
+    """Whether a node is a generator without parentheses of its own, which can only be the single argument of a call."""
+    return node.kind == "GeneratorExp" and node.outer_start == node.start
+
+
+def enclosed(text: str, tight: int, place: Node) -> str:
+    """Code in parentheses, if it binds less tightly than the place of `place` asks for."""
+    brace = place.parent is not None and place.parent.kind == "FExpr" and text.startswith("{")  # `{{` would be a text
+    return f"({text})" if tight < needed(place) or brace else text
 
 
 def needed(node: Node) -> int:

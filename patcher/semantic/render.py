@@ -5,12 +5,21 @@ from __future__ import annotations
 import re
 from typing import List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.semantic.lex import Lines, breaks_line, lines_in_strings, logical_lines
+from patcher.semantic.layout import alone_on_lines, breaks_f_string, lines_end
+from patcher.semantic.lex import breaks_line, lines_in_strings, logical_lines
 from patcher.semantic.match import Way, same
-from patcher.semantic.node import NOT_EXPRESSIONS, STATEMENTS, Node
+from patcher.semantic.node import NOT_EXPRESSIONS, STATEMENTS, Node, SyntaxProblem
 from patcher.semantic.pattern import Hunk
-from patcher.semantic.precedence import TIGHTEST, binding, needed
+from patcher.semantic.precedence import TIGHTEST, binding, enclosed, is_bare
 from patcher.semantic.source import Source
+
+
+class Removed(NamedTuple):
+    """A statement that goes: its place, and its block (where that begins, how many statements it has)."""
+
+    start: int
+    end: int
+    block: Tuple[int, int]
 
 
 class Edit(NamedTuple):
@@ -19,13 +28,7 @@ class Edit(NamedTuple):
     start: int
     end: int
     text: str
-
-
-def alone_on_lines(text: str, lines: Lines, start: int, end: int) -> bool:
-    """Whether nothing but blanks and a comment shares the lines of `[start, end)`."""
-    before = text[lines.start(start) : start]
-    after = text[end : lines.end(max(start, end - 1))].strip()
-    return not before.strip() and (not after or after.startswith("#"))
+    removed: Optional[Removed] = None
 
 
 class Renderer:
@@ -64,7 +67,8 @@ class Renderer:
             code = self.way.names[node.name]
             return TIGHTEST if code.outer_start < code.start or not code.end - code.start else binding(code)
         if node.role == "option":
-            return 14 if self._literal(node).startswith("-") else TIGHTEST
+            literal = self._literal(node)
+            return 14 if literal.startswith("-") else 16 if literal.isdigit() else TIGHTEST
         return binding(node)
 
     def _literal(self, node: Node) -> str:
@@ -83,10 +87,16 @@ class Renderer:
             assert isinstance(found, Node)
             self._keep(twin)
             text, tight = self._code(found), TIGHTEST if found.outer_start < found.start else binding(found)
-            wraps = node.parent is not None and node.parent.kind == "Attribute" and found.kind in ("Integer", "Float")
-            if wraps or (found.kind not in NOT_EXPRESSIONS and breaks_line(text)):
+            if found.kind not in NOT_EXPRESSIONS and breaks_line(text):
                 return f"({text})"
-        return f"({text})" if not bare and tight < needed(node) else text
+        self._check_quotes(node, text)
+        return text if bare else enclosed(text, tight, node)
+
+    def _check_quotes(self, node: Node, text: str) -> None:
+        """What is put between the braces of an f-string of the hunk must be readable there by every Python."""
+        string = next((up for up in node.ancestors() if up.kind == "FString"), None)
+        if string is not None and breaks_f_string(self.hunk.after.written[string.start : string.end], text):
+            raise SyntaxProblem(f"`{text}` cannot stand in an f-string with these quotes: write the hunk with other quotes")
 
     def _keep(self, twin: Optional[Node]) -> None:
         """Note that a before node lives on, with all below it."""
@@ -209,7 +219,8 @@ class Renderer:
         assert isinstance(found, list) and twin is not None
         self.kept.add(id(twin))
         if found:
-            edits.append(Edit(node.start, node.end, self._joined(found)))
+            bare = len(node.siblings()) > 1 and is_bare(found[0])
+            edits.append(Edit(node.start, node.end, f"({self._joined(found)})" if bare else self._joined(found)))
             return
         siblings = node.siblings()
         index = siblings.index(node)
@@ -256,7 +267,7 @@ class Renderer:
         if not alone_on_lines(text, lines, first, codes[-1].end):
             return indent + (self.source.newline + indent).join(text[code.start : code.end] for code in codes)
         start = lines.start(first)
-        end = lines.end(codes[-1].end - 1 if codes[-1].end > first else first)
+        end = lines_end(text, lines, codes[-1])
         around = next((span for span in self.gone if span[0] < first and codes[-1].end <= span[1]), (start, end))
         while start > around[0] and text[lines.start(start - 1) : start].lstrip().startswith("#"):
             start = lines.start(start - 1)  # what surrounds these statements goes: their comments come along

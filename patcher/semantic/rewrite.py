@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import List, Optional
 
 from patcher.semantic.align import shares
-from patcher.semantic.edits import Conflict, Edits, Whole, header_end
+from patcher.semantic.edits import Conflict, Edits, Whole
 from patcher.semantic.elements import change_elements
+from patcher.semantic.layout import breaks_f_string, header_end
 from patcher.semantic.lex import find_outside
 from patcher.semantic.match import Place, Way, same
 from patcher.semantic.node import CLAUSES, COMPOUND, NOT_EXPRESSIONS, Node
 from patcher.semantic.pattern import Hunk
-from patcher.semantic.precedence import needed
+from patcher.semantic.precedence import enclosed
 from patcher.semantic.render import Edit
 from patcher.semantic.source import Source
 from patcher.semantic.statements import change_lines
@@ -38,7 +39,19 @@ def rewritten(source: Source, hunk: Hunk, place: Place, way: Way) -> List[Edit]:
         change_lines(edits, rewriter.change, hunk.before.nodes, hunk.after.nodes, place.siblings, parent)
     for node in edits.gone:
         rewriter.check_written(node)
+    _check_f_strings(edits, place.siblings)
     return sorted(edits.made, key=lambda edit: (edit.start, edit.end))
+
+
+def _check_f_strings(edits: Edits, siblings: List[Node]) -> None:
+    """What is put into an f-string of the file must not end it, nor need a newer Python than the file."""
+    around = [node for top in siblings[:1] for node in top.ancestors()]
+    for string in [node for node in (*around, *(each for top in siblings for each in top.walk())) if node.kind == "FString"]:
+        for edit in edits.made:
+            inside = string.start < edit.start and edit.end < string.end
+            if inside and breaks_f_string(edits.text[string.start : string.end], edit.text):
+                where = f"line {edits.lines.number(edit.start)}"
+                raise Conflict(f"{where}: the new code has quotes, a backslash or a line break that an f-string cannot hold")
 
 
 class _Rewriter:
@@ -76,6 +89,8 @@ class _Rewriter:
             elif isinstance(old, list) and isinstance(new, list) and key in _SEPARATED:
                 change_elements(self.edits, self.change, old, new, code, key)
             elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+                if any(one.kind == "FText" and not same(one, other) for one, other in zip(old, new)):
+                    raise Whole  # written in the hunk's quotes, not in those of the file
                 for one, other in zip(old, new):
                     self.change(one, other)
             elif not self._optional_part(code, key, new if isinstance(new, Node) else None):
@@ -117,8 +132,8 @@ class _Rewriter:
         self.edits.gone.append(before)
         text = self.edits.render.expression(after, self.edits.lines.indent(code.start))
         is_expression = after.kind not in NOT_EXPRESSIONS or (after.role == "meta" and after.kind == "Name")
-        if is_expression and code.outer_start == code.start and self.edits.render.binds(after) < needed(code):
-            text = f"({text})"
+        if is_expression and code.outer_start == code.start:
+            text = enclosed(text, self.edits.render.binds(after), code)
         self.edits.add(code.start, code.end, text)
 
     def _replace_header(self, before: Node, after: Node, code: Node) -> None:
@@ -155,7 +170,7 @@ class _Rewriter:
                 body = before.items("body")
                 hidden = not (body and body[0].role == "run")
             elif key in ("decorators", "clauses") and not header_only and isinstance(value, list):
-                hidden = len(value) > len([node for node in before.items(key) if node.role != "run"])
+                hidden = len(value) > sum(len(self.edits.codes(node)) for node in before.items(key))
             elif key == "args" and code.kind == "ClassDef":
                 hidden = bool(value) and not written
             if hidden:

@@ -111,6 +111,15 @@ class Source:
             return [Definition(name, node.start, node.end) for name, node in _nodes(self.whole(), "")]
         return [Definition(name, self._start(node), self._end(node)) for name, node in self._named]
 
+    def block(self, start: int) -> Optional[Tuple[int, int]]:
+        """Where the block begins that holds the definition at `start`, and how many statements it has; not the module's."""
+        for node in ast.walk(self.tree) if self.tree is not None else ():
+            for field in ("body", "orelse", "finalbody"):
+                body = getattr(node, field, None)
+                if isinstance(body, list) and any(self._start(child) == start for child in body):
+                    return None if node is self.tree else (self._start(body[0]), len(body))
+        return None
+
     def scopes(self, scope: str, wanted: Sequence[FrozenSet[str]], *, bodies: bool) -> List[Node]:
         """The blocks to search for a hunk.
 

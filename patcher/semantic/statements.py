@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Callable, List, Optional, Tuple
 
 from patcher.semantic.align import Gap, align
-from patcher.semantic.edits import Conflict, Edits, header_end
+from patcher.semantic.edits import Conflict, Edits
+from patcher.semantic.layout import alone_on_lines, body_end, header_end, lines_end
 from patcher.semantic.lex import tokens
-from patcher.semantic.node import CLAUSES, COMPOUND, STATEMENTS, Node
-from patcher.semantic.render import alone_on_lines
+from patcher.semantic.node import CLAUSES, COMPOUND, Node
+from patcher.semantic.render import Removed
 from patcher.semantic.side import blank_between
 
 
@@ -26,14 +27,13 @@ def change_lines(
         if old.role != "run":
             _comments(edits, old, new)
             change(old, new)
-    gone = [code for gap in gaps for node in gap.gone for code in edits.codes(node)]
-    empties = bool(siblings) and len(gone) == len(siblings) and not any(gap.come for gap in gaps)
+    comes = any(gap.come for gap in gaps)
     for gap in gaps:
         if gap.gone and gap.come:
             _swap(edits, gap)
         elif gap.gone:
             for node in gap.gone:
-                _delete(edits, node, siblings, parent, empties)
+                _delete(edits, node, None if comes else parent)
         else:
             _insert(edits, gap, siblings, parent)
 
@@ -120,7 +120,7 @@ def _swap(edits: Edits, gap: Gap) -> None:
     for code in gone:
         _guard(edits, code, None)
     edits.gone += gap.gone
-    edits.render.gone = [(code.begin, code.end) for code in gone]
+    edits.render.gone = [(code.begin, lines_end(edits.text, edits.lines, code)) for code in gone]
     text = edits.render.lines(_rows(edits, gap), gap.come, edits.lines.indent(gone[0].begin))
     regions: List[Tuple[Node, Node, bool]] = []  # (first, last, lives on inside what comes)
     for node in gap.gone:
@@ -132,7 +132,7 @@ def _swap(edits: Edits, gap: Gap) -> None:
             regions += [(codes[0], codes[-1], True)] if kept else [(code, code, False) for code in codes]
     start = edits.lines.start(gone[0].begin)
     simple = len(gone) == len(gap.come) == 1 and gone[0].kind not in COMPOUND and gap.come[0].kind not in COMPOUND
-    end = gone[0].end if simple else edits.lines.end(regions[0][1].end - 1)
+    end = gone[0].end if simple else lines_end(edits.text, edits.lines, regions[0][1])
     if simple or (end == len(edits.text) and not edits.text.endswith(("\n", "\r"))):
         text = text.rstrip("\r\n")
     if simple and edits.text[end : edits.lines.end(end)].strip():
@@ -141,20 +141,26 @@ def _swap(edits: Edits, gap: Gap) -> None:
         edits.add(at, at, comment)
     edits.add(start, end, text)
     for first, last, _ in regions[1:]:
-        edits.add(edits.lines.start(first.begin), edits.lines.end(last.end - 1), "")
+        edits.add(edits.lines.start(first.begin), lines_end(edits.text, edits.lines, last), "")
 
 
-def _delete(edits: Edits, node: Node, siblings: List[Node], parent: Optional[Node], empties: bool) -> None:
+def _delete(edits: Edits, node: Node, parent: Optional[Node]) -> None:
     edits.gone.append(node)
     for code in edits.codes(node):
         _guard(edits, code, None)
-        start, end = edits.lines.start(code.begin), edits.lines.end(code.end - 1)
-        last = code is siblings[-1] and empties and code.kind in STATEMENTS
-        if last and parent is not None and parent.kind == "Block" and parent.parent is not None and not parent.fields["doc"]:
-            start, end, text = code.begin, code.end, "pass"
-        else:
-            text = ""
-        edits.add(start, end, text)
+        block = _size(edits, code.parent) if parent is not None and code.parent is not None else None
+        removed = Removed(code.begin, code.end, block) if block is not None else None
+        edits.add(edits.lines.start(code.begin), lines_end(edits.text, edits.lines, code), "", removed)
+
+
+def _size(edits: Edits, block: Node) -> Optional[Tuple[int, int]]:
+    """Where a block begins and how many statements it has, None for a list that may be empty (rule 15)."""
+    if block.kind != "Block":
+        return None
+    if block.parent is None:  # a definition found by its own name: its block was not read
+        return edits.source.block(edits.lines.start(block.start))
+    body = block.items("body")
+    return None if block.fields["doc"] else (edits.lines.start(body[0].begin), len(body))
 
 
 def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]) -> None:
@@ -166,23 +172,41 @@ def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]
         _insert_after(edits, gap, edits.codes(above[0])[-1], parent)
     elif below is not None and below[1].role != "run":
         _insert_before(edits, gap, edits.codes(below[0])[0], parent)
+    elif gap.come[0].kind == "Decorator" and not siblings and parent is not None:
+        _insert_before(edits, gap, parent, None)
     elif below is not None and above is None:
         _insert_first(edits, gap, siblings, parent)
     elif below is None and siblings:
-        _insert_after(edits, gap, siblings[-1], parent)
-    elif parent is not None and parent.kind in COMPOUND and gap.come[0].kind == "Decorator":
-        _insert_before(edits, gap, parent, None)
+        _insert_after(edits, gap, siblings[-1], parent, at=_block_end(edits, siblings[-1], parent))
     elif parent is not None and parent.kind in COMPOUND:
-        _insert_after(edits, gap, parent.node("body").items("body")[-1], None, indent=edits.lines.indent(parent.begin))
+        body = parent.node("body")
+        last, indent = body.items("body")[-1], edits.lines.indent(parent.begin)
+        _insert_after(edits, gap, last, None, at=_block_end(edits, last, body), indent=indent)
     else:
         _insert_first(edits, gap, siblings, parent)
 
 
-def _insert_after(edits: Edits, gap: Gap, code: Node, parent: Optional[Node], indent: Optional[str] = None) -> None:
+def _block_end(edits: Edits, last: Node, block: Optional[Node]) -> int:
+    """Past the last statement of a block and the comments below it that belong to the block."""
+    end = lines_end(edits.text, edits.lines, last)
+    owner = block.parent if block is not None and block.kind == "Block" else None
+    if owner is not None:
+        return body_end(edits.text, edits.lines, end, edits.lines.indent(owner.begin))
+    return edits.lines.end(len(edits.text.rstrip()) - 1) if edits.hunk.text.scope == "<module>" else end
+
+
+def _insert_after(
+    edits: Edits, gap: Gap, code: Node, parent: Optional[Node], *, at: Optional[int] = None, indent: Optional[str] = None
+) -> None:
     _guard(edits, code, parent)
-    at = edits.lines.end(code.end - 1)
-    text = edits.render.lines(_rows(edits, gap), gap.come, edits.lines.indent(code.begin) if indent is None else indent)
-    if at == len(edits.text) and not edits.text.endswith(("\n", "\r")):
+    at = lines_end(edits.text, edits.lines, code) if at is None else at
+    _add_lines(edits, gap, at, edits.lines.indent(code.begin) if indent is None else indent)
+
+
+def _add_lines(edits: Edits, gap: Gap, at: int, indent: str) -> None:
+    """The lines that come with a gap, at the beginning of a line or at the end of the file."""
+    text = edits.render.lines(_rows(edits, gap), gap.come, indent)
+    if at and at == len(edits.text) and not edits.text.endswith(("\n", "\r")):
         text = edits.source.newline + text.rstrip("\r\n")
     edits.add(at, at, text)
 
@@ -197,7 +221,7 @@ def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Optional[Node]) -
         if not (line.startswith(indent + "#")) or line.startswith("#!") or (above == 0 and "coding" in line):
             break
         at = above
-    edits.add(at, at, edits.render.lines(_rows(edits, gap), gap.come, indent))
+    _add_lines(edits, gap, at, indent)
 
 
 def _insert_first(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]) -> None:
@@ -213,10 +237,9 @@ def _insert_first(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional
     elif siblings:  # a module's first comments (a licence, a coding cookie) stay first
         at = edits.lines.start(siblings[0].begin)
         _guard(edits, siblings[0], parent)
-        text = edits.render.lines(_rows(edits, gap), gap.come, edits.lines.indent(siblings[0].begin))
-        edits.add(at, at, text)
+        _add_lines(edits, gap, at, edits.lines.indent(siblings[0].begin))
     else:
-        edits.add(len(edits.text), len(edits.text), edits.render.lines(_rows(edits, gap), gap.come, ""))
+        _add_lines(edits, gap, len(edits.text), "")
 
 
 def _is_future(node: Node) -> bool:
