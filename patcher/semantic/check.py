@@ -30,6 +30,8 @@ def check(
     problem = ""
     try:
         result = Source(new)
+        if source.tree is None:
+            result.whole()
     except SyntaxProblem as error:
         problem = error.message
     if problem or (source.tree is not None and result.tree is None):

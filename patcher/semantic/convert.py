@@ -153,7 +153,7 @@ class Converter:
             node.role = "run"
         elif text == "..." and node.kind in ("Ellipsis", "WithItem"):
             node.role = "ellipsis"
-        elif node.kind in ("Name", "Param", "Alias", "Expr") and _PLACEHOLDER.fullmatch(text):
+        elif node.kind in ("Name", "Param", "Alias", "Expr", "MatchAs") and _PLACEHOLDER.fullmatch(text):
             node.name = text[1:]
             node.role = "meta" if node.name.upper() == node.name else "option"
         return node

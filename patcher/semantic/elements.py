@@ -28,7 +28,9 @@ def change_elements(
     remaining = len(elements) - gone + sum(len(gap.come) for gap in gaps)
     if code.kind in ("Import", "ImportFrom") and remaining == 0:
         raise Conflict("the last name of an import cannot be removed: remove the statement")
-    if (code.kind == "Tuple" and remaining < 2) or (code.kind == "ClassDef" and not (elements and remaining)):
+    if (code.kind == "Tuple" and remaining < min(2, len(elements))) or (
+        code.kind == "ClassDef" and not (elements and remaining)
+    ):
         raise Whole
     bare = elements[0] if len(elements) == 1 < remaining and is_bare(elements[0]) else None
     for old, new in pairs:

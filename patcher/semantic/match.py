@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
-from patcher.semantic.node import NOT_EXPRESSIONS, STATEMENTS, Node, Value
+from patcher.semantic.node import CASE_PATTERNS, NOT_EXPRESSIONS, STATEMENTS, Node, Value
 
 MAX_STEPS = 200_000
 _OPTIONAL = frozenset(["returns", "annotation", "type_parameters", "doc"])  # rule 10: not looked at unless written
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 def same(a: Value, b: Value) -> bool:
     """Whether two pieces of syntax are the same in the sense of rule 8 (placeholders by their names)."""
     if isinstance(a, Node) and isinstance(b, Node):
-        if a.kind != b.kind or a.role != b.role or a.name != b.name:
+        if a.kind != b.kind or a.role != b.role or (a.role and a.name != b.name):
             return False
         if a.role == "run":
             return True
@@ -131,6 +131,8 @@ class Matcher:
         wanted = pattern.kind
         if wanted == "Expr":
             fits = node.kind in STATEMENTS
+        elif wanted == "MatchAs":
+            fits = node.kind in CASE_PATTERNS
         elif wanted in _ROLE_KINDS:
             fits = node.kind == wanted
         else:

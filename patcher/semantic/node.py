@@ -29,9 +29,13 @@ STATEMENTS = COMPOUND | frozenset(
     ]
 )
 CLAUSES = frozenset(["Elif", "Else", "Except", "ExceptStar", "Finally", "Case"])
+CASE_PATTERNS = frozenset(
+    ["MatchValue", "MatchSingleton", "MatchList", "MatchTuple", "MatchMapping", "MatchClass", "MatchAs", "MatchOr"]
+)
 NOT_EXPRESSIONS = (
     STATEMENTS
     | CLAUSES
+    | CASE_PATTERNS
     | frozenset(
         [
             "Block",
@@ -59,17 +63,9 @@ NOT_EXPRESSIONS = (
             "TypeVarTuple",
             "ParamSpec",
             "From",
-            "MatchValue",
-            "MatchSingleton",
-            "MatchList",
-            "MatchTuple",
             "MatchStar",
-            "MatchMapping",
             "MatchMappingElement",
-            "MatchClass",
             "MatchKeywordElement",
-            "MatchAs",
-            "MatchOr",
         ]
     )
 )
@@ -109,7 +105,7 @@ class Node:
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{key}={value!r}" for key, value in self.fields.items() if value not in (None, [], ""))
-        return f"{self.role or self.kind}({self.name or inner})"
+        return f"{self.role or self.kind}({(self.role and self.name) or inner})"
 
     @property
     def begin(self) -> int:

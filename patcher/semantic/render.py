@@ -37,6 +37,7 @@ class Renderer:
     def __init__(self, source: Source, hunk: Hunk, way: Way) -> None:
         self.source, self.hunk, self.way = source, hunk, way
         self.kept: Set[int] = set()
+        self.rows: Set[int] = set()  # lines of the hunk that are written with their indentation
         self.gone: List[Tuple[int, int]] = []  # where the code lies that goes while these lines are written
         self.base = ""  # the indentation that the lines being written have in the hunk
         units = [line.indent[len(hunk.after.indent) :] for line in logical_lines(hunk.after.text)]
@@ -83,8 +84,7 @@ class Renderer:
             text, tight = self._literal(node), self.binds(node)
         else:
             twin = self._twin(node)
-            found = self.way.names[node.name] if node.role == "meta" else self.way.nodes[id(twin)]
-            assert isinstance(found, Node)
+            found = self._codes(node, twin)[0]
             self._keep(twin)
             text, tight = self._code(found), TIGHTEST if found.outer_start < found.start else binding(found)
             if found.kind not in NOT_EXPRESSIONS and breaks_line(text):
@@ -137,19 +137,17 @@ class Renderer:
         self._substitute_all(nodes, edits, indent)
         for offset in side.lines.starts:
             within = (start <= offset if first else start < offset) and offset < end and offset not in side.strings
-            if within and not any(edit.start <= offset < edit.end for edit in edits):
+            whole = offset in self.rows
+            if within and not any(edit.start < offset + whole and offset < edit.end for edit in edits):
                 written = side.lines.indent(offset)
                 blank = offset + len(written)
                 if side.text[blank : blank + 1] not in ("\n", ""):
                     edits.append(Edit(offset, blank, self._indent(written, indent)))
         text, done = "", start
         for edit in sorted(edits):
-            text += self._template(side.text[done : edit.start]) + edit.text
+            text += side.text[done : edit.start].replace("\n", self.source.newline) + edit.text
             done = edit.end
-        return text + self._template(side.text[done:end])
-
-    def _template(self, text: str) -> str:
-        return text.replace("\n", self.source.newline)
+        return text + side.text[done:end].replace("\n", self.source.newline)
 
     def _indent(self, written: str, indent: str) -> str:
         """The indentation of a line of the hunk, moved to the place and written in the file's own unit."""
@@ -190,11 +188,10 @@ class Renderer:
             if len(group) > 1:
                 for node in group:
                     self._keep(self._twin(node))
-                side = self.hunk.after
-                row = side.lines.start(group[0].begin)
-                edits.append(
-                    Edit(row, group[-1].end, self.moved(codes, self._indent(side.text[row : group[0].begin], indent)))
-                )
+                row = self.hunk.after.lines.start(group[0].begin)
+                written = self.hunk.after.text[row : group[0].begin]
+                self.rows.add(row)
+                edits.append(Edit(row, group[-1].end, self.moved(codes, self._indent(written, indent))))
             else:
                 self._substitute(group[0], edits, indent)
             index += len(group)
@@ -208,10 +205,11 @@ class Renderer:
         ):
             return []
         twin = self._twin(node)
-        found = (
-            self.way.names[node.name] if node.role == "meta" else self.way.nodes.get(id(twin)) if twin is not None else None
-        )
-        return found if isinstance(found, list) else [found] if found is not None else []
+        return self._codes(node, twin) if node.role == "meta" or twin is not None else []
+
+    def _codes(self, node: Node, twin: Optional[Node]) -> List[Node]:
+        found = self.way.names[node.name] if node.role == "meta" else self.way.nodes[id(twin)]
+        return found if isinstance(found, list) else [found]
 
     def _elements(self, node: Node, twin: Optional[Node], edits: List[Edit]) -> None:
         """A run of arguments, elements, parameters: its code, or nothing and no comma."""
@@ -241,12 +239,12 @@ class Renderer:
 
     def _statement(self, node: Node, twin: Optional[Node], edits: List[Edit], indent: str) -> None:
         """A kept statement takes its own lines and trailing comment along (rule 19), moved to the new indentation."""
-        found = self.way.names[node.name] if node.role == "meta" else self.way.nodes[id(twin)]
-        codes = found if isinstance(found, list) else [found]
+        codes = self._codes(node, twin)
         self._keep(twin)
         side = self.hunk.after
         row = side.lines.start(node.start)
         written = side.text[row : node.start]
+        self.rows.add(row)
         if written.strip():  # a body that was not written: the header's own line ends before it
             depth = written[: len(written) - len(written.lstrip())]
             body = self.moved(codes, self._indent(depth, indent) + self.source.indent) if codes else ""
