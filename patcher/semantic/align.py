@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.semantic.match import same
-from patcher.semantic.node import CLAUSES, COMPOUND, Node, index_of
+from patcher.semantic.node import CLAUSES, COMPOUND, Node, Value, index_of
 from patcher.semantic.pattern import Hunk
 from patcher.semantic.side import blank_between
 
@@ -75,6 +75,13 @@ def shares(before: Node, after: Node) -> bool:
     return any(same(old, after.fields[key]) and old for key, old in before.fields.items())
 
 
+def _related(old: Value, new: Value) -> bool:
+    """Whether two expressions are one that changed, so that what they share keeps its bytes."""
+    if not (isinstance(old, Node) and isinstance(new, Node)) or old.kind != new.kind or old.role or new.role:
+        return False
+    return old.kind in ("Tuple", "List", "Dict", "Set") or shares(old, new)
+
+
 def _likeness(hunk: Hunk, old: Node, new: Node) -> int:
     """How well two nodes pair; 0 is not at all."""
     if old.role == "run" or new.role == "run":
@@ -93,7 +100,9 @@ def _likeness(hunk: Hunk, old: Node, new: Node) -> int:
         return 20 if same(old.fields["name"], new.fields["name"]) else 2
     if old.kind in ("Keyword", "Param"):
         return 20 if same(*(node.fields["arg" if old.kind == "Keyword" else "name"] for node in (old, new))) else 0
-    return 10 if old.kind in CLAUSES or shares(old, new) else 0
+    if old.kind in CLAUSES or shares(old, new):
+        return 10
+    return 5 if old.kind in ("Expr", "Return") and _related(old.fields["value"], new.fields["value"]) else 0
 
 
 def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[Pair]:

@@ -43,6 +43,8 @@ def compile_hunk(text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
     _check_names(text, before, after)
     _check_comments(text, before, after)
     _pair_runs(text, before, after)
+    for option in _placeholders(before, "option"):  # any literal: a `+` line has the option's value in its place (rule 6)
+        option.name = option.name if before.number(option) in before.context else ""
     _check_trivial(text, form, before)
     if [repr(node) for node in before.nodes] == [repr(node) for node in after.nodes]:
         refuse(text.origin, text.line, "the two sides differ only in layout or comments: nothing would change")

@@ -46,7 +46,8 @@ def is_bare(node: Node) -> bool:
 
 def enclosed(text: str, tight: int, place: Node) -> str:
     """Code in parentheses, if it binds less tightly than the place of `place` asks for."""
-    brace = place.parent is not None and place.parent.kind == "FExpr" and text.startswith("{")  # `{{` would be a text
+    outer = place.parent
+    brace = outer is not None and outer.fields.get("expression") is place and outer.kind == "FExpr" and text[:1] == "{"
     return f"({text})" if tight < needed(place) or brace else text
 
 

@@ -1,9 +1,12 @@
-"""Three ways to hold the engine against a rule: a change, a state without a change, a refusal when loaded."""
+"""Ways to hold the engine against a rule: a change, a state without a change, a refusal when loaded.
+
+The tables of the rules (`RULE_1` to `RULE_27` in test_rules_*.py) are made of the four kinds of case below.
+"""
 
 from __future__ import annotations
 
 import textwrap
-from typing import Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import pytest
 
@@ -11,6 +14,82 @@ from patcher.errors import PatchError
 from patcher.model import OptionValue, Rewrite, State
 from patcher.semantic.engine import rewrite
 from patcher.semantic.hunk import parse_spatch
+
+HEAD = "def f(a, b, c, d, A, x=0):\n    "
+
+
+class Changed(NamedTuple):
+    """The hunk applies and gives this text, and a second application changes nothing."""
+
+    source: str
+    hunk: str
+    result: str
+    how: Mapping[str, object] = {}
+
+
+class Stays(NamedTuple):
+    """The hunk changes nothing; its answer has this state and these words."""
+
+    source: str
+    hunk: str
+    state: State
+    words: str = ""
+    how: Mapping[str, object] = {}
+
+
+class Refused(NamedTuple):
+    """The hunk is refused when it is loaded, with these words and a marker under this text."""
+
+    hunk: str
+    words: str
+    marked: str = ""
+    how: Mapping[str, object] = {}
+
+
+class Form(NamedTuple):
+    """The whole `.spatch` is refused when it is read, on this line and with these words."""
+
+    text: str
+    line: int
+    words: str
+
+
+Case = Union[Changed, Stays, Refused, Form]
+
+
+def inside(code: str, hunk: str, result: str, **how: object) -> Changed:
+    """`Changed` for the body of a function; the names a, b, c, d, A and x are bound there."""
+    return Changed(f"{HEAD}{code}\n", hunk, f"{HEAD}{result}\n", how)
+
+
+def stays(code: str, hunk: str, state: State, words: str = "", **how: object) -> Stays:
+    """`Stays` for the body of a function."""
+    return Stays(f"{HEAD}{code}\n", hunk, state, words, how)
+
+
+def cases(module: Mapping[str, Any]) -> List[Any]:
+    """The cases of the `RULE_…` tables of a module, for `parametrize`."""
+    tables: Dict[str, Mapping[str, Case]] = {name: value for name, value in module.items() if name.startswith("RULE_")}
+    return [pytest.param(case, id=f"{rule}: {name}") for rule, table in tables.items() for name, case in table.items()]
+
+
+def hold(case: Case) -> None:
+    """Hold one case of a table against the engine."""
+    if isinstance(case, Changed):
+        check_transformed(case.source, case.hunk, case.result, **case.how)
+    elif isinstance(case, Stays):
+        check_state(case.source, case.hunk, case.state, case.words, **case.how)
+    elif isinstance(case, Refused):
+        lines = check_refused(case.hunk, case.words, **case.how)
+        if case.marked:
+            shown, marker = lines[-2], lines[-1]
+            assert shown[marker.index("^") :].startswith(case.marked), lines
+    else:
+        with pytest.raises(PatchError) as caught:
+            parse_spatch(case.text, "case.spatch")
+        assert caught.value.message.startswith(f"case.spatch:{case.line}: "), caught.value.message
+        assert case.words in caught.value.message
+        assert caught.value.exit_code == 2
 
 
 def run(source: str, hunk: str, scope: str = "f", flags: str = "", options: Optional[Mapping[str, OptionValue]] = None) -> Rewrite:

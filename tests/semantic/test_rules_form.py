@@ -1,0 +1,215 @@
+"""Rules 1 to 5: what a `.spatch` is made of, and what makes a hunk an expression, statements or clauses."""
+
+from __future__ import annotations
+
+import pytest
+
+from patcher.model import State
+from patcher.semantic.hunk import parse_spatch
+from tests.semantic.helpers import Case, Changed, Form, Refused, Stays, block, cases, check_refused, hold, inside, stays
+
+HUNK = "@@ f @@\n-a.b\n+c.d\n"
+
+# Which file: a relative path with `/`, several as alternatives. (That one of them counts and two are ambiguous: test_plan.py.)
+RULE_1 = {
+    "no file": Form("Prose only.\n", 1, "found no `--- PATH` line"),
+    "a hunk before the first file": Form(f"{HUNK}--- p/m.py\n", 1, "before the first `--- PATH`"),
+    "a file without a hunk": Form(f"--- p/m.py\n\n--- p/n.py\n{HUNK}", 1, "no hunk for this file"),
+    "no path": Form(f"---  \n{HUNK}", 1, "expected a path"),
+    "an absolute path": Form(f"--- /etc/m.py\n{HUNK}", 1, "absolute"),
+    "a path that leaves the site directory": Form(f"--- p/../../m.py\n{HUNK}", 1, "must not leave the site directory"),
+    "a path with an empty part": Form(f"--- p//m.py\n{HUNK}", 1, "empty or `.` parts"),
+    "a path with a drive": Form(f"--- C:/m.py\n{HUNK}", 1, "without a drive"),
+    "a path with backslashes": Form(f"--- p\\m.py\n{HUNK}", 1, "written with `/`"),
+    "something that is not Python": Form(f"--- p/m.c\n{HUNK}", 1, "only Python source"),
+    "a file that would be created": Form(f"--- dev/null\n{HUNK}", 1, "only Python source"),
+    "text between hunks": Form(f"--- p/m.py\nhello\n{HUNK}", 2, "expected `@@ SCOPE @@`"),
+}
+
+SCOPES = """
+class A:
+    def f(self):
+        return old(1)
+
+    @property
+    def p(self):
+        return old(2)
+
+    @p.setter
+    def p(self, value):
+        self.q = value
+
+class B(A):
+    def f(self):
+        def inner():
+            return old(3)
+        return inner
+
+if A:
+    def g():
+        return old(4)
+else:
+    def g():
+        return old(5)
+"""
+TOP = '#!/usr/bin/env python\n# Licence.\n"""Doc."""\nfrom __future__ import annotations\n\nimport os\n\n\ndef g():\n    return os\n'
+HEADER = "@deco\nclass C(A):\n    def g(self):\n        if A: b = A\n        return old\n"
+TWO = "def f(a):\n    x = old(a)\n    return old(1)\n"
+
+
+def one_of(number: int, scope: str) -> Changed:
+    return Changed(SCOPES, "-old($X)\n+max($X, 0)\n", block(SCOPES).replace(f"old({number})", f"max({number}, 0)"), {"scope": scope})
+
+
+# Where: a qualified name or `<module>`, globs inside a name; how often: `count`; and whether it must be there.
+RULE_2 = {
+    "a method": one_of(1, "A.f"),
+    "definitions of one name are searched together": one_of(2, "A.p"),
+    "a nested function belongs to its function": one_of(3, "B.f"),
+    "a nested function by its own name": one_of(3, "B.f.inner"),
+    "a glob": one_of(2, "*.p"),
+    "a glob inside a name": one_of(3, "B.f.in*r"),
+    "a glob is one name, not two": Stays(SCOPES, "-old($X)\n+max($X, 0)\n", State.NOT_FOUND, "there is no `*.inner`", {"scope": "*.inner"}),
+    "two places in a class": Stays(SCOPES, "-old($X)\n+max($X, 0)\n", State.AMBIGUOUS, "found 2 places", {"scope": "A"}),
+    "two definitions of one name": Stays(SCOPES, "-old($X)\n+max($X, 0)\n", State.AMBIGUOUS, "found 2 places", {"scope": "g"}),
+    "a glob that names two": Stays(SCOPES, "-old($X)\n+max($X, 0)\n", State.AMBIGUOUS, "found 2 places", {"scope": "*.f"}),
+    "`count` decides": Changed(SCOPES, "-old($X)\n+max($X)\n", block(SCOPES).replace("old(4)", "max(4)").replace("old(5)", "max(5)"), {"scope": "g", "flags": "count=2"}),
+    "a scope that is not there": Stays(SCOPES, "-old($X)\n+max($X)\n", State.NOT_FOUND, "there is no `C.f` in this file", {"scope": "C.f"}),
+    "the nearest scopes are told": Stays(SCOPES, "-old($X)\n+max($X)\n", State.NOT_FOUND, "A.f, B.f", {"scope": "C.f"}),
+    "a scope contains its own header": Changed("def f(a=A.b):\n    pass\n", "-A.b\n+A.c\n", "def f(a=A.c):\n    pass\n"),
+    "a scope contains its own decorators": Changed("@A.b\ndef f(a):\n    pass\n", "-A.b\n+A.c\n", "@A.c\ndef f(a):\n    pass\n"),
+    "the top level has headers": Changed(HEADER, "-class C(A):\n+class C(int):\n", HEADER.replace("(A)", "(int)"), {"scope": "<module>"}),
+    "the top level has decorators": Changed(HEADER, "-@deco\n class C:\n", HEADER.replace("@deco\n", ""), {"scope": "<module>"}),
+    "the top level has no statements of bodies": Stays(TOP, "-return os\n+return None\n import x\n", State.NOT_FOUND, "", {"scope": "<module>"}),
+    "the top level has no expressions of bodies": Stays(TOP, "-os.path\n+None\n", State.NOT_FOUND, "", {"scope": "<module>"}),
+    "the top level has what stands in `if` and `try`": Changed("try:\n    import a\nexcept E:\n    a = old(1)\n", "-old($X)\n+max($X)\n", "try:\n    import a\nexcept E:\n    a = max(1)\n", {"scope": "<module>"}),
+    "one place unless a flag says otherwise": Stays(TWO, "-old($X)\n+max($X)\n", State.AMBIGUOUS, "found 2 places in `f` (lines 2, 3), expected 1"),
+    "count=2": Changed(TWO, "-old($X)\n+max($X)\n", TWO.replace("old", "max"), {"flags": "count=2"}),
+    "count=3": Stays(TWO, "-old($X)\n+max($X)\n", State.NOT_FOUND, "found 2 place(s) in `f`, expected 3", {"flags": "count=3"}),
+    "count=all": Changed(TWO, "-old($X)\n+max($X)\n", TWO.replace("old", "max"), {"flags": "count=all"}),
+    "when-present": Stays("def f(a):\n    pass\n", "-old($X)\n+max($X)\n", State.NOT_NEEDED, "", {"flags": "when-present"}),
+    "both flags": Changed(TWO, "-old($X)\n+max($X)\n", TWO.replace("old", "max"), {"flags": "count=2 when-present"}),
+    "a header that is not closed": Form("--- p/m.py\n@@ f\n-a.b\n+c.d\n", 2, "expected `@@ SCOPE @@ FLAGS`"),
+    "a scope that is no name": Form("--- p/m.py\n@@ f() @@\n-a.b\n+c.d\n", 2, "expected a qualified name"),
+    "a scope with an empty name": Form("--- p/m.py\n@@ A..f @@\n-a.b\n+c.d\n", 2, "expected a qualified name"),
+    "an unknown flag": Form("--- p/m.py\n@@ f @@ count=some\n-a.b\n+c.d\n", 2, "an unknown flag"),
+    "a flag given twice": Form("--- p/m.py\n@@ f @@ when-present when-present\n-a.b\n+c.d\n", 2, "given twice"),
+    "two counts": Form("--- p/m.py\n@@ f @@ count=1 count=2\n-a.b\n+c.d\n", 2, "given twice"),
+    "a count of none": Form("--- p/m.py\n@@ f @@ count=0\n-a.b\n+c.d\n", 2, "an unknown flag"),
+}  # fmt: skip
+
+# Lines with ` `, `-`, `+`; the two sides; what a side may be; a header without a body; a side that begins with a clause.
+RULE_3 = {
+    "a line without its sign": Form("--- p/m.py\n@@ f @@\n-a.b\nc.d\n", 4, "begins with ` `, `-` or `+`"),
+    "neither minus nor plus": Refused(" x = 1\n", "changes nothing"),
+    "a side that does not parse": Refused("-old($X\n+max($X)\n", "the before side does not parse", "old"),
+    "an after side that does not parse": Refused("-old($X)\n+max($X))\n", "the after side does not parse"),
+    "an expression": inside("x = a.b", "-a.b\n+a.c\n", "x = a.c"),
+    "statements": inside("x = a\n    a = b", "-x = a\n+x = b\n a = b\n", "x = b\n    a = b"),
+    "a condition is changed": Changed(
+        "def f(a):\n    while a:  # loop\n        a -= 1\n", "-while a:\n+while not a:\n", "def f(a):\n    while not a:  # loop\n        a -= 1\n",
+    ),
+    "a default is changed": Changed("def f(a, b=2):\n    pass\n", "-def f(a, b=$B):\n+def f(a, b=None):\n", "def f(a, b=None):\n    pass\n"),
+    "a default is added beside an annotation": Changed(
+        "def f(a, b: int):\n    pass\n", "-def f(a, b):\n+def f(a, b=None):\n", "def f(a, b: int = None):\n    pass\n",
+    ),
+    "a return annotation is added": Changed("def f(a: int):\n    pass\n", "-def f(a):\n+def f(a) -> None:\n", "def f(a: int) -> None:\n    pass\n"),
+    "a decorator is added": Changed("# about f\ndef f():\n    pass\n", "+@staticmethod\n def f():\n", "# about f\n@staticmethod\ndef f():\n    pass\n"),
+    "a decorator is removed": Changed("@a\n@b\ndef f():\n    pass\n", "-@a\n def f():\n", "@b\ndef f():\n    pass\n"),
+    "a base is changed": Changed("class f(A, B):\n    x = 1\n", "-class f(A, ...):\n+class f(int, ...):\n", "class f(int, B):\n    x = 1\n"),
+    "a header over several lines": Changed("def f(\n    a,\n):\n    pass\n", "-def f($P):\n+def f($P, b=1):\n", "def f(\n    a,\n    b=1,\n):\n    pass\n"),
+    "a body on the header's line": Changed("def f(a): return a\n", "-def f(a):\n+def f(a, b=1):\n", "def f(a, b=1): return a\n"),
+    "elif": inside("if a: b\n    elif c: d", "-elif c:\n+elif d:\n", "if a: b\n    elif d: d"),
+    "one clause becomes another": Changed(
+        "def f(a, b):\n    if a:\n        return 1\n    else:  # rest\n        return 2\n",
+        "-else:\n+elif b:\n     ...\n",
+        "def f(a, b):\n    if a:\n        return 1\n    elif b:  # rest\n        return 2\n",
+    ),
+    "a handler is changed": Changed(
+        "def f():\n    try:\n        pass\n    except ValueError as e:\n        raise\n",
+        "-except ValueError as $E:\n+except (ValueError, TypeError) as $E:\n",
+        "def f():\n    try:\n        pass\n    except (ValueError, TypeError) as e:\n        raise\n",
+    ),
+    "finally": inside("try: a\n    finally:\n        b()", " finally:\n+    c()\n     ...\n", "try: a\n    finally:\n        c()\n        b()"),
+    "else of a loop": inside("for a in b: c\n    else:\n        d()", "-else:\n-    d()\n+else:\n+    c()\n", "for a in b: c\n    else:\n        c()"),
+    "else of a try": inside("try: a\n    except A: b\n    else:\n        d()", "-else:\n-    d()\n+else:\n+    c()\n", "try: a\n    except A: b\n    else:\n        c()"),
+    "a case is changed": Changed(
+        "def f(a):\n    match a:\n        case 1:\n            pass\n        case _:\n            a = 2\n",
+        "-case 1:\n+case 3:\n",
+        "def f(a):\n    match a:\n        case 3:\n            pass\n        case _:\n            a = 2\n",
+    ),
+    "a clause of any statement": stays("if a: b\n    else: d\n    while a: b\n    else: d", "-else: $S\n+else: c\n", State.AMBIGUOUS, "found 2 places"),
+    "a clause is added": Changed(
+        "def f(a):\n    if a:\n        return 1\n    # after\n    return 2\n",
+        " if a:\n     ...\n+elif not a:\n+    return 3\n",
+        "def f(a):\n    if a:\n        return 1\n    elif not a:\n        return 3\n    # after\n    return 2\n",
+    ),
+    "a clause on one side only": Refused("-else:\n+x = 1\n", "one side begins with a clause"),
+    "a header that goes without its body": Refused("-if a:\n z = 1\n", "write `-    ...` below it if it is to go"),
+}  # fmt: skip
+
+# An expression hunk matches anywhere in its scope, a statement hunk whole consecutive statements of one block.
+RULE_4 = {
+    "an expression anywhere": Changed(
+        "def f(s):\n    if s.is_cuda:\n        pass\n    elif s.is_musa: g(s.is_musa2)\n",
+        '-s.is_musa\n+getattr(s, "is_musa", False)\n',
+        'def f(s):\n    if s.is_cuda:\n        pass\n    elif getattr(s, "is_musa", False): g(s.is_musa2)\n',
+    ),
+    "in nested functions too": Changed("def f():\n    def g():\n        return old(1)\n", "-old($X)\n+abs($X)\n", "def f():\n    def g():\n        return abs(1)\n"),
+    "what an expression holds takes its place": inside("c = [A(a + b) * 2]", "-A($X)\n+$X\n", "c = [(a + b) * 2]"),
+    "an expression on one side alone makes statements": stays("x = A(a)", "-A(a)\n+b = A(a)\n", State.NOT_FOUND),
+    "consecutive statements": stays("x = 1\n    b()\n    a = 2", " x = 1\n-a = 2\n", State.NOT_FOUND),
+    "of one block": stays("if a:\n        x = 1\n    a = 2", " x = 1\n-a = 2\n", State.NOT_FOUND),
+    "in nested blocks": inside("if a:\n        x = 1\n        a = 2", " x = 1\n-a = 2\n", "if a:\n        x = 1"),
+    "pattern if is not elif": stays("if a: b\n    elif c: b", "-if c:\n+if not c:\n", State.NOT_FOUND),
+    "a body is matched completely": stays("if a:\n        b\n        c", "-if a:\n-    b\n+if a:\n+    c()\n", State.NOT_FOUND),
+    "dots stand for the rest of it": inside("if a:\n        b\n        c", " if a:\n-    b\n     ...\n", "if a:\n        c"),
+    "a top-level run begins anywhere": inside("a()\n    b()\n    c()", " b()\n+d()\n ...\n", "a()\n    b()\n    d()\n    c()"),
+}  # fmt: skip
+
+# Empty sides.
+RULE_5 = {
+    "nothing but insertions": Refused("+x = 1\n", "the before side is empty"),
+    "nothing but comments before": Refused(" # here\n+x = 1\n", "the before side has no code"),
+    "only dots outside of the top level": Refused(" ...\n+x = 1\n", "only in `<module>`"),
+    "an expression cannot be deleted": stays("x = A(a)", "-A($X)\n", State.NOT_FOUND),
+    "a statement can": inside("A(a)\n    x = 1", "-A($X)\n", "x = 1"),
+    "at the top, after docstring and future imports": Changed(
+        TOP, "+import sys\n ...\n", TOP.replace("annotations\n", "annotations\nimport sys\n", 1), {"scope": "<module>"},
+    ),
+    "at the end of the file": Changed(TOP, " ...\n+\n+\n+def h():\n+    return 1\n", TOP + "\n\ndef h():\n    return 1\n", {"scope": "<module>"}),
+    "at the end of the file, below its last comments": Changed("import os\n\n# end\n\n", " ...\n+import sys\n", "import os\n\n# end\nimport sys\n\n", {"scope": "<module>"}),
+    "a file without docstring keeps its first comments first": Changed(
+        "# -*- coding: utf-8 -*-\n# Licence.\nimport os\n", "+import sys\n ...\n", "# -*- coding: utf-8 -*-\n# Licence.\nimport sys\nimport os\n", {"scope": "<module>"},
+    ),
+    "an empty file": Changed("", "+import sys\n ...\n", "import sys\n", {"scope": "<module>"}),
+    "an empty file, from below": Changed("", " ...\n+import sys\n", "import sys\n", {"scope": "<module>"}),
+    "a file of comments": Changed("#!/usr/bin/python\n# coding: utf-8\n", "+import sys\n ...\n", "#!/usr/bin/python\n# coding: utf-8\nimport sys\n", {"scope": "<module>"}),
+    "a file of comments without a last line break": Changed("# coding: utf-8", "+import sys\n ...\n", "# coding: utf-8\nimport sys", {"scope": "<module>"}),
+    "a docstring without a last line break": Changed('"""Doc."""', "+import sys\n ...\n", '"""Doc."""\nimport sys', {"scope": "<module>"}),
+    "beside an import": Changed(TOP, " import os\n+import sys\n", TOP.replace("import os\n", "import os\nimport sys\n", 1), {"scope": "<module>"}),
+    "a header, not its body": Changed(TOP, "-def g():\n+def g(a=1):\n", TOP.replace("g():", "g(a=1):", 1), {"scope": "<module>"}),
+    "a whole definition, when the hunk writes its body": Changed(
+        TOP, "-def g():\n-    return os\n+def g():\n+    return None\n", TOP.replace("return os", "return None", 1), {"scope": "<module>"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", cases(globals()))
+def test_rules(case: Case) -> None:
+    hold(case)
+
+
+def test_every_wrong_hunk_of_a_file_is_told_at_once() -> None:
+    lines = check_refused("-old($X)\n+max($Y)\n@@ f @@\n-return\n+return 1\n", "`$Y` is not bound")
+    assert any("case.spatch:6:" in line and "too little" in line for line in lines)
+
+
+def test_prose_paths_scopes_and_flags_are_read() -> None:
+    text = "Why.\r\n\r\n--- p/new.py\r\n--- p/old.py\r\n@@ A.*.f @@ count=2 when-present\r\n-a.b\r\n+c.d\r\n\r\n"
+    prose, (file,) = parse_spatch(text, "x")
+    assert prose == "Why."
+    assert file.paths == ("p/new.py", "p/old.py")
+    (hunk,) = file.hunks
+    assert (hunk.scope, hunk.expected, hunk.when_present, hunk.line) == ("A.*.f", 2, True, 5)
+    assert hunk.lines == (("-", "a.b", 6), ("+", "c.d", 7))
