@@ -137,6 +137,18 @@ def _pair_runs(text: HunkText, before: Side, after: Side) -> None:
                 left.remove(partner)
                 node.name = partner.name
     _check_removed(text, before, after, left)
+    _check_context_runs(text, before, after)
+
+
+def _check_context_runs(text: HunkText, before: Side, after: Side) -> None:
+    """A header on a context line has its body on both sides, or on none: nothing goes without a `-` line."""
+    for side, other in ((before, after), (after, before)):
+        names = {run.name for run in _placeholders(other, "run")}
+        for run in _placeholders(side, "run"):
+            if side.number(run) in side.context and run.name not in names:
+                there = "the body of this header is not written: write ` ...` beside the `+` lines for what is there already"
+                message = there if side is before else "all of this body goes: write what is to stand there (`+    pass`)"
+                refuse(text.origin, side.number(run), message)
 
 
 def _check_removed(text: HunkText, side: Side, after: Side, left: List[Node]) -> None:

@@ -48,7 +48,7 @@ def enclosed(text: str, tight: int, place: Node) -> str:
     """Code in parentheses, if it binds less tightly than the place of `place` asks for."""
     outer = place.parent
     brace = outer is not None and outer.fields.get("expression") is place and outer.kind == "FExpr" and text[:1] == "{"
-    return f"({text})" if tight < needed(place) or brace else text
+    return f"({text})" if tight < needed(place) or tight == _OWN["NamedExpr"] or brace else text
 
 
 def needed(node: Node) -> int:

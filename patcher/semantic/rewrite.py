@@ -21,6 +21,8 @@ from patcher.semantic.render import Edit
 from patcher.semantic.source import Source
 from patcher.semantic.statements import change_lines
 
+_PARTS = {"decorators": "decorator", "clauses": "clause", "doc": "docstring", "args": "base class", "annotation": "annotation",
+          "returns": "return annotation", "type_parameters": "type parameter"}  # fmt: skip
 _SEPARATED = frozenset(["args", "elements", "params", "names", "items"])
 
 
@@ -174,6 +176,5 @@ class _Rewriter:
             elif key == "args" and code.kind == "ClassDef":
                 hidden = bool(value) and not written
             if hidden:
-                what = {"doc": "docstring", "args": "base class", "type_parameters": "type parameter"}.get(key, key)
                 line = self.edits.lines.number(code.start)
-                raise Conflict(f"line {line} would go away with a part that the hunk does not mention ({what.rstrip('s')})")
+                raise Conflict(f"line {line} would go away with a part that the hunk does not mention ({_PARTS[key]})")

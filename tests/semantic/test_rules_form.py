@@ -145,6 +145,8 @@ RULE_3 = {
         "def f(a):\n    if a:\n        return 1\n    elif not a:\n        return 3\n    # after\n    return 2\n",
     ),
     "a clause on one side only": Refused("-else:\n+x = 1\n", "one side begins with a clause"),
+    "an insertion into a body that is not written": Refused(" if a:\n+    x = 1\n", "the body of this header is not written: write ` ...` beside"),
+    "into a clause's body that is not written": Refused(" except E:\n+    x = 1\n", "the body of this header is not written: write ` ...` beside"),
     "a header that goes without its body": Refused("-if a:\n z = 1\n", "write `-    ...` below it if it is to go"),
 }  # fmt: skip
 

@@ -1,0 +1,186 @@
+"""Rules 11 to 17: what is kept, what may go, parentheses, several hunks, blocks and lists, and the checks at the end."""
+
+from __future__ import annotations
+
+import pytest
+
+from patcher.model import State
+from tests.semantic.helpers import Case, Changed, Refused, Stays, cases, check_state, hold, inside, stays
+
+# A node on both sides keeps its own bytes; a `def` or `class` header is one node, even with another name.
+RULE_11 = {
+    "what stays keeps its bytes": Changed(
+        "def f(a):\n    return old( a ,  b=( 1 ), # note\n        )\n",
+        "-old($A, b=1)\n+max($A, b=1)\n",
+        "def f(a):\n    return max( a ,  b=( 1 ), # note\n        )\n",
+    ),
+    "a string keeps its quotes": inside("return A('x', \"b\")", '-A("x", $Y)\n+max("x", $Y)\n', "return max('x', \"b\")"),
+    "an operator alone is replaced": inside("return a  <  b", "-a < b\n+a <= b\n", "return a  <=  b"),
+    "both arguments change places": inside("return A(a, b)", "-A($A, $B)\n+max($B, $A)\n", "return max(b, a)"),
+    "a returned tuple": inside("return (a,  b)", "-return a, b\n+return a, c\n", "return (a,  c)"),
+    "a statement that is a call": inside("A( a,\n       b )\n    c()", "-A(a, $B)\n+A(1, $B)\n c()\n", "A( 1,\n       b )\n    c()"),
+    "code that is kept inside a new statement": inside("x = A( a )", "-x = A($X)\n+if x:\n+    x = A($X)\n", "if x:\n        x = A( a )"),
+    "a name is changed": Changed("def f(a):\n    return a\n", "-def f(a):\n+def g(a):\n", "def g(a):\n    return a\n"),
+    "a class's name": Changed("class f(A):  # c\n    x = 1\n", "-class f:\n+class g:\n", "class g(A):  # c\n    x = 1\n"),
+    "the body below a changed name": Changed(
+        "def f(a):\n    # c\n    return a\n", "-def f(a):\n+def g(a, b):\n     ...\n+    b()\n", "def g(a, b):\n    # c\n    return a\n    b()\n",
+    ),
+    "a statement that begins with a placeholder": inside("x = 1\n    A.b()", " x = 1\n-$X.b()\n+$X.c()\n+$X.d()\n", "x = 1\n    A.c()\n    A.d()"),
+    "inside a one-line suite": inside("if a: x = A(1)", "-if a: x = A($X)\n+if a: x = max($X)\n", "if a: x = max(1)"),
+}  # fmt: skip
+
+# What goes away must be written whole.
+RULE_12 = {
+    "a clause": stays("if a:\n        b\n    else:\n        c", "-if a:\n-    ...\n", State.CONFLICT, "does not mention (clause)"),
+    "an annotation": stays("x: int = a\n    b", "-x = a\n b\n", State.CONFLICT, "(annotation)"),
+    "a decorator": stays("@c\n    def g(): a\n    b", "-def g():\n-    ...\n b\n", State.CONFLICT, "(decorator)"),
+    "a return annotation": stays("def g() -> int: a\n    b", "-def g():\n-    ...\n b\n", State.CONFLICT, "(return annotation)"),
+    "a base": stays("class g(A):\n        x = 1\n    b", "-class g:\n-    x = 1\n b\n", State.CONFLICT, "(base class)"),
+    "a docstring": stays("def g():\n        'Doc.'\n        a()\n    b", "-def g():\n-    a()\n b\n", State.CONFLICT, "(docstring)"),
+    "type parameters": stays("def g[T](): a\n    b", "-def g():\n-    ...\n b\n", State.CONFLICT, "(type parameter)"),
+    "a part below a node that goes": stays("while a:\n        if b:\n            c\n        else:\n            d", "-while a:\n-    if b:\n-        c\n", State.CONFLICT, "(clause)"),
+    "a docstring goes with the body": inside("def g():\n        'Doc.'\n        a()\n    b()", "-def g():\n-    ...\n b()\n", "b()"),
+    "all of it is written": inside("if a:\n        b\n    else:\n        c\n    d()", "-if a:\n-    ...\n-else:\n-    ...\n", "d()"),
+    "a clause that would mean something else": stays("if a:\n        b\n    else:\n        c", "-if a:\n+while a:\n", State.CONFLICT, "(clause)"),
+    "a changed header leaves the rest": inside("if a:\n        b\n    else:\n        c", "-if a:\n+if c:\n", "if c:\n        b\n    else:\n        c"),
+}  # fmt: skip
+
+# Parentheses where precedence asks for them.
+RULE_13 = {
+    "a bound expression": inside("return A(a or b)", "-A($X)\n+$X.real\n", "return (a or b).real"),
+    "the new expression": inside("return -A(a)", "-A($X)\n+$X + 1\n", "return -(a + 1)"),
+    "not where nothing asks for them": inside("return A(a) + 1", "-A($X)\n+$X * 2\n", "return a * 2 + 1"),
+    "the right side of a minus": inside("return 1 - A(a)", "-A($X)\n+$X - 2\n", "return 1 - (a - 2)"),
+    "the base of a power": inside("return A(a) ** 2", "-A($X)\n+-$X\n", "return (-a) ** 2"),
+    "the exponent of a power": inside("return 2 ** A(a)", "-A($X)\n+-$X\n", "return 2 ** -a"),
+    "a negative option": inside("return A(a) ** 2", "-A(a)\n+$limit\n", "return (-3) ** 2", options={"limit": -3}),
+    "a comparison in a comparison": inside("return a < A(b)", "-A($X)\n+$X < 2\n", "return a < (b < 2)"),
+    "a condition": inside("return a if A(b) else c", "-A($X)\n+($X if x else d)\n", "return a if (b if x else d) else c"),
+    "a lambda": inside("return A(b) or c", "-A($X)\n+(lambda: $X)\n", "return (lambda: b) or c"),
+    "an assignment expression": inside("x = A(b)", "-A($X)\n+(x := $X)\n", "x = (x := b)"),
+    "a tuple": inside("for x in A, a:\n        pass", "-for x in $T:\n+for x in list($T):\n     ...\n", "for x in list((A, a)):\n        pass"),
+    "a yield": inside("x = yield a", "-x = $Y\n+x = A($Y)\n", "x = A((yield a))"),
+    "a generator": inside("return A(x for x in a)", "-A($X)\n+max($X, default=1)\n", "return max((x for x in a), default=1)"),
+    "a generator that is no longer alone": inside("return max(x for x in a)", "-max($X)\n+max($X, default=1)\n", "return max((x for x in a), default=1)"),
+    "a generator after what comes": inside("return max(x for x in a)", "-max($X)\n+max(1, $X)\n", "return max(1, (x for x in a))"),
+    "a generator in a run": inside("return A(x for x in a)", "-A(...)\n+max(..., default=1)\n", "return max((x for x in a), default=1)"),
+    "a multi-line expression that loses its brackets": Changed(
+        "def f(a, b):\n    return old(a +\n        b)\n", "-return old($X)\n+return $X\n", "def f(a, b):\n    return (a +\n        b)\n",
+    ),
+    "an integer before a dot": inside("return A(1)", "-A($X)\n+$X.real\n", "return (1).real"),
+    "an integer put before a dot": inside("return A(1).real", "-A($X)\n+3\n", "return (3).real"),
+    "a dict in an f-string": inside("return f'{A(a)}'", "-A($X)\n+{$X: 1}\n", "return f'{({a: 1})}'"),
+    "what cannot stand in an f-string": stays("return f'{A(a)}'", "-A($X)\n+A[$X, 'k']\n", State.CONFLICT, "an f-string cannot hold"),
+    "what cannot be bound into an f-string": stays("return A('k')", "-A($X)\n+f'{$X}'\n", State.CONFLICT, "cannot stand in an f-string with these quotes"),
+}  # fmt: skip
+
+MEET = "def f(a):\n    x = old(a)\n    return x\n"
+# All hunks are matched against the same text; they may not meet.
+RULE_14 = {
+    "overlapping changes": Stays(MEET, "-old(a)\n+max(a, 0)\n@@ f @@\n-x = old($Y)\n+x = $Y\n", State.CONFLICT, "two changes of this patchset meet at line 2: write one hunk for both"),
+    "insertions at one anchor": Refused(" x = old(a)\n+print(1)\n@@ f @@\n x = old(a)\n+print(2)\n", "inserts at the same place as the hunk in line 2: write one"),
+    "insertions at one anchor in a body": Refused(" def f(...):\n+    a()\n     ...\n@@ f @@\n def f(...):\n+    b()\n     ...\n", "as the hunk in line 2: write one"),
+    "insertions at the top of a file": Refused("+import a\n ...\n@@ <module> @@\n+import b\n ...\n", "as the hunk in line 2: write one", "", {"scope": "<module>"}),
+    "insertions that meet where the patterns do not show it": Stays(MEET, " x = old(a)\n+print(1)\n@@ f @@\n x = $V\n+print(2)\n", State.CONFLICT, "meet at line 3"),
+    "insertions before and after": Changed(MEET, " x = old(a)\n+print(1)\n@@ f @@\n+print(2)\n x = old(a)\n", "def f(a):\n    print(2)\n    x = old(a)\n    print(1)\n    return x\n"),
+    "insertions at the beginning and the end": Changed(MEET, " def f(a):\n+    print(1)\n     ...\n@@ f @@\n def f(a):\n     ...\n+    print(2)\n", "def f(a):\n    print(1)\n    x = old(a)\n    return x\n    print(2)\n"),
+    "a hunk does not see what another makes": Stays(MEET, "-old(a)\n+max(a, 0)\n@@ f @@\n-max(a, 0)\n+min(a, 0)\n", State.NOT_FOUND),
+    "context that another hunk changes": Stays(MEET, "-old(a)\n+max(a, 0)\n@@ f @@\n x = old(a)\n+print(1)\n", State.CONFLICT, "another hunk of this patchset changes line 2"),
+    "several insertions of one hunk keep their order": inside("x = A()", "+a()\n x = A()\n+b()\n+c()\n", "a()\n    x = A()\n    b()\n    c()"),
+    "deletions that share a block": Changed("def f():\n    old(1)\n    old(2)\n", "-old(1)\n@@ f @@\n-old(2)\n", "def f():\n    pass\n"),
+}  # fmt: skip
+
+METHODS = "class A:\n    @property\n    def p(self): pass\n    @p.setter\n    def p(self, v): pass\n"
+# One-line suites, `;`, and what must not become empty.
+RULE_15 = {
+    "beside a one-line suite nothing is inserted": stays("if a: A(b)", " A(b)\n+max(b)\n", State.CONFLICT, "one-line suite"),
+    "nor removed": stays("if a: A(b)", "-A(b)\n", State.CONFLICT, "one-line suite"),
+    "beside a semicolon nothing is inserted": stays("a; A(b)", " A(b)\n+max(b)\n", State.CONFLICT, "`;`"),
+    "nor removed from its line": stays("a; A(b)", "-A(b)\n", State.CONFLICT, "`;`"),
+    "rewriting inside a suite": inside("if a: A(b)", "-A(b)\n+max(b)\n", "if a: max(b)"),
+    "rewriting beside a semicolon": inside("a; A(b)", "-A(b)\n+max(b)\n", "a; max(b)"),
+    "the last statement becomes pass": Changed(
+        "def f(a):\n    if a:\n        # why\n        old()  # x\n    return a\n", "-old()\n", "def f(a):\n    if a:\n        # why\n        pass  # x\n    return a\n",
+    ),
+    "all statements of a block, at several places": Changed("def f(a):\n    if a:\n        old(1)\n        old(2)\n    return 1\n", "-old($X)\n", "def f(a):\n    if a:\n        pass\n    return 1\n", {"flags": "count=all"}),
+    "a body": Changed("def f(a):\n    old(1)\n    old(2)\n", "-old($X)\n", "def f(a):\n    pass\n", {"flags": "count=all"}),
+    "a body that keeps its docstring": Changed("def f(a):\n    'Doc.'\n    old(1)\n", "-old($X)\n", "def f(a):\n    'Doc.'\n"),
+    "a body that would be empty": Refused(" if a:\n-    A(1)\n-    A(2)\n", "all of this body goes: write what is to stand there (`+    pass`)"),
+    "and is not": inside("if a:\n        A(1)\n        A(2)\n    b()", " if a:\n-    A(1)\n-    A(2)\n+    pass\n", "if a:\n        pass\n    b()"),
+    "the only definition of a class, by its own name": Changed("class A:\n    def f(a):\n        return 1\n", "-def f(a):\n-    ...\n", "class A:\n    pass\n", {"scope": "A.f"}),
+    "all definitions of a class": Changed(METHODS, "-@...\n-def p(...):\n-    ...\n", "class A:\n    pass\n", {"scope": "A.p", "flags": "count=all"}),
+    "the only definition under an if": Changed("if 1:\n    def f(a):\n        return 1\nelse:\n    x = 1\n", "-def f(a):\n-    ...\n", "if 1:\n    pass\nelse:\n    x = 1\n"),
+    "one definition of two": Changed("class A:\n    def f(a):\n        return 1\n    x = 1\n", "-def f(a):\n-    ...\n", "class A:\n    x = 1\n", {"scope": "A.f"}),
+    "the top level may be empty": Changed("def f(a):\n    return 1\n", "-def f(a):\n-    ...\n", ""),
+    "the last name of an import": stays("from a import b", "-from a import b, ...\n+from a import ...\n", State.CONFLICT, "the last name of an import cannot be removed"),
+}  # fmt: skip
+
+LIST = "def f(a, b, c, old):\n    x = old(\n        a,\n        b,\n    )\n"
+
+
+def lists(code: str, hunk: str, result: str) -> Changed:
+    return Changed(f"def f(a, b, c, old):\n    x = {code}\n", hunk, f"def f(a, b, c, old):\n    x = {result}\n")
+
+
+# Elements follow the layout of their list; `**kw` stays last; strings keep their lines.
+RULE_16 = {
+    "inline": lists("old(a, b)", "-old($A, $B)\n+old($A, $B, c=1)\n", "old(a, b, c=1)"),
+    "one a line": lists("old(\n        a,\n        b\n    )", "-old($A, $B)\n+old($A, $B, c=1)\n", "old(\n        a,\n        b,\n        c=1\n    )"),
+    "one a line with a trailing comma": lists("old(\n        a,\n        b,\n    )", "-old($A, $B)\n+old($A, $B, c=1)\n", "old(\n        a,\n        b,\n        c=1,\n    )"),
+    "one a line, below the first": lists("old(a,\n            b)", "-old($A, ...)\n+old($A, c, ...)\n", "old(a,\n            c,\n            b)"),
+    "one a line, above the first": lists("old(a,\n            b)", "-old(...)\n+old(c, ...)\n", "old(c,\n            a,\n            b)"),
+    "several a line": lists("old(a, 1,\n            b, 2)", "-old($A, ...)\n+old($A, c, ...)\n", "old(a, c, 1,\n            b, 2)"),
+    "beside a run, above": lists("old(\n        a,\n        b,\n    )", "-old(...)\n+old(..., c)\n", "old(\n        a,\n        b,\n        c,\n    )"),
+    "beside a run, below": lists("old(\n        a,\n        b,\n    )", "-old(...)\n+old(c, ...)\n", "old(\n        c,\n        a,\n        b,\n    )"),
+    "between a name and a run": lists("old(\n        a,\n        b,\n    )", "-old(a, ...)\n+old(a, c, ...)\n", "old(\n        a,\n        c,\n        b,\n    )"),
+    "between a run and a name": lists("old(\n        a,\n        b,\n    )", "-x = old(..., b)\n+x = old(..., c, b)\n", "old(\n        a,\n        c,\n        b,\n    )"),
+    "above the comments of the first": lists("old(\n        # about a\n        a,\n    )", "-old(...)\n+old(c, ...)\n", "old(\n        c,\n        # about a\n        a,\n    )"),
+    "imported names": Changed("from a import (\n    b,\n    c,\n)\n", "-from a import b, ...\n+from a import b, d, ...\n", "from a import (\n    b,\n    d,\n    c,\n)\n", {"scope": "<module>"}),
+    "imported names after a backslash": Changed("from a import b, \\\n    c\n", "-from a import ...\n+from a import ..., d\n", "from a import b, \\\n    c, d\n", {"scope": "<module>"}),
+    "dict entries": lists("{\n        a: 1,  # one\n        b: 2,\n    }", "-{a: $V, ...}\n+{a: $V, c: 3, ...}\n", "{\n        a: 1,  # one\n        c: 3,\n        b: 2,\n    }"),
+    "a comment stays with its element": lists("old(\n        a,  # one\n        b,  # two\n    )", "-old($A, $B)\n+old($A, $B, c=1)\n", "old(\n        a,  # one\n        b,  # two\n        c=1,\n    )"),
+    "a comment stays with its element, without a trailing comma": lists("old(\n        a,\n        b  # two\n    )", "-old($A, $B)\n+old($A, $B, c=1)\n", "old(\n        a,\n        b,  # two\n        c=1\n    )"),
+    "a run keeps what stands between its elements": lists("old(\n        a,  # one\n        # about b\n        b=1,\n    )", "-old(...)\n+max(0, ...)\n", "max(0, a,  # one\n        # about b\n        b=1)"),
+    "into an empty list": lists("old()", "-old()\n+old(c=1)\n", "old(c=1)"),
+    "at the front": lists("old(a, b)", "-old($A, $B)\n+old(0, $A, $B)\n", "old(0, a, b)"),
+    "the last one goes": lists("old(a, b)", "-x = old($A, $B)\n+x = old($A)\n", "old(a)"),
+    "the first one goes": lists("old(a, b)", "-x = old($A, $B)\n+x = old($B)\n", "old(b)"),
+    "all go": lists("old(a,\n            b)", "-x = old(a, b)\n+x = old()\n", "old()"),
+    "both sides of a run go": lists("old(a, 1, b)", "-x = old(a, ..., b)\n+x = old(...)\n", "old(1)"),
+    "both sides of an empty run go": lists("old(a, b)", "-x = old(a, ..., b)\n+x = old(...)\n", "old()"),
+    "one that has a line of its own goes": lists("old(\n        a,\n        b,  # b\n        c,\n    )", "-x = old($A, $B, $C)\n+x = old($A, $C)\n", "old(\n        a,\n        c,\n    )"),
+    "the last line goes, with its comment": lists("old(\n        a,  # a\n        b  # b\n    )", "-x = old(a, b)\n+x = old(a)\n", "old(\n        a  # a\n    )"),
+    "the last line goes, with its comma and comment": lists("old(\n        a,  # a\n        b,  # b\n    )", "-x = old(a, b)\n+x = old(a)\n", "old(\n        a,  # a\n    )"),
+    "the last ones go": lists("old(\n        a, # a\n        b, # b\n        c # c\n    )", "-x = old(a, b, c)\n+x = old(a)\n", "old(\n        a # a\n    )"),
+    "the comment of what stays, stays": lists("old(a,  # a\n            b)  # x", "-x = old(a, b)\n+x = old(a)\n", "old(a  # a\n            )  # x"),
+    "the comment over what stays, stays": lists("old(a, b,\n        # about c\n        c)", "-x = old(a, b, c)\n+x = old(a, c)\n", "old(a,\n        # about c\n        c)"),
+    "after a backslash": Changed("from a import b, \\\n    c\n", "-from a import b, c\n+from a import b\n", "from a import b\n", {"scope": "<module>"}),
+    "a keyword goes wherever it stands": lists("old(k=1, j=2)", "-x = old(j=$J, k=$K)\n+x = old(j=$J)\n", "old(j=2)"),
+    "a keyword goes from an expression": lists("old(k=1, j=2)", "-old(j=$J, k=$K)\n+old(j=$J)\n", "old(j=2)"),
+    "a keyword's value changes wherever it stands": lists("old(k=1, j=2)", "-old(j=$J, k=$K)\n+old(j=None, k=$K)\n", "old(k=1, j=None)"),
+    "the whole list": lists("[1, 2]", "-[1, 2]\n+[3, 4]\n", "[3, 4]"),
+    "a starred element alone": inside("x = A[*b]", "-x = A[*$X]\n+x = A[*$X.y]\n", "x = A[*b.y]"),
+    "a parameter goes before **kw": Changed("def f(a, **kw): pass\n", "-def f(a, ...):\n+def f(a, ..., b=1):\n", "def f(a, b=1, **kw): pass\n"),
+    "a parameter goes before **kw that is alone": Changed("def f(**kw): pass\n", "-def f(...):\n+def f(..., b=1):\n", "def f(b=1, **kw): pass\n"),
+    "a parameter on its own line": Changed("def f(\n    a,\n    b,\n):\n    pass\n", "-def f(...):\n+def f(..., c=1):\n", "def f(\n    a,\n    b,\n    c=1,\n):\n    pass\n"),
+    "strings keep their lines": Changed("def f(a):\n    x = '''1\n  2'''\n    return x\n", "+if a:\n     x = $X\n", "def f(a):\n    if a:\n        x = '''1\n  2'''\n    return x\n"),
+    "strings of the hunk too": inside("x = A()", " x = A()\n+if x:\n+    a = '''1\n+  2'''\n", "x = A()\n    if x:\n        a = '''1\n  2'''"),
+}  # fmt: skip
+
+# Checked before a byte is written.
+RULE_17 = {
+    "the result parses": stays("for a.old in b: c", "-a.old\n+max(a)\n", State.CONFLICT, "the result does not parse"),
+    "the after side stands where it was written": stays("x = max(a, b)", "-max($A, $B)\n+max($B, $A)\n", State.CONFLICT, "applying it a second time would change the result again"),
+    "but a call around itself is known again": inside("x = A(b)", "-A($X)\n+A(A($X))\n", "x = A(A(b))"),
+    "no inserted name is unbound": stays("x = A(a)", "-A($X)\n+fresh($X)\n", State.CONFLICT, "`fresh`"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", cases(globals()))
+def test_rules(case: Case) -> None:
+    hold(case)
+
+
+def test_code_that_is_nested_too_deeply_is_refused() -> None:
+    deep = "(" * 3000 + "1" + ")" * 3000
+    check_state(f"def f():\n    x = {deep}\n", "-x = 1\n+x = 2\n", State.CONFLICT, "nested too deeply")

@@ -1,0 +1,121 @@
+"""Rules 18 to 20: where an insertion stands, and what becomes of comments and blank lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from patcher.model import State
+from tests.semantic.helpers import Case, Changed, Refused, Stays, cases, hold, inside, stays
+
+BODY = "def f(a, b):\n    '''Doc.'''\n    # about x\n    x = a  # trailing\n\n    y = b\n    # last\n    return x\n"
+
+
+def beside(hunk: str, old: str, new: str) -> Changed:
+    return Changed(BODY, hunk, BODY.replace(old, new, 1))
+
+
+TAIL = "def f(a, c):\n    if a:\n        x = 1\n        # end of the body\n\n    # about y\n    y = 2\n"
+# Beside the hunk line that it touches: after the one above; before the one below, over its comments and decorators.
+RULE_18 = {
+    "after the statement above": beside(" x = a\n+print(x)\n", "x = a  # trailing\n", "x = a  # trailing\n    print(x)\n"),
+    "before the statement below, above its comments": beside("+print(a)\n x = a\n", "    # about x\n", "    print(a)\n    # about x\n"),
+    "a blank line parts it from the statement above": beside(" x = a\n \n+print(x)\n y = b\n", "\n    y = b\n", "\n    print(x)\n    y = b\n"),
+    "between two statements it stands beside the upper one": beside(
+        " x = a\n+print(x)\n y = b\n", "x = a  # trailing\n", "x = a  # trailing\n    print(x)\n",
+    ),
+    "below dots it stands before the statement below": beside(" x = a\n ...\n+print(x)\n return x\n", "    # last\n", "    print(x)\n    # last\n"),
+    "at the beginning, after the docstring": beside(" def f(a, b):\n+    print(a)\n     ...\n", "'''Doc.'''\n", "'''Doc.'''\n    print(a)\n"),
+    "at the beginning without a docstring, above the first comments": Changed(
+        "class f:\n    # about x\n    x = 1\n", " class f:\n+    y = 2\n     ...\n", "class f:\n    y = 2\n    # about x\n    x = 1\n",
+    ),
+    "at the end of the block": beside(" def f(a, b):\n     ...\n+    print(a)\n", "return x\n", "return x\n    print(a)\n"),
+    "at the end of the block, below its last comments": Changed(TAIL, " if a:\n     ...\n+    c()\n", TAIL.replace("body\n", "body\n        c()\n")),
+    "after a compound statement, below the comments of its body": Changed(TAIL, " if a:\n     ...\n+c()\n", TAIL.replace("body\n", "body\n    c()\n")),
+    "a new clause below the comments of the body": Changed(TAIL, " if a:\n     ...\n+else:\n+    c()\n", TAIL.replace("body\n", "body\n    else:\n        c()\n")),
+    "after a definition, below the comments of its body": Changed(
+        "def f():\n    x = 1\n\n    # end\n# next\ny = 2\n", " def f():\n     ...\n+z = 3\n", "def f():\n    x = 1\n\n    # end\nz = 3\n# next\ny = 2\n", {"scope": "<module>"},
+    ),
+    "above decorators": Changed("# about g\n@a\ndef g(): pass\n", "+x = 1\n def g(): pass\n", "x = 1\n# about g\n@a\ndef g(): pass\n", {"scope": "<module>"}),
+    "a whole block, in the file's indentation": beside(" x = a\n+if x:\n+    print(x)\n", "# trailing\n", "# trailing\n    if x:\n        print(x)\n"),
+    "in tabs": Changed("def f(a):\n\tx = a\n", " x = a\n+if x:\n+    print(x)\n", "def f(a):\n\tx = a\n\tif x:\n\t\tprint(x)\n"),
+    "a multi-line string does not tell the unit of indentation": beside(
+        " x = a\n+if x:\n+    y = '''q\n+  z'''\n", "# trailing\n", "# trailing\n    if x:\n        y = '''q\n  z'''\n",
+    ),
+    "without a line break at the end": Changed("def f(a):\n    x = a", " x = a\n+print(x)\n", "def f(a):\n    x = a\n    print(x)"),
+}  # fmt: skip
+
+# Blank lines; comments that stay; statements that are wrapped take theirs along.
+RULE_19 = {
+    "blank `+` lines are inserted": beside(" x = a\n+\n+print(x)\n", "# trailing\n", "# trailing\n\n    print(x)\n"),
+    "other blank lines are not looked at": beside(" x = a\n-\n-y = b\n", "    y = b\n", ""),
+    "a statement goes with its line, neighbouring comments stay": beside("-x = a\n", "    x = a  # trailing\n", ""),
+    "two statements go": beside("-x = a\n-y = b\n", "    x = a  # trailing\n\n    y = b\n", "\n"),
+    "the comments of a body go with it": Changed(TAIL, "-if a:\n-    x = 1\n", "def f(a, c):\n\n    # about y\n    y = 2\n"),
+    "the comments of a body go with it when something else comes": Changed(TAIL, "-if a:\n-    x = 1\n+c()\n", "def f(a, c):\n    c()\n\n    # about y\n    y = 2\n"),
+    "a statement is replaced in place": beside("-y = b\n+print(b)\n+print(a)\n", "    y = b\n", "    print(b)\n    print(a)\n"),
+    "a simple statement by a compound one": beside("-y = b\n+for y in b:\n+    pass\n", "    y = b\n", "    for y in b:\n        pass\n"),
+    "a statement is wrapped": Changed(
+        "def f(a):\n    old(  a )  # why\n    return a\n", "-old($X)\n+if $X:\n+    old($X)\n", "def f(a):\n    if a:\n        old(  a )  # why\n    return a\n",
+    ),
+    "neighbours move together, with what stands between them": Changed(
+        "def f(a):\n    x = 1\n\n    # about y\n    y = 2\n    return a\n",
+        "+if a:\n     x = 1\n     y = 2\n",
+        "def f(a):\n    if a:\n        x = 1\n\n        # about y\n        y = 2\n    return a\n",
+    ),
+    "a run, with its comments and multi-line strings as they are": Changed(
+        "def f(a):\n    '''Doc.'''\n    x = '''1\n  2'''  # odd\n    # between\n    return x\n",
+        " def f(a):\n-    ...\n+    try:\n+        ...\n+    finally:\n+        print(a)\n",
+        "def f(a):\n    '''Doc.'''\n    try:\n        x = '''1\n  2'''  # odd\n        # between\n        return x\n"
+        "    finally:\n        print(a)\n",
+    ),
+    "a compound statement, with the comments at the end of its body": Changed(
+        TAIL, "+if c:\n     if a:\n         ...\n", TAIL.replace("    if a:\n        x = 1\n        #", "    if c:\n        if a:\n            x = 1\n            #"),
+    ),
+    "a context line that only moves to the right": Changed(
+        "def f(a):\n    old(a)\n    return a\n", "+if a:\n     old($X)\n", "def f(a):\n    if a:\n        old(a)\n    return a\n",
+    ),
+    "and back, out of a statement of several clauses, with the comments": Changed(
+        "def f(a):\n    try:\n        # c0\n        x = 1\n        # c\n    except E:\n        pass\n    return a\n",
+        "-try:\n-    ...\n-except $E:\n-    ...\n+...\n",
+        "def f(a):\n    # c0\n    x = 1\n    # c\n    return a\n",
+    ),
+    "and back, with the comment at the end": Changed(TAIL, "-if a:\n-    ...\n+...\n", "def f(a, c):\n    x = 1\n    # end of the body\n\n    # about y\n    y = 2\n"),
+    "and back": Changed(
+        "def f(a):\n    if a:\n        old(  a )\n        b = 1\n    return a\n", "-if a:\n-    ...\n+...\n", "def f(a):\n    old(  a )\n    b = 1\n    return a\n",
+    ),
+}  # fmt: skip
+
+# Comments of inserted code come along, and no others are made.
+RULE_20 = {
+    "comments and blank lines come along": beside(
+        " x = a\n+\n+# why\n+print(x)  # how\n", "# trailing\n", "# trailing\n\n    # why\n    print(x)  # how\n",
+    ),
+    "a comment belongs to the code below it": beside(
+        "+print(a)\n+# changed\n-x = a\n+x = b\n", "    # about x\n    x = a", "    print(a)\n    # about x\n    # changed\n    x = b",
+    ),
+    "a comment below a changed line": beside("-y = b\n+y = a\n+# end\n", "    y = b\n", "    y = a\n    # end\n"),
+    "a changed line takes its new comment to the end of the line": beside(
+        "-x = a\n+x = b  # sitepatch: n\n", "x = a  # trailing", "x = b  # trailing  # sitepatch: n",
+    ),
+    "a changed header takes its new comment": Changed("def f(a):  # c\n    pass\n", "-def f(a):\n+def f(a, b):  # n\n", "def f(a, b):  # c  # n\n    pass\n"),
+    "comments inside inserted code": inside("b()", " b()\n+x = [\n+    1,  # one\n+    # two\n+]\n", "b()\n    x = [\n        1,  # one\n        # two\n    ]"),
+    "a comment inside a changed statement has no place": stays(
+        "x = A(\n        1,\n    )", "-x = A(1)\n+x = A(\n+    1,\n+    2,  # two\n+)\n", State.CONFLICT, "a comment inside the new code has no place there",
+    ),
+    "a comment on a line of several statements has no place": stays("x = a; c()", "-x = a\n+x = b  # n\n", State.CONFLICT, "no place for the comment"),
+    "comments on context lines are not looked at": beside(" x = a  # another\n+print(x)\n", "# trailing\n", "# trailing\n    print(x)\n"),
+    "comments on removed lines are not looked at": beside("-y = b  # another\n", "    y = b\n", ""),
+    "in an expression hunk": Refused("-old(1)\n+max(1)  # why\n", "a comment in an expression hunk has no place to go: write the whole statement", "# why"),
+    "a comment alone": Refused(" x = 1\n+# why\n y = 2\n-z = 3\n+z = 4\n", "a comment alone is not inserted", "# why"),
+    "a comment to remove": Refused(" x = 1\n-# why\n-z = 3\n+z = 4\n", "a comment alone is not removed", "# why"),
+    "a change of layout": Refused("-old( 1 )\n+old(1)  \n", "the two sides differ only in layout or comments: nothing would change"),
+    "a change of comments only": Refused("-x = 1  # a\n+x = 1  # b\n", "differ only in layout"),
+    "a change inside a one-line suite is one": Changed("def f(a):\n    if a: x = 1\n", "-if a: x = 1\n+if a: x = 2\n", "def f(a):\n    if a: x = 2\n"),
+    "a change of blank lines only": Refused(" x = 1\n+\n y = 2\n", "the hunk changes nothing"),
+    "a comment is not enough to be in place": Stays("def f(a):\n    x = 1\n    # print(x)\n", " x = 1\n-print(x)\n", State.NOT_FOUND),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", cases(globals()))
+def test_rules(case: Case) -> None:
+    hold(case)

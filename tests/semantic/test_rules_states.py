@@ -1,0 +1,108 @@
+"""Rules 21 to 26: which answer a hunk gets, and when its after side proves that upstream made the change."""
+
+from __future__ import annotations
+
+import pytest
+
+from patcher.model import State
+from tests.semantic.helpers import Case, Changed, Refused, Stays, cases, hold, inside, run, stays
+
+# An after side that is no more specific than the before side never proves anything.
+RULE_21 = {
+    "a deletion": stays("x = a", "-A($X)\n x = a\n", State.NOT_FOUND),
+    "`$A($X)` made of a call": stays("x = max(a)", "-A($X)\n+$X\n", State.NOT_FOUND),
+    "any literal made of a literal": stays("x = b(4)", "-A(3)\n+A($limit)\n", State.NOT_FOUND, options={"limit": 4}),
+    "a literal made an option": inside("x = A(3)", "-A(3)\n+A($limit)\n", "x = A(4)", options={"limit": 4}),
+    "fewer statements": stays("x = a", "-A()\n x = a\n", State.NOT_FOUND),
+    "a name, wherever it stands": stays("x = None", "-A($X)\n+None\n", State.NOT_FOUND),
+    "a literal, wherever it stands": stays("x = 3", "-A($X)\n+3\n", State.NOT_FOUND),
+    "an option, wherever it stands": inside("x = 3 + A(a)", "-A($X)\n+$limit\n", "x = 3 + 4", options={"limit": 4}),
+    "a `pass` that stands somewhere": stays("if a: pass", "-x = A($X)\n+pass\n", State.NOT_FOUND),
+    "a bare `return` that stands somewhere": stays("if a: return", "-return A($X)\n+return\n", State.NOT_FOUND),
+    "a more specific one does": stays("x = max(a, 0)", "-A($X)\n+max($X, 0)\n", State.UPSTREAM),
+}  # fmt: skip
+
+# In place is what covers what would be changed; absent parts must be absent.
+RULE_22 = {
+    "the after side stands there": stays("x = max(a, 0)", "-old($X)\n+max($X, 0)\n", State.UPSTREAM),
+    "a larger range": stays("x = max(A(a), 0)", "-A(a)\n+max(A(a), 0)\n", State.UPSTREAM),
+    "an after match inside a before match proves nothing": inside("x = A(a.b)", "-A(a.b)\n+a.b\n", "x = a.b"),
+    "nor is it a second place": Changed("def f(a):\n    return old(max(a, 0))\n", "-old($X)\n+max($X, 0)\n", "def f(a):\n    return max(max(a, 0), 0)\n"),
+    "a match inside what a placeholder stands for proves nothing": stays("return abs(A(a))", "-A($X)\n+abs($X)\n", State.AMBIGUOUS, "found 2 places"),
+    "an inserted statement": stays("x = a\n    print(x)", " x = a\n+print(x)\n", State.UPSTREAM),
+    "a decorator that goes": Changed("@cached\ndef f():\n    pass\n", "-@cached\n def f(...):\n", "def f():\n    pass\n"),
+    "it is gone": Stays("def f():\n    pass\n", "-@cached\n def f(...):\n", State.UPSTREAM),
+    "another stands there": Stays("@other\ndef f():\n    pass\n", "-@cached\n def f(...):\n", State.NOT_FOUND),
+    "decorators of which one is to stay": Stays("@a\n@b\ndef f():\n    pass\n", "-@c\n-@...\n+@a\n def f(...):\n", State.NOT_FOUND),
+    "a return annotation that goes": Changed("def f() -> int: pass\n", "-def f() -> int:\n+def f():\n", "def f(): pass\n"),
+    "a base that goes": Changed("class f(A): x = 1\n", "-class f(A):\n+class f:\n", "class f: x = 1\n"),
+    "a clause that goes": inside("if a:\n        b()\n    else:\n        c()", " if a:\n     ...\n-else:\n-    c()\n", "if a:\n        b()"),
+    "another clause stands there": stays("if a:\n        b()\n    else:\n        d()", " if a:\n     ...\n-else:\n-    c()\n", State.NOT_FOUND),
+}  # fmt: skip
+
+# `count` counts what is still to change and what is in place.
+RULE_23 = {
+    "two places where one is expected": stays("x = A(a) + A(b)", "-A($X)\n+max($X)\n", State.AMBIGUOUS, "found 2 places"),
+    "one place where two are expected": stays("x = A(a)", "-A($X)\n+max($X)\n", State.NOT_FOUND, "found 1 place", flags="count=2"),
+    "no place where all are asked for": stays("x = a", "-A($X)\n+max($X)\n", State.NOT_FOUND, flags="count=all"),
+    "one in place and one to change are two": inside("x = A(a)\n    return max(1, 0)", "-A($X)\n+max($X, 0)\n", "x = max(a, 0)\n    return max(1, 0)", flags="count=2"),
+    "and not one": stays("x = A(a)\n    return max(1, 0)", "-A($X)\n+max($X, 0)\n", State.AMBIGUOUS, "found 2 places"),
+    "all of them": inside("x = A(a)\n    return A(1)", "-A($X)\n+max($X, 0)\n", "x = max(a, 0)\n    return max(1, 0)", flags="count=all"),
+    "all of them, some in place": inside("x = A(a)\n    return max(1, 0)", "-A($X)\n+max($X, 0)\n", "x = max(a, 0)\n    return max(1, 0)", flags="count=all"),
+    "all in place": stays("x = max(a, 0)\n    return max(1, 0)", "-A($X)\n+max($X, 0)\n", State.UPSTREAM, flags="count=all"),
+    "one inside what looks changed already": inside("x = abs(A(a))\n    return A(x)", "-A($X)\n+abs($X)\n", "x = abs(abs(a))\n    return abs(x)", flags="count=all"),
+}  # fmt: skip
+
+# `when-present`: what is absent is not needed; upstream wins; variants of one line.
+RULE_24 = {
+    "the code is not there": stays("x = a", "-A($X)\n+max($X)\n", State.NOT_NEEDED, flags="when-present"),
+    "the scope is not there": Stays("x = 1\n", "-A($X)\n+max($X)\n", State.NOT_NEEDED, "", {"flags": "when-present"}),
+    "upstream wins": stays("x = max(a, 0)", "-A($X)\n+max($X, 0)\n", State.UPSTREAM, flags="when-present"),
+    "too many places are too many": stays("x = A(a) + A(b)", "-A($X)\n+max($X)\n", State.AMBIGUOUS, "found 2 places", flags="when-present"),
+    "too few are too few": stays("x = A(a)", "-A($X)\n+max($X)\n", State.NOT_FOUND, "found 1 place", flags="when-present count=2"),
+    "variants of one line": inside("return c(a)", "-A($X)\n+max($X, 0)\n@@ f @@ when-present\n-c($X)\n+max($X, 0)\n", "return max(a, 0)", flags="when-present"),
+    "none of the variants": stays("return d(a)", "-A($X)\n+max($X, 0)\n@@ f @@ when-present\n-c($X)\n+max($X, 0)\n", State.NOT_NEEDED, flags="when-present"),
+}  # fmt: skip
+
+# Old code that is gone proves nothing; what is too little to name a place; what is renamed or moved is never guessed.
+RULE_25 = {
+    "the code is not there": stays("x = a", "-A($X)\n+max($X)\n", State.NOT_FOUND, "`f` is there, but the code"),
+    "a deletion whose code is not there": stays("x = a\n    b()", "-A($X)\n b()\n", State.NOT_FOUND),
+    "a renamed scope": Stays("def g(a):\n    return old(a)\n", "-old($X)\n+max($X)\n", State.NOT_FOUND, "there is no `f` in this file"),
+    "a scope that moved into a class": Stays("class A:\n    def f(a):\n        return old(a)\n", "-old($X)\n+max($X)\n", State.NOT_FOUND, "A.f"),
+    "one that the hunk itself renames": Changed("def f(a):\n    return a\n", "-def f(a):\n+def g(a):\n", "def g(a):\n    return a\n"),
+    "and has renamed": Stays("def g(a):\n    return a\n", "-def f(a):\n+def g(a):\n", State.UPSTREAM),
+    "return": Refused("-return\n+return 1\n", "the before side is too little to name a place (`return`, `pass`, one name)"),
+    "return of a name": Refused("-return old\n+return 1\n", "too little to name a place"),
+    "pass": Refused("-pass\n+old()\n", "too little to name a place"),
+    "break": Refused("-break\n+continue\n", "too little to name a place"),
+    "a name": Refused("-old\n+new\n", "too little to name a place"),
+    "a number": Refused("-1\n+2\n", "too little to name a place"),
+    "a string": Refused("-'a'\n+'b'\n", "too little to name a place"),
+    "any statement": Refused("-$S\n+pass\n", "too little to name a place"),
+    "any statement among any": Refused(" ...\n-$S\n ...\n", "too little to name a place"),
+}  # fmt: skip
+
+# What is ours is known from receipts (test_plan.py), never guessed; a changed option goes through the pristine copy.
+RULE_26 = {
+    "code that looks like ours is upstream's": stays("x = max(a, 0)  # sitepatch: n", "-A($X)\n+max($X, 0)\n", State.UPSTREAM),
+    "with the value of an option": stays("x = max(a, 4)", "-A($X)\n+max($X, $limit)\n", State.UPSTREAM, options={"limit": 4}),
+    "with another value too: the pristine copy is what is matched": stays("x = max(a, 3)", "-A($X)\n+max($X, $limit)\n", State.UPSTREAM, options={"limit": 4}),
+    "an option with upstream's own value changes nothing": stays("x = A(4)", "-A($_)\n+A($limit)\n", State.UPSTREAM, options={"limit": 4}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", cases(globals()))
+def test_rules(case: Case) -> None:
+    hold(case)
+
+
+def test_rule_23_the_outermost_of_overlapping_places_is_taken() -> None:
+    result = run("def f(a):\n    return old(old(a))\n", "-old($X)\n+max($X, 0)\n", flags="count=all")
+    assert (result.data, result.answers[0].state) == (b"def f(a):\n    return old(old(a))\n", State.CONFLICT)
+    assert "a second time" in result.answers[0].problem
+    hold(Changed("def f(a):\n    return old(old(a))\n", "-old($X)\n+max(0)\n", "def f(a):\n    return max(0)\n", {"flags": "count=all"}))
+
+
+def test_rule_25_the_closest_line_is_shown() -> None:
+    hold(Stays("def f(a):\n    x = olt(a, 1)\n", "-x = old(a, 1)\n+x = 1\n", State.NOT_FOUND, "closest, line 2: x = olt(a, 1)"))
