@@ -84,7 +84,7 @@ class Matcher:
         for node in block.reachable(module):
             if node.kind not in NOT_EXPRESSIONS:
                 ways = tuple(self._way(node.start, node.end) for _ in self.node(pattern, node))
-                if ways:
+                if ways and not any(up.kind in ("Alias", "ImportFrom") for up in node.ancestors()):
                     found.append(Place(node.start, node.end, [node], ways))
         return found
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, NamedTuple, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from patcher.model import HunkText, OptionValue
 from patcher.semantic import lex
 from patcher.semantic.hunk import refuse
 from patcher.semantic.match import GONE, Matcher
-from patcher.semantic.node import CLAUSES, Node
+from patcher.semantic.node import CLAUSES, Node, index_of
 from patcher.semantic.side import Side, mark, read_side
 
 
@@ -122,6 +122,9 @@ def _pair_runs(text: HunkText, before: Side, after: Side) -> None:
     for side in (before, after):
         for node in _placeholders(side, "run"):
             line = side.number(node)
+            following = _next(node) if side is before else None
+            if following is not None and following.role == "run":
+                mark(text, side, "two `...` in a row: nothing tells where one ends", node.start, node.end)
             if line in side.context:
                 key = (id(side), line)
                 counted[key] = counted.get(key, 0) + 1
@@ -159,6 +162,11 @@ def _check_removed(text: HunkText, side: Side, after: Side, left: List[Node]) ->
         if run.kind == "Decorator":
             stays = any(node.kind == run.parent.kind for top in after.nodes for node in top.walk()) if run.parent else False
             run.name = GONE if stays else run.name
+
+
+def _next(node: Node) -> Optional[Node]:
+    siblings = node.siblings()
+    return next(iter(siblings[index_of(siblings, node) + 1 :]), None)
 
 
 def _container(run: Node) -> str:

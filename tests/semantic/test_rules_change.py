@@ -26,6 +26,9 @@ RULE_11 = {
         "def f(a):\n    # c\n    return a\n", "-def f(a):\n+def g(a, b):\n     ...\n+    b()\n", "def g(a, b):\n    # c\n    return a\n    b()\n",
     ),
     "a statement that begins with a placeholder": inside("x = 1\n    A.b()", " x = 1\n-$X.b()\n+$X.c()\n+$X.d()\n", "x = 1\n    A.c()\n    A.d()"),
+    "a docstring is changed": Changed("def f():\n    '''Doc.'''\n    x = 1\n", " def f():\n-    'Doc.'\n+    'New.'\n     ...\n", "def f():\n    'New.'\n    x = 1\n"),
+    "a docstring is not added": Stays("def f():\n    x = 1\n", " def f():\n+    'Doc.'\n     ...\n", State.CONFLICT, "neither added nor removed"),
+    "the parameters of a lambda that has none": inside("x = lambda: a", "-lambda: a\n+lambda d: a\n", "x = lambda d: a"),
     "inside a one-line suite": inside("if a: x = A(1)", "-if a: x = A($X)\n+if a: x = max($X)\n", "if a: x = max(1)"),
 }  # fmt: skip
 

@@ -158,6 +158,7 @@ RULE_4 = {
         'def f(s):\n    if s.is_cuda:\n        pass\n    elif getattr(s, "is_musa", False): g(s.is_musa2)\n',
     ),
     "in nested functions too": Changed("def f():\n    def g():\n        return old(1)\n", "-old($X)\n+abs($X)\n", "def f():\n    def g():\n        return abs(1)\n"),
+    "but not the names of an import": inside("import a.b\n    from a.b import c\n    return a.b", "-a.b\n+a.c\n", "import a.b\n    from a.b import c\n    return a.c"),
     "what an expression holds takes its place": inside("c = [A(a + b) * 2]", "-A($X)\n+$X\n", "c = [(a + b) * 2]"),
     "an expression on one side alone makes statements": stays("x = A(a)", "-A(a)\n+b = A(a)\n", State.NOT_FOUND),
     "consecutive statements": stays("x = 1\n    b()\n    a = 2", " x = 1\n-a = 2\n", State.NOT_FOUND),

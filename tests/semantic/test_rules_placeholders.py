@@ -99,6 +99,8 @@ RULE_7 = {
     "a run that stands for nothing": Refused("-old(1)\n+max(1, ...)\n", "no `...` of the before side covers", "..."),
     "a run that is doubled": Refused("-old(...)\n+max(..., 1, ...)\n", "no `...` of the before side covers", "..."),
     "a run of another kind": Refused("-old(...)\n+[...]\n", "no `...` of the before side covers", "..."),
+    "two runs in a row": Refused(" def f(...):\n     ...\n+    x = 1\n     ...\n", "two `...` in a row: nothing tells where one ends", "..."),
+    "two runs of arguments in a row": Refused("-old(..., ...)\n+max(...)\n", "two `...` in a row", "..."),
     "a dict or a set": Refused("-old({...})\n+max(1)\n", "may be a dict or a set", "..."),
 }  # fmt: skip
 
