@@ -149,8 +149,10 @@ def _delete(edits: Edits, node: Node, parent: Optional[Node]) -> None:
     for code in edits.codes(node):
         _guard(edits, code, None)
         block = _size(edits, code.parent) if parent is not None and code.parent is not None else None
-        removed = Removed(code.begin, code.end, block) if block is not None else None
-        edits.add(edits.lines.start(code.begin), lines_end(edits.text, edits.lines, code), "", removed)
+        end = lines_end(edits.text, edits.lines, code)
+        last = len(edits.text[:end].rstrip("\r\n")) if code.kind in COMPOUND else code.end
+        removed = Removed(code.begin, last, block) if block is not None else None
+        edits.add(edits.lines.start(code.begin), end, "", removed)
 
 
 def _size(edits: Edits, block: Node) -> Optional[Tuple[int, int]]:

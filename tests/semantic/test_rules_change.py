@@ -107,6 +107,7 @@ RULE_15 = {
     ),
     "all statements of a block, at several places": Changed("def f(a):\n    if a:\n        old(1)\n        old(2)\n    return 1\n", "-old($X)\n", "def f(a):\n    if a:\n        pass\n    return 1\n", {"flags": "count=all"}),
     "a body": Changed("def f(a):\n    old(1)\n    old(2)\n", "-old($X)\n", "def f(a):\n    pass\n", {"flags": "count=all"}),
+    "a body of one compound statement, with the comments at its end": Changed("def f(a):\n    if a:\n        old(1)\n        # end\n", "-if a:\n-    old(1)\n", "def f(a):\n    pass\n"),
     "a body that keeps its docstring": Changed("def f(a):\n    'Doc.'\n    old(1)\n", "-old($X)\n", "def f(a):\n    'Doc.'\n"),
     "a body that would be empty": Refused(" if a:\n-    A(1)\n-    A(2)\n", "all of this body goes: write what is to stand there (`+    pass`)"),
     "and is not": inside("if a:\n        A(1)\n        A(2)\n    b()", " if a:\n-    A(1)\n-    A(2)\n+    pass\n", "if a:\n        pass\n    b()"),
