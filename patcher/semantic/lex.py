@@ -84,13 +84,11 @@ def expressions(token: Token) -> List[Token]:
 
 def _f_string(text: str, opened: Match[str], found: List[Token], depth: int) -> int:
     """The offset past an f-string, 0 where it is not closed. The tokens of its expressions are added to `found`."""
-    quote, raw, at = opened.group(2), "r" in opened.group(1).lower(), opened.end()
+    quote, at = opened.group(2), opened.end()
     while 0 < at < len(text) and depth < _MAX_NESTED:
         if text.startswith(quote, at):
             return at + len(quote)
-        if text.startswith("\\N{", at) and not raw:
-            at = text.find("}", at) + 1
-        elif text[at] == "\\" and text[at + 1 : at + 2] not in ("{", "}"):
+        if text[at] == "\\" and text[at + 1 : at + 2] not in ("{", "}"):
             at += 2
         elif text[at] in "\r\n" and len(quote) == 1:
             return 0

@@ -57,6 +57,7 @@ RULE_8 = {
     "a debugging `=` in an f-string": different("A(f'{a=}')", "A(f'{a}')"),
     "an option matches literals only": different("A(a)", "A($limit)"),
     "one-line suites and blocks": inside("if a: b()\n    c()", "-if a:\n-    b()\n", "c()"),
+    "one-line suites and blocks, as one metavariable": inside("if a: b()\n    if a:\n        b()\n    c()", " $S\n-$S\n c()\n", "if a: b()\n    c()"),
     "async as written": stays("def g(): return a", "-async def g():\n+async def g(b=1):\n", State.NOT_FOUND),
     "not async as written": stays("async def g(): return a", "-def g():\n+def g(b=1):\n", State.NOT_FOUND),
 }  # fmt: skip
