@@ -147,7 +147,7 @@ def _alone(source: Source, hunk: Hunk, found: Found) -> Tuple[Splice, ...]:
     edits = sorted({edit for place in found.todo for edit in rewritten(source, hunk, place, place.ways[0])})
     if any(left.end > right.start for left, right in zip(edits, edits[1:])):
         return ()
-    return tuple(source.splice(*edit) for edit in edits)
+    return tuple(source.splice(edit.start, edit.end, edit.text) for edit in edits)
 
 
 # nothing matches ------------------------------------------------------------------------------------------------------

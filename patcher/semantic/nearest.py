@@ -205,7 +205,7 @@ def not_found(source: Source, hunk: Hunk, found: Found) -> HunkAnswer:
     problem = f"`{scope}` is there, but the code to change is not"
     if places:
         lines = ", ".join(str(source.lines.number(place.start)) for place in places)
-        problem = f"found {number(len(places), 'place')} in `{scope}` (line {lines}), expected {count}"
+        problem = f"found {number(len(places), 'place')} in `{scope}` ({'line' if len(places) == 1 else 'lines'} {lines}), expected {count}"
     best = closest(source, hunk, scope, [place.start for place in places])
     if best is None:
         first = next((node for node in hunk.before.nodes if node.role != "run"), None)

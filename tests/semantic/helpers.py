@@ -5,7 +5,9 @@ The tables of the rules (`RULE_1` to `RULE_27` in test_rules_*.py) are made of t
 
 from __future__ import annotations
 
+import importlib
 import textwrap
+from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import pytest
@@ -71,6 +73,17 @@ def cases(module: Mapping[str, Any]) -> List[Any]:
     """The cases of the `RULE_…` tables of a module, for `parametrize`."""
     tables: Dict[str, Mapping[str, Case]] = {name: value for name, value in module.items() if name.startswith("RULE_")}
     return [pytest.param(case, id=f"{rule}: {name}") for rule, table in tables.items() for name, case in table.items()]
+
+
+def every_case() -> Dict[str, Case]:
+    """Every case of the tables of all rules, by rule and name."""
+    found: Dict[str, Case] = {}
+    for path in sorted(Path(__file__).parent.glob("test_rules_*.py")):
+        module = importlib.import_module(f"tests.semantic.{path.stem}")
+        for rule, table in vars(module).items():
+            if rule.startswith("RULE_"):
+                found.update({f"{rule}: {name}": case for name, case in table.items()})
+    return found
 
 
 def hold(case: Case) -> None:

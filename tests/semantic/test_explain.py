@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import re
-from typing import Iterator, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 
 import pytest
 
 from patcher.errors import PatchError
-from patcher.model import State
+from patcher.model import OptionValue, State
 from patcher.semantic.compare import Comparer
 from patcher.semantic.engine import rewrite
 from patcher.semantic.explain import Explanation, explain
 from patcher.semantic.hunk import parse_spatch
 from patcher.semantic.nearest import underline
 from patcher.semantic.splice import apply_splices
-from tests.semantic import test_changes, test_refused, test_states
-from tests.semantic.helpers import block
+from tests.semantic.helpers import Changed, Refused, Stays, block, every_case
 
 
 def explained(source: str, hunk: str, scope: str = "f", flags: str = "") -> Explanation:
     return every(source, hunk, scope, flags)[0]
 
 
-def every(source: str, hunk: str, scope: str = "f", flags: str = "") -> Tuple[Explanation, ...]:
+def every(
+    source: str, hunk: str, scope: str = "f", flags: str = "", options: Optional[Mapping[str, OptionValue]] = None
+) -> Tuple[Explanation, ...]:
     """The explanations of hunks; states are always those that `apply` would give."""
     _, files = parse_spatch(f"--- package/module.py\n@@ {scope} @@ {flags}\n{hunk}", "case.spatch")
     data = source.encode()
-    found = explain(data, files[0].hunks, {})
-    assert [one.state for one in found] == [answer.state for answer in rewrite(data, files[0].hunks, {}).answers]
+    found = explain(data, files[0].hunks, options or {})
+    assert [one.state for one in found] == [answer.state for answer in rewrite(data, files[0].hunks, options or {}).answers]
     return found
 
 
@@ -519,20 +520,27 @@ def test_too_few_places_are_told_with_their_lines() -> None:
 
 
 # safety ---------------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", test_states.STATES)
+def those(kind: type) -> Dict[str, Any]:
+    """The cases of one kind in the tables of the rules, by their names."""
+    return {name: case for name, case in every_case().items() if isinstance(case, kind)}
+
+
+STAYS, REFUSED = those(Stays), those(Refused)
+
+
+@pytest.mark.parametrize("name", STAYS)
 def test_every_state_can_be_explained(name: str) -> None:
-    code, hunk, flags, _, _ = test_states.STATES[name]
-    one = explained(f"{test_states.HEAD}{code}\n", hunk, flags=flags)
-    if one.state is State.NOT_FOUND:
-        assert one.closest is None or one.closest.words
-    assert one.problem or one.state is State.APPLICABLE
+    case = STAYS[name]
+    for one in every(block(case.source), block(case.hunk), **case.how):
+        if one.state is State.NOT_FOUND:
+            assert one.closest is None or one.closest.words
+        assert one.problem or one.state is State.APPLICABLE
 
 
 def texts() -> Iterator[str]:
-    """Every text in the tables of cases of changes: sources, hunks and results."""
-    for table in vars(test_changes).values():
-        for case in table.values() if isinstance(table, dict) else ():
-            yield from (part for part in case if isinstance(part, str)) if isinstance(case, tuple) else ()
+    """Every source, hunk and result in the tables of the rules."""
+    for case in those(Changed).values():
+        yield from (block(case.source), block(case.hunk), block(case.result))
 
 
 HUNKS = sorted({text for text in texts() if text[:1] in "-+ " and re.search(r"^[-+]", text, re.MULTILINE)})
@@ -545,16 +553,16 @@ def test_any_hunk_can_be_explained_on_any_text(number: int) -> None:
     for step, scope in enumerate(("f", "f", "f", "<module>")):
         source = SOURCES[(7 * number + step) % len(SOURCES)]
         try:
-            (one,) = every(source, HUNKS[number], scope)
+            found = every(source, HUNKS[number], scope)
         except PatchError:
             continue  # not a hunk for this scope
-        assert one.problem or one.state is State.APPLICABLE
+        assert all(one.problem or one.state is State.APPLICABLE for one in found)
 
 
-@pytest.mark.parametrize("name", test_refused.HUNKS)
+@pytest.mark.parametrize("name", REFUSED)
 def test_a_hunk_that_is_wrong_in_itself_is_refused_as_when_it_is_loaded(name: str) -> None:
     with pytest.raises(PatchError, match=r"case\.spatch:"):
-        explained("def f():\n    pass\n", test_refused.HUNKS[name][0])
+        every("def f():\n    pass\n", block(REFUSED[name].hunk), **REFUSED[name].how)
 
 
 @pytest.mark.parametrize("data", [b"def f(a):\n    x = old(a)\0\n", b"def f(a:\n", b"def f(a):\n    x = '\xff'; old(a)\n", b""])

@@ -85,7 +85,7 @@ RULE_2 = {
     "the top level has what stands in `if` and `try`": Changed("try:\n    import a\nexcept E:\n    a = old(1)\n", "-old($X)\n+max($X)\n", "try:\n    import a\nexcept E:\n    a = max(1)\n", {"scope": "<module>"}),
     "one place unless a flag says otherwise": Stays(TWO, "-old($X)\n+max($X)\n", State.AMBIGUOUS, "found 2 places in `f` (lines 2, 3), expected 1"),
     "count=2": Changed(TWO, "-old($X)\n+max($X)\n", TWO.replace("old", "max"), {"flags": "count=2"}),
-    "count=3": Stays(TWO, "-old($X)\n+max($X)\n", State.NOT_FOUND, "found 2 place(s) in `f`, expected 3", {"flags": "count=3"}),
+    "count=3": Stays(TWO, "-old($X)\n+max($X)\n", State.NOT_FOUND, "found 2 places in `f` (lines 2, 3), expected 3", {"flags": "count=3"}),
     "count=all": Changed(TWO, "-old($X)\n+max($X)\n", TWO.replace("old", "max"), {"flags": "count=all"}),
     "when-present": Stays("def f(a):\n    pass\n", "-old($X)\n+max($X)\n", State.NOT_NEEDED, "", {"flags": "when-present"}),
     "both flags": Changed(TWO, "-old($X)\n+max($X)\n", TWO.replace("old", "max"), {"flags": "count=2 when-present"}),

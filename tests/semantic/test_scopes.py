@@ -142,7 +142,7 @@ def test_a_name_is_qualified_in_full(name: str) -> None:
 @pytest.mark.usefixtures("parser")
 def test_all_of_them_are_changed_where_the_hunk_says_so() -> None:
     check_transformed(CODE, OLD, CODE.replace("old(4)", "max(4)").replace("old(5)", "max(5)"), scope="k", flags="count=all")
-    check_state(CODE, OLD, State.NOT_FOUND, "found 2 place(s) in `k`, expected 3", scope="k", flags="count=3")
+    check_state(CODE, OLD, State.NOT_FOUND, "found 2 places in `k` (lines 37, 40), expected 3", scope="k", flags="count=3")
 
 
 @pytest.mark.usefixtures("parser")
