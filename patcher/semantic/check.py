@@ -7,7 +7,7 @@ from typing import List, Mapping, Sequence, Tuple
 
 from patcher.model import HunkAnswer, Splice, State
 from patcher.semantic.find import find, places
-from patcher.semantic.match import TooManySteps, Way, same
+from patcher.semantic.match import Matcher, TooManySteps, Way, same
 from patcher.semantic.names import unbound
 from patcher.semantic.node import SyntaxProblem
 from patcher.semantic.pattern import Hunk
@@ -90,7 +90,8 @@ def _check_hunk(
         return ""
     wanted = [*identifiers(hunk.after)]
     blocks = result.scopes(hunk.after_scope, wanted, bodies=writes_body(hunk.after))
-    standing = [place for block in blocks for place in places(hunk, hunk.after, block, strict=False)]
+    matcher = Matcher(strict=False)
+    standing = [place for block in blocks for place in places(hunk, hunk.after, block, matcher)]
     byte = moved.source.byte
     for way in ways:
         inside = [edit for edit in edits if edit.end >= way.start and edit.start <= way.end] or list(edits)

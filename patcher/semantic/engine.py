@@ -13,7 +13,7 @@ from patcher.semantic.check import check
 from patcher.semantic.edits import Conflict
 from patcher.semantic.find import find
 from patcher.semantic.hunk import refuse
-from patcher.semantic.match import Place, TooManySteps, Way
+from patcher.semantic.match import MAX_WAYS, Place, TooManySteps, Way
 from patcher.semantic.node import SyntaxProblem
 from patcher.semantic.pattern import Hunk, compile_hunk
 from patcher.semantic.render import Edit, Removed
@@ -156,14 +156,15 @@ def _edits(source: Source, hunk: Hunk, place: Place) -> List[Edit]:
     line = source.lines.number(place.start)
     choices: List[List[Edit]] = []
     try:
-        for way in place.ways[:50]:
+        for way in place.ways[: MAX_WAYS - 1]:
             made = rewritten(source, hunk, place, way)
             if made not in choices:
                 choices.append(made)
     except Conflict as conflict:
         raise _Failed(HunkAnswer(hunk.text, State.CONFLICT, (line,), problem=str(conflict))) from None
-    if len(choices) > 1 or len(place.ways) > 50:
-        problem = f"the code at line {line} can be matched in {len(place.ways)} ways that would change different parts of it"
+    if len(choices) > 1 or len(place.ways) == MAX_WAYS:
+        number = len(place.ways) if len(place.ways) < MAX_WAYS else f"more than {MAX_WAYS - 1}"
+        problem = f"the code at line {line} can be matched in {number} ways that would change different parts of it"
         hint = "write what stands beside the part that is meant"
         raise _Failed(HunkAnswer(hunk.text, State.AMBIGUOUS, (line,), problem=problem, hint=hint))
     return choices[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List, NamedTuple
 
-from patcher.semantic.match import Matcher, Place
+from patcher.semantic.match import MAX_WAYS, Matcher, Place
 from patcher.semantic.node import Node
 from patcher.semantic.pattern import Hunk
 from patcher.semantic.side import Side, identifiers, writes_body
@@ -12,11 +12,15 @@ from patcher.semantic.source import Source
 
 
 class Found(NamedTuple):
-    """Where a hunk stands in a text: places still to change, and places where the after side is in place."""
+    """Where a hunk stands in a text: places still to change, and places where the after side is in place.
+
+    `scopes` is the number of definitions that were searched, `steps` the work that took.
+    """
 
     todo: List[Place]
     done: List[Place]
     scopes: int
+    steps: int
 
 
 def find(source: Source, hunk: Hunk, scope: str) -> Found:
@@ -24,8 +28,9 @@ def find(source: Source, hunk: Hunk, scope: str) -> Found:
     wanted = [*identifiers(hunk.before), *identifiers(hunk.after)]
     bodies = writes_body(hunk.before) or writes_body(hunk.after)
     blocks = source.scopes(scope, wanted, bodies=bodies)
-    before = [place for block in blocks for place in places(hunk, hunk.before, block)]
-    after = [place for block in blocks for place in places(hunk, hunk.after, block)] if hunk.proves else []
+    matcher = Matcher(most=MAX_WAYS)
+    before = [place for block in blocks for place in places(hunk, hunk.before, block, matcher)]
+    after = [place for block in blocks for place in places(hunk, hunk.after, block, matcher)] if hunk.proves else []
     if hunk.text.expected == 0:
         before = [b for b in before if not any(o is not b and o.start <= b.start and b.end <= o.end for o in before)]
     if all(node.role == "run" for node in hunk.before.nodes):
@@ -35,7 +40,7 @@ def find(source: Source, hunk: Hunk, scope: str) -> Found:
     # An after match inside a place still to change proves nothing (rule 22), nor does one inside another.
     outer = [*todo, *after]
     done = [a for a in after if not any(o is not a and o.start <= a.start and a.end <= o.end for o in outer)]
-    return Found(todo, done, len(blocks))
+    return Found(todo, done, len(blocks), matcher.steps)
 
 
 def _covers(hunk: Hunk, after: Place, before: Place) -> bool:
@@ -51,10 +56,9 @@ def _covers(hunk: Hunk, after: Place, before: Place) -> bool:
     return not any(code.begin <= before.start and before.end <= code.end for code in bound)
 
 
-def places(hunk: Hunk, side: Side, block: Node, *, strict: bool = True) -> List[Place]:
-    """Where one side of a hunk matches in a block; `strict` as in `Matcher`."""
+def places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> List[Place]:
+    """Where one side of a hunk matches in a block."""
     module = hunk.text.scope == "<module>"
-    matcher = Matcher(strict=strict)
     if hunk.form == "expression":
         return matcher.expressions(side.nodes[0], block, module=module)
     return matcher.runs(side.nodes, block, module=module, clauses=hunk.form == "clauses") if side.nodes else []

@@ -6,11 +6,15 @@ the number of steps is bounded. What is looked at and what is not are rules 6 to
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
+from itertools import islice
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
+from patcher.semantic.dead_ends import DeadEnds
 from patcher.semantic.node import CASE_PATTERNS, NOT_EXPRESSIONS, STATEMENTS, Node, Value
 
 MAX_STEPS = 200_000
+MAX_WAYS = 51  # one more than anybody looks at
+_STEPS_A_START = 50  # a long scope is no explosion: each place where a match may begin adds to the limit
 _OPTIONAL = frozenset(["returns", "annotation", "type_parameters", "doc"])  # rule 10: not looked at unless written
 _SUBSEQUENCE = frozenset(["decorators", "clauses"])
 GONE = "gone"  # the name of a run of decorators that is removed: it holds at least one
@@ -66,16 +70,19 @@ def _ordered(node: Node, key: str, value: Value) -> Value:
 
 
 class Matcher:
-    """Matches patterns against the code of one scope. `steps` counts the work done.
+    """Matches patterns against the code of one scope, looking for at most `most` ways at a place. `steps` counts the work.
 
     With `strict` the parts that a pattern wants to be absent must be absent (rule 22).
     """
 
-    def __init__(self, *, strict: bool = True) -> None:
+    def __init__(self, *, strict: bool = True, most: int = MAX_STEPS) -> None:
         self.strict = strict
+        self.most = most
         self.names: Dict[str, Node] = {}
         self.nodes: Dict[int, Bound] = {}
         self.steps = 0
+        self._limit = MAX_STEPS
+        self._dead_ends = DeadEnds()
 
     # searching --------------------------------------------------------------------------------------------------------
     def expressions(self, pattern: Node, block: Node, *, module: bool) -> List[Place]:
@@ -83,7 +90,8 @@ class Matcher:
         found: List[Place] = []
         for node in block.reachable(module):
             if node.kind not in NOT_EXPRESSIONS:
-                ways = tuple(self._way(node.start, node.end) for _ in self.node(pattern, node))
+                self._limit += _STEPS_A_START
+                ways = self._ways(self._way([node]) for _ in self.node(pattern, node))
                 if ways and not any(up.kind in ("Alias", "ImportFrom") for up in node.ancestors()):
                     found.append(Place(node.start, node.end, [node], ways))
         return found
@@ -92,26 +100,28 @@ class Matcher:
         """Every run of consecutive statements (or clauses) of one block that the list of patterns matches."""
         found: List[Place] = []
         for siblings in _lists(block, module, clauses):
-            first_only = patterns[0].role == "run"
-            for start in range(1 if first_only else len(siblings)):
-                ends: Dict[int, List[Way]] = {}
-                for end in self.sequence(patterns, siblings, 0, start, open_end=True):
-                    span = siblings[start:end] or siblings[:1]
-                    ends.setdefault(0, []).append(self._way(span[0].begin if span else 0, span[-1].end if span else 0))
-                if ends:
-                    ways = tuple(ends[0])
+            for start in range(1 if patterns[0].role == "run" else len(siblings)):
+                self._limit += _STEPS_A_START
+                ends = self.sequence(patterns, siblings, 0, start, open_end=True)
+                ways = self._ways(self._way(siblings[start:end] or siblings[:1]) for end in ends)
+                if ways:
                     found.append(Place(min(w.start for w in ways), max(w.end for w in ways), siblings, ways))
         return found
 
-    def _way(self, start: int, end: int) -> Way:
+    def _ways(self, ways: Iterable[Way]) -> Tuple[Way, ...]:
+        found = tuple(islice(ways, self.most))
+        self.names.clear()  # what the last way bound, where others were left off
+        self.nodes.clear()
+        return found
+
+    def _way(self, span: List[Node]) -> Way:
+        start, end = (span[0].begin, span[-1].end) if span else (0, 0)
         return Way(start, end, dict(self.names), dict(self.nodes))
 
     # one node ---------------------------------------------------------------------------------------------------------
     def node(self, pattern: Node, node: Node) -> Iterator[None]:
         """Yield once for each way in which `pattern` matches `node`; bindings hold during the yield."""
-        self.steps += 1
-        if self.steps > MAX_STEPS:
-            raise TooManySteps
+        self._step()
         if pattern.role == "meta":
             yield from self._meta(pattern, node)
         elif pattern.role == "option":
@@ -119,6 +129,11 @@ class Matcher:
                 yield from self._at(pattern, node, iter([None]))
         elif pattern.kind == node.kind and pattern.role != "run":
             yield from self._at(pattern, node, self._fields(pattern, node, list(pattern.fields)))
+
+    def _step(self) -> None:
+        self.steps += 1
+        if self.steps > self._limit:
+            raise TooManySteps
 
     def _at(self, pattern: Node, node: Bound, ways: Iterator[None]) -> Iterator[None]:
         self.nodes[id(pattern)] = node
@@ -196,11 +211,15 @@ class Matcher:
             if open_end or j == len(nodes):
                 yield j
             return
+        ways = self._ends(patterns, nodes, i, j, open_end)
+        yield from self._dead_ends.without(patterns, i, nodes, j, self.names, ways)
+
+    def _ends(self, patterns: Sequence[Node], nodes: Sequence[Node], i: int, j: int, open_end: bool) -> Iterator[int]:
         pattern = patterns[i]
         if pattern.role == "run":
             needed = sum(1 for rest in patterns[i + 1 :] if rest.role != "run")
-            last = i + 1 == len(patterns)
-            for end in range(len(nodes) if last else j, len(nodes) - needed + 1):
+            for end in range(len(nodes) if i + 1 == len(patterns) else j, len(nodes) - needed + 1):
+                self._step()
                 self.nodes[id(pattern)] = list(nodes[j:end])
                 yield from self.sequence(patterns, nodes, i + 1, end, open_end=open_end)
             self.nodes.pop(id(pattern), None)
@@ -211,7 +230,11 @@ class Matcher:
     def _subsequence(self, patterns: List[Node], nodes: List[Node], i: int, j: int) -> Iterator[None]:
         if i == len(patterns):
             yield
-            return
+        else:
+            ways = self._later(patterns, nodes, i, j)
+            yield from self._dead_ends.without(patterns, i, nodes, j, self.names, ways)
+
+    def _later(self, patterns: List[Node], nodes: List[Node], i: int, j: int) -> Iterator[None]:
         if patterns[i].role == "run":  # all that stand before the next one that is written
             least = j + (patterns[i].name == GONE)
             for end in range(least if i + 1 < len(patterns) else max(least, len(nodes)), len(nodes) + 1):
