@@ -44,6 +44,8 @@ def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue])
             compiled.append(_compiled(hunk, tuple(sorted(options.items()))))
         except PatchError as error:
             problems.append(error.message)
+        except RecursionError:
+            problems.append(f"{hunk.origin}:{hunk.line}: the hunk is nested too deeply or too long to be read")
     if problems:
         raise PatchError("\n".join(problems))
     return compiled
@@ -68,6 +70,14 @@ def rewrite(
     """
     compiled = compile_hunks(hunks, options)
     _check_anchors(compiled)
+    try:
+        return _rewritten(data, compiled, injected)
+    except RecursionError:
+        text = "the code is nested too deeply to be read, or a hunk is too long to be matched"
+        return Rewrite(data, (), tuple(HunkAnswer(hunk.text, State.CONFLICT, problem=text) for hunk in compiled))
+
+
+def _rewritten(data: bytes, compiled: Sequence[Hunk], injected: Sequence[str]) -> Rewrite:
     try:
         source = Source(data)
     except SyntaxProblem as problem:

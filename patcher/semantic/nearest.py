@@ -204,8 +204,9 @@ def not_found(source: Source, hunk: Hunk, found: Found) -> HunkAnswer:
     places = [*found.todo, *found.done]
     problem = f"`{scope}` is there, but the code to change is not"
     if places:
-        lines = ", ".join(str(source.lines.number(place.start)) for place in places)
-        problem = f"found {number(len(places), 'place')} in `{scope}` ({'line' if len(places) == 1 else 'lines'} {lines}), expected {count}"
+        numbers = sorted(source.lines.number(place.start) for place in places)
+        where = f"{'line' if len(numbers) == 1 else 'lines'} {', '.join(map(str, numbers))}"
+        problem = f"found {number(len(places), 'place')} in `{scope}` ({where}), expected {count}"
     best = closest(source, hunk, scope, [place.start for place in places])
     if best is None:
         first = next((node for node in hunk.before.nodes if node.role != "run"), None)

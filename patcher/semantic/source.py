@@ -59,7 +59,7 @@ class Source:
         self._statements: Dict[Tuple[int, bool], List[Node]] = {}
         self._whole: Optional[Node] = None
         self.tree = self._ast()
-        self._named = list(_ast_definitions(self.tree, "")) if self.tree is not None else []
+        self._named = list(_ast_definitions(self.tree)) if self.tree is not None else []
         if self.tree is None:
             self.whole()
         else:
@@ -80,7 +80,9 @@ class Source:
             warnings.simplefilter("ignore")  # invalid escapes in the target are not ours to report
             try:
                 return ast.parse(self.text)
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
+            except (RecursionError, MemoryError):  # libcst would overflow the stack and end the process
+                raise SyntaxProblem("the code is nested too deeply to be read") from None
+            except (SyntaxError, ValueError):
                 return None
 
     def byte(self, offset: int) -> int:
@@ -140,7 +142,10 @@ class Source:
 
     def _start(self, node: ast.stmt) -> int:
         first: int = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
-        return self.lines.starts[first - 1]
+        start = self.lines.starts[first - 1]
+        while self.text[start : start + 1] == "\f":  # libcst does not give back a form feed that begins a definition's line
+            start += 1
+        return start
 
     def _end(self, node: ast.AST) -> int:
         number: int = getattr(node, "end_lineno", None) or 0
@@ -229,14 +234,16 @@ def _groups(body: List[ast.stmt]) -> Iterator[List[ast.stmt]]:
         yield group
 
 
-def _ast_definitions(node: ast.AST, prefix: str) -> Iterator[Tuple[str, ast.stmt]]:
-    for field in _BODIES:
-        for child in getattr(node, field, ()):
-            name = prefix
-            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                name = f"{prefix}{child.name}."
-                yield name[:-1], child
-            yield from _ast_definitions(child, name)
+def _ast_definitions(tree: ast.Module) -> Iterator[Tuple[str, ast.stmt]]:
+    """Every definition with its qualified name, in the order of the text. Not recursive: a chain of `elif` nests deeply."""
+    waiting: List[Tuple[ast.AST, str]] = [(tree, "")]
+    while waiting:
+        node, prefix = waiting.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield prefix + node.name, node
+            prefix = f"{prefix}{node.name}."
+        children = [child for field in _BODIES for child in getattr(node, field, ())]
+        waiting += [(child, prefix) for child in reversed(children)]
 
 
 def _nodes(node: Node, prefix: str) -> Iterator[Tuple[str, Node]]:

@@ -85,6 +85,7 @@ def parse(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "   
     """
     if _depth(text) > _MAX_DEPTH:
         raise SyntaxProblem("the code is nested too deeply to be read")
+    text = text[:-1] if text.endswith("\r") else text  # libcst takes a lone CR for a line break, but not at the end
     # An indented part is not dedented, which would rewrite its multi-line strings: it gets a header instead.
     scaffold = f"if 1:{newline}" if text[:1] in (" ", "\t") else ""
     config = cst.PartialParserConfig(default_newline=newline, default_indent=indent)
@@ -95,7 +96,7 @@ def parse(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "   
         state = _Recorder(module.default_newline, module.default_indent)
         module._codegen(state)
         if "".join(state.tokens) != scaffold + text:
-            raise SyntaxProblem("the parser does not give this text back byte for byte (a lone CR or a form feed?)")
+            raise SyntaxProblem("the parser does not give this text back byte for byte (a form feed or a line break of its own?)")
         body: Any = module.body[0].body.body if scaffold else module.body  # type: ignore[union-attr]
         converter = Converter(scaffold + text, offset - len(scaffold), state.outer, state.inner, pattern)
         block = converter.statements(body)
