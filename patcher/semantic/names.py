@@ -48,7 +48,8 @@ def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], 
     if any(_is_star(node) for node in _statements(after.tree.body)):
         return []
     known = _ALWAYS | set(injected) | _bound(after.tree.body, run_time=True)
-    known |= set(re.findall(r"^[ \t]+global[ \t]+(\w+)", after.text, re.MULTILINE))
+    for line in re.findall(r"^[ \t]+global[ \t]+([\w, \t]+)", after.text, re.MULTILINE):
+        known |= set(re.findall(r"\w+", line))
     lines = [(after.lines.number(start), after.lines.number(max(start, end - 1))) for start, end in inserted if end > start]
     found: List[Unbound] = []
     for node in after.tree.body:

@@ -39,6 +39,7 @@ class Renderer:
         self.kept: Set[int] = set()
         self.rows: Set[int] = set()  # lines of the hunk that are written with their indentation
         self.gone: List[Tuple[int, int]] = []  # where the code lies that goes while these lines are written
+        self.enclosed: Optional[Node] = None  # the code that an expression replaces, if its parentheses stay around it
         self.base = ""  # the indentation that the lines being written have in the hunk
         units = [line.indent[len(hunk.after.indent) :] for line in logical_lines(hunk.after.text)]
         self._unit = min((unit for unit in units if unit), key=len, default="    ")  # the hunk's own indentation
@@ -87,7 +88,12 @@ class Renderer:
             found = self._codes(node, twin)[0]
             self._keep(twin)
             text, tight = self._code(found), TIGHTEST if found.outer_start < found.start else binding(found)
-            if found.kind not in NOT_EXPRESSIONS and breaks_line(text):
+            if self.enclosed is not None and (bare or found is self.enclosed):
+                text, tight = self.source.text[found.start : found.end], binding(found)
+                if bare:
+                    return text
+            wraps = node.parent is not None and node.parent.kind == "Attribute" and found.kind in ("Integer", "Float")
+            if wraps or (found.kind not in NOT_EXPRESSIONS and breaks_line(text)):
                 return f"({text})"
         self._check_quotes(node, text)
         return text if bare else enclosed(text, tight, node)

@@ -137,7 +137,9 @@ class _Rewriter:
             self._replace_header(before, after, code)
             return
         self.edits.gone.append(before)
+        self.edits.render.enclosed = code if code.outer_start < code.start else None
         text = self.edits.render.expression(after, self.edits.lines.indent(code.start))
+        self.edits.render.enclosed = None
         is_expression = after.kind not in NOT_EXPRESSIONS or (after.role == "meta" and after.kind == "Name")
         if is_expression and code.outer_start == code.start:
             text = enclosed(text, self.edits.render.binds(after), code)

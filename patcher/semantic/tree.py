@@ -96,7 +96,7 @@ def parse(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "   
         state = _Recorder(module.default_newline, module.default_indent)
         module._codegen(state)
         if "".join(state.tokens) != scaffold + text:
-            raise SyntaxProblem("the parser does not give this text back byte for byte (a form feed or a line break of its own?)")
+            raise SyntaxProblem("the parser does not give this text back byte for byte (a form feed or an odd line break?)")
         body: Any = module.body[0].body.body if scaffold else module.body  # type: ignore[union-attr]
         converter = Converter(scaffold + text, offset - len(scaffold), state.outer, state.inner, pattern)
         block = converter.statements(body)
