@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from typing import List, Mapping, Sequence, Tuple
 
 from patcher.model import HunkAnswer, Splice, State
@@ -32,11 +33,15 @@ def check(
         result = Source(new)
         if source.tree is None:
             result.whole()
-    except SyntaxProblem as error:
-        problem = error.message
+    except SyntaxProblem as wrong:
+        problem = wrong.message
     if problem or (source.tree is not None and result.tree is None):
         known = source.tree is not None  # the running interpreter knows this syntax, so its own words are the clearest
         problem = f"the result does not parse: {_syntax_error(new.decode(source.encoding)) if known else problem}"
+    elif source.tree is not None and result.tree is not None:
+        error = _compile_error(result.tree)
+        problem = f"the result does not compile: {error}" if error and not _compile_error(source.tree) else ""
+    if problem:
         return [answer._replace(state=State.CONFLICT, problem=problem) if answer.splices else answer for answer in answers]
     moved = _Moved(source, result, splices)
     checked: List[HunkAnswer] = []
@@ -119,6 +124,19 @@ def _same_names(way: Way, other: Way, edits: Sequence[Edit]) -> bool:
         or any(way.names[name].start <= edit.start and edit.end <= way.names[name].end for edit in edits)
         for name, node in other.names.items()
     )
+
+
+def _compile_error(tree: ast.Module) -> str:
+    """What the compiler says of code that the parser takes: a `return` outside of a function, a parameter given twice."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(tree, "result", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            return str(error)
+        except (RecursionError, MemoryError):
+            return ""  # deeply nested: the parser read it, and nothing more can be said here
+    return ""
 
 
 def _syntax_error(text: str) -> str:

@@ -110,6 +110,9 @@ def _hunk(lines: List[str], number: int, origin: str) -> Tuple[HunkText, int]:
         line = lines[number]
         if line and line[0] not in " -+":
             refuse(origin, number + 1, "a hunk's line begins with ` `, `-` or `+`", line, 0, 1)
+        if "\r" in line:
+            message = "a carriage return inside a line; line breaks are LF or CRLF, and those of the target do not matter"
+            refuse(origin, number + 1, message, line.replace("\r", " "), line.index("\r"), line.index("\r") + 1)
         body.append((line[:1] or " ", line[1:], number + 1))
         number += 1
     while body and body[-1][0] == " " and not body[-1][1].strip():

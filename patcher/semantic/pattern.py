@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from patcher.model import HunkText, OptionValue
 from patcher.semantic import lex
@@ -58,8 +58,10 @@ def _form(text: HunkText, before: Side, after: Side) -> str:
     if not before.nodes:
         refuse(text.origin, text.line, "the before side has no code: write the code beside which the `+` lines go")
     only = [len(side.nodes) == 1 and side.nodes[0].kind == "Expr" and side.nodes[0].role != "run" for side in (before, after)]
-    if all(only) and not before.nodes[0].role:  # what a `$X` of an expression stands for is one as well
-        return "expression"
+    if all(only) and not before.nodes[0].role:
+        bound = {node.name for role in ("meta", "option") for node in _placeholders(before, role) if node.kind != "Expr"}
+        if after.nodes[0].role in ("", "option") or after.nodes[0].name in bound:  # `$X` of an expression is no statement
+            return "expression"
     clauses = [all(node.kind in CLAUSES for node in side.nodes) for side in (before, after)]
     if clauses[0] and clauses[1]:
         return "clauses"
@@ -119,16 +121,19 @@ def _pair_runs(text: HunkText, before: Side, after: Side) -> None:
     """Give each `...` of the after side the name of the one it stands for on the before side (rule 7)."""
     counted: Dict[Tuple[int, int], int] = {}
     left: List[Node] = []
+    both: Set[str] = set()
     for side in (before, after):
         for node in _placeholders(side, "run"):
             line = side.number(node)
             following = _next(node) if side is before else None
             if following is not None and following.role == "run":
                 mark(text, side, "two `...` in a row: nothing tells where one ends", node.start, node.end)
-            if line in side.context:
-                key = (id(side), line)
-                counted[key] = counted.get(key, 0) + 1
-                node.name = f"{line}.{counted[key]}"
+            key = (id(side), line)
+            counted[key] = counted.get(key, 0) + 1
+            name = f"{line}.{counted[key]}"
+            if line in side.context and (side is before or name in both):
+                node.name = name
+                both.add(name)
             elif side is before:
                 node.name = f"-{line}.{len(left)}"
                 left.append(node)
