@@ -71,7 +71,7 @@ class Source:
             for child in getattr(node, "body", []) if isinstance(node, ast.stmt) else []:
                 start = self.lines.starts[child.lineno - 1]
                 blank = self.text[start : start + child.col_offset]
-                if child.lineno > node.lineno and blank and not blank.strip():
+                if child.lineno > node.lineno and blank and not blank.strip(" \t"):
                     return blank
         return ""
 

@@ -106,10 +106,14 @@ def parse(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "   
         line = error.raw_line - (1 if scaffold else 0)
         message = re.sub(r"^parser error: error at \d+:\d+: expected one of .*", "unexpected code", error.message)
         raise SyntaxProblem(message.split("\n")[0], line, error.raw_column) from None
+    except cst.CSTValidationError as error:  # what libcst's parser takes and its own nodes do not: `"a" b"b"`
+        raise SyntaxProblem(str(error)) from None
     finally:
         if enabled:
             gc.enable()
     for node in block.walk():
+        if node.role == "ellipsis":  # not in a list, so it is no run: the literal
+            node.role = ""
         for child in node.children():
             child.parent = node
     return block
