@@ -69,6 +69,7 @@ LAYOUTS: Dict[str, Layout] = {
     "mixed line ends inside a string": Layout(text(PLAIN).replace(b"'\xc3\xa9'", b"'''a\r\nb\nc'''")),
     "form feed on a line of its own": Layout(text(PLAIN).replace(b"\n\ndef", b"\n\x0c\ndef").replace(b"\n\ny", b"\n\x0c\ny")),
     "form feed before another def": Layout(text(PLAIN).replace(b"\n\ny", b"\n\x0cdef g(): pass\n\ny")),
+    "form feed before the first indentation": Layout(text(PLAIN).replace(b"import os\n", b"def g():\n\x0c    return 1\n")),
     "form feed in a string and a comment": Layout(text(PLAIN).replace(b"'\xc3\xa9'", b"'a\x0cb'").replace(b"why", b"w\x0cy")),
     "vertical tab, file and group separators in a string": Layout(text(PLAIN).replace(b"'\xc3\xa9'", b"'a\x0bb\x1cc\x1dd\x1ee'")),
     "NEL, U+2028 and U+2029 in strings": Layout(text(PLAIN.replace("'é'", "'a\x85b\u2028c\u2029d'").replace("ü", "\u2028 not a line"))),

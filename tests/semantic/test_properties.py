@@ -1,110 +1,231 @@
-"""Hunks made from real functions of the standard library: what is promised for every hunk holds for them."""
+"""Hunks made from real functions, of the standard library and of every installed package: what is promised for every hunk.
+
+A run tries a sample of them, always the same one on the same interpreter. SITEPATCH_CORPUS=all tries every function (hours),
+SITEPATCH_CORPUS=random another sample each time.
+"""
 
 from __future__ import annotations
 
 import ast
-import sysconfig
-from functools import lru_cache
-from pathlib import Path
-from typing import List, Tuple
+import os
+import warnings
+from collections import Counter
+from random import Random
+from typing import Callable, Iterator, List, Optional, Tuple
+from zlib import crc32
 
-from hypothesis import HealthCheck, assume, given, settings
+import pytest
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from patcher.errors import PatchError
-from patcher.model import State
+from patcher.model import Rewrite, State
 from patcher.semantic.engine import rewrite
 from patcher.semantic.hunk import parse_spatch
 from patcher.semantic.splice import apply_splices
+from tests.semantic import corpus
+from tests.semantic.corpus import STATEMENT_KINDS, Function, Made
 
-FILES = sorted(path for path in Path(sysconfig.get_path("stdlib")).glob("*.py") if 1_000 < path.stat().st_size < 60_000)
-EXPRESSIONS = (ast.Call, ast.BinOp, ast.Compare, ast.BoolOp, ast.Subscript, ast.Dict, ast.List, ast.Lambda, ast.IfExp)
+CORPUS = os.environ.get("SITEPATCH_CORPUS", "")
+FILES = corpus.files(2_000_000 if CORPUS == "all" else 120_000)
+EXAMPLES = 150
+# What a person is told when a piece cannot be a hunk, or cannot be changed at that place; everything else is a fault.
+NO_HUNK = ("too little", "does not parse", "one side begins with a clause", "differ only", "`...` alone is")
+REFUSED = ("shares its line", "byte for byte", "several lines", "does not mention", "nested too deeply", "does not parse")
+Maker = Callable[[Function, Random], Optional[Made]]
 
 
-@lru_cache(maxsize=8)
-def functions(number: int) -> Tuple[bytes, List[Tuple[str, ast.AST]]]:
-    """A file's bytes and its functions whose qualified name occurs once."""
-    data = FILES[number].read_bytes()
-    found: List[Tuple[str, ast.AST]] = []
+class Tried(Counter):  # type: ignore[type-arg]
+    """How often what came out."""
 
-    def collect(node: ast.AST, prefix: str) -> None:
-        for child in ast.iter_child_nodes(node):
-            named = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-            name = f"{prefix}{child.name}." if named else prefix  # type: ignore[attr-defined]
-            if named:
-                found.append((name[:-1], child))
-            collect(child, name)
+    def report(self, tell: Callable[[str], None], what: str) -> None:
+        said = ", ".join(f"{count} {name}" for name, count in self.most_common())
+        tell(f"{what}: {said}; {len(FILES)} files to choose from")
 
+
+@pytest.fixture
+def tell(request: pytest.FixtureRequest) -> Iterator[Callable[[str], None]]:
+    """Write a line to the terminal whatever pytest captures."""
+    reporter = request.config.pluginmanager.getplugin("terminalreporter")
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+
+    def write(line: str) -> None:
+        with capture.global_and_fixture_disabled():
+            reporter.ensure_newline()
+            reporter.write_line("  " + line)
+
+    yield write
+
+
+def for_each(what: str, make: Maker, check: Callable[[Function, Made, Tried], None], examples: int = EXAMPLES) -> Tried:
+    """Call `check` with hunks made of functions; `what` decides which sample it is."""
+    tried = Tried()
+    functions = set()
+
+    def one(function: Function, random: Random) -> None:
+        hunk = make(function, random)
+        if hunk is None:
+            return
+        functions.add((function.path, function.scope))
+        tried["hunks"] += 1
+        try:
+            check(function, hunk, tried)
+        except Exception as error:
+            error.args = (f"{function.path} {function.scope} line {hunk.line}, {hunk.kind}\n{hunk.body}\n{error}",)
+            raise
+
+    @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(st.integers(0, len(FILES) - 1), st.integers(0, 1 << 32))
+    def sample(number: int, chosen: int) -> None:
+        found = corpus.functions(FILES[number])
+        if found:
+            random = Random(chosen)
+            one(random.choice(found), random)
+
+    if CORPUS == "all":
+        for path in FILES:
+            for function in corpus.functions(path):
+                one(function, Random(f"{function.scope} {what}"))
+    elif CORPUS == "random":
+        sample()
+    else:
+        seed(crc32(what.encode()))(sample)()
+    tried["functions"] = len(functions)
+    return tried
+
+
+def applied(data: bytes, scope: str, body: str) -> Optional[Rewrite]:
+    """The result of a hunk, None where the piece cannot be one."""
     try:
-        collect(ast.parse(data), "")
-    except (SyntaxError, ValueError):
-        return data, []
-    names = [name for name, _ in found]
-    return data, [(name, node) for name, node in found if names.count(name) == 1 and not isinstance(node, ast.ClassDef)]
-
-
-def piece(data: bytes, node: ast.AST) -> str:
-    """The source of a node, moved to the left margin as a person would write it into a hunk."""
-    text = ast.get_source_segment(data.decode(), node) or ""
-    return text.replace("\n" + " " * node.col_offset, "\n")  # type: ignore[attr-defined]
-
-
-def lines(sign: str, text: str) -> str:
-    return "".join(f"{sign}{line}\n" for line in text.split("\n"))
-
-
-def check(data: bytes, scope: str, body: str) -> None:
-    """Applicable; outside the splices the same bytes; the result parses; a second application changes nothing."""
-    try:
-        _, files = parse_spatch(f"--- a/b.py\n@@ {scope} @@ count=all\n{body}", "made.spatch")
-        result = rewrite(data, files[0].hunks, {})
+        _, files = parse_spatch(f"--- a/b.py\n@@ {scope} @@\n{body}", "made.spatch")
+        return rewrite(data, files[0].hunks, {})
     except PatchError as error:
-        assume("too little" not in error.message and "does not parse" not in error.message)
-        assume("one side begins with a clause" not in error.message and "differ only" not in error.message)
-        raise
-    answer = result.answers[0]
-    refused = ("shares its line", "byte for byte", "does not parse", "several lines", "does not mention")
-    assume(not any(words in answer.problem for words in refused))
+        if not any(words in error.message for words in NO_HUNK):
+            raise
+        return None
+
+
+def exchanged(body: str) -> str:
+    """A hunk with its before and after side exchanged: the lines of a change in the order `-` before `+`."""
+    swap = {" ": " ", "-": "+", "+": "-"}
+    lines = [(swap[line[0]], line[1:]) for line in body.splitlines(True)]
+    out: List[Tuple[str, str]] = []
+    for line in lines:
+        at = len(out)
+        while line[0] == "-" and at and out[at - 1][0] == "+":
+            at -= 1
+        out.insert(at, line)
+    return "".join(sign + text for sign, text in out)
+
+
+def meaning(data: bytes) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.dump(ast.parse(data))
+
+
+def check_change(function: Function, hunk: Made, tried: Tried) -> None:
+    """(a) Nothing outside the changed statement changes, (b) nor a second time, (c) the hunk with its sides exchanged undoes it.
+
+    Undone byte for byte is what a hunk can say in full: an expression put into a call, statements beside or around another,
+    a parameter. What was replaced or deleted comes back as the hunk writes it, without the comments that stood there.
+    """
+    data = function.data
+    result = applied(data, function.scope, hunk.body)
+    if result is None:
+        tried["no hunk"] += 1
+        return
+    (answer,) = result.answers
+    if answer.state is State.AMBIGUOUS:
+        assert result.data == data
+        tried["ambiguous"] += 1
+        return
+    if any(words in answer.problem for words in REFUSED):
+        assert result.data == data
+        tried["refused"] += 1
+        return
     assert answer.state is State.APPLICABLE, answer
     assert result.splices
     assert apply_splices(data, result.splices) == result.data
-    kept = [data[a.end : b.start] for a, b in zip(result.splices, result.splices[1:])]
-    assert all(part in result.data for part in kept)
-    ast.parse(result.data)
-    assert rewrite(result.data, files[0].hunks, {}).data == result.data
+    for splice in result.splices:
+        inner = hunk.kind in ("expression", "pattern of an expression")
+        first, last = (hunk.start, hunk.end) if inner else (comments_above(data, hunk.begin), hunk.stop)
+        assert first <= splice.start <= splice.end <= last, (splice, first, last)
+        if hunk.kind in ("before", "after", "signature", "pattern of a statement"):
+            assert splice.start == splice.end, "an insertion takes nothing away"
+    again = applied(result.data, function.scope, hunk.body)
+    assert again is not None
+    assert again.data == result.data
+    tried["applied"] += 1
+    back = applied(result.data, function.scope, exchanged(hunk.body))
+    if back is None:
+        return
+    if back.answers[0].state is State.APPLICABLE:
+        if hunk.kind in ("replaced", "deleted"):  # the comments and the layout of what went away are not in the hunk
+            assert meaning(back.data) == meaning(data)
+            tried["undone in meaning"] += 1
+        else:
+            assert back.data == data
+            tried["undone byte for byte"] += 1
+    else:
+        assert back.answers[0].state is State.AMBIGUOUS or any(words in back.answers[0].problem for words in REFUSED), back.answers
+        assert back.data == result.data
+        tried["not undone"] += 1
 
 
-SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def comments_above(data: bytes, begin: int) -> int:
+    """Where the comments directly over a line begin: an insertion stands above them."""
+    starts = corpus.line_starts(data)
+    row = starts.index(begin)
+    while row and data[starts[row - 1] : starts[row]].lstrip().startswith(b"#"):
+        row -= 1
+    return starts[row]
 
 
-@SETTINGS
-@given(st.data())
-def test_an_expression_wrapped_in_a_call(draw: st.DataObject) -> None:
-    data, found = functions(draw.draw(st.integers(0, len(FILES) - 1)))
-    assume(found)
-    scope, function = draw.draw(st.sampled_from(found))
-    nodes = [node for node in ast.walk(function) if isinstance(node, EXPRESSIONS) and not hasattr(node, "ctx")]
-    assume(nodes)
-    text = piece(data, draw.draw(st.sampled_from(nodes)))
-    assume(text and "$" not in text and "\n" not in text)
-    check(data, scope, lines("-", text) + lines("+", f"print(1, {text})"))
+def test_an_expression_put_into_a_call(tell: Callable[[str], None]) -> None:
+    tried = for_each("expressions", corpus.expression, check_change)
+    tried.report(tell, "expressions")
+    assert tried["applied"] >= EXAMPLES // 3
+    assert tried["undone byte for byte"] >= tried["applied"] * 0.9
 
 
-@SETTINGS
-@given(st.data(), st.sampled_from(["before", "after", "wrapped", "replaced"]))
-def test_a_statement(draw: st.DataObject, how: str) -> None:
-    data, found = functions(draw.draw(st.integers(0, len(FILES) - 1)))
-    assume(found)
-    scope, function = draw.draw(st.sampled_from(found))
-    nodes = [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]
-    node = draw.draw(st.sampled_from(nodes))
-    assume(not isinstance(node, (ast.Global, ast.Nonlocal)) and not getattr(node, "decorator_list", []))
-    text = piece(data, node)
-    assume(text and "$" not in text and '"""' not in text and "'''" not in text)
-    body = {
-        "before": "+print(1)\n" + lines(" ", text),
-        "after": lines(" ", text) + "+print(1)\n",
-        "wrapped": lines("-", text) + "+if 1:\n" + lines("+    ", text),
-        "replaced": lines("-", text) + "+print(0)\n+print(1)\n",
-    }[how]
-    check(data, scope, body)
+@pytest.mark.parametrize("kind", STATEMENT_KINDS)
+def test_a_statement(kind: str, tell: Callable[[str], None]) -> None:
+    tried = for_each(
+        kind, lambda function, random: corpus.statement(function, random, kind), check_change, EXAMPLES // 2
+    )
+    tried.report(tell, f"statements {kind}")
+    assert tried["applied"] >= EXAMPLES // 10
+    undone = tried["undone in meaning" if kind in ("replaced", "deleted") else "undone byte for byte"]
+    assert undone >= tried["applied"] * 0.8
+
+
+def test_a_parameter_added_to_a_signature(tell: Callable[[str], None]) -> None:
+    tried = for_each("signatures", corpus.signature, check_change, EXAMPLES // 2)
+    tried.report(tell, "signatures")
+    assert tried["applied"] >= EXAMPLES // 3
+
+
+def check_found(function: Function, hunk: Made, tried: Tried) -> None:
+    """(d) The piece that a pattern was made from is among the places, or the answer is ambiguous and names it."""
+    result = applied(function.data, function.scope, hunk.body)
+    if result is None:
+        tried["no hunk"] += 1
+        return
+    (answer,) = result.answers
+    if any(words in answer.problem for words in REFUSED):
+        tried["refused"] += 1
+        return
+    assert answer.state in (State.APPLICABLE, State.AMBIGUOUS), answer
+    above = corpus.line_starts(function.data).index(comments_above(function.data, hunk.begin)) + 1
+    assert any(above <= line <= hunk.line for line in answer.places), answer
+    tried[answer.state.value] += 1
+    if answer.state is State.APPLICABLE:
+        check_change(function, hunk, tried)
+
+
+def test_a_pattern_finds_the_code_it_was_made_from(tell: Callable[[str], None]) -> None:
+    tried = for_each("patterns", corpus.pattern, check_found, EXAMPLES * 2)
+    tried.report(tell, "patterns")
+    assert tried["applicable"] >= EXAMPLES // 3
+    assert tried["ambiguous"]

@@ -1,0 +1,98 @@
+"""Whatever a hunk and a target are, there is an answer: what the fuzzer found once (`python -m tests.fuzz`)."""
+
+from __future__ import annotations
+
+import pytest
+
+from patcher.model import State
+from tests.semantic.helpers import check_refused, check_state, check_transformed, run
+
+WRAPPED = {
+    # name: (source, hunk, result): an expression that moves into or out of what replaces it
+    "parentheses are not doubled": ("x = l + s - (l * s)", "-l * s\n+max(1, l * s)\n", "x = l + s - (max(1, l * s))"),
+    "and taken back": ("x = l + s - (max(1, l * s))", "-max(1, l * s)\n+l * s\n", "x = l + s - (l * s)"),
+    "over two lines": ("x = (l\n         + s)", "-l + s\n+max(1, l + s)\n", "x = (max(1, (l\n         + s)))"),
+    "and taken back over two lines": ("x = (max(1, (l\n         + s)))", "-max(1, l + s)\n+l + s\n", "x = (l\n         + s)"),
+    "out of a call": ("x = 2 * max(l + s)", "-max($X)\n+$X\n", "x = 2 * (l + s)"),
+    "out of a call in parentheses": ("x = 2 * (max(l + s))", "-max($X)\n+$X\n", "x = 2 * (l + s)"),
+    "out of a call, with a run": ("x = max(l, 1, s)", "-max($X, ...)\n+$X\n", "x = l"),
+    "for a literal": ("x = max(l, 1, s)", "-max($X, ...)\n+$option\n", "x = 7"),
+}
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_expressions_that_move(name: str) -> None:
+    source, hunk, result = WRAPPED[name]
+    check_transformed(f"def f(l, s):\n    {source}\n", hunk, f"def f(l, s):\n    {result}\n", options={"option": 7})
+
+
+ELLIPSES = {
+    "a value becomes it": ("x = old(a)", "-x = old(a)\n+x = ...\n", "x = ..."),
+    "it becomes a value": ("x = ...", "-x = ...\n+x = 1\n", "x = 1"),
+    "in a subscript": ("x = a[1]", "-a[1]\n+a[...]\n", "x = a[...]"),
+    "out of a subscript": ("x = a[...]", "-a[...]\n+a[1]\n", "x = a[1]"),
+    "called": ("x = old(a)", "-old($X)\n+(...)($X)\n", "x = ...(a)"),
+}
+
+
+@pytest.mark.parametrize("name", ELLIPSES)
+@pytest.mark.filterwarnings("ignore:'ellipsis' object is not callable:SyntaxWarning")
+def test_the_literal_ellipsis(name: str) -> None:
+    source, hunk, result = ELLIPSES[name]
+    check_transformed(f"def f(a):\n    {source}\n", hunk, f"def f(a):\n    {result}\n")
+
+
+COMPILES = {
+    "a return without its function": ("def f(a):\n    return 1\n", "-def f(a):\n+ ...\n", "<module>", "'return' outside function"),
+    "a break without its loop": ("def f(a):\n    for x in a:\n        break\n", "-for x in a:\n+if a:\n     ...\n", "f", "'break' outside loop"),
+    "a parameter twice": ("def f(a, b):\n    pass\n", "-def f(...):\n+def f(..., a=1):\n", "f", "duplicate argument 'a'"),
+    "an await in a plain function": ("def f(a):\n    return a(1)\n", "-a($X)\n+(await a($X))\n", "f", "'await' outside async function"),
+    "a nonlocal without an outer function": ("def f(a):\n    a(1)\n", "+nonlocal b\n a(1)\n", "f", "no binding for nonlocal 'b'"),
+    "code before a future import": ("from __future__ import annotations\n", "+x = 1\n from __future__ import annotations\n", "<module>", "__future__"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPILES)
+def test_what_the_parser_takes_and_the_compiler_does_not_is_a_conflict(name: str) -> None:
+    source, hunk, scope, words = COMPILES[name]
+    check_state(source, hunk, State.CONFLICT, "the result does not compile", scope=scope)
+    check_state(source, hunk, State.CONFLICT, words, scope=scope)
+
+
+def test_a_file_that_did_not_compile_before_can_be_patched() -> None:
+    check_transformed("return 1\ndef f(a):\n    a.b\n", "-a.b\n+a.c\n", "return 1\ndef f(a):\n    a.c\n")
+
+
+def test_every_name_of_a_global_statement_is_bound() -> None:
+    check_transformed(
+        "def g():\n    global one, two, three\n    one = two = three = 1\n\ndef f():\n    old()\n",
+        "-old()\n+max(two, three)\n",
+        "def g():\n    global one, two, three\n    one = two = three = 1\n\ndef f():\n    max(two, three)\n",
+    )
+
+
+def test_a_run_that_only_the_after_side_has_is_refused() -> None:
+    check_refused(" if a:\n-    b()\n return $X\n", "stands for code that no `...`")
+
+
+def test_a_body_that_goes_where_its_header_stays() -> None:
+    """The header's line is on both sides; that it has no body on the after side makes a `...` of that side alone."""
+    run("def f(a):\n    if a:\n        return 1\n    return 2\n", " def f(a):\n     if a:\n-        ...\n     return $X\n", scope="<module>")
+
+
+def test_a_carriage_return_inside_a_hunk_is_refused() -> None:
+    check_refused("-def f(\r):\n+def f(a):\n", "a carriage return inside a line")
+
+
+def test_strings_that_cannot_be_joined_are_refused() -> None:
+    check_refused("-s = b'a' 'b'\n+s = 1\n", "does not parse: Cannot concatenate string and bytes")
+    check_state("def f(a):\n    s = b'a' 'b'\n    old(a)\n", "-old(a)\n+max(a)\n", State.CONFLICT, "cannot be read as Python")
+
+
+@pytest.mark.parametrize("count", [400, 1500])
+def test_a_hunk_that_is_too_deep_or_too_long_is_refused(count: int) -> None:
+    check_refused(f"-old({'a + ' * count}a)\n+max(1)\n", "nested too deeply")
+
+
+def test_a_hunk_of_more_than_a_thousand_lines_has_an_answer() -> None:
+    check_refused("".join(f" x{number} = 1\n" for number in range(1500)) + "-old(a)\n+max(a)\n", "too long")
