@@ -50,7 +50,7 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
         owners += [site / name for name in names if name not in near and _lists(site / name, rows)]
     if not owners:
         return _unrecorded(site, package, names)
-    scores = {path: _compare(path, samples)[0] for path in owners}
+    scores = {path: _compare(path, samples)[0] if len(owners) > 1 else 0 for path in owners}
     best = [path for path in owners if scores[path] == max(scores.values())]
     found = [Owner(*_headers(path / "METADATA"), str(path), True) for path in best]
     if len({each.version for each in found}) > 1:
