@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Iterator, List
 
 import pytest
@@ -149,3 +150,25 @@ def test_a_long_hunk_is_matched() -> None:
     lines = "".join(f" x{number} = other(a.b[{number}], key=(a, 'text'))\n" for number in range(80))
     result = run(function(80), lines + "+print(1)\n y = old(a, 1)\n")
     assert [answer.state for answer in result.answers] == [State.APPLICABLE]
+
+
+def test_no_garbage_is_collected_while_a_file_is_read() -> None:
+    """Its trees are large and have none; looking for it costs more than reading them."""
+    collected: List[str] = []
+
+    def note(phase: str, _: object) -> None:
+        collected.append(phase)
+
+    data = (function(20) + "".join(function(20, f"g{number}") for number in range(100))).encode()
+    hunks = [hunk(ANCHORS["an expression"])]
+    gc.callbacks.append(note)
+    try:
+        assert rewrite(data, hunks, {}).splices
+        assert collected == []
+        gc.collect(0)
+        assert collected, "this test can see collections"
+    finally:
+        gc.callbacks.remove(note)
+    assert gc.isenabled()
+    assert rewrite(b"def f(:", hunks, {}).answers[0].state is State.CONFLICT
+    assert gc.isenabled()
