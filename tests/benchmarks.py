@@ -1,10 +1,11 @@
 """What the commands cost, as multiples of a bare interpreter start, beside others doing the same change in the same run.
 
-    python -m tests.benchmarks [--rounds 15] [--offline]
+    python -m tests.benchmarks [--rounds 15] [--scaling-rounds 3] [--offline]
 
 CPU time (user and system, children included) of whole processes, interleaved so that a slow spell of the machine meets all
 of them alike; the figure is the median. Needs `pip` for the real mmengine (the stand-in of fixtures/ offline), `patch` and
-`git` for those rows, `npm` for patch-package and ast-grep. What is not there is left out and said.
+`git` for those rows, `npm` for patch-package and ast-grep. What is not there is left out and said. A second table shows how the
+cost grows with the file and the number of hunks (`tests/scaling.py`); the slowest tool of it needs ten seconds for its largest file.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from patcher.fixture import lay_out
+from tests import scaling
 
 LIMITS = {"sitepatch --help": 5.2, "sitepatch status, 12 files": 5.5, "sitepatch apply, first, one hunk": 26.0}
 ONE_HUNK = """Print the device_ids.
@@ -190,6 +192,7 @@ def main() -> int:
     """Measure and print the table; exit code 1 where a limit is not held."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--scaling-rounds", type=int, default=3, help="0 leaves the second table out")
     parser.add_argument("--offline", action="store_true", help="neither pip nor npm: the stand-in, and no npm peers")
     asked = parser.parse_args()
     environ = {key: value for key, value in os.environ.items() if key not in ("PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV")}
@@ -206,6 +209,7 @@ def main() -> int:
                 times[row.name].append(cpu_seconds(row.command, row.cwd, environ))
                 times[bare].append(cpu_seconds(measured[0].command, work, environ))  # beside each, since all is held against it
         print(file=sys.stderr)
+        grown = scale(work, environ, asked.scaling_rounds, asked.offline) if asked.scaling_rounds else ""
     unit = statistics.median(times[bare])
     print(f"bare interpreter: {unit * 1000:.1f} ms CPU; the rest as multiples of it (median of {asked.rounds} rounds)")
     held = True
@@ -215,7 +219,28 @@ def main() -> int:
         verdict = "" if limit is None else f"  limit {limit:g} x: {'held' if ratio <= limit else 'NOT HELD'}"
         held = held and (limit is None or ratio <= limit)
         print(f"  {row.name:<44} {ratio:6.1f} x{verdict}")
+    print(grown)
     return 0 if held else 1
+
+
+def scale(work: Path, environ: Dict[str, str], rounds: int, offline: bool) -> str:
+    """The second table, as multiples of a bare interpreter start beside each command."""
+    patches = work / "scaling-patches"
+    cells = scaling.cells(work, patches, patchset, offline)
+    environ = {**environ, "PYTHONPATH": os.pathsep.join([environ["PYTHONPATH"], str(work)])}
+    times: List[List[float]] = [[] for _ in cells]
+    bare: List[float] = []
+    for number in range(rounds):
+        for index, cell in enumerate(cells):
+            print(f"\rscaling, round {number + 1} of {rounds}: {index + 1} of {len(cells)}  ", end="", file=sys.stderr, flush=True)
+            cell.prepare()
+            times[index].append(cpu_seconds(cell.command, cell.cwd, environ))
+            bare.append(cpu_seconds([sys.executable, "-c", "pass"], work, environ))
+        scaling.same_bytes(cells)
+    print(file=sys.stderr)
+    unit = statistics.median(bare)
+    ratios = [statistics.median(each) / unit for each in times]
+    return f"one change in files of different size, several in one (median of {rounds} rounds)\n{scaling.table(cells, ratios)}"
 
 
 if __name__ == "__main__":

@@ -42,6 +42,23 @@ def test_the_literal_ellipsis(name: str) -> None:
     check_transformed(f"def f(a):\n    {source}\n", hunk, f"def f(a):\n    {result}\n")
 
 
+LISTS = {
+    "on one line": ("def f(a, b): pass", "def f(a, b, x=None): pass"),
+    "on one line, before keywords": ("def f(a, **b): pass", "def f(a, x=None, **b): pass"),
+    "a line each": ("def f(\n    a,\n    b,\n): pass", "def f(\n    a,\n    b,\n    x=None,\n): pass"),
+    "a line each, before keywords": ("def f(\n    a,\n    **b,\n): pass", "def f(\n    a,\n    x=None,\n    **b,\n): pass"),
+    "aligned": ("def f(a,\n      b): pass", "def f(a,\n      b,\n      x=None): pass"),
+    "several on a line": ("def f(a, b,\n      **c): pass", "def f(a, b, x=None,\n      **c): pass"),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_an_element_that_comes_and_goes_leaves_the_lines_of_its_list(name: str) -> None:
+    without, with_it = LISTS[name]
+    check_transformed(without + "\n", "-def f(...):\n+def f(..., x=None):\n", with_it + "\n")
+    check_transformed(with_it + "\n", "-def f(..., x=None):\n+def f(...):\n", without + "\n")
+
+
 COMPILES = {
     "a return without its function": ("def f(a):\n    return 1\n", "-def f(a):\n+ ...\n", "<module>", "'return' outside function"),
     "a break without its loop": ("def f(a):\n    for x in a:\n        break\n", "-for x in a:\n+if a:\n     ...\n", "f", "'break' outside loop"),
