@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import warnings
 from typing import List, Mapping, Sequence, Tuple
 
@@ -38,12 +39,13 @@ def check(
     if problem or (source.tree is not None and result.tree is None):
         known = source.tree is not None  # the running interpreter knows this syntax, so its own words are the clearest
         problem = f"the result does not parse: {_syntax_error(new.decode(source.encoding)) if known else problem}"
-    elif source.tree is not None and result.tree is not None:
-        error = _compile_error(result.tree)
-        problem = f"the result does not compile: {error}" if error and not _compile_error(source.tree) else ""
+    else:
+        moved = _Moved(source, result, splices)
+        starts = [moved.to(splice.start) for splice in splices]
+        inserted = [(start, start + len(splice.new.decode(source.encoding))) for start, splice in zip(starts, splices)]
+        problem = _compile_problem(source, result, inserted)
     if problem:
         return [answer._replace(state=State.CONFLICT, problem=problem) if answer.splices else answer for answer in answers]
-    moved = _Moved(source, result, splices)
     checked: List[HunkAnswer] = []
     for index, (hunk, answer) in enumerate(zip(hunks, answers)):
         if answer.state is State.APPLICABLE:
@@ -55,8 +57,6 @@ def check(
             if problem:
                 answer = answer._replace(state=State.CONFLICT, problem=problem)
         checked.append(answer)
-    starts = [moved.to(splice.start) for splice in splices]
-    inserted = [(start, start + len(splice.new.decode(source.encoding))) for start, splice in zip(starts, splices)]
     missing = unbound(source, result, inserted, injected)
     if missing:
         names = ", ".join(f"`{item.name}` (line {item.line} of the result)" for item in missing)
@@ -126,12 +126,35 @@ def _same_names(way: Way, other: Way, edits: Sequence[Edit]) -> bool:
     )
 
 
-def _compile_error(tree: ast.Module) -> str:
+def _compile_problem(source: Source, result: Source, inserted: Sequence[Tuple[int, int]]) -> str:
     """What the compiler says of code that the parser takes: a `return` outside of a function, a parameter given twice."""
+    if source.tree is None or result.tree is None:
+        return ""
+    lines = [(result.lines.number(start), result.lines.number(end)) for start, end in inserted]
+    error = _compile_error(_near(result.tree.body, lines))
+    return f"the result does not compile: {error}" if error and not _compile_error(source.tree.body) else ""
+
+
+def _near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> List[ast.stmt]:
+    """The statements at or beside the given lines, of a class only such members: compiling a whole file costs too much."""
+    found: List[ast.stmt] = []
+    for node in body:
+        first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
+        last = node.end_lineno or first
+        future = isinstance(node, ast.ImportFrom) and node.module == "__future__"  # has to be above the others
+        if future or any(begin <= last + 1 and first - 1 <= end for begin, end in lines):
+            if isinstance(node, ast.ClassDef):
+                node = copy.copy(node)
+                node.body = _near(node.body, lines) or node.body[:1]
+            found.append(node)
+    return found
+
+
+def _compile_error(body: List[ast.stmt]) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            compile(tree, "result", "exec", dont_inherit=True)
+            compile(ast.Module(body=body, type_ignores=[]), "result", "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
             return str(error)
         except (RecursionError, MemoryError):

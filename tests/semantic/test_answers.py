@@ -65,6 +65,8 @@ COMPILES = {
     "a parameter twice": ("def f(a, b):\n    pass\n", "-def f(...):\n+def f(..., a=1):\n", "f", "duplicate argument 'a'"),
     "an await in a plain function": ("def f(a):\n    return a(1)\n", "-a($X)\n+(await a($X))\n", "f", "'await' outside async function"),
     "a nonlocal without an outer function": ("def f(a):\n    a(1)\n", "+nonlocal b\n a(1)\n", "f", "no binding for nonlocal 'b'"),
+    "a yield in a class": ("class A:\n    x = 1\n\n    def f(self):\n        pass\n", "-x = 1\n+x = yield\n", "A", "'yield' outside function"),
+    "a return left by a method": ("class A:\n    def f(self):\n        return 1\n", "-def f(self):\n+ ...\n", "A", "'return' outside function"),
     "code before a future import": ("from __future__ import annotations\n", "+x = 1\n from __future__ import annotations\n", "<module>", "__future__"),
 }  # fmt: skip
 
