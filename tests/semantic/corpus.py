@@ -155,15 +155,12 @@ def expression(function: Function, random: Random) -> Optional[Made]:
 
 def statement(function: Function, random: Random, kind: str) -> Optional[Made]:
     """Something done to one statement and the lines around it."""
-    nodes = statements(function.node)
-    node = random.choice(nodes)
-    text = piece(function, node)
-    if not text or (kind == "deleted" and isinstance(getattr(getattr(node, "value", None), "value", None), str)):
-        return None  # a docstring is no part of a run of statements
     if kind == "deleted":
-        following = next((below for above, below in pairs(function.node) if above is node), None)
-        below = piece(function, following) if following is not None else ""
-        return made(function, node, kind, signed("-", text) + signed(" ", below)) if below else None
+        return deletion(function, random)
+    node = random.choice(statements(function.node))
+    text = piece(function, node)
+    if not text:
+        return None
     body = {
         "before": "+print(1)\n" + signed(" ", text),
         "after": signed(" ", text) + "+print(1)\n",
@@ -171,6 +168,18 @@ def statement(function: Function, random: Random, kind: str) -> Optional[Made]:
         "replaced": signed("-", text) + "+print(0)\n+print(1)\n",
     }[kind]
     return made(function, node, kind, body)
+
+
+def deletion(function: Function, random: Random) -> Optional[Made]:
+    """A statement taken away from above another. A docstring is no part of a run of statements."""
+    usable = {id(node) for node in statements(function.node)}
+    found = [(node, below) for node, below in pairs(function.node) if id(node) in usable]
+    found = [(node, below) for node, below in found if not isinstance(getattr(getattr(node, "value", None), "value", None), str)]
+    if not found:
+        return None
+    node, below = random.choice(found)
+    text, rest = piece(function, node), piece(function, below)
+    return made(function, node, "deleted", signed("-", text) + signed(" ", rest)) if text and rest else None
 
 
 def signature(function: Function, random: Random) -> Optional[Made]:

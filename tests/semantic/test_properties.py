@@ -196,8 +196,11 @@ def test_a_statement(kind: str, tell: Callable[[str], None]) -> None:
     )
     tried.report(tell, f"statements {kind}")
     assert tried["applied"] >= EXAMPLES // 10
-    undone = tried["undone in meaning" if kind in ("replaced", "deleted") else "undone byte for byte"]
-    assert undone >= tried["applied"] * 0.8
+    if kind == "deleted":  # what stood below it is often too little, or there twice, to say where it was
+        assert tried["undone in meaning"] >= tried["applied"] * 0.5
+    else:
+        undone = tried["undone in meaning" if kind == "replaced" else "undone byte for byte"]
+        assert undone >= tried["applied"] * 0.9
 
 
 def test_a_parameter_added_to_a_signature(tell: Callable[[str], None]) -> None:
