@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Callable, List, Optional, Sequence
 
 from patcher.semantic.align import Gap, Pair, align_arguments
@@ -65,9 +66,12 @@ def _remove(edits: Edits, gone: Sequence[Node], elements: List[Node]) -> None:
         gone, tail = gone[: len(gone) - len(tail)], []
     for element in gone:
         start, end, comma = element.outer_start, lines.end(element.outer_end - 1), _comma(text, element.outer_end)
-        following = elements[index_of(elements, element) + 1 :]
+        index = index_of(elements, element)
+        above, following = elements[max(index - 1, 0)], elements[index + 1 :]  # the first one goes itself: not in `kept`
         if _own_lines(edits, element):
             edits.add(lines.start(start), end, "")
+        elif following and above in kept and _ends_line(text, above, element, following[0]):
+            edits.add(above.outer_end, element.outer_end, "")
         elif following and "#" not in text[element.outer_end : following[0].outer_start]:
             edits.add(start, following[0].outer_start, "")
         else:
@@ -78,6 +82,12 @@ def _remove(edits: Edits, gone: Sequence[Node], elements: List[Node]) -> None:
     if tail and kept and not _comma(text, tail[-1].outer_end):
         last = _comma(text, kept[-1].outer_end)
         edits.add(last - 1, last, "")
+
+
+def _ends_line(text: str, above: Node, element: Node, below: Node) -> bool:
+    """Whether an element stands on the line of the one above it, and the one below does not: that line break stays."""
+    parted = re.search("[\r\n]", text[above.outer_end : element.outer_start])
+    return not parted and bool(re.search("[\r\n]", text[element.outer_end : below.outer_start]))
 
 
 def _own_lines(edits: Edits, element: Node) -> bool:

@@ -8,7 +8,7 @@ from patcher.model import HunkAnswer, HunkText, OptionValue, Splice, State
 from patcher.semantic.edits import Conflict
 from patcher.semantic.engine import compile_hunks, rewrite
 from patcher.semantic.find import Found, find, places
-from patcher.semantic.match import Place, TooManySteps
+from patcher.semantic.match import MAX_WAYS, Matcher, Place, TooManySteps
 from patcher.semantic.nearest import Closest, closest, near_scopes
 from patcher.semantic.node import CLAUSES, COMPOUND, Node, SyntaxProblem
 from patcher.semantic.pattern import Hunk
@@ -182,7 +182,7 @@ def _elsewhere(source: Source, hunk: Hunk, scopes: Sequence[Scope]) -> List[Plac
     anywhere = hunk._replace(text=hunk.text._replace(scope="*"))
     if all(node.role == "run" for node in hunk.before.nodes):
         return []
-    found = places(anywhere, hunk.before, source.whole())
+    found = places(anywhere, hunk.before, source.whole(), Matcher(most=MAX_WAYS))
     number = source.lines.number
     return [one for one in found if not any(scope.first <= number(one.start) <= scope.last for scope in scopes)]
 

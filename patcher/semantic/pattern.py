@@ -131,7 +131,8 @@ def _pair_runs(text: HunkText, before: Side, after: Side) -> None:
             key = (id(side), line)
             counted[key] = counted.get(key, 0) + 1
             name = f"{line}.{counted[key]}"
-            if line in side.context and (side is before or name in both):
+            implicit = node.parent is not None and node.parent.name == "inline"  # the body that a header stands for
+            if line in side.context and (side is before or name in both or implicit):
                 node.name = name
                 both.add(name)
             elif side is before:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patcher.model import State
-from tests.semantic.helpers import check_refused, check_state, check_transformed, run
+from tests.semantic.helpers import check_refused, check_state, check_transformed
 
 WRAPPED = {
     # name: (source, hunk, result): an expression that moves into or out of what replaces it
@@ -91,12 +91,12 @@ def test_every_name_of_a_global_statement_is_bound() -> None:
 
 
 def test_a_run_that_only_the_after_side_has_is_refused() -> None:
-    check_refused(" if a:\n-    b()\n return $X\n", "stands for code that no `...`")
+    check_refused(" if a:\n-    b()\n return $X\n", "all of this body goes")
 
 
 def test_a_body_that_goes_where_its_header_stays() -> None:
     """The header's line is on both sides; that it has no body on the after side makes a `...` of that side alone."""
-    run("def f(a):\n    if a:\n        return 1\n    return 2\n", " def f(a):\n     if a:\n-        ...\n     return $X\n", scope="<module>")
+    check_refused(" def f(a):\n     if a:\n-        ...\n     return $X\n", "all of this body goes", scope="<module>")
 
 
 def test_a_carriage_return_inside_a_hunk_is_refused() -> None:

@@ -216,11 +216,11 @@ def test_a_file_without_code_has_no_scope_and_takes_what_its_module_is_given(dat
     result = applied(data, REWRITE)
     assert (result.data, [answer.state for answer in result.answers]) == (data, [State.NOT_FOUND])
     newline = b"\r\n" if data == b"\r\n" else b"\n"
-    ended = data in (b"", BOM) or data.endswith(b"\n")
+    begun, ended = (b"", newline) if data in (b"", BOM) or data.endswith(b"\n") else (newline, b"")
     for hunk in (" ...\n+x = 1\n", "+x = 1\n ...\n"):
         result = applied(data, hunk, "<module>")
         assert [answer.state for answer in result.answers] == [State.APPLICABLE], result.answers[0].problem
-        assert result.data == data + (b"" if ended else newline) + b"x = 1" + newline
+        assert result.data == data + begun + b"x = 1" + ended
         assert applied(result.data, hunk, "<module>").data == result.data
 
 

@@ -108,9 +108,3 @@ RULE_7 = {
 @pytest.mark.parametrize("case", cases(globals()))
 def test_rules(case: Case) -> None:
     hold(case)
-
-
-def test_a_pattern_with_many_runs_does_not_explode() -> None:
-    source = "def f(a):\n" + "    a()\n" * 60 + "    b()\n"
-    runs = "     ...\n     a()\n" * 6
-    hold(Stays(source, f" def f(...):\n{runs}     c()\n+    b()\n", State.CONFLICT, "too many ways"))
