@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.semantic.match import same
-from patcher.semantic.node import CLAUSES, COMPOUND, Node, Value, index_of
+from patcher.semantic.node import CLAUSES, COMPOUND, Node, Value, index_of, same
 from patcher.semantic.pattern import Hunk
 from patcher.semantic.side import blank_between
 

@@ -8,12 +8,12 @@ import warnings
 from typing import List, Mapping, Sequence, Tuple
 
 from patcher.model import HunkAnswer, Splice, State
+from patcher.semantic.edit import Edit
 from patcher.semantic.find import find, places
-from patcher.semantic.match import Matcher, TooManySteps, Way, same
+from patcher.semantic.match import Matcher, TooManySteps, Way
 from patcher.semantic.names import unbound
-from patcher.semantic.node import SyntaxProblem
+from patcher.semantic.node import SyntaxProblem, same
 from patcher.semantic.pattern import Hunk
-from patcher.semantic.render import Edit
 from patcher.semantic.side import identifiers, writes_body
 from patcher.semantic.source import Source
 

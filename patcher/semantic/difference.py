@@ -7,8 +7,7 @@ from difflib import SequenceMatcher
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from patcher.semantic.compare import FREE, LEAVES, Comparer, Pair, TooMuch, fits, is_expression, weight
-from patcher.semantic.match import same
-from patcher.semantic.node import CLAUSES, STATEMENTS, Node
+from patcher.semantic.node import CLAUSES, STATEMENTS, Node, same
 from patcher.semantic.side import Side
 from patcher.semantic.source import Source
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import List, Optional
 
+from patcher.semantic.edit import Edit, Removed
 from patcher.semantic.match import Way
 from patcher.semantic.node import Node
 from patcher.semantic.pattern import Hunk
-from patcher.semantic.render import Edit, Removed, Renderer
+from patcher.semantic.render import Renderer
 from patcher.semantic.source import Source
 
 

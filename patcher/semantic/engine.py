@@ -11,13 +11,13 @@ from patcher.errors import PatchError
 from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State
 from patcher.semantic.align import anchors
 from patcher.semantic.check import check
+from patcher.semantic.edit import Edit, Removed
 from patcher.semantic.edits import Conflict
 from patcher.semantic.find import find
 from patcher.semantic.hunk import refuse
 from patcher.semantic.match import MAX_WAYS, Place, TooManySteps, Way
 from patcher.semantic.node import SyntaxProblem
 from patcher.semantic.pattern import Hunk, compile_hunk
-from patcher.semantic.render import Edit, Removed
 from patcher.semantic.rewrite import rewritten
 from patcher.semantic.source import Source
 from patcher.semantic.splice import apply_splices

@@ -176,3 +176,27 @@ class Node:
 def index_of(nodes: Sequence[Node], wanted: Node) -> int:
     """The index of this very node in a list of nodes."""
     return next(index for index, node in enumerate(nodes) if node is wanted)
+
+
+def same(a: Value, b: Value) -> bool:
+    """Whether two pieces of syntax are the same in the sense of rule 8 (placeholders by their names)."""
+    if isinstance(a, Node) and isinstance(b, Node):
+        if a.kind != b.kind or a.role != b.role or (a.role and a.name != b.name):
+            return False
+        if a.role == "run":
+            return True
+        if a.kind == "Opaque":
+            return a is b
+        return a.fields.keys() == b.fields.keys() and all(
+            same(_ordered(a, key, value), _ordered(b, key, b.fields[key])) for key, value in a.fields.items()
+        )
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(same(left, right) for left, right in zip(a, b))
+    return (a or None) == (b or None)
+
+
+def _ordered(node: Node, key: str, value: Value) -> Value:
+    """Arguments with the keywords in alphabetical order: their order does not matter."""
+    if key == "args" and isinstance(value, list):
+        return sorted(value, key=lambda arg: str(arg.node("arg").fields.get("value")) if arg.kind == "Keyword" else "")
+    return value

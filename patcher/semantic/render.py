@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import List, Optional, Sequence, Set, Tuple
 
+from patcher.semantic.edit import Edit
 from patcher.semantic.layout import alone_on_lines, breaks_f_string, lines_end
 from patcher.semantic.lex import breaks_line, lines_in_strings, logical_lines
-from patcher.semantic.match import Way, same
-from patcher.semantic.node import NOT_EXPRESSIONS, STATEMENTS, Node, SyntaxProblem
+from patcher.semantic.match import Way
+from patcher.semantic.node import NOT_EXPRESSIONS, STATEMENTS, Node, SyntaxProblem, same
 from patcher.semantic.pattern import Hunk
 from patcher.semantic.precedence import TIGHTEST, binding, enclosed, is_bare
 from patcher.semantic.source import Source
-
-
-class Removed(NamedTuple):
-    """A statement that goes: its place, and its block (where that begins, how many statements it has)."""
-
-    start: int
-    end: int
-    block: Tuple[int, int]
-
-
-class Edit(NamedTuple):
-    """Replace the characters `[start, end)` of a text."""
-
-    start: int
-    end: int
-    text: str
-    removed: Optional[Removed] = None
 
 
 class Renderer:

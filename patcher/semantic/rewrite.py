@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import List, Optional
 
 from patcher.semantic.align import shares
+from patcher.semantic.edit import Edit
 from patcher.semantic.edits import Conflict, Edits, Whole
 from patcher.semantic.elements import change_elements
 from patcher.semantic.layout import breaks_f_string, header_end
 from patcher.semantic.lex import find_outside
-from patcher.semantic.match import Place, Way, same
-from patcher.semantic.node import CLAUSES, COMPOUND, NOT_EXPRESSIONS, Node
+from patcher.semantic.match import Place, Way
+from patcher.semantic.node import CLAUSES, COMPOUND, NOT_EXPRESSIONS, Node, same
 from patcher.semantic.pattern import Hunk
 from patcher.semantic.precedence import enclosed
-from patcher.semantic.render import Edit
 from patcher.semantic.source import Source
 from patcher.semantic.statements import change_lines
 

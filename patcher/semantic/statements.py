@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Callable, List, Optional, Tuple
 
 from patcher.semantic.align import Gap, align
+from patcher.semantic.edit import Removed
 from patcher.semantic.edits import Conflict, Edits
 from patcher.semantic.layout import alone_on_lines, body_end, header_end, lines_end
 from patcher.semantic.lex import tokens
 from patcher.semantic.node import CLAUSES, COMPOUND, Node
-from patcher.semantic.render import Removed
 from patcher.semantic.side import blank_between
 
 
