@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import patcher
+from patcher.patchset import builtin_dir
 
 TORCH, MMENGINE = "2.13.0", "0.10.7"
 # mmengine's own requirements, with the OpenCV that needs no libGL; the versions are whatever fits together today.
@@ -88,10 +89,15 @@ class Environment:
         """Run a script that lies beside the tests."""
         return run([self.python, Path(__file__).with_name(name), *arguments], cwd=self.cwd, **more)
 
-    def two_ranks(self, name, *arguments):
-        """Run a script on two ranks; `-m torch.distributed.run` is torchrun with an interpreter that we choose."""
-        launch = [self.python, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone"]
-        return run([*launch, Path(__file__).with_name(name), *arguments], cwd=self.cwd)
+    def ranks(self, number, name, *arguments, **more):
+        """Run a script on so many ranks; `-m torch.distributed.run` is torchrun with an interpreter that we choose."""
+        launch = [self.python, "-m", "torch.distributed.run", f"--nproc_per_node={number}", "--standalone"]
+        return run([*launch, Path(__file__).with_name(name), *arguments], cwd=self.cwd, **more)
+
+    def probe(self, name):
+        """Run the probe of a built-in patchset as `sitepatch verify` does: isolated, in an empty directory."""
+        with tempfile.TemporaryDirectory() as empty:
+            return run([self.python, "-I", Path(builtin_dir()) / name / "probe.py"], cwd=empty, limit=60)
 
     def replace_text(self, path, old, new):
         """Edit a file as a vendor's build would have shipped it: RECORD is adjusted, so it counts as pristine."""

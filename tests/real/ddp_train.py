@@ -1,13 +1,17 @@
-"""Train a toy model for one epoch with the real MMEngine on the CPU; the argument says which way to build DDP."""
+"""Train a toy model for one epoch with the real MMEngine on the CPU, once for each way to build DDP that is named.
+
+With `--group` the process group is there before the Runner, which then leaves it alone; else `launcher='pytorch'` starts it.
+"""
 
 import hashlib
+import os
 import sys
 import tempfile
 
 import torch
 from mmengine.model import BaseModel
 from mmengine.runner import Runner
-from torch.utils.data import DataLoader, Dataset, DistributedSampler
+from torch.utils.data import Dataset
 
 
 class Points(Dataset):
@@ -31,48 +35,84 @@ class Toy(BaseModel):
         return {"loss": ((guess - targets) ** 2).mean()} if mode == "loss" else guess
 
 
-def digest(model):
-    weights = (model.module if hasattr(model, "module") else model).state_dict()
-    text = repr([(name, value.tolist()) for name, value in weights.items()])
+def digest(values):
+    text = repr([(name, value.tolist()) for name, value in sorted(values)])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def main(way):
-    # launcher='pytorch' would call torch.cuda.set_device; a group that exists already is left alone by the Runner.
-    torch.distributed.init_process_group("gloo")
-    torch.manual_seed(0)
-    data = Points()
+def say(*words):
+    # One write: print() would send the line break by itself, and the lines of two ranks could mix.
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+    sys.stdout.flush()
+
+
+def process_group(way, rank):
+    """A file for each group: torchrun's own store still holds what the groups before have left there."""
+    file = os.path.abspath(os.environ["TORCHELASTIC_RUN_ID"] + "-" + way)
+    backend = "nccl" if torch.cuda.is_available() else "gloo"
+    return {"backend": backend, "init_method": "file://" + file, "rank": rank, "world_size": int(os.environ["WORLD_SIZE"])}
+
+
+def make_runner(way, rank):
+    torch.manual_seed(rank)  # the ranks begin with different weights: only DDP makes them the same
     common = {
         "model": Toy(),
         "work_dir": tempfile.mkdtemp(),
-        "train_dataloader": DataLoader(data, batch_size=4, sampler=DistributedSampler(data, shuffle=False)),
+        "train_dataloader": {
+            "dataset": Points(),
+            "batch_size": 4,
+            "sampler": {"type": "DefaultSampler", "shuffle": False},  # each rank has samples of its own
+            "collate_fn": {"type": "default_collate"},
+        },
         "train_cfg": {"by_epoch": True, "max_epochs": 1},
         "optim_wrapper": {"optimizer": {"type": "SGD", "lr": 0.001}},
         "default_hooks": {"logger": {"type": "LoggerHook", "interval": 100}, "checkpoint": None},
-        "experiment_name": "toy",
+        "experiment_name": "toy-" + way,
+        "launcher": "pytorch",
+        "env_cfg": {"dist_cfg": process_group(way, rank)},
         "log_level": "ERROR",
         "randomness": {"seed": 0},
     }
-    ddp = {"type": "MMDistributedDataParallel"}
-    if way == "direct":
-        runner = Runner(launcher="pytorch", **common)
-    elif way == "config":
-        runner = Runner(launcher="pytorch", cfg={"model_wrapper_cfg": ddp}, **common)
-    elif way == "config-none":
-        runner = Runner(launcher="pytorch", cfg={"model_wrapper_cfg": {**ddp, "device_ids": None}}, **common)
-    elif way == "flexible":
+    if way == "flexible":
         from mmengine.runner import FlexibleRunner
 
-        common.pop("log_level")
-        common["strategy"] = {"type": "DDPStrategy"}
-        runner = FlexibleRunner(**common)
-    else:
-        sys.exit("unknown way: " + way)
+        return FlexibleRunner(strategy={"type": "DDPStrategy"}, **common)
+    wrapper = {
+        "direct": None,
+        "config": {},
+        "config-none": {"device_ids": None},
+        "config-own": {"device_ids": [int(os.environ["LOCAL_RANK"])]},
+    }[way]
+    cfg = None if wrapper is None else {"model_wrapper_cfg": {"type": "MMDistributedDataParallel", **wrapper}}
+    return Runner(cfg=cfg, **common)
+
+
+def train(way, rank):
+    runner = make_runner(way, rank)
     runner.train()
-    # One write: print() would send the line break by itself, and the lines of two ranks could mix.
-    sys.stdout.write(f"weights {torch.distributed.get_rank()} {digest(runner.model)} {torch.rand(1).item()!r}\n")
-    sys.stdout.flush()
-    torch.distributed.destroy_process_group()
+    model = runner.model.module
+    digests = digest(model.named_parameters()), digest(model.state_dict().items())
+    say("trained", way, rank, *digests, torch.rand(1).item(), torch.distributed.get_backend(), runner.model.device_ids)
 
 
-main(sys.argv[1])
+def attempt(way, rank, group):
+    """One way in a process that has just begun; ends it."""
+    try:
+        if group:
+            torch.distributed.init_process_group(**process_group(way, rank))
+        train(way, rank)
+    except Exception as error:
+        say("failed", way, rank, f"{type(error).__name__}: {error}")
+    os._exit(0)
+
+
+def main(ways, group):
+    """Each way in a child, so that its process group is the first of its process; torch and MMEngine are imported once."""
+    for way in ways:
+        child = os.fork() if ways[1:] else 0  # a forked child could not use CUDA
+        if child == 0:
+            attempt(way, int(os.environ["RANK"]), group)
+        os.waitpid(child, 0)
+
+
+main([each for each in sys.argv[1:] if each != "--group"], "--group" in sys.argv)

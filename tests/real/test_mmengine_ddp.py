@@ -1,14 +1,19 @@
-"""mmengine-ddp-debug on the real MMEngine, two ranks started by torchrun."""
+"""mmengine-ddp-device and mmengine-ddp-debug on the real MMEngine, with ranks started by torchrun."""
 
 import json
-import re
 
 import pytest
-from conftest import fingerprint
+from conftest import Environment, fingerprint, run
 
 pytestmark = pytest.mark.real
 
-REFUSAL = r"\[rank%d\]: ValueError: DistributedDataParallel device_ids and output_device arguments only work with "
+DEVICE, DEBUG = "mmengine-ddp-device", "mmengine-ddp-debug"
+NO_CUDA = "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'"
+REFUSAL = (
+    "ValueError: DistributedDataParallel device_ids and output_device arguments only work with "
+    "single-device/multiple-device GPU modules or CPU modules, but got device_ids [{rank}], output_device None, "
+    "and module parameters {{device(type='cpu')}}."
+)
 WARNING = "WARNING: parameters are still on the CPU though device_ids name a device"
 PLACES = {
     "direct": "Runner.wrap_model",
@@ -17,86 +22,153 @@ PLACES = {
 }
 
 
-def assert_refused(ended):
-    """A rank that fails makes torchrun end the other; so at least one of them tells, and none gets through."""
-    assert ended.code == 1, ended
-    assert any(re.search(REFUSAL % rank, ended.out) for rank in (0, 1)), ended
-    assert "weights" not in ended.out, ended
+def train(environment, number, *arguments):
+    """Train in every way that is named, on the CPU also where there is a GPU: {(way, rank): [words]} and the output."""
+    ended = environment.ranks(number, "ddp_train.py", *arguments, CUDA_VISIBLE_DEVICES="")
+    assert ended.code == 0, ended
+    found = outcomes(ended)
+    ways = [each for each in arguments if not each.startswith("-")]
+    assert sorted(found) == sorted((way, rank) for way in ways for rank in range(number)), ended
+    return found, ended.out
 
 
-def reports(ended):
-    found = [json.loads(line.partition(" ")[2]) for line in ended.out.splitlines() if line.startswith("sitepatch-ddp ")]
-    return {report["rank"]: report for report in found}
+def outcomes(ended):
+    """{(way, rank): ["trained", weights, state, random, backend, device_ids] or ["failed", error]}."""
+    found = {}
+    for line in ended.out.splitlines():
+        word, _, rest = line.partition(" ")
+        if word in ("trained", "failed"):
+            way, rank, said = rest.split(" ", 2)
+            found[way, int(rank)] = [word, *(said.split(" ", 4) if word == "trained" else [said])]
+    return found
 
 
-def assert_reported(ended, place):
-    found = reports(ended)
-    assert sorted(found) == [0, 1], ended
-    for rank, report in found.items():
-        assert report["site"] == place
-        assert report["env"] == {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}
-        assert report["device_ids"] == [rank]
-        assert report["parameters"] == {"total": 6, "devices": {"cpu": 6}, "complete": True}
-        assert report["buffers"] == {"total": 3, "devices": {"cpu": 3}, "complete": True}
-        assert report["current"]["cuda"] is None
-        assert report["verdict"] == "cpu-with-device-ids"
-        lines = [line for line in ended.out.splitlines() if line.startswith(f"[rank {rank}] ")]
-        text = "\n".join(lines)
-        assert "hidden.weight device=cpu dtype=torch.float32 shape=[4, 2]" in text
-        assert "out.weight" in text
-        assert "out.bias" not in text, "only five are listed"
-        assert "not listed: 1" in text
-        assert WARNING in lines[-1]
-        refusal = re.search(REFUSAL % rank, ended.out)
-        assert refusal is None or ended.out.index(lines[-1]) < refusal.start()
+def assert_trained_alike(found):
+    """Every rank ends with the weights of every other rank: they began with weights of their own, and had their own samples."""
+    assert {words[0] for words in found.values()} == {"trained"}, found
+    assert {words[4] for words in found.values()} == {"gloo"}, "the backend is the one that the config names"
+    for way in {way for way, _ in found}:
+        weights = {words[1] for (each, _), words in found.items() if each == way}
+        assert len(weights) == 1, (way, found)
+        assert {words[5] for (each, _), words in found.items() if each == way} == {"None"}, way
 
 
-def test_two_ranks_tell_why_ddp_refuses_and_restore_takes_it_back(environment):
-    pristine = fingerprint(environment.site, "mmengine")
-    before = environment.two_ranks("ddp_train.py", "direct")
-    assert_refused(before)
-    assert "mmengine-ddp-debug" not in before.out and "sitepatch-ddp {" not in before.out
+def reports(out):
+    """{(site, rank): report} of every line that mmengine-ddp-debug wrote for programs."""
+    found = [json.loads(line.partition(" ")[2]) for line in out.splitlines() if line.startswith("sitepatch-ddp {")]
+    return {(report["site"], report["rank"]): report for report in found}
 
-    applied = environment.sitepatch("apply", "mmengine-ddp-debug")
+
+def apply(environment, *arguments):
+    applied = environment.sitepatch("apply", *arguments)
     assert applied.code == 0, applied
-    patched = fingerprint(environment.site, "mmengine")
-    assert all(patched[path][0] != pristine[path][0] for path in pristine)
-    assert all(patched[path][1] == pristine[path][1] for path in pristine), "the mode is kept"
-    during = environment.two_ranks("ddp_train.py", "direct")
-    assert_refused(during)
-    assert_reported(during, PLACES["direct"])
 
-    again = environment.sitepatch("apply", "mmengine-ddp-debug")
-    assert again.code == 0, again
-    assert fingerprint(environment.site, "mmengine") == patched
+
+@pytest.fixture(scope="module")
+def unpatched(kept_environment, tmp_path_factory):
+    """What MMEngine as it is does where the process group is there already."""
+    environment = Environment(kept_environment, tmp_path_factory.mktemp("unpatched"))
+    return train(environment, 2, "--group", *PLACES, "config-none")
+
+
+def test_without_the_patchset_the_process_group_does_not_even_start(kept_environment, tmp_path):
+    found, _ = train(Environment(kept_environment, tmp_path), 2, *PLACES)
+    assert {tuple(words) for words in found.values()} == {("failed", NO_CUDA)}
+
+
+def test_without_the_patchset_ddp_refuses_the_device_ids_in_all_three_places(unpatched):
+    found, _ = unpatched
+    for (way, rank), words in found.items():
+        if way != "config-none":
+            assert words == ["failed", REFUSAL.format(rank=rank)]
+
+
+def test_ranks_on_the_cpu_train_and_end_with_the_same_weights(environment):
+    pristine = fingerprint(environment.site, "mmengine")
+    assert environment.probe(DEVICE).code != 0
+    apply(environment, DEVICE)
+    probed = environment.probe(DEVICE)
+    assert probed.code == 0, probed
+    assert "DDP ran; Runner.wrap_model: cpu, device_ids=None" in probed.out
+
+    found, _ = train(environment, 2, *PLACES, "config-none", "config-own")
+    for rank in (0, 1):  # what the config says wins, also where DDP then refuses it
+        assert found.pop(("config-own", rank)) == ["failed", REFUSAL.format(rank=rank)]
+    assert_trained_alike(found)
+
+    apply(environment, DEVICE, DEBUG)  # what is reported is what is passed
+    found, out = train(environment, 4, *PLACES)
+    assert_trained_alike(found)
+    told = reports(out)
+    assert sorted(told) == sorted((site, rank) for site in PLACES.values() for rank in range(4))
+    assert {(report["device_ids"], report["verdict"]) for report in told.values()} == {(None, "ready")}
 
     restored = environment.sitepatch("restore")
     assert restored.code == 0, restored
     assert fingerprint(environment.site, "mmengine") == pristine
-    after = environment.two_ranks("ddp_train.py", "direct")
-    assert_refused(after)
-    assert "mmengine-ddp-debug" not in after.out and "sitepatch-ddp {" not in after.out
 
 
-def test_the_other_two_places_report_too(environment):
-    applied = environment.sitepatch("apply", "mmengine-ddp-debug")
-    assert applied.code == 0, applied
-    for way in ("config", "flexible"):
-        ended = environment.two_ranks("ddp_train.py", way)
-        assert_refused(ended)
-        assert_reported(ended, PLACES[way])
+def test_one_rank_on_a_gpu_still_gets_its_device_ids(environment):
+    asked = run([environment.python, "-c", "import torch; print('CUDA', torch.cuda.is_available())"], cwd=environment.cwd)
+    if "CUDA True" not in asked.out:
+        pytest.skip("torch of this environment sees no CUDA device")
+    apply(environment, DEVICE)
+    for way in PLACES:
+        ended = environment.ranks(1, "ddp_train.py", way)
+        ((_, *digests, _, backend, device_ids),) = outcomes(ended).values()
+        assert (len(digests), backend, device_ids) == (2, "nccl", "[0]"), ended
 
 
-def test_the_numbers_of_a_training_are_left_alone(environment):
-    """Both ranks train with device_ids=None: same weights to the last bit, same state of the random generator."""
-    pattern = re.compile(r"^weights .*$", re.MULTILINE)
-    before = environment.two_ranks("ddp_train.py", "config-none")
-    assert before.code == 0, before
-    applied = environment.sitepatch("apply", "mmengine-ddp-debug", "--set", "mmengine-ddp-debug.lang=zh")
-    assert applied.code == 0, applied
-    during = environment.two_ranks("ddp_train.py", "config-none")
-    assert during.code == 0, during
-    assert len(pattern.findall(before.out)) == 2, before
-    assert sorted(pattern.findall(during.out)) == sorted(pattern.findall(before.out))
-    assert {report["verdict"] for report in reports(during).values()} == {"ready"}
-    assert "[rank 0] 就绪" in during.out
+def test_two_ranks_tell_why_ddp_refuses_and_numbers_are_left_alone(environment, unpatched):
+    """The ways that DDP refuses report; the one that trains ends with the same weights, buffers and random numbers."""
+    before, silent = unpatched
+    assert not reports(silent)
+    pristine = fingerprint(environment.site, "mmengine")
+    assert environment.probe(DEBUG).code != 0
+    apply(environment, DEBUG)
+    probed = environment.probe(DEBUG)
+    assert probed.code == 0, probed
+    patched = fingerprint(environment.site, "mmengine")
+    assert all(patched[path][0] != pristine[path][0] for path in pristine)
+    assert all(patched[path][1] == pristine[path][1] for path in pristine), "the mode is kept"
+
+    during, out = train(environment, 2, "--group", *PLACES)
+    told = reports(out)
+    assert sorted(told) == sorted((site, rank) for site in PLACES.values() for rank in (0, 1))
+    for way, place in PLACES.items():
+        for rank in (0, 1):
+            assert during[way, rank] == before[way, rank] == ["failed", REFUSAL.format(rank=rank)]
+            assert_reported(told[place, rank], rank, out, f"failed {way} {rank} ")
+
+    apply(environment, DEBUG)
+    assert fingerprint(environment.site, "mmengine") == patched
+
+    apply(environment, DEBUG, "--set", f"{DEBUG}.lang=zh")
+    during, out = train(environment, 2, "--group", "config-none")
+    for rank in (0, 1):
+        assert during["config-none", rank] == before["config-none", rank]
+        assert before["config-none", rank][0] == "trained"
+    assert {report["verdict"] for report in reports(out).values()} == {"ready"}
+    assert "[rank 0] 就绪" in out
+
+    restored = environment.sitepatch("restore")
+    assert restored.code == 0, restored
+    assert fingerprint(environment.site, "mmengine") == pristine
+
+
+def assert_reported(report, rank, out, failure):
+    assert report["env"] == {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}
+    assert report["device_ids"] == [rank]
+    assert report["parameters"] == {"total": 6, "devices": {"cpu": 6}, "complete": True}
+    assert report["buffers"] == {"total": 3, "devices": {"cpu": 3}, "complete": True}
+    assert report["current"]["cuda"] is None
+    assert report["verdict"] == "cpu-with-device-ids"
+    text = out[: out.index("\n" + failure)]  # the report stands before the failure
+    lines = [line for line in text.splitlines() if line.startswith(f"[rank {rank}] ")]
+    lines = lines[max(index for index, line in enumerate(lines) if report["site"] in line) :]
+    text = "\n".join(lines)
+    assert "hidden.weight device=cpu dtype=torch.float32 shape=[4, 2]" in text
+    assert "out.weight" in text
+    assert "out.bias" not in text, "only five are listed"
+    assert "not listed: 1" in text
+    assert WARNING in lines[-1]
