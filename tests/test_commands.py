@@ -8,11 +8,13 @@ import shutil
 import subprocess
 import sys
 import venv
+from pathlib import Path
 
 import pytest
 
 from patcher import __version__
 from patcher.fixture import lay_out
+from patcher.patchset import builtin_dir
 from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Site, environ, sitepatch, tree
 
 ALL = (DDP, GUARD, DYNAMO)
@@ -495,8 +497,10 @@ def test_list_tells_every_patchset_and_where_it_is_from(tmp_path):
     done = sitepatch("list", cwd=tmp_path)
     assert done.code == 0
     lines = [line.split() for line in done.out.splitlines()[::2]]
-    assert [line[:3] for line in lines] == [["debug", DDP, "1.1"], ["default", DYNAMO, "1.0"], ["fix", GUARD, "1.0"]]
-    assert lines[0][3:] == ["mmengine", ">=0.1,<1", "built", "in"]
+    assert [line[1] for line in lines] == sorted(path.name for path in Path(builtin_dir()).iterdir())
+    for kind, name, version in (("debug", DDP, "1.1"), ("default", DYNAMO, "1.0"), ("fix", GUARD, "1.0")):
+        assert [kind, name, version] in [line[:3] for line in lines]
+    assert ["debug", DDP, "1.1", "mmengine", ">=0.1,<1", "built", "in"] in lines
 
 
 def test_list_tells_a_broken_folder_and_ends_with_1(site):

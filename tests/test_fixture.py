@@ -110,12 +110,49 @@ reduce_storage(SimpleNamespace(is_cuda=False, device=SimpleNamespace(type="cpu")
     assert "no attribute 'is_musa'" in run(tmp_path, code).stdout.splitlines()[-1]
 
 
-@pytest.mark.parametrize(("text", "value"), [("0", True), ("", False), ("1", True)])
-def test_the_compilers_setting_reads_the_variable_as_upstream_does(text, value, tmp_path):
-    lay_out("torch-2.5.0", tmp_path)
-    code = f"import os; os.environ['TORCHDYNAMO_SUPPRESS_ERRORS'] = {text!r}; "
-    code += "from torch._dynamo import config; print(config.suppress_errors)"
-    assert run(tmp_path, code).stdout == f"{value}\n"
+# What each text of the variable makes of the setting: in the stand-in, and after the patchset (None: the variable is not set).
+VALUES = {
+    "torch-dynamo-suppress": (
+        "suppress_errors", "TORCHDYNAMO_SUPPRESS_ERRORS",
+        {"torch-2.5.0": {None: False, "": False, "0": True, "false": True, "1": True, "true": True}},
+    ),
+    "torch-dynamo-disable": (
+        "disable", "TORCH_COMPILE_DISABLE",
+        {
+            "torch-2.5.0": {None: False, "": False, "0": True, "false": True, "1": True, "true": True},
+            "torch-2.9.0": {None: False, "": False, "0": False, "false": False, "1": True, "true": False},
+        },
+    ),
+}  # fmt: skip
+PATCHED = {None: True, "": False, "0": False, " False ": False, "no": False, "OFF": False, "1": True, "true": True, "2": True}
+
+
+def settings(site, variable, setting, texts):
+    code = f"""
+import os, importlib
+from torch._dynamo import config
+for text in {texts!r}:
+    os.environ.pop({variable!r}, None)
+    if text is not None:
+        os.environ[{variable!r}] = text
+    print(bool(importlib.reload(config).{setting}))
+"""
+    return dict(zip(texts, (line == "True" for line in run(site, code).stdout.split())))
+
+
+@pytest.mark.parametrize("patchset", VALUES)
+def test_the_compilers_settings_read_their_variable_as_upstream_does_and_then_as_the_patchset_says(patchset, tmp_path):
+    from patcher.semantic.engine import rewrite
+
+    setting, variable, upstream = VALUES[patchset]
+    for name, values in upstream.items():
+        site = tmp_path / name
+        lay_out(name, site)
+        assert settings(site, variable, setting, list(values)) == values
+        variant = choose(load(Path(builtin_dir()) / patchset, BUILT_IN).variants, name.split("-")[1])
+        path = site / variant.patches[0].paths[0]
+        path.write_bytes(rewrite(path.read_bytes(), variant.patches[0].hunks, {}).data)
+        assert settings(site, variable, setting, list(PATCHED)) == PATCHED
 
 
 @pytest.mark.parametrize(
@@ -124,12 +161,20 @@ def test_the_compilers_setting_reads_the_variable_as_upstream_does(text, value, 
         ("mmengine-0.1.0", "mmengine-ddp-debug", [State.APPLICABLE] * 3),
         ("mmengine-0.7.4", "mmengine-ddp-debug", [State.APPLICABLE] * 3),
         ("mmengine-0.10.7", "mmengine-ddp-debug", [State.APPLICABLE] * 4),
+        ("mmengine-0.1.0", "mmengine-ddp-device", [State.APPLICABLE] * 5),
+        ("mmengine-0.7.4", "mmengine-ddp-device", [State.APPLICABLE] * 5),
+        ("mmengine-0.10.7", "mmengine-ddp-device", [State.APPLICABLE] * 6),
         ("torch-1.13.0", "torch-musa-guard", [State.NOT_NEEDED]),
         ("torch-2.5.0", "torch-musa-guard", [State.NOT_NEEDED]),
         ("torch-2.7.1-musa", "torch-musa-guard", [State.APPLICABLE]),
         ("torch-1.13.0", "torch-dynamo-suppress", None),
         ("torch-2.5.0", "torch-dynamo-suppress", [State.APPLICABLE]),
         ("torch-2.7.1-musa", "torch-dynamo-suppress", [State.APPLICABLE]),
+        ("torch-2.9.0", "torch-dynamo-suppress", [State.APPLICABLE]),
+        ("torch-1.13.0", "torch-dynamo-disable", None),
+        ("torch-2.5.0", "torch-dynamo-disable", [State.APPLICABLE]),
+        ("torch-2.7.1-musa", "torch-dynamo-disable", [State.APPLICABLE]),
+        ("torch-2.9.0", "torch-dynamo-disable", [State.APPLICABLE]),
     ],
 )
 def test_every_shape_that_a_built_in_patchset_looks_for_is_there(name, patchset, expected, tmp_path):

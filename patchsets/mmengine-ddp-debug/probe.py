@@ -34,9 +34,9 @@ for place, wrap in places.items():
         try:
             wrap(torch.nn.Linear(2, 1))
         except Exception as error:  # there is no process group: DDP refuses, after the report
-            refused = "%s: %s" % (type(error).__name__, error)
+            refused = f"{type(error).__name__}: {error}"
     lines = [line for line in said.getvalue().splitlines() if line.startswith("sitepatch-ddp ")]
     found = [json.loads(line.partition(" ")[2]) for line in lines]
     if [report["site"] for report in found] != [place] or found[0]["parameters"]["total"] != 2:
-        sys.exit("no report from %s; it raised %s" % (place, refused))
+        sys.exit(f"no report from {place}; it raised {refused}")
 print("a report from " + ", ".join(places))

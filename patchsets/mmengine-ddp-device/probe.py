@@ -33,6 +33,6 @@ seen = []
 for place in places[: 3 if DDPStrategy else 2]:
     wrapper = wrap(place)
     wrapper(torch.ones(1, 2)).sum().backward()
-    seen.append("%s: %s, device_ids=%s" % (place, next(wrapper.parameters()).device, wrapper.device_ids))
+    seen.append(f"{place}: {next(wrapper.parameters()).device}, device_ids={wrapper.device_ids}")
 torch.distributed.destroy_process_group()
 print("DDP ran; " + "; ".join(seen))

@@ -18,13 +18,13 @@ def failing(graph, inputs):
 
 
 if torch._dynamo.config.disable is not True:
-    sys.exit("torch._dynamo.config.disable is %r" % torch._dynamo.config.disable)
+    sys.exit(f"torch._dynamo.config.disable is {torch._dynamo.config.disable!r}")
 try:
     double = torch.compile(lambda x: x * 2, backend=failing)
 except RuntimeError as error:  # a Python that this torch cannot compile on
-    print("disable is on; torch.compile itself refuses here: %s" % error)
+    print(f"disable is on; torch.compile itself refuses here: {error}")
     sys.exit(0)
 result = double(torch.ones(2)).tolist()
 if result != [2.0, 2.0] or called:
-    sys.exit("computed %s, the backend was %scalled" % (result, "" if called else "not "))
+    sys.exit(f"computed {result}; the backend was called {len(called)} times")
 print("no backend was called, and the function ran in eager mode")

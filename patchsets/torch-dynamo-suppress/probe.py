@@ -19,14 +19,14 @@ def failing(graph, inputs):
 
 
 if torch._dynamo.config.suppress_errors is not True:
-    sys.exit("torch._dynamo.config.suppress_errors is %r" % torch._dynamo.config.suppress_errors)
+    sys.exit(f"torch._dynamo.config.suppress_errors is {torch._dynamo.config.suppress_errors!r}")
 torch._dynamo.config.disable = False  # up to torch 2.7.1 any text in TORCH_COMPILE_DISABLE disables
 try:
     double = torch.compile(lambda x: x * 2, backend=failing)
 except RuntimeError as error:  # a Python that this torch cannot compile on
-    print("suppress_errors is on; torch.compile itself refuses here: %s" % error)
+    print(f"suppress_errors is on; torch.compile itself refuses here: {error}")
     sys.exit(0)
 result = double(torch.ones(2)).tolist()
 if result != [2.0, 2.0] or not called:
-    sys.exit("computed %s, the backend was %scalled" % (result, "" if called else "not "))
+    sys.exit(f"computed {result}; the backend was called {len(called)} times")
 print("the backend failed, and the function ran in eager mode")

@@ -1,9 +1,14 @@
 """mmengine-ddp-device and mmengine-ddp-debug on the real MMEngine, with ranks started by torchrun."""
 
 import json
+from pathlib import Path
 
 import pytest
 from conftest import Environment, fingerprint, run
+from test_releases import target_files
+
+from patcher.patchset import BUILT_IN, builtin_dir, load
+from patcher.semantic.engine import rewrite
 
 pytestmark = pytest.mark.real
 
@@ -172,3 +177,35 @@ def assert_reported(report, rank, out, failure):
     assert "out.bias" not in text, "only five are listed"
     assert "not listed: 1" in text
     assert WARNING in lines[-1]
+
+
+RELEASES = ["0.1.0", "0.7.2", "0.7.3", "0.10.2", "0.10.7"]
+DIVIDES = "ZeroDivisionError: integer modulo by zero"
+REFUSED = REFUSAL.format(rank=0)
+
+
+def test_the_start_and_wrap_model_of_other_releases(kept_environment, real_cache, tmp_path):
+    """Their files alone, beside the installed MMEngine and torch: an old MMEngine need not import with a new torch."""
+    patches = {patch.paths[0]: patch for patch in load(Path(builtin_dir()) / DEVICE, BUILT_IN).variants[0].patches}
+    folders = []
+    for version in RELEASES:
+        for kind in ("before", "after"):
+            folders.append(tmp_path / f"{version}-{kind}")
+            folders[-1].mkdir()
+            for path, data in target_files(real_cache, "mmengine", version).items():
+                data = data if kind == "before" else rewrite(data, patches[path].hunks, {}).data
+                (folders[-1] / Path(path).name).write_bytes(data)
+    ended = Environment(kept_environment, tmp_path).script("start_script.py", *folders, CUDA_VISIBLE_DEVICES="")
+    assert ended.code == 0, ended
+    found = [json.loads(line.partition(" ")[2]) for line in ended.out.splitlines() if line.startswith("found ")]
+    assert len(found) == len(folders), ended
+    for version, before, after in zip(RELEASES, found[::2], found[1::2]):
+        old = version in ("0.1.0", "0.7.2")
+        assert before["start"] == {"pytorch": DIVIDES if old else NO_CUDA, "mpi": NO_CUDA, "slurm": DIVIDES}, version
+        assert before["wrap"] == [REFUSED, REFUSED, REFUSED], version
+        assert after["start"] == {launcher: ["gloo", 1] for launcher in before["start"]}, version
+        assert after["wrap"] == [None, None, REFUSED], version
+        takes = {device for device, answer in after["takes"].items() if answer}
+        assert takes == {"cuda:0", "cuda:1", "xpu:0", "mtia:0"}, version
+        assert not after["takes several"]
+        assert not after["takes a Linear"]

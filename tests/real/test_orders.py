@@ -1,4 +1,4 @@
-"""All three built-in patchsets on the real files, in every order: one set of bytes, and pristine after every restore."""
+"""Built-in patchsets on the real files, in every order: one set of bytes, and pristine after every restore."""
 
 import itertools
 

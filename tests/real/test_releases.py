@@ -3,12 +3,14 @@
 A few releases by default; all of them with SITEPATCH_ALL_RELEASES=1 (two gigabytes of torch wheels, none of them kept).
 """
 
+import ast
 import os
 import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import TARGETS, TORCH, Environment, child_environ
@@ -28,6 +30,11 @@ TORCH_RELEASES = {
     "1.13": 2, "2.0": 2, "2.1": 3, "2.2": 3, "2.3": 2, "2.4": 2, "2.5": 2, "2.6": 1, "2.7": 2, "2.8": 1, "2.9": 2,
     "2.10": 1, "2.11": 1, "2.12": 2, "2.13": 1, "2.14": 2, "2.15": 1,
 }  # fmt: skip
+DYNAMO = {
+    "torch-dynamo-disable": ("disable", "TORCH_COMPILE_DISABLE"),
+    "torch-dynamo-suppress": ("suppress_errors", "TORCHDYNAMO_SUPPRESS_ERRORS"),
+}
+VALUES = {None: True, "1": True, "yes": True, "2": True, "0": False, "": False, " False ": False, "no": False, "OFF": False}
 ALL_MMENGINE = [f"{minor}.{patch}" for minor, count in MMENGINE_RELEASES.items() for patch in range(count)]
 ALL_TORCH = [f"{minor}.{patch}" for minor, count in TORCH_RELEASES.items() for patch in range(count)]
 ALL_LITE = [f"0.10.{patch}" for patch in range(8)]
@@ -103,29 +110,69 @@ def states(found):
     return {place: [(answer.state, len(answer.places)) for answer in each] for place, each in found.items()}
 
 
+def together(names, version, files):
+    """The files with these patchsets applied one after the other, in both orders: every hunk finds its code, as when alone."""
+    from patcher.semantic.engine import rewrite
+
+    made = []
+    for order in (names, names[::-1]):
+        changed = dict(files)
+        for name in order:
+            answers(name, version, changed)
+            for patch in choose(load(Path(builtin_dir()) / name, BUILT_IN).variants, version).patches:
+                (path,) = patch.paths
+                if path in changed:
+                    options = resolve_options(load(Path(builtin_dir()) / name, BUILT_IN), {})
+                    changed[path] = rewrite(changed[path], patch.hunks, options).data
+        made.append(changed)
+    return made
+
+
 @pytest.mark.parametrize(("distribution", "version"), MMENGINE)
 def test_mmengine(real_cache, distribution, version):
-    found = answers("mmengine-ddp-debug", version, target_files(real_cache, distribution, version))
-    once = (State.APPLICABLE, 1)
-    expected = {
+    files = target_files(real_cache, distribution, version)
+    once, thrice = (State.APPLICABLE, 1), (State.APPLICABLE, 3)
+    debug = {
         ("mmengine/dist/utils.py", "<module>"): [once],
         ("mmengine/runner/runner.py", "Runner.wrap_model"): [once, once],
     }
     if tuple(map(int, version.split("."))) >= (0, 8):
-        expected["mmengine/_strategy/distributed.py", "DDPStrategy._wrap_model"] = [once]
-    assert states(found) == expected
+        debug["mmengine/_strategy/distributed.py", "DDPStrategy._wrap_model"] = [once]
+    assert states(answers("mmengine-ddp-debug", version, files)) == debug
+    starts = {("mmengine/dist/utils.py", "_init_dist_*"): [thrice], ("mmengine/dist/utils.py", "_init_dist_slurm"): [once]}
+    assert states(answers("mmengine-ddp-device", version, files)) == {**debug, **starts}
+    together(["mmengine-ddp-device", "mmengine-ddp-debug"], version, files)
 
 
 def check_torch(version, files):
     guard = states(answers("torch-musa-guard", version, files))
     assert guard == {("torch/multiprocessing/reductions.py", "reduce_storage"): [(State.NOT_NEEDED, 0)]}
     if version.startswith("1."):
-        patchset = load(Path(builtin_dir()) / "torch-dynamo-suppress", BUILT_IN)
-        assert choose(patchset.variants, version) is None
         assert "torch/_dynamo/config.py" not in files
+        for name in DYNAMO:
+            assert choose(load(Path(builtin_dir()) / name, BUILT_IN).variants, version) is None
     else:
-        suppress = states(answers("torch-dynamo-suppress", version, files))
-        assert suppress == {("torch/_dynamo/config.py", "<module>"): [(State.APPLICABLE, 1)]}
+        for name in DYNAMO:
+            assert states(answers(name, version, files)) == {("torch/_dynamo/config.py", "<module>"): [(State.APPLICABLE, 1)]}
+        first, second = together(list(DYNAMO), version, files)
+        assert first == second
+        config = "torch/_dynamo/config.py"
+        for setting, variable in DYNAMO.values():
+            for text, expected in VALUES.items():
+                assert value(first[config], setting, variable, text) is expected, (setting, text)
+            # What the patchsets' prose says of the torch that they change.
+            zero = setting == "suppress_errors" or tuple(map(int, version.split(".")[:2])) < (2, 8)
+            assert bool(value(files[config], setting, variable, "0")) is zero
+            assert not value(files[config], setting, variable, None)
+
+
+def value(source, setting, variable, text):
+    """What the file's own statement makes of a text in the variable (None: it is not set)."""
+    tree = ast.parse(source)
+    assigned = [each for each in tree.body if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name)]
+    (statement,) = [each for each in assigned if each.targets[0].id == setting]
+    environ = {} if text is None else {variable: text}
+    return eval(compile(ast.Expression(statement.value), "config.py", "eval"), {"os": SimpleNamespace(environ=environ)})
 
 
 def test_the_torch_of_the_environment(kept_environment):

@@ -1,4 +1,4 @@
-"""torch-dynamo-suppress and torch-musa-guard on the real torch."""
+"""torch-dynamo-suppress, torch-dynamo-disable and torch-musa-guard on the real torch."""
 
 import pytest
 from conftest import fingerprint
@@ -37,8 +37,11 @@ def test_a_failing_backend_falls_back_unless_the_variable_says_no(environment):
     # What the patchset's prose says of the torch it changes: 0 turns suppression on.
     assert_computes_and_warns(environment.script("compile_script.py", **{VARIABLE: "0"}))
 
+    assert environment.probe("torch-dynamo-suppress").code != 0
     applied = environment.sitepatch("apply", "torch-dynamo-suppress")
     assert applied.code == 0, applied
+    probed = environment.probe("torch-dynamo-suppress")
+    assert probed.code == 0, probed
     assert_computes_and_warns(environment.script("compile_script.py"))
     assert_computes_and_warns(environment.script("compile_script.py", **{VARIABLE: "1"}))
     assert_raises(environment.script("compile_script.py", **{VARIABLE: "0"}))
@@ -52,6 +55,31 @@ def test_a_failing_backend_falls_back_unless_the_variable_says_no(environment):
     assert_raises(environment.script("compile_script.py"))
 
 
+def test_a_failing_backend_is_never_called_unless_the_variable_says_so(environment):
+    pristine = fingerprint(environment.site, "torch")
+    assert environment.probe("torch-dynamo-disable").code != 0
+    applied = environment.sitepatch("apply", "torch-dynamo-disable")
+    assert applied.code == 0, applied
+    probed = environment.probe("torch-dynamo-disable")
+    assert probed.code == 0, probed
+    silent = environment.script("compile_script.py")
+    assert silent.code == 0, silent
+    assert COMPUTED in silent.out
+    assert FAILURE not in silent.out
+    assert_raises(environment.script("compile_script.py", TORCH_COMPILE_DISABLE="0"))
+    forbidden = environment.script("compile_script.py", "fullgraph")  # what the prose says of this torch
+    assert "fullgraph=True found no compiled frames" in forbidden.out
+    assert FAILURE not in forbidden.out
+
+    both = environment.sitepatch("apply", "torch-dynamo-suppress")
+    assert both.code == 0, both
+    assert_computes_and_warns(environment.script("compile_script.py", TORCH_COMPILE_DISABLE="0"))
+
+    restored = environment.sitepatch("restore")
+    assert restored.code == 0, restored
+    assert fingerprint(environment.site, "torch") == pristine
+
+
 def test_a_vendors_torch_hangs_before_and_runs_after(environment):
     """Vendor torch cannot be fetched: this puts its branch into the real file and adjusts RECORD: so it is pristine."""
     environment.replace_text(
@@ -63,8 +91,15 @@ def test_a_vendors_torch_hangs_before_and_runs_after(environment):
     assert "object has no attribute 'is_musa'" in hung.out, hung
     assert "total" not in hung.out
 
+    probed = environment.probe("torch-musa-guard")
+    assert probed.code == 1
+    assert "object has no attribute 'is_musa'" in probed.out
+
     applied = environment.sitepatch("apply", "torch-musa-guard")
     assert applied.code == 0, applied
+    probed = environment.probe("torch-musa-guard")
+    assert probed.code == 0, probed
+    assert "is_musa is not there" in probed.out
     ran = environment.script("loader_script.py")
     assert ran.code == 0, ran
     assert "total 28.0" in ran.out
@@ -82,3 +117,6 @@ def test_a_stock_torch_does_not_need_the_guard(environment):
     assert "not needed" in applied.out
     assert fingerprint(environment.site, "torch") == pristine
     assert "total 28.0" in environment.script("loader_script.py").out
+    probed = environment.probe("torch-musa-guard")
+    assert probed.code == 0, probed
+    assert "not needed" in probed.out
