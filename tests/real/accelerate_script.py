@@ -13,7 +13,7 @@ from pathlib import Path
 import accelerate.utils
 import numpy
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator, PartialState
 from accelerate.utils import set_seed
 
 signal.alarm(100)  # a rank is in a session of its own: whoever ends the launcher does not end it
@@ -139,6 +139,7 @@ def freed(accelerator):
     return alive() is None
 
 
+PartialState()  # an Accelerator there is not yet
 set_seed(7)
 report = {"early": seeds()}
 first = with_sampler(False)

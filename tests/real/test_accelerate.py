@@ -15,6 +15,8 @@ import pytest
 from conftest import Environment, run, stream
 from wheels import ALL, files_of, install, sitepatch
 
+from patcher.patchset import builtin_dir
+
 pytestmark = pytest.mark.real
 
 NAME = "accelerate-ddp-hygiene"
@@ -26,9 +28,13 @@ PATHS = [
     "accelerate/data_loader.py",
     "accelerate/utils/random.py",
 ]
-RELEASES = """0.25.0 0.26.0 0.26.1 0.27.0 0.27.1 0.27.2 0.28.0 0.29.0 0.29.1 0.29.2 0.29.3 0.30.0 0.30.1 0.31.0 0.32.0 0.32.1
-    0.33.0 0.34.0 0.34.1 0.34.2 1.0.0 1.0.1 1.1.0 1.1.1 1.2.0 1.2.1 1.3.0 1.4.0 1.5.0 1.5.1 1.5.2 1.6.0 1.7.0 1.8.0 1.8.1
-    1.9.0 1.10.0 1.10.1 1.11.0 1.12.0 1.13.0 1.14.0 1.15.0""".split()
+# How many releases each minor version has.
+COUNTS = {
+    "0.25": 1, "0.26": 2, "0.27": 3, "0.28": 1, "0.29": 4, "0.30": 2, "0.31": 1, "0.32": 2, "0.33": 1, "0.34": 3,
+    "1.0": 2, "1.1": 2, "1.2": 2, "1.3": 1, "1.4": 1, "1.5": 3, "1.6": 1, "1.7": 1, "1.8": 2, "1.9": 1, "1.10": 2,
+    "1.11": 1, "1.12": 1, "1.13": 1, "1.14": 1, "1.15": 1,
+}  # fmt: skip
+RELEASES = [f"{minor}.{patch}" for minor, count in COUNTS.items() for patch in range(count)]
 QUICK = [OLDEST, "0.30.0", "0.34.0", "1.1.0", NEWEST]
 OFF = ["seeds=false", "prepare=false", "save=false", "memory=false", "launch=false"]
 ALL_OFF = [word for option in OFF for word in ("--set", option)]
@@ -101,7 +107,9 @@ def ranks(request, kept_environment, real_cache, tmp_path, tell):
         shutil.rmtree(kept, ignore_errors=True)
         shutil.copytree(kept_environment, kept, symlinks=True, copy_function=os.link)
         (kept / "complete").unlink()
-        stream([kept / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check", f"accelerate=={version}"], tell)
+        stream(
+            [kept / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check", f"accelerate=={version}"], tell
+        )
         (kept / "complete").touch()
     with tempfile.TemporaryDirectory(prefix="copy-", dir=str(real_cache)) as folder:
         copy = Path(folder) / "env"
@@ -121,7 +129,7 @@ def main_alone_wrote(report, also=()):
 
 def test_two_ranks(ranks):
     pristine = ranks.files()
-    main, other = ranks.train()
+    main, other = stock = ranks.train()
     assert other["seeds"] == main["seeds"] == main["early"], "stock accelerate: one seed for all"
     assert each_once([main, other], "drawn told") == [False, False], "stock accelerate: device_specific=True loses samples"
     assert main["prepare"] == {"before": False, "after": False}, "stock accelerate: prepare waits for nobody"
@@ -152,18 +160,14 @@ def test_two_ranks(ranks):
     assert main["freed"]
     assert other["freed"]
 
+    if not old:
+        applied = ranks.environment.sitepatch("apply", NAME, *ALL_OFF)
+        assert applied.code == 0, applied
+        assert ranks.train() == stock, "what is left out is as upstream has it"
+
     restored = ranks.environment.sitepatch("restore")
     assert restored.code == 0, restored
     assert ranks.files() == pristine
-
-
-@pytest.mark.parametrize("ranks", [NEWEST], indirect=True)
-def test_what_is_left_out_is_as_upstream_has_it(ranks):
-    stock = ranks.train()
-    applied = ranks.environment.sitepatch("apply", NAME, *ALL_OFF)
-    assert applied.code == 0, applied
-    assert ranks.train() == stock
-    assert "planned 4 for" in ranks.launcher(2, "planned", "--multi_gpu --num_processes 4").out
 
 
 def test_no_more_processes_than_devices(ranks):
@@ -172,21 +176,16 @@ def test_no_more_processes_than_devices(ranks):
                       "machine_rank: 0\ngpu_ids: all\nmixed_precision: 'no'\nuse_cpu: false\ndebug: false\n")  # fmt: skip
     script = ranks.tmp_path / "hello.py"
     script.write_text("import os\nprint('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'], flush=True)\n")
-    launch = ["launch", "--config_file", config, "--main_process_port", free_port(), script]
-    ended = ranks.launcher(2, *launch)
-    assert ended.out.count(" of 4") == 4, ended
+    assert "planned 4 for" in ranks.launcher(2, "planned", f"--config_file {config}").out
 
     applied = ranks.environment.sitepatch("apply", NAME)
     assert applied.code == 0, applied
-    ended = ranks.launcher(2, *launch)
+    ended = ranks.launcher(2, "launch", "--config_file", config, "--main_process_port", free_port(), script)
     assert ended.code == 0, ended
     assert sorted(line for line in ended.out.splitlines() if line.startswith("rank")) == ["rank 0 of 2", "rank 1 of 2"]
     assert "4 processes are asked for, but there are 2 device(s): 2 are started." in ended.out
-    on_cpu = ranks.launcher(1, *launch, ACCELERATE_USE_CPU="true")
-    assert on_cpu.out.count(" of 4") == 4, on_cpu
 
     planned = {
-        f"--config_file {config}": 2,
         "--multi_gpu --num_processes 2": 2,
         "--multi_gpu --num_processes 4 --gpu_ids 0": 1,
         "--cpu --num_processes 4": 4,
@@ -197,5 +196,19 @@ def test_no_more_processes_than_devices(ranks):
     for words, number in planned.items():
         assert f"planned {number} for {words}\n" in ended.out, ended
     assert ended.out.count("4 processes are asked for on this machine, but it has 2 device(s).") == 1, ended
-    none = ranks.launcher(0, "planned", "--multi_gpu --num_processes 2")
-    assert "planned 2 for" in none.out, none
+    for devices, more in ((0, {}), (1, {"ACCELERATE_USE_CPU": "true"})):
+        ended = ranks.launcher(devices, "planned", "--multi_gpu --num_processes 2", **more)
+        assert "planned 2 for" in ended.out, ended
+
+
+def test_the_probe_tells_a_cured_accelerate_from_another(ranks):
+    probe = [ranks.environment.python, "-I", Path(builtin_dir()) / NAME / "probe.py"]
+    ended = run(probe, cwd=ranks.tmp_path)
+    assert ended.code == 1, ended
+    assert ended.out.startswith("not as it should be: seeds, prepare, save, launch"), ended
+    assert ranks.environment.sitepatch("apply", NAME).code == 0
+    ended = run(probe, cwd=ranks.tmp_path)
+    assert (ended.code, ended.out.endswith("; left out: nothing\n")) == (0, True), ended
+    assert ranks.environment.sitepatch("apply", NAME, "--set", "seeds=false").code == 0
+    ended = run(probe, cwd=ranks.tmp_path)
+    assert (ended.code, ended.out.endswith("; left out: seeds\n")) == (0, True), ended

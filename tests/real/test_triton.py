@@ -21,7 +21,10 @@ pytestmark = pytest.mark.real
 
 NAME = "triton-libcuda-path"
 PATHS = ["triton/common/build.py", "triton/backends/nvidia/driver.py"]
-RELEASES = """2.1.0 2.2.0 2.3.0 2.3.1 3.0.0 3.1.0 3.2.0 3.3.0 3.3.1 3.4.0 3.5.0 3.5.1 3.6.0 3.7.0 3.7.1 3.8.0 3.9.0""".split()
+RELEASES = [
+    "2.1.0", "2.2.0", "2.3.0", "2.3.1", "3.0.0", "3.1.0", "3.2.0", "3.3.0", "3.3.1", "3.4.0", "3.5.0", "3.5.1",
+    "3.6.0", "3.7.0", "3.7.1", "3.8.0", "3.9.0",
+]  # fmt: skip
 # The smallest wheel of each way to link and of each place of the file.
 QUICK = ["2.1.0", "3.4.0", "3.6.0"]
 LOST = "libcuda.so cannot found!"
