@@ -1,4 +1,7 @@
-"""One of two ranks on the CPU: does what a trainer does and writes what became of it to FOLDER/rank-N.json."""
+"""One of two ranks on the CPU: does what a trainer does and writes what became of it to FOLDER/rank-N.json.
+
+To see whether a rank waits, the other one is late on purpose: until the first has gone on without it, at most SECONDS.
+"""
 
 import gc
 import inspect
@@ -16,9 +19,8 @@ import torch
 from accelerate import Accelerator, PartialState
 from accelerate.utils import set_seed
 
-signal.alarm(100)  # a rank is in a session of its own: whoever ends the launcher does not end it
-LATE = 2  # seconds by which one rank is late on purpose
-FOLDER = Path(sys.argv[1])
+signal.alarm(120)  # a rank is in a session of its own: whoever ends the launcher does not end it
+FOLDER, SECONDS = Path(sys.argv[1]), float(sys.argv[2])
 written = []
 real_save = torch.save
 
@@ -31,11 +33,27 @@ def noting_save(obj, path, **more):
 torch.save = noting_save
 
 
+def done(what):
+    (FOLDER / what).touch()
+
+
+def is_done(what):
+    return (FOLDER / what).exists()
+
+
+def be_late_until(what):
+    end = time.monotonic() + SECONDS
+    while not is_done(what) and time.monotonic() < end:
+        time.sleep(0.05)
+
+
 class LooksWhenMoved(torch.nn.Linear):
     """Its `to` is the first thing that prepare does with a model."""
 
     def to(self, *args, **kwargs):
-        self.__dict__.setdefault("others_are_there", (FOLDER / "arrived").exists())
+        self.__dict__.setdefault("others_are_there", is_done("arrived"))
+        if RANK == 0:
+            done("moved")
         return super().to(*args, **kwargs)
 
 
@@ -43,9 +61,9 @@ class Slow(torch.optim.SGD):
     """On rank 1 it takes long to be prepared: accelerate asks for its state then."""
 
     def state_dict(self):
-        if FOLDER.joinpath("arrived").exists() and RANK == 1:
-            time.sleep(LATE)
-            (FOLDER / "prepared").touch()
+        if RANK == 1 and not is_done("prepared"):
+            be_late_until("rank 0 has prepared")
+            done("prepared")
         return super().state_dict()
 
 
@@ -54,7 +72,7 @@ class SlowToSave:
 
     def state_dict(self):
         if RANK == 0:
-            time.sleep(LATE)
+            be_late_until("rank 1 has saved")
         return {}
 
     def load_state_dict(self, state):
@@ -92,10 +110,11 @@ def train(accelerator):
     accelerator.prepare(torch.nn.Linear(1, 1))  # the first time it imports for seconds
     model = LooksWhenMoved(2, 1)
     if RANK == 1:
-        time.sleep(LATE)
-        (FOLDER / "arrived").touch()
+        be_late_until("moved")
+        done("arrived")
     wrapped, optimizer = accelerator.prepare(model, Slow(model.parameters(), lr=0.1))
-    after = (FOLDER / "prepared").exists()
+    after = is_done("prepared")
+    done(f"rank {RANK} has prepared")
     accelerator.backward(wrapped(torch.ones(1, 2)).sum())
     optimizer.step()
     return {"before": model.others_are_there, "after": after}
@@ -120,6 +139,7 @@ def checkpoint(accelerator):
     accelerator.save({"epoch": 2}, FOLDER / "by-all.bin")
     accelerator.save_state(safe_serialization=False)
     whole = (FOLDER / "checkpoints" / "checkpoint_0" / "custom_checkpoint_0.pkl").exists()
+    done(f"rank {RANK} has saved")
     accelerator.scaler = None
     return {"written": sorted(written), "whole": whole}
 
@@ -139,7 +159,7 @@ def freed(accelerator):
     return alive() is None
 
 
-PartialState()  # an Accelerator there is not yet
+PartialState(cpu=True)  # an Accelerator there is not yet
 set_seed(7)
 report = {"early": seeds()}
 first = with_sampler(False)

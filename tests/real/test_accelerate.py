@@ -85,12 +85,12 @@ class Ranks:
     def launcher(self, devices, *arguments, **more):
         return self.environment.script("accelerate_launch.py", devices, *arguments, HF_HOME=str(self.tmp_path), **more)
 
-    def train(self):
-        """The reports of both ranks, by rank."""
+    def train(self, seconds):
+        """The reports of both ranks, by rank; one that is late on purpose waits so long for the other to go on."""
         folder = Path(tempfile.mkdtemp(dir=str(self.tmp_path)))
         script = Path(__file__).with_name("accelerate_script.py")
-        launch = ["launch", "--multi_gpu", "--num_processes", "2", "--main_process_port", free_port(), script, folder]
-        ended = self.accelerate(*launch, ACCELERATE_USE_CPU="true", limit=120)
+        launch = ["launch", "--multi_gpu", "--num_processes", "2", "--main_process_port", free_port(), script, folder, str(seconds)]
+        ended = self.accelerate(*launch, ACCELERATE_USE_CPU="true", limit=150)
         assert ended.code == 0, ended
         reports = [json.loads((folder / f"rank-{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)]
         assert [report.pop("world") for report in reports] == [2, 2]
@@ -129,7 +129,7 @@ def main_alone_wrote(report, also=()):
 
 def test_two_ranks(ranks):
     pristine = ranks.files()
-    main, other = stock = ranks.train()
+    main, other = stock = ranks.train(30)
     assert other["seeds"] == main["seeds"] == main["early"], "stock accelerate: one seed for all"
     assert each_once([main, other], "drawn told") == [False, False], "stock accelerate: device_specific=True loses samples"
     assert main["prepare"] == {"before": False, "after": False}, "stock accelerate: prepare waits for nobody"
@@ -140,7 +140,7 @@ def test_two_ranks(ranks):
 
     applied = ranks.environment.sitepatch("apply", NAME)
     assert applied.code == 0, applied
-    main, other = reports = ranks.train()
+    main, other = reports = ranks.train(2)
     assert main["early"] == other["early"], "before there is an Accelerator, set_seed does what it did"
     assert main["seeds"] == main["early"]
     assert (main["seeds"][0], other["seeds"][0]) == (7, 8)
@@ -163,7 +163,7 @@ def test_two_ranks(ranks):
     if not old:
         applied = ranks.environment.sitepatch("apply", NAME, *ALL_OFF)
         assert applied.code == 0, applied
-        assert ranks.train() == stock, "what is left out is as upstream has it"
+        assert ranks.train(30) == stock, "what is left out is as upstream has it"
 
     restored = ranks.environment.sitepatch("restore")
     assert restored.code == 0, restored
@@ -175,7 +175,7 @@ def test_no_more_processes_than_devices(ranks):
     config.write_text("compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nnum_processes: 4\nnum_machines: 1\n"
                       "machine_rank: 0\ngpu_ids: all\nmixed_precision: 'no'\nuse_cpu: false\ndebug: false\n")  # fmt: skip
     script = ranks.tmp_path / "hello.py"
-    script.write_text("import os\nprint('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'], flush=True)\n")
+    script.write_text("import os\nos.write(1, 'rank {RANK} of {WORLD_SIZE}\\n'.format(**os.environ).encode())\n")
     assert "planned 4 for" in ranks.launcher(2, "planned", f"--config_file {config}").out
 
     applied = ranks.environment.sitepatch("apply", NAME)
