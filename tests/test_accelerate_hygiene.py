@@ -31,6 +31,18 @@ accelerator.state.distributed_type = type(accelerator.state.distributed_type).FS
 AcceleratorState.__init__ = lambda self: setattr(self, "process_index", 2)
 set_seed(5); print("sharded", *shown())
 """
+GENERATORS = """
+from types import SimpleNamespace
+from accelerate.utils import set_seed
+from accelerate import Accelerator
+from accelerate.data_loader import prepare_data_loader
+Accelerator()
+def shown(generator):
+    return prepare_data_loader(SimpleNamespace(generator=generator), ["torch"])[1]
+print(*shown("one"))
+set_seed(5); print(*shown("one")); print(*shown(None))
+set_seed(5, device_specific=False); print(*shown("one"))
+"""
 WAITS = """
 from accelerate import Accelerator, _torch
 accelerator = Accelerator()
@@ -85,6 +97,12 @@ def test_seeds_differ_once_there_is_an_accelerator_and_samplers_do_not(accelerat
     ]  # fmt: skip
     accelerate.apply(seeds="false")
     assert accelerate.python("-c", SEEDS) == UPSTREAM_SEEDS
+
+
+def test_generators_are_synchronised_where_seeds_differ(accelerate):
+    assert accelerate.python("-c", GENERATORS) == ["torch"] * 4
+    accelerate.apply()
+    assert accelerate.python("-c", GENERATORS) == ["torch", "torch generator", "torch", "torch"]
 
 
 def test_it_waits_where_everyone_is_there_and_nowhere_else(accelerate):

@@ -79,14 +79,14 @@ class SlowToSave:
         pass
 
 
-def with_sampler(seedable):
+def with_sampler(seedable, **more):
     """An Accelerator with or without the seedable sampler; where that is said has moved, and 0.25 has no other sampler."""
     chosen = {"use_seedable_sampler": seedable}
     if hasattr(accelerate.utils, "DataLoaderConfiguration"):
         chosen = {"dataloader_config": accelerate.utils.DataLoaderConfiguration(**chosen)}
     elif "use_seedable_sampler" not in inspect.signature(Accelerator).parameters:
         chosen = {}
-    return Accelerator(project_dir=str(FOLDER), **chosen)
+    return Accelerator(project_dir=str(FOLDER), **chosen, **more)
 
 
 def seeds():
@@ -174,6 +174,8 @@ report["split told not to"] = split()
 for seedable in (False, True):
     set_seed(7)
     report[f"drawn {seedable}"] = drawn(with_sampler(seedable))
+set_seed(7)
+report["drawn otherwise"] = drawn(with_sampler(False, rng_types=["torch"]))
 set_seed(7, device_specific=True)
 report["drawn told"] = drawn(with_sampler(True))
 last = with_sampler(False)

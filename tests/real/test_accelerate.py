@@ -48,7 +48,7 @@ def test_every_release_is_patched_once_and_restored_to_the_byte(real_cache, tmp_
     number = tuple(map(int, version.split(".")))
     # 0.30 began to collect before it drops; 0.34 came with the state of stateful data loaders.
     said = sitepatch(tmp_path, "apply", NAME)
-    assert said.count("applicable") == 11 + (number >= (0, 30)) + (number >= (0, 34))
+    assert said.count("applicable") == 12 + (number >= (0, 30)) + (number >= (0, 34))
     assert said.count("not needed") == (number < (0, 30)) + (number < (0, 34))
 
     patched = {path: (tmp_path / path).read_bytes() for path in PATHS}
@@ -148,7 +148,7 @@ def test_two_ranks(ranks):
     assert main["split"] != other["split"], "what it costs"
     assert main["told not to"] == other["told not to"] == main["early"]
     assert main["split told not to"] == other["split told not to"]
-    for sampler in ("drawn False", "drawn True", "drawn told"):
+    for sampler in ("drawn False", "drawn True", "drawn otherwise", "drawn told"):
         assert each_once(reports, sampler) == [True, True], sampler
         assert main[sampler][0] != main[sampler][1], "every epoch is drawn anew"
     assert main["prepare"] == other["prepare"] == {"before": True, "after": True}
