@@ -243,8 +243,9 @@ def _manifest(case: Case, counts: Counter[str]) -> None:
         name = re.search(r'^name = "([a-z-]+)"', case.manifest, re.M)
         place = Path(folder) / (name.group(1) if name else "case")
         place.mkdir()
-        for built_in in sorted(Path(builtin_dir()).glob("*/*.spatch")):
-            (place / built_in.name).write_bytes(built_in.read_bytes())
+        for pattern in ("*/*.spatch", "*/probe.py"):  # what a manifest may name
+            for built_in in sorted(Path(builtin_dir()).glob(pattern)):
+                (place / built_in.name).write_bytes(built_in.read_bytes())
         (place / "patchset.toml").write_bytes(case.manifest.encode("utf-8", "surrogatepass"))
         patchset = load(place, "fuzz")
         resolve_options(patchset, {})
