@@ -14,6 +14,7 @@ from patcher.plan import commit, plan_apply, plan_restore, way_back
 from patcher.rollback import Outcome, verify_or_roll_back
 from patcher.standing import Condition, Standing, interrupted, standing
 from patcher.store import Store
+from patcher.turns import undisturbed
 from patcher.verify import Asked, How, Text, rows, verified_json
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def apply(
     if console.verbose:
         for one in wanted:
             console.say(f"{one.patchset.name} {one.patchset.version} {report.written_options(one.options)}".rstrip())
-    plan = plan_apply(env, wanted)
+    plan = undisturbed(env, lambda: plan_apply(env, wanted), dry_run=dry_run)
     plan = plan._replace(notes=(*notes, *plan.notes))
     console.rows(report.answer_rows(answer for answer in plan.answers if answer.state.failed or not console.quiet))
     console.see(place, plan.answers)
@@ -137,7 +138,7 @@ def restore(console: Console, place: Place, names: Sequence[str], *, force: bool
     env = place.environment()
     console.about(env)
     recovered = _recover(console, env, dry_run=dry_run)
-    items = standing(env)
+    items = undisturbed(env, lambda: standing(env), dry_run=dry_run)
     stands = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps)
     idle = [name for name in dict.fromkeys(names) if name not in stands]
     if idle:
@@ -145,7 +146,9 @@ def restore(console: Console, place: Place, names: Sequence[str], *, force: bool
 
         check_names(idle, stands, place.patch_dirs)
     chosen = [name for name in (dict.fromkeys(names) if names else stands) if name in stands]
-    plan = plan_restore(env, chosen, force=force) if chosen else Plan((), ())
+    plan = Plan((), ())
+    if chosen:
+        plan = undisturbed(env, lambda: plan_restore(env, chosen, force=force), dry_run=dry_run)
     console.rows(report.answer_rows(plan.answers))
     for name in idle:
         console.say(f"{name} is not applied here: nothing to restore")
@@ -164,7 +167,7 @@ def _recover(console: Console, env: Environment, *, dry_run: bool) -> List[str]:
             console.note(f"{site}: {sentence}, by the next command that writes")
         return []
     said = []
-    for site in env.sites:
+    for site in dict.fromkeys([*env.sites, *env.search]):  # as `interrupted` does
         sentence = Store(site).recover() if (Path(site) / ".sitepatch").is_dir() else ""
         if sentence:
             said.append(f"{site}: {sentence}")

@@ -36,3 +36,7 @@ class PatchError(SitepatchError):
 
 class StoreError(SitepatchError):
     """The store cannot go on: no permission, no space, a lock not got in time, a damaged receipt."""
+
+
+class OutdatedError(StoreError):
+    """A plan no longer fits: somebody changed a file since it was made. Nothing was written; plan again."""

@@ -1,11 +1,12 @@
-"""One writer at a time: the lock of a site directory, `.sitepatch/lock`, held with flock(2)."""
+"""One writer at a time: the lock of a site directory, `.sitepatch/lock`, and uv's own, both held with flock(2)."""
 
 from __future__ import annotations
 
 import os
 import time
-from contextlib import contextmanager, suppress
-from typing import Iterator, Tuple
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
+from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
 from patcher.errors import StoreError
 from patcher.folder import Folder
@@ -13,23 +14,50 @@ from patcher.receipt import HOME
 
 _NAME = "lock"
 _PAUSE = 0.02  # seconds between two tries
+_SILENCE = 1.0  # seconds after which it is said what is waited for
+
+
+class Patience(NamedTuple):
+    """How long to wait for a lock, in seconds, and who is told what is waited for."""
+
+    seconds: float = 60.0
+    say: Callable[[str], None] = lambda text: None
+
+
+_patience: ContextVar[Patience] = ContextVar("patience", default=Patience())  # noqa: B039  (it cannot be changed)
 
 
 @contextmanager
-def locked(site: Folder, timeout: float) -> Iterator[Folder]:
-    """Yield `.sitepatch` of `site`, made if needed, while no other process is writing.
+def patience(seconds: float, say: Callable[[str], None]) -> Iterator[None]:
+    """Wait so long for every lock that is taken inside, and say after a second what is waited for."""
+    token = _patience.set(Patience(seconds, say))
+    try:
+        yield
+    finally:
+        _patience.reset(token)
+
+
+@contextmanager
+def locked(site: Folder, timeout: Optional[float] = None) -> Iterator[Folder]:
+    """Yield `.sitepatch` of `site`, made if needed, while no other process is writing: no sitepatch and no uv.
 
     The kernel lets go of the lock when its holder dies. If at the end nothing but the lock file is left, the file and
     its folder are removed while still locked; whoever was waiting for that file sees that it has lost its name.
 
+    Args:
+        site: the site directory.
+        timeout: seconds to wait; None for those of `patience`.
+
     Raises:
-        StoreError: another process held the lock for `timeout` seconds; names the process.
+        StoreError: another process held a lock for longer; names the process.
     """
-    home, fd = _acquire(site, time.monotonic() + timeout)
+    wait = _Wait(site.path, timeout)
+    home, fd = _acquire(site, wait)
     try:
         with home:
             try:
-                yield home
+                with _uv_kept_out(site.path, wait):
+                    yield home
             finally:
                 if home.names() == [_NAME]:
                     home.remove(_NAME)
@@ -38,39 +66,138 @@ def locked(site: Folder, timeout: float) -> Iterator[Folder]:
         os.close(fd)
 
 
-def _acquire(site: Folder, deadline: float) -> Tuple[Folder, int]:
+class _Wait:
+    """The wait of one commit for all of its locks: one deadline, and one word about each that takes long."""
+
+    def __init__(self, site: str, timeout: Optional[float]) -> None:
+        seconds, self._say = _patience.get()
+        self._site = site
+        self._seconds = seconds if timeout is None else timeout
+        self._begun = time.monotonic()
+        self._told = ""
+
+    def pause(self, who: str) -> None:
+        """Wait a moment for `who`; StoreError when the time is over."""
+        waited = time.monotonic() - self._begun
+        if waited > self._seconds:
+            raise StoreError(
+                f"{self._site}: {who} is changing this directory, and has not ended in {self._seconds:g} seconds",
+                "run this again when it has ended, or wait longer: --lock-timeout SECONDS",
+            )
+        if waited > _SILENCE and who != self._told:
+            self._told = who
+            self._say(f"{self._site}: {who} is changing this directory")
+        time.sleep(_PAUSE)
+
+
+def _acquire(site: Folder, wait: _Wait) -> Tuple[Folder, int]:
     while True:
         with suppress(FileNotFoundError):  # removed by the one that finished, between two of our steps
             home = site.make(HOME)
-            try:
-                fd = os.open(_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644, dir_fd=home.fd)
+            try:  # private: whoever can open a lock file can hold it, and keep the owner out
+                fd = os.open(_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600, dir_fd=home.fd)
                 if _try(fd):
                     return home, fd
-                holder = os.read(fd, 20).decode("ascii", "replace").strip() or "unknown"
+                who = _holder(os.fstat(fd)) or _noted(fd)
                 os.close(fd)
             except BaseException:
                 home.close()
                 raise
             home.close()
-            if time.monotonic() > deadline:
-                raise StoreError(
-                    f"{site.path}: another sitepatch (process {holder}) is changing this directory",
-                    "wait until it has ended, then run this again",
-                )
-            time.sleep(_PAUSE)
+            wait.pause(f"another sitepatch ({who})")
 
 
 def _try(fd: int) -> bool:
     """Tell whether the lock file could be locked and still has its name."""
+    if not _flock(fd) or not os.fstat(fd).st_nlink:
+        return False
+    with suppress(OSError):  # only for messages, and must not stop a restore on a full disk
+        os.ftruncate(fd, 0)
+        os.write(fd, b"%d\n" % os.getpid())
+    return True
+
+
+def _flock(fd: int) -> bool:
     import fcntl
 
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    if not os.fstat(fd).st_nlink:
-        return False
-    with suppress(OSError):  # only for the message above, and must not stop a restore on a full disk
-        os.ftruncate(fd, 0)
-        os.write(fd, b"%d\n" % os.getpid())
     return True
+
+
+# uv -------------------------------------------------------------------------------------------------------------------
+@contextmanager
+def _uv_kept_out(site: str, wait: _Wait) -> Iterator[None]:
+    """Hold the locks that uv takes before it changes the packages of this directory."""
+    with ExitStack() as held:
+        for path in uv_locks(site):
+            try:
+                fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+            except PermissionError:  # flock(2) asks for no right to write, but where it is NFS
+                fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            held.callback(os.close, fd)
+            while not _flock(fd):
+                wait.pause(f"uv ({_holder(os.fstat(fd)) or 'process unknown'})")
+        yield
+
+
+def uv_locks(site: str) -> List[str]:
+    """The lock files of uv (0.13) for a site directory that are there: `.lock` of its venv, and of a `--target`.
+
+    uv makes that file when it first changes an environment and never removes it. It is not made here: where uv has
+    installed nothing yet, nothing new is left behind. For `--system` uv locks a file whose name only uv can work out.
+    """
+    directory = os.path.realpath(site)
+    prefixes = [directory]
+    for _ in range(4):  # PREFIX/lib/python3.11/site-packages
+        directory = os.path.dirname(directory)
+        if os.path.isfile(os.path.join(directory, "pyvenv.cfg")):
+            prefixes.append(directory)
+            break
+    return [path for path in (os.path.join(prefix, ".lock") for prefix in prefixes) if os.path.isfile(path)]
+
+
+# who holds it ---------------------------------------------------------------------------------------------------------
+def holders(site: str) -> List[str]:
+    """Who holds a lock of this site directory right now, one text each; takes none itself.
+
+    Raises:
+        OSError: the kernel does not tell (there is no /proc/locks).
+    """
+    ours = os.path.join(site, HOME, _NAME)
+    found = []
+    for path in [ours] * os.path.isfile(ours) + uv_locks(site):
+        who = _holder(os.stat(path), strict=True)
+        found += [f"{path} is held by {who}"] if who else []
+    return found
+
+
+def _holder(info: os.stat_result, *, strict: bool = False) -> str:
+    """Which process holds a flock(2) on a file, by /proc/locks; "" if none does or the kernel does not tell."""
+    try:
+        with open("/proc/locks", encoding="ascii") as file:
+            rows = [line.split() for line in file]
+    except OSError:
+        if strict:
+            raise
+        return ""
+    # `1: FLOCK  ADVISORY  WRITE 1234 fe:00:2695819 0 EOF`; one that waits has `->` in the second column. The device of
+    # a file on btrfs or an overlay is another one than stat(2) tells, so its inode has to do where nothing fits better.
+    rows = [row for row in rows if len(row) > 5 and row[1] == "FLOCK" and row[5].endswith(f":{info.st_ino}")]
+    device = f"{os.major(info.st_dev):02x}:{os.minor(info.st_dev):02x}:{info.st_ino}"
+    for row in sorted(rows, key=lambda row: row[5] != device)[:1]:
+        return _process(row[4]) if int(row[4]) > 0 else "a process of another container"
+    return ""
+
+
+def _process(pid: str) -> str:
+    with suppress(OSError), open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+        return f"process {pid}, {file.read().strip()}"
+    return f"process {pid}"
+
+
+def _noted(fd: int) -> str:
+    """The process that wrote its number into our lock file; where the kernel does not tell better."""
+    return f"process {os.read(fd, 20).decode('ascii', 'replace').strip() or 'unknown'}"

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from patcher import __version__, bytecode, receipt
-from patcher.errors import StoreError
+from patcher.errors import OutdatedError, StoreError
 from patcher.folder import Folder, sha256
 from patcher.journal import FORGET, LINK, MOVE, WRITE, Entry, staged, temporary
 from patcher.model import Change, Receipt
@@ -46,7 +46,7 @@ def check(
         patchsets: see `Store.commit`.
 
     Raises:
-        StoreError: a file is not as its change says, or a change contradicts itself; all problems in one.
+        StoreError: a file is not as its change says (OutdatedError), or a change contradicts itself; all problems in one.
     """
     problems = [
         f"{digest!r}: expected the sha256 of a patchset" for digest in patchsets if not receipt.is_sha256(digest)
@@ -58,6 +58,7 @@ def check(
     needed = Counter(one.pristine for one in standing.values())
     needed.update(change.receipt.pristine for change in changes if change.receipt)
     works: List[Work] = []
+    kind = StoreError
     for change in changes:
         try:
             _check_target(site, change)
@@ -72,9 +73,10 @@ def check(
                 works.append(_restoring(site, home, change, back, shared=needed[back.pristine] > 1))
         except StoreError as error:
             problems.append(error.message)
+            kind = OutdatedError if isinstance(error, OutdatedError) else kind
     if problems:
         hint = "nothing was changed; see what `sitepatch status` says, then run the command again"
-        raise StoreError(f"{site.path}: " + "\n".join(problems), hint)
+        raise kind(f"{site.path}: " + "\n".join(problems), hint)
     return works
 
 
@@ -91,7 +93,7 @@ def _check_target(site: Folder, change: Change) -> None:
     except FileNotFoundError:
         pass  # the package is not there: no file
     if now != change.old:
-        raise StoreError(f"{path}: has changed since the plan was made" if now else f"{path}: is not there any more")
+        raise OutdatedError(f"{path}: has changed since the plan was made" if now else f"{path}: is not there any more")
     if not now and not change.forget:
         raise StoreError(f"{path}: is not there, so it can only be forgotten")
     new = change.receipt

@@ -73,11 +73,11 @@ class Store:
             found = journal.read(home)
         return journal.describe(found, done=False) if found else ""
 
-    def recover(self, *, lock_timeout: float = 60.0) -> str:
+    def recover(self, *, lock_timeout: Optional[float] = None) -> str:
         """Finish or undo an interrupted run and return a sentence that says which, "" if there was none.
 
         Args:
-            lock_timeout: seconds to wait for another sitepatch that is changing this site directory.
+            lock_timeout: seconds to wait for another process that is changing this site directory (see `locked`).
         """
         clean = True
         with permission.explained(self.site):
@@ -90,7 +90,7 @@ class Store:
                 return self._recover(site, home)
 
     def commit(
-        self, changes: Sequence[Change], patchsets: Mapping[str, Mapping[str, str]], *, lock_timeout: float = 60.0
+        self, changes: Sequence[Change], patchsets: Mapping[str, Mapping[str, str]], *, lock_timeout: Optional[float] = None
     ) -> str:
         """Carry out all changes or none, even if the process or the machine dies in between.
 
@@ -99,7 +99,7 @@ class Store:
                 New bytes without a receipt (edits by hand that outlive a restore) drop the receipt.
             patchsets: digest (hex) to name and text of each file, for the patchsets the new receipts name; those that
                 are stored already may be left out.
-            lock_timeout: seconds to wait for another sitepatch that is changing this site directory.
+            lock_timeout: seconds to wait for another process that is changing this site directory (see `locked`).
 
         Returns:
             What had to be recovered from an interrupted run first, one sentence, else "".

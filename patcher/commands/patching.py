@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Tuple
+from functools import wraps
+from typing import Any, Callable, Tuple
 
 import click
 
@@ -10,6 +11,24 @@ from patcher.commands.completion import complete_names, complete_settings
 from patcher.commands.verifying import ways_to_verify
 from patcher.console import Console, Place, takes
 from patcher.errors import UsageError
+
+
+def takes_turns(function: Callable[..., int]) -> Callable[..., int]:
+    """Give a command that writes `--lock-timeout`, and call it again where another process was faster."""
+
+    @wraps(function)
+    def run(console: Console, place: Place, lock_timeout: float, **rest: Any) -> int:
+        from patcher.lock import patience
+        from patcher.turns import again
+
+        with patience(lock_timeout, lambda text: console.note(text, "waiting")):
+            return again(lambda: function(console, place, **rest), console.note)
+
+    wrapped: Callable[..., int] = click.option(
+        "--lock-timeout", type=click.FloatRange(min=0), metavar="SECONDS", default=60.0, show_default=True,
+        envvar="SITEPATCH_LOCK_TIMEOUT", help="How long to wait for another process that changes the environment.",
+    )(run)  # fmt: skip
+    return wrapped
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch apply mmengine-ddp-debug --set params=10 --dry-run")
@@ -23,6 +42,7 @@ from patcher.errors import UsageError
 @click.option("--no-verify", is_flag=True, help="Do not verify what was written.")
 @ways_to_verify
 @takes()
+@takes_turns
 def apply(
     console: Console, place: Place, names: Tuple[str, ...], settings: Tuple[str, ...], dry_run: bool, back: bool,
     no_verify: bool, compile_only: bool, probe: bool, timeout: float,
@@ -50,6 +70,7 @@ def apply(
 @click.option("--force", is_flag=True, help="Also where a file was edited by hand; the edited copy is kept here.")
 @click.option("--dry-run", is_flag=True, help="Show what would come back, and write nothing at all.")
 @takes()
+@takes_turns
 def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool, dry_run: bool) -> int:
     """Take patchsets back, byte for byte.
 

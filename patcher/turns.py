@@ -1,0 +1,69 @@
+"""Several processes at work on one environment: a plan is made while nobody writes, and again when somebody did."""
+
+from __future__ import annotations
+
+import os
+from typing import Callable, List, Tuple, TypeVar
+
+from patcher.errors import OutdatedError, StoreError
+from patcher.interpreter import Environment
+from patcher.journal import NAME
+from patcher.receipt import HOME
+
+_TRIES = 10
+"""Each try that fails means that another process has finished its work."""
+
+_T = TypeVar("_T")
+
+
+def undisturbed(env: Environment, make: Callable[[], _T], *, dry_run: bool = False) -> _T:
+    """Return what `make` makes of an environment that no sitepatch changed meanwhile.
+
+    A commit puts the files in place first and their receipts after them; who reads in between sees edits by hand.
+
+    Args:
+        env: the environment.
+        make: reads it, and writes nothing.
+        dry_run: also where an interrupted run waits to be recovered.
+
+    Raises:
+        OutdatedError: another process has changed something, or is about to.
+    """
+    before = _ground(env)
+    problem = None
+    try:
+        made = make()
+    except StoreError as error:
+        problem = error
+    if _ground(env) != before or (not dry_run and _writing(env)):
+        raise OutdatedError("another sitepatch keeps changing this environment", "run this again when it has ended")
+    if problem:
+        raise problem
+    return made
+
+
+def again(once: Callable[[], int], say: Callable[[str], None]) -> int:
+    """Return what `once` returns, called again where another process was faster, a bounded number of times."""
+    for _ in range(_TRIES - 1):
+        try:
+            return once()
+        except OutdatedError:
+            say("another process has changed this environment meanwhile: looking at it again")
+    return once()
+
+
+def _ground(env: Environment) -> List[Tuple[int, int]]:
+    """What differs after every commit: it makes and removes a journal, and the last restore removes its folder."""
+    found = []
+    for site in dict.fromkeys([*env.sites, *env.search]):
+        for path in (site, os.path.join(site, HOME)):
+            try:
+                info = os.stat(path)
+                found.append((info.st_ino, info.st_mtime_ns))
+            except OSError:
+                found.append((0, 0))
+    return found
+
+
+def _writing(env: Environment) -> bool:
+    return any(os.path.exists(os.path.join(site, HOME, NAME)) for site in dict.fromkeys([*env.sites, *env.search]))

@@ -1,0 +1,545 @@
+"""One writer at a time, any number of readers: commands that start together, readers meanwhile, and some that are killed.
+
+The rounds with a killed process are few by default; SITEPATCH_ALL_ROUNDS=1 runs all 200.
+"""
+
+import contextlib
+import fcntl
+import io
+import json
+import os
+import random
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import pytest
+
+from patcher.commands.patching import apply, restore
+from patcher.errors import OutdatedError, StoreError
+from patcher.folder import Folder
+from patcher.interpreter import discover
+from patcher.lock import holders, locked, patience, uv_locks
+from patcher.plan import commit, plan_apply
+from patcher.selection import choose
+from patcher.turns import again, undisturbed
+from tests.command import DDP, RUNNER, Site, environ, sitepatch
+
+ALL = bool(os.environ.get("SITEPATCH_ALL_ROUNDS"))
+FILES = ["mmengine/_strategy/distributed.py", "mmengine/dist/utils.py", RUNNER]
+NAME = Path(sys.executable).name[:15]
+HOLD = """
+import sys
+from patcher.folder import Folder
+from patcher.lock import locked
+with Folder.open(sys.argv[1]) as site, locked(site):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path, "mmengine-0.10.7")
+
+
+def texts(site):
+    return [site.file(path).read_bytes() for path in FILES]
+
+
+def start(site, *words):
+    command = [sys.executable, "-m", "patcher", *words, "--json", "--target", str(site.path)]
+    return subprocess.Popen(
+        command, cwd=str(site.cwd), env=environ(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def ended(processes):
+    """(exit code, JSON answer, stderr) of each."""
+    outs = [process.communicate(timeout=300) for process in processes]
+    return [(p.returncode, json.loads(out or "{}"), err.decode()) for p, (out, err) in zip(processes, outs)]
+
+
+@contextlib.contextmanager
+def held(site):
+    """Another process that holds the lock of a site directory."""
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(site)], env=environ(), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert holder.stdout.readline() == b"held\n"
+        yield holder
+    finally:
+        holder.kill()
+        holder.wait()
+        holder.stdin.close()
+        holder.stdout.close()
+
+
+def soon(what):
+    """Wait until `what()` is true; the test hangs into its runner's time-out only if it never is."""
+    end = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < end, "it never came to that"
+        time.sleep(0.02)
+
+
+# --- commands that start together -----------------------------------------------------------------------------------
+
+
+def test_of_eight_that_apply_together_one_writes_and_all_are_content(site):
+    pristine, before = texts(site), site.tree()
+    told = ended([start(site, "apply", DDP) for _ in range(8)])
+    assert [code for code, _, _ in told] == [0] * 8, told
+    assert sorted(answer["written"] for _, answer, _ in told) == [False] * 7 + [True]
+    patched = texts(site)
+    assert all(old != new for old, new in zip(pristine, patched))
+    assert json.loads(site("status", "--check", "--json").out)["ok"]
+    assert len(list(site.path.glob(".sitepatch/receipts/*.json"))) == len(FILES)
+
+    told = ended([start(site, "restore", DDP) for _ in range(8)])
+    assert [code for code, _, _ in told] == [0] * 8, told
+    assert sorted(answer["written"] for _, answer, _ in told) == [False] * 7 + [True]
+    assert site.tree() == before
+
+
+def test_apply_and_restore_at_once_leave_all_of_it_or_nothing(site):
+    pristine, before = texts(site), site.tree()
+    assert site("apply", DDP).code == 0
+    patched = texts(site)
+    site("restore")
+    for _ in range(3):
+        told = ended([start(site, *words) for words in [("apply", DDP), ("restore",)] * 2])
+        assert [code for code, _, _ in told] == [0] * 4, told
+        assert sum(answer["written"] for _, answer, _ in told) >= 1
+        assert texts(site) in (pristine, patched)
+        stands = json.loads(site("status", "--json").out)["files"]
+        assert [file["condition"] for file in stands] == ["applied"] * (len(FILES) if texts(site) == patched else 0)
+    site("restore")
+    assert site.tree() == before
+
+
+# --- plans ----------------------------------------------------------------------------------------------------------
+
+
+def planned(site):
+    wanted, _ = choose([DDP], (), ())
+    env = discover(None, str(site.path))
+    return env, plan_apply(env, wanted), [one.patchset for one in wanted]
+
+
+def test_a_plan_that_another_process_made_obsolete_is_refused_and_says_so(site):
+    _, plan, patchsets = planned(site)
+    assert site("apply", DDP).code == 0
+    before = {**site.tree(), ".sitepatch/lock": ""}  # it tells who had it last
+    with pytest.raises(OutdatedError, match="has changed since the plan was made"):
+        commit(plan, patchsets)
+    assert {**site.tree(), ".sitepatch/lock": ""} == before
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_is_read_while_another_process_writes_is_not_believed(site, fails):
+    env = discover(None, str(site.path))
+
+    def read():
+        assert site("apply", DDP).code == 0
+        if fails:
+            raise StoreError("a half of it")
+
+    with pytest.raises(OutdatedError):
+        undisturbed(env, read)
+    assert undisturbed(env, lambda: 3) == 3
+    with pytest.raises(StoreError, match=r"^damaged$"):
+        undisturbed(env, lambda: (_ for _ in ()).throw(StoreError("damaged")))
+
+
+def test_it_is_tried_again_a_bounded_number_of_times():
+    said, calls = [], []
+
+    def never():
+        calls.append(1)
+        raise OutdatedError("too late")
+
+    with pytest.raises(OutdatedError):
+        again(never, said.append)
+    assert len(calls) == 10
+    assert len(said) == 9
+
+
+# --- readers --------------------------------------------------------------------------------------------------------
+
+READER = """
+import pathlib, subprocess, sys, time
+site, stop, fresh = sys.argv[1:]
+path = pathlib.Path(site, "mod.py")
+sys.path.insert(0, site)
+seen, broken = {}, 0
+while not pathlib.Path(stop).exists():
+    try:
+        if fresh == "True":
+            done = subprocess.run([sys.executable, "-I", "-c", "import sys; sys.path.insert(0, %r); import mod; print(mod.whole())" % site],
+                                  capture_output=True, text=True)
+            value = done.stdout.strip() if done.returncode == 0 else None
+        else:
+            sys.modules.pop("mod", None)
+            import mod
+            value = str(mod.whole())
+    except Exception:
+        value = None
+    seen[value] = seen.get(value, 0) + 1
+print(__import__("json").dumps({str(key): count for key, count in seen.items()}))
+"""
+TEXT = "def whole():\n    return value()\n\n\n" + "# a long comment\n" * 20_000 + "\n\ndef value():\n    return int('1')\n"
+
+
+def patchset(folder):
+    """A patchset that makes `value` of mod.py return 2."""
+    one = folder / "patchsets/two"
+    one.mkdir(parents=True)
+    (one / "patchset.toml").write_text(
+        'schema = 1\nname = "two"\nversion = "1"\nkind = "fix"\nsummary = "two"\n\n'
+        '[[variant]]\npackage = "mod"\nversions = ""\npatches = ["two.spatch"]\n'
+    )
+    (one / "two.spatch").write_text("Two.\n\n--- mod.py\n@@ value @@\n-int('1')\n+int('2')\n")
+
+
+def by_command(folder, path):
+    for _ in range(4):
+        for word in ("apply", "restore"):
+            ended = sitepatch(word, "two", "--target", path.parent, cwd=folder)
+            assert ended.code == 0, ended
+
+
+def by_hand(folder, path):
+    """What an editor of installed files does: in place."""
+    for number in range(40):
+        data = TEXT.replace("'1'", f"'{number % 2 + 1}'").encode()
+        with path.open("wb") as file:
+            for start in range(0, len(data), 4096):
+                file.write(data[start : start + 4096])
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize(("writer", "torn"), [(by_command, False), (by_hand, True)])
+def test_who_imports_meanwhile_gets_the_old_module_or_the_new_one(tmp_path, fresh, writer, torn):
+    if torn and fresh:
+        pytest.skip("a fresh interpreter is too slow to meet a torn file for certain")
+    site, stop = tmp_path / "site", tmp_path / "stop"
+    site.mkdir()
+    (site / "mod.py").write_text(TEXT)
+    patchset(tmp_path)
+    environment = environ()
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    reader = subprocess.Popen(
+        [sys.executable, "-c", READER, str(site), str(stop), str(fresh)], env=environment, stdout=subprocess.PIPE
+    )
+    try:
+        writer(tmp_path, site / "mod.py")
+    finally:
+        stop.touch()
+        out = reader.communicate(timeout=120)[0]
+    seen = json.loads(out)
+    print(f"{sum(seen.values())} imports, {'fresh interpreters' if fresh else 'one process'}, {writer.__name__}: {seen}")
+    assert ("None" in seen) == torn, seen
+    if not torn:
+        assert set(seen) == {"1", "2"}, seen
+        assert sum(seen.values()) >= 20
+
+
+# --- killed ---------------------------------------------------------------------------------------------------------
+
+
+def flow(command, site, delay):
+    """The whole command in a child that shares our modules; returns its process id."""
+    child = os.fork()
+    if child:
+        return child
+    code = 99
+    try:
+        time.sleep(delay)
+        os.chdir(str(site.cwd))
+        words = [DDP] if command is apply else []
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err:
+            code = command.main([*words, "--target", str(site.path)], standalone_mode=False)
+        if code == 0 and "recovered:" in err.getvalue():
+            code = 77
+        elif code:
+            sys.stderr.write(err.getvalue())
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def victim(site, children, dice, took):
+    """One of the children, at some moment: in every second round any one at any moment, else the one that writes."""
+    any_one = dice.choice(children)
+    if dice.random() < 0.5:
+        time.sleep(dice.random() * took * 2)
+        return any_one
+    lock, end = site.path / ".sitepatch/lock", time.monotonic() + 4 * took
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError, ValueError):
+            writer = int(lock.read_text())
+            if writer in children:
+                time.sleep(dice.random() * 0.03)
+                return writer
+        time.sleep(0.001)
+    return any_one
+
+
+def test_rounds_in_which_a_random_process_is_killed(site):
+    """Four start together, to apply or to take it back; one is killed somewhere on its way; nothing is lost."""
+    dice = random.Random(20)
+    rounds = 200 if ALL else 40
+    pristine, before = texts(site), site.tree()
+    begun = time.monotonic()
+    assert os.waitpid(flow(apply, site, 0), 0)[1] == 0
+    took = time.monotonic() - begun
+    patched = texts(site)
+    assert patched != pristine
+    killed = recovered = 0
+    for number in range(rounds):
+        command = restore if number % 2 == 0 else apply
+        children = [flow(command, site, dice.random() * took / 2) for _ in range(4)]
+        os.kill(victim(site, children, dice, took), signal.SIGKILL)
+        statuses = [os.waitpid(child, 0)[1] for child in children]
+        killed += sum(os.WIFSIGNALED(status) for status in statuses)
+        codes = [os.WEXITSTATUS(status) for status in statuses if not os.WIFSIGNALED(status)]
+        assert set(codes) <= {0, 77}, (number, codes)
+        recovered += codes.count(77)
+        assert len(codes) >= 3
+        assert texts(site) == (pristine if command is restore else patched), number
+        receipts = list(site.path.glob(".sitepatch/receipts/*.json"))
+        assert len(receipts) == (0 if command is restore else len(FILES)), number
+    print(f"{rounds} rounds of 4 processes, {killed} killed on their way, {recovered} runs recovered by the next process")
+    assert killed >= rounds // 4
+    assert recovered >= rounds // 20
+    assert site("restore").code == 0
+    assert site.tree() == before
+
+
+def test_rounds_of_the_real_command_in_which_a_random_process_is_killed(site):
+    dice = random.Random(21)
+    rounds = 200 if ALL else 4
+    pristine, before = texts(site), site.tree()
+    begun = time.monotonic()
+    assert site("apply", DDP).code == 0
+    took = time.monotonic() - begun
+    patched, killed = texts(site), 0
+    for number in range(rounds):
+        words = ("restore",) if number % 2 == 0 else ("apply", DDP)
+        processes = [start(site, *words) for _ in range(3)]
+        time.sleep(dice.random() * took * 2)
+        victim = dice.choice(processes)
+        victim.kill()
+        outs = [process.communicate(timeout=300) for process in processes]
+        killed += victim.returncode == -signal.SIGKILL
+        assert [p.returncode for p in processes if p is not victim] == [0, 0], outs
+        assert texts(site) == (pristine if number % 2 == 0 else patched)
+    print(f"{rounds} rounds of 3 real commands, {killed} killed on their way")
+    assert killed >= rounds // 4
+    assert site("restore").code == 0
+    assert site.tree() == before
+
+
+# --- our lock -------------------------------------------------------------------------------------------------------
+
+
+def test_a_lock_that_is_not_got_in_time_names_its_holder_and_what_to_do(site):
+    before = texts(site)
+    with held(site.path) as holder:
+        for ended in (site("apply", DDP, "--lock-timeout", "0.1"), site("apply", DDP, SITEPATCH_LOCK_TIMEOUT="0.1")):
+            assert ended.code == 1
+            assert f"process {holder.pid}, {NAME})" in ended.err
+            assert "--lock-timeout SECONDS" in ended.err
+        assert holders(str(site.path)) == [
+            f"{site.path}/.sitepatch/lock is held by process {holder.pid}, {NAME}"
+        ]
+    assert texts(site) == before
+    assert holders(str(site.path)) == []
+
+
+def test_who_waits_says_for_whom_and_then_goes_on(site):
+    with held(site.path) as holder:
+        process = start(site, "apply", DDP)
+        said = process.stderr.readline().decode()
+        assert said.startswith("waiting: ") and f"process {holder.pid}" in said
+        holder.stdin.close()
+        holder.wait()
+        ((code, answer, _),) = ended([process])
+    assert (code, answer["written"]) == (0, True)
+
+
+def test_a_dead_holder_is_no_obstacle(site):
+    with held(site.path) as holder:
+        os.kill(holder.pid, signal.SIGKILL)
+        holder.wait()
+        assert (site.path / ".sitepatch/lock").read_text() == f"{holder.pid}\n"
+        assert site("apply", DDP, "--lock-timeout", "0").code == 0
+
+
+def test_nobody_else_can_open_the_lock_file_and_hold_it(site):
+    with held(site.path):
+        assert stat.S_IMODE((site.path / ".sitepatch/lock").stat().st_mode) == 0o600
+
+
+def test_patience_is_for_what_is_inside_of_it(site):
+    with held(site.path), Folder.open(str(site.path)) as folder:
+        with patience(0.0, print), pytest.raises(StoreError, match=r" 0 seconds"), locked(folder):
+            pass
+        with patience(60.0, print), pytest.raises(StoreError, match=r" 0\.1 seconds"), locked(folder, 0.1):
+            pass
+
+
+# --- uv's lock ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def venv(tmp_path):
+    """A venv with the stand-in of MMEngine, and a lock file as uv leaves it."""
+    made = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(made)], check=True)
+    site = Site(tmp_path)
+    site.path = next(made.glob("lib/python*/site-packages"))
+    from patcher.fixture import lay_out
+
+    lay_out("mmengine-0.10.7", site.path)
+    (made / ".lock").touch()
+    (made / ".lock").chmod(0o666)
+    return site
+
+
+def flocked(path):
+    """Whether somebody holds a flock(2) on a file."""
+    with open(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def test_uv_is_waited_for_and_named(venv):
+    lock = venv.cwd / "venv/.lock"
+    with lock.open("r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        before = venv.tree()
+        ended_ = venv("apply", DDP, "--lock-timeout", "0.1")
+        assert ended_.code == 1
+        assert f"uv (process {os.getpid()}" in ended_.err
+        assert venv.tree() == before
+        process = start(venv, "apply", DDP)
+        said = process.stderr.readline().decode()
+        assert said.startswith("waiting: ") and f"uv (process {os.getpid()}" in said
+    ((code, answer, _),) = ended([process])
+    assert (code, answer["written"]) == (0, True)
+
+
+def test_while_we_write_the_lock_of_uv_is_held(venv):
+    lock = venv.cwd / "venv/.lock"
+    with held(venv.path):
+        assert flocked(lock)
+        assert [path for path in holders(str(venv.path)) if str(lock) in path]
+    assert not flocked(lock)
+
+
+def test_where_uv_was_never_at_work_no_lock_file_of_its_is_made(venv, tmp_path):
+    lock = venv.cwd / "venv/.lock"
+    lock.unlink()
+    assert uv_locks(str(venv.path)) == []
+    before = set(os.listdir(lock.parent))
+    assert venv("apply", DDP).code == 0
+    assert set(os.listdir(lock.parent)) == before
+
+
+def test_the_lock_of_a_uv_target_is_taken_too(site):
+    (site.path / ".lock").touch()
+    with held(site.path):
+        assert flocked(site.path / ".lock")
+
+
+@pytest.fixture(scope="session")
+def uv(tmp_path_factory):
+    """The real uv: the one on PATH, else from the index."""
+    found = os.environ.get("SITEPATCH_TEST_UV") or shutil.which("uv")
+    if not found:
+        where = tmp_path_factory.mktemp("uv")
+        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", str(where), "uv"], check=True)
+        found = str(where / "bin/uv")
+    return found
+
+
+BACKEND = """
+import os, pathlib, time, zipfile
+def get_requires_for_build_wheel(config_settings=None): return []
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    here = pathlib.Path(os.environ["HERE"])
+    (here / "building").touch()
+    while not (here / "go").exists():
+        time.sleep(0.02)
+    info = "tiny-1.0.dist-info"
+    with zipfile.ZipFile(os.path.join(folder, "tiny-1.0-py3-none-any.whl"), "w") as file:
+        file.writestr("tiny.py", "x = 1\\n")
+        file.writestr(info + "/METADATA", "Metadata-Version: 2.1\\nName: tiny\\nVersion: 1.0\\n")
+        file.writestr(info + "/WHEEL", "Wheel-Version: 1.0\\nGenerator: x\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        file.writestr(info + "/RECORD", "".join(name + ",,\\n" for name in ("tiny.py", info + "/METADATA", info + "/WHEEL", info + "/RECORD")))
+    return "tiny-1.0-py3-none-any.whl"
+"""
+
+
+def uv_install(uv, site):
+    """The real uv at work on the venv: it builds a project whose backend waits for the file `go`."""
+    project = site.cwd / "tiny"
+    project.mkdir()
+    (project / "pyproject.toml").write_text(
+        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n\n'
+        '[project]\nname = "tiny"\nversion = "1.0"\n'
+    )
+    (project / "backend.py").write_text(BACKEND)
+    command = [uv, "pip", "install", "--offline", "--no-index", "--python", str(site.cwd / "venv/bin/python"), str(project)]
+    more = environ(UV_CACHE_DIR=str(site.cwd / "uv-cache"), HERE=str(site.cwd))
+    return subprocess.Popen(command, env=more, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def waits(path):
+    """Whether a process stands in line for a flock(2) on a file."""
+    end = f":{os.stat(path).st_ino}"
+    rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    return any(row[1] == "->" and row[6].endswith(end) for row in rows)
+
+
+@pytest.mark.real
+def test_the_real_uv_is_waited_for(uv, venv):
+    installing = uv_install(uv, venv)
+    soon((venv.cwd / "building").exists)
+    ended_ = venv("apply", DDP, "--lock-timeout", "0.1")
+    assert ended_.code == 1
+    assert f"uv (process {installing.pid}, uv)" in ended_.err
+    assert not (venv.path / ".sitepatch").exists()
+    process = start(venv, "apply", DDP)
+    assert "uv (process" in process.stderr.readline().decode()
+    (venv.cwd / "go").touch()
+    assert installing.wait(60) == 0, installing.stderr.read()
+    installing.communicate()
+    ((code, answer, _),) = ended([process])
+    assert (code, answer["written"]) == (0, True)
+
+
+@pytest.mark.real
+def test_the_real_uv_waits_for_us(uv, venv):
+    (venv.cwd / "go").touch()
+    with held(venv.path):
+        installing = uv_install(uv, venv)
+        soon(lambda: waits(venv.cwd / "venv/.lock") or installing.poll() is not None)
+        assert installing.poll() is None
+        assert not (venv.path / "tiny.py").exists()
+    assert installing.communicate(timeout=60)[1] is not None
+    assert installing.returncode == 0
+    assert (venv.path / "tiny.py").exists()
