@@ -23,6 +23,7 @@ _COLORS = {
     "verified": "green", "broken before": "yellow",
     "upstream": "blue", "not needed": "blue", "overwritten": "yellow", "outdated": "yellow", "interrupted": "yellow",
     "applies": "green", "out of range": "blue", "absent": "yellow",
+    "ok": "green", "note": "yellow",
 }  # fmt: skip
 _DIFF_COLORS = {b"+": "green", b"-": "red", b"@": "cyan", b"\\": "yellow"}
 

@@ -64,7 +64,9 @@ ALLOWED = {
     "console": TOP - {"selection", "verify", "rollback"},
     "change": {*TOP, "turns"},
     "demo": {"console", "fixture"},
-    "commands": {*TOP, "change", "demo", "commands", "ddp", "against", "check_page", "turns"},
+    "doctor": {*PLAN},
+    "checkup": {*PLANS, "doctor", "selection"},
+    "commands": {*TOP, "change", "demo", "commands", "ddp", "against", "check_page", "turns", "doctor", "checkup"},
     "cli": {"", "commands"},
     "__main__": {"cli"},
 }

@@ -22,6 +22,7 @@ import pytest
 
 from patcher.commands.patching import apply, restore
 from patcher.errors import OutdatedError, StoreError
+from patcher.fixture import lay_out
 from patcher.folder import Folder
 from patcher.interpreter import discover
 from patcher.lock import holders, locked, patience, uv_locks
@@ -401,15 +402,22 @@ def test_patience_is_for_what_is_inside_of_it(site):
 # --- uv's lock ------------------------------------------------------------------------------------------------------
 
 
+def venv_of(folder):
+    """A venv without anything in it."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
+    return folder / "venv"
+
+
+def site_of(venv):
+    return next(venv.glob("lib/python*/site-packages"))
+
+
 @pytest.fixture
 def venv(tmp_path):
     """A venv with the stand-in of MMEngine, and a lock file as uv leaves it."""
-    made = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(made)], check=True)
+    made = venv_of(tmp_path)
     site = Site(tmp_path)
-    site.path = next(made.glob("lib/python*/site-packages"))
-    from patcher.fixture import lay_out
-
+    site.path = site_of(made)
     lay_out("mmengine-0.10.7", site.path)
     (made / ".lock").touch()
     (made / ".lock").chmod(0o666)

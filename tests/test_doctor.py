@@ -1,0 +1,419 @@
+"""`sitepatch doctor`: each thing that bites is made in a throw-away environment and found, and a clean one has none."""
+
+import contextlib
+import importlib.util
+import json
+import os
+import py_compile
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from patcher import journal
+from patcher.checkup import CHECKS
+from patcher.doctor import NOTE, OK, PROBLEM, Case, Check, examine
+from patcher.errors import SitepatchError
+from patcher.fixture import lay_out
+from patcher.interpreter import Environment, discover
+from tests.command import DDP, GUARD, RUNNER, Site, sitepatch
+from tests.test_races import held, site_of, venv_of
+
+UTILS = "mmengine/dist/utils.py"
+FILES = ["mmengine/_strategy/distributed.py", UTILS, RUNNER]
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path, "mmengine-0.10.7", "torch-2.7.1-musa")
+
+
+@pytest.fixture
+def patched(site):
+    assert site("apply", DDP, GUARD).code == 0
+    return site
+
+
+def found(answer):
+    """What is not in order: (severity, check, what and hint)."""
+    told = json.loads(answer.out)
+    assert answer.code == (0 if told["ok"] else 1)
+    rows = [(one["severity"], one["check"], f"{one['what']} | {one['hint']}") for one in told["findings"]]
+    assert {check for _, check, _ in rows} == {check.name for check in CHECKS}  # every check has its say
+    assert told["ok"] == all(severity != PROBLEM for severity, _, _ in rows)
+    return [row for row in rows if row[0] != OK]
+
+
+def doctor(site, *words, **more):
+    return found(site("doctor", "--json", *words, **more))
+
+
+def expect(rows, *wanted):
+    """Exactly these findings, in this order; each text is a regular expression."""
+    assert [row[:2] for row in rows] == [one[:2] for one in wanted], rows
+    for (_, _, text), (_, _, pattern) in zip(rows, wanted):
+        assert re.search(pattern, text, re.DOTALL), text
+
+
+def inside(env, patch_dirs=()):
+    """What is found in an environment that is no directory of its own."""
+    rows = examine(Case(env, patch_dirs), CHECKS)
+    return [(one.severity, one.check, f"{one.what} | {one.hint}") for one in rows if one.severity != OK]
+
+
+# --- in order -------------------------------------------------------------------------------------------------------
+
+
+def test_in_a_clean_environment_everything_is_ok_and_nothing_is_written(site):
+    before = site.tree()
+    ended = site("doctor")
+    assert ended.code == 0
+    assert [line.split()[0] for line in ended.out.splitlines()] == ["ok"] * len(CHECKS) + ["0"]
+    assert doctor(site) == []
+    assert site("doctor", "-q").out == ""
+    assert site.tree() == before
+
+
+def test_what_sitepatch_has_done_is_nothing_unusual(patched):
+    before = patched.tree()
+    assert doctor(patched) == []
+    assert patched.tree() == before
+
+
+def test_a_venv_in_which_nothing_is_installed_is_in_order(tmp_path):
+    made = venv_of(tmp_path)
+    assert found(sitepatch("doctor", "--json", "--python", made, cwd=tmp_path)) == []
+
+
+def test_the_help_says_what_is_looked_at(tmp_path):
+    assert "not every file" in " ".join(sitepatch("doctor", "--help", cwd=tmp_path).out.split())
+
+
+def test_a_check_that_cannot_run_says_so_and_the_others_run():
+    def fails(case):
+        yield NOTE, "first", ""
+        raise ZeroDivisionError("by zero")
+
+    def refuses(case):
+        raise SitepatchError("no answer", "ask again")
+
+    checks = [Check("a", "", fails), Check("b", "", refuses), Check("c", "fine", lambda case: [])]
+    rows = examine(Case(Environment("", (), (), (3, 11)), ()), checks)
+    assert [tuple(row) for row in rows] == [
+        (NOTE, "a", "first", ""),
+        (PROBLEM, "a", "this could not be looked at: ZeroDivisionError: by zero", ""),
+        (PROBLEM, "b", "this could not be looked at: no answer", "ask again"),
+        (OK, "c", "fine", ""),
+    ]
+
+
+# --- directories and files ------------------------------------------------------------------------------------------
+
+
+def test_what_this_user_may_not_write():
+    public = Path(tempfile.mkdtemp())  # pytest's own folders are closed to others
+    public.chmod(0o755)
+    site = Site(public, "mmengine-0.10.7")
+    folders = [site.path, *(path for path in site.path.rglob("*") if path.is_dir())]
+    for path in site.path.rglob("*.py"):
+        path.chmod(0o644)
+    for folder in folders:
+        folder.chmod(0o555)
+    if os.getuid() == 0:
+        assert inside(discover(None, str(site.path))) == []  # and all modules are loaded, which nobody else may read
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        with contextlib.suppress(BaseException):
+            if os.getuid() == 0:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+            os.chdir("/")
+            os.write(write, json.dumps(inside(discover(None, str(site.path)))).encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as file:
+        rows = json.load(file)
+    os.waitpid(child, 0)
+    for folder in folders:
+        folder.chmod(0o755)
+    shutil.rmtree(public)
+    assert {tuple(row[:2]) for row in rows} == {(PROBLEM, "permissions")}
+    assert {row[2].split(":")[0] for row in rows} == {str(site.path), *(str((site.path / path).parent) for path in FILES)}
+    assert all("may not write here, its owner is" in row[2] for row in rows)
+
+
+def test_an_immutable_file(site):
+    if shutil.which("chattr") is None or subprocess.run(["chattr", "+i", site.file()], check=False).returncode:
+        pytest.skip("chattr +i does not work here")
+    try:
+        expect(doctor(site), (PROBLEM, "permissions", rf"{RUNNER}: the file is immutable; .*chattr -i"))
+    finally:
+        subprocess.run(["chattr", "-i", site.file()], check=True)
+
+
+@pytest.mark.parametrize(
+    ("option", "check", "text"),
+    [("size=1m", "space", "KiB are left"), ("nr_inodes=200", "space", "no more files"), ("ro", "permissions", "mounted read-only")],
+)
+def test_a_disk_that_takes_nothing(tmp_path, option, check, text):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    options = "size=64m" if option == "ro" else option
+    if os.getuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", disk], check=False).returncode:
+        pytest.skip("a disk can only be mounted by root")
+    try:
+        site = Site(disk, "mmengine-0.10.7")
+        site.cwd = tmp_path
+        number = 0
+        while option.startswith("nr_") and os.statvfs(disk).f_favail:
+            (disk / f"file{number}").touch()
+            number += 1
+        if option == "ro":
+            subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        rows = doctor(site)
+        assert {row[:2] for row in rows} == {(PROBLEM, check)}
+        assert text in rows[0][2]
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_files_shared_with_a_cache_are_noted(site, tmp_path):
+    os.link(site.file(), tmp_path / "cached.py")
+    shutil.move(str(site.file(UTILS)), str(tmp_path / "utils.py"))
+    site.file(UTILS).symlink_to(tmp_path / "utils.py")
+    expect(
+        doctor(site),
+        (NOTE, "shared files", rf"{UTILS} is a link to {tmp_path}/utils.py"),
+        (NOTE, "shared files", rf"{RUNNER} is one of 2 hard links"),
+    )
+
+
+def test_backups_beside_target_files_are_noted(site):
+    for name in ("runner.py.debug_backup", "runner.py.orig", "runner.py~", "runner.bak", "runner.py.20240101.backup"):
+        (site.file().parent / name).touch()
+    for name in ("runner_backup.py", "runner.pyi", "other.py.orig"):  # modules, and what is beside no target file
+        (site.file().parent / name).touch()
+    rows = doctor(site)
+    assert {row[:2] for row in rows} == {(NOTE, "backups")}
+    assert sorted(Path(row[2].split(" looks")[0]).name for row in rows) == [
+        "runner.bak", "runner.py.20240101.backup", "runner.py.debug_backup", "runner.py.orig", "runner.py~",
+    ]  # fmt: skip
+
+
+# --- packages -------------------------------------------------------------------------------------------------------
+
+
+def test_a_package_of_which_backups_alone_are_left(tmp_path):
+    made = venv_of(tmp_path)
+    folder = site_of(made) / "mmengine/runner"
+    folder.mkdir(parents=True)
+    (folder / "runner.py.debug_backup").touch()
+    assert subprocess.run([made / "bin/python", "-c", "import mmengine"], check=False).returncode == 0
+    rows = found(sitepatch("doctor", "--json", "--python", made, cwd=tmp_path))
+    expect(rows, (PROBLEM, "packages", "mmengine holds no module: mmengine is uninstalled, and `import mmengine` still"))
+
+
+def test_an_editable_install(tmp_path):
+    made = venv_of(tmp_path)
+    checkout = tmp_path / "checkout"
+    lay_out("mmengine-0.10.7", checkout)
+    shutil.rmtree(checkout / "mmengine-0.10.7.dist-info")
+    (site_of(made) / "__editable__.mmengine-0.10.7.pth").write_text(f"{checkout}\n")
+    rows = found(sitepatch("doctor", "--json", "--python", made, cwd=tmp_path))
+    expect(rows, (PROBLEM, "packages", rf"mmengine is an editable install.*--target {checkout}"))
+
+
+def test_a_package_inside_an_archive(site, tmp_path):
+    lay_out("mmengine-0.10.7", tmp_path / "egg")
+    shutil.make_archive(str(tmp_path / "packed"), "zip", tmp_path / "egg")
+    places = (str(tmp_path / "packed.zip"), str(site.path))
+    rows = inside(Environment("/nowhere/python", places[1:], places, sys.version_info[:2]))
+    expect(rows, (PROBLEM, "packages", "mmengine lies inside the archive"))
+
+
+def test_a_package_in_two_site_directories(site, tmp_path):
+    lay_out("mmengine-0.7.4", tmp_path / "later")
+    places = (str(site.path), str(tmp_path / "later"))
+    rows = inside(Environment(sys.executable, places, places, sys.version_info[:2]))
+    expect(rows, (NOTE, "packages", rf"mmengine is found twice: .*; {site.path} comes first"))
+
+
+def test_two_records_of_one_package(site):
+    shutil.copytree(site.path / "mmengine-0.10.7.dist-info", site.path / "mmengine-0.10.6.dist-info")
+    metadata = site.path / "mmengine-0.10.6.dist-info/METADATA"
+    metadata.write_text(metadata.read_text().replace("0.10.7", "0.10.6"))
+    expect(doctor(site), (PROBLEM, "packages", "belongs to several distributions.*0.10.6.*0.10.7"))
+    record = site.path / "mmengine-0.10.6.dist-info/RECORD"
+    record.write_text(re.sub(r"sha256=....", "sha256=AAAA", record.read_text()))
+    expect(
+        doctor(site),
+        (NOTE, "packages", "also listed by"),
+        (PROBLEM, "duplicates", "recorded 2 times.*mmengine-0.10.6.dist-info, mmengine-0.10.7.dist-info"),
+    )
+
+
+def test_a_package_of_the_system(site, tmp_path):
+    made = venv_of(tmp_path)
+    sites = (str(site_of(made)), str(site.path))
+    rows = inside(Environment(str(made / "bin/python"), sites, ("/nowhere", *sites), sys.version_info[:2]))
+    expect(rows, *[(NOTE, "environment", f"{name} is not of the virtual environment") for name in ("mmengine", "torch")])
+
+
+def test_a_compiled_twin(site):
+    site.file().with_suffix(".abi3.so").touch()
+    expect(doctor(site), (PROBLEM, "loader", r"the compiled runner.abi3.so beside it comes first"))
+
+
+def test_an_edit_by_hand(site):
+    site.file().write_bytes(site.file().read_bytes() + b"# mine\n")
+    rows = doctor(site)
+    expect(rows, (PROBLEM, "hand edits", rf"{RUNNER} is not what mmengine 0.10.7 installed.*pip install --force-reinstall"))
+
+
+# --- what stands applied --------------------------------------------------------------------------------------------
+
+
+def test_what_became_of_patched_files(patched, tmp_path):
+    lay_out("mmengine-0.10.7", tmp_path / "again")
+    shutil.copyfile(str(tmp_path / "again" / UTILS), str(patched.file(UTILS)))
+    patched.file(FILES[0]).unlink()
+    patched.file().write_bytes(patched.file().read_bytes() + b"# mine\n")
+    expect(
+        doctor(patched),
+        (PROBLEM, "applied", f"{FILES[0]}: missing"),
+        (PROBLEM, "applied", f"{UTILS}: overwritten"),
+        (PROBLEM, "applied", f"{RUNNER}: edited by hand"),
+    )
+
+
+def test_a_patchset_that_is_newer_than_what_stands(patched):
+    patched.source(GUARD, toml=[('version = "1.0"', 'version = "1.1"')])
+    expect(doctor(patched), (NOTE, "applied", rf"{GUARD} 1.1 .*is another one than stands applied"))
+
+
+def stale(file, to, mode):
+    """Bytecode of other text, that an interpreter takes for that of `file`."""
+    other = file.with_name("other.py")
+    other.write_bytes(b"old = True\n" + b"#" * 99)
+    py_compile.compile(str(other), cfile=str(to), invalidation_mode=mode, doraise=True)
+    if mode is py_compile.PycInvalidationMode.TIMESTAMP:
+        data, info = to.read_bytes(), file.stat()
+        to.write_bytes(data[:8] + int(info.st_mtime).to_bytes(4, "little") + info.st_size.to_bytes(4, "little") + data[16:])
+    other.unlink()
+
+
+@pytest.mark.parametrize("mode", list(py_compile.PycInvalidationMode))
+@pytest.mark.parametrize("level", ["", "1"])
+def test_bytecode_of_an_older_source(patched, mode, level):
+    file = patched.file()
+    py_compile.compile(str(file), doraise=True)
+    assert doctor(patched) == []  # its own
+    pyc = Path(importlib.util.cache_from_source(str(file), optimization=level))
+    stale(file, pyc, mode)
+    if mode is py_compile.PycInvalidationMode.CHECKED_HASH:
+        assert doctor(patched) == []  # which the loader would not take
+    else:
+        expect(doctor(patched), (PROBLEM, "bytecode", f"{pyc} is not of the {file} that stands there"))
+
+
+def test_bytecode_under_a_prefix(patched, tmp_path):
+    file, prefix = patched.file(), tmp_path / "prefix"
+    expect(doctor(patched, PYTHONPYCACHEPREFIX=str(prefix)), (NOTE, "bytecode", f"PYTHONPYCACHEPREFIX is set to {prefix}"))
+    tag = Path(importlib.util.cache_from_source(str(file))).name
+    pyc = prefix / str(file.parent)[1:] / tag
+    pyc.parent.mkdir(parents=True)
+    stale(file, pyc, py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    rows = doctor(patched, PYTHONPYCACHEPREFIX=str(prefix))
+    expect(rows, (NOTE, "bytecode", "PYTHONPYCACHEPREFIX"), (PROBLEM, "bytecode", str(pyc)))
+
+
+def test_an_interrupted_run_and_one_that_is_under_way(site):
+    from patcher.commands.patching import apply
+
+    child = os.fork()
+    if not child:
+        journal.finish = lambda *rest: os._exit(7)
+        with contextlib.suppress(BaseException):
+            apply.main([DDP, "--target", str(site.path)], standalone_mode=False)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] >> 8 == 7
+    (first, *rest) = doctor(site)
+    expect([first], (PROBLEM, "interrupted runs", "will be finished: 3 files .*by the next apply or restore"))
+    assert rest == []
+    with held_open(site.path / ".sitepatch/lock"):
+        expect(
+            doctor(site),
+            (NOTE, "interrupted runs", "in the middle of a change"),
+            (NOTE, "locks", f"process {os.getpid()}"),
+        )
+
+
+@contextlib.contextmanager
+def held_open(path):
+    import fcntl
+
+    with path.open("r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def test_who_is_at_work_here(patched):
+    with held(patched.path) as holder:
+        expect(doctor(patched), (NOTE, "locks", f".sitepatch/lock is held by process {holder.pid}"))
+
+
+def test_a_store_that_is_damaged(patched):
+    home = patched.path / ".sitepatch"
+    first, second, *_ = sorted((home / "pristine").iterdir())
+    first.unlink()
+    second.write_bytes(b"other")
+    text = sorted((home / "patchsets").iterdir())[0]
+    text.write_text("{}")
+    rows = doctor(patched)
+    assert {row[:2] for row in rows} == {(PROBLEM, "store")}
+    assert sum("is missing | reinstall the package" in row[2] for row in rows) == 1
+    assert sum("the pristine copy is damaged" in row[2] for row in rows) == 1
+    assert sum(text.name in row[2] for row in rows) >= 1
+
+    receipt = sorted((home / "receipts").iterdir())[0]
+    receipt.write_text("{")
+    assert any(str(receipt) in row[2] and row[:2] == (PROBLEM, "store") for row in doctor(patched))
+
+
+def test_leftovers(patched):
+    home = patched.path / ".sitepatch"
+    made = [home / "pristine" / ("0" * 64), home / "receipts/x.json.new", home / "what", patched.path / "mmengine/runner/.runner.py.sitepatch-tmp"]  # fmt: skip
+    for path in made:
+        path.touch()
+    rows = doctor(patched)
+    assert {row[:2] for row in rows} == {(NOTE, "leftovers")}
+    assert {row[2].split(" ")[0] for row in rows} == set(map(str, made))
+
+
+# --- who runs it ----------------------------------------------------------------------------------------------------
+
+
+def test_a_patchset_that_is_broken_in_itself(site):
+    site.source(GUARD, toml=[("schema = 1", "schema = 99")])
+    expect(doctor(site), (PROBLEM, "patchsets", r"patchset\.toml.*99"))
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="is about what root does")
+def test_a_patchset_that_others_can_change(site, tmp_path):
+    folder = site.source(GUARD)
+    assert doctor(site) == []
+    patch = next(folder.glob("*.spatch"))
+    patch.chmod(0o666)
+    expect(doctor(site), (PROBLEM, "patchsets", f"{patch.name} can be changed by others, and root would apply it"))
+    patch.chmod(0o644)
+    os.chown(patch, 65534, -1)
+    expect(doctor(site), (NOTE, "patchsets", f"{patch.name} belongs to user 65534"))
+    shutil.move(str(folder.parent), str(tmp_path / "elsewhere"))
+    assert doctor(site) == []
+    assert len(doctor(site, "--patch-dir", tmp_path / "elsewhere")) == 1
