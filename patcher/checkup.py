@@ -47,15 +47,13 @@ def _space(case: Case) -> _Found:
 
 
 def _links(case: Case) -> _Found:
-    for target in case.targets:
-        info = target.file.lstat()
-        if stat.S_ISLNK(info.st_mode):
-            yield NOTE, f"{target.path} is a link to {os.readlink(target.file)}", _SHARED
-        elif info.st_nlink > 1:
-            yield NOTE, f"{target.path} is one of {info.st_nlink} hard links to a file, as uv makes them", _SHARED
-
-
-_SHARED = "nothing to do here: sitepatch puts a file of its own there; an edit in place would change the cache too"
+    infos = [(target, target.file.lstat()) for target in case.targets]
+    hint = "nothing to do: sitepatch puts a file of its own there; an edit in place would change the cache too"
+    links = [f"{target.path} -> {os.readlink(target.file)}" for target, info in infos if stat.S_ISLNK(info.st_mode)]
+    hard = [target.path for target, info in infos if stat.S_ISREG(info.st_mode) and info.st_nlink > 1]
+    for what, paths in (("symbolic links", links), ("hard links to files with other names, as uv makes them", hard)):
+        if paths:
+            yield NOTE, f"{what}: {', '.join(paths)}", hint
 
 
 def _backups(case: Case) -> _Found:

@@ -39,4 +39,9 @@ class StoreError(SitepatchError):
 
 
 class OutdatedError(StoreError):
-    """A plan no longer fits: somebody changed a file since it was made. Nothing was written; plan again."""
+    """A plan no longer fits: somebody changed a file since it was made. Nothing was written; plan again.
+
+    `recovered` says what had to be recovered from an interrupted run before that was seen, "" for nothing.
+    """
+
+    recovered = ""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Dict, List, Mapping, Optional, Sequence
 
 from patcher import journal, permission, prepare, receipt
-from patcher.errors import StoreError
+from patcher.errors import OutdatedError, StoreError
 from patcher.folder import Folder, sha256
 from patcher.lock import locked
 from patcher.model import Change, Receipt
@@ -110,7 +110,11 @@ class Store:
         """
         with permission.explained(self.site), Folder.open(self.site) as site, locked(site, lock_timeout) as home:
             said = self._recover(site, home)
-            works = prepare.check(site, home, self.receipts(), changes, patchsets)
+            try:
+                works = prepare.check(site, home, self.receipts(), changes, patchsets)
+            except OutdatedError as error:
+                error.recovered = said and f"{self.site}: {said}"
+                raise
             if not works:
                 return said
             entries = [work.entry for work in works]

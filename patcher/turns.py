@@ -47,21 +47,25 @@ def again(once: Callable[[], int], say: Callable[[str], None]) -> int:
     for _ in range(_TRIES - 1):
         try:
             return once()
-        except OutdatedError:
+        except OutdatedError as error:
+            if error.recovered:
+                say(error.recovered)
             say("another process has changed this environment meanwhile: looking at it again")
     return once()
 
 
 def _ground(env: Environment) -> List[Tuple[int, int]]:
-    """What differs after every commit: it makes and removes a journal, and the last restore removes its folder."""
+    """What differs after every commit: it makes and removes a journal, and the last restore removes its folder.
+
+    Nothing but sitepatch changes these, so that an installer at work does not stop a plan from being made.
+    """
     found = []
     for site in dict.fromkeys([*env.sites, *env.search]):
-        for path in (site, os.path.join(site, HOME)):
-            try:
-                info = os.stat(path)
-                found.append((info.st_ino, info.st_mtime_ns))
-            except OSError:
-                found.append((0, 0))
+        try:
+            info = os.stat(os.path.join(site, HOME))
+            found.append((info.st_ino, info.st_mtime_ns))
+        except OSError:
+            found.append((0, 0))
     return found
 
 

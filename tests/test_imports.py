@@ -166,6 +166,7 @@ def site(tmp_path):
         (["apply", "--help"], HEAVY),
         (["explain", "--help"], HEAVY),
         (["check", "--help"], HEAVY),
+        (["doctor", "--help"], HEAVY),
         (["list"], {"libcst", "importlib.metadata", "json"}),
         (["show", DDP], {"libcst", "importlib.metadata", "json"}),
         (["status"], HEAVY),

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from patcher import journal
 from patcher.commands.patching import apply, restore
 from patcher.errors import OutdatedError, StoreError
 from patcher.fixture import lay_out
@@ -33,6 +34,7 @@ from tests.command import DDP, RUNNER, Site, environ, sitepatch
 
 ALL = bool(os.environ.get("SITEPATCH_ALL_ROUNDS"))
 FILES = ["mmengine/_strategy/distributed.py", "mmengine/dist/utils.py", RUNNER]
+told = pytest.mark.skipif(not Path("/proc/locks").exists(), reason="the kernel does not tell who holds a lock")
 NAME = Path(sys.executable).name[:15]
 HOLD = """
 import sys
@@ -159,6 +161,32 @@ def test_what_is_read_while_another_process_writes_is_not_believed(site, fails):
         undisturbed(env, lambda: (_ for _ in ()).throw(StoreError("damaged")))
 
 
+def test_what_others_do_in_the_site_directory_meanwhile_is_no_reason_to_plan_again(site):
+    assert site("apply", DDP).code == 0
+    assert undisturbed(discover(None, str(site.path)), lambda: (site.path / "new.pth").write_text("")) == 0
+
+
+def test_what_was_recovered_before_a_plan_was_refused_is_not_kept_from_anybody(site):
+    _, plan, patchsets = planned(site)
+    child = os.fork()
+    if not child:
+        journal.finish = lambda *rest: os._exit(7)
+        flow(apply, site, 0, fork=False)
+    assert os.waitpid(child, 0)[1] >> 8 == 7
+    with pytest.raises(OutdatedError) as caught:
+        commit(plan, patchsets)
+    assert "an interrupted run was finished: 3 files" in caught.value.recovered
+    said = []
+
+    def twice():
+        if not said:
+            raise caught.value
+        return 0
+
+    assert again(twice, said.append) == 0
+    assert said[0] == caught.value.recovered
+
+
 def test_it_is_tried_again_a_bounded_number_of_times():
     said, calls = [], []
 
@@ -226,11 +254,10 @@ def by_hand(folder, path):
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("fresh", [False, True])
-@pytest.mark.parametrize(("writer", "torn"), [(by_command, False), (by_hand, True)])
+@pytest.mark.parametrize(
+    ("writer", "torn", "fresh"), [(by_command, False, False), (by_command, False, True), (by_hand, True, False)]
+)
 def test_who_imports_meanwhile_gets_the_old_module_or_the_new_one(tmp_path, fresh, writer, torn):
-    if torn and fresh:
-        pytest.skip("a fresh interpreter is too slow to meet a torn file for certain")
     site, stop = tmp_path / "site", tmp_path / "stop"
     site.mkdir()
     (site / "mod.py").write_text(TEXT)
@@ -256,9 +283,9 @@ def test_who_imports_meanwhile_gets_the_old_module_or_the_new_one(tmp_path, fres
 # --- killed ---------------------------------------------------------------------------------------------------------
 
 
-def flow(command, site, delay):
+def flow(command, site, delay, *, fork=True):
     """The whole command in a child that shares our modules; returns its process id."""
-    child = os.fork()
+    child = os.fork() if fork else 0
     if child:
         return child
     code = 99
@@ -353,6 +380,7 @@ def test_rounds_of_the_real_command_in_which_a_random_process_is_killed(site):
 # --- our lock -------------------------------------------------------------------------------------------------------
 
 
+@told
 def test_a_lock_that_is_not_got_in_time_names_its_holder_and_what_to_do(site):
     before = texts(site)
     with held(site.path) as holder:
@@ -434,6 +462,7 @@ def flocked(path):
     return False
 
 
+@told
 def test_uv_is_waited_for_and_named(venv):
     lock = venv.cwd / "venv/.lock"
     with lock.open("r+") as file:
@@ -450,6 +479,7 @@ def test_uv_is_waited_for_and_named(venv):
     assert (code, answer["written"]) == (0, True)
 
 
+@told
 def test_while_we_write_the_lock_of_uv_is_held(venv):
     lock = venv.cwd / "venv/.lock"
     with held(venv.path):
@@ -524,6 +554,7 @@ def waits(path):
 
 
 @pytest.mark.real
+@told
 def test_the_real_uv_is_waited_for(uv, venv):
     installing = uv_install(uv, venv)
     soon((venv.cwd / "building").exists)
@@ -541,6 +572,7 @@ def test_the_real_uv_is_waited_for(uv, venv):
 
 
 @pytest.mark.real
+@told
 def test_the_real_uv_waits_for_us(uv, venv):
     (venv.cwd / "go").touch()
     with held(venv.path):

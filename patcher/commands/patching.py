@@ -26,7 +26,8 @@ def takes_turns(function: Callable[..., int]) -> Callable[..., int]:
 
     wrapped: Callable[..., int] = click.option(
         "--lock-timeout", type=click.FloatRange(min=0), metavar="SECONDS", default=60.0, show_default=True,
-        envvar="SITEPATCH_LOCK_TIMEOUT", help="How long to wait for another process that changes the environment.",
+        envvar="SITEPATCH_LOCK_TIMEOUT", show_envvar=True,
+        help="How long to wait for another process that changes the environment.",
     )(run)  # fmt: skip
     return wrapped
 
