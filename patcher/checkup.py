@@ -123,7 +123,7 @@ def _standing(case: Case) -> _Found:
     for item in case.standing:
         if item.condition is not Condition.APPLIED:
             yield PROBLEM, f"{item.receipt.path}: {item.condition.value}", _MEANS[item.condition]
-    for text in outdated(case.standing, case.patch_dirs).values():
+    for text in outdated(case.standing, case.patch_dirs).values() if case.standing else ():
         yield NOTE, text, "apply it again to have the one that is at hand now"
 
 

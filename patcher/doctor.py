@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.environment import Environment, find_file, locate
-from patcher.errors import SitepatchError
+from patcher.errors import SitepatchError, UsageError
 from patcher.model import Located, Patchset, Receipt
 from patcher.patchset import find, folders
 from patcher.receipt import HOME, decode
@@ -69,11 +69,15 @@ class Case:
     Args:
         env: the environment.
         patch_dirs: the values of `--patch-dir`.
+
+    Raises:
+        UsageError: one of `patch_dirs` is no directory.
     """
 
     def __init__(self, env: Environment, patch_dirs: Sequence[str]) -> None:
         self.env = env
         self.patch_dirs = tuple(patch_dirs)
+        self._patchsets, self.broken = _load(self.patch_dirs)
 
     @cached_property
     def places(self) -> Tuple[str, ...]:
@@ -86,25 +90,10 @@ class Case:
         return tuple(place for place in self.places if (Path(place) / HOME).is_dir())
 
     @cached_property
-    def _patchsets(self) -> Tuple[List[Patchset], List[SitepatchError]]:
-        good, bad = [], []
-        for name in sorted(folders(self.patch_dirs, Path.cwd())):
-            try:
-                good.append(find(name, self.patch_dirs, Path.cwd()).patchset)
-            except SitepatchError as error:
-                bad.append(error)
-        return good, bad
-
-    @property
-    def broken(self) -> List[SitepatchError]:
-        """What is wrong with patchsets themselves."""
-        return self._patchsets[1]
-
-    @cached_property
     def packages(self) -> Dict[str, Tuple[str, ...]]:
         """The import packages of the patchsets at hand and of what stands, with the paths of their target files."""
         paths: Dict[str, List[str]] = {}
-        for one in self._patchsets[0]:
+        for one in self._patchsets:
             for variant in one.variants:
                 paths.setdefault(variant.package, []).extend(each for patch in variant.patches for each in patch.paths)
         for item in self.standing:
@@ -179,6 +168,24 @@ class Case:
     def standing(self) -> List[Standing]:
         """The files that stand patched, as far as their receipts can be read."""
         return [judge(site, one, read(site, one.path)) for site, one in self._receipts[0]]
+
+
+def _load(patch_dirs: Sequence[str]) -> Tuple[List[Patchset], List[SitepatchError]]:
+    """The patchsets at hand, and what is wrong with those that cannot be read."""
+    good: List[Patchset] = []
+    bad: List[SitepatchError] = []
+    try:
+        names = sorted(folders(patch_dirs, Path.cwd()))
+    except UsageError:
+        raise
+    except SitepatchError as error:  # an entry point that leads nowhere
+        return good, [error]
+    for name in names:
+        try:
+            good.append(find(name, patch_dirs, Path.cwd()).patchset)
+        except SitepatchError as error:
+            bad.append(error)
+    return good, bad
 
 
 def _existing(located: Located, path: str) -> Tuple[str, ...]:

@@ -50,7 +50,7 @@ def again(once: Callable[[], int], say: Callable[[str], None]) -> int:
         except OutdatedError as error:
             if error.recovered:
                 say(error.recovered)
-            say("another process has changed this environment meanwhile: looking at it again")
+            say("another process was at work here meanwhile: looking at it again")
     return once()
 
 

@@ -20,7 +20,7 @@ from patcher.doctor import NOTE, OK, PROBLEM, Case, Check, examine
 from patcher.errors import SitepatchError
 from patcher.fixture import lay_out
 from patcher.interpreter import Environment, discover
-from tests.command import DDP, GUARD, RUNNER, Site, sitepatch
+from tests.command import DDP, GUARD, ROOT, RUNNER, Site, sitepatch
 from tests.test_races import held, site_of, told, venv_of
 
 UTILS = "mmengine/dist/utils.py"
@@ -405,6 +405,17 @@ def test_leftovers(patched):
 def test_a_patchset_that_is_broken_in_itself(site):
     site.source(GUARD, toml=[("schema = 1", "schema = 99")])
     expect(doctor(site), (PROBLEM, "patchsets", r"patchset\.toml.*99"))
+
+
+def test_an_entry_point_that_leads_nowhere(site, tmp_path):
+    info = tmp_path / "path/x-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "entry_points.txt").write_text("[sitepatch.patchsets]\nx = gone\n")
+    expect(doctor(site, PYTHONPATH=f"{ROOT}:{info.parent}"), (PROBLEM, "patchsets", "x = gone leads to no directory"))
+
+
+def test_a_directory_of_patchsets_that_is_not_there_is_wrong_usage(site):
+    assert site("doctor", "--patch-dir", "gone").code == 2
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="is about what root does")

@@ -30,7 +30,7 @@ from patcher.lock import holders, locked, patience, uv_locks
 from patcher.plan import commit, plan_apply
 from patcher.selection import choose
 from patcher.turns import again, undisturbed
-from tests.command import DDP, RUNNER, Site, environ, sitepatch
+from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch
 
 ALL = bool(os.environ.get("SITEPATCH_ALL_ROUNDS"))
 FILES = ["mmengine/_strategy/distributed.py", "mmengine/dist/utils.py", RUNNER]
@@ -477,6 +477,38 @@ def test_uv_is_waited_for_and_named(venv):
         assert said.startswith("waiting: ") and f"uv (process {os.getpid()}" in said
     ((code, answer, _),) = ended([process])
     assert (code, answer["written"]) == (0, True)
+
+
+def until_it_waits(process):
+    """What a command says on stderr, up to what it waits for."""
+    said = ""
+    while not said.split("\n")[-1].startswith("waiting: "):
+        line = process.stderr.readline().decode()
+        assert line, f"it ended, and did not wait: {said}"
+        said += f"\n{line.strip()}"
+    return said
+
+
+@pytest.mark.parametrize("planned_first", [False, True])
+def test_who_waited_and_finds_the_work_done_says_so(venv, planned_first):
+    if planned_first:  # a store that is there already need not be waited for before planning
+        lay_out("torch-2.7.1-musa", venv.path)
+        assert venv("apply", GUARD).code == 0
+    with (venv.cwd / "venv/.lock").open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        command = [sys.executable, "-m", "patcher", "apply", DDP, "--target", str(venv.path)]
+        both = [
+            subprocess.Popen(command, cwd=str(venv.cwd), env=environ(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            for _ in range(2)
+        ]
+        heads = [until_it_waits(process) for process in both]
+    outs = [[text.decode() for text in process.communicate(timeout=60)] for process in both]
+    outs = [(out, head + err) for (out, err), head in zip(outs, heads)]
+    assert [process.returncode for process in both] == [0, 0]
+    (second,) = [(out, err) for out, err in outs if "nothing to do, it is applied already" in out]
+    (first,) = [(out, err) for out, err in outs if "take it back" in out]
+    assert first != second
+    assert not planned_first or "another process was at work here meanwhile" in second[1]
 
 
 @told
