@@ -323,6 +323,16 @@ def test_bytecode_of_an_older_source(patched, mode, level):
         expect(doctor(patched), (PROBLEM, "bytecode", f"{pyc} is not of the {file} that stands there"))
 
 
+def test_bytecode_that_no_loader_would_take_is_not_told(patched):
+    file = patched.file()
+    pyc = Path(importlib.util.cache_from_source(str(file)))
+    stale(file, pyc, py_compile.PycInvalidationMode.TIMESTAMP)
+    data = pyc.read_bytes()
+    for wrong in (data[:8] + b"\0\0\0\0" + data[12:], data[:12] + b"\0\0\0\0" + data[16:], b"abcd" + data[4:], data[:9]):
+        pyc.write_bytes(wrong)  # of another time, of another size, of another release, cut off
+        assert doctor(patched) == []
+
+
 def test_bytecode_under_a_prefix(patched, tmp_path):
     file, prefix = patched.file(), tmp_path / "prefix"
     expect(doctor(patched, PYTHONPYCACHEPREFIX=str(prefix)), (NOTE, "bytecode", f"PYTHONPYCACHEPREFIX is set to {prefix}"))
@@ -425,6 +435,10 @@ def test_a_patchset_that_others_can_change(site, tmp_path):
     patch = next(folder.glob("*.spatch"))
     patch.chmod(0o666)
     expect(doctor(site), (PROBLEM, "patchsets", f"{patch.name} can be changed by others, and root would apply it"))
+    patch.chmod(0o664)
+    assert doctor(site) == []  # the group is root's own
+    os.chown(patch, 0, 65534)
+    expect(doctor(site), (PROBLEM, "patchsets", f"{patch.name} can be changed by others"))
     patch.chmod(0o644)
     os.chown(patch, 65534, -1)
     expect(doctor(site), (NOTE, "patchsets", f"{patch.name} belongs to user 65534"))
