@@ -161,6 +161,15 @@ def test_what_is_read_while_another_process_writes_is_not_believed(site, fails):
         undisturbed(env, lambda: (_ for _ in ()).throw(StoreError("damaged")))
 
 
+def test_no_plan_is_made_in_the_middle_of_a_commit(site):
+    env = discover(None, str(site.path))
+    (site.path / ".sitepatch").mkdir()
+    (site.path / ".sitepatch/journal.json").touch()
+    with pytest.raises(OutdatedError):
+        undisturbed(env, lambda: 3)
+    assert undisturbed(env, lambda: 3, dry_run=True) == 3
+
+
 def test_what_others_do_in_the_site_directory_meanwhile_is_no_reason_to_plan_again(site):
     assert site("apply", DDP).code == 0
     assert undisturbed(discover(None, str(site.path)), lambda: (site.path / "new.pth").write_text("")) == 0
