@@ -52,16 +52,22 @@ def locked(site: Folder, timeout: Optional[float] = None) -> Iterator[Folder]:
         StoreError: another process held a lock for longer; names the process.
     """
     wait = _Wait(site.path, timeout)
-    home, fd = _acquire(site, wait)
+    try:
+        home, fd = _acquire(site, wait)
+    except BaseException:
+        with suppress(OSError):
+            site.remove_folder(HOME)  # made just now, if it is empty: the lock file could not be
+        raise
     try:
         with home:
             try:
                 with _uv_kept_out(site.path, wait):
                     yield home
             finally:
-                if home.names() == [_NAME]:
-                    home.remove(_NAME)
-                    site.remove_folder(HOME)
+                with suppress(OSError):  # the next one removes what cannot be removed now, and the work is done
+                    if home.names() == [_NAME]:
+                        home.remove(_NAME)
+                        site.remove_folder(HOME)
     finally:
         os.close(fd)
 

@@ -17,6 +17,7 @@ from patcher.lock import locked
 from patcher.model import Change, Receipt
 
 _REINSTALL = "reinstall the package it belongs to (pip install --force-reinstall --no-deps NAME), then run this again"
+_UNTOUCHED = "nothing was changed"
 
 
 class Store:
@@ -107,6 +108,7 @@ class Store:
         Raises:
             StoreError: a file is not what `old` says, or something failed; nothing was changed then. When it failed
                 after the commit point, the hint says that the run was finished, or the journal waits for `recover`.
+            KeyboardInterrupt: the same of Ctrl-C; its text says what became of the run.
         """
         with permission.explained(self.site), Folder.open(self.site) as site, locked(site, lock_timeout) as home:
             said = self._recover(site, home)
@@ -117,16 +119,19 @@ class Store:
                 raise
             if not works:
                 return said
-            entries = [work.entry for work in works]
+            entries, done = [work.entry for work in works], ""
             try:
                 prepare.use_spare(home, works)
                 journal.write(home, journal.PREPARING, entries)
                 prepare.prepare(site, home, works, patchsets)
                 journal.write(home, journal.COMMITTING, entries)
                 left_alone = journal.finish(site, home, entries)
+                done = "the run was finished all the same, every file is as it meant it to be"
                 self._clean(home)
             except OSError as error:
-                raise permission.explain(self.site, error, self._recover(site, home)) from error
+                raise permission.explain(self.site, error, self._rescued(site, home) or done) from error
+            except KeyboardInterrupt as error:
+                raise KeyboardInterrupt(f"{self.site}: {self._rescued(site, home) or done or _UNTOUCHED}") from error
             except BaseException:
                 self._recover(site, home)
                 raise
@@ -178,6 +183,13 @@ class Store:
         said = journal.describe(found, done=True)
         return f"{said}, but for {', '.join(left_alone)}, changed by somebody else since" if left_alone else said
 
+    def _rescued(self, site: Folder, home: Folder) -> str:
+        """After a failure: recover at once and return the sentence about it; where even that fails, what waits."""
+        try:
+            return self._recover(site, home)
+        except OSError:  # the disk has become read-only, say
+            return f"{self.interrupted()}, by the next command that can write here"
+
     def _clean(self, home: Folder) -> None:
         """Drop what no receipt names any more, then the journal."""
         standing = self.receipts()
@@ -188,13 +200,16 @@ class Store:
         }
         for folder_name, wanted in kept.items():
             with suppress(FileNotFoundError), home.sub(folder_name) as folder:
-                for name in folder.names():
-                    if name not in wanted:
-                        folder.remove(name)
+                unwanted = [name for name in folder.names() if name not in wanted]
+                for name in unwanted:
+                    folder.remove(name)
+                if unwanted:
+                    folder.sync()
             if not standing:
                 home.remove_folder(folder_name)
         if not standing:
             home.remove(prepare.SPARE)
+            home.sync()  # the journal goes last: without it nobody would look for what a power cut brings back
         for name in (f"{prepare.SPARE}.tmp", f"{journal.NAME}.tmp", journal.NAME):
             home.remove(name)
         home.sync()

@@ -1,0 +1,286 @@
+"""What a disk may hold after a power cut: a model of the writes that were not waited for and may be lost.
+
+Calls are recorded as they happen (`Recorder`) and replayed into inodes and directories (`Disk`). A state is chosen from
+
+- **entries**: each creation, removal and rename of a name is one change of one or two directories. It is safe once one of
+  these directories was synced, with those before it in that directory. Until then it may be there or not. A rename is one
+  change: it is never half done, and the name that it replaces is always there, old or new.
+- **contents**: the bytes and the metadata of a file are safe once the file was synced. Until then the file may be as it
+  was when last synced (empty, mode 0600, where it never was), as written, or with half of its bytes.
+
+ext4 and xfs keep the order of entries, which is the case "every prefix" here; they do lose contents, so that a file that
+was renamed into place without a sync is empty. POSIX promises no order, and some filesystems keep none: for them single
+entries are lost, or are all that is kept. Sources: fsync(2) ("does not necessarily ensure that the entry in the directory
+containing the file has also reached disk"); Linux Documentation/filesystems/ext4 (data=ordered, auto_da_alloc, delayed
+allocation); Pillai et al., All File Systems Are Not Created Equal, OSDI 2014, table 1 (persistence properties).
+"""
+
+import os
+import stat
+import sys
+from contextlib import suppress
+from typing import Dict, List, NamedTuple, Optional
+
+
+class Inode:
+    """A file, link or directory: its content now and as it is safe on the disk; of a directory the safe entries."""
+
+    def __init__(self, kind, content=b"", mode=0o600, mtime=None):
+        self.kind = kind
+        self.now = self.safe = (content, mode, mtime)
+        self.entries: Dict[str, Inode] = {}
+
+    def change(self, content=None, mode=None, mtime=None):
+        was = self.now
+        self.now = (was[0] if content is None else content, was[1] if mode is None else mode, mtime or was[2])
+
+    @property
+    def dirty(self):
+        return self.kind == "file" and self.now != self.safe
+
+
+class Entry(NamedTuple):
+    """One change of names: (directory, name, inode or None for none)."""
+
+    sets: tuple
+
+
+class Disk:
+    """The inodes below one directory, the changes of names that wait, and what a sync does to them."""
+
+    def __init__(self, root):
+        self.by_number: Dict[int, Inode] = {}  # a number is used again when its inode is gone
+        self.inodes: List[Inode] = []
+        self.pending: List[Entry] = []
+        self.root = self._read(root)
+
+    def _read(self, path):
+        info = os.lstat(path)
+        if stat.S_ISLNK(info.st_mode):
+            inode = Inode("link", os.readlink(path), mtime=info.st_mtime_ns)
+        elif stat.S_ISDIR(info.st_mode):
+            inode = Inode("folder", b"", stat.S_IMODE(info.st_mode))
+            for name in os.listdir(path):
+                inode.entries[name] = self._read(os.path.join(path, name))
+        else:
+            with open(path, "rb") as file:
+                inode = Inode("file", file.read(), stat.S_IMODE(info.st_mode), info.st_mtime_ns)
+        return self._known(info.st_ino, inode)
+
+    def _known(self, number, inode):
+        self.by_number[number] = inode
+        self.inodes.append(inode)
+        return inode
+
+    # what was recorded, one method for each event -----------------------------------------------------------------------
+    def make(self, folder, name, number, kind, content, mode):
+        self._name([(folder, name, self._known(number, Inode(kind, content, mode)))])
+
+    def append(self, number, data):
+        inode = self.by_number[number]
+        inode.change(content=inode.now[0] + data)
+
+    def empty(self, number):
+        self.by_number[number].change(content=b"")
+
+    def mode(self, number, mode):
+        self.by_number[number].change(mode=mode)
+
+    def mtime(self, number, mtime):
+        inode = self.by_number[number]
+        inode.change(mtime=mtime)
+        if inode.kind == "link":
+            inode.safe = inode.now  # a link cannot be synced; it is made and stamped before its name is
+
+    def remove(self, folder, name):
+        self._name([(folder, name, None)])
+
+    def rename(self, folder, name, to, new, number):
+        self._name([(folder, name, None), (to, new, self.by_number[number])])
+
+    def sync(self, number):
+        inode = self.by_number[number]
+        inode.safe = inode.now
+        if inode.kind == "folder":
+            last = max((at for at, entry in enumerate(self.pending) if any(f is inode for f, _, _ in entry.sets)), default=-1)
+            kept = []
+            for at, entry in enumerate(self.pending):
+                if at <= last and any(folder is inode for folder, _, _ in entry.sets):
+                    _apply(entry)
+                else:
+                    kept.append(entry)
+            self.pending = kept
+
+    def _name(self, sets):
+        self.pending.append(Entry(tuple((self.by_number[folder], name, inode) for folder, name, inode in sets)))
+
+    # what may be found --------------------------------------------------------------------------------------------------
+    def states(self):
+        """Yield the trees, {path: (kind, content, mode, mtime)}, that a power cut now may leave; bounded, not all subsets.
+
+        Entries: all, none, every prefix, all but one, one alone. For each of these contents: as written, lost, torn, and
+        each single file lost while the others are as written.
+        """
+        count = len(self.pending)
+        everything = tuple(range(count))
+        subsets = {everything, ()}
+        subsets |= {everything[:end] for end in range(count)}
+        subsets |= {everything[:at] + everything[at + 1 :] for at in range(count)} | {(at,) for at in range(count)}
+        dirty = [inode for inode in self.inodes if inode.dirty]
+        contents = [{}] + [dict.fromkeys(dirty, how) for how in ("lost", "torn") if dirty]
+        contents += [{inode: "lost"} for inode in dirty] if len(dirty) > 1 else []
+        for subset in sorted(subsets):
+            names = self._names(subset)
+            for content in contents:
+                yield _tree(self.root, names, content)
+
+    def _names(self, subset):
+        """The entries of each directory, with these of the changes that wait."""
+        names = {id(inode): dict(inode.entries) for inode in self.inodes}
+        for at in subset:
+            for folder, name, inode in self.pending[at].sets:
+                names[id(folder)][name] = inode
+        return names
+
+
+def _apply(entry):
+    for folder, name, inode in entry.sets:
+        if inode is None:
+            folder.entries.pop(name, None)
+        else:
+            folder.entries[name] = inode
+
+
+def _tree(root, names, contents, path="", found=None):
+    found = {} if found is None else found
+    for name, inode in sorted(names.get(id(root), {}).items()):
+        if inode is None:
+            continue
+        inside = f"{path}/{name}" if path else name
+        content, mode, mtime = inode.now
+        if contents.get(inode) == "lost":
+            content, mode, mtime = inode.safe
+        elif contents.get(inode) == "torn":
+            content = content[: len(content) // 2] if content != inode.safe[0] else content
+        found[inside] = (inode.kind, content, mode, mtime)
+        if inode.kind == "folder":
+            _tree(inode, names, contents, inside, found)
+    return found
+
+
+def write_out(state, to):
+    """Put a state on the real disk, below the empty directory `to`."""
+    for path, (kind, content, mode, mtime) in sorted(state.items()):
+        full = os.path.join(to, path)
+        if kind == "folder":
+            os.mkdir(full)
+            os.chmod(full, mode)
+        elif kind == "link":
+            os.symlink(content, full)
+            if mtime:
+                os.utime(full, ns=(mtime, mtime), follow_symlinks=False)
+        else:
+            with open(full, "wb") as file:
+                file.write(content)
+            os.chmod(full, mode)
+            if mtime:
+                os.utime(full, ns=(mtime, mtime))
+
+
+class Recorder:
+    """A hook for `calls.watch` that carries every call out, except those syncs, and keeps what is needed to replay it.
+
+    Args:
+        without: the call site of fsync, as `site_of_sync` names it, that is left out; "" for none.
+    """
+
+    def __init__(self, without=""):
+        self.events = []
+        self.syncs: Dict[str, int] = {}
+        self.without = without
+
+    def __call__(self, name, real, args, kwargs):
+        before = self._before(name, args, kwargs)
+        result = real(*args, **kwargs)
+        event = getattr(self, f"_{name}", None)
+        assert event, f"the model does not know os.{name}"
+        event(before, result, *args, **kwargs)
+        return result
+
+    def _before(self, name, args, kwargs) -> Optional[int]:
+        """The number of the inode that a rename moves, or that an open finds."""
+        if name not in ("replace", "open"):
+            return None
+        folder = kwargs["src_dir_fd"] if name == "replace" else kwargs["dir_fd"]
+        with suppress(FileNotFoundError):
+            return os.stat(args[0], dir_fd=folder, follow_symlinks=False).st_ino
+        return None
+
+    def _add(self, event, *args):
+        self.events.append((event, *args))
+
+    def _open(self, before, fd, name, flags, mode=0o777, dir_fd=None):
+        if before is None:
+            info = os.fstat(fd)
+            self._add("make", _number(dir_fd), name, info.st_ino, "file", b"", stat.S_IMODE(info.st_mode))
+
+    def _write(self, before, size, fd, data):
+        self._add("append", _number(fd), bytes(data)[:size])
+
+    def _ftruncate(self, before, _, fd, size):
+        self._add("empty", _number(fd))
+
+    def _fsync(self, before, _, fd):
+        where = site_of_sync()
+        self.syncs[where] = self.syncs.get(where, 0) + 1
+        if where != self.without:
+            self._add("sync", _number(fd))
+
+    def _replace(self, number, _, name, new, src_dir_fd, dst_dir_fd):
+        self._add("rename", _number(src_dir_fd), name, _number(dst_dir_fd), new, number)
+
+    def _unlink(self, before, _, name, dir_fd):
+        self._add("remove", _number(dir_fd), name)
+
+    _rmdir = _unlink
+
+    def _mkdir(self, before, _, name, mode, dir_fd):
+        info = os.stat(name, dir_fd=dir_fd)
+        self._add("make", _number(dir_fd), name, info.st_ino, "folder", b"", stat.S_IMODE(info.st_mode))
+
+    def _symlink(self, before, _, target, name, dir_fd):
+        number = os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_ino
+        self._add("make", _number(dir_fd), name, number, "link", target, 0o777)
+
+    def _utime(self, before, _, what, ns, dir_fd=None, follow_symlinks=True):
+        number = _number(what) if dir_fd is None else os.stat(what, dir_fd=dir_fd, follow_symlinks=False).st_ino
+        self._add("mtime", number, ns[1])
+
+    def _chmod(self, before, _, name, mode, dir_fd):
+        self._add("mode", os.stat(name, dir_fd=dir_fd).st_ino, mode)
+
+    def _fchmod(self, before, _, fd, mode):
+        self._add("mode", _number(fd), mode)
+
+    def _fchown(self, before, _, fd, uid, gid):
+        pass  # nothing here has another owner
+
+    def _setxattr(self, before, _, fd, name, value):
+        pass
+
+
+def _number(fd):
+    return os.fstat(fd).st_ino
+
+
+def site_of_sync():
+    """Where in patcher/ a sync is asked for: the lines of code from the first one outside of folder.py to os.fsync."""
+    frame, chain = sys._getframe(1), []
+    while frame:
+        folder, name = os.path.split(frame.f_code.co_filename)
+        if os.path.basename(folder) == "patcher":
+            chain.append(f"{name}:{frame.f_lineno} {frame.f_code.co_name}")
+            if name != "folder.py":
+                break
+        frame = frame.f_back
+    return " < ".join(chain)

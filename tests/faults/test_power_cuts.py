@@ -1,0 +1,168 @@
+"""A power cut at any moment of a commit: the disk states that may be found are built, and each is recovered.
+
+disk.py says which writes may be lost. That the model sees what matters is shown by leaving out each sync of the store in
+turn: a state must then be found that recovery does not bring back to all old or all new.
+"""
+
+import os
+import shutil
+
+import pytest
+
+from patcher.errors import StoreError
+from patcher.journal import NAME
+from patcher.model import Change
+from patcher.receipt import HOME
+from patcher.store import Store
+from tests import test_store as unit
+from tests.faults import calls
+from tests.faults.disk import Disk, Recorder, write_out
+
+
+def comparable(tree):
+    """A tree without the mode and mtime of pristine copies: those are set from the receipt before a copy is put back."""
+    return tree and {path: found[:2] if path.startswith(f"{HOME}/pristine/") else found for path, found in tree.items()}
+
+
+class Cut:
+    """One commit (or recovery) that was recorded, and what may be found when the power fails in its course."""
+
+    def __init__(self, folder, start, action, old, new):
+        self.folder, self.start, self.action = folder, start, action
+        self.old, self.new = comparable(old), comparable(new)
+        self.outcomes = {}
+
+    def record(self, without=""):
+        site = self.folder / "site"
+        shutil.rmtree(site, ignore_errors=True)
+        shutil.copytree(self.start, site, symlinks=True)
+        disk, recorder = Disk(site), Recorder(without)
+        real = {name: getattr(os, name) for name in calls.NAMES if hasattr(os, name)}
+        try:
+            calls.watch(recorder)
+            self.action(site)
+        finally:
+            for name, function in real.items():
+                setattr(os, name, function)
+        return disk, recorder
+
+    def violations(self, without=""):
+        """Yield a sentence for each state that is neither; the last ones are of power cuts after the end."""
+        disk, recorder = self.record(without)
+        for event, *args in recorder.events:
+            getattr(disk, event)(*args)
+            for state in disk.states():
+                if self.outcome(state) not in ("old", "new"):
+                    yield f"a power cut after {event} {args}: {self.outcome(state)}"
+        for state in disk.states():
+            if self.outcome(state) != "new" or f"{HOME}/{NAME}" in state:
+                yield f"a power cut after the end: {self.outcome(state)}, or the journal is back"
+
+    def outcome(self, state):
+        key = frozenset(state.items())
+        if key not in self.outcomes:
+            self.outcomes[key] = self._recovered(state)
+        return self.outcomes[key]
+
+    def _recovered(self, state):
+        site = self.folder / "cut/site"
+        shutil.rmtree(site, ignore_errors=True)
+        site.mkdir(parents=True)
+        write_out(state, str(site))
+        try:
+            Store(str(site)).recover()
+            now = comparable(unit.tree(site))
+        except (StoreError, OSError) as error:
+            return f"recovery fails: {error}"
+        if now == self.old:
+            return "old"
+        if now != self.new:
+            wrong = {name for name in {*now, *self.new, *self.old} if now.get(name) not in (self.new.get(name), self.old.get(name))}
+            return f"neither: {[(name, now.get(name), self.old.get(name), self.new.get(name)) for name in sorted(wrong)] or 'a mixture'}"
+        spare = site / HOME / "spare"
+        if spare.exists() and spare.stat().st_size < 1 << 16:
+            return "the spare space is not there"
+        stale = [name for name in unit.bytecode(site) if name.startswith("a.") and TWIN not in self.new]
+        return f"stale bytecode: {stale}" if stale and self.old is not None else "new"
+
+
+TWIN = "pkg/twin.py"
+
+
+def with_twin(site):
+    """Two files of the same bytes share a pristine copy; the first of them is back already, with its own mode and mtime."""
+    (site / TWIN).write_bytes(unit.PRISTINE[unit.A])
+    (site / TWIN).chmod(0o600)
+    os.utime(site / TWIN, ns=(unit.MTIME + 5, unit.MTIME + 5))
+    of_twin = unit.receipt(unit.A)._replace(path=TWIN, mode=0o600, mtime_ns=unit.MTIME + 5)
+    old, new = unit.sha(unit.PRISTINE[unit.A]), unit.new(unit.A)
+    changes = [Change(path, old, new, of) for path, of in ((unit.A, unit.receipt(unit.A)), (TWIN, of_twin))]
+    Store(str(site)).commit(changes, {unit.DIGESTS[1]: unit.TEXTS[1]})
+    Store(str(site)).commit([Change(unit.A, unit.sha(new), None, None)], {})
+
+
+def restore_twin(site):
+    Store(str(site)).commit([Change(TWIN, unit.sha(unit.new(unit.A)), None, None)], {})
+
+
+SCENARIOS = {name: (first, action) for name, first, action in unit.SCENARIOS}
+SCENARIOS["twin"] = (with_twin, restore_twin)
+
+
+@pytest.fixture
+def start(tmp_path, monkeypatch):
+    """A function: a folder of its own for a scenario -> its Cut."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+    def cut_of(name):
+        folder = tmp_path / name
+        (folder / "base").mkdir(parents=True)
+        site = unit.make_site(folder / "base/site")
+        for cache in (folder / "cache", folder / "cut/cache"):  # where the link of the third file leads
+            shutil.copytree(folder / "base/cache", cache)
+        first, action = SCENARIOS[name]
+        old, new = unit.prepared(site, first, action)
+        return Cut(folder, site, action, old, new)
+
+    return cut_of
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_power_cut_leaves_all_old_or_all_new(start, name, counted):
+    cut = start(name)
+    assert list(cut.violations()) == []
+    counted("disk states after a power cut", len(cut.outcomes))
+    assert set(cut.outcomes.values()) == {"old", "new"}
+    assert len(cut.outcomes) > 20
+
+
+@pytest.mark.parametrize("name", ["apply", "restore"])
+def test_a_power_cut_while_an_interrupted_run_is_recovered(start, name, counted):
+    cut, point, kinds, states = start(name), 0, set(), 0
+    while True:
+        point += 7
+        killed = unit.copy_of(cut.start, cut.folder / "killed/site")
+        if unit.run_faulty(lambda: cut.action(killed), point, "before")[0] == 0:  # noqa: B023
+            break
+        waiting = Store(str(killed)).interrupted()
+        if waiting:
+            verdict = cut.new if "finished" in waiting else cut.old
+            again = Cut(cut.folder, killed, lambda site: Store(str(site)).recover(), None, verdict)
+            assert list(again.violations()) == []
+            kinds.add(waiting)
+            states += len(again.outcomes)
+    counted("disk states after a power cut", states)
+    assert len(kinds) == 2
+
+
+def test_without_any_one_of_its_syncs_a_power_cut_does_harm(start, counted):
+    """Each place in the code that waits for the disk, told by its line, is left out in turn."""
+    cuts = [start(name) for name in SCENARIOS]
+    syncs = [(cut, cut.record()[1].syncs) for cut in cuts]
+    found = {}
+    for where in sorted({where for _, here in syncs for where in here}):
+        found[where] = next((said for cut, here in syncs if where in here for said in cut.violations(where)), "")
+        print(f"{where}: {found[where][:150] or 'HARMLESS'}")
+    counted("syncs left out", len(found))
+    assert len(found) > 10
+    assert [where for where, harm in found.items() if not harm] == []

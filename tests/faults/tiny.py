@@ -1,0 +1,166 @@
+"""A small installed package and two versions of a patchset for it, the command on it, and the tree that it leaves."""
+
+import base64
+import hashlib
+import os
+import shutil
+import stat
+import sys
+
+from tests.faults.calls import in_child
+
+NAME, OTHER = "tiny-fix", "tiny-other"
+FILES = {
+    "tiny/__init__.py": b"",
+    "tiny/a.py": b"import os\r\n\r\n\r\ndef first(n):\r\n    return n + 1\r\n",
+    "tiny/sub/__init__.py": b"",
+    "tiny/sub/b.py": b"def second(n):\n    # caf\xc3\xa9\n    return n * 2",
+    "tiny/c.py": b"def third(n):\n    return n - 3\n",
+}
+HUNKS = {
+    1: (("tiny/a.py", "first", "n + 1", "n + 10"), ("tiny/sub/b.py", "second", "n * 2", "n * 20"), ("tiny/c.py", "third", "n - 3", "n - 30")),
+    2: (("tiny/a.py", "first", "n + 1", "n + 100"), ("tiny/sub/b.py", "second", "n * 2", "n * 200")),
+}  # fmt: skip
+MTIME = 1_600_000_000_123_456_789
+MODES = {"tiny/a.py": 0o644, "tiny/sub/b.py": 0o640, "tiny/c.py": 0o755}
+
+
+def content(path, version):
+    """What `path` holds with that version of the patchset applied, 0 for none."""
+    data = FILES[path]
+    for target, _, old, new in HUNKS.get(version, ()):
+        if target == path:
+            data = data.replace(old.encode(), new.encode())
+    return data
+
+
+def sources(folder):
+    """Write the two versions of the patchset, and one that is never applied, to `folder`/1 and `folder`/2."""
+    for version, hunks in HUNKS.items():
+        for name in (NAME, OTHER):
+            here = folder / str(version) / name
+            here.mkdir(parents=True)
+            (here / "patchset.toml").write_text(
+                f'schema = 1\nname = "{name}"\nversion = "{version}.0"\nkind = "fix"\nsummary = "For the tests"\n\n'
+                '[[variant]]\npackage = "tiny"\nversions = ">=1"\npatches = ["all.spatch"]\n'
+            )
+            text = "".join(f"--- {path}\n@@ {scope} @@\n-{old}\n+{new}\n\n" for path, scope, old, new in hunks)
+            (here / "all.spatch").write_text(f"For the tests.\n\n{text}")
+    return folder
+
+
+def wheel_files(version="1.0"):
+    """The files of the package as a wheel or an installer lays them out, RECORD last."""
+    info = f"tiny-{version}.dist-info"
+    files = {
+        **FILES,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: tiny\nVersion: {version}\n".encode(),
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    rows = [f"{path},sha256={_hash64(data)},{len(data)}\n" for path, data in files.items()]
+    files[f"{info}/RECORD"] = "".join([*rows, f"{info}/RECORD,,\n"]).encode()
+    return files
+
+
+def _hash64(data):
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+def install(site):
+    """Lay the package out in `site`, with stale bytecode, modes and mtimes of their own."""
+    for path, data in wheel_files().items():
+        (site / path).parent.mkdir(parents=True, exist_ok=True)
+        (site / path).write_bytes(data)
+        if path in FILES:
+            (site / path).chmod(MODES.get(path, 0o644))
+            os.utime(site / path, ns=(MTIME, MTIME))
+    add_bytecode(site)
+    return site
+
+
+def add_bytecode(site):
+    """Bytecode of an interpreter that is not here, for each patched file; it must not outlive a change of its source."""
+    for path in MODES:
+        cache = (site / path).parent / "__pycache__"
+        cache.mkdir(exist_ok=True)
+        (cache / f"{(site / path).stem}.cpython-36.pyc").write_bytes(b"old")
+
+
+def bytecode(site):
+    return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.pyc"))
+
+
+def preload():
+    """Import what the commands import, once, so that each fork has it."""
+    import importlib.metadata  # noqa: F401
+    import json  # noqa: F401
+
+    import libcst  # noqa: F401
+
+    import patcher.change
+    import patcher.cli
+    import patcher.selection  # noqa: F401
+
+
+class Tiny:
+    """The package in `folder`/site, the patchsets beside it, and the real command on them in a forked child."""
+
+    def __init__(self, folder):
+        preload()
+        self.folder, self.site = folder, folder / "site"
+        self.sources = sources(folder / "sources")
+        self._saved = folder / "saved"
+        install(self.site)
+
+    def words(self, *words, version=1):
+        return [*words, "--target", str(self.site), "--patch-dir", str(self.sources / str(version))]
+
+    def run(self, *words, version=1, point=0, how="none"):
+        """Run `sitepatch WORDS` in a child with a fault (see `calls.fault`)."""
+
+        def command():
+            from patcher.cli import main
+
+            sys.argv = ["sitepatch", *self.words(*words, version=version)]
+            os.chdir(self.folder)  # the checkout has a ./patchsets
+            os.environ["NO_COLOR"] = "1"
+            main()
+
+        return in_child(command, point, how)
+
+    def save(self):
+        """Keep the site directory as it stands now, for `reset`."""
+        shutil.rmtree(self._saved, ignore_errors=True)
+        shutil.copytree(self.site, self._saved, symlinks=True)
+
+    def reset(self):
+        shutil.rmtree(self.site)
+        shutil.copytree(self._saved, self.site, symlinks=True)
+
+    def tree(self):
+        return tree(self.site)
+
+
+def tree(site):
+    """Everything below a site directory: kind, bytes, mode, and the mtime where a file has pristine bytes.
+
+    Left out: bytecode, what the lock file tells about its last holder, and how much spare space is left.
+    """
+    found, pristine = {}, {hashlib.sha256(data).digest() for path, data in FILES.items() if path in MODES}
+    for folder, folders, names in os.walk(site):
+        for name in folders:
+            path = os.path.join(folder, name)
+            found[os.path.relpath(path, site)] = ("folder", stat.S_IMODE(os.lstat(path).st_mode))
+        for name in names:
+            path = os.path.join(folder, name)
+            inside, info = os.path.relpath(path, site), os.lstat(path)
+            if stat.S_ISLNK(info.st_mode):
+                found[inside] = ("link", os.readlink(path), info.st_mtime_ns)
+            elif inside == ".sitepatch/lock":
+                found[inside] = ("file", b"", stat.S_IMODE(info.st_mode), False)
+            elif not name.endswith(".pyc") and inside != ".sitepatch/spare":
+                with open(path, "rb") as file:
+                    data = file.read()
+                digest = hashlib.sha256(data).digest()
+                found[inside] = ("file", digest, stat.S_IMODE(info.st_mode), digest in pristine and info.st_mtime_ns)
+    return found
