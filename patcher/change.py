@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
 
@@ -168,7 +169,7 @@ def _recover(console: Console, env: Environment, *, dry_run: bool) -> List[str]:
         return []
     said = []
     for site in dict.fromkeys([*env.sites, *env.search]):  # as `interrupted` does
-        sentence = Store(site).recover() if (Path(site) / ".sitepatch").is_dir() else ""
+        sentence = Store(site).recover() if os.path.lexists(f"{site}/.sitepatch") else ""
         if sentence:
             said.append(f"{site}: {sentence}")
             console.note(said[-1], "recovered")

@@ -10,12 +10,18 @@ import errno
 import os
 import stat
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import List, NamedTuple, Optional, Tuple, Type
+from typing import Iterator, List, NamedTuple, Optional, Tuple, Type
 
 from patcher.errors import StoreError
 
+OWN = ".sitepatch"
+"""The folder of sitepatch in a site directory."""
+OWN_HINT = (
+    "something else lies where sitepatch keeps its own files: move it away and put back what was there, from a backup; "
+    "without one, reinstall the patched packages (pip install --force-reinstall --no-deps NAME) and move .sitepatch away"
+)
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
@@ -34,6 +40,16 @@ def sha256(data: bytes) -> str:
     import hashlib
 
     return hashlib.sha256(data).hexdigest()
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Give an OSError the whole path: the system call knew only a name in an open directory."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = path
+        raise
 
 
 class Folder:
@@ -73,9 +89,10 @@ class Folder:
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
+            hint = "name the directory that the link leads to, with --target"
             raise StoreError(
                 f"{path}: is a link or not a directory; sitepatch does not write through it",
-                "name the directory that the link leads to, with --target",
+                OWN_HINT if OWN in path.split("/") else hint,
             ) from error
 
     def make(self, name: str) -> Folder:
@@ -107,17 +124,38 @@ class Folder:
 
     def look(self, name: str) -> Tuple[bytes, Meta]:
         """Return the bytes and metadata of the regular file `name`, followed if it is a link."""
-        fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK, dir_fd=self.fd)
+        with naming(f"{self.path}/{name}"):
+            fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK, dir_fd=self.fd)
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            os.close(fd)
+            raise StoreError(f"{self.path}/{name}: is not a regular file", "sitepatch changes regular files only")
         with os.fdopen(fd, "rb") as file:
-            info = os.fstat(fd)
-            if not stat.S_ISREG(info.st_mode):
-                raise StoreError(f"{self.path}/{name}: is not a regular file", "sitepatch changes regular files only")
             meta = Meta(stat.S_IMODE(info.st_mode), info.st_uid, info.st_gid, info.st_mtime_ns, _xattrs(fd))
             return file.read(), meta
 
     def read(self, name: str) -> bytes:
         """Return the bytes of the regular file `name`, followed if it is a link."""
         return self.look(name)[0]
+
+    def own(self, name: str) -> bytes:
+        """Return the bytes of `name`, a file that sitepatch wrote: StoreError with its path for anything else there.
+
+        Raises:
+            FileNotFoundError: there is nothing of this name.
+        """
+        path = f"{self.path}/{name}"
+        if self.link(name):
+            raise StoreError(f"{path}: is a link; sitepatch writes regular files there", OWN_HINT)
+        try:
+            return self.read(name)
+        except FileNotFoundError:
+            raise
+        except StoreError as error:
+            raise StoreError(error.message, OWN_HINT) from error
+        except OSError as error:
+            hint = f"make it readable for user {os.getuid()}, or run this as its owner" if error.errno == errno.EACCES else ""
+            raise StoreError(f"{path}: cannot be read: {error.strerror}", hint) from error
 
     def digest(self, name: str) -> str:
         """Return the sha256 (hex) of the file `name`, "" if there is none or its link leads nowhere."""
@@ -189,11 +227,12 @@ class Folder:
 
     def move(self, name: str, to: Folder, new: str) -> None:
         """Rename `name` to `new` in the folder `to`, over whatever file or link is there, atomically."""
-        os.replace(name, new, src_dir_fd=self.fd, dst_dir_fd=to.fd)
+        with naming(f"{to.path}/{new}"):
+            os.replace(name, new, src_dir_fd=self.fd, dst_dir_fd=to.fd)
 
     def remove(self, name: str) -> None:
         """Remove the file or link `name` if there is one."""
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError), naming(f"{self.path}/{name}"):
             os.unlink(name, dir_fd=self.fd)
 
     def remove_folder(self, name: str) -> None:

@@ -67,7 +67,7 @@ def read(home: Folder) -> Optional[Journal]:
         StoreError: it is damaged or forged: it names a path out of the site directory, or a field is not as written.
     """
     try:
-        data = home.read(NAME)
+        data = home.own(NAME)
     except FileNotFoundError:
         return None
     where = f"{home.path}/{NAME}"

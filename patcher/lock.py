@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
 from patcher.errors import StoreError
-from patcher.folder import Folder
+from patcher.folder import Folder, naming
 from patcher.receipt import HOME
 
 _NAME = "lock"
@@ -100,8 +100,9 @@ def _acquire(site: Folder, wait: _Wait) -> Tuple[Folder, int]:
     while True:
         with suppress(FileNotFoundError):  # removed by the one that finished, between two of our steps
             home = site.make(HOME)
-            try:  # private: whoever can open a lock file can hold it, and keep the owner out
-                fd = os.open(_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600, dir_fd=home.fd)
+            try:
+                with naming(f"{home.path}/{_NAME}"):  # private: whoever can open a lock file can hold it
+                    fd = os.open(_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600, dir_fd=home.fd)
                 if _try(fd):
                     return home, fd
                 who = _holder(os.fstat(fd)) or _noted(fd)

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Iterator, List, Sequence
 
 from patcher.errors import StoreError
-from patcher.folder import Folder
+from patcher.folder import OWN_HINT, Folder
 from patcher.receipt import HOME, path_problem
 
 _HELP = {
@@ -19,6 +19,9 @@ _HELP = {
     errno.EROFS: "the filesystem is mounted read-only; mount it writable, or change a copy with --target",
     errno.EACCES: "run this as the owner of the directory, or use a virtual environment of your own",
     errno.EPERM: "the directory or the file may be immutable (lsattr, chattr -i), or belong to somebody else",
+    errno.EISDIR: OWN_HINT,
+    errno.ENOTDIR: OWN_HINT,
+    errno.ELOOP: OWN_HINT,
     errno.ENOENT: "the package may have been uninstalled or reinstalled meanwhile; see `sitepatch status`",
 }
 
@@ -26,7 +29,8 @@ _HELP = {
 def explain(site: str, error: OSError, after: str = "") -> StoreError:
     """Return the StoreError for a system call that failed; `after` tells what became of the run."""
     help_text = _HELP.get(error.errno or 0, "")
-    return StoreError(f"{site}: {error}", "; ".join(text for text in (after, help_text) if text))
+    what = f"{error.filename}: {error.strerror}" if str(error.filename or "").startswith(site) else f"{site}: {error}"
+    return StoreError(what, "; ".join(text for text in (after, help_text) if text))
 
 
 @contextmanager

@@ -132,7 +132,7 @@ def _restoring(site: Folder, home: Folder, change: Change, back: Receipt, *, sha
 def _pristine(home: Folder, of: Receipt) -> bytes:
     try:
         with home.sub("pristine") as pristine:
-            data = pristine.read(of.pristine)
+            data = pristine.own(of.pristine)
     except FileNotFoundError as error:
         raise StoreError(f"{of.path}: its pristine copy {of.pristine} is missing; reinstall {of.package}") from error
     if sha256(data) != of.pristine:

@@ -6,11 +6,11 @@ from typing import Any, Dict, List, NoReturn, Tuple
 
 from patcher import __version__
 from patcher.errors import StoreError
-from patcher.folder import sha256
+from patcher.folder import OWN, sha256
 from patcher.model import OptionValue, Receipt, Splice, Step
 
 FORMAT = 1
-HOME = ".sitepatch"
+HOME = OWN
 
 
 def path_problem(path: str) -> str:

@@ -40,7 +40,7 @@ def standing(env: Environment) -> List[Standing]:
     """
     found: List[Standing] = []
     for site in _sites(env):
-        if os.path.isdir(os.path.join(site, ".sitepatch")):
+        if os.path.lexists(os.path.join(site, ".sitepatch")):
             for path, receipt in sorted(Store(site).receipts().items()):
                 found.append(judge(site, receipt, read(site, path)))
     return found
@@ -48,7 +48,7 @@ def standing(env: Environment) -> List[Standing]:
 
 def interrupted(env: Environment) -> List[Tuple[str, str]]:
     """(site directory, sentence) for each interrupted run that waits to be undone or finished; changes nothing."""
-    found = ((site, Store(site).interrupted()) for site in _sites(env) if os.path.isdir(os.path.join(site, ".sitepatch")))
+    found = ((site, Store(site).interrupted()) for site in _sites(env) if os.path.lexists(os.path.join(site, ".sitepatch")))
     return [(site, sentence) for site, sentence in found if sentence]
 
 

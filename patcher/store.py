@@ -43,7 +43,7 @@ class Store:
             for name in folder.names():
                 if name.endswith(".json"):
                     with suppress(FileNotFoundError):  # a commit may be dropping it right now
-                        one = receipt.decode(folder.read(name), f"{folder.path}/{name}")
+                        one = receipt.decode(folder.own(name), f"{folder.path}/{name}")
                         found[one.path] = one
         return found
 
@@ -164,7 +164,7 @@ class Store:
         with permission.explained(self.site):
             try:
                 with self._home(folder_name) as folder:
-                    return folder.read(digest + suffix)
+                    return folder.own(digest + suffix)
             except FileNotFoundError as error:
                 raise StoreError(f"{where}: is missing", hint) from error
 

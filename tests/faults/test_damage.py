@@ -1,0 +1,110 @@
+"""Something else in place of one of the files of `.sitepatch`: every command says what and what to do, and does no harm."""
+
+import hashlib
+import os
+import shutil
+
+import pytest
+
+from patcher.receipt import file_name
+from patcher.store import Store
+from tests.faults.tiny import FILES, NAME, Tiny
+
+FILE = "tiny/a.py"
+RECEIPT = f"receipts/{file_name(FILE)}"
+PRISTINE = f"pristine/{hashlib.sha256(FILES[FILE]).hexdigest()}"
+COMMANDS = {"status": ("status",), "diff": ("diff",), "restore": ("restore",), "apply": ("apply", NAME)}
+# which commands have to stop; the others may do what they were asked for without looking there
+STOP = {
+    "": set(COMMANDS),
+    "receipts": set(COMMANDS),
+    RECEIPT: set(COMMANDS),
+    "journal.json": {"status", "restore", "apply"},
+    "pristine": {"diff", "restore", "apply"},
+    PRISTINE: {"diff", "restore", "apply"},
+    "patchsets": {"apply", "restore"},
+    "lock": {"restore", "apply"},
+}
+
+
+def put_file(path):
+    path.write_bytes(b"not ours")
+
+
+def put_folder(path):
+    path.mkdir()
+    (path / "inside").write_bytes(b"not ours")
+
+
+def put_link(path):
+    path.symlink_to("/nowhere/at/all")
+
+
+KINDS = {"file": put_file, "folder": put_folder, "fifo": os.mkfifo, "dangling link": put_link}
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    tiny = Tiny(tmp_path_factory.mktemp("damage"))
+    assert tiny.run("apply", NAME).code == 0
+    tiny.save()
+    return tiny
+
+
+def cases():
+    for name in STOP:
+        for kind in KINDS:
+            proper = "folder" if name in ("", "receipts", "pristine", "patchsets") else "file"
+            if kind != proper:
+                yield name, kind
+
+
+@pytest.mark.parametrize(("name", "kind"), list(cases()), ids=lambda value: value[:12] or "home")
+def test_what_is_not_ours_is_named_and_nothing_is_done(tiny, name, kind):
+    for command, words in COMMANDS.items():
+        tiny.reset()
+        place = tiny.site / ".sitepatch" / name
+        (shutil.rmtree if place.is_dir() else os.unlink)(place) if place.exists() else None
+        KINDS[kind](place)
+        before = files(tiny)
+        version = 2 if command == "apply" else 1
+        done = tiny.run(*words, version=version)
+        told = (command, name, kind, done.text)
+        assert "Traceback" not in done.text, told
+        if command not in STOP[name] or (name, kind) == ("lock", "fifo"):
+            assert done.code in (0, 1), told
+            continue
+        assert done.code == 1, told
+        assert "error:" in done.text or "conflict" in done.text, told
+        assert "hint:" in done.text, told
+        assert str(place) in done.text, told
+        assert "[Errno" not in done.text, told
+        assert files(tiny) == before, told
+
+
+def test_a_receipt_that_may_not_be_read_is_named(tiny):
+    tiny.reset()
+    place = tiny.site / ".sitepatch" / RECEIPT
+    place.chmod(0)
+    folder = tiny.folder
+    while folder.stat().st_uid == os.getuid() and folder != folder.parent and str(folder) != "/tmp":
+        folder.chmod(0o755)
+        folder = folder.parent
+
+    from patcher.errors import StoreError
+    from tests.test_store import as_somebody_else
+
+    def action():
+        with pytest.raises(StoreError) as caught:
+            Store(str(tiny.site)).receipts()
+        assert str(place) in caught.value.message
+        assert f"user {os.getuid()}" in caught.value.hint
+        return 0
+
+    assert as_somebody_else(action) == 0
+
+
+def files(tiny):
+    """The bytes of every target file, and every name below `.sitepatch`."""
+    names = sorted(path.relative_to(tiny.site).as_posix() for path in tiny.site.rglob("*") if path.suffix != ".pyc")
+    return names, {path: (tiny.site / path).read_bytes() for path in FILES}
