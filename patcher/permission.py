@@ -69,6 +69,21 @@ def problems(site: Folder, paths: Sequence[str]) -> List[str]:
     return list(dict.fromkeys(found))
 
 
+def no_room(site: Folder, sizes: Sequence[int]) -> List[str]:
+    """Return why files of these sizes (bytes) would not fit on the filesystem of `site`: one text, or none."""
+    disk = os.fstatvfs(site.fd)
+    if not disk.f_blocks:  # a filesystem that does not tell
+        return []
+    unit = disk.f_frsize
+    needed = sum(-(-size // unit) for size in sizes) * unit
+    free = (disk.f_bavail if os.geteuid() else disk.f_bfree) * unit
+    if needed > free:
+        return [f"{site.path}: {needed:,} bytes are needed and {free:,} are free; {_HELP[errno.ENOSPC]}"]
+    if disk.f_files and disk.f_ffree < len(sizes):
+        return [f"{site.path}: {len(sizes)} inodes are needed and {disk.f_ffree} are free; {_HELP[errno.ENOSPC]}"]
+    return []
+
+
 def _target_problems(site: Folder, path: str) -> List[str]:
     name = path.rpartition("/")[2]
     with site.holder(path) as folder:
@@ -79,9 +94,29 @@ def _target_problems(site: Folder, path: str) -> List[str]:
             found.append(f"{folder.path}/{name}: user {os.getuid()} may not read it, or its link leads nowhere")
         elif not folder.link(name) and _immutable(folder, name):
             found.append(f"{folder.path}/{name}: the file is immutable; take that away with chattr -i or chflags")
+        else:
+            found += _not_mine(folder, name)
         with suppress(FileNotFoundError), folder.sub("__pycache__") as cache:
             found += _unwritable(cache)
     return found
+
+
+def _not_mine(folder: Folder, name: str) -> List[str]:
+    """Return why a new file could not be given the owner and group of the file `name`: one text, or none.
+
+    A read-only file is no problem: as with every installer it is its directory that has to be writable, and the new file
+    is as read-only as the old one.
+    """
+    info, mine = os.stat(name, dir_fd=folder.fd), os.geteuid()
+    if not mine or folder.link(name):  # what a link leads to is left as it is
+        return []
+    if info.st_uid != mine:
+        return [f"{folder.path}/{name}: belongs to user {info.st_uid}, and user {mine} may not give it back to them; "
+                "run this as that user"]  # fmt: skip
+    if info.st_gid not in {os.getegid(), *os.getgroups()}:
+        return [f"{folder.path}/{name}: belongs to group {info.st_gid}, of which user {mine} is no member; "
+                "run this as a member of that group"]  # fmt: skip
+    return []
 
 
 def _unwritable(folder: Folder) -> List[str]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from patcher import __version__, bytecode, receipt
+from patcher import __version__, bytecode, permission, receipt
 from patcher.errors import OutdatedError, StoreError
 from patcher.folder import Folder, sha256
 from patcher.journal import FORGET, LINK, MOVE, WRITE, Entry, staged, temporary
 from patcher.model import Change, Receipt
 
 SPARE = "spare"
-_SPARE_SIZE = 1 << 16  # bytes set aside on every apply, so that a restore can write its journal on a full disk
+_SPARE_SIZE = 1 << 16  # bytes set aside on every apply, so that a restore can write its journal on a full disk ...
+_SPARE_EACH = 1 << 11  # ... and so many more for each file: its two entries, in the journal and in the one that replaces it
 
 
 class Work(NamedTuple):
@@ -148,6 +149,25 @@ def _has(home: Folder, folder_name: str, name: str) -> bool:
         return False
 
 
+def _spare_size(count: int) -> int:
+    """Return how many bytes to set aside where `count` files stand changed."""
+    return _SPARE_SIZE + _SPARE_EACH * count
+
+
+def check_possible(site: Folder, works: Sequence[Work]) -> None:
+    """Raise StoreError with everything that would keep `works` from being done: permissions, and the room to apply.
+
+    A restore is not asked about room: it has to work on a full disk.
+    """
+    problems = permission.problems(site, [work.entry.path for work in works if work.entry.action != FORGET])
+    if any(work.text for work in works):
+        sizes = [size for work in works for size in (len(work.data), len(work.text), _SPARE_EACH)]
+        kept = [len(work.data) for work in works if work.save]
+        problems += permission.no_room(site, [_spare_size(2 * len(works)), *sizes, *kept])
+    if problems:
+        raise StoreError("\n".join(problems), "nothing was changed")
+
+
 def use_spare(home: Folder, works: Sequence[Work]) -> None:
     """Before a restore, give the space that was set aside to the journal that follows."""
     if not any(work.text for work in works):
@@ -171,8 +191,9 @@ def prepare(site: Folder, home: Folder, works: Sequence[Work], patchsets: Mappin
                     _prepare_file(site, folder, pristine, work)
                     folder.sync()
                 bytecode.purge(site, work.entry.path)  # now, while it can fail without harm, and again after the rename
-        if any(work.text for work in works) and not home.has(SPARE):
-            home.put(SPARE, bytes(_SPARE_SIZE))
+        spare = _spare_size(len(receipts.names()))
+        if any(work.text for work in works) and (not home.has(SPARE) or len(home.own(SPARE)) < spare):
+            home.put(SPARE, bytes(spare))
         for written in (pristine, receipts, texts):
             written.sync()
 

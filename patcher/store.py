@@ -119,6 +119,7 @@ class Store:
                 raise
             if not works:
                 return said
+            prepare.check_possible(site, works)
             entries, done = [work.entry for work in works], ""
             try:
                 prepare.use_spare(home, works)

@@ -115,12 +115,25 @@ class Tiny:
     def words(self, *words, version=1):
         return [*words, "--target", str(self.site), "--patch-dir", str(self.sources / str(version))]
 
-    def run(self, *words, version=1, point=0, how="none"):
-        """Run `sitepatch WORDS` in a child with a fault (see `calls.fault`)."""
+    def run(self, *words, version=1, point=0, how="none", uid=0):
+        """Run `sitepatch WORDS` in a child with a fault (see `calls.fault`).
+
+        With `uid` it becomes that user once the plan is made: the interpreter may lie where others cannot read.
+        """
 
         def command():
+            from patcher import change
             from patcher.cli import main
 
+            check = change._check_writable
+
+            def as_user(changed):
+                os.setgroups([])
+                os.setgid(uid)
+                os.setuid(uid)
+                check(changed)
+
+            change._check_writable = as_user if uid else check
             sys.argv = ["sitepatch", *self.words(*words, version=version)]
             os.chdir(self.folder)  # the checkout has a ./patchsets
             os.environ["NO_COLOR"] = "1"

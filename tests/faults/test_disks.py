@@ -1,0 +1,192 @@
+"""Real filesystems that are full, read-only or lose power, mounted for the test where this machine permits it."""
+
+import fcntl
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from patcher.model import Change
+from patcher.store import Store
+from tests import test_store as unit
+from tests.faults.calls import NAMES, in_child, watch
+from tests.faults.tiny import NAME, Tiny, install
+
+ALL = os.environ.get("SITEPATCH_FAULTS") == "all"
+SHUTDOWN = 0x8004587D  # EXT4_IOC_SHUTDOWN and XFS_IOC_GOINGDOWN; 2: without writing the log out, as in a power cut
+NO_LOG_FLUSH = struct.pack("I", 2)
+
+
+@contextmanager
+def mounted(where, *words):
+    """Mount something on the directory `where`; skips with the reason where that is not permitted."""
+    where.mkdir(exist_ok=True)
+    if sys.platform != "linux":
+        pytest.skip("mount(8) of Linux is needed")
+    done = subprocess.run(["mount", *map(str, words), str(where)], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip(f"this machine does not permit `mount {' '.join(map(str, words))}`: {done.stderr.decode().strip()}")
+    try:
+        yield where
+    finally:
+        subprocess.run(["umount", str(where)], check=True)
+
+
+def fill(folder):
+    """Use up every byte of a filesystem."""
+    fd = os.open(folder / "filler", os.O_WRONLY | os.O_CREAT)
+    size = 1 << 16
+    try:
+        while size:
+            try:
+                os.write(fd, bytes(size))
+            except OSError:
+                size //= 2
+    finally:
+        os.close(fd)
+    with pytest.raises(OSError):
+        (folder / "more").write_bytes(bytes(1 << 13))
+    (folder / "more").unlink()
+
+
+def moved(tiny, disk):
+    """The package, on that filesystem instead."""
+    shutil.rmtree(tiny.site)
+    tiny.site = disk / "site"
+    install(tiny.site)
+    return tiny
+
+
+@pytest.fixture(params=["tmpfs", "ext4"])
+def small_disk(request, tmp_path):
+    words = ["-t", "tmpfs", "-o", "size=2m", "tmpfs"] if request.param == "tmpfs" else [*loop(tmp_path / "image", 2)]
+    with mounted(tmp_path / "disk", *words) as disk:
+        yield disk
+
+
+def loop(image, megabytes):
+    """Make an ext4 filesystem in a file; returns what to mount."""
+    if shutil.which("mkfs.ext4") is None:
+        pytest.skip("mkfs.ext4 is not here")
+    with image.open("wb") as file:
+        file.truncate(megabytes << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", image], check=True)
+    return ["-o", "loop", image]
+
+
+def test_restore_works_on_a_disk_that_is_full_to_the_last_byte(small_disk, tmp_path):
+    tiny = moved(Tiny(tmp_path), small_disk)
+    before = tiny.tree()
+    assert tiny.run("apply", NAME).code == 0
+    fill(small_disk)
+    done = tiny.run("restore")
+    assert done.code == 0, done.text
+    assert tiny.tree() == before
+
+
+def test_restore_of_three_hundred_files_works_on_a_full_disk(tmp_path):
+    names = [f"pkg/a_module_with_a_name_of_some_length_{number:03}.py" for number in range(300)]
+    with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=12m", "tmpfs") as disk:
+        (disk / "pkg").mkdir()
+        changes = []
+        for name in names:
+            (disk / name).write_bytes(name.encode())
+            new = name.encode() + b"\n# new"
+            changes.append(Change(name, unit.sha(name.encode()), new, unit.receipt(name, 1, "", name.encode(), new)))
+        Store(str(disk)).commit(changes, {unit.DIGESTS[1]: unit.TEXTS[1]})
+        fill(disk)
+        Store(str(disk)).commit([Change(name, change.receipt.current, None, None) for name, change in zip(names, changes)], {})
+        assert [(disk / name).read_bytes() for name in names] == [name.encode() for name in names]
+        assert not (disk / ".sitepatch").exists()
+
+
+def test_apply_on_a_full_disk_is_refused_before_anything_changes(small_disk, tmp_path):
+    tiny = moved(Tiny(tmp_path), small_disk)
+    before = tiny.tree()
+    fill(small_disk)
+    done = tiny.run("apply", NAME)
+    assert done.code == 1
+    assert "are free" in done.text or "No space" in done.text
+    assert tiny.tree() == before
+    (small_disk / "filler").unlink()
+    assert tiny.run("apply", NAME).code == 0
+
+
+def test_a_read_only_filesystem_is_named_with_every_path_before_anything_changes(tmp_path):
+    tiny = Tiny(tmp_path)
+    before = tiny.tree()
+    with mounted(tmp_path / "disk", "--bind", tiny.site) as disk:
+        subprocess.run(["mount", "-o", "remount,ro,bind", str(disk)], check=True)
+        tiny.site = disk
+        done = tiny.run("apply", NAME)
+        assert done.code == 1
+        for folder in ("tiny", "tiny/sub"):
+            assert f"{disk}/{folder}: the filesystem is mounted read-only; mount it writable" in done.text, done.text
+        assert "nothing was changed" in done.text
+        assert tiny.run("status").code == 0
+        assert tiny.tree() == before
+
+
+def test_the_power_fails_at_a_call(tmp_path, counted):
+    """The filesystem is shut down before a call, as if the power had failed, and mounted again: its log is replayed."""
+    seed = tmp_path / "seed"
+    words = loop(seed, 4)
+    outcomes, points = set(), 0
+    for name, first, action in unit.SCENARIOS:
+        with mounted(tmp_path / "disk", *words) as disk:
+            for each in disk.iterdir():
+                shutil.rmtree(each)
+            site = unit.make_site(disk / "site")
+            if first:
+                first(site)
+        image = tmp_path / "image"
+        with mounted_copy(seed, image, tmp_path) as disk:
+            old = unit.tree(disk / "site")
+            count = in_child(lambda: action(disk / "site") and 0).count  # noqa: B023
+            new = unit.tree(disk / "site")
+        chosen = range(1, count + 1)
+        for point in chosen if ALL else sorted(random.Random(1).sample(chosen, 6)):
+            with mounted_copy(seed, image, tmp_path) as disk:
+                assert in_child(lambda: cut(disk, point, action)).code == 9  # noqa: B023
+            with mounted(tmp_path / "disk", "-o", "loop", image) as disk:
+                said = Store(str(disk / "site")).recover()
+                now = unit.tree(disk / "site")
+                assert now in (old, new), (name, point, said)
+                outcomes.add(now == new)
+            points += 1
+    counted("power cuts on ext4", points)
+    assert outcomes == {True, False}
+
+
+@contextmanager
+def mounted_copy(seed, image, folder):
+    shutil.copyfile(seed, image)
+    with mounted(folder / "disk", "-o", "loop", image) as disk:
+        yield disk
+
+
+def cut(disk, point, action):
+    """Shut the filesystem down before the `point`-th call; syncs are real."""
+    calls = [0]
+
+    def hook(name, real, args, kwargs):
+        calls[0] += 1
+        if calls[0] == point:
+            fcntl.ioctl(os.open(disk, os.O_RDONLY), SHUTDOWN, NO_LOG_FLUSH)
+            os._exit(9)
+        return (REAL_FSYNC if name == "fsync" else real)(*args, **kwargs)
+
+    for name in NAMES:
+        if hasattr(os, name):
+            setattr(os, name, REAL[name])
+    watch(hook)
+    action(disk / "site")
+
+
+REAL = {name: getattr(os, name) for name in NAMES if hasattr(os, name)}
+REAL_FSYNC = os.fsync
