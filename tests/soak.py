@@ -1,0 +1,181 @@
+"""`python -m tests.soak [--rounds N] [--seed N]`: apply, update, restore and reinstall in disorder, killed at random moments.
+
+Every round is one command of `sitepatch` on a virtual environment with a small package, or `pip install --force-reinstall`
+of its wheel (offline). Four commands of five are killed by SIGKILL, at a random moment from the first call that changes
+a file on, for as long as the longest such command took. After each round the next command is let to recover, and then every file has to be, whole, as upstream shipped it or as one version of the patchset makes it,
+all of them the same (torn: 0), and the pristine bytes of every changed file have to be there (lost: 0).
+"""
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+from patcher.store import Store
+from tests.faults import calls
+from tests.faults.tiny import FILES, MODES, NAME, OTHER, Tiny, content, wheel_files
+
+ACTIONS = (("apply", 1), ("apply", 2), ("restore", 1))
+PIP_EVERY = 40  # rounds; it takes a second
+
+
+class Figures(NamedTuple):
+    """What a soak has seen."""
+
+    rounds: int
+    kills: int
+    recoveries: int
+    reinstalls: int
+    torn: int
+    lost: int
+
+
+def soak(rounds, seed, folder, pip_every=PIP_EVERY):
+    """Run so many rounds in the empty directory `folder`; raises AssertionError at the first broken promise.
+
+    Returns:
+        The figures. torn and lost are counted as they are found, and are 0 where it returns.
+    """
+    chance = random.Random(seed)
+    venv, wheel = folder / "venv", make_wheel(folder)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    (folder / "tiny").mkdir()
+    tiny = Tiny(folder / "tiny")
+    shutil.rmtree(tiny.site)
+    tiny.site = next(venv.glob("lib/python*/site-packages"))
+    reinstall(venv, wheel)
+    kills = recoveries = reinstalls = 0
+    longest = 0.05  # seconds from the first call that changes a file to the end of the command
+    for number in range(1, rounds + 1):
+        told = f"round {number}, seed {seed}"
+        if number % pip_every == 0:
+            reinstall(venv, wheel)
+            reinstalls += 1
+            assert Store(str(tiny.site)).interrupted() == "", told
+        action = chance.choice(ACTIONS)
+        words = (action[0], NAME) if action[0] == "apply" else ("restore",)
+        wait = chance.uniform(0, longest) if chance.random() < 0.8 else None
+        killed, text, seconds = run_killed(tiny, words, action[1], wait)
+        longest = min(2.0, max(longest, 0 if killed else seconds))
+        kills += killed
+        waiting = Store(str(tiny.site)).interrupted()
+        recoveries += bool(waiting)
+        done = tiny.run("restore", OTHER)
+        assert done.code == 0, (told, done.text)
+        assert not waiting or waiting.replace("will be", "was") in done.text, (told, done.text)
+        state = check(tiny, (told, words, text))
+        if not killed:
+            assert state == (0 if words[0] == "restore" else action[1]), (told, text)
+    assert tiny.run("restore").code == 0
+    assert check(tiny, "at the end") == 0
+    assert not (tiny.site / ".sitepatch").exists()
+    return Figures(rounds, kills, recoveries, reinstalls, 0, 0)
+
+
+def run_killed(tiny, words, version, wait):
+    """Run a command in a child; `wait` seconds (None: never) after its first call that changes a file it gets SIGKILL.
+
+    Returns:
+        Whether it was killed, what it wrote, and the seconds from that first call to the end.
+    """
+    output = tiny.folder / "output"
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            fd = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(fd, 1)
+            os.dup2(fd, 2)
+            tell_first_call(writer)
+            sys.argv = ["sitepatch", *tiny.words(*words, version=version)]
+            os.chdir(tiny.folder)
+            from patcher.cli import main
+
+            main()
+        except SystemExit as end:
+            sys.stdout.flush()
+            os._exit(end.code or 0)
+        finally:
+            os._exit(70)
+    os.close(writer)
+    os.read(reader, 1)  # b"" where it ends without having changed anything
+    os.close(reader)
+    begun = time.monotonic()
+    if wait is not None:
+        time.sleep(wait)
+        os.kill(child, signal.SIGKILL)  # it may have ended: it is our child, and not waited for yet
+    status = os.waitpid(child, 0)[1]
+    text = output.read_text(errors="replace") if output.exists() else ""
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, text
+    return os.WIFSIGNALED(status), text, time.monotonic() - begun
+
+
+def tell_first_call(writer):
+    """In this process, write a byte to `writer` at the first call that changes a file; every call is carried out."""
+    write, told = os.write, []
+
+    def hook(name, real, args, kwargs):
+        if not told:
+            told.append(name)
+            write(writer, b"!")
+        return (os_fsync if name == "fsync" else real)(*args, **kwargs)
+
+    os_fsync = os.fsync
+    calls.watch(hook)
+
+
+def check(tiny, told):
+    """The version that every file stands at, 0 for none; fails where they differ, or where one could not come back."""
+    data = {path: (tiny.site / path).read_bytes() for path in MODES}
+    versions = [version for version in (0, 1, 2) if all(data[path] == content(path, version) for path in MODES)]
+    assert len(versions) == 1, f"torn: {told}: {data}"
+    store = Store(str(tiny.site))
+    receipts = store.receipts()
+    for path, receipt in receipts.items():
+        assert store.pristine(receipt.pristine) == FILES[path], f"lost: {told}: {path}"
+    changed = {path for path in MODES if data[path] != FILES[path]}
+    assert changed <= set(receipts), f"lost: {told}: no receipt for {changed - set(receipts)}"
+    left = [path for path in tiny.site.rglob("*") if "sitepatch-tmp" in path.name or path.name.endswith((".new", ".tmp"))]
+    assert left == [], told
+    return versions[0]
+
+
+def make_wheel(folder):
+    """The wheel of the small package."""
+    wheel = folder / "tiny-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as file:
+        for path, data in wheel_files().items():
+            file.writestr(path, data)
+    return wheel
+
+
+def reinstall(venv, wheel):
+    """`pip install --force-reinstall` into the environment, without network."""
+    command = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "--python", str(venv / "bin/python")]
+    command += ["install", "--force-reinstall", "--no-deps", "--no-index", str(wheel)]
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONWARNINGS": "ignore"})
+
+
+def main():
+    """Run it and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=600)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    asked = parser.parse_args()
+    print(f"seed {asked.seed}", flush=True)
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        figures = soak(asked.rounds, asked.seed, Path(folder))
+    print(", ".join(f"{name} {value}" for name, value in figures._asdict().items()), f"({time.monotonic() - begun:.0f} s)")
+
+
+if __name__ == "__main__":
+    main()
