@@ -154,7 +154,7 @@ def restore(console: Console, place: Place, names: Sequence[str], *, force: bool
     for name in idle:
         console.say(f"{name} is not applied here: nothing to restore")
     if not names and not stands:
-        console.say(f"nothing is applied in {', '.join(env.sites)}: nothing to restore")
+        console.say(f"nothing is applied in {', '.join(env.own)}: nothing to restore")
     changed, written = _write(console, plan, (), recovered, items if force else (), dry_run=dry_run)
     if written:
         console.rows([] if console.quiet else [_put_back(file) for file in changed])
@@ -168,7 +168,7 @@ def _recover(console: Console, env: Environment, *, dry_run: bool) -> List[str]:
             console.note(f"{site}: {sentence}, by the next command that writes")
         return []
     said = []
-    for site in dict.fromkeys([*env.sites, *env.search]):  # as `interrupted` does
+    for site in env.stores:
         sentence = Store(site).recover() if os.path.lexists(f"{site}/.sitepatch") else ""
         if sentence:
             said.append(f"{site}: {sentence}")

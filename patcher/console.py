@@ -55,7 +55,10 @@ class Console:
             self.out(text)
 
     def about(self, env: Environment) -> None:
-        """Say which environment is meant, with --verbose."""
+        """Say which environment is meant, with --verbose; and what stands patched in directories that it shares."""
+        for site in env.outer:
+            if os.path.isdir(os.path.join(site, ".sitepatch")):
+                self.note(f"what stands patched in {site}, shared with others, is left alone without --system")
         if self.verbose:
             self.note(f"{env.python}, Python {'.'.join(map(str, env.version))}: {', '.join(env.sites)}", "environment")
 
@@ -123,17 +126,20 @@ class Place(NamedTuple):
     python: Optional[str]
     target: Optional[str]
     patch_dirs: Tuple[str, ...]
+    system: bool = False
 
     def environment(self) -> Environment:
-        """The environment that is meant (see `patcher.environment.discover`)."""
+        """The environment that is meant (see `patcher.environment.discover`); with `system` all of it is its own."""
         from patcher.interpreter import discover
 
-        return discover(self.python, self.target)
+        env = discover(self.python, self.target)
+        return env._replace(outer=()) if self.system else env
 
     def command(self, *words: str) -> str:
         """A command line for the same environment, to be shown to the person."""
         more = ["--python", self.python] if self.python else []
         more += ["--target", self.target] if self.target else []
+        more += ["--system"] if self.system else []
         return " ".join(shlex.quote(word) for word in ("sitepatch", *words, *more))
 
 
@@ -147,6 +153,7 @@ def takes(*, environment: bool = True, sources: bool = True) -> Callable[[Callab
         options += [
             click.option("--python", metavar="PATH", help="Interpreter (or venv) of the environment."),
             click.option("--target", metavar="DIR", help="A directory of packages, as of pip install --target."),
+            click.option("--system", is_flag=True, help="Also what a venv shares with others (system-site-packages)."),
         ]
     if sources:
         options.append(click.option(
@@ -163,11 +170,11 @@ def takes(*, environment: bool = True, sources: bool = True) -> Callable[[Callab
         @wraps(function)
         def run(
             as_json: bool, quiet: bool, verbose: bool, color: Optional[bool], python: Optional[str] = None,
-            target: Optional[str] = None, patch_dir: Sequence[str] = (), **rest: Any,
+            target: Optional[str] = None, patch_dir: Sequence[str] = (), system: bool = False, **rest: Any,
         ) -> int:  # fmt: skip
             console = Console(function.__name__.strip("_").replace("_", "-"), as_json, quiet, verbose, color)
             try:
-                return function(console, Place(python, target, tuple(patch_dir)), **rest)
+                return function(console, Place(python, target, tuple(patch_dir), system), **rest)
             except BrokenPipeError:
                 raise
             except SitepatchError as error:

@@ -13,7 +13,7 @@ from patcher.errors import SitepatchError
 from patcher.interpreter import Environment, discover
 from patcher.model import Located
 
-__all__ = ["Environment", "blocker", "discover", "find_file", "locate", "recorded_hash"]
+__all__ = ["Environment", "blocker", "check_own", "discover", "find_file", "locate", "recorded_hash"]
 
 
 def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located:
@@ -78,6 +78,20 @@ def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
         if (directory / parts[-1]).is_file():
             found.append(path)
     return tuple(found)
+
+
+def check_own(located: Located, path: str, env: Environment) -> None:
+    """Refuse a file that a virtual environment shares with its base installation or with other environments.
+
+    Raises:
+        SitepatchError: when the site directory is one of `env.outer`.
+    """
+    if located.site in env.outer:
+        what = f"{located.distribution or located.package} {located.version}".rstrip()
+        raise SitepatchError(
+            f"{path} is not of this virtual environment: {what} lies in {located.site}, which others share",
+            f"install {located.package} into the environment, or patch it there, for all who use it, with --system",
+        )
 
 
 def blocker(located: Located, path: str, env: Environment) -> Optional[str]:

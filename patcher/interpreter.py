@@ -50,9 +50,13 @@ if use_user and os.path.isdir(user):
                 search += [each for each in added if os.path.exists(each) and each not in search]
     sites.append(user)
 order = list(dict.fromkeys(search))
+own = [os.path.abspath(each) for each in site.getsitepackages([sys.prefix, sys.exec_prefix])]
+def foreign(each):
+    named = os.path.basename(each) in ("site-packages", "dist-packages")
+    return venv and (named or each in sites) and each not in own and not below(each, sys.prefix)
 found = dict(
     python=sys.executable, search=order, version=list(sys.version_info[:2]),
-    sites=[each for each in order if each in sites],
+    sites=[each for each in order if each in sites], outer=[each for each in order if foreign(each)],
 )
 """
 
@@ -61,13 +65,26 @@ class Environment(NamedTuple):
     """What an interpreter searches.
 
     `sites` are its site directories in import order, `search` is its whole `sys.path` without '' and the directory of a
-    script; all absolute, links not resolved. With `--target` both are that directory alone. `version` is (3, 11).
+    script; all absolute, links not resolved. With `--target` both are that directory alone. `version` is (3, 11). `outer`
+    are the directories that a virtual environment searches but shares with others (those of its base installation, of the
+    user, of another environment): what lies there is neither patched nor restored, unless `--system` empties it.
     """
 
     python: str
     sites: Tuple[str, ...]
     search: Tuple[str, ...]
     version: Tuple[int, int]
+    outer: Tuple[str, ...] = ()
+
+    @property
+    def own(self) -> Tuple[str, ...]:
+        """The site directories but for `outer`."""
+        return tuple(each for each in self.sites if each not in self.outer)
+
+    @property
+    def stores(self) -> Tuple[str, ...]:
+        """Every directory but for `outer` that may have been patched, each once: a .pth adds some that are no sites."""
+        return tuple(each for each in dict.fromkeys([*self.sites, *self.search]) if each not in self.outer)
 
 
 def discover(python: Optional[str], target: Optional[str]) -> Environment:
@@ -93,7 +110,7 @@ def discover(python: Optional[str], target: Optional[str]) -> Environment:
             raise UsageError(f"--target {target}: found a virtual environment", f"use --python {target}")
         sites = (directory,)
         env = _interpreter("--python", python) if python else _here()
-        return env._replace(sites=sites, search=sites)
+        return env._replace(sites=sites, search=sites, outer=())
     if python:
         return _interpreter("--python", python)
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
@@ -133,7 +150,8 @@ def _here() -> Environment:
 
 def _environment(found: Dict[str, Any]) -> Environment:
     major, minor = found["version"]
-    return Environment(found["python"], tuple(found["sites"]), tuple(found["search"]), (major, minor))
+    sites, search, outer = (tuple(found[key]) for key in ("sites", "search", "outer"))
+    return Environment(found["python"], sites, search, (major, minor), outer)
 
 
 def _ask(given: str, python: str, path: str) -> Dict[str, Any]:

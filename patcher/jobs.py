@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.environment import Environment, blocker, find_file, locate
+from patcher.environment import Environment, blocker, check_own, find_file, locate
 from patcher.errors import SitepatchError
 from patcher.model import Answer, FilePatch, HunkText, Located, OptionValue, Patchset, State, Step, Variant
 from patcher.patchset import choose, pick_variants
@@ -66,6 +66,7 @@ def _path(env: Environment, wanted: Wanted, located: Located, patch: FilePatch, 
     try:
         found = find_file(located, patch.paths)
         if len(found) == 1:
+            check_own(located, found[0], env)
             problem = blocker(located, found[0], env) or ""
             if not problem:
                 return found[0]

@@ -33,13 +33,13 @@ class Standing(NamedTuple):
 
 
 def standing(env: Environment) -> List[Standing]:
-    """Every file of the environment's site directories that has a receipt, in a fixed order.
+    """Every file of the environment's own directories that has a receipt, in a fixed order.
 
     Raises:
         StoreError: a receipt cannot be believed.
     """
     found: List[Standing] = []
-    for site in _sites(env):
+    for site in env.stores:
         if os.path.lexists(os.path.join(site, ".sitepatch")):
             for path, receipt in sorted(Store(site).receipts().items()):
                 found.append(judge(site, receipt, read(site, path)))
@@ -48,13 +48,9 @@ def standing(env: Environment) -> List[Standing]:
 
 def interrupted(env: Environment) -> List[Tuple[str, str]]:
     """(site directory, sentence) for each interrupted run that waits to be undone or finished; changes nothing."""
-    found = ((site, Store(site).interrupted()) for site in _sites(env) if os.path.lexists(os.path.join(site, ".sitepatch")))
+    stores = [site for site in env.stores if os.path.lexists(os.path.join(site, ".sitepatch"))]
+    found = ((site, Store(site).interrupted()) for site in stores)
     return [(site, sentence) for site, sentence in found if sentence]
-
-
-def _sites(env: Environment) -> List[str]:
-    """Every directory that a package may have been patched in, each once: a .pth can add some that are no site directories."""
-    return list(dict.fromkeys([*env.sites, *env.search]))
 
 
 def judge(site: str, receipt: Receipt, data: Optional[bytes]) -> Standing:

@@ -25,7 +25,7 @@ def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> Li
         if ctx.info_name in ("restore", "diff", "verify"):
             from patcher.standing import standing
 
-            env = Place(ctx.params.get("python"), ctx.params.get("target"), ()).environment()
+            env = Place(ctx.params.get("python"), ctx.params.get("target"), (), bool(ctx.params.get("system"))).environment()
             names |= {step.patchset for item in standing(env) for step in item.receipt.steps}
     except (SitepatchError, OSError):
         return []

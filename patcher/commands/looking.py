@@ -112,7 +112,7 @@ def status(console: Console, place: Place, check: bool) -> int:
     rows += report.status_rows(items, newer)
     console.rows([row for row in rows if not console.quiet or row.word != "applied"])
     if not rows:
-        console.say(f"nothing is applied in {', '.join(env.sites)}")
+        console.say(f"nothing is applied in {', '.join(env.own)}")
     differs = any(row.word != "applied" for row in rows)
     code = 1 if check and differs else 0
     told = [{"site": site, "problem": problem} for site, problem in stopped]

@@ -65,7 +65,7 @@ def verify(
     for note in [*notes, *gone]:
         console.note(note)
     if not names and not stands:
-        console.say(f"nothing is applied in {', '.join(env.sites)}: nothing to verify")
+        console.say(f"nothing is applied in {', '.join(env.own)}: nothing to verify")
     texts = _texts(here, chosen)
     with stoppable():
         verified = run(texts, patchsets, how)

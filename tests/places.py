@@ -1,0 +1,97 @@
+"""What the tests of real environments share: a wheel, patchsets of one line, ways to install, a base interpreter of our own."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from pathlib import Path
+
+from tests.command import environ, sitepatch, tree
+
+FILES = {"demo/__init__.py": "", "demo/m.py": "VALUE = 1\n", "demo/n.py": "VALUE = 1\n"}
+VERSION = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def wheel(folder, name="demo", version="1.0", files=FILES):
+    """A pure wheel, written by hand: building one needs a backend, which needs a network."""
+    info = f"{name}-{version}.dist-info"
+    texts = {
+        **files,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    digests = {path: urlsafe_b64encode(sha256(text.encode()).digest()).rstrip(b"=").decode() for path, text in texts.items()}
+    rows = [f"{path},sha256={digest},{len(texts[path])}" for path, digest in digests.items()]
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for path_inside, text in {**texts, f"{info}/RECORD": "\n".join([*rows, f"{info}/RECORD,,", ""])}.items():
+            archive.writestr(path_inside, text)
+    return path
+
+
+def patchset(folder, path="demo/m.py", new=2, name="two", version="1"):
+    """A patchset of one line: `VALUE = 1` becomes another value, of the same length."""
+    mine = folder / "mine" / name
+    mine.mkdir(parents=True, exist_ok=True)
+    (mine / "p.spatch").write_text(f"Why.\n\n--- {path}\n@@ <module> @@\n-VALUE = 1\n+VALUE = {new}\n")
+    (mine / "patchset.toml").write_text(
+        f'schema = 1\nname = "{name}"\nversion = "{version}"\nkind = "debug"\nsummary = "For a test"\n'
+        f'[[variant]]\npackage = "{path.split("/")[0].replace(".py", "")}"\nversions = ""\npatches = ["p.spatch"]\n'
+    )
+    return name
+
+
+def command(folder, *words, **more):
+    """The real command with the patchsets of `folder`, in which bytecode is written as usual."""
+    given = [] if words[0] == "restore" else ["--patch-dir", folder / "mine"]
+    return sitepatch(*words, *given, cwd=folder, **{"PYTHONDONTWRITEBYTECODE": "", **more})
+
+
+def value(python, module="demo.m", **more):
+    """What the module's VALUE is when the interpreter imports it; bytecode is written unless `more` says otherwise."""
+    code = f"import sys, {module} as m; sys.stdout.write(str(m.VALUE))"
+    variables = {"PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "", **more}
+    done = subprocess.run([str(python), "-c", code], env=environ(**variables), stdout=subprocess.PIPE, check=True, timeout=60)
+    return int(done.stdout)
+
+
+def venv(path, *options, python=sys.executable):
+    """A virtual environment without pip; returns its interpreter and its site directory."""
+    subprocess.run([str(python), "-m", "venv", "--without-pip", *options, str(path)], check=True)
+    (site,) = path.glob("lib/python3*/site-packages")
+    return path / "bin" / "python", site
+
+
+def sources(folder):
+    """As `tree`, without bytecode and the directories that hold nothing else."""
+    return {path: what for path, what in tree(folder).items() if not path.endswith(".pyc") and "__pycache__" not in path}
+
+
+def inodes(folder):
+    """Inode and number of hard links of each file."""
+    stats = {path.relative_to(folder).as_posix(): path.lstat() for path in Path(folder).rglob("*") if path.suffix != ".pyc"}
+    return {path: (stat.st_ino, stat.st_nlink) for path, stat in stats.items()}
+
+
+def base(folder):
+    """A base installation of our own: a copy of the running interpreter, its library as links, an empty site-packages.
+
+    An interpreter finds its prefix from where its executable lies, so nothing outside `folder` is of this installation.
+    """
+    library = folder / "lib" / VERSION
+    (folder / "bin").mkdir(parents=True)
+    (library / "site-packages").mkdir(parents=True)
+    for each in Path(sysconfig.get_path("stdlib")).iterdir():
+        if each.name not in ("site-packages", "dist-packages"):
+            (library / each.name).symlink_to(each)
+    python = folder / "bin" / VERSION
+    shutil.copy(os.path.realpath(sys.executable), str(python))
+    (folder / "bin" / "python").symlink_to(VERSION)
+    told = subprocess.run([str(python), "-c", "import sys; print(sys.base_prefix)"], stdout=subprocess.PIPE, check=True)
+    assert Path(told.stdout.decode().strip()) == folder, "the copy would use the real installation"
+    return python, library / "site-packages"

@@ -1,0 +1,191 @@
+"""The source that is seen is the source that runs: every interpreter, optimization level and form of bytecode there is."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.command import environ
+from tests.places import command, patchset
+from tests.test_environment import install
+
+LEVELS = ("", "-O", "-OO")
+OLD = 1_600_000_000  # an mtime in whole seconds, as those in wheels are
+SHOW = "import sys, demo.m as m; sys.stdout.write(str(m.VALUE))"
+COMPILE = (
+    "import py_compile as p, sys\n"
+    "for level in (0, 1, 2):\n"
+    "    p.compile('demo/m.py', optimize=level, doraise=True, invalidation_mode=p.PycInvalidationMode[sys.argv[1]])\n"
+)
+
+
+def interpreters():
+    """Each CPython version that can be found: the running one, those on the path, those of pyenv and of uv."""
+    names = [f"python3.{minor}" for minor in range(6, 16)]
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR", Path.home() / ".local" / "share" / "uv" / "python"))
+    found = [sys.executable, *filter(None, map(shutil.which, names))]
+    found += [str(each) for each in sorted([*pyenv.glob("versions/3.*/bin/python"), *uv.glob("cpython-3.*/bin/python3")])]
+    told = {}
+    for each in found:
+        words = [each, "-I", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        if done.returncode == 0:  # what pyenv puts on the path may lead nowhere
+            told.setdefault(tuple(map(int, done.stdout.split(b"."))), each)
+    return told
+
+
+INTERPRETERS = interpreters()
+
+
+class Shared:
+    """A directory of packages that all interpreters share, and what each of them runs of it."""
+
+    def __init__(self, folder, mtime=OLD):
+        self.folder, self.site = folder, folder / "site"
+        install(self.site, {"demo/__init__.py": "", "demo/m.py": "VALUE = 1\n"})
+        self.file = self.site / "demo" / "m.py"
+        os.utime(str(self.file), (mtime, mtime))
+        patchset(folder)
+
+    def __call__(self, *words, **more):
+        done = command(self.folder, *words, "--target", self.site, **more)
+        assert done.code == 0, done
+
+    def python(self, version, *words, **more):
+        variables = environ(PYTHONPATH=str(self.site), PYTHONDONTWRITEBYTECODE="", **more)
+        every = [INTERPRETERS[version], *filter(None, words)]
+        return subprocess.run(every, cwd=str(self.site), env=variables, stdout=subprocess.PIPE, check=True).stdout
+
+    def values(self, **more):
+        """The values that the module has under each interpreter at each level, which writes their bytecode."""
+        return {self.python(version, level, "-c", SHOW, **more) for version in INTERPRETERS for level in LEVELS}
+
+    def compile(self, mode):
+        """Bytecode of a form at every level, by each interpreter that knows it (PEP 552: from 3.7 on)."""
+        for version in INTERPRETERS:
+            if version >= (3, 7):
+                self.python(version, "-c", COMPILE, mode)
+
+    def bytecode(self):
+        """Every bytecode file of the module, wherever it lies."""
+        return sorted(path.name for path in self.folder.rglob("m*.pyc"))
+
+
+def test_every_interpreter_and_level_that_shares_the_directory_runs_what_is_seen(tmp_path):
+    """The bytecode of all of them lies in one directory; old and new text have one size, written within one second."""
+    shared = Shared(tmp_path, mtime=int(time.time()))
+    assert INTERPRETERS
+    assert shared.values() == {b"1"}
+    assert len(shared.bytecode()) == len(INTERPRETERS) * len(LEVELS)
+    (shared.site / "demo" / "m.pyc").write_bytes(b"of Python 2")
+    shared("apply", "two")
+    assert shared.bytecode() == [], "all of it is gone before anything runs"
+    assert shared.values() == {b"2"}
+    patchset(tmp_path, new=3, version="2")
+    shared("apply", "two")
+    assert shared.bytecode() == []
+    assert shared.values() == {b"3"}
+    shared("restore")
+    assert shared.bytecode() == []
+    assert shared.values() == {b"1"}
+
+
+@pytest.mark.parametrize("mode", ["UNCHECKED_HASH", "CHECKED_HASH", "TIMESTAMP"])
+def test_no_form_of_bytecode_outlives_the_source_it_was_made_of(tmp_path, mode):
+    """An unchecked one would be run whatever the source says; a restored mtime makes one of a timestamp fit again."""
+    shared = Shared(tmp_path)
+    for words, runs in ((["apply", "two"], {b"2"}), (["restore"], {b"1"}), (["apply", "two"], {b"2"})):
+        shared.compile(mode)
+        assert shared.bytecode() != []
+        shared(*words)
+        assert shared.bytecode() == []
+        assert shared.values() == runs
+
+
+def test_bytecode_of_another_time_that_fits_the_new_second_is_not_believed(tmp_path):
+    """A clock that ran ahead when it was written: the new mtime is past the one that the bytecode recorded."""
+    ahead = int(time.time()) + 3600
+    shared = Shared(tmp_path, mtime=ahead)
+    shared.compile("TIMESTAMP")
+    os.utime(str(shared.file), (OLD, OLD))
+    shared("apply", "two")
+    assert shared.file.stat().st_mtime >= ahead + 2
+    assert shared.values() == {b"2"}
+    shared("restore")
+    assert shared.values() == {b"1"}
+
+
+@pytest.mark.parametrize("spelled", ["absolute", "relative", "through a link"])
+def test_bytecode_under_a_prefix_that_is_set_while_applying_is_removed(tmp_path, spelled):
+    shared = Shared(tmp_path)
+    (tmp_path / "caches").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "caches")
+    prefix = {"PYTHONPYCACHEPREFIX": str(tmp_path / ("link" if spelled == "through a link" else "caches"))}
+    given = {"PYTHONPYCACHEPREFIX": "caches"} if spelled == "relative" else prefix  # the command runs in tmp_path
+    of_it = [version for version in INTERPRETERS if version >= (3, 8)]
+    for words, runs in ((["apply", "two"], {b"2"}), (["restore"], {b"1"})):
+        for version in of_it:
+            shared.python(version, "-c", COMPILE, "UNCHECKED_HASH", **prefix)
+        assert len(shared.bytecode()) == len(LEVELS) * len(of_it)
+        shared(*words, **given)
+        assert shared.bytecode() == []
+        assert {shared.python(version, "-c", SHOW, **prefix) for version in of_it} == runs
+
+
+def test_bytecode_with_timestamps_under_a_prefix_that_apply_does_not_know_is_not_believed(tmp_path):
+    """It cannot be removed, for nobody knows where it lies; but its mtime does not fit: the interpreter compiles anew."""
+    shared = Shared(tmp_path, mtime=int(time.time()))
+    prefix = {"PYTHONPYCACHEPREFIX": str(tmp_path / "elsewhere")}
+    assert shared.values(**prefix) == {b"1"}
+    shared("apply", "two")
+    assert shared.bytecode() != [], "it is there still"
+    assert shared.values(**prefix) == {b"2"}
+    patchset(tmp_path, new=3, version="2")
+    shared("apply", "two")
+    assert shared.values(**prefix) == {b"3"}
+    shared("restore")
+    assert shared.values(**prefix) == {b"1"}
+
+
+KILLED = """\
+import os, py_compile, sys
+from patcher import journal
+def die(*args):
+    os.chdir(sys.argv[-1])
+    newer = os.path.join("demo", "m.py")
+    with open("old.py", "w") as old:
+        old.write(BEFORE)
+    for tag in TAGS:
+        for level in ("", ".opt-1", ".opt-2"):
+            py_compile.compile("old.py", "demo/__pycache__/m.%s%s.pyc" % (tag, level), dfile=newer, doraise=True,
+                               invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    os.remove("old.py")
+    os._exit(9)
+journal.undo = die
+from patcher.__main__ main
+"""
+
+
+@pytest.mark.parametrize(("words", "before", "runs"), [(["apply", "two"], 1, b"2"), (["restore"], 2, b"1")])
+def test_bytecode_that_appears_between_a_kill_and_the_recovery_is_removed_by_it(tmp_path, words, before, runs):
+    """The worst moment: the file is renamed, and an interpreter that had read the old text writes its bytecode."""
+    shared = Shared(tmp_path)
+    if before == 2:
+        shared("apply", "two")
+    text = f"VALUE = {before}\n"
+    (tmp_path / "killed.py").write_text(
+        KILLED.replace("BEFORE", repr(text)).replace("TAGS", repr([sys.implementation.cache_tag])).replace("__main__ main", "__main__ import main\nmain()")
+    )
+    more = ["--patch-dir", str(tmp_path / "mine")]
+    words_to_kill = [sys.executable, str(tmp_path / "killed.py"), *words, *more, "--target", str(shared.site)]
+    (shared.site / "demo" / "__pycache__").mkdir(exist_ok=True)
+    assert subprocess.run(words_to_kill, env=environ(), cwd=str(tmp_path)).returncode == 9
+    here = sys.version_info[:2]
+    assert shared.python(here, "-c", SHOW) == str(before).encode(), "before the recovery old code runs"
+    shared(*words)
+    assert {shared.python(here, level, "-c", SHOW) for level in LEVELS} == {runs}
