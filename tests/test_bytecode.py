@@ -73,7 +73,7 @@ class Shared:
 
     def bytecode(self):
         """Every bytecode file of the module, wherever it lies."""
-        return sorted(path.name for path in self.folder.rglob("m*.pyc"))
+        return sorted(path.name for path in self.folder.rglob("m.*pyc"))
 
 
 def test_every_interpreter_and_level_that_shares_the_directory_runs_what_is_seen(tmp_path):
@@ -155,19 +155,18 @@ def test_bytecode_with_timestamps_under_a_prefix_that_apply_does_not_know_is_not
 KILLED = """\
 import os, py_compile, sys
 from patcher import journal
-def die(*args):
+def die(*args):  # the call that follows the renames
     os.chdir(sys.argv[-1])
-    newer = os.path.join("demo", "m.py")
-    with open("old.py", "w") as old:
-        old.write(BEFORE)
-    for tag in TAGS:
-        for level in ("", ".opt-1", ".opt-2"):
-            py_compile.compile("old.py", "demo/__pycache__/m.%s%s.pyc" % (tag, level), dfile=newer, doraise=True,
-                               invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
-    os.remove("old.py")
+    with open("old", "w") as old:
+        old.write(OLD_TEXT)
+    for level in (0, 1, 2):
+        name = "demo/__pycache__/m.%s%s.pyc" % (sys.implementation.cache_tag, ".opt-%d" % level if level else "")
+        py_compile.compile("old", name, doraise=True, optimize=level,
+                           invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
     os._exit(9)
 journal.undo = die
-from patcher.__main__ main
+from patcher.__main__ import main
+main()
 """
 
 
@@ -177,15 +176,13 @@ def test_bytecode_that_appears_between_a_kill_and_the_recovery_is_removed_by_it(
     shared = Shared(tmp_path)
     if before == 2:
         shared("apply", "two")
-    text = f"VALUE = {before}\n"
-    (tmp_path / "killed.py").write_text(
-        KILLED.replace("BEFORE", repr(text)).replace("TAGS", repr([sys.implementation.cache_tag])).replace("__main__ main", "__main__ import main\nmain()")
-    )
-    more = ["--patch-dir", str(tmp_path / "mine")]
-    words_to_kill = [sys.executable, str(tmp_path / "killed.py"), *words, *more, "--target", str(shared.site)]
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED.replace("OLD_TEXT", repr(f"VALUE = {before}\n")))
     (shared.site / "demo" / "__pycache__").mkdir(exist_ok=True)
-    assert subprocess.run(words_to_kill, env=environ(), cwd=str(tmp_path)).returncode == 9
+    killed = [sys.executable, script, *words, "--patch-dir", tmp_path / "mine", "--target", shared.site]
+    assert subprocess.run([*map(str, killed)], env=environ(), cwd=str(tmp_path)).returncode == 9
+    assert shared.file.read_bytes() == b"VALUE = %s\n" % runs
     here = sys.version_info[:2]
-    assert shared.python(here, "-c", SHOW) == str(before).encode(), "before the recovery old code runs"
+    assert shared.python(here, "-c", SHOW) == str(before).encode(), "before the recovery the old code runs"
     shared(*words)
     assert {shared.python(here, level, "-c", SHOW) for level in LEVELS} == {runs}

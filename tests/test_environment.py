@@ -157,6 +157,25 @@ def test_the_user_site_counts_where_an_ordinary_run_would_use_it(
     assert in_order == [place for place in real if place in env.sites], "import order"
 
 
+def test_what_a_virtual_environment_shares_is_told_apart_from_what_is_its_own(tmp_path, home):
+    plain, open_one = make_venv(tmp_path / "plain"), make_venv(tmp_path / "open", "--system-site-packages")
+    assert discover(str(plain), None).outer == ()
+    env = discover(str(open_one), None)
+    assert env.own == (str(site_of(open_one)),)
+    assert env.outer and set(env.outer) == set(env.sites) - set(env.own)
+    assert not set(env.outer) & set(env.stores) and set(env.own) < set(env.stores)
+    assert discover(str(open_one), str(tmp_path)).outer == ()
+    (tmp_path / "added").mkdir()
+    (site_of(plain) / "extra.pth").write_text(f"{tmp_path / 'added'}\n{site_of(open_one)}\n")
+    env = discover(str(plain), None)
+    assert env.outer == (str(site_of(open_one)),), "a directory that was added by hand is nobody else's"
+    assert str(tmp_path / "added") in env.stores
+    moved = tmp_path / "moved"
+    site_of(plain).rename(moved)
+    site_of(plain).symlink_to(moved)
+    assert discover(str(plain), None).own == (str(site_of(plain)),), "its own, wherever a link leads"
+
+
 def test_directories_that_a_pth_adds_are_searched_but_are_no_sites(tmp_path, home):
     venv = make_venv(tmp_path / "venv")
     (tmp_path / "added").mkdir()
