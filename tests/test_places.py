@@ -229,6 +229,13 @@ def frozen(site):
     return "os.py", "os belongs to the standard library", "os.py" if sys.version_info < (3, 11) else "frozen"
 
 
+def sourceless(site):
+    install(site, FILES)
+    subprocess.run([sys.executable, "-m", "compileall", "-q", "-b", str(site / "demo" / "m.py")], check=True)
+    (site / "demo" / "m.py").unlink()
+    return "demo/m.py", "demo 1.0 has no such file", "demo/m.pyc"
+
+
 def zipped(site):
     shutil.copy(str(wheel(site / "eggs")), str(site / "demo-1.0-py3.egg"))
     shutil.rmtree(str(site / "eggs"))
@@ -242,7 +249,7 @@ def two_versions(site):
     return "demo/m.py", "belongs to several distributions", "site-packages/demo/m.py"
 
 
-@pytest.mark.parametrize("make", [compiled, frozen, zipped, two_versions])
+@pytest.mark.parametrize("make", [compiled, frozen, sourceless, zipped, two_versions])
 def test_what_would_not_run_or_nobody_can_tell_is_refused_with_the_reason(tmp_path, make):
     python, site = venv(tmp_path / "env")
     path, reason, origin = make(site)
