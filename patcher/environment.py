@@ -88,9 +88,11 @@ def check_own(located: Located, path: str, env: Environment) -> None:
     """
     if located.site in env.outer:
         what = f"{located.distribution or located.package} {located.version}".rstrip()
+        hint = f"install {located.package} into the environment, or patch it there, for all who use it, with --system"
+        other = next((each for each in Path(located.site).parents if (each / "pyvenv.cfg").is_file()), None)
         raise SitepatchError(
             f"{path} is not of this virtual environment: {what} lies in {located.site}, which others share",
-            f"install {located.package} into the environment, or patch it there, for all who use it, with --system",
+            f"if {other} is the environment that is meant: --python {other}" if other else hint,
         )
 
 

@@ -176,7 +176,7 @@ def test_a_run_that_was_interrupted_in_the_base_installation_waits_there(shared)
 
 
 def test_another_environment_that_a_pth_adds_is_shared_too(shared):
-    """So does `uv run --with`: the environment below it lies in a .pth of one that is made for the run."""
+    """So does `uv run --with`: the project's environment lies in a .pth of one that is made for the run."""
     folder, site = shared.folder, shared.site
     outer, _ = venv(folder / "outer")
     (folder / "outer" / site.relative_to(folder / "env") / "below.pth").write_text(f"{site}\n")
@@ -184,8 +184,10 @@ def test_another_environment_that_a_pth_adds_is_shared_too(shared):
     before = tree(site)
     assert value(outer, PYTHONDONTWRITEBYTECODE="1") == 1
     done = command(folder, "apply", "two", "--python", outer)
-    assert done.code == 1 and "--system" in done.out + done.err, done
+    assert done.code == 1 and f"is the environment that is meant: --python {folder / 'env'}" in done.out + done.err, done
     assert tree(site) == before
+    assert command(folder, "apply", "two", "--python", folder / "env").code == 0
+    assert value(outer) == 2
 
 
 DEBIAN, DIST = "/usr/bin/python3", Path("/usr/lib/python3/dist-packages")
