@@ -13,7 +13,7 @@ from patcher.errors import StoreError, UsageError
 from patcher.model import FilePlan, Plan, State
 from patcher.plan import commit, plan_apply, plan_restore, way_back
 from patcher.rollback import Outcome, verify_or_roll_back
-from patcher.standing import Condition, Standing, interrupted, standing
+from patcher.standing import interrupted, standing
 from patcher.store import Store
 from patcher.turns import undisturbed
 from patcher.verify import Asked, How, Text, rows, verified_json
@@ -25,8 +25,9 @@ _RUNNING = "processes that are running keep the code they have loaded until they
 
 
 def apply(
-    console: Console, place: Place, names: Sequence[str], settings: Sequence[str], asked: Asked, *, dry_run: bool
-) -> int:
+    console: Console, place: Place, names: Sequence[str], settings: Sequence[str], asked: Asked, *, dry_run: bool,
+    force: bool = False,
+) -> int:  # fmt: skip
     """Apply patchsets, all or none, verify them and take them back where that fails; returns the exit code.
 
     Args:
@@ -36,12 +37,15 @@ def apply(
         settings: the values of `--set`.
         asked: how to verify.
         dry_run: write nothing at all, show the diff instead.
+        force: also where a file was edited by hand; the edited text is kept in the store.
 
     Raises:
         SitepatchError: what keeps it from making a plan or from writing.
     """
+    from patcher.ownership import check_sources
     from patcher.selection import choose
 
+    check_sources(names, place.patch_dirs)
     wanted, notes = choose(names, settings, place.patch_dirs)
     env = place.environment()
     how = how_to_verify(console, place, env, asked, [one.patchset for one in wanted])
@@ -50,13 +54,13 @@ def apply(
     if console.verbose:
         for one in wanted:
             console.say(f"{one.patchset.name} {one.patchset.version} {report.written_options(one.options)}".rstrip())
-    plan = undisturbed(env, lambda: plan_apply(env, wanted), dry_run=dry_run)
+    plan = undisturbed(env, lambda: plan_apply(env, wanted, force=force), dry_run=dry_run)
     plan = plan._replace(notes=(*notes, *plan.notes))
     console.rows(report.answer_rows(answer for answer in plan.answers if answer.state.failed or not console.quiet))
     console.see(place, plan.answers)
     chosen = [one.patchset.name for one in wanted]
     way = None if asked.no_verify or dry_run or plan.failed else way_back(plan)
-    changed, written = _write(console, plan, [one.patchset for one in wanted], recovered, (), dry_run=dry_run)
+    changed, written = _write(console, plan, [one.patchset for one in wanted], recovered, dry_run=dry_run)
     if not changed and not plan.failed:
         for name in chosen:
             console.say(f"{name}: nothing to do, {_why(plan, name)}")
@@ -130,7 +134,7 @@ def restore(console: Console, place: Place, names: Sequence[str], *, force: bool
         console: where to tell it.
         place: the environment and the directories of patchsets.
         names: of patchsets; one that is known but not applied is no error.
-        force: also where a file was edited by hand; the edited copy is kept in the current directory.
+        force: drop edits by hand instead of keeping them in the file; the edited text is kept in the store.
         dry_run: write nothing at all, show the diff instead.
 
     Raises:
@@ -155,7 +159,7 @@ def restore(console: Console, place: Place, names: Sequence[str], *, force: bool
         console.say(f"{name} is not applied here: nothing to restore")
     if not names and not stands:
         console.say(f"nothing is applied in {', '.join(env.own)}: nothing to restore")
-    changed, written = _write(console, plan, (), recovered, items if force else (), dry_run=dry_run)
+    changed, written = _write(console, plan, (), recovered, dry_run=dry_run)
     if written:
         console.rows([] if console.quiet else [_put_back(file) for file in changed])
         console.note(_RUNNING)
@@ -177,9 +181,8 @@ def _recover(console: Console, env: Environment, *, dry_run: bool) -> List[str]:
 
 
 def _write(
-    console: Console, plan: Plan, patchsets: Sequence[Patchset], recovered: List[str], edited: Sequence[Standing], *,
-    dry_run: bool,
-) -> Tuple[List[FilePlan], bool]:  # fmt: skip
+    console: Console, plan: Plan, patchsets: Sequence[Patchset], recovered: List[str], *, dry_run: bool
+) -> Tuple[List[FilePlan], bool]:
     """Carry the plan out, unless an answer or `dry_run` forbids it; returns its changes, and whether they were made."""
     for note in plan.notes:
         console.note(note)
@@ -195,8 +198,9 @@ def _write(
         return changed, False
     if changed:
         _check_writable(changed)
-        for item in edited:
-            _set_aside(console, item, changed)
+        for file in changed:
+            if file.aside:
+                console.note(f"the edited {file.path} is kept as {Store(file.site).keep(file.path, file.aside)}", "kept")
         for sentence in commit(plan, patchsets):
             recovered.append(sentence)
             console.note(sentence, "recovered")
@@ -212,21 +216,12 @@ def _check_writable(changed: Sequence[FilePlan]) -> None:
         raise StoreError("\n".join(problems), "nothing was changed")
 
 
-def _set_aside(console: Console, item: Standing, changed: Sequence[FilePlan]) -> None:
-    """Keep a file that was edited by hand, in the current directory, before it is replaced."""
-    path = item.receipt.path
-    if item.condition is Condition.EDITED and any((file.site, file.path) == (item.site, path) for file in changed):
-        from hashlib import sha256
-
-        copy = Path.cwd() / f"{path.rpartition('/')[2]}.edited-{sha256(item.data).hexdigest()[:8]}"
-        copy.write_bytes(item.data)
-        console.note(f"the edited {path} is kept as {copy}", "kept")
-
-
 def _put_back(file: FilePlan) -> report.Row:
     stays = ", ".join(step.patchset for step in file.steps)
     if stays:
         return report.Row("restored", (file.path, f"but for {stays}, which stays applied"))
+    if file.change and file.change.data is not None:
+        return report.Row("restored", (file.path, "our change is out, what was edited by hand stays"))
     if file.change and file.change.forget:
         return report.Row("forgotten", (file.path, "our change is gone already; the file was left alone"))
     return report.Row("restored", (file.path, "the bytes, mode and mtime of before"))

@@ -38,6 +38,10 @@ class StoreError(SitepatchError):
     """The store cannot go on: no permission, no space, a lock not got in time, a damaged receipt."""
 
 
+class BusyError(StoreError):
+    """Another process is changing the site directory, and did not end in time."""
+
+
 class OutdatedError(StoreError):
     """A plan no longer fits: somebody changed a file since it was made. Nothing was written; plan again.
 

@@ -3,30 +3,49 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.distribution import recorded_hash
-from patcher.errors import SitepatchError
+from patcher.errors import SitepatchError, StoreError
 from patcher.jobs import Job, Wanted
 from patcher.manifest import load
 from patcher.model import Answer, Change, FilePlan, Located, Receipt, Rewrite, State, Step
+from patcher.receipt import HOME
 from patcher.semantic.splice import apply_splices
 from patcher.standing import Condition, judge, read
 from patcher.store import Store
 
 
 class File(NamedTuple):
-    """A target file as found: its pristine bytes, the bytes now, and the steps that lead from one to the other."""
+    """A target file as found: its pristine bytes, the bytes now, and the steps that were recorded for it.
+
+    `current` is the sha256 (hex) of what the steps lead to, "" without any. `origin` is that of `Receipt`. `aside` is an
+    edited text that would be lost, see `FilePlan`.
+    """
 
     pristine: bytes
     now: bytes
-    steps: Tuple[Step, ...]
+    steps: Tuple[Step, ...] = ()
+    current: str = ""
+    origin: str = "recorded"
+    aside: bytes = b""
 
 
-def read_file(site: str, path: str, located: Located, receipt: Optional[Receipt], notes: List[str]) -> File:
+def read_file(
+    site: str, path: str, located: Located, receipt: Optional[Receipt], notes: List[str], *, force: bool = False
+) -> File:
     """The file and what it is made of.
+
+    Args:
+        site: the site directory.
+        path: of the file, below it.
+        located: the package.
+        receipt: of the file, if there is one.
+        notes: gets what is unusual.
+        force: also take a file that was edited by hand: before it was patched, as it is; after that, without the edit.
 
     Raises:
         SitepatchError: somebody else changed it, so that nobody can say what pristine is.
@@ -34,25 +53,46 @@ def read_file(site: str, path: str, located: Located, receipt: Optional[Receipt]
     data = read(site, path) or b""
     recorded = recorded_hash(located, path)
     if receipt is not None:
-        condition = judge(site, receipt, data).condition
-        if condition is Condition.APPLIED:
-            return File(Store(site).pristine(receipt.pristine), data, receipt.steps)
-        if condition is Condition.EDITED:
+        item = judge(site, receipt, data)
+        known = File(b"", data, receipt.steps, receipt.current, receipt.origin)
+        if item.condition is Condition.APPLIED:
+            return known._replace(pristine=Store(site).pristine(receipt.pristine))
+        if item.condition is Condition.EDITED and not force:
             raise SitepatchError(
                 "the file was edited by hand after it was patched",
-                "`sitepatch restore --force` sets the edited copy aside and puts the pristine file back",
+                "`sitepatch restore` takes our change out and keeps the edit; --force drops the edit and keeps a copy of it",
             )
+        if item.condition is Condition.EDITED:
+            return known._replace(pristine=Store(site).pristine(receipt.pristine), aside=data)
+        if item.condition is Condition.ASTRAY:
+            raise SitepatchError(*item.meaning.split("; ", 1))
         lost = ", ".join(step.patchset for step in receipt.steps)
-        notes.append(f"{path}: a reinstall took {lost} away; what is named now is applied to the new file")
+        what = f"{item.installed} was installed over {item.release} and" if item.replaced else "a reinstall"
+        notes.append(f"{path}: {what} took {lost} away; what is named now is applied to the new file")
+    found = File(data, data, aside=edited_before(site, receipt, data))
     if recorded is None:
         notes.append(f"{path}: no hash is recorded for it, so nothing proves that it is as upstream shipped it")
-    elif recorded != sha256(data).hexdigest():
+        return found._replace(origin="unrecorded")
+    if recorded != sha256(data).hexdigest():
+        if force:
+            where = f"{site}/{HOME}/pristine/{sha256(data).hexdigest()}"
+            notes.append(f"{path}: was edited by hand; restore gives the edited file back, the store keeps it as {where}")
+            return found._replace(origin="edited")
         name = located.distribution or located.package
         raise SitepatchError(
             f"the file is not what {name} {located.version} installed: somebody edited it (its sha256 differs from RECORD)",
-            f"put it back first: pip install --force-reinstall --no-deps {name}=={located.version}",
+            f"put it back first: pip install --force-reinstall --no-deps {name}=={located.version}; or keep it: --force",
         )
-    return File(data, data, ())
+    return found
+
+
+def edited_before(site: str, receipt: Optional[Receipt], now: bytes) -> bytes:
+    """The text of a file that was edited by hand before it was patched, where the store alone has it; else b""."""
+    if receipt is None or receipt.origin != "edited" or receipt.pristine == sha256(now).hexdigest():
+        return b""
+    with suppress(StoreError):  # `status` tells that it is lost
+        return Store(site).pristine(receipt.pristine)
+    return b""
 
 
 def fold(
@@ -68,6 +108,11 @@ def fold(
     for step in found.steps:
         texts[step.patchset] = old_text
         old_text = apply_splices(old_text, step.splices)
+    if found.steps and sha256(old_text).hexdigest() != found.current:
+        raise StoreError(
+            f"{site}/{path}: its receipt does not lead to what was written there",
+            "reinstall the package it belongs to, then run this again",
+        )
     data = found.pristine
     steps: List[Step] = []
     answers: List[Answer] = []
@@ -112,11 +157,11 @@ def file_plan(
                 path, located.package, located.distribution, located.version, sha256(found.pristine).hexdigest(),
                 sha256(data).hexdigest(), stat.st_mode & 0o7777 if fresh or receipt is None else receipt.mode,
                 stat.st_mtime_ns if fresh or receipt is None else receipt.mtime_ns,
-                link if fresh or receipt is None else receipt.link, steps,
+                link if fresh or receipt is None else receipt.link, steps, found.origin,
             ))  # fmt: skip
         elif receipt is not None:
             change = Change(path, old, None, None, forget=data == found.now)
-    return FilePlan(site, path, found.now, data, change, steps)
+    return FilePlan(site, path, found.now, data, change, steps, found.aside if change else b"")
 
 
 def _stands(step: Step, job: Job) -> bool:

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
-from patcher.errors import StoreError
+from patcher.errors import BusyError
 from patcher.folder import Folder, naming
 from patcher.receipt import HOME
 
@@ -49,7 +49,7 @@ def locked(site: Folder, timeout: Optional[float] = None) -> Iterator[Folder]:
         timeout: seconds to wait; None for those of `patience`.
 
     Raises:
-        StoreError: another process held a lock for longer; names the process.
+        BusyError: another process held a lock for longer; names the process.
     """
     wait = _Wait(site.path, timeout)
     try:
@@ -86,7 +86,7 @@ class _Wait:
         """Wait a moment for `who`; StoreError when the time is over."""
         waited = time.monotonic() - self._begun
         if waited > self._seconds:
-            raise StoreError(
+            raise BusyError(
                 f"{self._site}: {who} is changing this directory, and has not ended in {self._seconds:g} seconds",
                 "run this again when it has ended, or wait longer: --lock-timeout SECONDS",
             )

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from patcher.errors import PatchError
-from patcher.model import FilePatch, Option, Patchset, Variant, Verify
+from patcher.model import FilePatch, Option, Patchset, Variant, Verify, patchset_digest
 from patcher.semantic.hunk import parse_spatch
 from patcher.versions import is_range, is_version, overlap
 
@@ -131,7 +131,7 @@ def load(folder: Path, source: str, texts: Optional[Mapping[str, str]] = None) -
     head = {key: top[key] for key in ("name", "version", "kind", "summary")}
     return Patchset(
         **head, prose=prose, provenance=provenance, options=tuple(filter(None, options)), variants=tuple(variants),
-        verify=Verify(tuple(verify.get("imports", ())), probe), digest=_digest(files), source=source, files=files,
+        verify=Verify(tuple(verify.get("imports", ())), probe), digest=patchset_digest(files), source=source, files=files,
     )  # fmt: skip
 
 
@@ -264,17 +264,6 @@ def _check_overlaps(reader: _Reader, variants: Sequence[Variant]) -> None:
                     other = f"variant[{earlier}] ({_shown(variants[earlier].versions)}): {shared} is in both"
                     expected = f"no version in common with {other}"
                     reader.wrong(f"variant[{index}].versions", _shown(variant.versions), expected)
-
-
-def _digest(files: Mapping[str, str]) -> str:
-    """The sha256 (hex) over the sorted (name, text) pairs; lengths keep two different sets from looking alike."""
-    import hashlib
-
-    digest = hashlib.sha256()
-    for name, text in sorted(files.items()):
-        for part in (name.encode("utf-8"), text.encode("utf-8")):
-            digest.update(b"%d:" % len(part) + part)
-    return digest.hexdigest()
 
 
 def _shown(value: object) -> str:

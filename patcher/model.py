@@ -130,6 +130,17 @@ class Patchset(NamedTuple):
     files: Mapping[str, str]
 
 
+def patchset_digest(files: Mapping[str, str]) -> str:
+    """The sha256 (hex) over the sorted (name, text) pairs; lengths keep two different sets from looking alike."""
+    import hashlib
+
+    digest = hashlib.sha256()
+    for name, text in sorted(files.items()):
+        for part in (name.encode("utf-8"), text.encode("utf-8")):
+            digest.update(b"%d:" % len(part) + part)
+    return digest.hexdigest()
+
+
 class Located(NamedTuple):
     """An import package as the target interpreter would find it.
 
@@ -165,7 +176,8 @@ class Receipt(NamedTuple):
 
     Hashes are sha256 in hex. `path` is `/`-separated and relative to the site directory. `mode` is the permission bits,
     `mtime_ns` nanoseconds since the epoch, both of the pristine file; `link` is the target of a symbolic link that stood
-    there, "" for a regular file.
+    there, "" for a regular file. `origin` says what proves the pristine bytes: `recorded` (RECORD has their sha256),
+    `unrecorded` (nothing does), `edited` (RECORD has another one: somebody edited the file before it was patched).
     """
 
     path: str
@@ -178,13 +190,15 @@ class Receipt(NamedTuple):
     mtime_ns: int
     link: str
     steps: Tuple[Step, ...]
+    origin: str = "recorded"
 
 
 class Change(NamedTuple):
     """One file of a commit. `old` is the sha256 (hex) the file must still have.
 
     `data` and `receipt` are the new bytes and the receipt that goes with them; both None puts the pristine file back.
-    `forget` drops the receipt and leaves the file alone (a reinstall already took our change away).
+    `forget` drops the receipt and leaves the file alone (a reinstall already took our change away). `merged` says that
+    edits by hand are in `data`, so that the receipt is for other bytes.
     """
 
     path: str
@@ -192,6 +206,7 @@ class Change(NamedTuple):
     data: Optional[bytes]
     receipt: Optional[Receipt]
     forget: bool = False
+    merged: bool = False
 
 
 class Answer(NamedTuple):
@@ -208,7 +223,10 @@ class Answer(NamedTuple):
 
 
 class FilePlan(NamedTuple):
-    """What would become of one file. `before` are the bytes on disk now, `after` the bytes to be; equal if nothing changes."""
+    """What would become of one file. `before` are the bytes on disk now, `after` the bytes to be; equal if nothing changes.
+
+    `aside` is an edited text that would be lost: a copy of it is kept first, b"" if there is none.
+    """
 
     site: str
     path: str
@@ -216,6 +234,7 @@ class FilePlan(NamedTuple):
     after: bytes
     change: Optional[Change]
     steps: Tuple[Step, ...]
+    aside: bytes = b""
 
 
 class Plan(NamedTuple):

@@ -12,11 +12,11 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.environment import Environment
 from patcher.errors import SitepatchError, StoreError
-from patcher.fold import File, file_plan, fold, read_file
+from patcher.fold import File, edited_before, file_plan, fold, read_file
 from patcher.jobs import Job, Wanted, find_jobs, rank, refused
-from patcher.model import Answer, Change, FilePlan, Patchset, Plan, Receipt, State
+from patcher.model import Answer, Change, FilePlan, Patchset, Plan, Receipt, State, Step
 from patcher.semantic.splice import apply_splices
-from patcher.standing import Condition, Standing, standing
+from patcher.standing import Condition, Standing, judge, recorded_now, standing
 from patcher.store import Store
 
 __all__ = [
@@ -24,8 +24,13 @@ __all__ = [
 ]  # fmt: skip
 
 
-def plan_apply(env: Environment, wanted: Sequence[Wanted]) -> Plan:
+def plan_apply(env: Environment, wanted: Sequence[Wanted], *, force: bool = False) -> Plan:
     """What applying patchsets would do.
+
+    Args:
+        env: the environment.
+        wanted: the patchsets.
+        force: also where a file was edited by hand (see `read_file`).
 
     Returns:
         the plan; what does not fit is a failed answer in it, for every patchset and file, not only the first.
@@ -41,11 +46,11 @@ def plan_apply(env: Environment, wanted: Sequence[Wanted]) -> Plan:
         for job in find_jobs(env, one, answers, notes):
             jobs.setdefault((job.located.site, job.path), []).append(job)
     receipts = {site: Store(site).receipts() for site in {site for site, _ in jobs}}
-    files = _left_behind(env, wanted, jobs, answers)
+    files = _left_behind(env, wanted, jobs, answers, force=force)
     for (site, path), here in sorted(jobs.items()):
         receipt = receipts[site].get(path)
         try:
-            found = read_file(site, path, here[0].located, receipt, notes)
+            found = read_file(site, path, here[0].located, receipt, notes, force=force)
         except SitepatchError as error:
             answers += refused(here, error)
             continue
@@ -82,7 +87,7 @@ def plan_restore(env: Environment, names: Sequence[str], *, force: bool = False)
     Args:
         env: the environment.
         names: of patchsets; one that stands nowhere is simply not found in the plan.
-        force: also put the pristine file back where it was edited by hand.
+        force: put the pristine file back where it was edited by hand, instead of keeping the edit in the file.
 
     Raises:
         StoreError: a receipt or a pristine copy cannot be believed.
@@ -102,36 +107,74 @@ def _taken_back(item: Standing, names: Sequence[str], *, force: bool) -> Plan:
     if not going:
         return Plan((), ())
     old = sha256(item.data).hexdigest() if item.condition is not Condition.MISSING else ""
-    if item.condition in (Condition.MISSING, Condition.OVERWRITTEN):
-        what = "is not there any more" if item.condition is Condition.MISSING else "was replaced by a reinstall"
+    shipped = item.condition is Condition.APPLIED and recorded_now(site, receipt.path) == old  # since
+    if shipped or item.condition in (Condition.MISSING, Condition.OVERWRITTEN):
         change = Change(receipt.path, old, None, None, forget=True)
-        file = FilePlan(site, receipt.path, item.data, item.data, change, ())
-        return Plan((file,), (), (f"{receipt.path} {what}: only the receipt is dropped",))
-    if item.condition is Condition.EDITED and not force:
-        problem = "the file was edited by hand after it was patched"
-        hint = "move the edit elsewhere, or use --force: it puts the pristine file back and sets the edited copy aside"
-        return Plan((), tuple(Answer(step.patchset, receipt.path, "", State.CONFLICT, (), problem, hint) for step in going))
+        file = FilePlan(site, receipt.path, item.data, item.data, change, (), edited_before(site, receipt, item.data))
+        why = item.meaning.split(";")[0] if not shipped else f"{item.installed or 'what is installed'} has it as patched"
+        return Plan((file,), (), (f"{receipt.path}: {why}; only the receipt is dropped",))
+    if item.condition is Condition.ASTRAY:
+        return _refusal(item, going, *item.meaning.split("; ", 1))
     pristine = Store(site).pristine(receipt.pristine)
     staying = [step.patchset for step in receipt.steps if step not in going]
-    found = File(pristine, item.data, receipt.steps)
+    found = File(pristine, item.data, receipt.steps, receipt.current)
     data, made, said = fold(site, receipt.path, found, staying, {})
-    current = sha256(data).hexdigest()
+    failed = tuple(answer for answer in said if answer.state.failed)
+    new = receipt._replace(current=sha256(data).hexdigest(), steps=made) if made else None
+    aside = item.data if item.condition is Condition.EDITED and force else b""
+    if item.condition is Condition.EDITED and not force:
+        try:
+            data = _edit_kept(item, pristine, made)
+        except SitepatchError as error:
+            return _refusal(item, going, error.message, error.hint)
     change = Change(receipt.path, old, None, None)
-    if made:
-        change = Change(receipt.path, old, data, receipt._replace(current=current, steps=made))
-    file = FilePlan(site, receipt.path, item.data, data, change, made)
-    return Plan((file,), tuple(answer for answer in said if answer.state.failed))
+    if new or data != pristine:
+        change = Change(receipt.path, old, data, new, merged=item.condition is Condition.EDITED and not force)
+    return Plan((FilePlan(site, receipt.path, item.data, data, change, made, aside),), failed)
+
+
+def _refusal(item: Standing, going: Sequence[Step], problem: str, hint: str) -> Plan:
+    path = item.receipt.path
+    return Plan((), tuple(Answer(step.patchset, path, "", State.CONFLICT, (), problem, hint) for step in going))
+
+
+def _edit_kept(item: Standing, pristine: bytes, made: Sequence[Step]) -> bytes:
+    """A file that was edited by hand, with the steps `made` in the place of those of its receipt.
+
+    Raises:
+        SitepatchError: the edit and our change cannot be told apart.
+    """
+    from patcher.merge import Overlap, exchange, parses
+
+    hint = "undo the edit there, or use --force: it puts the pristine file back and keeps a copy of the edited one"
+    try:
+        data = exchange(pristine, item.receipt.steps, made, item.data)
+    except Overlap as overlap:
+        problem = f"the file was edited by hand where it was patched, at line {overlap.line}: {overlap.text}"
+        raise SitepatchError(problem, hint) from None
+    if parses(item.data) and not parses(data):
+        problem = "the file was edited by hand after it was patched, and without our change it would be no valid Python"
+        raise SitepatchError(problem, hint)
+    return data
 
 
 def _left_behind(
-    env: Environment, wanted: Sequence[Wanted], jobs: Mapping[Tuple[str, str], Sequence[Job]], answers: List[Answer]
-) -> List[FilePlan]:
+    env: Environment, wanted: Sequence[Wanted], jobs: Mapping[Tuple[str, str], Sequence[Job]], answers: List[Answer], *,
+    force: bool,
+) -> List[FilePlan]:  # fmt: skip
     """Files that an earlier version of a wanted patchset changed and this one does not: its change is taken back there."""
     names = [one.patchset.name for one in wanted]
     if not names or any(answer.state.failed for answer in answers):
         return []
     left = [item for item in standing(env) if (item.site, item.receipt.path) not in jobs]
-    plans = [_taken_back(item, names, force=False) for item in left]
+    plans = []
+    for item in left:
+        going = [step for step in item.receipt.steps if step.patchset in names]
+        if going and item.condition is Condition.EDITED and not force:
+            hint = "`sitepatch restore` takes our change out and keeps the edit"
+            plans.append(_refusal(item, going, "the file was edited by hand after it was patched", hint))
+        else:
+            plans.append(_taken_back(item, names, force=force))
     answers += [answer for plan in plans for answer in plan.answers]
     return [file for plan in plans for file in plan.files]
 
@@ -176,8 +219,11 @@ def way_back(plan: Plan) -> WayBack:
         if file.change is None or file.change.forget:
             continue
         was = receipts[file.site].get(file.path)
-        stood = was if was is not None and was.current == file.change.old else None
-        back = Change(file.path, sha256(file.after).hexdigest(), file.before if stood else None, stood)
+        found = judge(file.site, was, file.before).condition if was else Condition.MISSING
+        stood = was if found in (Condition.APPLIED, Condition.EDITED) else None
+        edited = found is Condition.EDITED
+        data = file.before if stood else None
+        back = Change(file.path, sha256(file.after).hexdigest(), data, stood, merged=edited)
         files.append(FilePlan(file.site, file.path, file.after, file.before, back, stood.steps if stood else ()))
         for step in stood.steps if stood else ():
             with suppress(StoreError):  # a copy that is missing stands in the way only where the way back is taken

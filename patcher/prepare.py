@@ -109,7 +109,7 @@ def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, 
         return Work(Entry(change.path, WRITE, change.old, sha256(data), "", ""), data=data)
     text = receipt.encode(new)
     receipt.decode(text, receipt.file_name(change.path))  # what could not be read back is not written
-    if new.current != sha256(data):
+    if new.current != sha256(data) and not change.merged:
         raise StoreError(f"{change.path}: its receipt is for other bytes")
     save = new.pristine == change.old
     if not save:
@@ -117,7 +117,7 @@ def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, 
     for step in new.steps:
         if step.digest not in patchsets and not _has(home, "patchsets", f"{step.digest}.json"):
             raise StoreError(f"{change.path}: the text of patchset {step.patchset!r} ({step.digest}) is missing")
-    return Work(Entry(change.path, WRITE, change.old, new.current, "", sha256(text)), text, data, save=save)
+    return Work(Entry(change.path, WRITE, change.old, sha256(data), "", sha256(text)), text, data, save=save)
 
 
 def _restoring(site: Folder, home: Folder, change: Change, back: Receipt, *, shared: bool) -> Work:

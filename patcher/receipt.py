@@ -11,6 +11,7 @@ from patcher.model import OptionValue, Receipt, Splice, Step
 
 FORMAT = 1
 HOME = OWN
+ORIGINS = ("recorded", "unrecorded", "edited")
 
 
 def path_problem(path: str) -> str:
@@ -68,10 +69,13 @@ def decode(data: bytes, where: str) -> Receipt:
         mtime_ns=top.whole("mtime_ns", low=-(2**63)),
         link=top.text("link"),
         steps=tuple(_step(item) for item in top.tables("steps")),
+        origin=top.text("origin"),
     )
     top.end()
     if receipt.mode > 0o7777:
         top.refuse("mode", "permission bits, at most 0o7777")
+    if receipt.origin not in ORIGINS:
+        top.refuse("origin", " or ".join(ORIGINS))
     if "\0" in receipt.link:
         top.refuse("link", "the target of a symbolic link")
     if where.rpartition("/")[2] != file_name(receipt.path):
@@ -121,7 +125,7 @@ class Fields:
         number, writer = fields.whole("format"), fields.text("sitepatch")
         if number != FORMAT:
             raise StoreError(
-                f"{where}: format {number}, written by sitepatch {writer}; this is {__version__}, format {FORMAT}",
+                f"{where}: written by sitepatch {writer} in format {number}; this one, {__version__}, reads format {FORMAT}",
                 "use that release of sitepatch, or a newer one, for this environment",
             )
         return fields

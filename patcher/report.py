@@ -10,7 +10,8 @@ Every JSON answer of a command is one object with `schema` (1), `command` and `o
   `problem`, `output`; `left_out`: modules; `seconds`: of `compile`, `import`, `probe`, `total`; `rolled_back`)
 - `diff`: `files` (`site`, `path`, `patchsets`, `before`, `after`, `added`, `removed`, `diff`), `answers`, `notes`
 - `status`: `files` (`site`, `path`, `package`, `distribution`, `version`, `condition`, `patchsets`: `name`, `version`,
-  `state`, `options`, `places`), `interrupted` (`site`, `problem`)
+  `state`, `options`, `places`; `installed`: version, `origin`: recorded, unrecorded or edited), `interrupted` (`site`,
+  `problem`), `recovered` (a sentence each), `damaged` (`problem`, `hint`), `kept` (paths of edited copies)
 - `list`: `patchsets` (`name`, `version`, `kind`, `summary`, `source`, `digest`, `packages`: `package`, `versions`),
   `broken` (`name`, `problem`), `notes`
 - `show`: `patchset`, the fields of `list` and `prose`, `provenance`, `options`, `variants`, `verify`, `files`
@@ -35,11 +36,6 @@ _JUNK_LIMIT = 5000  # lines; above it difflib may pass over frequent lines, or a
 _PLAIN = {
     State.UPSTREAM: "the code is already as the patch would make it: fixed upstream",
     State.NOT_NEEDED: "the code that it changes is not there",
-}
-_MEANS = {
-    Condition.OVERWRITTEN: "a reinstall replaced the file, our change is gone; apply again, or restore to forget it",
-    Condition.EDITED: "the file was changed after it was patched; restore --force sets that copy aside",
-    Condition.MISSING: "the file is not there any more; restore forgets it",
 }
 _Edit = Tuple[int, int, int, int]
 
@@ -198,7 +194,7 @@ def status_rows(items: Iterable[Standing], outdated: Mapping[str, str]) -> List[
     for item in items:
         for step in item.receipt.steps:
             state = step_state(item, step, outdated)
-            means = outdated[step.digest] if state == "outdated" else _MEANS.get(item.condition, "")
+            means = outdated[step.digest] if state == "outdated" else item.meaning
             places = ":" + ",".join(map(str, step.places)) if step.places else ""
             cells = (f"{step.patchset} {step.version}", item.receipt.path + places, written_options(step.options))
             rows.append(Row(state, cells, (means,) if means else ()))
@@ -272,6 +268,7 @@ def standing_json(item: Standing, outdated: Mapping[str, str]) -> Dict[str, Any]
         for step in receipt.steps
     ]
     head = {"site": item.site, "path": receipt.path, "package": receipt.package, "distribution": receipt.distribution}
+    head.update(installed=item.installed, origin=receipt.origin)
     return {**head, "version": receipt.version, "condition": item.condition.value, "patchsets": steps}
 
 

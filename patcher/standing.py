@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from enum import Enum
 from hashlib import sha256
-from typing import TYPE_CHECKING, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Callable, Iterable, List, NamedTuple, Optional, Tuple
 
+from patcher.errors import BusyError, StoreError
 from patcher.model import Receipt
 from patcher.store import Store
 
@@ -21,15 +23,52 @@ class Condition(str, Enum):
     OVERWRITTEN = "overwritten"
     EDITED = "edited by hand"
     MISSING = "missing"
+    ASTRAY = "astray"  # as patched in one release, but lying in another
 
 
 class Standing(NamedTuple):
-    """One receipt and what has become of its file. `data` are the bytes on disk, empty where it is missing."""
+    """One receipt and what has become of its file.
+
+    `data` are the bytes on disk, empty where it is missing, `installed` the version of the distribution that is there
+    now, "" where its metadata do not tell.
+    """
 
     site: str
     receipt: Receipt
     condition: Condition
     data: bytes
+    installed: str = ""
+
+    @property
+    def release(self) -> str:
+        """The distribution of the receipt and its version."""
+        return f"{self.receipt.distribution or self.receipt.package} {self.receipt.version}".rstrip()
+
+    @property
+    def replaced(self) -> bool:
+        """Whether another release is installed now than the one that was patched."""
+        return bool(self.installed) and self.installed != self.receipt.version
+
+    @property
+    def meaning(self) -> str:
+        """What the condition means and what to do, "" where there is nothing to say."""
+        name = self.receipt.distribution or self.receipt.package
+        if self.condition is Condition.OVERWRITTEN:
+            newer = f"{name} {self.installed} was installed over {self.receipt.version}"
+            how = newer if self.replaced else "a reinstall replaced the file"
+            return f"{how}, our change is gone; apply again, or restore to forget it"
+        if self.condition is Condition.EDITED:
+            return "the file was edited by hand after it was patched; restore takes our change out and keeps the edit"
+        if self.condition is Condition.MISSING:
+            gone = self.receipt.origin != "unrecorded" and not self.installed
+            return f"{f'{name} is not installed' if gone else 'the file is not there'} any more; restore forgets it"
+        if self.condition is Condition.ASTRAY:
+            version = f"=={self.installed}" if self.installed else ""
+            back = f"put back what belongs there: pip install --force-reinstall --no-deps {name}{version}"
+            return f"the file is that of {self.release} as we patched it, but another build of it is installed; {back}"
+        if self.receipt.origin != "recorded":
+            return "no RECORD proves the file of before; restore gives it back as it was found"
+        return ""
 
 
 def standing(env: Environment) -> List[Standing]:
@@ -39,32 +78,110 @@ def standing(env: Environment) -> List[Standing]:
         StoreError: a receipt cannot be believed.
     """
     found: List[Standing] = []
-    for site in env.stores:
-        if os.path.lexists(os.path.join(site, ".sitepatch")):
-            for path, receipt in sorted(Store(site).receipts().items()):
-                found.append(judge(site, receipt, read(site, path)))
+    for store in stores(env):
+        for path, receipt in sorted(store.receipts().items()):
+            found.append(judge(store.site, receipt, read(store.site, path)))
     return found
 
 
 def interrupted(env: Environment) -> List[Tuple[str, str]]:
     """(site directory, sentence) for each interrupted run that waits to be undone or finished; changes nothing."""
-    stores = [site for site in env.stores if os.path.lexists(os.path.join(site, ".sitepatch"))]
-    found = ((site, Store(site).interrupted()) for site in stores)
+    found = ((store.site, store.interrupted()) for store in stores(env))
     return [(site, sentence) for site, sentence in found if sentence]
 
 
+def recover(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
+    """Finish or undo interrupted runs, without waiting for another process.
+
+    Returns:
+        A sentence for each that was finished or undone, and (`interrupted` or `under way`, site directory, why) for each
+        that could not be.
+
+    Raises:
+        StoreError: a journal cannot be believed.
+    """
+    said: List[str] = []
+    left: List[Tuple[str, str, str]] = []
+    for site, sentence in interrupted(env):
+        try:
+            done = Store(site).recover(lock_timeout=0)
+        except BusyError as error:
+            left.append(("under way", site, error.message))
+        except StoreError as error:
+            left.append(("interrupted", site, f"{sentence}, when the store can be written: {error.message}"))
+        else:
+            said += [f"{site}: {done}"] if done else []
+    return said, left
+
+
+def stores(env: Environment) -> List[Store]:
+    """The store of each directory of the environment that has one."""
+    return [Store(site) for site in env.stores if os.path.lexists(os.path.join(site, ".sitepatch"))]
+
+
 def judge(site: str, receipt: Receipt, data: Optional[bytes]) -> Standing:
-    """Hold a receipt against the bytes of its file (None where there is no such file)."""
+    """Hold a receipt against the bytes of its file (None where there is no such file) and the release that is installed."""
+    installed = _installed(site, receipt)
+    item = Standing(site, receipt, Condition.MISSING, data or b"", installed)
     if data is None:
-        return Standing(site, receipt, Condition.MISSING, b"")
+        return item
     digest = sha256(data).hexdigest()
-    if digest == receipt.current:
-        condition = Condition.APPLIED
-    elif digest == receipt.pristine or digest == _recorded(site, receipt.path):
-        condition = Condition.OVERWRITTEN
-    else:
-        condition = Condition.EDITED
-    return Standing(site, receipt, condition, data)
+    if digest == receipt.pristine:
+        return item._replace(condition=Condition.OVERWRITTEN)
+    if digest == receipt.current and not item.replaced:
+        return item._replace(condition=Condition.APPLIED)
+    recorded = recorded_now(site, receipt.path)
+    # What was proven by RECORD then and is not what RECORD says now is of no use any more: the file belongs to another
+    # build, whatever its version. Where nothing was proven, only the version can tell.
+    proven = receipt.origin == "recorded" and recorded is not None
+    stale = recorded != receipt.pristine and (item.replaced or proven)
+    if digest == recorded or (stale and digest != receipt.current):
+        return item._replace(condition=Condition.OVERWRITTEN)
+    if stale:
+        return item._replace(condition=Condition.ASTRAY)
+    return item._replace(condition=Condition.APPLIED if digest == receipt.current else Condition.EDITED)
+
+
+def damaged(items: Iterable[Standing]) -> List[Tuple[str, str]]:
+    """What restore and later changes need and is missing from the stores, or not what it was: (problem, what to do)."""
+    found: List[Tuple[str, str]] = []
+    for item in items:
+        if item.condition not in (Condition.APPLIED, Condition.EDITED):
+            continue  # there is nothing to go back from
+        store = Store(item.site)
+        tries: List[Tuple[Callable[[str], object], str]] = [(store.pristine, item.receipt.pristine)]
+        tries += [(store.patchset_files, step.digest) for step in item.receipt.steps]
+        for get, digest in tries:
+            try:
+                get(digest)
+            except StoreError as error:
+                found.append((error.message, error.hint))
+    return list(dict.fromkeys(found))
+
+
+def _installed(site: str, receipt: Receipt) -> str:
+    """The version of the receipt's distribution by its dist-info folder; "" where there is none, or several."""
+    wanted, versions = _normal(receipt.distribution), []
+    for name in os.listdir(site):
+        head, dash, version = name[: -len(".dist-info")].partition("-")
+        if dash and name.endswith(".dist-info") and _normal(head) == wanted:
+            versions.append(version if version == receipt.version else _version(os.path.join(site, name)) or version)
+    return versions[0] if len(versions) == 1 else ""
+
+
+def _version(dist_info: str) -> str:
+    """The version that METADATA tells; a folder's name may write it in another way."""
+    try:
+        with open(os.path.join(dist_info, "METADATA"), "rb") as file:
+            found = re.search(rb"^Version:[ \t]*(\S+)", file.read(), re.MULTILINE | re.IGNORECASE)
+    except OSError:
+        return ""
+    return found.group(1).decode("utf-8", "replace") if found else ""
+
+
+def _normal(name: str) -> str:
+    """A name as PEP 503 compares it."""
+    return re.sub(r"[-_.]+", "_", name).lower()
 
 
 def read(site: str, path: str) -> Optional[bytes]:
@@ -76,7 +193,7 @@ def read(site: str, path: str) -> Optional[bytes]:
         return None
 
 
-def _recorded(site: str, path: str) -> Optional[str]:
+def recorded_now(site: str, path: str) -> Optional[str]:
     """The sha256 that any distribution of the site directory records for a file."""
     from pathlib import Path
 

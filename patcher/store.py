@@ -1,7 +1,8 @@
 """The store of one site directory: changes installed files, all of a commit or none, and remembers how to go back.
 
 `.sitepatch/` in the site directory holds the lock, the journal of a commit under way, a receipt for each changed file,
-pristine copies and the texts of the patchsets that stand applied. When the last change is taken back it is removed.
+pristine copies and the texts of the patchsets that stand applied. When the last change is taken back it is removed,
+unless copies of files that somebody had edited lie in it.
 No other module writes into a site directory; this one does it with prepare.py, journal.py and folder.py.
 """
 
@@ -12,12 +13,13 @@ from typing import Dict, List, Mapping, Optional, Sequence
 
 from patcher import journal, permission, prepare, receipt
 from patcher.errors import OutdatedError, StoreError
-from patcher.folder import Folder, sha256
+from patcher.folder import Folder, Meta, sha256
 from patcher.lock import locked
-from patcher.model import Change, Receipt
+from patcher.model import Change, Receipt, patchset_digest
 
 _REINSTALL = "reinstall the package it belongs to (pip install --force-reinstall --no-deps NAME), then run this again"
 _UNTOUCHED = "nothing was changed"
+EDITED = "edited"
 
 
 class Store:
@@ -62,7 +64,33 @@ class Store:
         fields = receipt.Fields.load(data, f"{self.site}/{receipt.HOME}/patchsets/{digest}.json", hint)
         texts = fields.texts("files")
         fields.end()
+        if patchset_digest(texts) != digest:
+            where = f"{self.site}/{receipt.HOME}/patchsets/{digest}.json"
+            raise StoreError(f"{where}: the stored patchset is damaged, its sha256 differs", hint)
         return texts
+
+    def keep(self, path: str, data: bytes) -> str:
+        """Keep a copy of an edited text of the target file `path` in `.sitepatch/edited` and return where it lies.
+
+        It stays when everything else of the store is gone, until somebody removes it.
+        """
+        base = path.rpartition("/")[2]
+        name = f"{base}.{sha256(data)[:16]}"  # ends so that nothing takes it for a module
+        with permission.explained(self.site), Folder.open(self.site) as site, locked(site, 60.0) as home:
+            meta = Meta(mode=0o600)
+            with suppress(FileNotFoundError), site.holder(path) as folder:
+                meta = folder.look(base)[1]
+            with home.make(EDITED) as edited:
+                if edited.digest(name) != sha256(data):
+                    edited.put(name, data, meta)
+                edited.sync()
+        return f"{self.site}/{receipt.HOME}/{EDITED}/{name}"
+
+    def kept(self) -> List[str]:
+        """Return where the copies of edited texts lie."""
+        with permission.explained(self.site), suppress(FileNotFoundError), self._home(EDITED) as folder:
+            return [f"{self.site}/{receipt.HOME}/{EDITED}/{name}" for name in folder.names() if not name.endswith(".tmp")]
+        return []
 
     def interrupted(self) -> str:
         """Return one sentence about the journal of an interrupted run, "" if there is none. Changes nothing.
@@ -84,7 +112,7 @@ class Store:
         with permission.explained(self.site):
             with suppress(FileNotFoundError), self._home() as home:
                 names = home.names()
-                clean = "receipts" in names and not any(name.startswith(journal.NAME) for name in names)
+                clean = bool({"receipts", EDITED} & set(names)) and not any(name.startswith(journal.NAME) for name in names)
             if clean:
                 return ""
             with Folder.open(self.site) as site, locked(site, lock_timeout) as home:

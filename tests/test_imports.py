@@ -21,10 +21,12 @@ READ = {"model", "errors", "distribution", "interpreter", "environment"}
 SOURCES = {*SEMANTIC, "versions", "manifest", "patchset"}
 PLAN = {*STORE, *READ, *SOURCES, "store", "standing"}
 REPORT = {"model", "errors", "standing", ""}
-PLANS = {*PLAN, "jobs", "fold"}
+PLANS = {*PLAN, "jobs", "fold", "merge"}
 EXPLAIN = {"explain", "explanation"}
 VERIFY = {"model", "report", "interpreter", "process"}
-TOP = {*PLANS, "plan", "report", "page", "selection", "console", "fixture", "verify", "rollback", *EXPLAIN}
+TOP = {
+    *PLANS, "plan", "ownership", "report", "page", "selection", "console", "fixture", "verify", "rollback", *EXPLAIN,
+}  # fmt: skip
 RELEASES = {*SOURCES, "distribution", "index", "releases"}
 CHECK = {*PLANS, *RELEASES, "plan", *REPORT, "report", "check", "against"}
 ALLOWED = {
@@ -43,8 +45,10 @@ ALLOWED = {
     "standing": {*READ, *STORE, "store"},
     "jobs": {*READ, *SOURCES},
     "fold": {*PLAN, "jobs"},
+    "merge": {"model", "semantic"},
     "plan": PLANS,
     "turns": {*STORE, "interpreter"},
+    "ownership": {"errors", "patchset"},
     "selection": {*PLANS, "plan"},
     "report": REPORT,
     "page": {*REPORT, "report"},

@@ -13,7 +13,7 @@ import pytest
 
 from patcher import manifest, patchset
 from patcher.errors import PatchError, SitepatchError, UsageError
-from patcher.model import Option, Patchset, Variant, Verify
+from patcher.model import Option, Patchset, Variant, Verify, patchset_digest
 from patcher.versions import accepts, overlap
 
 CHECKOUT = Path(patchset.__file__).parents[1]
@@ -126,7 +126,7 @@ def test_the_digest_follows_every_file_and_nothing_else(tmp_path):
         assert patchset.load(folder, "here").digest != first
         (folder / name).write_bytes(data)
     assert patchset.load(folder, "here").digest == first
-    assert manifest._digest({"ab": "c"}) != manifest._digest({"a": "bc"})
+    assert patchset_digest({"ab": "c"}) != patchset_digest({"a": "bc"})
 
 
 SECOND = TOML.index("[[variant]]", TOML.index("[[variant]]") + 1)

@@ -21,7 +21,7 @@ import pytest
 from patcher.errors import StoreError
 from patcher.folder import Folder
 from patcher.lock import locked
-from patcher.model import Change, Receipt, Splice, Step
+from patcher.model import Change, Receipt, Splice, Step, patchset_digest
 from patcher.receipt import decode, encode, file_name
 from patcher.store import Store
 
@@ -40,7 +40,7 @@ def new(path, version=1):
 
 
 TEXTS = {version: {"patchset.toml": f"version = {version}\n"} for version in (1, 2)}
-DIGESTS = {version: sha(repr(texts).encode()) for version, texts in TEXTS.items()}
+DIGESTS = {version: patchset_digest(texts) for version, texts in TEXTS.items()}
 
 
 def receipt(path, version=1, link="", pristine=None, data=None):

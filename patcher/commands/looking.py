@@ -100,24 +100,31 @@ def status(console: Console, place: Place, check: bool) -> int:
     """Tell what stands applied, and what has become of it."""
     from patcher import report
     from patcher.selection import outdated
-    from patcher.standing import interrupted, standing
+    from patcher.standing import damaged, recover, standing, stores
 
     env = place.environment()
     console.about(env)
+    recovered, stopped = recover(env)
+    for sentence in recovered:
+        console.note(sentence, "recovered")
     items = standing(env)
     newer = outdated(items, place.patch_dirs)
-    stopped = interrupted(env)
-    when = "by the next apply or restore"
-    rows = [report.Row("interrupted", (site,), (f"{problem}, {when}",)) for site, problem in stopped]
+    broken = damaged(items)
+    kept = [path for store in stores(env) for path in store.kept()]
+    rows = [report.Row(word, (site,), (problem,)) for word, site, problem in stopped]
+    rows += [report.Row("damaged", (), (problem, f"hint: {hint}")) for problem, hint in broken]
     rows += report.status_rows(items, newer)
     console.rows([row for row in rows if not console.quiet or row.word != "applied"])
     if not rows:
         console.say(f"nothing is applied in {', '.join(env.own)}")
+    for path in kept:
+        console.note(f"{path}, an edited text that was set aside; remove it when it is of no use any more", "kept")
     differs = any(row.word != "applied" for row in rows)
     code = 1 if check and differs else 0
-    told = [{"site": site, "problem": problem} for site, problem in stopped]
+    told = [{"site": site, "problem": problem} for _, site, problem in stopped]
     files = [report.standing_json(item, newer) for item in items]
-    console.data(not code, {"files": files, "interrupted": told})
+    more = {"recovered": recovered, "damaged": [{"problem": one, "hint": hint} for one, hint in broken], "kept": kept}
+    console.data(not code, {"files": files, "interrupted": told, **more})
     return code
 
 

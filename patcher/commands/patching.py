@@ -40,13 +40,14 @@ def takes_turns(function: Callable[..., int]) -> Callable[..., int]:
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all.")
 @click.option("--restore", "back", is_flag=True, help="Take the patchsets back, as restore does.")
+@click.option("--force", is_flag=True, help="Also where a file was edited by hand; the edited text is kept in the store.")
 @click.option("--no-verify", is_flag=True, help="Do not verify what was written.")
 @ways_to_verify
 @takes()
 @takes_turns
 def apply(
     console: Console, place: Place, names: Tuple[str, ...], settings: Tuple[str, ...], dry_run: bool, back: bool,
-    no_verify: bool, compile_only: bool, probe: bool, timeout: float,
+    force: bool, no_verify: bool, compile_only: bool, probe: bool, timeout: float,
 ) -> int:  # fmt: skip
     """Apply patchsets, all of them or none.
 
@@ -61,21 +62,22 @@ def apply(
     if probe and (back or no_verify):
         raise UsageError(f"--probe and {'--restore' if back else '--no-verify'}: found both", "a probe is part of verifying")
     if back:
-        return change.restore(console, place, names, force=False, dry_run=dry_run)
+        return change.restore(console, place, names, force=force, dry_run=dry_run)
     asked = Asked(timeout, no_verify, compile_only, probe)
-    return change.apply(console, place, names, settings, asked, dry_run=dry_run)
+    return change.apply(console, place, names, settings, asked, dry_run=dry_run, force=force)
 
 
 @click.command(epilog="\b\nExamples:\n  sitepatch restore\n  sitepatch restore mmengine-ddp-debug")
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
-@click.option("--force", is_flag=True, help="Also where a file was edited by hand; the edited copy is kept here.")
+@click.option("--force", is_flag=True, help="Drop edits made by hand; a copy is kept in the store.")
 @click.option("--dry-run", is_flag=True, help="Show what would come back, and write nothing at all.")
 @takes()
 @takes_turns
 def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool, dry_run: bool) -> int:
     """Take patchsets back, byte for byte.
 
-    All of them without a name. Mode and mtime are as before, too.
+    All of them without a name. Mode and mtime are as before, too. In a file that was edited by hand since, the edit is
+    kept and only our change is taken out.
     """
     from patcher import change
 

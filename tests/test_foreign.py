@@ -1,0 +1,550 @@
+"""What others did to a file is seen and kept: edits by hand, and pip in a real environment. Every test runs the command."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from patcher.interpreter import discover
+from patcher.merge import Overlap, carry, exchange, inverse, parses
+from patcher.model import Splice, Step
+from patcher.plan import commit, plan_apply, roll_back, way_back
+from patcher.selection import choose as chosen
+from patcher.semantic.splice import apply_splices
+from tests.command import DDP, RUNNER, Site, environ, sitepatch, tree
+from tests.test_plan import FIX, TITLE, patchset
+
+MINE = b"# mine\n"
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path, "mmengine-0.10.7")
+
+
+def done(ended, code=0):
+    assert ended.code == code, ended
+    return ended
+
+
+def edit(site, old, new, path=RUNNER):
+    """Edit a file as an editor does: other bytes, a new mtime, the same mode."""
+    data = site.file(path).read_bytes()
+    assert data.count(old) == 1, data.count(old)
+    site.file(path).write_bytes(data.replace(old, new))
+
+
+def outside(found):
+    """A tree without what lies in the store."""
+    return {name: told for name, told in found.items() if not name.startswith(".sitepatch")}
+
+
+def refused(site, words, *texts, code=1):
+    before = site.tree()
+    ended = done(site(*words), code)
+    for text in texts:
+        assert text in ended.out + ended.err, ended
+    assert site.tree() == before
+    return ended
+
+
+# edited before --------------------------------------------------------------------------------------------------------
+def test_a_file_edited_before_is_refused_and_with_force_comes_back_as_it_was_edited(site):
+    with site.file().open("ab") as file:
+        file.write(MINE)
+    site.file().chmod(0o600)
+    os.utime(site.file(), ns=(1_500_000_000_000_000_007, 1_500_000_000_000_000_007))
+    before = site.tree()
+    refused(site, ["apply", DDP], "somebody edited it", "or keep it: --force")
+    forced = done(site("apply", DDP, "--force"))
+    kept = site.path / ".sitepatch" / "pristine" / before[RUNNER][0]
+    assert str(kept) in forced.err
+    assert hashlib.sha256(kept.read_bytes()).hexdigest() == before[RUNNER][0]
+    assert site.file().read_bytes().endswith(MINE)
+    told = done(site("status", "--check"))
+    assert "no RECORD proves the file of before" in told.out
+    states = {each["path"]: each["origin"] for each in json.loads(site("status", "--json").out)["files"]}
+    assert (states.pop(RUNNER), set(states.values())) == ("edited", {"recorded"})
+    done(site("apply", DDP, "--set", "params=1"))  # an update needs no --force: what stood before is known
+    done(site("restore"))
+    assert site.tree() == before
+
+
+def test_what_was_edited_before_is_not_lost_when_a_reinstall_takes_the_file_away(site):
+    shipped = site.file().read_bytes()
+    edit(site, b"\nclass Runner", b"\nMINE = 1\n\nclass Runner")
+    edited = site.file().read_bytes()
+    for command in (["apply", DDP], ["restore"]):
+        done(site("apply", DDP, "--force"))
+        site.file().write_bytes(shipped)
+        (kept,) = [line for line in done(site(*command)).err.split() if "/.sitepatch/edited/" in line]
+        assert Path(kept).read_bytes() == edited
+        done(site("restore"))
+        assert site.file().read_bytes() == shipped
+        site.file().write_bytes(edited)
+        shutil.rmtree(str(site.path / ".sitepatch"))
+
+
+# edited after ---------------------------------------------------------------------------------------------------------
+
+
+def test_edits_after_are_kept_and_only_our_change_is_taken_out(site):
+    """One place after the other, and all together; each line of the file that we did not touch."""
+    pristine = site.file().read_bytes()
+    before = site.tree()
+    lines = pristine.splitlines(keepends=True)
+    done(site("apply", DDP))
+    patched = site.file().read_bytes()
+    ours = set(patched.splitlines()) - set(pristine.splitlines())
+    points = [at for at, line in enumerate(lines) if pristine.count(line) == 1 and patched.count(line) == 1 and line.strip()]
+    assert len(points) > 15
+    for at in [*points[::4], None]:
+        places = points if at is None else [at]
+        expected, edited = pristine, patched
+        for place in places:
+            line = lines[place]
+            new = line[: len(line) - len(line.lstrip())] + b"pass  # mine %d\n" % place + line
+            if not (parses(expected.replace(line, new)) and parses(edited.replace(line, new))):
+                new = line.rstrip() + b"  # mine %d\n" % place
+                if not parses(edited.replace(line, new)):
+                    continue
+            expected, edited = expected.replace(line, new), edited.replace(line, new)
+        assert edited != patched
+        site.file().write_bytes(edited)
+        assert "edited by hand" in done(site("status", "--check"), 1).out
+        back = done(site("restore"))
+        assert "what was edited by hand stays" in back.out
+        assert site.file().read_bytes() == expected
+        assert not ours & set(site.file().read_bytes().splitlines())
+        assert not (site.path / ".sitepatch").exists()
+        assert "nothing is applied" in site("status").out
+        refused(site, ["apply", DDP], "somebody edited it")
+        site.file().write_bytes(pristine)
+        os.utime(site.file(), ns=(before[RUNNER][2],) * 2)
+        done(site("apply", DDP))
+    done(site("restore"))
+    assert site.tree() == before
+
+
+def test_an_edit_of_what_we_wrote_is_refused_with_its_line_and_nothing_changes(site):
+    done(site("apply", DDP))
+    ours = next(line for line in site.file().read_bytes().splitlines() if b"_sitepatch_ddp_report(" in line)
+    edit(site, ours + b"\n", ours.replace(b"(", b"( ", 1) + b"  # mine\n")
+    number = next(at for at, line in enumerate(site.file().read_bytes().splitlines(), 1) if line.endswith(b"# mine"))
+    refused(site, ["restore"], "edited by hand where it was patched", f"at line {number}: ", "# mine", "--force")
+    refused(site, ["restore", "--dry-run"], f"at line {number}: ")
+    assert site.file("mmengine/dist/utils.py").read_bytes().count(b"sitepatch")  # all files or none
+
+
+def test_what_would_be_no_python_without_our_change_is_refused(site):
+    text = TITLE.replace("    print($text)", "    if self:\n+        print($text)")
+    patchset(site.cwd, "title", text, options='[options.text]\ntype = "str"\ndefault = "hello"\nhelp = "what to say"\n')
+    done(site("apply", "title", "--patch-dir", "patches"))
+    ours = next(line for line in site.file().read_bytes().splitlines(keepends=True) if b"print('hello')" in line)
+    space = b" " * (len(ours) - len(ours.lstrip()) - 4)
+    edit(site, ours, ours + space + b"else:\n" + space + b"    print('mine')\n")
+    refused(site, ["restore"], "without our change it would be no valid Python", "--force")
+
+
+def test_our_change_taken_out_by_hand_in_part_or_whole_is_no_edit_to_keep(site):
+    pristine = site.tree()
+    data = site.file().read_bytes()
+    done(site("apply", DDP))
+    lines = data.splitlines(keepends=True)
+    now = site.file().read_bytes().splitlines(keepends=True)
+    first = next(at for at in range(len(lines)) if lines[at] != now[at])
+    while now[first] != lines[first]:
+        del now[first]
+    assert b"".join(now) != data
+    site.file().write_bytes(b"".join(now))
+    done(site("restore"))
+    assert site.tree() == pristine
+
+    done(site("apply", DDP))
+    site.file().write_bytes(data)
+    assert "overwritten" in site("status").out
+    done(site("restore"))
+    assert site.file().read_bytes() == data
+
+
+def test_one_of_two_patchsets_is_taken_out_of_an_edited_file_then_the_other(site):
+    patchset(site.cwd, "ids-fix", FIX)
+    pristine = site.file().read_bytes()
+    for first, second in (("ids-fix", DDP), (DDP, "ids-fix")):
+        done(site("apply", DDP, "ids-fix", "--patch-dir", "patches"))
+        with site.file().open("ab") as file:
+            file.write(MINE)
+        part = done(site("restore", first))
+        assert f"but for {second}, which stays applied" in part.out
+        told = done(site("status", "--check"), 1)
+        assert told.out.count("edited by hand") == 2 and second in told.out
+        done(site("restore", second))
+        assert site.file().read_bytes() == pristine + MINE
+        site.file().write_bytes(pristine)
+
+
+def test_restore_with_force_keeps_a_copy_in_the_store_that_outlives_it_and_is_told(site):
+    before = site.tree()
+    done(site("apply", DDP))
+    with site.file().open("ab") as file:
+        file.write(MINE)
+    edited, here = site.file().read_bytes(), sorted(os.listdir(site.cwd))
+    forced = done(site("restore", "--force"))
+    assert outside(site.tree()) == before
+    (kept,) = (site.path / ".sitepatch" / "edited").iterdir()
+    assert str(kept) in forced.err
+    assert kept.read_bytes() == edited
+    assert kept.stat().st_mode == site.file().stat().st_mode
+    assert sorted(path.name for path in (site.path / ".sitepatch").iterdir()) == ["edited", "lock"]
+    assert kept.suffix != ".py"  # or compileall would compile it
+    assert sorted(os.listdir(site.cwd)) == here
+    told = done(site("status", "--check"))
+    assert str(kept) in told.err
+    assert json.loads(site("status", "--json").out)["kept"] == [str(kept)]
+    done(site("apply", DDP))
+    done(site("restore"))
+    assert kept.read_bytes() == edited
+    kept.unlink()
+    kept.parent.rmdir()
+    done(site("apply", DDP))
+    done(site("restore"))
+    assert site.tree() == before
+
+
+def test_apply_on_a_file_edited_after_is_refused_and_with_force_keeps_a_copy(site):
+    before = site.tree()
+    done(site("apply", DDP))
+    patched = site.file().read_bytes()
+    with site.file().open("ab") as file:
+        file.write(MINE)
+    refused(site, ["apply", DDP], "edited by hand after it was patched", "`sitepatch restore` takes our change out")
+    forced = done(site("apply", DDP, "--force"))
+    assert site.file().read_bytes() == patched
+    (kept,) = (site.path / ".sitepatch" / "edited").iterdir()
+    assert kept.read_bytes() == patched + MINE
+    assert str(kept) in forced.err
+    done(site("restore"))
+    assert outside(site.tree()) == before
+
+
+def test_a_forced_apply_that_is_rolled_back_leaves_the_edited_file_and_its_way_back(site):
+    pristine = site.file().read_bytes()
+    done(site("apply", DDP))
+    site.file().write_bytes(site.file().read_bytes() + MINE)
+    edited = site.file().read_bytes()
+    env = discover(None, str(site.path))
+    wanted, _ = chosen([DDP], ["params=1"], ())
+    plan = plan_apply(env, wanted, force=True)
+    way = way_back(plan)
+    commit(plan, [one.patchset for one in wanted])
+    assert site.file().read_bytes() != edited
+    roll_back(way)
+    assert site.file().read_bytes() == edited
+    done(site("restore"))
+    assert site.file().read_bytes() == pristine + MINE
+
+
+def test_what_status_needs_for_a_restore_and_is_lost_or_damaged_is_told(site):
+    done(site("apply", DDP))
+    for folder, harm in (("pristine", "the pristine copy is damaged"), ("patchsets", "the stored patchset is damaged")):
+        copy = sorted((site.path / ".sitepatch" / folder).iterdir())[0]
+        good = copy.read_bytes()
+        copy.write_bytes(good.replace(b"e", b"a", 1) if folder == "pristine" else good.replace(b"DDP", b"DPD"))
+        told = done(site("status", "--check"), 1)
+        assert harm in told.out and str(copy) in told.out and "hint: " in told.out
+        copy.unlink()
+        told = done(site("status", "--check"), 1)
+        assert f"{copy}: is missing" in told.out
+        copy.write_bytes(good)
+    done(site("status", "--check"))
+
+
+def test_status_does_not_wait_for_a_run_that_is_under_way(site):
+    hold = (
+        "import os, sys, patcher.journal as j, patcher.cli as c\n"
+        "write = j.write\n"
+        "def stop(home, phase, entries):\n"
+        "    write(home, phase, entries)\n"
+        "    phase == 'committing' and (os.write(1, b'here\\n'), sys.stdin.readline())\n"
+        "j.write = stop\n"
+        f"sys.argv = ['sitepatch', 'apply', '{DDP}', '-q', '--target', {str(site.path)!r}]\n"
+        "c.main()\n"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", hold], env=environ(), cwd=str(site.cwd), **pipes) as child:
+        assert child.stdout.readline() == b"here\n"
+        told = done(site("status", "--check"), 1)
+        assert "under way" in told.out and str(child.pid) in told.out, told
+        child.communicate(b"\n")
+    assert child.returncode == 0
+    done(site("status", "--check"))
+
+
+def test_status_tells_an_interrupted_run_where_it_may_not_write(site):
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    done(site("apply", DDP))
+    journal = site.path / ".sitepatch" / "journal.json"
+    journal.write_text('{"format": 1, "sitepatch": "0.1.0", "phase": "preparing", "files": []}')
+    (site.path / ".sitepatch").chmod(0o555)
+    told = site("status", "--check")
+    (site.path / ".sitepatch").chmod(0o755)
+    assert (told.code, "interrupted" in told.out) == (1, True), told
+
+
+# the merge ------------------------------------------------------------------------------------------------------------
+def step(name, *splices):
+    return Step(name, "1", "0" * 64, "fix", {}, tuple(splices))
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("seed", range(60))
+def test_edits_outside_our_splices_are_the_same_edits_of_the_text_without_them(seed, end):
+    dice = random.Random(seed)
+    pristine = b"".join(dice.choice([b"x = 1", b"", b"    y(%d)" % at, b"pass"]) + end for at in range(dice.randint(5, 60)))
+    top, bottom = b"top" + end + b"second" + end, b"end" + end + b"bottom" + end * (seed % 3 > 0)
+    pristine = top + pristine + bottom
+    steps, text = [], pristine
+    for name in "abc"[: dice.randint(1, 3)]:
+        cuts = sorted(dice.sample(range(len(top), len(text) - len(bottom) + 1), 4))
+        new = [dice.choice([b"", b"new%d" % dice.randint(0, 9), b"new" + end, end + b"two" + end]) for _ in cuts]
+        splices = [Splice(cuts[0], cuts[1], new[0]), Splice(cuts[2], cuts[3], new[1])]
+        steps.append(step(name, *splices))
+        assert apply_splices(apply_splices(text, splices), inverse(text, splices)) == text
+        text = apply_splices(text, splices)
+    assert exchange(pristine, steps, [], text) == pristine
+    assert exchange(pristine, steps, steps[:1], text) == apply_splices(pristine, steps[0].splices)
+    mark = b"# an edit" + end
+    above = exchange(pristine, steps, [], mark + text)
+    assert above == mark + pristine
+    assert exchange(pristine, steps, [], text + mark) == pristine + mark
+    assert exchange(pristine, steps, [], b"top" + end + mark + text[3 + len(end) :]) == b"top" + end + mark + pristine[3 + len(end) :]
+
+
+@pytest.mark.parametrize(
+    ("edited", "expected"),
+    [
+        (b"a\nNEW\nb\nc\nme\n", b"a\nb\nc\nme\n"),
+        (b"me\na\nNEW\nb\nc\n", b"me\na\nb\nc\n"),
+        (b"a\nme\nNEW\nb\nc\n", b"a\nme\nb\nc\n"),  # beside our line: its order with the lines around it is known
+        (b"a\nNEW\nme\nb\nc\n", b"a\nme\nb\nc\n"),
+        (b"me\nNEW\nme\nc\n", b"me\nme\nc\n"),
+        (b"a\nNEW # me\nb\nc\n", None),
+        (b"a\nnew\nb\nc\n", None),
+        (b"a\nb\nc\n", b"a\nb\nc\n"),  # taken out by hand
+        (b"a\nme\nc\n", None),
+        (b"", None),
+    ],
+)
+def test_an_insertion_is_taken_out_of_an_edited_text(edited, expected):
+    splices = [Splice(2, 2, b"NEW\n")]
+    back = inverse(b"a\nb\nc\n", splices)
+    if expected is None:
+        with pytest.raises(Overlap):
+            carry(b"a\nNEW\nb\nc\n", back, edited)
+    else:
+        assert carry(b"a\nNEW\nb\nc\n", back, edited) == expected
+
+
+def test_two_insertions_at_one_point_have_no_order_and_are_refused():
+    back = inverse(b"a\nb\nc\n", [Splice(2, 4, b"")])
+    assert carry(b"a\nc\n", back, b"a\nc\nme\n") == b"a\nb\nc\nme\n"
+    with pytest.raises(Overlap) as caught:
+        carry(b"a\nc\n", back, b"a\nme\nc\n")
+    assert (caught.value.line, caught.value.text) == (2, "me")
+
+
+def test_of_equal_lines_the_one_that_is_ours_goes():
+    back = inverse(b"foo\n", [Splice(0, 0, b"foo\n")])
+    assert carry(b"foo\nfoo\n", back, b"foo\nme\nfoo\n") == b"me\nfoo\n"
+
+
+# pip ------------------------------------------------------------------------------------------------------------------
+CODE = "def area(x, y):\n    return x * y\n\n\ndef late():\n    return 1\n"
+FITS = CODE.replace("def late", "def later").replace("# ", "")
+OTHER = "def area(x, y):\n    return sum([x] * y)\n"
+SPATCH = "Why.\n\n--- shop/core.py\n@@ area @@\n-return $X * $Y\n+return abs($X * $Y)\n"
+
+
+def wheel(folder, version, code, name="shop"):
+    """Build a wheel of one package with a module; returns its path."""
+    info = f"{name}-{version}.dist-info"
+    files = {
+        "shop/__init__.py": "",
+        "shop/core.py": code,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    digests = {path: base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()) for path, text in files.items()}
+    rows = [f"{path},sha256={digests[path].decode().rstrip('=')},{len(text)}\n" for path, text in files.items()]
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for inside, text in {**files, f"{info}/RECORD": "".join([*rows, f"{info}/RECORD,,\n"])}.items():
+            archive.writestr(inside, text)
+    return path
+
+
+class Shop:
+    """A real environment with a small package, pip, and the command on it."""
+
+    def __init__(self, folder):
+        self.cwd = folder
+        self.venv = folder / "venv"
+        venv.create(self.venv, symlinks=True)
+        (self.site,) = (self.venv / "lib").glob("python*/site-packages")
+        self.file = self.site / "shop" / "core.py"
+        target = folder / "patches" / "shop-abs"
+        target.mkdir(parents=True)
+        (target / "patchset.toml").write_text(
+            'schema = 1\nname = "shop-abs"\nversion = "1"\nkind = "fix"\nsummary = "For a test"\n'
+            '[[variant]]\npackage = "shop"\nversions = ""\npatches = ["p.spatch"]\n'
+        )
+        (target / "p.spatch").write_text(SPATCH)
+
+    def pip(self, *words):
+        command = [sys.executable, "-m", "pip", "--python", self.venv / "bin" / "python", "--disable-pip-version-check"]
+        subprocess.run([*map(str, command), "-q", *map(str, words)], check=True, env=environ())
+
+    def install(self, version, code=CODE):
+        self.pip("install", "--no-index", "--no-deps", "--force-reinstall", wheel(self.cwd, version, code))
+
+    def __call__(self, *words):
+        more = ["--patch-dir", "patches"] if words[0] in ("apply", "status", "restore") else []
+        return sitepatch(*words, *more, "--python", self.venv, cwd=self.cwd)
+
+    def state(self):
+        (one,) = json.loads(self("status", "--json").out)["files"]
+        return one["condition"]
+
+
+@pytest.fixture(scope="module")
+def empty_shop(tmp_path_factory):
+    return Shop(tmp_path_factory.mktemp("shop"))
+
+
+@pytest.fixture
+def shop(empty_shop):
+    """One environment for all, which each test gets with release 1.0 patched."""
+    shutil.rmtree(str(empty_shop.site / ".sitepatch"), ignore_errors=True)
+    for path in empty_shop.site.glob("shop*"):
+        shutil.rmtree(str(path))
+    empty_shop.install("1.0")
+    done(empty_shop("apply", "shop-abs"))
+    assert empty_shop.state() == "applied"
+    return empty_shop
+
+
+def forgets(shop):
+    """`restore` drops the receipt and leaves all that pip installed alone."""
+    before = outside(tree(shop.site))
+    assert "forgotten" in done(shop("restore")).out
+    assert outside(tree(shop.site)) == before
+    assert not (shop.site / ".sitepatch").exists()
+
+
+def test_a_reinstall_of_the_same_release_is_told_and_applied_again(shop):
+    shop.install("1.0")
+    told = done(shop("status", "--check"), 1)
+    assert "a reinstall replaced the file, our change is gone; apply again, or restore to forget it" in told.out
+    assert "a reinstall took shop-abs away" in done(shop("apply", "shop-abs")).err
+    assert shop.state() == "applied"
+    done(shop("restore"))
+    assert shop.file.read_text() == CODE
+
+
+@pytest.mark.parametrize("version", ["2.0", "0.9"])
+def test_another_release_that_fits_is_told_and_never_gets_the_old_file_back(shop, version):
+    shop.install(version, FITS)
+    assert f"shop {version} was installed over 1.0" in done(shop("status", "--check"), 1).out
+    forgets(shop)
+    shop.install("1.0")
+    done(shop("apply", "shop-abs"))
+    shop.install(version, FITS)
+    assert f"{version} was installed over shop 1.0" in done(shop("apply", "shop-abs")).err
+    assert "abs(" in shop.file.read_text() and "later" in shop.file.read_text()
+    done(shop("restore"))
+    assert shop.file.read_text() == FITS
+
+
+def test_a_release_that_does_not_fit_is_told_and_left_alone(shop):
+    shop.install("3.0", OTHER)
+    before = tree(shop.site)
+    refusal = done(shop("apply", "shop-abs"), 1)
+    assert "not found" in refusal.out and "nothing was written" in refusal.err
+    assert tree(shop.site) == before
+    assert shop.state() == "overwritten"
+    forgets(shop)
+
+
+def test_a_release_with_the_same_bytes_is_told_with_its_version(shop):
+    shop.install("1.1")
+    assert "shop 1.1 was installed over 1.0" in done(shop("status", "--check"), 1).out
+    done(shop("apply", "shop-abs"))
+    assert json.loads(shop("status", "--json").out)["files"][0]["version"] == "1.1"
+    done(shop("restore"))
+    assert shop.file.read_text() == CODE
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_a_release_that_ships_our_very_bytes_is_not_taken_back_to_the_old_ones(shop, version):
+    shop.install(version, shop.file.read_text())
+    forgets(shop)
+    assert "abs(" in shop.file.read_text()
+    assert "fixed upstream" in done(shop("apply", "shop-abs")).out
+
+
+def test_another_release_edited_by_hand_is_not_merged_with_the_old_one(shop):
+    shop.install("2.0", FITS)
+    shop.file.write_text(FITS + "# mine\n")
+    assert shop.state() == "overwritten"
+    refusal = done(shop("apply", "shop-abs"), 1)
+    assert "pip install --force-reinstall --no-deps shop==2.0" in refusal.out
+    forgets(shop)
+
+
+def test_our_file_of_one_release_in_another_is_refused_with_the_way_out(shop):
+    patched = shop.file.read_bytes()
+    shop.install("2.0", FITS)
+    shop.file.write_bytes(patched)
+    before = tree(shop.site)
+    way_out = "pip install --force-reinstall --no-deps shop==2.0"
+    for words in (["status", "--check"], ["restore"], ["restore", "--force"], ["apply", "shop-abs"]):
+        ended = done(shop(*words), 1)
+        assert way_out in ended.out, ended
+    assert tree(shop.site) == before
+    shop.install("2.0", FITS)
+    forgets(shop)
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_an_uninstall_leaves_no_ghost_and_restore_makes_none(shop, edited):
+    if edited:
+        shop.file.write_bytes(shop.file.read_bytes() + MINE)
+    shop.pip("uninstall", "-y", "shop")
+    assert not (shop.site / "shop").exists()
+    told = done(shop("status", "--check"), 1)
+    assert "shop is not installed any more; restore forgets it" in told.out
+    assert "shop is not installed" in done(shop("apply", "shop-abs"), 1).out
+    forgets(shop)
+    assert not (shop.site / "shop").exists()
+    asked = [str(shop.venv / "bin/python"), "-c", "import importlib.util as u; print(u.find_spec('shop'))"]
+    assert subprocess.run(asked, stdout=subprocess.PIPE, check=True).stdout == b"None\n"
+
+
+def test_a_forced_reinstall_after_an_edit_is_no_edit(shop):
+    shop.file.write_bytes(shop.file.read_bytes() + MINE)
+    assert shop.state() == "edited by hand"
+    shop.install("1.0")
+    assert shop.state() == "overwritten"
+    forgets(shop)

@@ -1,0 +1,432 @@
+"""A restore is exact, writes nowhere else, and works after the directory was copied, moved or packed. By the command."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from patcher.fixture import lay_out
+from tests.command import DDP, GUARD, RUNNER, ROOT, Site, environ, sitepatch, tree
+from tests.test_plan import FIX, patchset
+
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away, and only root is warned")
+UTILS = "mmengine/dist/utils.py"
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path, "mmengine-0.10.7")
+
+
+def done(ended, code=0):
+    assert ended.code == code, ended
+    return ended
+
+
+def refused(site, words, *texts, code=1, also=None):
+    """The command is refused, says why, and nothing changed: in the directory, and in `also`, a directory beside it."""
+    before = site.tree(), tree(also) if also else None
+    ended = done(site(*words), code)
+    for text in texts:
+        assert text in ended.out + ended.err, ended
+    assert (site.tree(), tree(also) if also else None) == before
+    return ended
+
+
+# restore is exact -----------------------------------------------------------------------------------------------------
+def facts(path):
+    info = os.lstat(path)
+    xattrs = {name: os.getxattr(path, name) for name in os.listxattr(path)} if path.is_file() else {}
+    kind = os.readlink(path) if path.is_symlink() else path.read_bytes()
+    return kind, info.st_mode, info.st_uid, info.st_gid, info.st_mtime_ns, xattrs
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="no extended attributes in this Python")
+def test_restore_gives_back_bytes_mode_owner_mtime_and_extended_attributes(site):
+    path = site.file()
+    path.chmod(0o750)
+    try:
+        os.setxattr(path, "user.origin", b"by \xff hand")
+    except OSError:
+        pytest.skip("no extended attributes on this filesystem")
+    if os.geteuid() == 0:
+        os.chown(path, 1234, 4321)
+    os.utime(path, ns=(1_234_567_890_987_654_321, 1_234_567_890_987_654_321))
+    before = facts(path)
+    for again in ("apply", "restore"), ("apply", "apply", "restore"):
+        for word, params in zip(again, "123"):
+            done(site(word, DDP, *(["--set", f"params={params}"] if word == "apply" else [])))
+            kept = facts(path)
+            assert (kept[1:4], kept[5]) == (before[1:4], before[5])  # also while it is patched
+        assert facts(path) == before
+
+
+@pytest.mark.parametrize("absolute", [False, True])
+def test_a_link_comes_back_as_that_link_and_where_it_leads_nothing_is_written(site, tmp_path, absolute):
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    shutil.move(str(site.file()), str(cache / "runner.py"))
+    target = cache / "runner.py" if absolute else Path("../../../cache/runner.py")
+    site.file().symlink_to(target)
+    os.utime(site.file(), ns=(1_111_111_111_000_000_001,) * 2, follow_symlinks=False)
+    before, inside = site.tree(), tree(cache)
+    done(site("apply", DDP))
+    assert not site.file().is_symlink()
+    assert tree(cache) == inside
+    done(site("restore"))
+    assert site.tree() == before
+    assert tree(cache) == inside
+    assert facts(site.file())[4] == 1_111_111_111_000_000_001
+
+
+# no way out -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("path", ["../out/a.py", "mmengine/../../out/a.py", "/OUT/a.py", "mmengine//a.py", "mmengine\\a.py"])
+def test_a_patch_of_a_path_that_leaves_the_directory_is_refused(site, tmp_path, path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "a.py").write_bytes(site.file().read_bytes())
+    patchset(tmp_path, "ids-fix", FIX.replace(RUNNER, path.replace("/OUT", str(out))))
+    refused(site, ["apply", "ids-fix", "--patch-dir", "patches"], "p.spatch", code=2, also=out)
+
+
+def link_out(site, tmp_path):
+    """Put the folder of the target outside, and a link in its place."""
+    out = tmp_path / "out"
+    shutil.move(str(site.file().parent), str(out))
+    site.file().parent.symlink_to(out)
+    return out
+
+
+def test_a_directory_that_is_a_link_out_is_refused(site, tmp_path):
+    out = link_out(site, tmp_path)
+    refused(site, ["apply", DDP], "outside the site directory", also=out)
+
+
+def test_a_directory_that_became_a_link_out_is_not_restored_through(site, tmp_path):
+    done(site("apply", DDP))
+    out = link_out(site, tmp_path)
+    refused(site, ["restore"], "is a link or not a directory", also=out)
+
+
+PLANT = """
+import os, sys, patcher.change as change, patcher.journal as journal, patcher.cli as cli
+def plant():
+    os.rename({folder!r}, {out!r}); os.symlink({out!r}, {folder!r})
+def before(module, name, when):
+    real = getattr(module, name)
+    def planted(*given):
+        done = real(*given) if when == "after" else None
+        if {phase!r} in given or not {phase!r}:
+            {plant}
+        return done or real(*given)
+    setattr(module, name, planted)
+{hook}
+sys.argv = {argv!r}
+cli.main()
+"""
+HOOKS = {
+    "after the plan": ("", 'before(change, "commit", "before")'),
+    "before the journal": ("preparing", 'before(journal, "write", "before")'),
+    "before the commit point": ("committing", 'before(journal, "write", "before")'),
+}
+
+
+@pytest.mark.parametrize("phase", HOOKS)
+@pytest.mark.parametrize("word", ["apply", "restore"])
+def test_a_link_that_is_planted_at_the_wrong_moment_leads_nowhere(site, tmp_path, word, phase):
+    if word == "restore":
+        done(site("apply", DDP))
+    out, folder = tmp_path / "out", str(site.file().parent)
+    inside, others = tree(folder), site.file(UTILS).read_bytes()
+    when, hook = HOOKS[phase]
+    argv = ["sitepatch", word, DDP, "--target", str(site.path)]
+    code = PLANT.format(folder=folder, out=str(out), phase=when, hook=hook, argv=argv, plant="plant()")
+    ran = subprocess.run([sys.executable, "-c", code], env=environ(), cwd=str(tmp_path), capture_output=True)
+    assert out.is_dir(), ran  # this test can plant
+    assert ran.returncode == 1, ran
+    assert b"is a link or not a directory" in ran.stderr, ran
+    waiting = {".runner.py.sitepatch-tmp"} if phase == "before the commit point" else set()
+    assert {name: told for name, told in tree(out).items() if name not in waiting} == inside
+    os.unlink(folder)
+    out.rename(folder)
+    done(site("status"))  # undoes what was begun, or finds it finished
+    assert site.file(UTILS).read_bytes() == others
+    assert tree(folder) == inside
+
+
+def test_a_file_that_became_a_link_out_between_plan_and_commit_is_refused(site, tmp_path):
+    out = tmp_path / "out.py"
+    code = PLANT.format(
+        folder="", out="", phase="", hook=HOOKS["after the plan"][1], argv=["sitepatch", "apply", DDP, "--target", str(site.path)],
+        plant=f"os.rename({str(site.file())!r}, {str(out)!r}); os.symlink({str(out)!r}, {str(site.file())!r})",
+    )  # fmt: skip
+    data = site.file().read_bytes()
+    ran = subprocess.run([sys.executable, "-c", code], env=environ(), cwd=str(tmp_path), capture_output=True)
+    assert (ran.returncode, b"is a link to" in ran.stderr) == (1, True), ran
+    assert out.read_bytes() == data
+    assert site.file().is_symlink()
+    assert not (site.path / ".sitepatch").exists()
+
+
+def store_file(site, folder, holds=b""):
+    """The one file of a folder of the store that holds some bytes."""
+    found = [path for path in (site.path / ".sitepatch" / folder).iterdir() if holds in path.read_bytes()]
+    assert found
+    return sorted(found)[0]
+
+
+@pytest.mark.parametrize("path", ["../out/victim.py", "OUT/victim.py", "mmengine/../../out/victim.py"])
+@pytest.mark.parametrize("word", ["restore", "status", "apply"])
+def test_a_forged_receipt_leads_nowhere(site, tmp_path, path, word):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "victim.py").write_text("x = 1\n")
+    done(site("apply", DDP))
+    receipt = store_file(site, "receipts", RUNNER.encode())
+    fields = json.loads(receipt.read_text())
+    fields["path"] = path.replace("OUT", str(out))
+    receipt.write_text(json.dumps(fields))
+    words = [word, DDP] if word == "apply" else [word]
+    refused(site, words, str(receipt), "path", also=out)
+
+
+def test_a_receipt_whose_splices_were_changed_is_not_believed(site, tmp_path):
+    patchset(tmp_path, "ids-fix", FIX)
+    done(site("apply", DDP, "ids-fix", "--patch-dir", "patches"))
+    receipt = store_file(site, "receipts", RUNNER.encode())
+    fields = json.loads(receipt.read_text())
+    fields["steps"][0]["splices"][0][2] = "evil()"
+    receipt.write_text(json.dumps(fields))
+    refused(site, ["restore", DDP], "its receipt does not lead to what was written there")
+
+
+@pytest.mark.parametrize("phase", ["preparing", "committing"])
+@pytest.mark.parametrize("path", ["../out/victim.py", "mmengine/../../out/victim.py"])
+def test_a_forged_journal_leads_nowhere(site, tmp_path, phase, path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "victim.py").write_text("x = 1\n")
+    (out / ".victim.py.sitepatch-tmp").write_text("evil()\n")
+    done(site("apply", DDP))
+    entry = {"path": path, "action": "write", "old": "0" * 64, "new": "1" * 64, "link": "", "receipt": ""}
+    journal = site.path / ".sitepatch" / "journal.json"
+    journal.write_text(json.dumps({"format": 1, "sitepatch": "0", "phase": phase, "files": [entry]}))
+    for words in (["status"], ["apply", DDP], ["restore"]):
+        refused(site, words, str(journal), "path", also=out)
+
+
+def test_a_changed_pristine_copy_is_not_put_in_place(site):
+    done(site("apply", DDP))
+    copy = store_file(site, "pristine", b"class Runner")
+    copy.write_bytes(copy.read_bytes().replace(b"class Runner", b"evil()\n\n\nclass Runner"))
+    refused(site, ["restore"], str(copy), "damaged", "reinstall")
+
+
+def test_a_changed_text_of_a_stored_patchset_is_not_applied(site, tmp_path):
+    patchset(tmp_path, "ids-fix", FIX)
+    done(site("apply", DDP))
+    copy = store_file(site, "patchsets")
+    copy.write_text(copy.read_text().replace("_sitepatch_ddp_report", "evil"))
+    # the fix comes first, so what stands applied would have to be made anew from its stored text
+    refused(site, ["apply", "ids-fix", "--patch-dir", "patches"], str(copy), "the stored patchset is damaged")
+    done(site("restore"))  # for which the text is not needed
+
+
+# who may write patches for root ---------------------------------------------------------------------------------------
+def loose(place, how, folder):
+    """Let others write to one of the places that lead to a patch."""
+    path = {"file": folder / "p.spatch", "folder": folder, "above": folder.parent, "far above": folder.parents[1]}[place]
+    if how == "owner":
+        os.chown(path, 1234, -1)
+    elif how == "group":
+        os.chown(path, -1, 4321)
+        path.chmod(path.stat().st_mode | 0o020)
+    else:
+        path.chmod(path.stat().st_mode | (0o1002 if how == "sticky" else 0o002))
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize("source", ["./patchsets", "--patch-dir"])
+@pytest.mark.parametrize("place", ["file", "folder", "above", "far above"])
+@pytest.mark.parametrize("how", ["owner", "group", "others", "sticky"])
+def test_root_is_refused_a_patchset_that_others_may_write_to(tmp_path, source, place, how):
+    site = Site(tmp_path / "home", "mmengine-0.10.7")
+    patchset(site.cwd, "ids-fix", FIX)
+    (site.cwd / "patches").rename(site.cwd / "patchsets")
+    words = ["apply", "ids-fix", *(["--patch-dir", "patchsets"] if source == "--patch-dir" else [])]
+    done(site(*words, "--dry-run"))
+    loose(place, how, site.cwd / "patchsets" / "ids-fix")
+    if how == "sticky" and "above" in place:
+        done(site(*words))  # as below /tmp: nobody may replace there what belongs to root
+        return
+    refused(site, words, "root is asked to apply", "chown -R root")
+    done(site("diff", *words[1:]))  # looking does no harm
+
+
+@ROOT_ONLY
+def test_root_is_refused_a_link_that_others_may_change_and_sudo_trusts_its_person(tmp_path):
+    site = Site(tmp_path / "home", "mmengine-0.10.7")
+    patchset(site.cwd, "ids-fix", FIX)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / "link").symlink_to(site.cwd / "patches")
+    os.chown(shared / "link", 1234, -1, follow_symlinks=False)
+    words = ["apply", "ids-fix", "--patch-dir", shared / "link"]
+    refused(site, words, f"{shared / 'link'}: belongs to user 1234")
+    done(site(*words, SUDO_UID="1234"))
+
+
+@ROOT_ONLY
+def test_anybody_else_may_take_patches_from_where_they_like(tmp_path, monkeypatch):
+    from patcher.errors import SitepatchError
+    from patcher.ownership import check_sources
+
+    patchset(tmp_path, "ids-fix", FIX)
+    (tmp_path / "patches").chmod(0o777)
+    with pytest.raises(SitepatchError):
+        check_sources(["ids-fix"], [str(tmp_path / "patches")])
+    monkeypatch.setattr(os, "geteuid", lambda: 1234)
+    check_sources(["ids-fix"], [str(tmp_path / "patches")])
+
+
+# the directory travels ------------------------------------------------------------------------------------------------
+def archive(old, new):
+    subprocess.run(["cp", "-a", str(old), str(new)], check=True)
+
+
+def tarball(old, new):
+    with tarfile.open(f"{new}.tar", "w") as tar:
+        tar.add(str(old), ".")
+    new.mkdir()
+    with tarfile.open(f"{new}.tar") as tar:
+        tar.extractall(str(new), **({"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}))
+
+
+def bare(old, new):
+    """Nothing but names and bytes, as from an object store or `git`."""
+    shutil.copytree(str(old), str(new), symlinks=True, copy_function=shutil.copyfile)
+    for path in new.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def other_owner(old, new):
+    archive(old, new)
+    for path in new.rglob("*"):
+        if os.geteuid() == 0:
+            os.chown(path, 1234, 1234)
+
+
+WAYS = {
+    "cp -a": archive,
+    "moved": lambda old, new: shutil.move(str(old), str(new)),
+    "copied": lambda old, new: shutil.copytree(str(old), str(new), symlinks=True),
+    "packed": tarball,
+    "bytes alone": bare,
+    "another owner": other_owner,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_was_copied_moved_or_packed_is_restored_as_it_was(tmp_path, way):
+    (tmp_path / "first").mkdir()
+    site = Site(tmp_path / "first", "mmengine-0.10.7", "torch-2.7.1-musa")
+    before = site.tree()
+    done(site("apply", DDP, GUARD))
+    changed = {name for name, told in site.tree().items() if before.get(name, told) != told}
+    assert len(changed) > 3
+    there = Site(tmp_path / "second")
+    there.cwd.mkdir()
+    WAYS[way](site.path, there.path)
+    shutil.rmtree(str(site.cwd))
+    assert done(there("status", "--check")).out.count("applied") == len(changed) + 0
+    done(there("restore"))
+    after = there.tree()
+    assert {name: after[name] for name in changed} == {name: before[name] for name in changed}
+    plain = {name: told if told == "directory" else told[0] for name, told in before.items()}
+    assert {name: told if told == "directory" else told[0] for name, told in after.items()} == plain
+
+
+def test_a_copy_is_a_directory_of_its_own(site, tmp_path):
+    before = site.tree()
+    done(site("apply", DDP))
+    patched = site.tree()
+    archive(site.path, tmp_path / "copy")
+    done(sitepatch("restore", "--target", tmp_path / "copy", cwd=tmp_path))
+    assert site.tree() == patched
+    done(site("restore"))
+    assert site.tree() == before
+
+
+def test_an_interrupted_run_is_finished_where_it_was_copied_to(site, tmp_path):
+    before = site.tree()
+    done(site("apply", DDP))
+    patched = {name: told[0] for name, told in site.tree().items() if name.endswith(".py")}
+    done(site("restore"))
+    code = (
+        "import os, sys, patcher.journal as j, patcher.cli as c\n"
+        "write = j.write\n"
+        "def stop(home, phase, entries):\n"
+        "    write(home, phase, entries)\n"
+        "    phase == 'committing' and os._exit(9)\n"
+        "j.write = stop\n"
+        f"sys.argv = ['sitepatch', 'apply', '{DDP}', '--target', {str(site.path)!r}]\n"
+        "c.main()\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], env=environ(), cwd=str(tmp_path), stdout=subprocess.PIPE).returncode == 9
+    there = Site(tmp_path / "second")
+    there.cwd.mkdir()
+    WAYS["bytes alone"](site.path, there.path)
+    shutil.rmtree(str(site.path))
+    assert "an interrupted run was finished" in done(there("status", "--check")).err
+    assert {name: told[0] for name, told in there.tree().items() if name.endswith(".py")} == patched
+    done(there("restore"))
+    assert there.tree().keys() == before.keys()
+
+
+def test_the_store_names_no_place_of_this_machine(site, tmp_path):
+    patchset(tmp_path, "ids-fix", FIX)
+    done(site("apply", DDP, "ids-fix", "--patch-dir", str(tmp_path / "patches")))
+    site.file().write_bytes(site.file().read_bytes() + b"# mine\n")
+    done(site("apply", DDP, "--force"))
+    files = [path for path in (site.path / ".sitepatch").rglob("*") if path.is_file()]
+    assert len(files) > 6
+    for path in files:
+        for place in (str(tmp_path), str(ROOT), str(Path.home()), os.path.realpath(str(tmp_path))):
+            assert place == "/" or place.encode() not in path.read_bytes(), path
+
+
+# the format ages ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("number", [0, 2, 3])
+@pytest.mark.parametrize("what", ["receipts", "journal", "patchsets"])
+def test_what_another_format_has_is_refused_with_the_release_that_wrote_it(site, tmp_path, what, number):
+    patchset(tmp_path, "ids-fix", FIX)
+    done(site("apply", DDP))
+    if what == "journal":
+        path = site.path / ".sitepatch" / "journal.json"
+        path.write_text(json.dumps({"format": 1, "sitepatch": "0.1.0", "phase": "preparing", "files": []}))
+    else:
+        path = store_file(site, what)
+    fields = dict(json.loads(path.read_text()), format=number, sitepatch="9.1", more="nobody knows")
+    path.write_text(json.dumps(fields))
+    told = f"{path}: written by sitepatch 9.1 in format {number}; this one, "
+    commands = [["apply", "ids-fix", "--patch-dir", "patches"], ["status", "--check"]]
+    for words in commands if what == "patchsets" else [*commands, ["restore"]]:
+        refused(site, words, told, "reads format 1", "use that release of sitepatch")
+
+
+def test_two_packages_of_one_directory_keep_their_own_way_back(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    done(site("apply", DDP))
+    lay_out("torch-2.7.1-musa", site.path)  # installed later, beside what stands patched
+    before = tree(site.path / "torch")
+    done(site("apply", GUARD))
+    done(site("restore", GUARD))
+    assert tree(site.path / "torch") == before
+    done(site("status", "--check"))
