@@ -122,7 +122,7 @@ def fold(
         if known is not None and texts[name] == data and (job is None or _stands(known, job)):
             data = apply_splices(data, known.splices)
             steps.append(known)
-            answers += [] if job is None else [Answer(name, path, hunk.scope, State.APPLIED) for hunk in job.hunks]
+            answers += [] if job is None else _standing_answers(known, job)
             continue
         if job is None:
             job = _kept_job(site, path, kept[name])
@@ -135,9 +135,9 @@ def fold(
         if result.splices:
             patchset = job.wanted.patchset
             places = tuple(place for answer in result.answers for place in answer.places if answer.state is State.APPLICABLE)
-            steps.append(
-                Step(name, patchset.version, patchset.digest, patchset.kind, dict(job.wanted.options), result.splices, places)
-            )
+            states = tuple(answer.state.value for answer in result.answers)
+            head = Step(name, patchset.version, patchset.digest, patchset.kind, dict(job.wanted.options), result.splices)
+            steps.append(head._replace(places=places, states=states))
         data = result.data
     return data, tuple(steps), answers
 
@@ -162,6 +162,15 @@ def file_plan(
         elif receipt is not None:
             change = Change(path, old, None, None, forget=data == found.now)
     return FilePlan(site, path, found.now, data, change, steps, found.aside if change else b"")
+
+
+def _standing_answers(step: Step, job: Job) -> List[Answer]:
+    """An answer for each hunk of a patchset that stands applied: what was `applicable` then is `applied` now."""
+    name, answers = job.wanted.patchset.name, []
+    for hunk, state in zip(job.hunks, step.states or [State.APPLICABLE] * len(job.hunks)):
+        now = State.APPLIED if state == State.APPLICABLE else State(state)
+        answers.append(Answer(name, job.path, hunk.scope, now, when_present=hunk.when_present))
+    return answers
 
 
 def _stands(step: Step, job: Job) -> bool:

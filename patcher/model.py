@@ -159,7 +159,8 @@ class Located(NamedTuple):
 class Step(NamedTuple):
     """One patchset in a file's history: what was applied, with which options, and the splices it made.
 
-    `splices` lead from the text before this step to the text after it.
+    `splices` lead from the text before this step to the text after it. `states` are those of the patchset's hunks for
+    the file, in their order, when it was applied.
     """
 
     patchset: str
@@ -169,6 +170,7 @@ class Step(NamedTuple):
     options: Mapping[str, OptionValue]
     splices: Tuple[Splice, ...]
     places: Tuple[int, ...] = ()
+    states: Tuple[str, ...] = ()
 
 
 class Receipt(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, NoReturn, Tuple
 from patcher import __version__
 from patcher.errors import StoreError
 from patcher.folder import OWN, sha256
-from patcher.model import OptionValue, Receipt, Splice, Step
+from patcher.model import OptionValue, Receipt, Splice, State, Step
 
 FORMAT = 1
 HOME = OWN
@@ -92,6 +92,7 @@ def _step(table: Fields) -> Step:
         options=table.options("options"),
         splices=table.splices("splices"),
         places=table.numbers("places"),
+        states=table.states("states"),
     )
     table.end()
     return step
@@ -173,6 +174,13 @@ class Fields:
         values = self._list(key)
         if not all(_is_whole(value) and value >= 0 for value in values):
             self.refuse(key, "a list of whole numbers")
+        return tuple(values)
+
+    def states(self, key: str) -> Tuple[str, ...]:
+        """Take a list of states of hunks that did not fail."""
+        values = self._list(key)
+        if not all(value in [state.value for state in State if not state.failed] for value in values):
+            self.refuse(key, "a list of states")
         return tuple(values)
 
     def texts(self, key: str) -> Dict[str, str]:

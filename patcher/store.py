@@ -76,7 +76,7 @@ class Store:
         """
         base = path.rpartition("/")[2]
         name = f"{base}.{sha256(data)[:16]}"  # ends so that nothing takes it for a module
-        with permission.explained(self.site), Folder.open(self.site) as site, locked(site, 60.0) as home:
+        with permission.explained(self.site), Folder.open(self.site) as site, locked(site) as home:
             meta = Meta(mode=0o600)
             with suppress(FileNotFoundError), site.holder(path) as folder:
                 meta = folder.look(base)[1]

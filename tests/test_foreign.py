@@ -548,3 +548,13 @@ def test_a_forced_reinstall_after_an_edit_is_no_edit(shop):
     shop.install("1.0")
     assert shop.state() == "overwritten"
     forgets(shop)
+
+
+# what stands ----------------------------------------------------------------------------------------------------------
+def test_a_hunk_that_was_not_needed_is_told_so_again_and_not_as_applied(site):
+    extra = "\n@@ Runner.wrap_model @@ when-present\n-self.no_such_thing_here()\n+self.nor_this()\n"
+    patchset(site.cwd, "ids-fix", FIX + extra)
+    words = ["apply", "ids-fix", "--patch-dir", "patches", "--json"]
+    first, again = (json.loads(done(site(*words)).out)["answers"] for _ in range(2))
+    assert [each["state"] for each in first] == ["applicable", "not needed"]
+    assert [each["state"] for each in again] == ["applied", "not needed"]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from patcher.fixture import lay_out
-from tests.command import DDP, GUARD, RUNNER, ROOT, Site, environ, sitepatch, tree
+from tests.command import DDP, GUARD, ROOT, RUNNER, Site, environ, sitepatch, tree
 from tests.test_plan import FIX, patchset
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away, and only root is warned")
@@ -32,11 +32,16 @@ def done(ended, code=0):
 
 def refused(site, words, *texts, code=1, also=None):
     """The command is refused, says why, and nothing changed: in the directory, and in `also`, a directory beside it."""
-    before = site.tree(), tree(also) if also else None
+
+    def seen():
+        here = {name: told for name, told in site.tree().items() if name != ".sitepatch/lock"}  # which holds a process id
+        return here, tree(also) if also else None
+
+    before = seen()
     ended = done(site(*words), code)
     for text in texts:
         assert text in ended.out + ended.err, ended
-    assert (site.tree(), tree(also) if also else None) == before
+    assert seen() == before
     return ended
 
 
@@ -141,10 +146,11 @@ HOOKS = {
 @pytest.mark.parametrize("phase", HOOKS)
 @pytest.mark.parametrize("word", ["apply", "restore"])
 def test_a_link_that_is_planted_at_the_wrong_moment_leads_nowhere(site, tmp_path, word, phase):
+    before = site.tree()
     if word == "restore":
         done(site("apply", DDP))
     out, folder = tmp_path / "out", str(site.file().parent)
-    inside, others = tree(folder), site.file(UTILS).read_bytes()
+    inside = tree(folder)
     when, hook = HOOKS[phase]
     argv = ["sitepatch", word, DDP, "--target", str(site.path)]
     code = PLANT.format(folder=folder, out=str(out), phase=when, hook=hook, argv=argv, plant="plant()")
@@ -156,9 +162,11 @@ def test_a_link_that_is_planted_at_the_wrong_moment_leads_nowhere(site, tmp_path
     assert {name: told for name, told in tree(out).items() if name not in waiting} == inside
     os.unlink(folder)
     out.rename(folder)
-    done(site("status"))  # undoes what was begun, or finds it finished
-    assert site.file(UTILS).read_bytes() == others
-    assert tree(folder) == inside
+    done(site("status", "--check"))  # finishes it where the commit point was reached
+    stands = {b"_sitepatch_ddp_report" in site.file(path).read_bytes() for path in (RUNNER, UTILS)}
+    assert stands == {(word == "apply") == bool(waiting)}  # in all files or in none
+    done(site("restore"))
+    assert site.tree() == before
 
 
 def test_a_file_that_became_a_link_out_between_plan_and_commit_is_refused(site, tmp_path):
