@@ -219,7 +219,8 @@ def _check_writable(changed: Sequence[FilePlan]) -> None:
 def _put_back(file: FilePlan) -> report.Row:
     stays = ", ".join(step.patchset for step in file.steps)
     if stays:
-        return report.Row("restored", (file.path, f"but for {stays}, which stays applied"))
+        more = ", and what was edited by hand" if file.change and file.change.merged else ""
+        return report.Row("restored", (file.path, f"but for {stays}, which stays applied{more}"))
     if file.change and file.change.data is not None:
         return report.Row("restored", (file.path, "our change is out, what was edited by hand stays"))
     if file.change and file.change.forget:
