@@ -163,8 +163,10 @@ def _installed(site: str, receipt: Receipt) -> str:
     """The version of the receipt's distribution by its dist-info folder; "" where there is none, or several."""
     wanted, versions = _normal(receipt.distribution), []
     for name in os.listdir(site):
+        if not name.endswith(".dist-info") or name[:1].lower() != wanted[:1]:
+            continue  # as nearly all: `status` does this for every file
         head, dash, version = name[: -len(".dist-info")].partition("-")
-        if dash and name.endswith(".dist-info") and _normal(head) == wanted:
+        if dash and _normal(head) == wanted:
             versions.append(version if version == receipt.version else _version(os.path.join(site, name)) or version)
     return versions[0] if len(versions) == 1 else ""
 
