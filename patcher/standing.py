@@ -66,8 +66,10 @@ class Standing(NamedTuple):
             version = f"=={self.installed}" if self.installed else ""
             back = f"put back what belongs there: pip install --force-reinstall --no-deps {name}{version}"
             return f"the file is that of {self.release} as we patched it, but another build of it is installed; {back}"
-        if self.receipt.origin != "recorded":
-            return "no RECORD proves the file of before; restore gives it back as it was found"
+        if self.receipt.origin == "edited":
+            return "the file was edited by hand before it was patched (unproven); restore gives the edited file back"
+        if self.receipt.origin == "unrecorded":
+            return "no RECORD proves the file of before (unproven); restore gives it back as it was found"
         return ""
 
 

@@ -76,7 +76,7 @@ def test_a_file_edited_before_is_refused_and_with_force_comes_back_as_it_was_edi
     assert hashlib.sha256(kept.read_bytes()).hexdigest() == before[RUNNER][0]
     assert site.file().read_bytes().endswith(MINE)
     told = done(site("status", "--check"))
-    assert "no RECORD proves the file of before" in told.out
+    assert "edited by hand before it was patched (unproven); restore gives the edited file back" in told.out
     states = {each["path"]: each["origin"] for each in json.loads(site("status", "--json").out)["files"]}
     assert (states.pop(RUNNER), set(states.values())) == ("edited", {"recorded"})
     done(site("apply", DDP, "--set", "params=1"))  # an update needs no --force: what stood before is known
@@ -97,6 +97,17 @@ def test_what_was_edited_before_is_not_lost_when_a_reinstall_takes_the_file_away
         assert site.file().read_bytes() == shipped
         site.file().write_bytes(edited)
         shutil.rmtree(str(site.path / ".sitepatch"))
+
+
+def test_a_file_that_nothing_is_recorded_for_is_patched_and_told_as_unproven(site):
+    (record,) = site.path.glob("*.dist-info/RECORD")
+    record.write_text("".join(line for line in record.read_text().splitlines(True) if not line.startswith(RUNNER)))
+    before = site.tree()
+    assert "no hash is recorded for it" in done(site("apply", DDP)).err
+    told = done(site("status", "--check"))
+    assert told.out.count("no RECORD proves the file of before (unproven)") == 1
+    done(site("restore"))
+    assert site.tree() == before
 
 
 # edited after ---------------------------------------------------------------------------------------------------------
