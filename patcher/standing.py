@@ -58,7 +58,7 @@ class Standing(NamedTuple):
             how = newer if self.replaced else "a reinstall replaced the file"
             return f"{how}, our change is gone; apply again, or restore to forget it"
         if self.condition is Condition.EDITED:
-            return "the file was edited by hand after it was patched; restore takes our change out and keeps the edit"
+            return "the file was changed after it was patched; restore takes our change out and keeps the edit"
         if self.condition is Condition.MISSING:
             gone = self.receipt.origin != "unrecorded" and not self.installed
             return f"{f'{name} is not installed' if gone else 'the file is not there'} any more; restore forgets it"
