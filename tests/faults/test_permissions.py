@@ -16,7 +16,7 @@ NOBODY = 65534
 def public():
     """The package where other users can reach it; pytest's own folders are closed to them."""
     folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o777)
+    folder.chmod(0o755)
     tiny = Tiny(folder)
     for path in (tiny.site, *tiny.site.rglob("*")):
         path.chmod(0o777 if path.is_dir() else 0o644)
