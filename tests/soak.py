@@ -53,7 +53,7 @@ def soak(rounds, seed, folder, pip_every=PIP_EVERY):
     tiny.site = next(venv.glob("lib/python*/site-packages"))
     reinstall(venv, wheel)
     kills = recoveries = reinstalls = 0
-    longest = 0.05  # seconds from the first call that changes a file to the end of the command
+    usual = 0.05  # seconds from the first call that changes a file to the end of the command
     for number in range(1, rounds + 1):
         told = f"round {number}, seed {seed}"
         if number % pip_every == 0:
@@ -62,9 +62,9 @@ def soak(rounds, seed, folder, pip_every=PIP_EVERY):
             assert Store(str(tiny.site)).interrupted() == "", told
         action = chance.choice(ACTIONS)
         words = (action[0], NAME) if action[0] == "apply" else ("restore",)
-        wait = chance.uniform(0, longest) if chance.random() < 0.8 else None
+        wait = chance.uniform(0, usual) if chance.random() < 0.8 else None
         killed, text, seconds = run_killed(tiny, words, action[1], wait)
-        longest = min(2.0, max(longest, 0 if killed else seconds))
+        usual = usual if killed else (usual + min(2.0, seconds)) / 2
         kills += killed
         waiting = Store(str(tiny.site)).interrupted()
         recoveries += bool(waiting)
