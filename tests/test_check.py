@@ -22,6 +22,8 @@ from patcher.versions import accepts, meant, oldest_first
 from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch
 from tests.index import Index, sdist
 
+pytestmark = pytest.mark.once
+
 # stand-ins ------------------------------------------------------------------------------------------------------------
 INIT, SHARE = "demo/__init__.py", "demo/share.py"
 PLAIN = "def share(storage):\n    if storage.is_musa:\n        return 1\n    return 2\n"

@@ -8,6 +8,8 @@ from patcher.errors import PatchError
 from patcher.semantic import engine
 from tests import fuzz
 
+pytestmark = pytest.mark.once
+
 CASES = 500
 
 

@@ -14,6 +14,8 @@ from tests.command import tree
 from tests.places import FILES, base, command, environ, inodes, patchset, sources, value, venv, wheel
 from tests.test_environment import install
 
+pytestmark = pytest.mark.once
+
 
 def find_uv():
     """The `uv` of the test extra, else the one on the path."""

@@ -32,6 +32,8 @@ from patcher.selection import choose
 from patcher.turns import again, undisturbed
 from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch
 
+pytestmark = pytest.mark.once
+
 ALL = bool(os.environ.get("SITEPATCH_ALL_ROUNDS"))
 FILES = ["mmengine/_strategy/distributed.py", "mmengine/dist/utils.py", RUNNER]
 told = pytest.mark.skipif(not Path("/proc/locks").exists(), reason="the kernel does not tell who holds a lock")

@@ -341,6 +341,7 @@ def work_site(tmp_path, monkeypatch):
     return make_site(tmp_path / "base/site")
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("how", ["before", "after", "torn"])
 @pytest.mark.parametrize(("name", "first", "action"), SCENARIOS, ids=[name for name, _, _ in SCENARIOS])
 def test_killed_anywhere_recovery_gives_all_old_or_all_new(work_site, tmp_path, name, first, action, how):
@@ -368,6 +369,7 @@ def test_killed_anywhere_recovery_gives_all_old_or_all_new(work_site, tmp_path, 
         assert len(sentences) == 3  # undone, finished, nothing to do
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("how", ["error", "full", "interrupt"])
 @pytest.mark.parametrize(("name", "first", "action"), SCENARIOS, ids=[name for name, _, _ in SCENARIOS])
 def test_a_call_that_fails_leaves_all_old_or_all_new_at_once(work_site, tmp_path, name, first, action, how):
@@ -392,6 +394,7 @@ def test_a_call_that_fails_leaves_all_old_or_all_new_at_once(work_site, tmp_path
     assert failed > 20
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("name", "first", "action"), SCENARIOS, ids=[name for name, _, _ in SCENARIOS])
 def test_recovery_itself_may_be_killed_anywhere(work_site, tmp_path, name, first, action):
     old, expected = prepared(work_site, first, action)

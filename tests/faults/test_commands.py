@@ -14,6 +14,8 @@ from patcher.store import Store
 from tests.faults.calls import ERRORS
 from tests.faults.tiny import NAME, OTHER, Tiny, add_bytecode, bytecode
 
+pytestmark = pytest.mark.once
+
 SCENARIOS = {  # what stands before, and the command
     "apply": ([], ("apply", NAME), 1),
     "update": ([("apply", NAME)], ("apply", NAME), 2),

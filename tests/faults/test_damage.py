@@ -10,6 +10,8 @@ from patcher.receipt import file_name
 from patcher.store import Store
 from tests.faults.tiny import FILES, NAME, Tiny
 
+pytestmark = pytest.mark.once
+
 FILE = "tiny/a.py"
 RECEIPT = f"receipts/{file_name(FILE)}"
 PRISTINE = f"pristine/{hashlib.sha256(FILES[FILE]).hexdigest()}"

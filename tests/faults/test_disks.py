@@ -17,6 +17,8 @@ from tests import test_store as unit
 from tests.faults.calls import NAMES, in_child, watch
 from tests.faults.tiny import NAME, Tiny, install
 
+pytestmark = pytest.mark.once
+
 ALL = os.environ.get("SITEPATCH_FAULTS") == "all"
 SHUTDOWN = 0x8004587D  # EXT4_IOC_SHUTDOWN and XFS_IOC_GOINGDOWN; 2: without writing the log out, as in a power cut
 NO_LOG_FLUSH = struct.pack("I", 2)

@@ -9,6 +9,8 @@ import pytest
 
 from tests.faults.tiny import NAME, Tiny, content
 
+pytestmark = pytest.mark.once
+
 NOBODY = 65534
 
 

@@ -18,6 +18,8 @@ from tests import test_store as unit
 from tests.faults import calls
 from tests.faults.disk import Disk, Recorder, write_out
 
+pytestmark = pytest.mark.once
+
 
 def comparable(tree):
     """A tree without the mode and mtime of pristine copies: those are set from the receipt before a copy is put back."""

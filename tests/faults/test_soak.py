@@ -1,6 +1,10 @@
 """A short run of `python -m tests.soak`."""
 
+import pytest
+
 from tests.soak import soak
+
+pytestmark = pytest.mark.once
 
 
 def test_rounds_of_commands_killed_at_random_lose_nothing(tmp_path, counted):

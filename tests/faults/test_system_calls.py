@@ -16,6 +16,8 @@ from tests.command import ROOT, environ
 from tests.faults.calls import ERRORS, NAMES
 from tests.faults.test_commands import Case
 
+pytestmark = pytest.mark.once
+
 ALL = os.environ.get("SITEPATCH_FAULTS") == "all"
 CHANGING = (
     "openat,open,creat,write,pwrite64,writev,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,rmdir,link,linkat,symlink,"

@@ -132,6 +132,8 @@ def tell(request):
     capture = request.config.pluginmanager.getplugin("capturemanager")
 
     def write(line):
+        if reporter is None:  # a worker of `-n` has no terminal
+            return
         with capture.global_and_fixture_disabled():
             reporter.ensure_newline()
             reporter.write_line("  " + line)

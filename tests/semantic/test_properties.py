@@ -26,6 +26,8 @@ from patcher.semantic.splice import apply_splices
 from tests.semantic import corpus
 from tests.semantic.corpus import STATEMENT_KINDS, Function, Made
 
+pytestmark = pytest.mark.once
+
 CORPUS = os.environ.get("SITEPATCH_CORPUS", "")
 FILES = corpus.files(2_000_000 if CORPUS == "all" else 120_000)
 EXAMPLES = 150
