@@ -9,10 +9,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import List, NamedTuple, Sequence, Tuple
 
+from patcher.lines import line_edits
 from patcher.model import Splice, Step
 from patcher.semantic.splice import apply_splices
-
-_JUNK_LIMIT = 5000  # lines; above it difflib may pass over frequent lines: it finds larger edits then, not other ones
 
 
 class Overlap(Exception):
@@ -82,7 +81,7 @@ def carry(base: bytes, splices: Sequence[Splice], edited: bytes) -> bytes:
     """
     lines, theirs = base.splitlines(keepends=True), edited.splitlines(keepends=True)
     ours = _by_lines(base, lines, splices)
-    edits = _edits(lines, theirs)
+    edits = line_edits(lines, theirs)
     kept: List[_Edit] = []
     for start, end, first, last in edits:
         edit = _Edit(start, end, b"".join(theirs[first:last]))
@@ -145,20 +144,3 @@ def _lines_of(starts: Sequence[int], splice: Splice) -> Tuple[int, int]:
         return start, end
     joins = splice.end > starts[end] or not splice.new.endswith((b"\n", b"\r"))  # what follows is in the same line then
     return max(min(start, last - 1), 0), min(end + joins, last)
-
-
-def _edits(old: Sequence[bytes], new: Sequence[bytes]) -> List[Tuple[int, int, int, int]]:
-    """The changed line ranges [i1, i2) of `old` and [j1, j2) of `new`."""
-    from difflib import SequenceMatcher
-
-    shorter = min(len(old), len(new))
-    head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
-    most = shorter - head
-    tail = next((index for index in range(most) if old[-1 - index] != new[-1 - index]), most)
-    middle = old[head : len(old) - tail]
-    matcher = SequenceMatcher(None, middle, new[head : len(new) - tail], autojunk=len(middle) > _JUNK_LIMIT)
-    return [
-        (i1 + head, i2 + head, j1 + head, j2 + head)
-        for kind, i1, i2, j1, j2 in matcher.get_opcodes()
-        if kind != "equal"
-    ]

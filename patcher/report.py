@@ -28,16 +28,15 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
+from patcher.lines import LineEdit, line_edits
 from patcher.model import Answer, OptionValue, Patchset, Plan, State, Step
 from patcher.standing import Condition, Standing
 
 CONTEXT = 3
-_JUNK_LIMIT = 5000  # lines; above it difflib may pass over frequent lines, or a big file would take minutes
 _PLAIN = {
     State.UPSTREAM: "the code is already as the patch would make it: fixed upstream",
     State.NOT_NEEDED: "the code that it changes is not there",
 }
-_Edit = Tuple[int, int, int, int]
 
 
 class Row(NamedTuple):
@@ -68,7 +67,7 @@ def compare(site: str, path: str, before: bytes, after: bytes, patchsets: Iterab
     Only LF ends a line, as it does for git and patch: a lone CR and the CR of CRLF are bytes like any other.
     """
     old, new = _lines(before), _lines(after)
-    edits = _edits(old, new) if before != after else []
+    edits = line_edits(old, new) if before != after else []
     out: List[bytes] = []
     if edits:
         name = path.encode("utf-8", "surrogateescape") + (b"\t" if " " in path else b"")  # ends a name with spaces
@@ -86,25 +85,8 @@ def _lines(data: bytes) -> List[bytes]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _edits(old: Sequence[bytes], new: Sequence[bytes]) -> List[_Edit]:
-    """The changed line ranges [i1, i2) of `old` and [j1, j2) of `new`."""
-    from difflib import SequenceMatcher
-
-    shorter = min(len(old), len(new))
-    head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
-    most = shorter - head
-    tail = next((index for index in range(most) if old[-1 - index] != new[-1 - index]), most)
-    middle, changed = old[head : len(old) - tail], new[head : len(new) - tail]
-    matcher = SequenceMatcher(None, middle, changed, autojunk=len(middle) > _JUNK_LIMIT)
-    return [
-        (i1 + head, i2 + head, j1 + head, j2 + head)
-        for kind, i1, i2, j1, j2 in matcher.get_opcodes()
-        if kind != "equal"
-    ]
-
-
-def _groups(edits: Sequence[_Edit]) -> List[List[_Edit]]:
-    groups: List[List[_Edit]] = []
+def _groups(edits: Sequence[LineEdit]) -> List[List[LineEdit]]:
+    groups: List[List[LineEdit]] = []
     for edit in edits:
         if groups and edit[0] - groups[-1][-1][1] <= 2 * CONTEXT:
             groups[-1].append(edit)
@@ -113,7 +95,7 @@ def _groups(edits: Sequence[_Edit]) -> List[List[_Edit]]:
     return groups
 
 
-def _hunk(old: Sequence[bytes], new: Sequence[bytes], edits: Sequence[_Edit]) -> List[bytes]:
+def _hunk(old: Sequence[bytes], new: Sequence[bytes], edits: Sequence[LineEdit]) -> List[bytes]:
     start, end = max(0, edits[0][0] - CONTEXT), min(len(old), edits[-1][1] + CONTEXT)
     shift, shift_after = edits[0][2] - edits[0][0], edits[-1][3] - edits[-1][1]
     out = [f"@@ -{_range(start, end)} +{_range(start + shift, end + shift_after)} @@\n".encode()]

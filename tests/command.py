@@ -25,6 +25,12 @@ class Ended:
         return f"exit code {self.code}\n{self.out}\n--- stderr\n{self.err}"
 
 
+def done(ended, code=0):
+    """`ended`, if it ended with this exit code."""
+    assert ended.code == code, ended
+    return ended
+
+
 def environ(**more):
     """The variables for a child: nothing that names an environment or asks for colours."""
     dropped = ("VIRTUAL_ENV", "CONDA_", "NO_COLOR", "PAGER", "LESS", "_SITEPATCH", "PYTHONPATH", "PYTHONIOENCODING")

