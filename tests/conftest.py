@@ -12,6 +12,7 @@ REAL = Path(__file__).parent / "real"
 _TRIED = pytest.StashKey()
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items):
     """With `-n`, one worker takes all that shares the environment with torch."""
     for item in items:

@@ -144,6 +144,7 @@ def test_what_this_user_may_not_write():
     for folder in folders:
         folder.chmod(0o755)
     shutil.rmtree(public)
+    rows = [row for row in rows if row[1] != "environment"]  # the interpreter of the tests may be closed to others
     assert {tuple(row[:2]) for row in rows} == {(PROBLEM, "permissions")}, rows
     folders = {str(site.path), *(str((site.path / path).parent) for path in FILES)}
     files = {str(site.path / path) for path in FILES}  # they belong to somebody else

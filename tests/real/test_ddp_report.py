@@ -13,7 +13,9 @@ pytestmark = pytest.mark.real
 
 def ranks(environment, count, way, *more):
     launch = [environment.python, "-m", "torch.distributed.run", f"--nproc_per_node={count}", "--standalone", *more]
-    return run([*launch, Path(__file__).with_name("ddp_train.py"), way], cwd=environment.cwd)
+    ended = run([*launch, Path(__file__).with_name("ddp_train.py"), "--group", way], cwd=environment.cwd)
+    assert ended.code == 0, ended  # a way that fails is told, on a line of each rank
+    return ended
 
 
 def told(log, *words):
@@ -27,13 +29,11 @@ def told(log, *words):
 def test_a_model_on_the_cpu_that_ddp_refuses(environment, count):
     assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0
     ended = ranks(environment, count, "direct")
-    assert ended.code == 1, ended
+    assert ended.out.count("failed direct ") == count, ended
     answer, code = told(ended.out)
     assert (code, answer["runs"], answer["ok"]) == (1, 1, False)
     (wrap,) = answer["shown"][0]["wraps"]
-    # torchrun ends the other ranks when the first one fails: some may be missing, and that is told last.
-    assert wrap["conclusions"][0]["code"] == "cpu-with-device-ids"
-    assert {one["code"] for one in wrap["conclusions"]} <= {"cpu-with-device-ids", "missing"}
+    assert [one["code"] for one in wrap["conclusions"]] == ["cpu-with-device-ids"]
     assert "sitepatch apply mmengine-ddp-device" in wrap["conclusions"][0]["hint"]
     assert sorted(rank for one in wrap["conclusions"] for rank in one["ranks"]) == list(range(count))
     for row in wrap["ranks"]:
@@ -49,7 +49,6 @@ def test_two_runs_in_one_log_and_the_newest_one_is_well(environment):
     assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0
     failed = ranks(environment, 2, "flexible")
     trained = ranks(environment, 4, "config-none")
-    assert (failed.code, trained.code) == (1, 0), (failed, trained)
     log = failed.out + trained.out
 
     answer, code = told(log)
@@ -72,7 +71,6 @@ def test_the_logs_that_torchrun_keeps_for_each_rank(environment, tmp_path):
     """`--redirects 3 --tee 3` writes every rank's streams to files of its own, and all of them with a prefix."""
     assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0
     ended = ranks(environment, 2, "config-none", "--log-dir", tmp_path / "logs", "--redirects=3", "--tee=3")
-    assert ended.code == 0, ended
     assert "[default0]:sitepatch-ddp {" in ended.out
     (tmp_path / "logs" / "all.log").write_text(ended.out)
     done = run([sys.executable, "-m", "patcher", "ddp-report", "--json", tmp_path / "logs"], cwd=COMMAND_ROOT)
