@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 pytest.register_assert_rewrite("tests.semantic.helpers")
 
-REAL = Path(__file__).parent / "real"
 _TRIED = pytest.StashKey()
-
-
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(items):
-    """With `-n`, one worker takes all that shares the environment with torch."""
-    for item in items:
-        if REAL in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("real"))
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ from tests.command import environ
 from tests.places import command, patchset
 from tests.test_environment import install
 
+pytestmark = pytest.mark.once
+
 LEVELS = ("", "-O", "-OO")
 OLD = 1_600_000_000  # an mtime in whole seconds, as those in wheels are
 SHOW = "import sys, demo.m as m; sys.stdout.write(str(m.VALUE))"

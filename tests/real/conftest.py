@@ -1,6 +1,7 @@
 """A real environment with torch and mmengine, made once and kept, and cheap copies of it that a test may patch."""
 
 import base64
+import fcntl
 import hashlib
 import os
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -125,6 +127,14 @@ def real_cache(request):
     return path
 
 
+@contextmanager
+def alone(cache):
+    """Let one process at a time make something in the cache: a worker of `-n` waits until the other has made it."""
+    with open(cache / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 @pytest.fixture(scope="session")
 def tell(request):
     """Write a line to the terminal whatever pytest captures: making the environment takes minutes."""
@@ -161,21 +171,26 @@ def python_3_11():
 def kept_environment(real_cache, tell):
     """The venv with torch and mmengine; made by real venv and pip the first time, only looked at by tests."""
     root = real_cache / f"torch-{TORCH}-mmengine-{MMENGINE}-py311"
-    if not (root / "complete").exists():
-        python = python_3_11()
-        if python is None:
-            pytest.skip("there is no Python 3.11 here to make the environment with torch and mmengine")
-        shutil.rmtree(root, ignore_errors=True)
-        tell(f"making an environment with torch {TORCH} and mmengine {MMENGINE} in {root}; this takes minutes, once")
-        pip = [root / "bin" / "python", "-m", "pip", "install", "--progress-bar", "off", "--disable-pip-version-check"]
-        for command in (
-            [python, "-m", "venv", root],
-            [*pip, f"torch=={TORCH}", *SUPPORT],
-            [*pip, "--no-deps", f"mmengine=={MMENGINE}"],
-        ):
-            stream(command, tell)
-        (root / "complete").touch()
+    with alone(real_cache):
+        if not (root / "complete").exists():
+            make_environment(root, tell)
     return root
+
+
+def make_environment(root, tell):
+    python = python_3_11()
+    if python is None:
+        pytest.skip("there is no Python 3.11 here to make the environment with torch and mmengine")
+    shutil.rmtree(root, ignore_errors=True)
+    tell(f"making an environment with torch {TORCH} and mmengine {MMENGINE} in {root}; this takes minutes, once")
+    pip = [root / "bin" / "python", "-m", "pip", "install", "--progress-bar", "off", "--disable-pip-version-check"]
+    for command in (
+        [python, "-m", "venv", root],
+        [*pip, f"torch=={TORCH}", *SUPPORT],
+        [*pip, "--no-deps", f"mmengine=={MMENGINE}"],
+    ):
+        stream(command, tell)
+    (root / "complete").touch()
 
 
 def stream(command, tell):

