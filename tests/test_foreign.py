@@ -28,6 +28,8 @@ from tests.command import DDP, RUNNER, Site, done, environ, sitepatch, tree
 from tests.test_plan import FIX, TITLE, patchset
 from tests.test_store import as_somebody_else
 
+pytestmark = pytest.mark.once
+
 MINE = b"# mine\n"
 
 

@@ -16,6 +16,8 @@ from patcher.fixture import lay_out
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, done, environ, sitepatch, tree
 from tests.test_plan import FIX, patchset
 
+pytestmark = pytest.mark.once
+
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away, and only root is warned")
 UTILS = "mmengine/dist/utils.py"
 
