@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
 
 from patcher import report
@@ -12,7 +11,7 @@ from patcher.errors import StoreError, UsageError
 from patcher.model import FilePlan, Plan, State
 from patcher.plan import commit, plan_apply, plan_restore, way_back
 from patcher.rollback import Outcome, verify_or_roll_back
-from patcher.standing import interrupted, standing
+from patcher.standing import interrupted, standing, stores
 from patcher.store import Store
 from patcher.turns import undisturbed
 from patcher.verify import Asked, How, Text, rows, verified_json
@@ -171,10 +170,10 @@ def _recover(console: Console, env: Environment, *, dry_run: bool) -> List[str]:
             console.note(f"{site}: {sentence}, by the next command that writes")
         return []
     said = []
-    for site in env.stores:
-        sentence = Store(site).recover() if os.path.lexists(f"{site}/.sitepatch") else ""
+    for store in stores(env):
+        sentence = store.recover()
         if sentence:
-            said.append(f"{site}: {sentence}")
+            said.append(f"{store.site}: {sentence}")
             console.note(said[-1], "recovered")
     return said
 

@@ -14,19 +14,15 @@ from patcher.errors import SitepatchError
 from patcher.folder import sha256
 from patcher.journal import NAME, temporary
 from patcher.lock import holders
+from patcher.model import normalized
 from patcher.receipt import HOME, file_name
 from patcher.standing import Condition, interrupted
-from patcher.store import Store
+from patcher.store import EDITED, Store
 
 _Found = Iterator[Tuple[str, str, str]]
 _TOLD = Path("/proc/locks")
 _ROOM = 16 << 20  # bytes: many times what the largest commit needs
 _BACKUP = re.compile(r"(?:[.~_-].*)?[.~_-](?:orig|bak|backup|old|save|rej|\w+_backup)\w*|~")
-_MEANS = {
-    Condition.OVERWRITTEN: "a reinstall took the change away: apply again, or restore to forget it",
-    Condition.EDITED: "see `sitepatch diff`; restore --force sets the edited copy aside",
-    Condition.MISSING: "restore forgets it, or install the package and apply again",
-}
 
 
 # the directories and files --------------------------------------------------------------------------------------------
@@ -82,8 +78,8 @@ def _twice(case: Case) -> _Found:
     for one in case.located:
         here: Dict[str, List[str]] = {}
         for path in sorted(Path(one.site).glob("*.dist-info")):
-            here.setdefault(re.sub(r"[-_.]+", "-", path.name.split("-")[0]).lower(), []).append(path.name)
-        name = re.sub(r"[-_.]+", "-", one.distribution).lower()
+            here.setdefault(normalized(path.name.split("-")[0]), []).append(path.name)
+        name = normalized(one.distribution)
         if len(here.get(name, [])) > 1:
             what = f"{one.distribution} is recorded {len(here[name])} times in {one.site}: {', '.join(here[name])}"
             yield PROBLEM, what, "an install was interrupted: install it again, with --force-reinstall"
@@ -122,7 +118,7 @@ def _standing(case: Case) -> _Found:
 
     for item in case.standing:
         if item.condition is not Condition.APPLIED:
-            yield PROBLEM, f"{item.receipt.path}: {item.condition.value}", _MEANS[item.condition]
+            yield PROBLEM, f"{item.receipt.path}: {item.condition.value}", item.meaning
     for text in outdated(case.standing, case.patch_dirs).values() if case.standing else ():
         yield NOTE, text, "apply it again to have the one that is at hand now"
 
@@ -163,7 +159,7 @@ def _left(case: Case) -> _Found:
             continue  # whose they are cannot be told, or the next run needs them
         mine = [item.receipt for item in case.standing if item.site == site]
         kept: Dict[str, Set[str]] = {
-            ".": {"lock", "spare", "receipts", "pristine", "patchsets"},
+            ".": {"lock", "spare", "receipts", "pristine", "patchsets", EDITED},
             "receipts": {file_name(one.path) for one in mine},
             "pristine": {one.pristine for one in mine},
             "patchsets": {f"{step.digest}.json" for one in mine for step in one.steps},

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.model import Located
+from patcher.model import Located, normalized
 
 _LITERAL = re.compile(r"""^__version__\s*(?::[^=\n]+)?=\s*(["'])([^"'\n]+)\1""", re.MULTILINE)
 
@@ -43,7 +43,7 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
     plain = [row for row in (f"{package}/__init__.py", f"{package}.py") if (site / row).is_file()][:1]
     rows = plain or [f"{package}/"]  # of a namespace package any row counts
     names = sorted(each.name for each in site.iterdir() if each.name.endswith(".dist-info") and each.name[0] != "~")
-    near = [name for name in names if _normal(name).startswith(_normal(package))]
+    near = [name for name in names if normalized(name).startswith(normalized(package))]
     owners = [site / name for name in near if _lists(site / name, rows)]
     samples = [*plain, f"{package}/version.py", f"{package}/_version.py", *files]
     if not owners or (len(owners) == 1 and _compare(owners[0], samples)[1]):  # one of any name may have overwritten it
@@ -135,11 +135,6 @@ def _compare(folder: Path, files: Sequence[str]) -> Tuple[int, int]:
     return counts[0], counts[1]
 
 
-def _normal(name: str) -> str:
-    """A name as PEP 503 compares it."""
-    return re.sub(r"[-_.]+", "_", name).lower()
-
-
 def _text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8", "replace")
@@ -183,7 +178,7 @@ def _sources(site: Path, package: str, dist_infos: Sequence[str]) -> Iterator[Tu
     for entry in (*dist_infos, *eggs):
         folder = site / entry
         tops = _text(folder / "top_level.txt").split()
-        if package in tops or _normal(re.split(r"-\d|\.egg-info$|\.dist-info$", entry)[0]) == _normal(package):
+        if package in tops or normalized(re.split(r"-\d|\.egg-info$|\.dist-info$", entry)[0]) == normalized(package):
             if folder.is_dir():
                 yield (*_headers(folder / ("METADATA" if entry.endswith(".dist-info") else "PKG-INFO")), str(folder))
             else:

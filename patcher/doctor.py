@@ -10,7 +10,7 @@ from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Sequenc
 from patcher.environment import Environment, find_file, locate
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Located, Patchset, Receipt
-from patcher.patchset import find, folders
+from patcher.patchset import find_every
 from patcher.receipt import HOME, decode
 from patcher.standing import Standing, judge, read
 
@@ -172,20 +172,13 @@ class Case:
 
 def _load(patch_dirs: Sequence[str]) -> Tuple[List[Patchset], List[SitepatchError]]:
     """The patchsets at hand, and what is wrong with those that cannot be read."""
-    good: List[Patchset] = []
-    bad: List[SitepatchError] = []
     try:
-        names = sorted(folders(patch_dirs, Path.cwd()))
+        every, broken = find_every(patch_dirs, Path.cwd())
     except UsageError:
         raise
     except SitepatchError as error:  # an entry point that leads nowhere
-        return good, [error]
-    for name in names:
-        try:
-            good.append(find(name, patch_dirs, Path.cwd()).patchset)
-        except SitepatchError as error:
-            bad.append(error)
-    return good, bad
+        return [], [error]
+    return [one.patchset for one in every], list(broken.values())
 
 
 def _existing(located: Located, path: str) -> Tuple[str, ...]:

@@ -12,7 +12,7 @@ from patcher.distribution import recorded_hash
 from patcher.errors import SitepatchError, StoreError
 from patcher.jobs import Job, Wanted
 from patcher.manifest import load
-from patcher.model import Answer, Change, FilePlan, Located, Receipt, Rewrite, State, Step
+from patcher.model import Answer, Change, FilePlan, Located, Patchset, Receipt, Rewrite, State, Step
 from patcher.receipt import HOME
 from patcher.semantic.splice import apply_splices
 from patcher.standing import Condition, judge, read
@@ -185,10 +185,19 @@ def _rewrite(data: bytes, job: Job) -> Rewrite:
     return rewrite(data, job.hunks, job.wanted.options, job.names)
 
 
+def kept_patchset(site: str, step: Step) -> Patchset:
+    """A patchset as it stands applied, from the copy of it in the store; its `source` is `the store`.
+
+    Raises:
+        StoreError: the copy is missing or damaged.
+    """
+    folder = Path(site) / HOME / "patchsets" / step.digest / step.patchset
+    return load(folder, "the store", Store(site).patchset_files(step.digest))
+
+
 def _kept_job(site: str, path: str, step: Step) -> Job:
     """The job of a patchset that stands applied, from the copy of it in the store."""
-    folder = Path(site) / ".sitepatch" / "patchsets" / step.digest / step.patchset
-    patchset = load(folder, "the store", Store(site).patchset_files(step.digest))
+    patchset = kept_patchset(site, step)
     for variant in patchset.variants:
         hunks = tuple(hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks)
         if hunks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import Mapping, NamedTuple, Optional, Tuple, Union
 
@@ -250,3 +251,8 @@ class Plan(NamedTuple):
     def failed(self) -> Tuple[Answer, ...]:
         """The answers that stop the commit."""
         return tuple(answer for answer in self.answers if answer.state.failed)
+
+
+def normalized(name: str) -> str:
+    """The name of a distribution as PEP 503 compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -90,6 +90,22 @@ def find(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Found:
     return Found(load(Path(folder), source), tuple(f"{name} of {other} ({where})" for where, other in others))
 
 
+def find_every(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Found], Dict[str, SitepatchError]]:
+    """Every patchset that can be named, by name, and what is wrong with those that cannot be read.
+
+    Raises:
+        SitepatchError: see `folders`.
+    """
+    found: List[Found] = []
+    broken: Dict[str, SitepatchError] = {}
+    for name in sorted(folders(patch_dirs, cwd)):
+        try:
+            found.append(find(name, patch_dirs, cwd))
+        except SitepatchError as error:
+            broken[name] = error
+    return found, broken
+
+
 def _entry_points() -> Iterator[Tuple[str, str]]:
     """(name, directory) of each entry point of our group, read without importlib.metadata (2.6 bare starts)."""
     seen = set()

@@ -20,7 +20,7 @@ from typing import Iterable, List, Optional
 from patcher.distribution import recorded_hash
 from patcher.errors import SitepatchError
 from patcher.index import Pip
-from patcher.model import Located
+from patcher.model import Located, normalized
 
 _METADATA = ("METADATA", "RECORD", "WHEEL")
 _YANKED = "yanked"
@@ -98,7 +98,7 @@ def fetch(pip: Pip, cache: Path, distribution: str, version: str, paths: Iterabl
 
 
 def _home(cache: Path, distribution: str, version: str) -> Path:
-    return cache / re.sub(r"[-_.]+", "-", distribution).lower() / version
+    return cache / normalized(distribution) / version
 
 
 def _unpack(wheel: Path, stage: Path, paths: Iterable[str]) -> None:

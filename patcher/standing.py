@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Callable, Iterable, List, NamedTuple, Optional, Tuple
 
 from patcher.errors import BusyError, StoreError
-from patcher.model import Receipt
+from patcher.model import Receipt, normalized
 from patcher.store import Store
 
 if TYPE_CHECKING:
@@ -38,6 +38,11 @@ class Standing(NamedTuple):
     condition: Condition
     data: bytes
     installed: str = ""
+
+    @property
+    def live(self) -> bool:
+        """Whether our change is in the file, edited by hand or not."""
+        return self.condition in (Condition.APPLIED, Condition.EDITED)
 
     @property
     def release(self) -> str:
@@ -148,7 +153,7 @@ def damaged(items: Iterable[Standing]) -> List[Tuple[str, str]]:
     """What restore and later changes need and is missing from the stores, or not what it was: (problem, what to do)."""
     found: List[Tuple[str, str]] = []
     for item in items:
-        if item.condition not in (Condition.APPLIED, Condition.EDITED):
+        if not item.live:
             continue  # there is nothing to go back from
         store = Store(item.site)
         tries: List[Tuple[Callable[[str], object], str]] = [(store.pristine, item.receipt.pristine)]
@@ -163,12 +168,12 @@ def damaged(items: Iterable[Standing]) -> List[Tuple[str, str]]:
 
 def _installed(site: str, receipt: Receipt) -> str:
     """The version of the receipt's distribution by its dist-info folder; "" where there is none, or several."""
-    wanted, versions = _normal(receipt.distribution), []
+    wanted, versions = normalized(receipt.distribution), []
     for name in os.listdir(site):
         if not name.endswith(".dist-info") or name[:1].lower() != wanted[:1]:
             continue  # as nearly all: `status` does this for every file
         head, dash, version = name[: -len(".dist-info")].partition("-")
-        if dash and _normal(head) == wanted:
+        if dash and normalized(head) == wanted:
             versions.append(version if version == receipt.version else _version(os.path.join(site, name)) or version)
     return versions[0] if len(versions) == 1 else ""
 
@@ -181,11 +186,6 @@ def _version(dist_info: str) -> str:
     except OSError:
         return ""
     return found.group(1).decode("utf-8", "replace") if found else ""
-
-
-def _normal(name: str) -> str:
-    """A name as PEP 503 compares it."""
-    return re.sub(r"[-_.]+", "_", name).lower()
 
 
 def read(site: str, path: str) -> Optional[bytes]:

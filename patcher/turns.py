@@ -60,7 +60,7 @@ def _ground(env: Environment) -> List[Tuple[int, int]]:
     Nothing but sitepatch changes these, so that an installer at work does not stop a plan from being made.
     """
     found = []
-    for site in dict.fromkeys([*env.sites, *env.search]):
+    for site in env.stores:
         try:
             info = os.stat(os.path.join(site, HOME))
             found.append((info.st_ino, info.st_mtime_ns))
@@ -70,4 +70,4 @@ def _ground(env: Environment) -> List[Tuple[int, int]]:
 
 
 def _writing(env: Environment) -> bool:
-    return any(os.path.exists(os.path.join(site, HOME, NAME)) for site in dict.fromkeys([*env.sites, *env.search]))
+    return any(os.path.exists(os.path.join(site, HOME, NAME)) for site in env.stores)

@@ -10,7 +10,7 @@ import click
 
 from patcher.commands.completion import complete_names
 from patcher.console import Console, Place, takes
-from patcher.errors import SitepatchError, UsageError
+from patcher.errors import UsageError
 
 if TYPE_CHECKING:
     from patcher.model import Answer, Patchset
@@ -34,9 +34,12 @@ def check(
     In this environment; with --against to those releases, whose wheels pip fetches without installing them. All
     patchsets without a name. Nothing is written but a cache of the files that matter (SITEPATCH_CACHE).
     """
+    from patcher.patchset import find_every
     from patcher.selection import choose
 
-    known, broken = _known(place)
+    every, errors = find_every(place.patch_dirs, os.getcwd())
+    known = {one.patchset.name: one.patchset for one in every}
+    broken = {name: error.message for name, error in errors.items()}
     if html and not against:
         raise UsageError("--html: found no --against, whose releases the page shows", "sitepatch diff --html shows this one")
     if against:
@@ -59,20 +62,6 @@ def check(
     code = 1 if problems else code
     console.data(not code, {**told, "broken": bad})
     return code
-
-
-def _known(place: Place) -> Tuple[Dict[str, Patchset], Dict[str, str]]:
-    """The patchsets that can be named, and what is wrong with those that are broken."""
-    from patcher.patchset import find, folders
-
-    found: Dict[str, Patchset] = {}
-    broken: Dict[str, str] = {}
-    for name in sorted(folders(place.patch_dirs, os.getcwd())):
-        try:
-            found[name] = find(name, place.patch_dirs, os.getcwd()).patchset
-        except SitepatchError as error:
-            broken[name] = error.message
-    return found, broken
 
 
 def _check_here(console: Console, place: Place, wanted: Sequence[Wanted], *, named: bool) -> Tuple[int, Dict[str, Any]]:

@@ -9,7 +9,6 @@ import click
 
 from patcher.commands.completion import complete_names
 from patcher.console import Console, Place, takes
-from patcher.errors import SitepatchError
 
 if TYPE_CHECKING:
     from patcher.environment import Environment
@@ -87,7 +86,7 @@ def _standing_diffs(env: Environment, names: Sequence[str]) -> Tuple[List[FileDi
         here = [step.patchset for step in item.receipt.steps if not names or step.patchset in names]
         if here and item.condition is not Condition.APPLIED:
             notes.append(f"{item.receipt.path}: {item.condition.value}; see sitepatch status")
-        if here and item.condition in (Condition.APPLIED, Condition.EDITED):
+        if here and item.live:
             live.update(dict.fromkeys(here))
             diffs.append(compare(item.site, item.receipt.path, *before_and_after(item.site, item.receipt, here), here))
     return diffs, list(live), notes
@@ -136,18 +135,13 @@ def list_(console: Console, place: Place) -> int:
     Each with its kind, the releases it is for, and where it was found.
     """
     from patcher import report
-    from patcher.patchset import find, folders
+    from patcher.patchset import find_every
     from patcher.selection import shadow_notes
 
-    found, notes, broken = [], [], {}
-    for name in sorted(folders(place.patch_dirs, os.getcwd())):
-        try:
-            one = find(name, place.patch_dirs, os.getcwd())
-        except SitepatchError as error:
-            broken[name] = error.message
-        else:
-            found.append(one.patchset)
-            notes += shadow_notes(one)
+    every, errors = find_every(place.patch_dirs, os.getcwd())
+    found = [one.patchset for one in every]
+    notes = [note for one in every for note in shadow_notes(one)]
+    broken = {name: error.message for name, error in errors.items()}
     console.rows(report.list_rows(found, broken))
     for note in notes:
         console.note(note)

@@ -60,7 +60,7 @@ def verify(
     patchsets = _stored(items, chosen)
     how = how_to_verify(console, place, env, Asked(timeout, False, compile_only, probe), patchsets)
     here = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
-    gone = [f"{item.receipt.path}: {item.condition.value}; see sitepatch status" for item in here if not _live(item)]
+    gone = [f"{item.receipt.path}: {item.condition.value}; see sitepatch status" for item in here if not item.live]
     notes += [f"{name} is not applied here: nothing to verify" for name in idle]
     for note in [*notes, *gone]:
         console.note(note)
@@ -76,11 +76,6 @@ def verify(
     return 0 if good else 1
 
 
-def _live(item: Standing) -> bool:
-    """Whether our change is still in the file."""
-    return item.condition.value in ("applied", "edited by hand")
-
-
 def _texts(items: Sequence[Standing], names: Sequence[str]) -> List[Text]:
     from patcher.plan import before_and_after
     from patcher.verify import Text
@@ -88,21 +83,17 @@ def _texts(items: Sequence[Standing], names: Sequence[str]) -> List[Text]:
     return [
         Text(item.site, item.receipt.path, item.data, before_and_after(item.site, item.receipt, names)[0])
         for item in items
-        if _live(item)
+        if item.live
     ]
 
 
 def _stored(items: Sequence[Standing], names: Sequence[str]) -> List[Patchset]:
     """The patchsets as they stand applied, from the copies in the stores; one of two versions counts twice."""
-    from pathlib import Path
-
-    from patcher.patchset import load
-    from patcher.store import Store
+    from patcher.fold import kept_patchset
 
     found: Dict[str, Patchset] = {}
     for item in items:
         for step in item.receipt.steps:
             if step.patchset in names and step.digest not in found:
-                folder = Path(item.site) / ".sitepatch" / "patchsets" / step.digest / step.patchset
-                found[step.digest] = load(folder, "as it stands applied", Store(item.site).patchset_files(step.digest))
+                found[step.digest] = kept_patchset(item.site, step)
     return list(found.values())
