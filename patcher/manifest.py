@@ -108,7 +108,7 @@ def load(folder: Path, source: str, texts: Optional[Mapping[str, str]] = None) -
     reader = _Reader(folder, texts)
     files = {MANIFEST: reader.text(MANIFEST)}
     _stop(reader.problems)
-    top = reader.table(_decode(files[MANIFEST], reader.origin), "", "")
+    top = reader.table(decode_toml(files[MANIFEST], reader.origin), "", "")
     _check_head(reader, top, folder.absolute().name)
     provenance = reader.table(top.get("provenance", {}), "provenance", "provenance")
     options = [_option(reader, name, value) for name, value in top.get("options", {}).items()]
@@ -140,7 +140,7 @@ def _stop(problems: Sequence[str]) -> None:
         raise PatchError("\n".join(problems))
 
 
-def _decode(text: str, origin: Path) -> Dict[str, Any]:
+def decode_toml(text: str, origin: Path) -> Dict[str, Any]:
     """TOML text -> plain values; a syntax error names the file, the line and the column and shows the place."""
     if sys.version_info >= (3, 11):
         import tomllib

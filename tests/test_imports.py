@@ -51,6 +51,7 @@ ALLOWED = {
     "turns": {*STORE, "interpreter"},
     "ownership": {"errors", "patchset"},
     "selection": {*PLANS, "plan"},
+    "project": {*PLANS, "selection"},
     "report": REPORT,
     "page": {*REPORT, "report"},
     "explain": {*PLANS, "plan", "report"},
