@@ -1,13 +1,11 @@
 """`sync` makes an environment equal to what a project asks for: the real command on a real directory, then a look at it."""
 
 import json
-import os
 import shutil
 
 import pytest
 
-from patcher.fixture import lay_out
-from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, done, tree
+from tests.command import DDP, DYNAMO, GUARD, Site, done
 from tests.test_imports import loaded
 
 UTILS = "mmengine/dist/utils.py"
