@@ -202,7 +202,7 @@ def _write(console: Console, path: Path, old: Optional[lockfile.Lock], new: lock
     made = lockfile.merged(old, new) if old else new
     here, before, after = ({lockfile.release(held) for held in each.held} for each in (new, old or new, made))
     for word, releases in (("kept", after - here), ("dropped", before - after)):
-        why = "locked in another environment" if word == "kept" else "locked with other patchsets; lock again where it is wanted"
+        why = "locked in another environment" if word == "kept" else "locked with other patchsets; lock again where wanted"
         for each in sorted(releases):
             console.note(f"{lockfile.named(each)}, {why}", word)
     if path.exists() and path.read_bytes() == lockfile.encode(made).encode("utf-8"):
