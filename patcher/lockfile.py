@@ -6,6 +6,7 @@ release of sitepatch that wrote it: the sha256 of what it makes tell whether ano
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
@@ -246,5 +247,10 @@ def write(path: Path, lock: Lock) -> None:
     """
     real = path.resolve()  # over what a link leads to, not over the link
     with Folder.open(str(real.parent)) as folder:
-        folder.put(real.name, encode(lock).encode("utf-8"))
+        try:
+            folder.put(real.name, encode(lock).encode("utf-8"))
+        except BaseException:
+            with suppress(OSError):
+                folder.remove(f"{real.name}.tmp")
+            raise
         folder.sync()

@@ -74,6 +74,8 @@ def wants(request: Request, patch_dirs: Sequence[str]) -> Wants:
 
 def _read(request: Request) -> List[Project]:
     path = Path(request.folder) / PROJECT
+    if not path.parent.is_dir():
+        raise UsageError(f"--project {request.folder}: found no such directory")
     project = read_project(path) if path.is_file() else None
     projects = [project] if project else []
     if request.requirements:
@@ -185,7 +187,7 @@ def lock(console: Console, place: Place, request: Request, *, check: bool) -> in
         console.note(f"{path} was not written: {report.count(len(plan.failed), 'answer')} against it", "stopped")
     elif check:
         if not problems:
-            console.say(f"{path} is what `sitepatch lock` would write")
+            console.say(f"{path} holds what `sitepatch lock` would write")
     else:
         written = _write(console, path, old, new)
     good = not (plan.failed or problems)

@@ -119,6 +119,7 @@ def test_an_old_lock_stands_until_the_new_one_is_whole(site, lock):
         if os.access(str(site.cwd), os.W_OK):
             (site.cwd / "sitepatch.lock.tmp").mkdir()  # root may write anywhere: the file beside cannot be made
         done(site("lock"), 1)
+        assert not (site.cwd / "sitepatch.lock.tmp").is_file()
     finally:
         os.chmod(site.cwd, 0o755)
     assert lock.read_bytes() == text

@@ -121,6 +121,7 @@ def test_requirements_and_the_project_together_ask_and_a_directory_of_patchsets_
     [
         (None, [], ["error: pyproject.toml: found no such file", "[tool.sitepatch] with patchsets", "-r"]),
         ("[project]\n", [], ["error: pyproject.toml: found no table [tool.sitepatch]"]),
+        ("[project]\n", ["-r", "r.txt", "--project", "gone"], ["error: --project gone: found no such directory"]),
         ("[project]\n", ["-r", "r.txt"], ['error: r.txt: found no comment "# sitepatch: NAME"', "pip-compile", "patchsets = []"]),
         ("[tool.sitepatch\n", [], ["error: pyproject.toml:1:16: "]),
         ("[tool.sitepatch]\npatchsets = 1\n", ["-r", "r.txt"], ["tool.sitepatch.patchsets: expected a list of strings"]),
@@ -166,6 +167,13 @@ def test_optional_is_about_packages_and_releases_alone_code_that_is_not_there_st
     metadata.write_text(metadata.read_text().replace("Version: 0.10.7", "Version: 2.0.0"))
     told = done(site("sync"))
     assert f"{DDP} is optional and left out: mmengine 2.0.0 is installed; this patchset is for mmengine" in told.err
+    (site.source(DYNAMO).parent / DYNAMO).rename(site.cwd / "patchsets" / "of-json")
+    manifest = site.cwd / "patchsets" / "of-json" / "patchset.toml"
+    manifest.write_text(manifest.read_text().replace(DYNAMO, "of-json").replace('package = "torch"', 'package = "json"'))
+    for path in manifest.parent.glob("*.spatch"):
+        path.write_text(path.read_text().replace("--- torch/", "--- json/").replace("|torch/", "|json/"))
+    asks(site, "of-json optional")
+    assert "json belongs to the standard library, which is not patched" in done(site("sync"), 1).out
     asks(site, f"{GUARD} optional")
     site.file("torch/multiprocessing/reductions.py").write_text("x = 1\n")
     assert f"conflict  {GUARD}" in done(site("sync"), 1).out
@@ -287,6 +295,14 @@ def test_eight_at_once_do_the_work_once_and_all_are_content(site):
     assert [code for _, code in told] == [0] * 8, told
     assert sum(b"restored" in out for (out, _), _ in told) == 1
     assert standing(site).keys() == {DDP}
+
+
+def test_the_options_complete_with_tab(site):
+    line = "sitepatch sync --lo"
+    told = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD="2")
+    assert told.out.split() == ["plain,--lock", "plain,--locked", "plain,--lock-timeout"]
+    told = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS="sitepatch lock -r ", COMP_CWORD="3")
+    assert told.out.split() == ["file,"]
 
 
 # how it is told -------------------------------------------------------------------------------------------------------
