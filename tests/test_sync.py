@@ -156,8 +156,9 @@ def test_what_fits_nothing_is_an_error_unless_its_package_is_optional(tmp_path):
     assert standing(site).keys() == {DDP}
     again = done(site("sync"))
     assert f"{GUARD}: nothing" not in again.out and f"{DDP}: nothing to do" in again.out
-    asks(site, DDP, f"{GUARD} optional", GUARD)
-    assert "torch is not installed in" in done(site("sync"), 1).out
+    for wishes in ([f"{GUARD} optional", GUARD, DDP], [GUARD, f"{GUARD} optional"]):
+        asks(site, *wishes)
+        assert "torch is not installed in" in done(site("sync"), 1).out
 
 
 def test_optional_is_about_packages_and_releases_alone_code_that_is_not_there_stays_an_error(site):
@@ -206,6 +207,21 @@ def test_an_edit_by_hand_stays_where_our_change_goes_and_stops_us_where_it_is_as
     assert "somebody edited it" in done(site("sync"), 1).out
     done(site("sync", "--force"))
     assert standing(site).keys() == {DDP}
+
+
+def test_an_edit_of_our_own_change_keeps_all_of_it_from_being_taken_back(site):
+    done(site("apply", DDP, GUARD))
+    edited = site.file(UTILS)
+    text = edited.read_text()
+    assert "limit=5" in text
+    edited.write_text(text.replace("limit=5", "limit=6"))
+    before = site.tree()
+    asks(site, GUARD)
+    told = done(site("sync"), 1)
+    assert "the file was edited by hand where it was patched, at line" in told.out
+    assert site.tree() == before
+    done(site("sync", "--force"))
+    assert standing(site).keys() == {GUARD}
 
 
 def test_a_file_that_a_new_version_leaves_alone_is_put_back(site):
