@@ -222,6 +222,12 @@ def test_what_does_not_fit_is_told_beside_what_differs(site, lock):
     assert site.tree() == before
     assert f"conflict  {GUARD}" in told.out
     assert told.err.splitlines()[0] == f"error: sitepatch.lock: {DDP}: found params = 8, the lock has 7"
+
+
+def test_a_file_that_cannot_be_patched_is_no_difference_from_the_lock(site, lock):
+    site.file(UTILS).write_text("x = 1\n")
+    told = done(site("sync", "--locked"), 1)
+    assert "conflict" in told.out and "stopped: nothing was written" in told.err
     assert "in the lock, and no patchset" not in told.err
 
 
