@@ -9,10 +9,11 @@ from patcher.console import Console, Place
 from patcher.environment import Environment
 from patcher.errors import StoreError, UsageError
 from patcher.model import FilePlan, Plan, State
-from patcher.plan import commit, plan_apply, plan_restore, way_back
+from patcher.plan import plan_apply, plan_restore, way_back
 from patcher.rollback import Outcome, verify_or_roll_back
 from patcher.standing import interrupted, standing, stores
-from patcher.store import Store
+from patcher.store import FINISHED, Store
+from patcher.together import commit_all
 from patcher.turns import undisturbed
 from patcher.verify import Asked, How, Text, rows, verified_json
 
@@ -70,6 +71,7 @@ def apply(
             patchsets = [one.patchset for one in wanted if one.patchset.name in chosen]
             outcome = verify_or_roll_back(way, texts, patchsets, how)
             written = not outcome.rolled_back
+            console.fate = console.fate if written else "what was written is taken back, every file is as before"
             _tell(console, outcome, changed, place.command("restore", *chosen))
     if written:
         sites = {file.site: [each.path for each in changed if each.site == file.site] for file in changed}
@@ -199,9 +201,10 @@ def _write(
         for file in changed:
             if file.aside:
                 console.note(f"the edited {file.path} is kept as {Store(file.site).keep(file.path, file.aside)}", "kept")
-        for sentence in commit(plan, patchsets):
+        for sentence in commit_all(plan, patchsets):
             recovered.append(sentence)
             console.note(sentence, "recovered")
+        console.fate = FINISHED
     return changed, bool(changed)
 
 

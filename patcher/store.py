@@ -19,7 +19,7 @@ from patcher.model import Change, Receipt, patchset_digest
 
 _REINSTALL = "reinstall the package it belongs to (pip install --force-reinstall --no-deps NAME), then run this again"
 _UNTOUCHED = "nothing was changed"
-_FINISHED = "the run was finished all the same, every file is as it meant it to be"
+FINISHED = "the run was finished all the same, every file is as it meant it to be"
 _OPEN = "the next command that writes says whether the run is finished or undone"
 EDITED = "edited"
 
@@ -156,7 +156,7 @@ class Store:
             prepare.prepare(site, home, works, patchsets)
             journal.write(home, journal.COMMITTING, entries)
             left_alone = journal.finish(site, home, entries)
-            fate.append(_but_for(_FINISHED, left_alone))
+            fate.append(_but_for(FINISHED, left_alone))
             self._clean(home)
         if left_alone:
             raise StoreError(

@@ -25,7 +25,7 @@ PLANS = {*PLAN, "jobs", "fold", "merge", "lines"}
 EXPLAIN = {"explain", "explanation"}
 VERIFY = {"model", "report", "interpreter", "process"}
 TOP = {
-    *PLANS, "plan", "ownership", "report", "page", "selection", "console", "fixture", "verify", "rollback", *EXPLAIN,
+    *PLANS, "plan", "ownership", "report", "page", "selection", "console", "fixture", "verify", "rollback", "signals", "together", *EXPLAIN,
 }  # fmt: skip
 RELEASES = {*SOURCES, "distribution", "index", "releases"}
 CHECK = {*PLANS, *RELEASES, "plan", *REPORT, "report", "check", "against"}
@@ -61,13 +61,15 @@ ALLOWED = {
     "process": set(),
     "verify": VERIFY,
     "verify_child": set(),
-    "rollback": {"errors", "model", "plan", "verify"},
+    "signals": set(),
+    "together": {"errors", "model", "plan", "signals", "standing"},
+    "rollback": {"errors", "model", "plan", "signals", "verify"},
     "index": {"errors", "versions"},
     "releases": RELEASES,
     "check": CHECK - {"index", "releases", "against"},
     "against": CHECK,
     "check_page": {*CHECK, "page"},
-    "console": TOP - {"selection", "verify", "rollback"},
+    "console": TOP - {"selection", "verify", "rollback", "signals", "together"},
     "change": {*TOP, "turns"},
     "demo": {"console", "fixture"},
     "doctor": {*PLAN},

@@ -42,8 +42,8 @@ def verify(
     either is told, and is no failure.
     """
     from patcher.change import how_to_verify
-    from patcher.rollback import stoppable
     from patcher.selection import check_names
+    from patcher.signals import stoppable
     from patcher.standing import interrupted, standing
     from patcher.verify import Asked, rows, verified_json
     from patcher.verify import verify as run
