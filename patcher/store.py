@@ -178,7 +178,7 @@ class Store:
         """
         fate = [_UNTOUCHED]
         try:
-            with permission.explained(self.site), Folder.open(self.site) as site, locked(site, timeout) as home:
+            with permission.explained(self.site, _UNTOUCHED), Folder.open(self.site) as site, locked(site, timeout) as home:
                 try:
                     yield site, home, fate
                 except OSError as error:
