@@ -9,7 +9,7 @@ from patcher.console import Console, Place
 from patcher.environment import Environment
 from patcher.errors import StoreError, UsageError
 from patcher.model import FilePlan, Plan, State
-from patcher.plan import plan_apply, plan_restore, way_back
+from patcher.plan import plan_apply, plan_back, way_back
 from patcher.rollback import Outcome, verify_or_roll_back
 from patcher.standing import interrupted, standing, stores
 from patcher.store import FINISHED, Store
@@ -143,17 +143,19 @@ def restore(console: Console, place: Place, names: Sequence[str], *, force: bool
     env = place.environment()
     console.about(env)
     recovered = _recover(console, env, dry_run=dry_run)
-    items = undisturbed(env, lambda: standing(env), dry_run=dry_run)
-    stands = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps)
-    idle = [name for name in dict.fromkeys(names) if name not in stands]
-    if idle:
-        from patcher.selection import check_names
 
-        check_names(idle, stands, place.patch_dirs)
-    chosen = [name for name in (dict.fromkeys(names) if names else stands) if name in stands]
-    plan = Plan((), ())
-    if chosen:
-        plan = undisturbed(env, lambda: plan_restore(env, chosen, force=force), dry_run=dry_run)
+    def planned() -> Tuple[List[str], List[str], List[str], Plan]:
+        items = standing(env)
+        stands = list(dict.fromkeys(step.patchset for item in items for step in item.receipt.steps))
+        idle = [name for name in dict.fromkeys(names) if name not in stands]
+        if idle:
+            from patcher.selection import check_names
+
+            check_names(idle, stands, place.patch_dirs)
+        chosen = [name for name in (dict.fromkeys(names) if names else stands) if name in stands]
+        return stands, idle, chosen, plan_back(items, chosen, force=force) if chosen else Plan((), ())
+
+    stands, idle, chosen, plan = undisturbed(env, planned, dry_run=dry_run)
     console.rows(report.answer_rows(plan.answers))
     for name in idle:
         console.say(f"{name} is not applied here: nothing to restore")

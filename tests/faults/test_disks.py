@@ -135,6 +135,30 @@ def test_apply_on_a_full_disk_is_refused_before_anything_changes(small_disk, tmp
     assert tiny.run("apply", NAME).code == 0
 
 
+def test_a_quota_that_is_used_up_stops_apply_and_not_restore(tmp_path):
+    """A real one, of a btrfs subvolume on a disk that has room."""
+    if shutil.which("btrfs") is None:
+        pytest.skip("btrfs-progs are not here")
+    with mounted(tmp_path / "disk", *loop(tmp_path / "image", "btrfs")) as disk:
+        mine = disk / "mine"
+        for words in (["quota", "enable", disk], ["subvolume", "create", mine], ["qgroup", "limit", "2M", mine]):
+            subprocess.run(["btrfs", *words], check=True, stdout=subprocess.DEVNULL)
+        tiny = moved(Tiny(tmp_path), mine)
+        before = tiny.tree()
+        fill(mine)
+        done = tiny.run("apply", NAME)
+        assert done.code == 1
+        assert f"{tiny.site}: [Errno 122] Disk quota exceeded" in done.text
+        assert "nothing was changed; the disk quota of this account is used up; free some space" in done.text
+        assert tiny.tree() == before
+        (mine / "filler").unlink()
+        os.sync()
+        assert tiny.run("apply", NAME).code == 0
+        fill(mine)
+        assert tiny.run("restore").code == 0
+        assert tiny.tree() == before
+
+
 def test_a_read_only_filesystem_is_named_with_every_path_before_anything_changes(tmp_path):
     tiny = Tiny(tmp_path)
     before = tiny.tree()
