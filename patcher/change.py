@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from patcher import report
-from patcher.commit import commit, way_back
+from patcher.commit import way_back
 from patcher.console import Console, Place
 from patcher.environment import Environment
 from patcher.errors import StoreError, UsageError
 from patcher.model import FilePlan, Plan, State
-from patcher.plan import plan_apply, plan_restore
+from patcher.plan import plan_apply, plan_back
 from patcher.rollback import Outcome, verify_or_roll_back
 from patcher.standing import interrupted, standing, stores
-from patcher.store import Store
+from patcher.store import FINISHED, Store
+from patcher.together import commit_all
 from patcher.turns import undisturbed
 from patcher.verify import Asked, How, Text, rows, verified_json
 
@@ -119,6 +120,7 @@ def carry_out(
             patchsets = [one.patchset for one in wanted if one.patchset.name in chosen]
             outcome = verify_or_roll_back(way, texts, patchsets, how)
             written = not outcome.rolled_back
+            console.fate = console.fate if written else "what was written is taken back, every file is as before"
             _tell(console, outcome, changed, place.command("restore", *chosen))
     if written:
         tell(changed, chosen)
@@ -186,17 +188,19 @@ def restore(console: Console, place: Place, names: Sequence[str], *, force: bool
     env = place.environment()
     console.about(env)
     recovered = _recover(console, env, dry_run=dry_run)
-    items = undisturbed(env, lambda: standing(env), dry_run=dry_run)
-    stands = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps)
-    idle = [name for name in dict.fromkeys(names) if name not in stands]
-    if idle:
-        from patcher.selection import check_names
 
-        check_names(idle, stands, place.patch_dirs)
-    chosen = [name for name in (dict.fromkeys(names) if names else stands) if name in stands]
-    plan = Plan((), ())
-    if chosen:
-        plan = undisturbed(env, lambda: plan_restore(env, chosen, force=force), dry_run=dry_run)
+    def planned() -> Tuple[List[str], List[str], List[str], Plan]:
+        items = standing(env)
+        stands = list(dict.fromkeys(step.patchset for item in items for step in item.receipt.steps))
+        idle = [name for name in dict.fromkeys(names) if name not in stands]
+        if idle:
+            from patcher.selection import check_names
+
+            check_names(idle, stands, place.patch_dirs)
+        chosen = [name for name in (dict.fromkeys(names) if names else stands) if name in stands]
+        return stands, idle, chosen, plan_back(items, chosen, force=force) if chosen else Plan((), ())
+
+    stands, idle, chosen, plan = undisturbed(env, planned, dry_run=dry_run)
     console.rows(report.answer_rows(plan.answers))
     for name in idle:
         console.say(f"{name} is not applied here: nothing to restore")
@@ -244,9 +248,10 @@ def _write(
         for file in changed:
             if file.aside:
                 console.note(f"the edited {file.path} is kept as {Store(file.site).keep(file.path, file.aside)}", "kept")
-        for sentence in commit(plan, patchsets):
+        for sentence in commit_all(plan, patchsets):
             recovered.append(sentence)
             console.note(sentence, "recovered")
+        console.fate = FINISHED
     return changed, bool(changed)
 
 

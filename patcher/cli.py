@@ -44,7 +44,7 @@ def main() -> None:
         code = commands.main(prog_name="sitepatch", standalone_mode=False)
         sys.stdout.flush()
     except click.Abort as end:  # what click makes of Ctrl-C; the store says what became of the files
-        click.echo(f"interrupted: {end.__cause__ or 'see what `sitepatch status` says'}", err=True)
+        click.echo(f"interrupted: {str(end.__cause__ or '') or 'see what `sitepatch status` says'}", err=True)
         code = 130
     except click.ClickException as error:
         error.show()

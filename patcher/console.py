@@ -30,7 +30,10 @@ _DIFF_COLORS = {b"+": "green", b"-": "red", b"@": "cyan", b"\\": "yellow"}
 
 
 class Console:
-    """Writes answers to stdout and everything else to stderr, as the options of a command ask for it."""
+    """Writes answers to stdout and everything else to stderr, as the options of a command ask for it.
+
+    `fate` is what a Ctrl-C from now on says of a run that has written already, "" where it has not.
+    """
 
     def __init__(self, command: str, as_json: bool, quiet: bool, verbose: bool, color: Optional[bool]) -> None:
         self.command = command
@@ -38,6 +41,7 @@ class Console:
         self.quiet = quiet
         self.verbose = verbose
         self.asked_color = color
+        self.fate = ""
 
     def color(self, stream: Any) -> bool:
         """Whether colours go to a stream: as asked for, else on a terminal unless NO_COLOR is set."""
@@ -178,6 +182,8 @@ def takes(*, environment: bool = True, sources: bool = True) -> Callable[[Callab
                 return function(console, Place(python, target, tuple(patch_dir), system), **rest)
             except BrokenPipeError:
                 raise
+            except KeyboardInterrupt as error:
+                raise KeyboardInterrupt(str(error) or console.fate) from error
             except SitepatchError as error:
                 return console.fail(error)
             except OSError as error:

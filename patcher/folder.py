@@ -115,6 +115,7 @@ class Folder:
 
     def names(self) -> List[str]:
         """Return the names in this directory, sorted."""
+        os.lseek(self.fd, 0, os.SEEK_SET)  # btrfs shows what there was when a directory was opened or rewound last
         return sorted(os.listdir(self.fd))  # noqa: PTH208  (pathlib cannot list an open directory)
 
     @property

@@ -103,9 +103,13 @@ def _acquire(site: Folder, wait: _Wait) -> Tuple[Folder, int]:
             try:
                 with naming(f"{home.path}/{_NAME}"):  # private: whoever can open a lock file can hold it
                     fd = os.open(_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600, dir_fd=home.fd)
-                if _try(fd):
-                    return home, fd
-                who = _holder(os.fstat(fd)) or _noted(fd)
+                try:
+                    if _try(fd):
+                        return home, fd
+                    who = _holder(os.fstat(fd)) or _noted(fd)
+                except BaseException:
+                    os.close(fd)  # an open file is a lock that is held, and this process may want it again
+                    raise
                 os.close(fd)
             except BaseException:
                 home.close()

@@ -34,12 +34,12 @@ def explain(site: str, error: OSError, after: str = "") -> StoreError:
 
 
 @contextmanager
-def explained(site: str) -> Iterator[None]:
-    """Turn an OSError into the StoreError that explains it."""
+def explained(site: str, after: str = "") -> Iterator[None]:
+    """Turn an OSError into the StoreError that explains it (see `explain`)."""
     try:
         yield
     except OSError as error:
-        raise explain(site, error) from error
+        raise explain(site, error, after) from error
 
 
 def problems(site: Folder, paths: Sequence[str]) -> List[str]:

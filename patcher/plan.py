@@ -131,7 +131,12 @@ def plan_restore(env: Environment, names: Sequence[str], *, force: bool = False)
     Raises:
         StoreError: a receipt or a pristine copy cannot be believed.
     """
-    taken = [_taken_back(item, names, force=force) for item in standing(env)]
+    return plan_back(standing(env), names, force=force)
+
+
+def plan_back(items: Sequence[Standing], names: Sequence[str], *, force: bool = False) -> Plan:
+    """The same as `plan_restore`, of what was read already."""
+    taken = [_taken_back(item, names, force=force) for item in items]
     return Plan(
         tuple(file for plan in taken for file in plan.files),
         tuple(answer for plan in taken for answer in plan.answers),

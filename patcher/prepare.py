@@ -12,7 +12,8 @@ from patcher.journal import FORGET, LINK, MOVE, WRITE, Entry, staged, temporary
 from patcher.model import Change, Receipt
 
 SPARE = "spare"
-_SPARE_SIZE = 1 << 16  # bytes set aside on every apply, so that a restore can write its journal on a full disk ...
+# xfs asks for 200 KB of room before it makes a file, even an empty one.
+_SPARE_SIZE = 1 << 19  # bytes set aside on every apply, so that a restore can write its journal on a full disk ...
 _SPARE_EACH = 1 << 11  # ... and so many more for each file: its two entries, in the journal and in the one that replaces it
 
 

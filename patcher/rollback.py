@@ -5,16 +5,13 @@ A process that is killed (SIGKILL) meanwhile can undo nothing: the patchsets sta
 
 from __future__ import annotations
 
-import signal
-from contextlib import contextmanager, suppress
-from typing import Any, Iterator, NamedTuple, Optional, Sequence
+from typing import NamedTuple, Optional, Sequence
 
 from patcher.commit import WayBack, roll_back
 from patcher.errors import SitepatchError, StoreError
 from patcher.model import Patchset
+from patcher.signals import ignored, stoppable
 from patcher.verify import How, Text, Verified, verify
-
-_STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class Outcome(NamedTuple):
@@ -56,35 +53,8 @@ def verify_or_roll_back(way: WayBack, texts: Sequence[Text], patchsets: Sequence
 
 def _undone(way: WayBack, verified: Optional[Verified]) -> Outcome:
     try:
-        with _handled(signal.SIG_IGN):
+        with ignored():
             roll_back(way)
     except StoreError as error:
         return Outcome(verified, problem=error)
     return Outcome(verified, rolled_back=True)
-
-
-@contextmanager
-def stoppable() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise KeyboardInterrupt as Ctrl-C does, unless somebody ignores or handles them."""
-    with _handled(_interrupt, only_default=True):
-        yield
-
-
-def _interrupt(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt
-
-
-@contextmanager
-def _handled(handler: Any, *, only_default: bool = False) -> Iterator[None]:
-    """Handle the signals that end a process so; with `only_default` not those that somebody handles or ignores."""
-    old = {}
-    with suppress(ValueError):  # not the main thread: signals are the business of that one
-        for name in _STOPPING:
-            number = getattr(signal, name)
-            if not only_default or signal.getsignal(number) is signal.SIG_DFL:
-                old[number] = signal.signal(number, handler)
-    try:
-        yield
-    finally:
-        for number, was in old.items():
-            signal.signal(number, was)

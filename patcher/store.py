@@ -8,8 +8,8 @@ No other module writes into a site directory; this one does it with prepare.py, 
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import Dict, List, Mapping, Optional, Sequence
+from contextlib import contextmanager, suppress
+from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from patcher import journal, permission, prepare, receipt
 from patcher.errors import OutdatedError, StoreError
@@ -19,13 +19,16 @@ from patcher.model import Change, Receipt, patchset_digest
 
 _REINSTALL = "reinstall the package it belongs to (pip install --force-reinstall --no-deps NAME), then run this again"
 _UNTOUCHED = "nothing was changed"
+FINISHED = "the run was finished all the same, every file is as it meant it to be"
+_OPEN = "the next command that writes says whether the run is finished or undone"
 EDITED = "edited"
 
 
 class Store:
     """What sitepatch has done to one site directory, and the one way to do more.
 
-    Every method raises StoreError for what it cannot read or write.
+    Every method raises StoreError for what it cannot read or write. Ctrl-C in one that writes raises KeyboardInterrupt
+    with a text that says what became of the run.
 
     Args:
         site: path of the site directory; it may be reached through links, nothing below it is.
@@ -76,7 +79,7 @@ class Store:
         """
         base = path.rpartition("/")[2]
         name = f"{base}.{sha256(data)[:16]}"  # ends so that nothing takes it for a module
-        with permission.explained(self.site), Folder.open(self.site) as site, locked(site) as home:
+        with self._locked() as (site, home, _):
             meta = Meta(mode=0o600)
             with suppress(FileNotFoundError), site.holder(path) as folder:
                 meta = folder.look(base)[1]
@@ -109,14 +112,12 @@ class Store:
             lock_timeout: seconds to wait for another process that is changing this site directory (see `locked`).
         """
         clean = True
-        with permission.explained(self.site):
-            with suppress(FileNotFoundError), self._home() as home:
-                names = home.names()
-                clean = bool({"receipts", EDITED} & set(names)) and not any(name.startswith(journal.NAME) for name in names)
-            if clean:
-                return ""
-            with Folder.open(self.site) as site, locked(site, lock_timeout) as home:
-                return self._recover(site, home)
+        with permission.explained(self.site), suppress(FileNotFoundError), self._home() as home:
+            clean = _is_tidy(home)
+        if clean:
+            return ""
+        with self._locked(lock_timeout) as (site, home, fate):
+            return self._recover(site, home, fate)
 
     def commit(
         self, changes: Sequence[Change], patchsets: Mapping[str, Mapping[str, str]], *, lock_timeout: Optional[float] = None
@@ -136,10 +137,11 @@ class Store:
         Raises:
             StoreError: a file is not what `old` says, or something failed; nothing was changed then. When it failed
                 after the commit point, the hint says that the run was finished, or the journal waits for `recover`.
-            KeyboardInterrupt: the same of Ctrl-C; its text says what became of the run.
         """
-        with permission.explained(self.site), Folder.open(self.site) as site, locked(site, lock_timeout) as home:
-            said = self._recover(site, home)
+        with self._locked(lock_timeout) as (site, home, fate):
+            said = self._recover(site, home, fate)
+            if said:
+                fate.append(f"{said}; then {_UNTOUCHED}")
             try:
                 works = prepare.check(site, home, self.receipts(), changes, patchsets)
             except OutdatedError as error:
@@ -148,22 +150,14 @@ class Store:
             if not works:
                 return said
             prepare.check_possible(site, works)
-            entries, done = [work.entry for work in works], ""
-            try:
-                prepare.use_spare(home, works)
-                journal.write(home, journal.PREPARING, entries)
-                prepare.prepare(site, home, works, patchsets)
-                journal.write(home, journal.COMMITTING, entries)
-                left_alone = journal.finish(site, home, entries)
-                done = "the run was finished all the same, every file is as it meant it to be"
-                self._clean(home)
-            except OSError as error:
-                raise permission.explain(self.site, error, self._rescued(site, home) or done) from error
-            except KeyboardInterrupt as error:
-                raise KeyboardInterrupt(f"{self.site}: {self._rescued(site, home) or done or _UNTOUCHED}") from error
-            except BaseException:
-                self._recover(site, home)
-                raise
+            entries = [work.entry for work in works]
+            prepare.use_spare(home, works)
+            journal.write(home, journal.PREPARING, entries)
+            prepare.prepare(site, home, works, patchsets)
+            journal.write(home, journal.COMMITTING, entries)
+            left_alone = journal.finish(site, home, entries)
+            fate.append(_but_for(FINISHED, left_alone))
+            self._clean(home)
         if left_alone:
             raise StoreError(
                 f"{', '.join(left_alone)} in {self.site}: changed by somebody else while sitepatch was at work",
@@ -175,6 +169,26 @@ class Store:
         """Return everything that would keep these files from being changed, one text a problem. Changes nothing."""
         with permission.explained(self.site), Folder.open(self.site) as site:
             return permission.problems(site, paths)
+
+    @contextmanager
+    def _locked(self, timeout: Optional[float] = None) -> Iterator[Tuple[Folder, Folder, List[str]]]:
+        """Yield the site directory, its `.sitepatch` under the lock, and what became of the run: its last text holds.
+
+        A failure inside is recovered from at once, while the lock is held.
+        """
+        fate = [_UNTOUCHED]
+        try:
+            with permission.explained(self.site, _UNTOUCHED), Folder.open(self.site) as site, locked(site, timeout) as home:
+                try:
+                    yield site, home, fate
+                except OSError as error:
+                    self._rescue(site, home, fate)
+                    raise permission.explain(self.site, error, fate[-1]) from error
+                except BaseException:
+                    self._rescue(site, home, fate)
+                    raise
+        except KeyboardInterrupt as error:
+            raise KeyboardInterrupt(f"{self.site}: {fate[-1]}") from error
 
     def _home(self, name: str = "") -> Folder:
         """Open `.sitepatch`, or the folder `name` in it."""
@@ -197,27 +211,32 @@ class Store:
             except FileNotFoundError as error:
                 raise StoreError(f"{where}: is missing", hint) from error
 
-    def _recover(self, site: Folder, home: Folder) -> str:
-        """Under the lock: undo or finish what the journal says; return the sentence about it."""
+    def _recover(self, site: Folder, home: Folder, fate: List[str]) -> str:
+        """Under the lock: undo or finish what the journal says; return the sentence about it, told in `fate` too."""
         found = journal.read(home)
         if found is None:
             home.remove(f"{journal.NAME}.tmp")
+            _tidy_edited(home)
             return ""
         left_alone: List[str] = []
         if found.phase == journal.PREPARING:
             journal.undo(site, found.entries)
         else:
             left_alone = journal.finish(site, home, found.entries)
+        said = _but_for(journal.describe(found, done=True), left_alone)
+        fate.append(said)
         self._clean(home)
-        said = journal.describe(found, done=True)
-        return f"{said}, but for {', '.join(left_alone)}, changed by somebody else since" if left_alone else said
+        return said
 
-    def _rescued(self, site: Folder, home: Folder) -> str:
-        """After a failure: recover at once and return the sentence about it; where even that fails, what waits."""
+    def _rescue(self, site: Folder, home: Folder, fate: List[str]) -> None:
+        """After a failure: recover at once; where even that fails, `fate` says what waits."""
+        known = fate[-1]
+        fate.append(_OPEN)
         try:
-            return self._recover(site, home)
+            fate.append(self._recover(site, home, fate) or known)
         except OSError:  # the disk has become read-only, say
-            return f"{self.interrupted()}, by the next command that can write here"
+            waiting = self.interrupted()
+            fate.append(f"{waiting}, by the next command that can write here" if waiting else known)
 
     def _clean(self, home: Folder) -> None:
         """Drop what no receipt names any more, then the journal."""
@@ -242,3 +261,30 @@ class Store:
         for name in (f"{prepare.SPARE}.tmp", f"{journal.NAME}.tmp", journal.NAME):
             home.remove(name)
         home.sync()
+
+
+def _but_for(said: str, left_alone: Sequence[str]) -> str:
+    return f"{said}, but for {', '.join(left_alone)}, changed by somebody else since" if left_alone else said
+
+
+def _is_tidy(home: Folder) -> bool:
+    """Tell whether nothing in `.sitepatch` waits to be finished, undone or removed."""
+    names = home.names()
+    if any(name.startswith(journal.NAME) for name in names):
+        return False
+    if EDITED in names:
+        with home.sub(EDITED) as edited:
+            kept = edited.names()
+        if not kept or any(name.endswith(".tmp") for name in kept):
+            return False
+    return bool({"receipts", EDITED} & set(names))
+
+
+def _tidy_edited(home: Folder) -> None:
+    """Remove what `keep` leaves where it is killed: half of a copy, or an empty folder."""
+    with suppress(FileNotFoundError), home.sub(EDITED) as edited:
+        for name in edited.names():
+            if name.endswith(".tmp"):
+                edited.remove(name)
+        if not edited.names():
+            home.remove_folder(EDITED)

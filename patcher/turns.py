@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import Callable, List, Tuple, TypeVar
 
 from patcher.errors import OutdatedError, StoreError
 from patcher.interpreter import Environment
 from patcher.journal import NAME
+from patcher.lock import holders
 from patcher.receipt import HOME
 
 _TRIES = 10
 """Each try that fails means that another process has finished its work."""
+_WAIT = 1.0  # seconds that a command which only looks waits for one that writes
+_PAUSE = 0.02  # seconds between two looks
 
 _T = TypeVar("_T")
 
@@ -40,6 +44,32 @@ def undisturbed(env: Environment, make: Callable[[], _T], *, dry_run: bool = Fal
     if problem:
         raise problem
     return made
+
+
+def settled(env: Environment, look: Callable[[], _T]) -> _T:
+    """Return what `look` makes of an environment, looked at again where another sitepatch was at work on it meanwhile.
+
+    For commands that change nothing: no lock is taken, and what takes long or never ends is not waited for.
+
+    Args:
+        env: the environment.
+        look: reads it; may be called several times.
+    """
+    end, tries = time.monotonic() + _WAIT, _TRIES
+    while True:
+        before, tries = _ground(env), tries - 1
+        problem = None
+        try:
+            seen = look()
+        except StoreError as error:
+            problem = error
+        busy = any(_at_work(site) for site in env.stores)
+        if time.monotonic() > end if busy else _ground(env) == before or tries <= 0:
+            if problem:
+                raise problem
+            return seen
+        if busy:
+            time.sleep(_PAUSE)
 
 
 def again(once: Callable[[], int], say: Callable[[str], None]) -> int:
@@ -71,3 +101,13 @@ def _ground(env: Environment) -> List[Tuple[int, int]]:
 
 def _writing(env: Environment) -> bool:
     return any(os.path.exists(os.path.join(site, HOME, NAME)) for site in env.stores)
+
+
+def _at_work(site: str) -> bool:
+    """Tell whether a process that lives is in the middle of a commit; also where the kernel does not tell."""
+    if not os.path.exists(os.path.join(site, HOME, NAME)):
+        return False
+    try:
+        return bool(holders(site))
+    except OSError:
+        return True

@@ -1,12 +1,15 @@
 """What the commands promise, each as a scenario: the real command on a real directory, then a look at the files."""
 
+import contextlib
 import hashlib
 import itertools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import venv
 from pathlib import Path
 
@@ -620,6 +623,34 @@ def test_a_reader_that_goes_away_is_no_traceback(site):
     done = subprocess.run(command, env=environ(), cwd=str(site.cwd), stdout=write, stderr=subprocess.PIPE)
     os.close(write)
     assert done.stderr == b""
+
+
+def test_who_interrupts_what_a_command_says_is_told_that_its_work_is_done(site):
+    """It waits for a reader of its answer, as it does before a pager."""
+    assert site("apply", DDP).code == 0
+    read, write = full_pipe()
+    command = [sys.executable, "-m", "patcher", "restore", "--target", str(site.path)]
+    child = subprocess.Popen(command, env=environ(), cwd=str(site.cwd), stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    while (site.path / ".sitepatch").exists():
+        assert child.poll() is None
+        time.sleep(0.1)
+    child.send_signal(signal.SIGINT)
+    err = child.communicate(timeout=60)[1].decode()
+    os.close(read)
+    assert child.returncode == 130, err
+    assert "interrupted: " in err and "the run was finished all the same, every file is as it meant it to be" in err
+
+
+def full_pipe():
+    """Both ends of a pipe that nobody reads and that takes no byte more."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(write, b"x"):
+            pass
+    os.set_blocking(write, True)
+    return read, write
 
 
 def test_quiet_says_nothing_but_errors(site):

@@ -28,7 +28,8 @@ PLANS = {*PLAN, "jobs", "fold", "merge", "lines"}
 EXPLAIN = {"explain", "explanation"}
 VERIFY = {"model", "report", "interpreter", "process"}
 TOP = {
-    *PLANS, "plan", "commit", "ownership", "report", "page", "selection", "console", "fixture", "verify", "rollback", *EXPLAIN,
+    *PLANS, "plan", "commit", "together", "ownership", "report", "page", "selection", "console", "fixture", "verify", "rollback",
+    "signals", *EXPLAIN,
 }  # fmt: skip
 RELEASES = {*SOURCES, "distribution", "index", "releases"}
 CHECK = {*PLANS, *RELEASES, "plan", *REPORT, "report", "check", "against"}
@@ -68,13 +69,15 @@ ALLOWED = {
     "process": set(),
     "verify": VERIFY,
     "verify_child": set(),
-    "rollback": {"errors", "model", "commit", "verify"},
+    "signals": set(),
+    "together": {"errors", "model", "commit", "signals", "standing"},
+    "rollback": {"errors", "model", "commit", "signals", "verify"},
     "index": {"errors", "versions"},
     "releases": RELEASES,
     "check": CHECK - {"index", "releases", "against"},
     "against": CHECK,
     "check_page": {*CHECK, "page"},
-    "console": TOP - {"selection", "verify", "rollback"},
+    "console": TOP - {"selection", "verify", "rollback", "signals", "together"},
     "change": {*TOP, "turns"},
     "sync": {*TOP, "turns", "change", "project", "requirements", "lockfile"},
     "demo": {"console", "fixture"},

@@ -30,7 +30,8 @@ from patcher.interpreter import discover
 from patcher.lock import holders, locked, patience, uv_locks
 from patcher.plan import plan_apply
 from patcher.selection import choose
-from patcher.turns import again, undisturbed
+from patcher.standing import standing
+from patcher.turns import again, settled, undisturbed
 from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch
 
 pytestmark = pytest.mark.once
@@ -210,6 +211,75 @@ def test_it_is_tried_again_a_bounded_number_of_times():
         again(never, said.append)
     assert len(calls) == 10
     assert len(said) == 9
+
+
+@contextlib.contextmanager
+def in_the_middle(site, command):
+    """A command that has put the files in place and waits before it does so with the receipts; yields what lets it go on."""
+    told, tell = os.pipe()
+    wait, go = os.pipe()
+    child = os.fork()
+    if not child:
+        undo = journal.undo
+
+        def pause(*rest):
+            os.write(tell, b"x")
+            os.close(go)
+            os.read(wait, 1)
+            undo(*rest)
+
+        journal.undo = pause
+        flow(command, site, 0, fork=False)
+    ended = []
+
+    def go_on():
+        if not ended:
+            os.write(go, b"x")
+            ended.append(os.waitpid(child, 0)[1])
+
+    try:
+        assert os.read(told, 1) == b"x"
+        yield go_on
+    finally:
+        go_on()
+        for fd in (told, tell, wait, go):
+            os.close(fd)
+    assert ended == [0]
+
+
+@told
+def test_who_only_looks_sees_what_stands_before_a_commit_or_after_it(site):
+    assert site("apply", DDP).code == 0
+    env, seen = discover(None, str(site.path)), []
+
+    with in_the_middle(site, restore) as go_on:
+
+        def look():
+            seen.append([item.condition.value for item in standing(env)])
+            go_on()
+            return seen[-1]
+
+        assert settled(env, look) == []
+    assert seen == [["overwritten"] * 3, []]
+
+
+@told
+def test_who_only_looks_waits_for_a_commit_no_longer_than_a_moment(site):
+    assert site("apply", DDP).code == 0
+    with in_the_middle(site, restore):
+        done = site("status", "--check")
+        assert done.code == 1
+        assert "under way" in done.out
+        assert site("diff").code == 0
+    assert site("status", "--check").code == 0
+
+
+def test_who_only_looks_tells_at_once_of_a_run_that_nobody_finishes(site):
+    assert site("apply", DDP).code == 0
+    (site.path / ".sitepatch/journal.json").write_text("{}")
+    env, looks = discover(None, str(site.path)), []
+    settled(env, lambda: looks.append(1))
+    assert looks == [1]
 
 
 # --- readers --------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from patcher.environment import Environment
     from patcher.model import Answer
     from patcher.report import FileDiff
+    from patcher.standing import Standing
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch diff mmengine-ddp-debug | git apply --directory=site-packages")
@@ -31,12 +32,13 @@ def diff(
     """
     from patcher import report
     from patcher.standing import interrupted
+    from patcher.turns import settled
 
     env = place.environment()
     console.about(env)
-    for site, problem in interrupted(env):
+    waiting, (diffs, live, notes) = settled(env, lambda: (interrupted(env), _standing_diffs(env, names)))
+    for site, problem in waiting:
         console.note(f"{site}: {problem}")
-    diffs, live, notes = _standing_diffs(env, names)
     ahead = [name for name in dict.fromkeys(names) if name not in live]
     answers: Sequence[Answer] = ()
     failed = False
@@ -45,7 +47,7 @@ def diff(
         from patcher.selection import choose
 
         wanted, shadows = choose(ahead, (), place.patch_dirs)
-        plan = plan_apply(env, wanted)
+        plan = settled(env, lambda: plan_apply(env, wanted))
         answers, failed = plan.answers, bool(plan.failed)
         notes += [*shadows, *plan.notes]
         diffs += [] if failed else report.plan_diffs(plan)
@@ -100,15 +102,22 @@ def status(console: Console, place: Place, check: bool) -> int:
     from patcher import report
     from patcher.selection import outdated
     from patcher.standing import damaged, recover, standing, stores
+    from patcher.turns import settled
 
     env = place.environment()
     console.about(env)
-    recovered, stopped = recover(env)
+    recovered: List[str] = []
+
+    def look() -> Tuple[List[Tuple[str, str, str]], List[Standing], List[Tuple[str, str]]]:
+        said, stopped = recover(env)
+        recovered.extend(said)
+        items = standing(env)
+        return stopped, items, damaged(items)
+
+    stopped, items, broken = settled(env, look)
     for sentence in recovered:
         console.note(sentence, "recovered")
-    items = standing(env)
     newer = outdated(items, place.patch_dirs)
-    broken = damaged(items)
     kept = [path for store in stores(env) for path in store.kept()]
     rows = [report.Row(word, (site,), (problem,)) for word, site, problem in stopped]
     rows += [report.Row("damaged", (), (problem, f"hint: {hint}")) for problem, hint in broken]

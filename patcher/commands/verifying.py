@@ -42,16 +42,17 @@ def verify(
     either is told, and is no failure.
     """
     from patcher.change import how_to_verify
-    from patcher.rollback import stoppable
     from patcher.selection import check_names
+    from patcher.signals import stoppable
     from patcher.standing import interrupted, standing
+    from patcher.turns import settled
     from patcher.verify import Asked, rows, verified_json
     from patcher.verify import verify as run
 
     env = place.environment()
     console.about(env)
-    notes = [f"{site}: {problem}" for site, problem in interrupted(env)]
-    items = standing(env)
+    waiting, items = settled(env, lambda: (interrupted(env), standing(env)))
+    notes = [f"{site}: {problem}" for site, problem in waiting]
     stands = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps)
     idle = [name for name in dict.fromkeys(names) if name not in stands]
     if idle:

@@ -12,7 +12,7 @@ import pytest
 
 from patcher.store import Store
 from tests.faults.calls import ERRORS
-from tests.faults.tiny import NAME, OTHER, Tiny, add_bytecode, bytecode
+from tests.faults.tiny import NAME, OTHER, Tiny, add_bytecode, bytecode, edit
 
 pytestmark = pytest.mark.once
 
@@ -20,10 +20,11 @@ SCENARIOS = {  # what stands before, and the command
     "apply": ([], ("apply", NAME), 1),
     "update": ([("apply", NAME)], ("apply", NAME), 2),
     "restore": ([("apply", NAME)], ("restore",), 1),
+    "forced": ([("apply", NAME), edit], ("restore", "--force"), 1),
 }
 ALL = os.environ.get("SITEPATCH_FAULTS") == "all"
 SUCCESS = ("applied  ", "restored  ")
-CALLS = {"apply": 100, "update": 60, "restore": 40}  # fewer points than these would mean that the layer sees too little
+CALLS = {"apply": 100, "update": 60, "restore": 40, "forced": 60}  # fewer points than these would mean that the layer sees too little
 
 
 class Case:
@@ -33,8 +34,8 @@ class Case:
         self.name = name
         self.tiny = Tiny(folder)
         first, self.words, self.version = SCENARIOS[name]
-        for words in first:
-            assert self.tiny.run(*words).code == 0
+        for step in first:
+            assert step(self.tiny.site) if callable(step) else self.tiny.run(*step).code == 0
         add_bytecode(self.tiny.site)
         self.tiny.save()
         self.old = self.tiny.tree()
@@ -42,6 +43,7 @@ class Case:
         assert (done.code, bytecode(self.tiny.site)) == (0, [])
         self.new, self.count = self.tiny.tree(), done.count
         assert self.new != self.old
+        self.kept = [path for path in self.new if path.startswith(".sitepatch/edited")]
         assert self.count > CALLS[name]
 
     def run(self, point=0, how="none"):
@@ -51,6 +53,8 @@ class Case:
     def outcome(self, told):
         """"old" or "new"; anything else fails."""
         now = self.tiny.tree()
+        if now != self.new:  # the edited text is kept in the store before anything is changed
+            now = {path: found for path, found in now.items() if path not in self.kept or found != self.new[path]}
         assert now in (self.old, self.new), told
         if now == self.new:
             assert bytecode(self.tiny.site) == [], told
@@ -111,7 +115,8 @@ def test_a_write_that_takes_half_of_its_bytes_goes_on_with_the_rest(case, counte
 
 @pytest.mark.parametrize("how", ["SIGTERM", "SIGINT"])
 def test_interrupted_at_every_call(case, counted, how):
-    outcomes, points = set(), every(case, 3)
+    last = range(case.count - 4, case.count + 1)  # the lock is given back: all is done, and that has to be said
+    outcomes, points = set(), sorted({*every(case, 3), *last})
     for point in points:
         told = f"{case.name}, {how} at call {point}"
         done = case.run(point, how)
@@ -124,8 +129,9 @@ def test_interrupted_at_every_call(case, counted, how):
         assert Store(str(case.tiny.site)).interrupted() == "", told
         outcome, _ = case.next_command(told)
         outcomes.add(outcome)
-        assert "interrupted" in done.text, (told, done.text)
-        assert outcome == "old" or "finished" in done.text or "sitepatch status" in done.text, (told, done.text)
+        said = done.text[done.text.index("interrupted: ") :]
+        assert ("was finished" if outcome == "new" else "nothing was changed" if "undone" not in said else "") in said, (told, said)
+        assert outcome == "new" or "finished" not in said, (told, said)
     counted(how, len(points))
     assert outcomes == {"old", "new"}
 
@@ -191,31 +197,56 @@ def check_failed(case, done, told):
     return True
 
 
-def test_recovery_is_killed_at_every_call(case, counted):
-    """From each of some states that a kill leaves, the next command is killed at each of its calls, and then recovers."""
-    seen, points = [], 0
+def killed(case):
+    """(point, site directory that a kill there leaves) for each kind of state that has to be recovered."""
+    seen, folder = [], case.tiny.folder / "killed"
     for point in every(case, 9):
         case.run(point, "before")
         state = case.tiny.tree()
-        if state in seen or not Store(str(case.tiny.site)).interrupted():
-            continue
-        seen.append(state)
-        killed = case.tiny.folder / "killed"
-        os.rename(case.tiny.site, killed)
-        verdict = ""
+        if state not in seen and Store(str(case.tiny.site)).interrupted():
+            seen.append(state)
+            os.rename(case.tiny.site, folder)
+            yield point, folder
+            shutil.rmtree(folder)
+    assert len(seen) > 3
+
+
+def recoveries(case, how):
+    """Begin the recovery of each of these states, with a fault at each of its calls: (what is tried, how it ended)."""
+    for point, state in killed(case):
         step = 0
         while True:
             step += 1
             shutil.rmtree(case.tiny.site, ignore_errors=True)
-            shutil.copytree(killed, case.tiny.site, symlinks=True)
-            done = case.tiny.run("restore", OTHER, point=step, how="before")
+            shutil.copytree(state, case.tiny.site, symlinks=True)
+            done = case.tiny.run("restore", OTHER, point=step, how=how)
             if done.code == 0:
                 break
-            outcome, _ = case.next_command(f"{case.name}, killed at {point}, recovery killed at {step}")
-            assert outcome == (verdict or outcome)  # once decided, it stays decided
-            verdict = outcome
-            points += 1
-        shutil.rmtree(killed)
+            yield point, f"{case.name}, killed at {point}, {how} at call {step} of recovery", done
+
+
+def test_recovery_is_killed_at_every_call(case, counted):
+    """From each of some states that a kill leaves, the next command is killed at each of its calls, and then recovers."""
+    points, decided = 0, {}
+    for point, told, _ in recoveries(case, "before"):
+        outcome, _ = case.next_command(told)
+        assert outcome == decided.setdefault(point, outcome), told  # once decided, it stays decided
+        points += 1
     counted("kills in recovery", points)
-    assert len(seen) > 3
+    assert points > 20
+
+
+def test_recovery_is_interrupted_at_every_call(case, counted):
+    """Ctrl-C stops the command, not the recovery that has begun, and says what came of it."""
+    points, decided = 0, {}
+    for point, told, done in recoveries(case, "SIGINT"):
+        told = (told, done.text)
+        assert done.code == 130, told
+        waiting = Store(str(case.tiny.site)).interrupted()
+        outcome, _ = case.next_command(told)
+        assert outcome == decided.setdefault(point, outcome), told
+        said = done.text[done.text.index("interrupted: ") :]
+        assert ("nothing was changed" if waiting else "was finished" if outcome == "new" else "was undone") in said, told
+        points += 1
+    counted("SIGINT in recovery", points)
     assert points > 20
