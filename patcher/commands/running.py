@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Dict, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple
 
 import click
 
 from patcher.commands.completion import complete_names, complete_settings
 from patcher.commands.patching import takes_turns
+from patcher.commands.syncing import names_a_project
 from patcher.commands.verifying import ways_to_verify
 from patcher.console import Console, Place, takes
 from patcher.errors import UsageError
 
 if TYPE_CHECKING:
     from patcher.environment import Environment
+    from patcher.sync import Request
     from patcher.verify import Asked
 
 
@@ -47,83 +49,77 @@ class _Launcher(click.Command):
     "--set", "settings", metavar="NAME.option=VALUE", multiple=True, shell_complete=complete_settings,
     help="Give an option a value; repeatable. NAME. may be left out where one patchset is named.",
 )  # fmt: skip
+@names_a_project
 @click.option("--overlay", is_flag=True, help="Write nothing there: what is started imports patched copies from the cache.")
 @click.option("--no-verify", is_flag=True, help="Do not verify what was patched.")
 @ways_to_verify
 @takes(as_json=False)
 @takes_turns
 def run(
-    console: Console, place: Place, names: Tuple[str, ...], settings: Tuple[str, ...], overlay: bool, no_verify: bool,
-    compile_only: bool, probe: bool, timeout: float, command: Tuple[str, ...],
+    console: Console, place: Place, names: Tuple[str, ...], settings: Tuple[str, ...], project: str,
+    requirements: Tuple[str, ...], overlay: bool, no_verify: bool, command: Tuple[str, ...], **ways: Any,
 ) -> int:  # fmt: skip
     """Apply patchsets, then run a command in place of sitepatch.
 
-    Without a NAME those that `[tool.sitepatch]` of pyproject.toml asks for. Where one does not fit, nothing is run, and the
-    exit code is 1; else it is the command's. What sitepatch says goes to stderr.
+    Without a NAME the environment is made what the project asks for, as by sync. Where something does not fit, nothing is
+    run, and the exit code is 1; else it is the command's. What sitepatch says goes to stderr.
 
     With --overlay nothing is written in the environment, which may be read-only: every Python process that the command
     starts imports the patched source, unless it is started with -I, -E or -S, or without PYTHONPATH.
     """
-    from patcher import launch
+    from patcher import change, launch
+    from patcher.sync import Request, sync
     from patcher.verify import Asked
 
-    if probe and no_verify:
+    if ways["probe"] and no_verify:
         raise UsageError("--probe and --no-verify: found both", "a probe is part of verifying")
+    if names and (requirements or project != "."):
+        raise UsageError("found a NAME and a project", "without a NAME it is what the project asks for")
+    if settings and not names:
+        raise UsageError("--set: found no patchset that is named", "name one, or write the option where the project asks")
     program = launch.find(command[0])
     python = launch.interpreter(program, command[1:])
     if overlay and python:
         refused = launch.ignoring(python)
         if refused:
-            raise UsageError(f"{command[0]} {', '.join(refused)}: the overlay would not be seen", "leave that option out")
-    asked = Asked(timeout, no_verify, compile_only, probe)
+            raise UsageError(f"{command[0]} {', '.join(refused)}: it would run unpatched", "leave that option out")
+    asked = Asked(ways["timeout"], no_verify, ways["compile_only"], ways["probe"])
     variables = dict(os.environ)
     with redirect_stdout(sys.stderr):
         env = place.environment()
         if python and place.target is None and launch.other_environment(python, env):
             console.note(f"{command[0]} runs {python.path}, and what is patched is the environment of {env.python}")
-        code = _patch(console, env, *_asked_for(place, names, settings), asked, variables, overlay=overlay)
+        if overlay:
+            code = _lay(console, place, env, names, settings, Request(project, requirements), asked, variables)
+        elif names:
+            code = change.apply(console, place, names, settings, asked, dry_run=False)
+        else:
+            code = sync(console, place, Request(project, requirements), asked)
     if not code:
         launch.execute(program, command, variables)
     return code
 
 
-def _asked_for(place: Place, names: Sequence[str], settings: Sequence[str]) -> Tuple[Place, Sequence[str], Sequence[str]]:
-    """What is named, or without a name what the project in the working directory asks for."""
-    if names:
-        return place, names, settings
-    if settings:
-        hint = "write the option into [tool.sitepatch], or name a patchset"
-        raise UsageError("--set: found no patchset that is named", hint)
-    from pathlib import Path
-
-    from patcher.project import read_project
-
-    file = Path("pyproject.toml")
-    project = read_project(file) if file.is_file() else None
-    if not project or not project.wishes:
-        raise UsageError("found no NAME, and no [tool.sitepatch] with patchsets in ./pyproject.toml", "name a patchset")
-    texts = [f"{wish.name}.{text}" for wish in project.wishes for text in wish.settings]
-    place = place._replace(patch_dirs=(*place.patch_dirs, *project.patch_dirs))
-    return place, [wish.name for wish in project.wishes], texts
-
-
-def _patch(
-    console: Console, env: Environment, place: Place, names: Sequence[str], settings: Sequence[str], asked: Asked,
-    variables: Dict[str, str], *, overlay: bool,
+def _lay(
+    console: Console, place: Place, env: Environment, names: Sequence[str], settings: Sequence[str], request: Request,
+    asked: Asked, variables: Dict[str, str],
 ) -> int:  # fmt: skip
-    """Apply, or lay an overlay and put it into `variables`; returns 0 where the command may run."""
-    if not overlay:
-        from patcher import change
-
-        return change.apply(console, place, names, settings, asked, dry_run=False)
+    """Make an overlay and put it into `variables`; returns 0 where the command may run."""
     from patcher.overlay.change import lay
     from patcher.overlay.make import search_path
     from patcher.ownership import check_sources
+    from patcher.plan import plan_apply, plan_sync
     from patcher.selection import choose
+    from patcher.sync import wants
 
-    check_sources(names, place.patch_dirs)
-    wanted, notes = choose(names, settings, place.patch_dirs)
-    laid = lay(console, place, env, wanted, notes, asked)
+    if names:
+        check_sources(names, place.patch_dirs)
+        wanted, notes = choose(names, settings, place.patch_dirs)
+        laid = lay(console, place, env, wanted, notes, asked, lambda: plan_apply(env, wanted))
+    else:
+        found = wants(request, place.patch_dirs)
+        there = place._replace(patch_dirs=found.patch_dirs)
+        laid = lay(console, there, env, found.patchsets, found.notes, asked, lambda: plan_sync(env, found.patchsets)[0])
     if laid.folder and laid.good:
         variables["PYTHONPATH"] = search_path(laid.folder, variables)
     return 0 if laid.good else 1

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Callable, NamedTuple, Optional, Sequence
 
 from patcher import report
 from patcher.change import how_to_verify
 from patcher.console import Console, Place
-from patcher.model import FilePlan
+from patcher.model import FilePlan, Plan
 from patcher.overlay import make
-from patcher.plan import plan_apply
 from patcher.standing import interrupted
 from patcher.turns import undisturbed
 from patcher.verify import Asked, How, Text, rows, verify
@@ -28,9 +27,10 @@ class Laid(NamedTuple):
 
 
 def lay(
-    console: Console, place: Place, env: Environment, wanted: Sequence[Wanted], notes: Sequence[str], asked: Asked
-) -> Laid:
-    """Make an overlay of what applying the patchsets would write; nothing else is written.
+    console: Console, place: Place, env: Environment, wanted: Sequence[Wanted], notes: Sequence[str], asked: Asked,
+    make_plan: Callable[[], Plan],
+) -> Laid:  # fmt: skip
+    """Make an overlay of what a plan would write; nothing else is written.
 
     Args:
         console: where to tell it.
@@ -39,6 +39,7 @@ def lay(
         wanted: the patchsets.
         notes: remarks about them.
         asked: how to verify.
+        make_plan: makes the plan; called again where another process was at work.
 
     Raises:
         SitepatchError: what keeps it from making a plan or an overlay.
@@ -47,7 +48,7 @@ def lay(
     console.about(env)
     for site, sentence in interrupted(env):
         console.note(f"{site}: {sentence}, by the next command that writes")
-    plan = undisturbed(env, lambda: plan_apply(env, wanted), dry_run=True)
+    plan = undisturbed(env, make_plan, dry_run=True)
     console.rows(report.answer_rows(answer for answer in plan.answers if answer.state.failed or not console.quiet))
     console.see(place, plan.answers)
     for note in (*notes, *plan.notes):
