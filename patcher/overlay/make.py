@@ -124,6 +124,7 @@ def intact(folder: Path, texts: Mapping[str, bytes]) -> bool:
 def _write(home: Path, folder: Path, texts: Mapping[str, bytes]) -> None:
     stage = Path(tempfile.mkdtemp(prefix=".part-", dir=str(home)))
     try:
+        (stage / "new").mkdir(mode=0o700)
         for name, data in texts.items():
             (stage / "new" / name).parent.mkdir(parents=True, exist_ok=True)
             (stage / "new" / name).write_bytes(data)
