@@ -159,7 +159,7 @@ def test_only_the_commands_print():
 def loaded(site, *words):
     """The modules in memory when `sitepatch WORDS` ends."""
     out = site.cwd / "modules"
-    code = DUMP.format(out=str(out)) + f"sys.argv = {['sitepatch', *map(str, words)]!r}\nimport patcher.cli as c\nc.main()\n"
+    code = DUMP.format(out=str(out)) + "import os; os.execve = lambda *words: sys.exit(0)\n" + f"sys.argv = {['sitepatch', *map(str, words)]!r}\nimport patcher.cli as c\nc.main()\n"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env=environ(),
@@ -216,6 +216,13 @@ def test_a_repeated_apply_and_a_restore_of_all_need_no_syntax_tree(site):
     assert loaded(site, "diff", "--target", site.path) & {"libcst", "packaging", "importlib.metadata"} == set()
     back = loaded(site, "restore", "--target", site.path)
     assert back & {"libcst", "packaging", "importlib.metadata", "subprocess"} == set()
+
+
+def test_a_repeated_run_needs_no_syntax_tree_and_never_what_a_project_asks_for(site):
+    words = ["run", DDP, "--no-verify", "--target", site.path, "--", "true"]
+    assert "libcst" in loaded(site, *words)  # this test can see what is imported
+    again = loaded(site, *words)
+    assert again & {"libcst", "packaging", "importlib.metadata", "subprocess", "patcher.sync", "patcher.overlay"} == set()
 
 
 def test_restoring_one_of_two_in_a_file_needs_no_syntax_tree_where_the_splices_are_kept(tmp_path):

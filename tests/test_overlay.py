@@ -5,10 +5,14 @@ import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from patcher.errors import OutdatedError
+from patcher.model import FilePlan
+from patcher.overlay.make import make
 from tests.command import DDP, Site, done, environ, sitepatch, tree
 from tests.overlays import FILES, OLD, PATCHED, M, Overlay, patchset, unwritable, write
 from tests.places import venv
@@ -538,6 +542,26 @@ def test_many_processes_make_one_overlay_at_once(own):
     assert len(list((own.cache / "overlay").iterdir())) == 1
 
 
+def test_threads_make_one_overlay_in_every_order(own, monkeypatch):
+    monkeypatch.setenv("SITEPATCH_CACHE", str(own.cache))
+    files = [FilePlan(str(own.site), "demo/m.py", M.encode(), PATCHED.encode(), None, ())]
+    for number in range(40):
+        shutil.rmtree(str(own.cache), ignore_errors=True)
+        if number % 2:
+            (make(files) / "manifest").write_text("damaged")
+        with ThreadPoolExecutor(8) as pool:
+            folders = [each.result() for each in [pool.submit(make, files) for _ in range(8)]]
+        (folder,) = (own.cache / "overlay").iterdir()
+        assert set(folders) == {folder}
+        assert (folder / "files/0/demo/m.patched.py").read_text() == PATCHED
+
+
+def test_a_file_that_changes_between_the_plan_and_the_overlay(own, monkeypatch):
+    monkeypatch.setenv("SITEPATCH_CACHE", str(own.cache))
+    with pytest.raises(OutdatedError, match="was changed since it was looked at"):
+        make([FilePlan(str(own.site), "demo/m.py", b"VALUE = 0\n", PATCHED.encode(), None, ())])
+
+
 def test_paths_of_every_kind(tmp_path):
     folder = tmp_path / "a b'\"é$(x)"
     folder.mkdir()
@@ -546,6 +570,14 @@ def test_paths_of_every_kind(tmp_path):
     link = tmp_path / "link"
     link.symlink_to(own.folder / "env")
     assert done(own.run(link / "bin" / "python", "-c", IMPORT)).out == "2\n", "the same directory by another name"
+
+
+def test_a_file_that_is_a_link_into_a_shared_cache(own):
+    file, shared = own.site / "demo" / "m.py", own.folder / "shared"
+    file.rename(shared)
+    file.symlink_to(shared)
+    assert own.prints(IMPORT) == "2"
+    assert (file.is_symlink(), shared.read_text()) == (True, M)
 
 
 # verifying ------------------------------------------------------------------------------------------------------------

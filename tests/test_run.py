@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
-from patcher.launch import Python, ignoring, interpreter
+from patcher.interpreter import discover
+from patcher.launch import Python, ignoring, interpreter, other_environment
 from tests.command import done, environ, sitepatch
-from tests.places import FILES, patchset, value, venv
+from tests.places import FILES, base, patchset, value, venv
 
 VALUE = "import demo.m as m; print(m.VALUE)"
 
@@ -168,6 +169,18 @@ def test_an_interpreter_of_another_environment_is_told(project, tmp_path):
     link = tmp_path / "link"
     link.symlink_to(project.folder / "env")
     assert "what is patched" not in done(project.run(link / "bin" / "python", "-c", "0")).err
+
+
+def test_an_interpreter_by_another_name_is_the_same_environment(tmp_path):
+    python, _ = base(tmp_path / "base")
+    env = discover(str(python), None)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").symlink_to(python)
+    assert not other_environment(Python(str(tmp_path / "bin" / "python3"), ()), env)
+    assert other_environment(Python(sys.executable, ()), env)
+    (tmp_path / "bin" / "python").write_text("#!/bin/sh\nexit 3\n")
+    (tmp_path / "bin" / "python").chmod(0o755)
+    assert not other_environment(Python(str(tmp_path / "bin" / "python"), ()), env), "nobody knows"
 
 
 def test_what_runs_a_program_is_read_from_its_first_line(tmp_path):

@@ -18,7 +18,6 @@ from patcher.errors import UsageError
 
 if TYPE_CHECKING:
     from patcher.environment import Environment
-    from patcher.sync import Request
     from patcher.verify import Asked
 
 
@@ -67,8 +66,7 @@ def run(
     With --overlay nothing is written in the environment, which may be read-only: every Python process that the command
     starts imports the patched source, unless it is started with -I, -E or -S, or without PYTHONPATH.
     """
-    from patcher import change, launch
-    from patcher.sync import Request, sync
+    from patcher import launch
     from patcher.verify import Asked
 
     if ways["probe"] and no_verify:
@@ -90,10 +88,14 @@ def run(
         if python and place.target is None and launch.other_environment(python, env):
             console.note(f"{command[0]} runs {python.path}, and what is patched is the environment of {env.python}")
         if overlay:
-            code = _lay(console, place, env, names, settings, Request(project, requirements), asked, variables)
+            code = _lay(console, place, env, names, settings, (project, requirements), asked, variables)
         elif names:
-            code = change.apply(console, place, names, settings, asked, dry_run=False)
+            from patcher.change import apply
+
+            code = apply(console, place, names, settings, asked, dry_run=False)
         else:
+            from patcher.sync import Request, sync
+
             code = sync(console, place, Request(project, requirements), asked)
     if not code:
         launch.execute(program, command, variables)
@@ -101,8 +103,8 @@ def run(
 
 
 def _lay(
-    console: Console, place: Place, env: Environment, names: Sequence[str], settings: Sequence[str], request: Request,
-    asked: Asked, variables: Dict[str, str],
+    console: Console, place: Place, env: Environment, names: Sequence[str], settings: Sequence[str],
+    project: Tuple[str, Tuple[str, ...]], asked: Asked, variables: Dict[str, str],
 ) -> int:  # fmt: skip
     """Make an overlay and put it into `variables`; returns 0 where the command may run."""
     from patcher.overlay.change import lay
@@ -110,14 +112,15 @@ def _lay(
     from patcher.ownership import check_sources
     from patcher.plan import plan_apply, plan_sync
     from patcher.selection import choose
-    from patcher.sync import wants
 
     if names:
         check_sources(names, place.patch_dirs)
         wanted, notes = choose(names, settings, place.patch_dirs)
         laid = lay(console, place, env, wanted, notes, asked, lambda: plan_apply(env, wanted))
     else:
-        found = wants(request, place.patch_dirs)
+        from patcher.sync import Request, wants
+
+        found = wants(Request(*project), place.patch_dirs)
         there = place._replace(patch_dirs=found.patch_dirs)
         laid = lay(console, there, env, found.patchsets, found.notes, asked, lambda: plan_sync(env, found.patchsets)[0])
     if laid.folder and laid.good:

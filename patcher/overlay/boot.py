@@ -184,7 +184,7 @@ def _print_from_linecache() -> None:
         # Both names: programs put the second one back, and others ask whether the first one is still it.
         sys.excepthook = sys.__excepthook__ = uncaught
     threading: Any = sys.modules.get("threading")
-    if threading is not None and threading.excepthook is getattr(_thread, "_excepthook", None):
+    if getattr(threading, "excepthook", sys) is getattr(_thread, "_excepthook", None):
         threading.excepthook = uncaught_in_thread
 
 
@@ -247,7 +247,7 @@ def install() -> None:
     for module in list(sys.modules.values()):
         if entry_of(getattr(module, "__file__", None)):
             stop(f"{module.__name__} was imported, unpatched, before the overlay could be put on: by a .pth file")
-    entry = entry_of(getattr(sys, "argv", [""])[0])
+    entry = entry_of((sys.argv or [""])[0])
     if entry is not None:
         stop(f"{sys.argv[0]} would run unpatched; run it as a module: python -m {entry.module}")
     sys.meta_path.insert(sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0, Finder)
