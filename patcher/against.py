@@ -6,13 +6,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, TypeVar, Union
 
+from patcher.cache import cache_dir
 from patcher.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, Outcome, one_line, try_release
 from patcher.errors import SitepatchError, UsageError
 from patcher.index import PYTHONS, Listing, NoPip, NoWheel, Pip
 from patcher.model import Patchset
 from patcher.patchset import choose, pick_variants
 from patcher.plan import Wanted
-from patcher.releases import cache_dir, fetch, kept, was_yanked
+from patcher.releases import fetch, kept, was_yanked
 from patcher.versions import accepts, is_range, is_version, meant, oldest_first
 
 ALL = "all"

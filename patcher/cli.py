@@ -16,6 +16,7 @@ from patcher.commands.explaining import explain
 from patcher.commands.looking import diff, list_, show, status
 from patcher.commands.patching import apply, restore
 from patcher.commands.ranks import ddp_report
+from patcher.commands.running import run
 from patcher.commands.syncing import lock, sync
 from patcher.commands.verifying import verify
 
@@ -28,7 +29,9 @@ def commands() -> None:
     """Patch installed Python packages by syntax, and take every change back exactly."""
 
 
-for _command in (apply, restore, sync, lock, verify, diff, status, list_, show, explain, check, doctor, ddp_report, demo):
+for _command in (
+    apply, restore, sync, lock, run, verify, diff, status, list_, show, explain, check, doctor, ddp_report, demo,
+):  # fmt: skip
     commands.add_command(_command)
 
 

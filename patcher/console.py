@@ -148,7 +148,9 @@ class Place(NamedTuple):
         return " ".join(shlex.quote(word) for word in ("sitepatch", *words, *more))
 
 
-def takes(*, environment: bool = True, sources: bool = True) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def takes(
+    *, environment: bool = True, sources: bool = True, as_json: bool = True
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Give a command the shared options; it is called with a Console and a Place and returns the exit code.
 
     Every SitepatchError and OSError of the command ends here, as text and as an exit code.
@@ -164,8 +166,9 @@ def takes(*, environment: bool = True, sources: bool = True) -> Callable[[Callab
         options.append(click.option(
             "--patch-dir", metavar="DIR", multiple=True, help="Directory of patchsets, looked at first; repeatable.",
         ))  # fmt: skip
+    if as_json:
+        options.append(click.option("--json", "as_json", is_flag=True, help="Answer in JSON."))
     options += [
-        click.option("--json", "as_json", is_flag=True, help="Answer in JSON."),
         click.option("-q", "--quiet", is_flag=True, help="Only errors and what was asked for."),
         click.option("-v", "--verbose", is_flag=True, help="Say more."),
         click.option("--color/--no-color", default=None, help="Default: on a terminal, unless NO_COLOR is set."),
@@ -174,7 +177,7 @@ def takes(*, environment: bool = True, sources: bool = True) -> Callable[[Callab
     def decorate(function: Callable[..., int]) -> Callable[..., int]:
         @wraps(function)
         def run(
-            as_json: bool, quiet: bool, verbose: bool, color: Optional[bool], python: Optional[str] = None,
+            quiet: bool, verbose: bool, color: Optional[bool], as_json: bool = False, python: Optional[str] = None,
             target: Optional[str] = None, patch_dir: Sequence[str] = (), system: bool = False, **rest: Any,
         ) -> int:  # fmt: skip
             console = Console(function.__name__.strip("_").replace("_", "-"), as_json, quiet, verbose, color)

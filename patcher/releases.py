@@ -8,7 +8,6 @@ A folder appears there complete, in one rename, and is never written to again, s
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 import tempfile
@@ -24,16 +23,6 @@ from patcher.model import Located, normalized
 
 _METADATA = ("METADATA", "RECORD", "WHEEL")
 _YANKED = "yanked"
-
-
-def cache_dir() -> Path:
-    """Where releases are kept: SITEPATCH_CACHE, else where the system keeps what can be fetched again."""
-    chosen = os.environ.get("SITEPATCH_CACHE")
-    if chosen:
-        return Path(chosen).absolute() / "releases"
-    from platformdirs import user_cache_dir
-
-    return Path(user_cache_dir("sitepatch"), "releases")
 
 
 def kept(cache: Path, distribution: str, version: str, paths: Iterable[str]) -> Optional[Path]:

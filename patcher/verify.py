@@ -98,8 +98,14 @@ class Verified(NamedTuple):
         return tuple(check for check in self.checks if check.state == "failed")
 
 
-def verify(texts: Sequence[Text], patchsets: Sequence[Patchset], how: How) -> Verified:
+def verify(texts: Sequence[Text], patchsets: Sequence[Patchset], how: How, *, served: bool = False) -> Verified:
     """Compile the texts, import what the patchsets name, run their probes: all of it, whatever fails.
+
+    Args:
+        texts: what is to be verified.
+        patchsets: what changed it.
+        how: how to verify.
+        served: the texts do not stand on the disk; the child gets them from memory.
 
     Raises:
         OSError: the interpreter cannot be started, or there is no room for temporary files.
@@ -114,7 +120,8 @@ def verify(texts: Sequence[Text], patchsets: Sequence[Patchset], how: How) -> Ve
     checks: List[Check] = []
     with tempfile.TemporaryDirectory(prefix="sitepatch-verify-") as folder:
         now = {path: text.now for path, text in paths.items()}
-        found = _examine(tasks, how, Path(folder), now, {})
+        serve = now if served else {}
+        found = _examine(tasks, how, Path(folder), now, serve)
         bad = [check[:2] for check in found if check.problem]
         broken = set()
         if bad:
@@ -123,7 +130,7 @@ def verify(texts: Sequence[Text], patchsets: Sequence[Patchset], how: How) -> Ve
         checks += [check._replace(before=check[:2] in broken) for check in found]
         for one in patchsets if how.probes else ():
             if one.verify.probe:
-                checks.append(_probe(one, how, Path(folder)))
+                checks.append(_probe(one, how, Path(folder), serve))
     shown = {path: text.path for path, text in paths.items()}
     checks = [check._replace(name=shown.get(check.name, check.name)) for check in checks]
     left_out = () if how.imports else tuple(dict.fromkeys(name for one in patchsets for name in one.verify.imports))
@@ -134,17 +141,18 @@ def _examine(
     tasks: Sequence[Tuple[str, str]], how: How, folder: Path, now: Mapping[str, bytes], serve: Mapping[str, bytes]
 ) -> List[Check]:
     """The answer to each task, in as few processes as it takes: one after which nothing is left."""
-    from base64 import b64encode
-
-    def encoded(texts: Mapping[str, bytes]) -> Dict[str, str]:
-        return {path: b64encode(data).decode("ascii") for path, data in texts.items()}
-
     found: List[Check] = []
     while len(found) < len(tasks):
         left = list(tasks[len(found) :])
-        request = {"tasks": left, "texts": encoded(now), "serve": encoded(serve)}
+        request = {"tasks": left, "texts": _encoded(now), "serve": _encoded(serve)}
         found += _answers(left, *_child(request, how, folder), how.timeout)
     return found
+
+
+def _encoded(texts: Mapping[str, bytes]) -> Dict[str, str]:
+    from base64 import b64encode
+
+    return {path: b64encode(data).decode("ascii") for path, data in texts.items()}
 
 
 def _answers(
@@ -166,10 +174,10 @@ def _answers(
     return [Check(what, name, f"the interpreter did not get so far: {problem}", _said(ended.output)) for what, name in tasks]
 
 
-def _probe(one: Patchset, how: How, folder: Path) -> Check:
+def _probe(one: Patchset, how: How, folder: Path, serve: Mapping[str, bytes]) -> Check:
     script = folder / "probe.py"
     script.write_bytes(one.files[one.verify.probe].encode("utf-8"))
-    _, ended = _child({"probe": str(script)}, how, folder)
+    _, ended = _child({"probe": str(script), "serve": _encoded(serve)}, how, folder)
     problem = "" if ended.code == 0 else _ending(ended, how.timeout)
     return Check(PROBE, one.name, problem, _said(ended.output) if problem else "", ended.seconds)
 

@@ -125,6 +125,9 @@ def main(request_path: str, results_path: str) -> None:
     except (ImportError, AttributeError, ValueError, RuntimeError):
         pass  # an interpreter without it; the parent keeps the time as well
     sys.path[:] = request["search"] + (sys.path if request["ahead"] else [])
+    served = {_resolved(path): binascii.a2b_base64(text) for path, text in request["serve"].items()}
+    if served:
+        serve(served)
     if request["probe"]:
         import runpy
 
@@ -132,9 +135,6 @@ def main(request_path: str, results_path: str) -> None:
         runpy.run_path(request["probe"], run_name="__main__")
         return
     sys.argv = [""]
-    served = {_resolved(path): binascii.a2b_base64(text) for path, text in request["serve"].items()}
-    if served:
-        serve(served)
     for what, name in request["tasks"]:
         results.write({"begin": [what, name]})
         begun = time.monotonic()

@@ -31,8 +31,9 @@ TOP = {
     *PLANS, "plan", "commit", "together", "ownership", "report", "page", "selection", "console", "fixture", "verify", "rollback",
     "signals", *EXPLAIN,
 }  # fmt: skip
-RELEASES = {*SOURCES, "distribution", "index", "releases"}
+RELEASES = {*SOURCES, "distribution", "index", "releases", "cache"}
 CHECK = {*PLANS, *RELEASES, "plan", *REPORT, "report", "check", "against"}
+RUN = {"launch", "overlay"}
 ALLOWED = {
     "": set(),
     "errors": set(),
@@ -73,6 +74,7 @@ ALLOWED = {
     "together": {"errors", "model", "commit", "signals", "standing"},
     "rollback": {"errors", "model", "commit", "signals", "verify"},
     "index": {"errors", "versions"},
+    "cache": set(),
     "releases": RELEASES,
     "check": CHECK - {"index", "releases", "against"},
     "against": CHECK,
@@ -83,7 +85,9 @@ ALLOWED = {
     "demo": {"console", "fixture"},
     "doctor": {*PLAN},
     "checkup": {*PLANS, "doctor", "selection"},
-    "commands": {*TOP, "change", "demo", "commands", "ddp", "against", "check_page", "turns", "doctor", "checkup", "sync"},
+    "launch": {"errors", "interpreter"},
+    "overlay": {*TOP, "turns", "change", "cache", "overlay"},
+    "commands": {*TOP, "change", "demo", "commands", "ddp", "against", "check_page", "turns", "doctor", "checkup", "sync", *RUN},
     "cli": {"", "commands"},
     "__main__": {"cli"},
 }
@@ -136,7 +140,7 @@ def test_no_two_modules_may_import_each_other():
         ("libcst", {"semantic/tree.py"}),
         ("click", {"cli.py", "console.py", "demo.py", *(f"commands/{path.name}" for path in PACKAGE.glob("commands/*.py"))}),
         ("packaging", {"versions.py", "manifest.py", "patchset.py"}),
-        ("platformdirs", {"releases.py"}),
+        ("platformdirs", {"cache.py"}),
         ("pip_requirements_parser", {"requirements.py"}),
     ],
 )
@@ -160,7 +164,7 @@ def test_only_the_commands_print():
 def loaded(site, *words):
     """The modules in memory when `sitepatch WORDS` ends."""
     out = site.cwd / "modules"
-    code = DUMP.format(out=str(out)) + f"sys.argv = {['sitepatch', *map(str, words)]!r}\nimport patcher.cli as c\nc.main()\n"
+    code = DUMP.format(out=str(out)) + "import os; os.execve = lambda *words: sys.exit(0)\n" + f"sys.argv = {['sitepatch', *map(str, words)]!r}\nimport patcher.cli as c\nc.main()\n"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env=environ(),
@@ -185,6 +189,7 @@ def site(tmp_path):
         (["explain", "--help"], HEAVY),
         (["check", "--help"], HEAVY),
         (["sync", "--help"], HEAVY),
+        (["run", "--help"], HEAVY),
         (["doctor", "--help"], HEAVY),
         (["list"], {"libcst", "importlib.metadata", "json"}),
         (["show", DDP], {"libcst", "importlib.metadata", "json"}),
@@ -216,6 +221,13 @@ def test_a_repeated_apply_and_a_restore_of_all_need_no_syntax_tree(site):
     assert loaded(site, "diff", "--target", site.path) & {"libcst", "packaging", "importlib.metadata"} == set()
     back = loaded(site, "restore", "--target", site.path)
     assert back & {"libcst", "packaging", "importlib.metadata", "subprocess"} == set()
+
+
+def test_a_repeated_run_needs_no_syntax_tree_and_never_what_a_project_asks_for(site):
+    words = ["run", DDP, "--no-verify", "--target", site.path, "--", "true"]
+    assert "libcst" in loaded(site, *words)  # this test can see what is imported
+    again = loaded(site, *words)
+    assert again & {"libcst", "packaging", "importlib.metadata", "subprocess", "patcher.sync", "patcher.overlay"} == set()
 
 
 def test_restoring_one_of_two_in_a_file_needs_no_syntax_tree_where_the_splices_are_kept(tmp_path):

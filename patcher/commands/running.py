@@ -1,0 +1,128 @@
+"""`run`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple
+
+import click
+
+from patcher.commands.completion import complete_names, complete_settings
+from patcher.commands.patching import takes_turns
+from patcher.commands.syncing import names_a_project
+from patcher.commands.verifying import ways_to_verify
+from patcher.console import Console, Place, takes
+from patcher.errors import UsageError
+
+if TYPE_CHECKING:
+    from patcher.environment import Environment
+    from patcher.verify import Asked
+
+
+class _Launcher(click.Command):
+    """A command that keeps what stands behind `--` as its parameter `command`."""
+
+    def parse_args(self, ctx: click.Context, args: List[str]) -> List[str]:
+        at = args.index("--") if "--" in args else len(args)
+        command = tuple(args[at + 1 :])
+        left = super().parse_args(ctx, args[:at])
+        if not command and not ctx.resilient_parsing:
+            found = "nothing behind it" if at < len(args) else "no `--`"
+            raise click.UsageError(f"Found {found}; expected: sitepatch run [NAME]... [OPTIONS] -- COMMAND...", ctx)
+        ctx.params["command"] = command
+        return left
+
+    def collect_usage_pieces(self, ctx: click.Context) -> List[str]:
+        return [*super().collect_usage_pieces(ctx), "-- COMMAND..."]
+
+
+@click.command(
+    cls=_Launcher,
+    epilog="\b\nExamples:\n  sitepatch run -- python train.py\n"
+    "  sitepatch run mmengine-ddp-debug --set params=10 --overlay -- torchrun --nproc_per_node=8 train.py",
+)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@click.option(
+    "--set", "settings", metavar="NAME.option=VALUE", multiple=True, shell_complete=complete_settings,
+    help="Give an option a value; repeatable. NAME. may be left out where one patchset is named.",
+)  # fmt: skip
+@names_a_project
+@click.option("--overlay", is_flag=True, help="Write nothing there: what is started imports patched copies from the cache.")
+@click.option("--no-verify", is_flag=True, help="Do not verify what was patched.")
+@ways_to_verify
+@takes(as_json=False)
+@takes_turns
+def run(
+    console: Console, place: Place, names: Tuple[str, ...], settings: Tuple[str, ...], project: str,
+    requirements: Tuple[str, ...], overlay: bool, no_verify: bool, command: Tuple[str, ...], **ways: Any,
+) -> int:  # fmt: skip
+    """Apply patchsets, then run a command in place of sitepatch.
+
+    Without a NAME the environment is made what the project asks for, as by sync. Where something does not fit, nothing is
+    run, and the exit code is 1; else it is the command's. What sitepatch says goes to stderr.
+
+    With --overlay nothing is written in the environment, which may be read-only: every Python process that the command
+    starts imports the patched source, unless it is started with -I, -E or -S, or without PYTHONPATH.
+    """
+    from patcher import launch
+    from patcher.verify import Asked
+
+    if ways["probe"] and no_verify:
+        raise UsageError("--probe and --no-verify: found both", "a probe is part of verifying")
+    if names and (requirements or project != "."):
+        raise UsageError("found a NAME and a project", "without a NAME it is what the project asks for")
+    if settings and not names:
+        raise UsageError("--set: found no patchset that is named", "name one, or write the option where the project asks")
+    program = launch.find(command[0])
+    python = launch.interpreter(program, command[1:])
+    if overlay and python:
+        refused = launch.ignoring(python)
+        if refused:
+            raise UsageError(f"{command[0]} {', '.join(refused)}: it would run unpatched", "leave that option out")
+    asked = Asked(ways["timeout"], no_verify, ways["compile_only"], ways["probe"])
+    variables = dict(os.environ)
+    with redirect_stdout(sys.stderr):
+        env = place.environment()
+        if python and place.target is None and launch.other_environment(python, env):
+            console.note(f"{command[0]} runs {python.path}, and what is patched is the environment of {env.python}")
+        if overlay:
+            code = _lay(console, place, env, names, settings, (project, requirements), asked, variables)
+        elif names:
+            from patcher.change import apply
+
+            code = apply(console, place, names, settings, asked, dry_run=False)
+        else:
+            from patcher.sync import Request, sync
+
+            code = sync(console, place, Request(project, requirements), asked)
+    if not code:
+        launch.execute(program, command, variables)
+    return code
+
+
+def _lay(
+    console: Console, place: Place, env: Environment, names: Sequence[str], settings: Sequence[str],
+    project: Tuple[str, Tuple[str, ...]], asked: Asked, variables: Dict[str, str],
+) -> int:  # fmt: skip
+    """Make an overlay and put it into `variables`; returns 0 where the command may run."""
+    from patcher.overlay.change import lay
+    from patcher.overlay.make import search_path
+    from patcher.ownership import check_sources
+    from patcher.plan import plan_apply, plan_sync
+    from patcher.selection import choose
+
+    if names:
+        check_sources(names, place.patch_dirs)
+        wanted, notes = choose(names, settings, place.patch_dirs)
+        laid = lay(console, place, env, wanted, notes, asked, lambda: plan_apply(env, wanted))
+    else:
+        from patcher.sync import Request, wants
+
+        found = wants(Request(*project), place.patch_dirs)
+        there = place._replace(patch_dirs=found.patch_dirs)
+        laid = lay(console, there, env, found.patchsets, found.notes, asked, lambda: plan_sync(env, found.patchsets)[0])
+    if laid.folder and laid.good:
+        variables["PYTHONPATH"] = search_path(laid.folder, variables)
+    return 0 if laid.good else 1

@@ -1,0 +1,273 @@
+"""Lies in every overlay as `sitecustomize.py`: makes each import of the files of its manifest run the patched copy.
+
+Run by every Python process that has the folder of this file on PYTHONPATH, whatever its version and environment. Standard
+library alone, nothing of ours; a process that imports none of the files pays for reading the manifest and no more.
+
+What a module is compiled from is the copy; all else about it is the original's: `__file__`, `co_filename` of its code, the
+directory of its package, its resources. So a tracer that goes by path (torch.compile leaves out what lies in torch), a
+breakpoint `b FILE:LINE`, `inspect.getmodule` of a frame, log records and warnings are those of an applied patch. Who shows
+source takes it from linecache, where the patched lines are put; until Python 3.12 the interpreter itself prints an uncaught
+exception from the disk, which is mended here. coverage.py writes down paths and reads the lines later, in another process:
+while it measures, code is named after the copy, a real file (with another base name, or coverage would prefer `__file__`).
+
+Whoever would run one of the files unpatched is told so and stopped.
+"""
+
+import os
+import sys
+from importlib.machinery import PathFinder, SourceFileLoader
+
+TYPE_CHECKING = False  # typing would cost more than all the rest
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import CodeType
+    from typing import Any, Dict, Optional
+
+HEAD = b"sitepatch overlay 1"
+END = b"\0\n"  # of a row of the manifest; its fields are separated by a NUL, which no path can hold
+
+
+class Entry:
+    """A file of the manifest: where it lies (directories resolved), its patched copy, how it looked when that was made.
+
+    `size` is in bytes, `mtime` in whole seconds, `digest` the sha256 in hex, `module` the name by which it is imported.
+    """
+
+    def __init__(self, folder: str, row: bytes) -> None:
+        path, copy, module, size, mtime, self.digest = (os.fsdecode(field) for field in row.split(b"\0"))
+        if not os.path.isabs(path) or os.path.isabs(copy) or ".." in copy.split("/"):
+            raise ValueError(path)
+        self.path, self.copy, self.module = path, os.path.join(folder, copy), module
+        self.size, self.mtime = int(size), int(mtime)
+
+    def check(self) -> None:
+        """Refuse to go on where the file is not the one that was patched."""
+        try:
+            found = os.stat(self.path)
+        except OSError as error:
+            refuse(f"{self.path}: {error.strerror}; it was there when the overlay was made", self)
+        else:
+            if (found.st_size, int(found.st_mtime)) == (self.size, self.mtime):
+                return
+            import hashlib
+
+            with open(self.path, "rb") as file:
+                if hashlib.sha256(file.read()).hexdigest() != self.digest:
+                    refuse(f"{self.path} is another file than the one that was patched; start the command again", self)
+            self.size, self.mtime = found.st_size, int(found.st_mtime)
+
+
+entries: "Dict[str, Entry]" = {}
+names: "Dict[str, Entry]" = {}
+_base_names: "Any" = ()  # nearly every import of a process is told apart by these
+
+
+def read(folder: str) -> None:
+    """Read the manifest of an overlay.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is none, or names a copy outside of the overlay.
+    """
+    with open(os.path.join(folder, "manifest"), "rb") as file:
+        head, *rows, rest = file.read().split(END)
+    if head != HEAD or rest:
+        raise ValueError(f"found {head[:40]!r}, expected {HEAD!r}")
+    for row in rows:
+        entry = Entry(folder, row)
+        entries[entry.path] = names[entry.module] = entry
+    global _base_names
+    _base_names = tuple({os.path.basename(path) for path in entries})
+
+
+def entry_of(path: "Any") -> "Optional[Entry]":
+    """The entry of a file, by any path that leads to it."""
+    if not isinstance(path, str) or not path.endswith(_base_names):
+        return None
+    return entries.get(os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)))
+
+
+
+def _say(text: str) -> str:
+    text = f"sitepatch run --overlay: {text}"
+    if sys.stderr is not None:
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+    return text
+
+
+def refuse(text: str, entry: "Entry") -> None:
+    """Say it, and raise ImportError: a program may take that for a package that is not installed, so saying matters."""
+    raise ImportError(_say(text), name=entry.module, path=entry.path)
+
+
+def stop(text: str) -> None:
+    """Say it, and end the process: what is raised in a sitecustomize is passed over."""
+    _say(text)
+    os._exit(1)
+
+
+class Patched(SourceFileLoader):
+    """Loads the copy where the file is asked for, and keeps bytecode beside the copy; of another path it changes nothing."""
+
+    def __init__(self, fullname: str, path: str, entry: "Entry") -> None:
+        super().__init__(fullname, path)
+        self.entry = entry
+
+    def get_code(self, fullname: str) -> "Optional[CodeType]":
+        """As the source loader does, with linecache told what the lines are; named after the copy where it is measured."""
+        _prime(self.path, self.get_source(fullname) or "")
+        _print_from_linecache()
+        code = super().get_code(fullname)
+        if code is None or not _measured():
+            return code
+        import inspect
+
+        modules: Any = inspect
+        modules.modulesbyfile[self.entry.copy] = fullname  # what getmodule() looks up for a frame
+        return _named(code, self.entry.copy)
+
+    def path_stats(self, path: "Any") -> "Any":
+        """Size and mtime of what is loaded."""
+        return super().path_stats(self._kept(path))
+
+    def get_data(self, path: "Any") -> bytes:
+        """The bytes of a file: source, bytecode, or what lies beside the module."""
+        return super().get_data(self._kept(path))
+
+    def set_data(self, path: "Any", data: "Any", *, _mode: int = 0o666) -> None:
+        """Write bytecode."""
+        super().set_data(self._kept(path), data, _mode=_mode)
+
+    def _kept(self, path: "Any") -> "Any":
+        if path == self.path:
+            self.entry.check()
+            return self.entry.copy
+        return bytecode(self.entry.copy) if path.endswith(".pyc") and path == bytecode(self.path) else path
+
+
+def bytecode(source: str) -> "Optional[str]":
+    """Where the bytecode of a source file is kept, None for an interpreter that keeps none."""
+    from importlib.util import cache_from_source
+
+    try:
+        return cache_from_source(source)
+    except NotImplementedError:
+        return None
+
+
+def _measured() -> bool:
+    current = getattr(getattr(sys.modules.get("coverage"), "Coverage", None), "current", None)
+    return current is not None and current() is not None
+
+
+def _named(code: "CodeType", path: str) -> "CodeType":
+    consts = tuple(_named(each, path) if isinstance(each, type(code)) else each for each in code.co_consts)
+    return code.replace(co_filename=path, co_consts=consts)
+
+
+def _prime(path: str, source: str) -> None:
+    import io
+    import linecache
+
+    lines = io.StringIO(source if source.endswith("\n") else source + "\n").readlines()
+    linecache.cache[path] = (len(source), None, lines, path)  # what has no mtime is never held against the disk
+
+
+def _print_from_linecache() -> None:
+    """Until Python 3.12 uncaught exceptions are printed in C, which reads the lines from the disk; later from linecache."""
+    if sys.version_info >= (3, 13):
+        return
+    import _thread
+
+    if sys.excepthook is sys.__excepthook__:
+        # Both names: programs put the second one back, and others ask whether the first one is still it.
+        sys.excepthook = sys.__excepthook__ = uncaught
+    threading: Any = sys.modules.get("threading")
+    if getattr(threading, "excepthook", sys) is getattr(_thread, "_excepthook", None):
+        threading.excepthook = uncaught_in_thread
+
+
+def uncaught(kind: "Any", error: "Any", trace: "Any") -> None:
+    """Print an exception as the interpreter does, with the lines that linecache knows."""
+    import traceback
+
+    if sys.stderr is not None:
+        traceback.print_exception(kind, error, trace)
+
+
+def uncaught_in_thread(args: "Any") -> None:
+    """The same for the end of a thread."""
+    if args.exc_type is not SystemExit and sys.stderr is not None:
+        name = args.thread.name if args.thread is not None else "?"
+        sys.stderr.write(f"Exception in thread {name}:\n")
+        uncaught(args.exc_type, args.exc_value, args.exc_traceback)
+
+
+class Finder:
+    """Finds what PathFinder finds; where that is a file of the manifest, with another loader."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: "Any" = None, target: "Any" = None) -> "Optional[ModuleSpec]":
+        """The spec of a module of the manifest, None for every other."""
+        if fullname not in names:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        entry = entry_of(spec.origin) if spec is not None else None
+        if spec is None or entry is None:
+            return None
+        if type(spec.loader) is not SourceFileLoader:
+            refuse(f"{fullname} would be loaded unpatched, by {spec.loader!r}; use apply", entry)
+        spec.loader = Patched(fullname, str(spec.origin), entry)
+        spec.cached = bytecode(entry.copy)
+        return spec
+
+
+def _guard() -> None:
+    """Refuse whoever loads a file of the manifest past the finder: by its path, by another name, by a finder of its own."""
+    loader: Any = SourceFileLoader
+    path_stats = loader.path_stats
+
+    def guarded(self: "Any", path: "Any") -> "Any":
+        entry = entry_of(path)
+        if entry is not None:
+            refuse(f"{path} would run unpatched, as {self.name}; import it as {entry.module}, or use apply", entry)
+        return path_stats(self, path)
+
+    loader.path_stats = guarded
+
+
+def install() -> None:
+    """Make this process import what the overlay holds."""
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    try:
+        read(folder)
+    except (OSError, ValueError) as error:
+        stop(f"{folder}: the overlay is damaged ({error}); start the command again")
+    for module in list(sys.modules.values()):
+        if entry_of(getattr(module, "__file__", None)):
+            stop(f"{module.__name__} was imported, unpatched, before the overlay could be put on: by a .pth file")
+    entry = entry_of((sys.argv or [""])[0])
+    if entry is not None:
+        stop(f"{sys.argv[0]} would run unpatched; run it as a module: python -m {entry.module}")
+    sys.meta_path.insert(sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0, Finder)
+    _guard()
+
+
+def go_on() -> None:
+    """Run the sitecustomize that this one stands before, if there is one, as if this one were not there."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [each for each in sys.path if os.path.abspath(each) != here]
+    this = sys.modules.pop("sitecustomize")
+    try:
+        __import__("sitecustomize")
+    except ImportError as error:
+        if error.name != "sitecustomize":
+            raise
+    finally:
+        sys.modules.setdefault("sitecustomize", this)
+
+
+if __name__ == "sitecustomize":
+    install()
+    go_on()

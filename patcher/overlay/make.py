@@ -1,0 +1,166 @@
+"""A plan -> an overlay: a folder in the cache with the patched files, complete or not there, and never written to again.
+
+    CACHE/overlay/DIGEST/manifest                which file each copy stands for, and how that file looked (see boot.py)
+                         boot/sitecustomize.py   boot.py, the one name on PYTHONPATH
+                         files/N/PATH.patched.py the patched text of PATH in the Nth site directory, its bytecode beside it
+                         verified                is there once the copies were verified
+
+Code is run from there, so nobody else may be able to write there. DIGEST is of everything but `verified`: equal plans for the
+same files share an overlay, and a file that was installed anew gets another one. None is ever removed here, since a process of
+a job that runs for weeks may still start with it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import tempfile
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Dict, List, Mapping, Sequence
+
+from patcher.cache import cache_dir
+from patcher.errors import OutdatedError, StoreError, UsageError
+from patcher.model import FilePlan, Plan
+from patcher.overlay import boot
+
+BOOT, VERIFIED = "boot", "verified"
+_PYTHONPATH = "PYTHONPATH"
+
+
+def patched(plan: Plan) -> List[FilePlan]:
+    """The files of a plan that an overlay has to hold: those that do not stand on the disk as they are to be."""
+    return [file for file in plan.files if file.before != file.after]
+
+
+def make(files: Sequence[FilePlan]) -> Path:
+    """Make the overlay of these files, or find it; several processes may do so at once.
+
+    Returns:
+        its folder.
+
+    Raises:
+        OutdatedError: a file was changed since the plan was made.
+        StoreError: the cache is not private, or cannot be written.
+    """
+    texts = _texts(files)
+    digest = sha256()
+    for name, data in sorted(texts.items()):
+        for part in (os.fsencode(name), data):
+            digest.update(b"%d:" % len(part) + part)
+    home = private(cache_dir("overlay"))
+    folder = home / digest.hexdigest()[:32]
+    if os.pathsep in str(folder):
+        hint = "set SITEPATCH_CACHE to another one"
+        raise StoreError(f"{folder}: PYTHONPATH cannot name a directory with {os.pathsep}", hint)
+    if not intact(folder, texts):
+        try:
+            _write(home, folder, texts)
+        except OSError as error:
+            raise StoreError(str(error), "set SITEPATCH_CACHE to a directory that you may write to") from error
+    return folder
+
+
+def _texts(files: Sequence[FilePlan]) -> Dict[str, bytes]:
+    """Every file of an overlay by its path in there."""
+    texts = {f"{BOOT}/sitecustomize.py": Path(boot.__file__).read_bytes()}
+    sites = list(dict.fromkeys(file.site for file in files))
+    rows: List[bytes] = [boot.HEAD]
+    for file in files:
+        path = Path(file.site, file.path)
+        original = path.parent.resolve() / path.name  # the file itself may be a link, which is no other name of it here
+        found = original.stat()
+        if original.read_bytes() != file.before:
+            raise OutdatedError(f"{original} was changed since it was looked at", "run this again")
+        copy = f"files/{sites.index(file.site)}/{file.path[: -len('.py')]}.patched.py"
+        texts[copy] = file.after
+        module = file.path[: -len(".py")].replace("/", ".")
+        module = module[: -len(".__init__")] if module.endswith(".__init__") else module
+        digest = sha256(file.before).hexdigest()
+        fields = (str(original), copy, module, str(found.st_size), str(int(found.st_mtime)), digest)
+        rows.append(b"\0".join(map(os.fsencode, fields)))
+    texts["manifest"] = boot.END.join([*rows, b""])
+    return texts
+
+
+def private(folder: Path) -> Path:
+    """Make a folder that only we may read and write, or see that it is one.
+
+    Raises:
+        StoreError: somebody else may write there, or it cannot be made.
+    """
+    hint = "code is run from there: chmod 700 it, or set SITEPATCH_CACHE to a directory of your own"
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        info = folder.lstat()
+    except OSError as error:
+        raise StoreError(str(error), "set SITEPATCH_CACHE to a directory that you may write to") from error
+    if not stat.S_ISDIR(info.st_mode):
+        raise StoreError(f"{folder}: found a link or a file, expected a directory", hint)
+    if info.st_uid != os.geteuid():
+        raise StoreError(f"{folder}: belongs to user {info.st_uid}, not to you", hint)
+    if info.st_mode & 0o077:
+        raise StoreError(f"{folder}: found mode {stat.S_IMODE(info.st_mode):o}, expected 700", hint)
+    for each in folder.resolve().parents:
+        mode = each.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise StoreError(f"{each}: everybody may rename what lies in it, {folder} too", hint)
+    return folder
+
+
+def intact(folder: Path, texts: Mapping[str, bytes]) -> bool:
+    """Whether an overlay holds these files, byte for byte."""
+    try:
+        return all((folder / name).read_bytes() == data for name, data in texts.items())
+    except OSError:
+        return False
+
+
+def _write(home: Path, folder: Path, texts: Mapping[str, bytes]) -> None:
+    stage = Path(tempfile.mkdtemp(prefix=".part-", dir=str(home)))
+    try:
+        (stage / "new").mkdir(mode=0o700)
+        for name, data in texts.items():
+            (stage / "new" / name).parent.mkdir(parents=True, exist_ok=True)
+            (stage / "new" / name).write_bytes(data)
+        while not intact(folder, texts):  # or another process was faster
+            with suppress(FileNotFoundError):
+                folder.rename(tempfile.mkdtemp(dir=str(stage)))  # a damaged one
+            try:
+                (stage / "new").rename(folder)
+            except OSError as error:
+                if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                    raise
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def search_path(folder: Path, environ: Mapping[str, str]) -> str:
+    """The PYTHONPATH with which a process runs in an overlay.
+
+    Raises:
+        UsageError: another overlay is on it already: which of two texts of one file is meant, nobody can say.
+    """
+    own, given = str(folder / BOOT), environ.get(_PYTHONPATH, "")
+    others = [each for each in given.split(os.pathsep) if _is_boot(each)]
+    if others == [own]:
+        return given
+    if others:
+        raise UsageError(
+            f"PYTHONPATH: found another overlay, {Path(others[0]).parent}: this is run inside of `sitepatch run --overlay`",
+            "name all patchsets in one command, or take that directory out of PYTHONPATH",
+        )
+    return os.pathsep.join([own, given]) if given else own
+
+
+def _is_boot(entry: str) -> bool:
+    try:
+        with (Path(entry).parent / "manifest").open("rb") as file:
+            return entry.endswith(os.sep + BOOT) and file.read(len(boot.HEAD)) == boot.HEAD
+    except OSError:
+        return False

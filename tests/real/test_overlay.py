@@ -1,0 +1,118 @@
+"""`sitepatch run --overlay` on the real MMEngine and torch, in a site directory that nobody may write."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import COMMAND_ROOT, fingerprint, run
+from test_mmengine_ddp import DEBUG, DEVICE, PLACES, REFUSAL, assert_reported, assert_trained_alike, outcomes, reports
+from test_torch import (
+    BEFORE_VENDOR_BRANCH,
+    VENDOR_BRANCH,
+    assert_computes_and_warns,
+    assert_raises,
+)  # fmt: skip
+
+from tests.overlays import unwritable
+
+pytestmark = pytest.mark.real
+
+
+class Overlay:
+    """`sitepatch run NAME... --overlay -- COMMAND` on an environment, with a cache that only the test has."""
+
+    def __init__(self, environment):
+        self.environment, self.cache = environment, environment.cwd / "cache"
+        script = environment.root / "bin" / "torchrun"  # its first line names the interpreter that it was installed for
+        text = script.read_bytes().split(b"\n", 1)[1]
+        script.unlink()  # a hard link: the kept environment must not change
+        script.write_bytes(b"#!" + os.fsencode(environment.python) + b"\n" + text)
+        script.chmod(0o755)
+        self.torchrun = [script, "--nproc_per_node=2", "--standalone"]
+
+    def __call__(self, *command, names, **more):
+        words = [sys.executable, "-m", "patcher", "run", *names, "--overlay", "--python", self.environment.python, "--"]
+        variables = {"PYTHONPATH": str(COMMAND_ROOT), "SITEPATCH_CACHE": str(self.cache), "CUDA_VISIBLE_DEVICES": "", **more}
+        return run([*words, *command], cwd=self.environment.cwd, **variables)
+
+    def script(self, name, *arguments, names, **more):
+        return self(self.environment.python, Path(__file__).with_name(name), *arguments, names=names, **more)
+
+
+@pytest.fixture
+def overlay(environment):
+    return Overlay(environment)
+
+
+def listing(site):
+    """Every name below a directory with its size, mtime and inode; what the patchsets are for by its content too."""
+    found = {}
+    for path in site.rglob("*"):
+        stat = path.lstat()
+        found[str(path)] = stat.st_size, stat.st_mtime_ns, stat.st_ino
+    return found, fingerprint(site, "mmengine"), fingerprint(site, "torch")
+
+
+def test_two_ranks_of_torchrun_report_and_train_from_an_unwritable_mmengine(overlay):
+    site = overlay.environment.site
+    train = Path(__file__).with_name("ddp_train.py")
+    before = listing(site)
+    with unwritable(site):
+        failing = overlay(*overlay.torchrun, train, "--group", *PLACES, names=[DEBUG])
+        training = overlay(*overlay.torchrun, train, *PLACES, names=[DEBUG, DEVICE])
+    assert listing(site) == before
+
+    assert failing.code == 0, failing
+    told = reports(failing.out)
+    assert sorted(told) == sorted((place, rank) for place in PLACES.values() for rank in (0, 1))
+    found = outcomes(failing)
+    for way, place in PLACES.items():
+        for rank in (0, 1):
+            assert found[way, rank] == ["failed", REFUSAL.format(rank=rank)]
+            assert_reported(told[place, rank], rank, failing.out, f"failed {way} {rank} ")
+
+    assert training.code == 0, training
+    assert_trained_alike(outcomes(training))
+    told = reports(training.out)
+    assert sorted(told) == sorted((place, rank) for place in PLACES.values() for rank in (0, 1))
+    assert {(report["device_ids"], report["verdict"]) for report in told.values()} == {(None, "ready")}
+
+    silent = overlay.environment.ranks(2, "ddp_train.py", "--group", *PLACES, CUDA_VISIBLE_DEVICES="")
+    assert not reports(silent.out), "without the overlay nothing is patched"
+
+
+def test_processes_of_multiprocessing_see_the_patched_source(overlay):
+    site = overlay.environment.site
+    before = listing(site)
+    with unwritable(site):
+        for method in ("spawn", "forkserver", "fork"):
+            ended = overlay.script("overlay_processes.py", method, names=[DEBUG])
+            assert ended.code == 0, ended
+            assert f"{method} [(2, True, True)]" in ended.out
+    assert listing(site) == before
+
+
+def test_a_failing_backend_of_torch_compile_falls_back(overlay):
+    site = overlay.environment.site
+    before = listing(site)
+    names = ["torch-dynamo-suppress"]
+    with unwritable(site):
+        assert_computes_and_warns(overlay.script("compile_script.py", names=names))
+        assert_raises(overlay.script("compile_script.py", names=names, TORCHDYNAMO_SUPPRESS_ERRORS="0"))
+        assert_raises(overlay.script("compile_script.py", "fullgraph", names=names))
+    assert listing(site) == before
+    assert_raises(overlay.environment.script("compile_script.py"))
+
+
+def test_the_workers_of_a_data_loader_run_the_patched_reductions(overlay):
+    """Vendor torch cannot be fetched: its branch is put into the real file, and RECORD adjusted: so it is pristine."""
+    environment = overlay.environment
+    text = VENDOR_BRANCH + BEFORE_VENDOR_BRANCH
+    environment.replace_text("torch/multiprocessing/reductions.py", BEFORE_VENDOR_BRANCH, text)
+    with unwritable(environment.site):
+        ran = overlay.script("loader_script.py", names=["torch-musa-guard"])
+        assert ran.code == 0, ran
+        assert "total 28.0" in ran.out
+        said = overlay.script("loader_script.py", "musa", names=["torch-musa-guard"])
+        assert "refused: cannot send a MUSA storage" in said.out
