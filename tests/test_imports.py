@@ -68,7 +68,7 @@ ALLOWED = {
     "against": CHECK,
     "check_page": {*CHECK, "page"},
     "console": TOP - {"selection", "verify", "rollback"},
-    "change": {*TOP, "turns"},
+    "change": {*TOP, "turns", "hook"},
     "demo": {"console", "fixture"},
     "hook": {*PLANS, "plan", "selection", "project", "hook"},
     "doctor": {*PLAN},
