@@ -92,8 +92,9 @@ def own_wheels(folder):
     files = {
         f"patcher/{path.relative_to(package).as_posix()}": path.read_text(encoding="utf-8") for path in package.rglob("*.py")
     }
-    wheel(folder, "sitepatch", patcher.__version__, files)
-    for name in ("packaging", "tomli") if sys.version_info < (3, 11) else ("packaging",):
+    needs = ("packaging", "tomli") if sys.version_info < (3, 11) else ("packaging",)
+    wheel(folder, "sitepatch", patcher.__version__, files, needs)
+    for name in needs:
         module = Path(__import__(name).__file__).parent
         files = {f"{name}/{path.relative_to(module).as_posix()}": path.read_text(encoding="utf-8") for path in module.rglob("*.py")}
         wheel(folder, name, "99", files)
