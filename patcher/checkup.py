@@ -12,6 +12,8 @@ from patcher.doctor import NOTE, PROBLEM, Case, Check
 from patcher.environment import blocker, recorded_hash
 from patcher.errors import SitepatchError
 from patcher.folder import sha256
+from patcher.hook.installed import look
+from patcher.hook.places import folders
 from patcher.journal import NAME, temporary
 from patcher.lock import holders
 from patcher.model import normalized
@@ -217,9 +219,17 @@ def _bytecode(case: Case) -> _Found:
 
     more = ["-X", f"pycache_prefix={prefix}"] if prefix else []
     command = [case.env.python, "-I", "-B", *more, "-c", _BYTECODE]
-    done = subprocess.run(command, input=json.dumps(paths).encode(), capture_output=True, timeout=60, check=True)
+    quiet = {**os.environ, "SITEPATCH_HOOK": "off"}
+    done = subprocess.run(command, input=json.dumps(paths).encode(), capture_output=True, timeout=60, check=True, env=quiet)
     for path, pyc in json.loads(done.stdout.splitlines()[-1]):
         yield PROBLEM, f"{pyc} is not of the {path} that stands there, and is what runs", "remove that file"
+
+
+def _hooks(case: Case) -> _Found:
+    for folder in folders(case.env):
+        found = look(folder)
+        for what in () if found.good else found.told:
+            yield PROBLEM, f"{found.installed.hook.name}: {what}", "see: sitepatch hook status"
 
 
 # who runs it ----------------------------------------------------------------------------------------------------------
@@ -256,6 +266,7 @@ CHECKS = (
     Check("store", "every receipt, pristine copy and patchset that is kept can be believed", _store),
     Check("interrupted runs", "none", _stopped),
     Check("leftovers", "none", _left),
+    Check("hooks", "every hook that is installed finds its files as wanted, or there is none", _hooks),
     Check("locks", "nobody is at work here", _locks),
     Check("patchsets", "every patchset at hand can be read, and only you can change it", _sources),
 )
