@@ -127,7 +127,7 @@ def _restoring(site: Folder, home: Folder, change: Change, back: Receipt, *, sha
         if back.link and folder.digest(back.link) == back.pristine:
             return Work(Entry(change.path, LINK, change.old, back.pristine, back.link, ""), back=back)
         data = _pristine(home, back)  # a link that leads nowhere now is no way back: put the file itself there
-        action = WRITE if shared or back.link or folder.device != home.device else MOVE
+        action = WRITE if shared or folder.device != home.device else MOVE
     return Work(Entry(change.path, action, change.old, back.pristine, "", ""), data=data, back=back)
 
 
@@ -202,7 +202,8 @@ def prepare(site: Folder, home: Folder, works: Sequence[Work], patchsets: Mappin
 def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) -> None:
     path, action, old, new, link, _ = work.entry
     if work.back and action == MOVE:
-        pristine.stamp(new, work.back.mode, work.back.mtime_ns)
+        if not work.back.link:  # else mode and mtime are those of the link, and the copy has those of what it led to
+            pristine.stamp(new, work.back.mode, work.back.mtime_ns)
     elif work.back and action == LINK:
         folder.make_link(temporary(path), link, work.back.mtime_ns)
     elif work.back:

@@ -163,6 +163,46 @@ def test_only_the_commands_print():
         assert not printing or module in ("cli", "commands", "console", "demo"), path
 
 
+WRITERS = {  # every module that can change a file, and which
+    **dict.fromkeys(["folder.py", "lock.py"], "the store: all that is written into a site directory"),
+    "cli.py": "nothing: /dev/null where a stream is closed",
+    **dict.fromkeys(["commands/checking.py", "commands/looking.py", "commands/ranks.py"], "the page of --html FILE"),
+    **dict.fromkeys(["demo.py", "fixture.py", "index.py"], "a directory of their own"),
+    "releases.py": "the cache of releases",
+    **dict.fromkeys(["verify.py", "verify_child.py"], "a directory of their own, for what the child tells"),
+}
+WRITING = {
+    "os": "O_CREAT O_RDWR O_WRONLY chmod chown fchmod fchown ftruncate lchown link makedirs mkdir mkfifo mknod remove removedirs "
+    "removexattr rename renames replace rmdir setxattr symlink truncate unlink utime write",
+    "shutil": "chown copy copy2 copyfile copymode copystat copytree make_archive move rmtree unpack_archive",
+    "tempfile": "NamedTemporaryFile SpooledTemporaryFile TemporaryDirectory TemporaryFile mkdtemp mkstemp",
+}
+PATH_METHODS = (
+    "chmod", "hardlink_to", "lchmod", "mkdir", "rename", "rmdir", "symlink_to", "touch", "unlink", "write_bytes", "write_text",
+)  # fmt: skip
+
+
+def writing(tree):
+    """The calls that could change a file, as they are named; `open` where its mode is one that writes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            module = node.value.id if isinstance(node.value, ast.Name) else ""
+            if node.attr in (WRITING[module].split() if module in WRITING else PATH_METHODS):
+                yield node.attr
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "open":
+            words = [each.value for each in [*node.args, *(keyword.value for keyword in node.keywords)] if isinstance(each, ast.Constant)]
+            if any(isinstance(word, str) and len(word) < 4 and set(word) & set("wax+") for word in words):
+                yield "open"
+
+
+def test_only_the_store_writes_into_a_site_directory():
+    found = {path: sorted(set(writing(tree))) for path, _, tree in modules()}
+    assert {path: names for path, names in found.items() if names and path not in WRITERS} == {}
+    assert [path for path in WRITERS if not found[path]] == []
+    users = {path for path, _, tree in modules() if {"patcher.folder.Folder", "patcher.lock.locked"} & set(imported(tree))}
+    assert users == {f"{name}.py" for name in ("store", "prepare", "journal", "lock", "bytecode", "permission")}
+
+
 def loaded(site, *words):
     """The modules in memory when `sitepatch WORDS` ends."""
     out = site.cwd / "modules"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tarfile
@@ -20,6 +22,9 @@ pytestmark = pytest.mark.once
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away, and only root is warned")
 UTILS = "mmengine/dist/utils.py"
+# u::rwx,u:1234:r--,g::r-x,m::r-x,o::--- as <linux/posix_acl_xattr.h> has it: version; tag, rights and id of each entry
+ENTRIES = [(0x01, 7, 0xFFFFFFFF), (0x02, 4, 1234), (0x04, 5, 0xFFFFFFFF), (0x10, 5, 0xFFFFFFFF), (0x20, 0, 0xFFFFFFFF)]
+ACL = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in ENTRIES)
 
 
 @pytest.fixture
@@ -58,6 +63,8 @@ def test_restore_gives_back_bytes_mode_owner_mtime_and_extended_attributes(site)
         os.setxattr(path, "user.origin", b"by \xff hand")
     except OSError:
         pytest.skip("no extended attributes on this filesystem")
+    with contextlib.suppress(OSError):  # an access control list is an attribute too; not every filesystem has them
+        os.setxattr(path, "system.posix_acl_access", ACL)
     if os.geteuid() == 0:
         os.chown(path, 1234, 4321)
     os.utime(path, ns=(1_234_567_890_987_654_321, 1_234_567_890_987_654_321))

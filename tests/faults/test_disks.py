@@ -115,6 +115,27 @@ def test_restore_of_three_hundred_files_works_on_a_full_disk(tmp_path):
         assert not (disk / ".sitepatch").exists()
 
 
+def test_restore_of_a_link_that_leads_nowhere_now_and_of_twins_works_on_a_full_disk(tmp_path):
+    """The link's text is moved into its place; the copy that twins share is written twice, in the room set aside."""
+    names, texts = ["link.py", "one.py", "two.py"], [b"# link\n" * 200_000, b"# twin\n" * 20_000, b"# twin\n" * 20_000]
+    with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=9m", "tmpfs") as disk:
+        (tmp_path / "cache.py").write_bytes(texts[0])
+        (disk / "link.py").symlink_to(tmp_path / "cache.py")
+        changes = []
+        for name, text in zip(names, texts):
+            if name != "link.py":
+                (disk / name).write_bytes(text)
+            link, new = os.path.islink(disk / name) and os.readlink(disk / name), text + b"# new\n"
+            changes.append(Change(name, unit.sha(text), new, unit.receipt(name, 1, link or "", text, new)))
+        Store(str(disk)).commit(changes, {unit.DIGESTS[1]: unit.TEXTS[1]})
+        (tmp_path / "cache.py").unlink()
+        fill(disk)
+        Store(str(disk)).commit([Change(name, change.receipt.current, None, None) for name, change in zip(names, changes)], {})
+        assert [(disk / name).read_bytes() for name in names] == texts
+        assert not (disk / "link.py").is_symlink()
+        assert not (disk / ".sitepatch").exists()
+
+
 def test_apply_on_a_full_disk_is_refused_before_anything_changes(small_disk, tmp_path, request):
     """btrfs tells of room that it does not give: there the run fails in the middle, and is undone."""
     tiny = moved(Tiny(tmp_path), small_disk)

@@ -9,6 +9,7 @@ import shutil
 
 import pytest
 
+from patcher import prepare
 from patcher.errors import StoreError
 from patcher.journal import NAME
 from patcher.model import Change
@@ -82,7 +83,7 @@ class Cut:
             wrong = {name for name in {*now, *self.new, *self.old} if now.get(name) not in (self.new.get(name), self.old.get(name))}
             return f"neither: {[(name, now.get(name), self.old.get(name), self.new.get(name)) for name in sorted(wrong)] or 'a mixture'}"
         spare = site / HOME / "spare"
-        if spare.exists() and spare.stat().st_size < 1 << 16:
+        if spare.exists() and spare.stat().st_size < prepare._SPARE_SIZE:
             return "the spare space is not there"
         stale = [name for name in unit.bytecode(site) if name.startswith("a.") and TWIN not in self.new]
         return f"stale bytecode: {stale}" if stale and self.old is not None else "new"
@@ -115,6 +116,7 @@ SCENARIOS["twin"] = (with_twin, restore_twin)
 def start(tmp_path, monkeypatch):
     """A function: a folder of its own for a scenario -> its Cut."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
+    monkeypatch.setattr(prepare, "_SPARE_SIZE", 1 << 12)  # half a megabyte in each of thousands of states is slow
 
     def cut_of(name):
         folder = tmp_path / name
