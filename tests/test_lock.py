@@ -208,6 +208,12 @@ def record(site, path, data):
     file.write_text("\n".join(lines))
 
 
+def test_a_file_that_only_the_lock_has_is_told(site, lock):
+    one = f'[[target.file]]\npath = "mmengine/x.py"\nbefore = "{ZERO}"\nafter = "{ONE}"\n'
+    lock.write_text(lock.read_text().replace('version = "0.10.7"\n', f'version = "0.10.7"\n\n{one}'))
+    assert refused(site) == ["mmengine 0.10.7: mmengine/x.py is in the lock, and no patchset is for it"]
+
+
 def test_a_result_that_is_not_the_locked_one_is_refused(site, lock):
     made = next(held for held in lockfile.read(lock).held if held.path == RUNNER)
     lock.write_text(lock.read_text().replace(made.after, ZERO))
