@@ -120,13 +120,23 @@ def test_a_file_that_comes_back_older_is_patched_again(place):
     assert quiet(place) == 22
 
 
-def test_a_reinstall_within_the_second_of_a_patch_of_the_same_size_is_seen(tmp_path):
+def test_a_reinstall_with_the_size_and_the_time_of_the_patched_file_is_seen(tmp_path):
     place = Place(tmp_path, new=2)
     place.install()
     assert value(place.start()) == 2
+    patched = (place.site / "demo/m.py").stat()
     place.unpack("demo", "1.0")
-    os.utime(place.site / "demo/m.py")
+    os.utime(place.site / "demo/m.py", (patched.st_mtime, patched.st_mtime))
+    os.utime(place.site / "demo-1.0.dist-info/RECORD", (patched.st_mtime, patched.st_mtime))
     assert value(place.start()) == 2
+
+
+def test_without_a_record_the_start_waits_until_no_reinstall_can_look_like_the_patched_file(tmp_path):
+    place = Place(tmp_path, new=2)
+    place.install()
+    shutil.rmtree(place.site / "demo-1.0.dist-info")
+    assert value(place.start()) == 2
+    assert time.time() >= (place.site / "demo/m.py").stat().st_mtime + 1
 
 
 def test_another_release_is_patched_by_sitepatch_where_it_is_installed(place):

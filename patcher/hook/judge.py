@@ -9,6 +9,7 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.environment import Environment, blocker, locate, recorded_hash
 from patcher.errors import SitepatchError, StoreError
 from patcher.folder import sha256
+from patcher.hook import boot
 from patcher.hook.kept import Asked, Hook, Kept, find
 from patcher.model import Change, Located, Receipt, Step
 from patcher.semantic.splice import apply_splices
@@ -21,13 +22,15 @@ class Judged(NamedTuple):
     """What was found.
 
     `changes` are to be made. `wrong` says why a patchset is not applied and cannot be, `unknown` which file of it is not
-    known, both by the name of the patchset. `before` is the sha256 of every watched file as found ("" for none), `expected`
-    the one that it must have at the end, `sizes` are in bytes.
+    known, both by the name of the patchset. `records` are the signatures of the RECORD files of the packages. `before` is
+    the sha256 of every watched file as found ("" for none), `expected` the one that it must have at the end, `sizes` are in
+    bytes.
     """
 
     changes: Tuple[Change, ...]
     wrong: Dict[str, str]
     unknown: Dict[str, str]
+    records: Dict[str, str]
     before: Dict[str, str]
     expected: Dict[str, str]
     sizes: Dict[str, int]
@@ -53,7 +56,7 @@ def judge(site: str, hook: Hook, kept: Sequence[Kept]) -> Judged:
     texts = {path: read(site, path) for path in hook.paths}
     before = {path: "" if data is None else sha256(data) for path, data in texts.items()}
     sizes = {path: len(data) for path, data in texts.items() if data is not None}
-    found = Judged((), {}, {}, before, dict(before), sizes)
+    found = Judged((), {}, {}, {}, before, dict(before), sizes)
     packages = _locate(site, hook, texts, found)
     changes: Dict[str, Change] = {}
     for path, names in hook.paths.items():
@@ -96,6 +99,10 @@ def _locate(site: str, hook: Hook, texts: Dict[str, Optional[bytes]], found: Jud
         except SitepatchError as error:
             if any(texts[path] is not None for path in paths):
                 found.wrong.update((one.name, f"{one.name}: {error.message}") for one in concerned)
+        else:
+            record = f"{os.path.basename(packages[package].dist_info)}/RECORD"
+            if os.path.exists(f"{site}/{record}"):
+                found.records[record] = boot.signature(f"{site}/{record}")
     return packages
 
 

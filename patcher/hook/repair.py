@@ -174,6 +174,7 @@ def _record(installed: Installed, found: Judged, *, write: bool) -> str:
     site = installed.site
     lines = [f"sitepatch-hook 1 {installed.hook.version} {'tried' if write else 'looked'}"]
     watched: Dict[str, Sequence[str]] = dict(installed.hook.paths)
+    lines += [f"= {signed} {path}" for path, signed in found.records.items()]
     racy = 0.0
     for path, names in watched.items():
         signed = boot.signature(f"{site}/{path}")
@@ -181,14 +182,14 @@ def _record(installed: Installed, found: Judged, *, write: bool) -> str:
         digest = "" if data is None else sha256(data)
         if digest != found.expected[path] or boot.signature(f"{site}/{path}") != signed:
             raise OutdatedError(f"{site}/{path}: has changed")
-        if data is not None and found.sizes.get(path) == len(data) and digest != found.before[path]:
+        if not found.records and data is not None and found.sizes.get(path) == len(data) and digest != found.before[path]:
             racy = max(racy, float(signed.split(":")[0]))
         lines.append(f"{'!' if any(name in found.wrong for name in names) else '='} {signed} {path}")
     if found.wrong:
         lines.append(f"= {boot.signature(f'{site}/{ENGINE}')} {ENGINE}")  # installed later, it may help
     lines += [f": {' '.join(reason.split())}" for reason in dict.fromkeys(found.wrong.values())]
     limit = time.time() + 4
-    while time.time() < min(racy + 1, limit):  # or a reinstall within that second would look just like the patched file
+    while time.time() < min(racy + 1, limit):  # without a RECORD, a reinstall within that second would look just the same
         time.sleep(0.05)
     return "\n".join([*lines, "end", ""])
 
