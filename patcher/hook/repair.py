@@ -150,9 +150,7 @@ def _by_sitepatch(installed: Installed, one: Asked, what: str, found: Judged, *,
     """Let the sitepatch of the environment see to a patchset that meets files which are not known."""
     answer = apply_with_sitepatch(installed.site, f"{installed.folder}/{PATCHSETS}", one, write=write)
     if answer is None:
-        version = installed.hook.version.partition("+")[0]
-        needed = f"to patch it sitepatch itself is needed, in this environment: pip install sitepatch=={version}"
-        found.wrong[one.name] = f"{one.name}: {what}; {needed}"
+        found.wrong[one.name] = f"{one.name}: {what}"
         return
     for path, after in answer.files.items():
         if path in found.expected and answer.ok and write:
