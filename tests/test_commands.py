@@ -101,6 +101,7 @@ def test_another_option_changes_what_is_applied_and_restore_still_finds_the_way_
     assert site.tree() == before
 
 
+@pytest.mark.once
 def test_the_order_of_applying_and_restoring_makes_no_difference(musa):
     before = musa.tree()
     results = set()
@@ -115,6 +116,7 @@ def test_the_order_of_applying_and_restoring_makes_no_difference(musa):
     assert len(results) == 1
 
 
+@pytest.mark.once
 def test_two_patchsets_of_one_file_make_the_same_bytes_in_any_order_and_leave_each_other_alone(site):
     other = tutorial(site.cwd)
     before = site.tree()

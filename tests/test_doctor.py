@@ -23,6 +23,8 @@ from patcher.interpreter import Environment, discover
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, sitepatch
 from tests.test_races import held, site_of, told, venv_of
 
+pytestmark = pytest.mark.once
+
 UTILS = "mmengine/dist/utils.py"
 FILES = ["mmengine/_strategy/distributed.py", UTILS, RUNNER]
 

@@ -15,6 +15,8 @@ from patcher.model import Held
 from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, done, sitepatch
 from tests.test_sync import UTILS, asks, standing
 
+pytestmark = pytest.mark.once
+
 ZERO, ONE = "0" * 64, "1" * 64
 GOOD = f"""\
 format = 1

@@ -56,6 +56,7 @@ def apply(site: Site, *words: str) -> None:
     assert ended.code == 0, ended
 
 
+@pytest.mark.once
 def test_every_order_of_applying_gives_the_same_bytes_and_every_order_of_restoring_the_pristine_ones(site: Site) -> None:
     pristine, seen = site.tree(), set()
     for applied in itertools.permutations(["ids-fix", "title", DDP]):

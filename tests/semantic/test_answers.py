@@ -112,5 +112,6 @@ def test_a_hunk_that_is_too_deep_is_refused() -> None:
     check_refused(f"-old({'a + ' * 1500}a)\n+max(1)\n", "nested too deeply")
 
 
+@pytest.mark.once
 def test_a_hunk_of_more_than_a_thousand_lines_has_an_answer() -> None:
     check_refused("".join(f" x{number} = 1\n" for number in range(1500)) + "-old(a)\n+max(a)\n", "too long")
