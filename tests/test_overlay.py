@@ -550,10 +550,15 @@ def test_threads_make_one_overlay_in_every_order(own, monkeypatch):
         if number % 2:
             (make(files) / "manifest").write_text("damaged")
         with ThreadPoolExecutor(8) as pool:
-            folders = [each.result() for each in [pool.submit(make, files) for _ in range(8)]]
+            found = {each.result() for each in [pool.submit(made_as, files) for _ in range(8)]}
         (folder,) = (own.cache / "overlay").iterdir()
-        assert set(folders) == {folder}
+        assert found == {(folder, folder.stat().st_ino)}, "what a process was given stays there"
         assert (folder / "files/0/demo/m.patched.py").read_text() == PATCHED
+
+
+def made_as(files):
+    folder = make(files)
+    return folder, folder.stat().st_ino
 
 
 def test_a_file_that_changes_between_the_plan_and_the_overlay(own, monkeypatch):
