@@ -17,7 +17,7 @@ from patcher.commands.looking import diff, list_, show, status
 from patcher.commands.patching import apply, restore
 from patcher.commands.ranks import ddp_report
 from patcher.commands.running import run
-from patcher.commands.syncing import sync
+from patcher.commands.syncing import lock, sync
 from patcher.commands.verifying import verify
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -30,7 +30,7 @@ def commands() -> None:
 
 
 for _command in (
-    apply, restore, sync, verify, run, diff, status, list_, show, explain, check, doctor, ddp_report, demo,
+    apply, restore, sync, lock, run, verify, diff, status, list_, show, explain, check, doctor, ddp_report, demo,
 ):  # fmt: skip
     commands.add_command(_command)
 

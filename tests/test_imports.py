@@ -21,7 +21,7 @@ DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\
 SEMANTIC = {"model", "errors", "semantic"}
 STORE = {"model", "errors", "", "folder", "receipt", "bytecode", "permission", "lock", "journal", "prepare"}
 READ = {"model", "errors", "distribution", "interpreter", "environment"}
-SOURCES = {*SEMANTIC, "versions", "manifest", "patchset"}
+SOURCES = {*SEMANTIC, "versions", "tables", "manifest", "patchset"}
 PLAN = {*STORE, *READ, *SOURCES, "store", "standing"}
 REPORT = {"model", "errors", "standing", "lines", ""}
 PLANS = {*PLAN, "jobs", "fold", "merge", "lines"}
@@ -32,13 +32,14 @@ TOP = {
 }  # fmt: skip
 RELEASES = {*SOURCES, "distribution", "index", "releases", "cache"}
 CHECK = {*PLANS, *RELEASES, "plan", *REPORT, "report", "check", "against"}
-RUN = {"launch", "overlay"}
+RUN = {"launch", "overlay", "lockfile"}
 ALLOWED = {
     "": set(),
     "errors": set(),
     "model": set(),
     "semantic": SEMANTIC,
     "versions": {"model", "errors"},
+    "tables": {"errors"},
     "manifest": SOURCES - {"patchset"},
     "patchset": SOURCES,
     "interpreter": READ - {"environment", "distribution"},
@@ -58,6 +59,7 @@ ALLOWED = {
     "selection": {*PLANS, "plan"},
     "project": {*PLANS, "selection"},
     "requirements": {"errors", "project", "selection"},
+    "lockfile": {*STORE, "jobs", "tables"},
     "report": REPORT,
     "page": {*REPORT, "report"},
     "explain": {*PLANS, "plan", "report"},
@@ -76,7 +78,7 @@ ALLOWED = {
     "check_page": {*CHECK, "page"},
     "console": TOP - {"selection", "verify", "rollback"},
     "change": {*TOP, "turns"},
-    "sync": {*TOP, "turns", "change", "project", "requirements"},
+    "sync": {*TOP, "turns", "change", "project", "requirements", "lockfile"},
     "demo": {"console", "fixture"},
     "doctor": {*PLAN},
     "checkup": {*PLANS, "doctor", "selection"},
