@@ -118,7 +118,7 @@ def sync(console: Console, place: Place, request: Request, asked: Asked, *, dry_
     how, recovered = prepared(console, place, env, wanted, asked, dry_run=dry_run)
     items, (plan, held) = undisturbed(env, lambda: (standing(env), plan_sync(env, wanted, force=force)), dry_run=dry_run)
     if locked:
-        _refuse(console, locked, lockfile.make(wanted, held), plan, request.lock_path)
+        refuse_other(console, locked, lockfile.make(wanted, held), plan, request.lock_path)
     names = [one.patchset.name for one in wanted]
     going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
     live = {step.patchset for item in items if item.live for step in item.receipt.steps}
@@ -138,7 +138,7 @@ def sync(console: Console, place: Place, request: Request, asked: Asked, *, dry_
     )  # fmt: skip
 
 
-def _refuse(console: Console, lock: lockfile.Lock, now: lockfile.Lock, plan: Plan, path: Path) -> None:
+def refuse_other(console: Console, lock: lockfile.Lock, now: lockfile.Lock, plan: Plan, path: Path) -> None:
     """Raise SitepatchError where anything differs from the lock; what does not fit is told first."""
     problems = lockfile.differences(lock, now, complete=not plan.failed)
     if problems:

@@ -33,7 +33,7 @@ TOP = {
 }  # fmt: skip
 RELEASES = {*SOURCES, "distribution", "index", "releases", "cache"}
 CHECK = {*PLANS, *RELEASES, "plan", *REPORT, "report", "check", "against"}
-RUN = {"launch", "overlay"}
+RUN = {"launch", "overlay", "lockfile"}
 ALLOWED = {
     "": set(),
     "errors": set(),
@@ -169,8 +169,12 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["commands/checking.py", "commands/looking.py", "commands/ranks.py"], "the page of --html FILE"),
     **dict.fromkeys(["demo.py", "fixture.py", "index.py"], "a directory of their own"),
     "releases.py": "the cache of releases",
+    **dict.fromkeys(["overlay/make.py", "overlay/change.py"], "the cache of overlays"),
+    **dict.fromkeys(["commands/hooking.py", "hook/backend.py", "hook/directory.py"], "a hook's directory and its wheel"),
+    **dict.fromkeys(["hook/closer.py", "hook/installed.py"], "the hook's own lock, and its files where it is removed"),
     **dict.fromkeys(["verify.py", "verify_child.py"], "a directory of their own, for what the child tells"),
 }
+OWN_FILES = ("hook/repair", "lockfile")  # of the hook's state, and of a project: put there as the store puts files
 WRITING = {
     "os": "O_CREAT O_RDWR O_WRONLY chmod chown fchmod fchown ftruncate lchown link makedirs mkdir mkfifo mknod remove removedirs "
     "removexattr rename renames replace rmdir setxattr symlink truncate unlink utime write",
@@ -200,7 +204,7 @@ def test_only_the_store_writes_into_a_site_directory():
     assert {path: names for path, names in found.items() if names and path not in WRITERS} == {}
     assert [path for path in WRITERS if not found[path]] == []
     users = {path for path, _, tree in modules() if {"patcher.folder.Folder", "patcher.lock.locked"} & set(imported(tree))}
-    assert users == {f"{name}.py" for name in ("store", "prepare", "journal", "lock", "bytecode", "permission")}
+    assert users == {f"{name}.py" for name in ("store", "prepare", "journal", "lock", "bytecode", "permission", *OWN_FILES)}
 
 
 def loaded(site, *words):

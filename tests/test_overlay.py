@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -549,11 +550,18 @@ def test_threads_make_one_overlay_in_every_order(own, monkeypatch):
         shutil.rmtree(str(own.cache), ignore_errors=True)
         if number % 2:
             (make(files) / "manifest").write_text("damaged")
+        start = Barrier(8)
         with ThreadPoolExecutor(8) as pool:
-            folders = [each.result() for each in [pool.submit(make, files) for _ in range(8)]]
+            found = {each.result() for each in [pool.submit(made_as, files, start) for _ in range(8)]}
         (folder,) = (own.cache / "overlay").iterdir()
-        assert set(folders) == {folder}
+        assert found == {(folder, folder.stat().st_ino)}, "what a process was given stays there"
         assert (folder / "files/0/demo/m.patched.py").read_text() == PATCHED
+
+
+def made_as(files, start):
+    start.wait()
+    folder = make(files)
+    return folder, folder.stat().st_ino
 
 
 def test_a_file_that_changes_between_the_plan_and_the_overlay(own, monkeypatch):

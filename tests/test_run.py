@@ -138,7 +138,7 @@ def test_without_a_name_the_environment_is_made_what_the_project_asks_for(projec
     assert ended.out == "2\n"
     assert "other stands applied and is not asked for: it is taken back" in ended.err
     assert project.values() == (2, 1)
-    for more in (["--project", "elsewhere"], ["-r", "requirements.txt"]):
+    for more in (["--project", "elsewhere"], ["-r", "requirements.txt"], ["--locked"]):
         assert "found a NAME and a project" in done(project.run("true", options=more), 2).err
     assert "--set: found no patchset" in done(project.run("true", names=[], options=["--set", "a=1"]), 2).err
 
@@ -150,6 +150,23 @@ def test_an_overlay_of_what_the_project_asks_for(project):
     ended = done(project.run(project.python, "-c", code, names=[], options=["--overlay"], SITEPATCH_CACHE=str(project.folder)))
     assert ended.out == "2 1\n", "as sync would leave it: the other one is out"
     assert project.values() == (1, 2), "nothing was written there"
+
+
+def test_with_a_lock_anything_that_differs_runs_nothing(project):
+    project.asks('"two"')
+    assert "sitepatch.lock" in done(project.run("echo", "ran", names=[], options=["--locked"]), 1).err
+    done(sitepatch("lock", "--python", project.python, cwd=project.folder))
+    project.asks('"two", "other"')
+    for more in ([], ["--overlay"]):
+        ended = done(project.run("echo", "ran", names=[], options=["--locked", *more], SITEPATCH_CACHE=str(project.folder)), 1)
+        assert ended.out == ""
+        assert "other" in ended.err
+    assert project.values() == (1, 1)
+    project.asks('"two"')
+    for more in (["--overlay"], []):
+        ended = done(project.run("echo", "ran", names=[], options=["--locked", *more], SITEPATCH_CACHE=str(project.folder)))
+        assert ended.out == "ran\n"
+    assert project.values() == (2, 1)
 
 
 # another interpreter --------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from patcher.errors import UsageError
 
 if TYPE_CHECKING:
     from patcher.environment import Environment
+    from patcher.model import Plan
     from patcher.verify import Asked
 
 
@@ -49,6 +50,7 @@ class _Launcher(click.Command):
     help="Give an option a value; repeatable. NAME. may be left out where one patchset is named.",
 )  # fmt: skip
 @names_a_project
+@click.option("--locked", is_flag=True, help="Without a NAME: run nothing where anything differs from the lock.")
 @click.option("--overlay", is_flag=True, help="Write nothing there: what is started imports patched copies from the cache.")
 @click.option("--no-verify", is_flag=True, help="Do not verify what was patched.")
 @ways_to_verify
@@ -56,7 +58,8 @@ class _Launcher(click.Command):
 @takes_turns
 def run(
     console: Console, place: Place, names: Tuple[str, ...], settings: Tuple[str, ...], project: str,
-    requirements: Tuple[str, ...], overlay: bool, no_verify: bool, command: Tuple[str, ...], **ways: Any,
+    requirements: Tuple[str, ...], lock_file: str, locked: bool, overlay: bool, no_verify: bool, command: Tuple[str, ...],
+    **ways: Any,
 ) -> int:  # fmt: skip
     """Apply patchsets, then run a command in place of sitepatch.
 
@@ -71,7 +74,9 @@ def run(
 
     if ways["probe"] and no_verify:
         raise UsageError("--probe and --no-verify: found both", "a probe is part of verifying")
-    if names and (requirements or project != "."):
+    if lock_file and not locked:
+        raise UsageError("--lock: found no --locked, without which no lock is looked at")
+    if names and (requirements or locked or project != "."):
         raise UsageError("found a NAME and a project", "without a NAME it is what the project asks for")
     if settings and not names:
         raise UsageError("--set: found no patchset that is named", "name one, or write the option where the project asks")
@@ -88,7 +93,8 @@ def run(
         if python and place.target is None and launch.other_environment(python, env):
             console.note(f"{command[0]} runs {python.path}, and what is patched is the environment of {env.python}")
         if overlay:
-            code = _lay(console, place, env, names, settings, (project, requirements), asked, variables)
+            request = (project, requirements, lock_file, locked)
+            code = _lay(console, place, env, names, settings, request, asked, variables)
         elif names:
             from patcher.change import apply
 
@@ -96,7 +102,7 @@ def run(
         else:
             from patcher.sync import Request, sync
 
-            code = sync(console, place, Request(project, requirements), asked)
+            code = sync(console, place, Request(project, requirements, lock_file, locked), asked)
     if not code:
         launch.execute(program, command, variables)
     return code
@@ -104,7 +110,7 @@ def run(
 
 def _lay(
     console: Console, place: Place, env: Environment, names: Sequence[str], settings: Sequence[str],
-    project: Tuple[str, Tuple[str, ...]], asked: Asked, variables: Dict[str, str],
+    project: Tuple[str, Tuple[str, ...], str, bool], asked: Asked, variables: Dict[str, str],
 ) -> int:  # fmt: skip
     """Make an overlay and put it into `variables`; returns 0 where the command may run."""
     from patcher.overlay.change import lay
@@ -118,11 +124,21 @@ def _lay(
         wanted, notes = choose(names, settings, place.patch_dirs)
         laid = lay(console, place, env, wanted, notes, asked, lambda: plan_apply(env, wanted))
     else:
-        from patcher.sync import Request, wants
+        from patcher import lockfile
+        from patcher.sync import Request, refuse_other, wants
 
-        found = wants(Request(*project), place.patch_dirs)
+        request = Request(*project)
+        lock = lockfile.read(request.lock_path) if request.locked else None
+        found = wants(request, place.patch_dirs)
+
+        def planned() -> Plan:
+            plan, held = plan_sync(env, found.patchsets)
+            if lock:
+                refuse_other(console, lock, lockfile.make(found.patchsets, held), plan, request.lock_path)
+            return plan
+
         there = place._replace(patch_dirs=found.patch_dirs)
-        laid = lay(console, there, env, found.patchsets, found.notes, asked, lambda: plan_sync(env, found.patchsets)[0])
+        laid = lay(console, there, env, found.patchsets, found.notes, asked, planned)
     if laid.folder and laid.good:
         variables["PYTHONPATH"] = search_path(laid.folder, variables)
     return 0 if laid.good else 1

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 HEAD = b"sitepatch overlay 1"
 END = b"\0\n"  # of a row of the manifest; its fields are separated by a NUL, which no path can hold
+folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # of the overlay
 
 
 class Entry:
@@ -33,7 +34,7 @@ class Entry:
     `size` is in bytes, `mtime` in whole seconds, `digest` the sha256 in hex, `module` the name by which it is imported.
     """
 
-    def __init__(self, folder: str, row: bytes) -> None:
+    def __init__(self, row: bytes) -> None:
         path, copy, module, size, mtime, self.digest = (os.fsdecode(field) for field in row.split(b"\0"))
         if not os.path.isabs(path) or os.path.isabs(copy) or ".." in copy.split("/"):
             raise ValueError(path)
@@ -62,8 +63,8 @@ names: "Dict[str, Entry]" = {}
 _base_names: "Any" = ()  # nearly every import of a process is told apart by these
 
 
-def read(folder: str) -> None:
-    """Read the manifest of an overlay.
+def read() -> None:
+    """Read the manifest of the overlay.
 
     Raises:
         OSError: it cannot be read.
@@ -74,7 +75,7 @@ def read(folder: str) -> None:
     if head != HEAD or rest:
         raise ValueError(f"found {head[:40]!r}, expected {HEAD!r}")
     for row in rows:
-        entry = Entry(folder, row)
+        entry = Entry(row)
         entries[entry.path] = names[entry.module] = entry
     global _base_names
     _base_names = tuple({os.path.basename(path) for path in entries})
@@ -85,7 +86,6 @@ def entry_of(path: "Any") -> "Optional[Entry]":
     if not isinstance(path, str) or not path.endswith(_base_names):
         return None
     return entries.get(os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)))
-
 
 
 def _say(text: str) -> str:
@@ -238,18 +238,19 @@ def _guard() -> None:
 
 
 def install() -> None:
-    """Make this process import what the overlay holds."""
-    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    try:
-        read(folder)
-    except (OSError, ValueError) as error:
-        stop(f"{folder}: the overlay is damaged ({error}); start the command again")
+    """Make this process import what the overlay holds.
+
+    Raises:
+        OSError, ValueError: the overlay is damaged (see `read`).
+    """
+    read()
     for module in list(sys.modules.values()):
         if entry_of(getattr(module, "__file__", None)):
             stop(f"{module.__name__} was imported, unpatched, before the overlay could be put on: by a .pth file")
-    entry = entry_of((sys.argv or [""])[0])
+    script = [*getattr(sys, "argv", ()), ""][0]  # Python 3.6 does not know it yet
+    entry = entry_of(script)
     if entry is not None:
-        stop(f"{sys.argv[0]} would run unpatched; run it as a module: python -m {entry.module}")
+        stop(f"{script} would run unpatched; run it as a module: python -m {entry.module}")
     sys.meta_path.insert(sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0, Finder)
     _guard()
 
@@ -269,5 +270,8 @@ def go_on() -> None:
 
 
 if __name__ == "sitecustomize":
-    install()
+    try:
+        install()
+    except Exception as error:  # what is raised here is passed over by the interpreter, whatever it is
+        stop(f"{folder}: the overlay is damaged ({error}); start the command again")
     go_on()

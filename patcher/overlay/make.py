@@ -12,15 +12,15 @@ a job that runs for weeks may still start with it.
 
 from __future__ import annotations
 
-import errno
+import fcntl
 import os
 import shutil
 import stat
 import tempfile
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Dict, List, Mapping, Sequence
+from typing import Dict, Iterator, List, Mapping, Sequence
 
 from patcher.cache import cache_dir
 from patcher.errors import OutdatedError, StoreError, UsageError
@@ -122,22 +122,31 @@ def intact(folder: Path, texts: Mapping[str, bytes]) -> bool:
 
 
 def _write(home: Path, folder: Path, texts: Mapping[str, bytes]) -> None:
-    stage = Path(tempfile.mkdtemp(prefix=".part-", dir=str(home)))
-    try:
-        (stage / "new").mkdir(mode=0o700)
-        for name, data in texts.items():
-            (stage / "new" / name).parent.mkdir(parents=True, exist_ok=True)
-            (stage / "new" / name).write_bytes(data)
-        while not intact(folder, texts):  # or another process was faster
+    """Put an overlay there in one rename; locked, or somebody could take a good one away for the damaged one that it was."""
+    with _locked(home):
+        if intact(folder, texts):  # another process was faster
+            return
+        stage = Path(tempfile.mkdtemp(prefix=".part-", dir=str(home)))
+        try:
+            (stage / "new").mkdir(mode=0o700)
+            for name, data in texts.items():
+                (stage / "new" / name).parent.mkdir(parents=True, exist_ok=True)
+                (stage / "new" / name).write_bytes(data)
             with suppress(FileNotFoundError):
-                folder.rename(tempfile.mkdtemp(dir=str(stage)))  # a damaged one
-            try:
-                (stage / "new").rename(folder)
-            except OSError as error:
-                if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
-                    raise
+                folder.rename(stage / "damaged")
+            (stage / "new").rename(folder)
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)  # the kernel lets go of it when its holder ends
+        yield
     finally:
-        shutil.rmtree(stage, ignore_errors=True)
+        os.close(fd)
 
 
 def search_path(folder: Path, environ: Mapping[str, str]) -> str:
