@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import time
 from pathlib import Path
 
 from tests.command import ROOT, tree
@@ -172,6 +171,24 @@ def variables(index, home):
     }
 
 
-def whole_seconds():
-    """Wait until the second is over, so that nothing hides behind an mtime that did not change."""
-    time.sleep(1.05 - time.time() % 1)
+class Project:
+    """A folder with a patchset in ./patchsets and the hook's directory in ./patches, made by the real command."""
+
+    def __init__(self, folder, variables, python=sys.executable):
+        self.folder, self.variables = folder, variables
+        self.env = Env(folder / "env", variables, python=python)
+        self.write()
+
+    def write(self, version="1", patch=PATCH):
+        here = self.folder / "patchsets" / NAME
+        here.mkdir(parents=True, exist_ok=True)
+        (here / "patchset.toml").write_text(TOML % version)
+        (here / "p.spatch").write_text(patch)
+
+    def sitepatch(self, *words, code=0, **more):
+        """The command of this checkout, in the folder of the project."""
+        return call(sys.executable, "-m", "patcher", *words, cwd=self.folder, code=code, PYTHONPATH=str(ROOT), **more)
+
+    def requirements(self, *lines):
+        (self.folder / "requirements.txt").write_text("".join(f"{line}\n" for line in lines))
+        return "requirements.txt"

@@ -1,0 +1,72 @@
+"""A hook in requirements from its first install to its last uninstall, by real pip and uv."""
+
+import os
+import shutil
+
+import pytest
+
+from tests.installers.ways import WAYS
+from tests.installers.world import NAME, ORCHARD, PATCHED, STOCK, UV, Project, variables
+
+pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
+NOT_OURS = ("orchard", "__pycache__")
+
+
+@pytest.fixture
+def project(index, tmp_path):
+    made = Project(tmp_path, variables(index, tmp_path / "home"))
+    made.sitepatch("hook", "init", "patches", NAME)
+    return made
+
+
+def settled(project, state):
+    """One start brings the package into a state, and the starts after it write nothing at all."""
+    env = project.env
+    assert env.state() == state
+    env.state()  # whatever a first start leaves to a second one, such as bytecode of the boot module
+    before = env.tree()
+    for _ in range(2):
+        assert env.state() == state
+        assert env.tree() == before
+
+
+def cached(project):
+    """The sources of the package in the caches of the installers."""
+    found = [path.read_text() for path in (project.folder / "home").rglob("*.py") if path.parent.name == "orchard"]
+    return [text for text in found if text]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_from_the_first_install_to_the_last_uninstall(project, way):
+    env, install = project.env, WAYS[way]
+    install(project, "orchard==1.0", "sitepatch")
+    without = {path for path in env.tree() if "__pycache__" not in path}
+    install(project, "orchard==1.0", "sitepatch", "./patches")
+    settled(project, PATCHED)
+
+    for release, state in (("1.0", PATCHED), ("1.1", PATCHED), ("2.0", STOCK), ("1.0", PATCHED), ("1.2", PATCHED), ("1.1", PATCHED)):
+        more = ["--force-reinstall"] if release == "1.0" else []
+        install(project, f"orchard=={release}", "sitepatch", "./patches", more=more)
+        settled(project, state)
+
+    for text in cached(project):
+        assert text in {text for release in ORCHARD.values() for text in release}, "the cache of the installer was written to"
+
+    install(project, "orchard==1.0", "sitepatch", "./patches")
+    settled(project, PATCHED)
+    project.sitepatch("hook", "remove", "--restore", "--python", env.python)
+    uninstall(env, way, hooks(env))
+    assert env.state() == STOCK
+    assert {path for path in env.tree() if "__pycache__" not in path} == without
+
+
+def hooks(env):
+    """The distributions of hooks that are installed."""
+    return [path.name.split("-")[0] for path in env.site.glob("*.dist-info") if "hook" in path.name]
+
+
+def uninstall(env, way, names):
+    if names and way == "pip":
+        env.pip("uninstall", "-q", "-y", *names)
+    elif names:
+        env.uv("uninstall", *names)
