@@ -1,15 +1,16 @@
-"""What `apply` and `restore` do: recover, plan, tell, and only then write; `apply` verifies what it wrote."""
+"""What `apply`, `sync` and `restore` do: recover, plan, tell, and only then write; what was applied is verified."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from patcher import report
+from patcher.commit import commit, way_back
 from patcher.console import Console, Place
 from patcher.environment import Environment
 from patcher.errors import StoreError, UsageError
 from patcher.model import FilePlan, Plan, State
-from patcher.plan import commit, plan_apply, plan_restore, way_back
+from patcher.plan import plan_apply, plan_restore
 from patcher.rollback import Outcome, verify_or_roll_back
 from patcher.standing import interrupted, standing, stores
 from patcher.store import Store
@@ -18,6 +19,7 @@ from patcher.verify import Asked, How, Text, rows, verified_json
 
 if TYPE_CHECKING:
     from patcher.model import Patchset
+    from patcher.plan import Wanted
 
 _RUNNING = "processes that are running keep the code they have loaded until they are started again"
 
@@ -46,18 +48,65 @@ def apply(
     check_sources(names, place.patch_dirs)
     wanted, notes = choose(names, settings, place.patch_dirs)
     env = place.environment()
+    how, recovered = prepared(console, place, env, wanted, asked, dry_run=dry_run)
+    plan = undisturbed(env, lambda: plan_apply(env, wanted, force=force), dry_run=dry_run)
+    plan = plan._replace(notes=(*notes, *plan.notes))
+
+    def tell(changed: Sequence[FilePlan], chosen: Sequence[str]) -> None:
+        sites = {file.site: [each.path for each in changed if each.site == file.site] for file in changed}
+        for site, paths in sites.items():
+            cells = (f"{', '.join(chosen)}: {report.count(len(paths), 'file')} in {site}",)
+            console.rows([] if console.quiet else [report.Row("applied", cells)])
+        console.say(f"take it back: {place.command('restore', *chosen)}")
+
+    return carry_out(console, place, plan, wanted, None if asked.no_verify else how, recovered, tell, dry_run=dry_run)
+
+
+def prepared(
+    console: Console, place: Place, env: Environment, wanted: Sequence[Wanted], asked: Asked, *, dry_run: bool
+) -> Tuple[How, List[str]]:
+    """Say what is meant, and recover interrupted runs; returns how to verify, and a sentence for each that was recovered.
+
+    Raises:
+        UsageError: a probe is asked for that cannot be run there or is not trusted.
+        StoreError: a journal cannot be believed, or the store cannot write.
+    """
     how = how_to_verify(console, place, env, asked, [one.patchset for one in wanted])
     console.about(env)
     recovered = _recover(console, env, dry_run=dry_run)
     if console.verbose:
         for one in wanted:
             console.say(f"{one.patchset.name} {one.patchset.version} {report.written_options(one.options)}".rstrip())
-    plan = undisturbed(env, lambda: plan_apply(env, wanted, force=force), dry_run=dry_run)
-    plan = plan._replace(notes=(*notes, *plan.notes))
+    return how, recovered
+
+
+def carry_out(
+    console: Console, place: Place, plan: Plan, wanted: Sequence[Wanted], how: Optional[How], recovered: List[str],
+    tell: Callable[[Sequence[FilePlan], Sequence[str]], None], *, dry_run: bool, more: Optional[Mapping[str, Any]] = None,
+) -> int:  # fmt: skip
+    """Tell a plan, carry it out where nothing is against it, verify it and take it back where that fails.
+
+    Args:
+        console: where to tell it.
+        place: the environment and the directories of patchsets.
+        plan: what to do.
+        wanted: the patchsets that are applied by it, or stand already.
+        how: how to verify, None for not at all.
+        recovered: what `prepared` recovered.
+        tell: called with the changes and the patchsets that stand in them, once they are made and verified.
+        dry_run: write nothing at all, show the diff instead.
+        more: further fields of the JSON answer.
+
+    Returns:
+        the exit code.
+
+    Raises:
+        SitepatchError: what keeps it from writing, or from undoing what fails.
+    """
     console.rows(report.answer_rows(answer for answer in plan.answers if answer.state.failed or not console.quiet))
     console.see(place, plan.answers)
     chosen = [one.patchset.name for one in wanted]
-    way = None if asked.no_verify or dry_run or plan.failed else way_back(plan)
+    way = None if how is None or dry_run or plan.failed else way_back(plan)
     changed, written = _write(console, plan, [one.patchset for one in wanted], recovered, dry_run=dry_run)
     if not changed and not plan.failed:
         for name in chosen:
@@ -66,19 +115,15 @@ def apply(
     if written:
         chosen = [name for name in chosen if any(name == step.patchset for file in changed for step in file.steps)] or chosen
         texts = _texts(changed)
-        if way is not None and texts:
+        if how is not None and way is not None and texts:
             patchsets = [one.patchset for one in wanted if one.patchset.name in chosen]
             outcome = verify_or_roll_back(way, texts, patchsets, how)
             written = not outcome.rolled_back
             _tell(console, outcome, changed, place.command("restore", *chosen))
     if written:
-        sites = {file.site: [each.path for each in changed if each.site == file.site] for file in changed}
-        for site, paths in sites.items():
-            cells = (f"{', '.join(chosen)}: {report.count(len(paths), 'file')} in {site}",)
-            console.rows([] if console.quiet else [report.Row("applied", cells)])
-        console.say(f"take it back: {place.command('restore', *chosen)}")
+        tell(changed, chosen)
         console.note(_RUNNING)
-    return _finish(console, plan, chosen, recovered, written=written, dry_run=dry_run, outcome=outcome)
+    return _finish(console, plan, chosen, recovered, written=written, dry_run=dry_run, outcome=outcome, more=more)
 
 
 def how_to_verify(
@@ -238,9 +283,9 @@ def _why(plan: Plan, name: str) -> str:
 
 def _finish(
     console: Console, plan: Plan, names: Sequence[str], recovered: Sequence[str], *, written: bool, dry_run: bool,
-    outcome: Optional[Outcome] = None,
+    outcome: Optional[Outcome] = None, more: Optional[Mapping[str, Any]] = None,
 ) -> int:  # fmt: skip
-    fields: Dict[str, Any] = {"written": written, "patchsets": list(names), **report.plan_json(plan)}
+    fields: Dict[str, Any] = {"written": written, "patchsets": list(names), **(more or {}), **report.plan_json(plan)}
     fields["recovered"] = list(recovered)
     if outcome and outcome.verified:
         fields["verify"] = verified_json(outcome.verified, rolled_back=outcome.rolled_back)

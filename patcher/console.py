@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from patcher.report import Row
 
 _COLORS = {
-    "applied": "green", "fix": "green", "applicable": "cyan", "default": "cyan", "debug": "cyan", "restored": "green",
+    "applied": "green", "updated": "green", "fix": "green",
+    "applicable": "cyan", "default": "cyan", "debug": "cyan", "restored": "green",
     "verified": "green", "broken before": "yellow",
     "upstream": "blue", "not needed": "blue", "overwritten": "yellow", "outdated": "yellow", "interrupted": "yellow",
     "applies": "green", "out of range": "blue", "absent": "yellow",

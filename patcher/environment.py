@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Iterator, List, Optional, Sequence, Tuple
 
 from patcher.distribution import owner, recorded_hash
-from patcher.errors import SitepatchError
+from patcher.errors import AbsentError, SitepatchError
 from patcher.interpreter import Environment, discover
 from patcher.model import Located
 
@@ -25,7 +25,8 @@ def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located
         files: paths (`/`, relative to the site directory) whose hashes help to tell two owners of a package apart.
 
     Raises:
-        SitepatchError: not installed, of the standard library, in a zip, editable, an empty left-over, or owned by two.
+        AbsentError: not installed.
+        SitepatchError: of the standard library, in a zip, editable, an empty left-over, or owned by two.
     """
     targeted = env.search == env.sites and len(env.sites) == 1
     if _is_stdlib(package, env):
@@ -41,8 +42,8 @@ def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located
         hint = f"to patch the checkout itself: --target {editable}"
         raise SitepatchError(f"{package} is an editable install; its files lie in {editable}", hint)
     if not site:
-        raise SitepatchError(f"{package} is not installed in {env.sites[0] if env.sites else env.python}",
-                             _similar(env, package))  # fmt: skip
+        raise AbsentError(f"{package} is not installed in {env.sites[0] if env.sites else env.python}",
+                          _similar(env, package))  # fmt: skip
     owned = owner(Path(site), package, files)
     notes = [owned.note] if owned.note else []
     if not found and not targeted and not owned.recorded:

@@ -34,6 +34,10 @@ class PatchError(SitepatchError):
     exit_code = 2
 
 
+class AbsentError(SitepatchError):
+    """A package is not installed, or in no release that a patchset is for: no fault where that package is optional."""
+
+
 class StoreError(SitepatchError):
     """The store cannot go on: no permission, no space, a lock not got in time, a damaged receipt."""
 

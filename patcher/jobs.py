@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.environment import Environment, blocker, check_own, find_file, locate
-from patcher.errors import SitepatchError
+from patcher.errors import AbsentError, SitepatchError
 from patcher.model import Answer, FilePatch, HunkText, Located, OptionValue, Patchset, State, Step, Variant
 from patcher.patchset import choose, pick_variants
 
@@ -13,10 +13,11 @@ KINDS = ("fix", "default", "debug")  # debug last: it shows what the fixes befor
 
 
 class Wanted(NamedTuple):
-    """A patchset to apply, with the value of each of its options."""
+    """A patchset to apply, with the value of each of its options; where `optional`, its packages may be absent."""
 
     patchset: Patchset
     options: Mapping[str, OptionValue]
+    optional: bool = False
 
 
 class Job(NamedTuple):
@@ -39,7 +40,10 @@ def find_jobs(env: Environment, wanted: Wanted, answers: List[Answer], notes: Li
             located = locate(env, package, paths)
             variant = _variant(package, variants, located)
         except SitepatchError as error:
-            answers.append(Answer(name, package, "", State.NOT_FOUND, (), error.message, error.hint))
+            if wanted.optional and isinstance(error, AbsentError):
+                notes.append(f"{name} is optional and left out: {error.message}")
+            else:
+                answers.append(Answer(name, package, "", State.NOT_FOUND, (), error.message, error.hint))
             continue
         notes += located.notes
         hunks: Dict[str, Tuple[HunkText, ...]] = {}  # a file may be named by several sections or .spatch files
@@ -56,7 +60,7 @@ def _variant(package: str, variants: Sequence[Variant], located: Located) -> Var
     if variant is None:
         ranges = ", ".join(variant.versions or "any version" for variant in variants)
         have = f"{package} {located.version or '(version unknown)'}"
-        raise SitepatchError(f"{have} is installed; this patchset is for {package} {ranges}", "there is nothing to change")
+        raise AbsentError(f"{have} is installed; this patchset is for {package} {ranges}", "there is nothing to change")
     return variant
 
 

@@ -6,22 +6,19 @@ operation, and the order in which a person does them does not matter.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from hashlib import sha256
-from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.environment import Environment
-from patcher.errors import SitepatchError, StoreError
+from patcher.errors import SitepatchError
 from patcher.fold import File, edited_before, file_plan, fold, read_file
 from patcher.jobs import Job, Wanted, find_jobs, rank, refused
-from patcher.model import Answer, Change, FilePlan, Patchset, Plan, Receipt, State, Step
+from patcher.model import Answer, Change, FilePlan, Plan, Receipt, State, Step
 from patcher.semantic.splice import apply_splices
-from patcher.standing import Condition, Standing, judge, recorded_now, standing
+from patcher.standing import Condition, Standing, recorded_now, standing
 from patcher.store import Store
 
-__all__ = [
-    "Wanted", "WayBack", "before_and_after", "commit", "mixed", "plan_apply", "plan_restore", "roll_back", "way_back",
-]  # fmt: skip
+__all__ = ["Held", "Wanted", "before_and_after", "mixed", "plan_apply", "plan_restore", "plan_sync"]
 
 
 def plan_apply(env: Environment, wanted: Sequence[Wanted], *, force: bool = False) -> Plan:
@@ -41,12 +38,63 @@ def plan_apply(env: Environment, wanted: Sequence[Wanted], *, force: bool = Fals
     """
     answers: List[Answer] = []
     notes: List[str] = []
-    jobs: Dict[Tuple[str, str], List[Job]] = {}
+    jobs = _jobs(env, wanted, answers, notes)
+    files = _left_behind(env, wanted, jobs, answers, force=force)
+    files += [file for file, _ in _derived(jobs, answers, notes, force=force)]
+    return Plan(tuple(files), tuple(mixed(answers)), tuple(dict.fromkeys(notes)))
+
+
+class Held(NamedTuple):
+    """A file of an installed release that patchsets are for: the sha256 (hex) of its pristine bytes and of what they make."""
+
+    package: str
+    distribution: str
+    version: str
+    path: str
+    before: str
+    after: str
+
+
+def plan_sync(env: Environment, wanted: Sequence[Wanted], *, force: bool = False) -> Tuple[Plan, Tuple[Held, ...]]:
+    """What makes the wanted patchsets, and no others, stand applied; and each file that they are for, in a fixed order.
+
+    Args:
+        env: the environment.
+        wanted: the patchsets; whatever else stands applied is taken back.
+        force: also where a file was edited by hand (see `read_file`, `plan_restore`).
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+        StoreError: a receipt or a pristine copy cannot be believed.
+    """
+    answers: List[Answer] = []
+    notes: List[str] = []
+    jobs = _jobs(env, wanted, answers, notes)
+    going = [_taken_back(item, (), force=force) for item in standing(env) if (item.site, item.receipt.path) not in jobs]
+    made = list(_derived(jobs, answers, notes, force=force, exact=True))
+    files = [file for plan in going for file in plan.files] + [file for file, _ in made]
+    answers = [*(answer for plan in going for answer in plan.answers), *mixed(answers)]
+    notes += [note for plan in going for note in plan.notes]
+    return Plan(tuple(files), tuple(answers), tuple(dict.fromkeys(notes))), tuple(sorted(held for _, held in made))
+
+
+_Jobs = Dict[Tuple[str, str], List[Job]]
+"""By site directory and path."""
+
+
+def _jobs(env: Environment, wanted: Sequence[Wanted], answers: List[Answer], notes: List[str]) -> _Jobs:
+    jobs: _Jobs = {}
     for one in wanted:
         for job in find_jobs(env, one, answers, notes):
             jobs.setdefault((job.located.site, job.path), []).append(job)
+    return jobs
+
+
+def _derived(
+    jobs: _Jobs, answers: List[Answer], notes: List[str], *, force: bool, exact: bool = False
+) -> Iterator[Tuple[FilePlan, Held]]:
+    """Each file of the jobs with them done; what else stands applied in it stays there, unless `exact`."""
     receipts = {site: Store(site).receipts() for site in {site for site, _ in jobs}}
-    files = _left_behind(env, wanted, jobs, answers, force=force)
     for (site, path), here in sorted(jobs.items()):
         receipt = receipts[site].get(path)
         try:
@@ -55,8 +103,9 @@ def plan_apply(env: Environment, wanted: Sequence[Wanted], *, force: bool = Fals
             answers += refused(here, error)
             continue
         steps = {step.patchset: step for step in found.steps}
-        order = sorted({**steps, **{job.wanted.patchset.name: None for job in here}}, key=lambda name: rank(name, steps, here))
         by_name = {job.wanted.patchset.name: job for job in here}
+        names = by_name.keys() if exact else {**steps, **by_name}.keys()
+        order = sorted(names, key=lambda name: rank(name, steps, here))
         for name, job in by_name.items():
             was = steps[name].options if name in steps else {}
             for key, value in job.wanted.options.items():
@@ -64,8 +113,9 @@ def plan_apply(env: Environment, wanted: Sequence[Wanted], *, force: bool = Fals
                     notes.append(f"{name}: an option changes: {key} {was[key]!r} -> {value!r}")
         data, made, said = fold(site, path, found, order, by_name)
         answers += said
-        files.append(file_plan(site, path, found, data, made, receipt, here[0].located))
-    return Plan(tuple(files), tuple(mixed(answers)), tuple(dict.fromkeys(notes)))
+        located, hashes = here[0].located, (sha256(found.pristine).hexdigest(), sha256(data).hexdigest())
+        held = Held(located.package, located.distribution, located.version, path, *hashes)
+        yield file_plan(site, path, found, data, made, receipt, located), held
 
 
 def mixed(answers: Sequence[Answer]) -> List[Answer]:
@@ -194,67 +244,3 @@ def before_and_after(site: str, receipt: Receipt, names: Sequence[str]) -> Tuple
         if chosen:
             after = data
     return before, after
-
-
-class WayBack(NamedTuple):
-    """What undoes a commit: the plan that leads to what stood before, and the texts of the patchsets that stood then."""
-
-    plan: Plan
-    texts: Mapping[str, Mapping[str, str]]
-
-
-def way_back(plan: Plan) -> WayBack:
-    """How to undo the commit of a plan; to be asked before it, for it drops what it replaces.
-
-    A file that nothing stood in gets its pristine bytes, mode and mtime back, any other the bytes and the receipt of
-    before. The receipt of a file that a reinstall had replaced already is of no use and does not come back.
-
-    Raises:
-        StoreError: a receipt cannot be believed.
-    """
-    texts: Dict[str, Mapping[str, str]] = {}
-    files: List[FilePlan] = []
-    receipts = {site: Store(site).receipts() for site in {file.site for file in plan.files if file.change}}
-    for file in plan.files:
-        if file.change is None or file.change.forget:
-            continue
-        was = receipts[file.site].get(file.path)
-        found = judge(file.site, was, file.before).condition if was else Condition.MISSING
-        stood = was if found in (Condition.APPLIED, Condition.EDITED) else None
-        edited = found is Condition.EDITED
-        data = file.before if stood else None
-        back = Change(file.path, sha256(file.after).hexdigest(), data, stood, merged=edited)
-        files.append(FilePlan(file.site, file.path, file.after, file.before, back, stood.steps if stood else ()))
-        for step in stood.steps if stood else ():
-            with suppress(StoreError):  # a copy that is missing stands in the way only where the way back is taken
-                texts[step.digest] = Store(file.site).patchset_files(step.digest)
-    return WayBack(Plan(tuple(files), ()), texts)
-
-
-def roll_back(way: WayBack) -> None:
-    """Undo a commit, one store after the other.
-
-    Raises:
-        StoreError: a file was changed since, or the store cannot write; nothing was changed in that store.
-    """
-    _commit(way.plan, way.texts)
-
-
-def commit(plan: Plan, patchsets: Sequence[Patchset]) -> List[str]:
-    """Carry a plan out, one store after the other; returns what had to be recovered first.
-
-    Raises:
-        StoreError: a file is no longer what the plan saw, or the store cannot write; nothing was changed in that store.
-    """
-    return _commit(plan, {patchset.digest: patchset.files for patchset in patchsets})
-
-
-def _commit(plan: Plan, texts: Mapping[str, Mapping[str, str]]) -> List[str]:
-    said: List[str] = []
-    sites: Dict[str, List[Change]] = {}
-    for file in plan.files:
-        if file.change is not None:
-            sites.setdefault(file.site, []).append(file.change)
-    for site, changes in sites.items():
-        said.append(Store(site).commit(changes, texts))
-    return [sentence for sentence in said if sentence]

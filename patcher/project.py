@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.jobs import Wanted
@@ -31,10 +31,11 @@ class Wish(NamedTuple):
 
 
 class Project(NamedTuple):
-    """What a project asks for, and its directories of patchsets (absolute)."""
+    """What a project asks for, its directories of patchsets (absolute), and remarks."""
 
     wishes: Tuple[Wish, ...]
     patch_dirs: Tuple[str, ...]
+    notes: Tuple[str, ...] = ()
 
 
 def parse_wish(text: str, origin: str) -> Wish:
@@ -56,8 +57,8 @@ def parse_wish(text: str, origin: str) -> Wish:
     return Wish(words[0], tuple(word for word in words[1:] if word != OPTIONAL), OPTIONAL in words[1:], origin)
 
 
-def read_project(path: Path) -> Project:
-    """Read `[tool.sitepatch]` of a pyproject.toml; without that table nothing is asked for.
+def read_project(path: Path) -> Optional[Project]:
+    """Read `[tool.sitepatch]` of a pyproject.toml; None without that table, for an empty one asks that nothing stands.
 
     Args:
         path: of the file; a relative `patch-dir` (a string, or a list of them) begins at its directory.
@@ -70,8 +71,10 @@ def read_project(path: Path) -> Project:
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: found the byte 0x{error.object[error.start]:02x}, expected UTF-8") from None
     tool = decode_toml(text, path).get("tool", {})
-    table = tool.get("sitepatch", {}) if isinstance(tool, dict) else {}
+    table = tool.get("sitepatch") if isinstance(tool, dict) else None
     where = f"{path}: tool.sitepatch"
+    if table is None:
+        return None
     if not isinstance(table, dict):
         raise UsageError(f"{where}: found no table, expected one with {' and '.join(KEYS)}")
     errors: List[SitepatchError] = []
@@ -97,16 +100,20 @@ def read_project(path: Path) -> Project:
 def chosen(wishes: Iterable[Wish], patch_dirs: Sequence[str]) -> Tuple[List[Wanted], List[str]]:
     """The patchsets that are asked for with their options, and remarks (see `patcher.selection.choose`).
 
+    One that is asked for more than once is optional where each of its wishes says so.
+
     Raises:
         SitepatchError: names that no place has, options that do not fit, an option asked for with two values.
     """
     settings: Dict[str, Dict[str, str]] = {}
     origins: Dict[str, str] = {}
+    needed: Set[str] = set()
     found: List[Wanted] = []
     notes: List[str] = []
     errors: List[SitepatchError] = []
     for wish in wishes:
         settings.setdefault(wish.name, {})
+        needed |= set() if wish.optional else {wish.name}
         for option, _, value in (text.partition("=") for text in wish.settings):
             if settings[wish.name].setdefault(option, value) != value:
                 was = settings[wish.name][option]
@@ -116,7 +123,8 @@ def chosen(wishes: Iterable[Wish], patch_dirs: Sequence[str]) -> Tuple[List[Want
     for name, values in settings.items():
         try:
             patchsets, said = find_all([name], patch_dirs)
-            found.append(Wanted(patchsets[0], resolve_options(patchsets[0], {f"{name}.{key}": values[key] for key in values})))
+            options = resolve_options(patchsets[0], {f"{name}.{key}": values[key] for key in values})
+            found.append(Wanted(patchsets[0], options, name not in needed))
             notes += said
         except SitepatchError as error:
             errors.append(type(error)(f"{origins[name]}: {error.message}", error.hint))

@@ -6,6 +6,7 @@ Every JSON answer of a command is one object with `schema` (1), `command` and `o
   `scope`, `state`, `places`: line numbers before the change, `problem`, `hint`), `files` (`site`, `path`, `changes`:
   whether its bytes change, `before` and `after`: sha256, `patchsets`: the names that stand in it then), `notes`,
   `recovered` (a sentence for each interrupted run), `diff` (with `--dry-run`), `verify` (where `apply` wrote: see there)
+- `sync`: the fields of `apply`, and `restored` (names of patchsets that were not asked for)
 - `verify`: `patchsets` (names), `notes`, `verify` (`ok`, `checks`: `what`, `name`, `state`: ok, failed or broken before,
   `problem`, `output`; `left_out`: modules; `seconds`: of `compile`, `import`, `probe`, `total`; `rolled_back`)
 - `diff`: `files` (`site`, `path`, `patchsets`, `before`, `after`, `added`, `removed`, `diff`), `answers`, `notes`

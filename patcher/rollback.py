@@ -9,9 +9,9 @@ import signal
 from contextlib import contextmanager, suppress
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
+from patcher.commit import WayBack, roll_back
 from patcher.errors import SitepatchError, StoreError
 from patcher.model import Patchset
-from patcher.plan import WayBack, roll_back
 from patcher.verify import How, Text, Verified, verify
 
 _STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")

@@ -17,10 +17,11 @@ from pathlib import Path
 
 import pytest
 
+from patcher.commit import commit, roll_back, way_back
 from patcher.interpreter import discover
 from patcher.merge import Overlap, carry, exchange, inverse, parses
 from patcher.model import Splice, Step
-from patcher.plan import commit, plan_apply, roll_back, way_back
+from patcher.plan import plan_apply
 from patcher.selection import choose as chosen
 from patcher.semantic.splice import apply_splices
 from patcher.standing import recover

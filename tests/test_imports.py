@@ -11,7 +11,10 @@ import patcher
 from tests.command import DDP, GUARD, Site, environ
 
 PACKAGE = Path(patcher.__file__).parent
-HEAVY = {"libcst", "packaging", "importlib.metadata", "json", "difflib", "tomllib", "tomli", "subprocess", "platformdirs"}
+HEAVY = {
+    "libcst", "packaging", "importlib.metadata", "json", "difflib", "tomllib", "tomli", "subprocess", "platformdirs",
+    "pip_requirements_parser",
+}  # fmt: skip
 DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\n'.join(sys.modules)))\n"
 
 # What each module may import of ours. A module that is missing here fails the test: say where a new one belongs.
@@ -25,7 +28,7 @@ PLANS = {*PLAN, "jobs", "fold", "merge", "lines"}
 EXPLAIN = {"explain", "explanation"}
 VERIFY = {"model", "report", "interpreter", "process"}
 TOP = {
-    *PLANS, "plan", "ownership", "report", "page", "selection", "console", "fixture", "verify", "rollback", *EXPLAIN,
+    *PLANS, "plan", "commit", "ownership", "report", "page", "selection", "console", "fixture", "verify", "rollback", *EXPLAIN,
 }  # fmt: skip
 RELEASES = {*SOURCES, "distribution", "index", "releases"}
 CHECK = {*PLANS, *RELEASES, "plan", *REPORT, "report", "check", "against"}
@@ -48,10 +51,12 @@ ALLOWED = {
     "lines": set(),
     "merge": {"model", "semantic", "lines"},
     "plan": PLANS,
+    "commit": PLAN,
     "turns": {*STORE, "interpreter"},
     "ownership": {"errors", "patchset"},
     "selection": {*PLANS, "plan"},
     "project": {*PLANS, "selection"},
+    "requirements": {"errors", "project", "selection"},
     "report": REPORT,
     "page": {*REPORT, "report"},
     "explain": {*PLANS, "plan", "report"},
@@ -61,7 +66,7 @@ ALLOWED = {
     "process": set(),
     "verify": VERIFY,
     "verify_child": set(),
-    "rollback": {"errors", "model", "plan", "verify"},
+    "rollback": {"errors", "model", "commit", "verify"},
     "index": {"errors", "versions"},
     "releases": RELEASES,
     "check": CHECK - {"index", "releases", "against"},
@@ -69,10 +74,11 @@ ALLOWED = {
     "check_page": {*CHECK, "page"},
     "console": TOP - {"selection", "verify", "rollback"},
     "change": {*TOP, "turns"},
+    "sync": {*TOP, "turns", "change", "project", "requirements"},
     "demo": {"console", "fixture"},
     "doctor": {*PLAN},
     "checkup": {*PLANS, "doctor", "selection"},
-    "commands": {*TOP, "change", "demo", "commands", "ddp", "against", "check_page", "turns", "doctor", "checkup"},
+    "commands": {*TOP, "change", "demo", "commands", "ddp", "against", "check_page", "turns", "doctor", "checkup", "sync"},
     "cli": {"", "commands"},
     "__main__": {"cli"},
 }
@@ -126,6 +132,7 @@ def test_no_two_modules_may_import_each_other():
         ("click", {"cli.py", "console.py", "demo.py", *(f"commands/{path.name}" for path in PACKAGE.glob("commands/*.py"))}),
         ("packaging", {"versions.py", "manifest.py", "patchset.py"}),
         ("platformdirs", {"releases.py"}),
+        ("pip_requirements_parser", {"requirements.py"}),
     ],
 )
 def test_a_library_is_named_where_it_belongs_only(library, homes):
@@ -172,6 +179,7 @@ def site(tmp_path):
         (["apply", "--help"], HEAVY),
         (["explain", "--help"], HEAVY),
         (["check", "--help"], HEAVY),
+        (["sync", "--help"], HEAVY),
         (["doctor", "--help"], HEAVY),
         (["list"], {"libcst", "importlib.metadata", "json"}),
         (["show", DDP], {"libcst", "importlib.metadata", "json"}),

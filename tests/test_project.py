@@ -3,7 +3,7 @@
 import pytest
 
 from patcher.errors import SitepatchError
-from patcher.project import Wish, chosen, parse_wish, read_project
+from patcher.project import Project, Wish, chosen, parse_wish, read_project
 from tests.command import DDP, DYNAMO
 
 
@@ -38,8 +38,9 @@ def test_a_project_names_its_patchsets_and_where_they_lie(tmp_path):
     assert project.wishes[0].origin == f"{path}: tool.sitepatch.patchsets[0]"
 
 
-def test_a_project_without_the_table_asks_for_nothing(tmp_path):
-    assert read_project(write(tmp_path, "[project]\nname = 'x'\n")) == ((), ())
+def test_a_project_without_the_table_is_another_thing_than_one_that_asks_for_nothing(tmp_path):
+    assert read_project(write(tmp_path, "[project]\nname = 'x'\n")) is None
+    assert read_project(write(tmp_path, "[tool.sitepatch]\n")) == Project((), ())
 
 
 def test_all_that_is_wrong_with_the_table_is_told_at_once(tmp_path):

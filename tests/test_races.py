@@ -22,12 +22,13 @@ import pytest
 
 from patcher import journal
 from patcher.commands.patching import apply, restore
+from patcher.commit import commit
 from patcher.errors import OutdatedError, StoreError
 from patcher.fixture import lay_out
 from patcher.folder import Folder
 from patcher.interpreter import discover
 from patcher.lock import holders, locked, patience, uv_locks
-from patcher.plan import commit, plan_apply
+from patcher.plan import plan_apply
 from patcher.selection import choose
 from patcher.turns import again, undisturbed
 from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch

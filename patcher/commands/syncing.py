@@ -1,0 +1,57 @@
+"""`sync`."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Tuple
+
+import click
+
+from patcher.commands.patching import takes_turns
+from patcher.commands.verifying import ways_to_verify
+from patcher.console import Console, Place, takes
+from patcher.errors import UsageError
+
+
+def names_a_project(function: Callable[..., int]) -> Callable[..., int]:
+    """Give a command `-r` and `--project`."""
+    for option in (
+        click.option(
+            "--project", metavar="DIR", type=click.Path(), default=".", show_default=True,
+            help="The directory of pyproject.toml, whose [tool.sitepatch] is read.",
+        ),
+        click.option(
+            "-r", "--requirement", "requirements", metavar="FILE", type=click.Path(), multiple=True,
+            help='Read comments "# sitepatch: NAME option=VALUE" of a requirements file; repeatable.',
+        ),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+@click.command(epilog="\b\nExample:\n  pip install -r requirements.txt && sitepatch sync -r requirements.txt")
+@names_a_project
+@click.option("--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all.")
+@click.option("--force", is_flag=True, help="Also where a file was edited by hand; the edited text is kept in the store.")
+@click.option("--no-verify", is_flag=True, help="Do not verify what was written.")
+@ways_to_verify
+@takes()
+@takes_turns
+def sync(
+    console: Console, place: Place, project: str, requirements: Tuple[str, ...], dry_run: bool, force: bool,
+    no_verify: bool, **ways: Any,
+) -> int:  # fmt: skip
+    """Make the environment what the project asks for.
+
+    What is missing is applied, what changed is updated, and what stands applied but is not asked for is TAKEN BACK, also
+    what was applied by hand. All of it or nothing, and verified as by apply.
+
+    The project asks in [tool.sitepatch] of its pyproject.toml and in comments of requirements files.
+    """
+    from patcher.sync import Request
+    from patcher.sync import sync as run
+    from patcher.verify import Asked
+
+    if ways["probe"] and no_verify:
+        raise UsageError("--probe and --no-verify: found both", "a probe is part of verifying")
+    asked = Asked(ways["timeout"], no_verify, ways["compile_only"], ways["probe"])
+    return run(console, place, Request(project, requirements), asked, dry_run=dry_run, force=force)

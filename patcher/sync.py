@@ -1,0 +1,153 @@
+"""`sync`: makes an environment equal to what a project asks for, in one commit, and takes back what it does not ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Sequence, Tuple
+
+from patcher import report
+from patcher.change import carry_out, prepared
+from patcher.console import Console, Place
+from patcher.errors import UsageError
+from patcher.jobs import Wanted
+from patcher.model import FilePlan, Step
+from patcher.ownership import check_sources
+from patcher.patchset import PATCH_DIR
+from patcher.plan import plan_sync
+from patcher.project import Project, chosen, read_project
+from patcher.standing import Standing, standing
+from patcher.turns import undisturbed
+from patcher.verify import Asked
+
+PROJECT = "pyproject.toml"
+
+
+class Request(NamedTuple):
+    """What a command line says about a project: its directory, and requirements files beside its pyproject.toml."""
+
+    folder: str = "."
+    requirements: Tuple[str, ...] = ()
+
+
+class Wants(NamedTuple):
+    """What a project asks for: patchsets with their options, remarks, and every directory of patchsets."""
+
+    patchsets: Tuple[Wanted, ...]
+    notes: Tuple[str, ...]
+    patch_dirs: Tuple[str, ...]
+
+
+def wants(request: Request, patch_dirs: Sequence[str]) -> Wants:
+    """Read what a project asks for.
+
+    Args:
+        request: which project.
+        patch_dirs: the values of `--patch-dir`; they come before the directories that the project names.
+
+    Raises:
+        SitepatchError: nothing asks for anything; or what is wrong with the files, the patchsets and their options.
+    """
+    projects = _read(request)
+    wishes = [wish for project in projects for wish in project.wishes]
+    named = [folder for project in projects for folder in project.patch_dirs]
+    folders = tuple(dict.fromkeys([*patch_dirs, *named]))
+    check_sources([wish.name for wish in wishes], folders)
+    found, notes = chosen(wishes, folders)
+    # a probe is run from where the person points to, and a file of the project is not the person
+    there = {f"{PATCH_DIR} {folder}": f"patch-dir {folder}" for folder in named if folder not in patch_dirs}
+    patchsets = [
+        one._replace(patchset=one.patchset._replace(source=there.get(one.patchset.source, one.patchset.source)))
+        for one in found
+    ]
+    return Wants(tuple(patchsets), (*(note for project in projects for note in project.notes), *notes), folders)
+
+
+def _read(request: Request) -> List[Project]:
+    path = Path(request.folder) / PROJECT
+    project = read_project(path) if path.is_file() else None
+    projects = [project] if project else []
+    if request.requirements:
+        from patcher.requirements import read_requirements  # imports what reads them: half as much as all the rest
+
+        projects.append(read_requirements(request.requirements))
+    if project is None and not any(one.wishes for one in projects):
+        table = f"{path}: found no {'table [tool.sitepatch]' if path.is_file() else 'such file'}"
+        if not request.requirements:
+            how = 'write [tool.sitepatch] with patchsets = ["NAME"] there, or name a requirements file with -r'
+            raise UsageError(f"{table}, expected what the project asks for", how)
+        names = ", ".join(request.requirements)
+        dropped = "pip-compile, uv pip compile and pip freeze drop comments: name the file that they are made from"
+        wanted = "to ask that nothing stands applied, write [tool.sitepatch] with patchsets = [] in pyproject.toml"
+        raise UsageError(f'{names}: found no comment "# sitepatch: NAME"\n{table}', f"{dropped}\n{wanted}")
+    return projects
+
+
+def sync(
+    console: Console, place: Place, request: Request, asked: Asked, *, dry_run: bool = False, force: bool = False
+) -> int:
+    """Make the environment what the project asks for, all or nothing, verify it and undo it where that fails.
+
+    Args:
+        console: where to tell it.
+        place: the environment and the directories of patchsets.
+        request: the project.
+        asked: how to verify.
+        dry_run: write nothing at all, show the diff instead.
+        force: also where a file was edited by hand; the edited text is kept in the store.
+
+    Returns:
+        the exit code.
+
+    Raises:
+        SitepatchError: see `wants`; what keeps it from making a plan or from writing.
+    """
+    asked_for = wants(request, place.patch_dirs)
+    wanted = asked_for.patchsets
+    env = place.environment()
+    how, recovered = prepared(console, place, env, wanted, asked, dry_run=dry_run)
+    items, (plan, _) = undisturbed(
+        env, lambda: (standing(env), plan_sync(env, wanted, force=force)), dry_run=dry_run
+    )
+    names = [one.patchset.name for one in wanted]
+    going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
+    live = {step.patchset for item in items if item.live for step in item.receipt.steps}
+    said = [f"{name} stands applied and is not asked for: it is taken back" for name in going if name in live]
+    plan = plan._replace(notes=(*asked_for.notes, *said, *plan.notes))
+    answered = {answer.patchset for answer in plan.answers}
+    fitting = [one for one in wanted if one.patchset.name in answered]
+    if not wanted and not items:
+        console.say(f"nothing is asked for, and nothing is applied in {', '.join(env.own)}: nothing to do")
+
+    def tell(changed: Sequence[FilePlan], _: Sequence[str]) -> None:
+        console.rows([] if console.quiet else _rows(items, changed, names))
+
+    return carry_out(
+        console, place._replace(patch_dirs=asked_for.patch_dirs), plan, fitting, None if asked.no_verify else how, recovered,
+        tell, dry_run=dry_run, more={"restored": list(going)},
+    )  # fmt: skip
+
+
+def _rows(items: Sequence[Standing], changed: Sequence[FilePlan], names: Sequence[str]) -> List[report.Row]:
+    """What was done with each patchset, and in how many files of which directory."""
+    before = {(item.site, item.receipt.path): item for item in items}
+    counts: Dict[Tuple[str, str, str], int] = {}
+    for file in changed:
+        item = before.get((file.site, file.path))
+        was: Dict[str, Step] = {step.patchset: step for step in item.receipt.steps} if item else {}
+        done: Dict[str, str] = {}
+        for step in file.steps:
+            old = was.get(step.patchset) if item and item.live else None
+            if old is None:
+                done[step.patchset] = "applied"
+            elif (old.digest, dict(old.options)) != (step.digest, dict(step.options)):
+                done[step.patchset] = "updated"
+        gone = [name for name in was if name not in {step.patchset for step in file.steps}]
+        done.update(dict.fromkeys(gone, "restored" if item and item.live else "forgotten"))
+        for name, word in done.items():
+            counts[word, name, file.site] = counts.get((word, name, file.site), 0) + 1
+    rows = []
+    for (word, name, site), count in sorted(counts.items()):
+        why = "" if word in ("applied", "updated") else ", which it does not change any more"
+        why = why if name in names else ", not asked for"
+        rows.append(report.Row(word, (f"{name}: {report.count(count, 'file')} in {site}{why}",)))
+    return rows
