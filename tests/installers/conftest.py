@@ -1,6 +1,7 @@
 """The index that all tests of installers share, and the tools, each made once and kept."""
 
 import fcntl
+import hashlib
 import os
 import sys
 from contextlib import contextmanager
@@ -46,7 +47,8 @@ def download(folder):
 @pytest.fixture(scope="session")
 def index(kept, tmp_path_factory):
     """An index on localhost: sitepatch from this checkout, what it needs, and the releases of the two packages."""
-    with made_once(kept / f"installers-needs-{VERSION}", download) as needs:
+    asked = hashlib.sha256(repr(world.needs()).encode()).hexdigest()[:12]
+    with made_once(kept / f"installers-needs-{VERSION}-{asked}", download) as needs:
         served = Index()
         world.fill(served, world.wheel_of_sitepatch(tmp_path_factory.mktemp("sitepatch")), needs)
     yield served

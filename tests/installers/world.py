@@ -133,6 +133,10 @@ class Env:
         assert ended.code == 0, ended
         return ended.out
 
+    def call(self, name, *words, cwd, code=0, **more):
+        """A command that was installed into the environment, as where the environment is active."""
+        return call(self.root / "bin" / name, *words, cwd=cwd, code=code, VIRTUAL_ENV=str(self.root), **more)
+
     def pip(self, *words, cwd=None, code=0, **more):
         """The real pip, of this interpreter, on the environment."""
         line = [sys.executable, "-m", "pip", "--python", self.python, "--disable-pip-version-check", *words]
