@@ -13,6 +13,7 @@ from patcher.commands.checking import check
 from patcher.commands.demo import demo
 from patcher.commands.doctoring import doctor
 from patcher.commands.explaining import explain
+from patcher.commands.hooking import hook
 from patcher.commands.looking import diff, list_, show, status
 from patcher.commands.patching import apply, restore
 from patcher.commands.ranks import ddp_report
@@ -28,7 +29,7 @@ def commands() -> None:
     """Patch installed Python packages by syntax, and take every change back exactly."""
 
 
-for _command in (apply, restore, sync, verify, diff, status, list_, show, explain, check, doctor, ddp_report, demo):
+for _command in (apply, restore, sync, verify, diff, status, list_, show, explain, check, doctor, hook, ddp_report, demo):
     commands.add_command(_command)
 
 

@@ -34,16 +34,15 @@ def file_name(path: str) -> str:
 def encode(receipt: Receipt) -> bytes:
     """Return the JSON text of a receipt."""
     fields = dict(receipt._asdict(), format=FORMAT, sitepatch=__version__)
-    fields["steps"] = [
-        dict(
-            step._asdict(),
-            options=dict(step.options),
-            # Latin-1 gives each byte one character: exact, and a person can read it
-            splices=[[splice.start, splice.end, splice.new.decode("latin-1")] for splice in step.splices],
-        )
-        for step in receipt.steps
-    ]
+    fields["steps"] = [step_fields(step) for step in receipt.steps]
     return dump(fields)
+
+
+def step_fields(step: Step) -> Dict[str, Any]:
+    """Return a step as JSON has it."""
+    # Latin-1 gives each byte one character: exact, and a person can read it
+    splices = [[splice.start, splice.end, splice.new.decode("latin-1")] for splice in step.splices]
+    return dict(step._asdict(), options=dict(step.options), splices=splices)
 
 
 def decode(data: bytes, where: str) -> Receipt:
@@ -68,7 +67,7 @@ def decode(data: bytes, where: str) -> Receipt:
         mode=top.whole("mode"),
         mtime_ns=top.whole("mtime_ns", low=-(2**63)),
         link=top.text("link"),
-        steps=tuple(_step(item) for item in top.tables("steps")),
+        steps=tuple(read_step(item) for item in top.tables("steps")),
         origin=top.text("origin"),
     )
     top.end()
@@ -83,7 +82,8 @@ def decode(data: bytes, where: str) -> Receipt:
     return receipt
 
 
-def _step(table: Fields) -> Step:
+def read_step(table: Fields) -> Step:
+    """Take a whole object as a step; StoreError for what is wrong with it."""
     step = Step(
         patchset=table.text("patchset"),
         version=table.text("version"),
@@ -174,6 +174,13 @@ class Fields:
         values = self._list(key)
         if not all(_is_whole(value) and value >= 0 for value in values):
             self.refuse(key, "a list of whole numbers")
+        return tuple(values)
+
+    def strings(self, key: str) -> Tuple[str, ...]:
+        """Take a list of strings."""
+        values = self._list(key)
+        if not all(isinstance(value, str) for value in values):
+            self.refuse(key, "a list of strings")
         return tuple(values)
 
     def states(self, key: str) -> Tuple[str, ...]:

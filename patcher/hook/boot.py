@@ -1,0 +1,184 @@
+"""Keeps patches applied: runs at every start of Python, and leaves all but a look at the files to a child process.
+
+Made by `sitepatch hook`. Imports os and sys only; SITEPATCH_HOOK=off in the environment switches it off.
+"""
+
+import os
+import sys
+
+NAME = "@NAME@"
+ID = "@ID@"
+MODE = "@MODE@"
+MODES = ("repair", "warn", "strict")
+HERE = os.path.dirname(os.path.abspath(__file__))
+WAIT = 120  # seconds for another process that is looking at the files
+CHILD = (
+    "import sys; sys.path.insert(0, sys.argv[1] + '/lib'); from patcher.hook.repair import main; sys.exit(main(*sys.argv[1:]))"
+)
+_ran = False
+
+
+def start() -> None:
+    """What the .pth or the .start file calls; a virtual environment of Python 3.8 to 3.13 does so twice."""
+    global _ran
+    mode = os.environ.get("SITEPATCH_HOOK") or MODE
+    if _ran or mode == "off":
+        return
+    _ran = True
+    try:
+        if mode not in MODES:
+            say(f"SITEPATCH_HOOK: found {mode!r}, expected {', '.join(MODES)} or off; the mode is {MODE}")
+            mode = MODE
+        reasons = read(mode)
+        if reasons is None:
+            reasons = look_closer(mode)
+    except Exception as error:  # whatever it is, the program starts
+        reasons = [f"{type(error).__name__}: {error}"]
+        say(f"{NAME} could not look at its files: {reasons[0]}")
+    except KeyboardInterrupt:  # let through, it would be reported as a fatal error of the interpreter
+        os._exit(130)
+    if reasons and mode != "repair":
+        say("; ".join(reasons))
+    if reasons and mode == "strict":
+        say(f"{NAME} is strict: the program is not started (SITEPATCH_HOOK=off starts it, to mend this)")
+        os._exit(1)  # SystemExit would be reported as a fatal error of the interpreter
+
+
+def say(text: str) -> None:
+    """Write a line to stderr, if there is one."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"sitepatch-hook: {text}\n")
+        sys.stderr.flush()
+
+
+def read(mode: str, aloud: bool = False) -> "list[str] | None":
+    """Return why files are not as wanted, [] where they are; None where the state does not tell that."""
+    try:
+        with open(HERE + "/state", "rb") as file:
+            text = file.read().decode("utf-8", "surrogateescape")
+    except OSError:
+        return None
+    try:
+        return compare(text, os.path.dirname(HERE), ID, mode == "warn")
+    except ValueError as error:
+        if aloud:
+            say(f"{HERE}/state: is damaged ({error}); looking at every file again")
+    return None
+
+
+def compare(text: str, site: str, wanted: str, looking: bool) -> "list[str] | None":
+    """Hold a state file against the files that it names.
+
+    Args:
+        text: of the state file.
+        site: the site directory, in which all files lie.
+        wanted: the ID of the hook; the state of another one tells nothing.
+        looking: whether it is enough that somebody has looked, without trying to mend what was wrong.
+
+    Returns:
+        Why files are not as wanted; None where a file is not as it was, or nobody has tried.
+
+    Raises:
+        ValueError: it is no state file, or names a file outside the site directory.
+    """
+    if not text:
+        return None
+    head, *lines = text.split("\n")
+    if not head.startswith("sitepatch-hook 1 ") or lines[-2:] != ["end", ""]:
+        raise ValueError("its first or its last line is another one")
+    reasons, good = [], True
+    for line in lines[:-2]:
+        if line[:2] == ": ":
+            reasons.append(line[2:])
+            continue
+        mark, signed, path = line.split(" ", 2)
+        if mark not in ("=", "!") or path[:1] in ("", "/") or "/../" in f"/{path}/" or "\0" in path:
+            raise ValueError(f"it has the line {line!r}")
+        if good:
+            good = signature(site + "/" + path) == signed
+    done = head.split(" ")[2:]
+    if not good or done[:1] != [wanted] or (reasons and done[1:] == ["looked"] and not looking):
+        return None
+    return reasons
+
+
+def signature(path: str) -> str:
+    """Return mtime in whole seconds and size of a file; image layers and archives keep no more of it."""
+    try:
+        info = os.stat(path)
+    except OSError:
+        return "absent"
+    return f"{info[8]}:{info[6]}"
+
+
+def look_closer(mode: str) -> "list[str]":
+    """Let one child process look at every file, however many processes start at once; returns as `read`."""
+    lock = take_lock()
+    try:
+        reasons = read(mode, aloud=True)  # another process may have looked meanwhile
+        if reasons is None:
+            failed = run(mode)
+            reasons = read(mode)
+            if reasons is None:  # it has said why
+                reasons = [f"{NAME} could not see to its files"] if failed else []
+    finally:
+        if lock is not None:
+            os.close(lock)
+    return reasons
+
+
+def take_lock() -> "int | None":
+    """Wait for the lock of this hook; None where it cannot be had, and the store's own lock has to do."""
+    import fcntl
+    import time
+
+    for flags in (os.O_RDWR | os.O_CREAT, os.O_RDONLY):
+        try:
+            opened = os.open(HERE + "/lock", flags, 0o666)
+            break
+        except OSError:
+            opened = None
+    if opened is None:
+        return None
+    lock = fcntl.fcntl(opened, fcntl.F_DUPFD, 10)  # the child keeps it, also when this process is killed
+    os.close(opened)
+    end = time.monotonic() + WAIT
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except BlockingIOError:
+            if time.monotonic() > end:
+                os.close(lock)
+                raise
+            time.sleep(0.02)
+        except OSError:  # a file system without locks
+            os.close(lock)
+            return None
+
+
+def run(mode: str) -> bool:
+    """Run the child process and return whether something is not as wanted."""
+    python = interpreter()
+    if not python:
+        say(f"{NAME} found no Python to run; start the one of this environment once: {sys.prefix}")
+        return True
+    ends = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+    if sys.stderr is None:
+        ends.append((os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0))
+    words = [python, "-I", "-S", "-B", "-c", CHILD, HERE, mode]
+    guard = dict(os.environ, SITEPATCH_HOOK="off")  # for every Python that the child starts
+    child = os.posix_spawn(python, words, guard, file_actions=[*ends, (os.POSIX_SPAWN_DUP2, 2, 1)])
+    try:
+        return os.waitpid(child, 0)[1] != 0
+    except ChildProcessError:  # SIGCHLD is ignored here, and so is how it ended
+        return True
+
+
+def interpreter() -> str:
+    """Return the path of this Python; where it is embedded in another program, of the one it belongs to."""
+    near = [f"python{sys.version_info[0]}.{sys.version_info[1]}", "python3", "python"]
+    for path in [sys.executable or "", *(os.path.join(sys.prefix, "bin", name) for name in near)]:
+        if os.path.basename(path).startswith(("python", "pypy")) and os.access(path, os.X_OK):
+            return path
+    return ""

@@ -1,0 +1,237 @@
+"""The directory of a hook, for a line in requirements.txt: written by `hook init`, read by the build backend."""
+
+from __future__ import annotations
+
+import json
+import re
+from hashlib import sha256
+from pathlib import Path
+from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
+
+from patcher import __version__
+from patcher.errors import SitepatchError, StoreError, UsageError
+from patcher.hook.boot import MODES
+from patcher.hook.kept import KEPT, PATCHSETS, Asked, Hook, Kept, read_kept, write_hook, write_kept
+from patcher.jobs import Wanted
+from patcher.manifest import MANIFEST, decode_toml, load, suggest
+from patcher.patchset import resolve_options
+from patcher.project import Wish, read_project
+from patcher.selection import stop
+
+BACKEND = "patcher.hook.backend"
+TABLE = "sitepatch-hook"
+_HEAD = """\
+# Keeps patches applied. For requirements.txt, with the path from where the installer is run:  ./{folder}
+# Written by `sitepatch hook init`; run that again after a change. All of this directory belongs under version control.
+"""
+
+
+class Content(NamedTuple):
+    """All that a hook is made from: the hook, its changes, the texts of its patchsets as `NAME/FILE`."""
+
+    hook: Hook
+    kept: Tuple[Kept, ...]
+    texts: Mapping[str, str]
+
+
+def asked(one: Wanted) -> Asked:
+    """What a hook carries of a patchset."""
+    paths: Dict[str, Dict[str, None]] = {}
+    for variant in one.patchset.variants:
+        named = paths.setdefault(variant.package, {})
+        named.update((path, None) for patch in variant.patches for path in patch.paths)
+    found = {package: tuple(sorted(named)) for package, named in paths.items()}
+    patchset = one.patchset
+    return Asked(patchset.name, patchset.version, patchset.digest, one.options, tuple(sorted(patchset.files)), found)
+
+
+def make(name: str, mode: str, wanted: Sequence[Wanted], asked: Sequence[Asked], kept: Sequence[Kept]) -> Content:
+    """Put a hook together; its version has a digest of all that it carries."""
+    texts = {f"{one.patchset.name}/{file}": text for one in wanted for file, text in one.patchset.files.items()}
+    hook = Hook(name, "", mode, tuple(asked))
+    digest = sha256(write_hook(hook) + write_kept(kept, {}))
+    for path, text in sorted(texts.items()):
+        digest.update(f"\0{path}\0{text}".encode())
+    return Content(hook._replace(version=f"{__version__}+h{digest.hexdigest()[:12]}"), tuple(kept), texts)
+
+
+def check_place(folder: Path) -> None:
+    """Refuse a directory that holds something else than a hook.
+
+    Raises:
+        UsageError: what was found.
+    """
+    if folder.is_dir() and not any(folder.iterdir()):
+        return
+    if folder.exists() and f'build-backend = "{BACKEND}"' not in _text(folder / "pyproject.toml", ""):
+        what = "a directory that is not empty and holds no hook" if folder.is_dir() else "something that is no directory"
+        raise UsageError(f"{folder}: found {what}", "name a directory that does not exist yet, or one that hook init made")
+
+
+def write(folder: Path, content: Content, wishes: Sequence[Wish]) -> List[str]:
+    """Write or update the directory of a hook; returns the names of the files, `/`-separated."""
+    for old in _listed(folder):  # before the new ones come: a patchset that is no longer wanted goes
+        if old not in content.texts:
+            (folder / PATCHSETS / old).unlink()
+            for parent in (folder / PATCHSETS / old).parents:
+                if parent == folder or any(parent.iterdir()):
+                    break
+                parent.rmdir()
+    digests = {one.name: one.digest for one in content.hook.patchsets}
+    data = {f"{PATCHSETS}/{name}": text.encode("utf-8") for name, text in content.texts.items()}
+    data[KEPT] = write_kept(content.kept, digests)
+    data["pyproject.toml"] = _pyproject(folder, content, wishes, sorted(data)).encode("utf-8")
+    for name, each in data.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(each)
+    return sorted(data)
+
+
+def _listed(folder: Path) -> List[str]:
+    """The files of the patchsets that lie there, as `NAME/FILE`."""
+    top = folder / PATCHSETS
+    return [path.relative_to(top).as_posix() for path in sorted(top.rglob("*")) if path.is_file()] if top.is_dir() else []
+
+
+def _pyproject(folder: Path, content: Content, wishes: Sequence[Wish], files: Sequence[str]) -> str:
+    import shlex
+
+    hook = content.hook
+    texts = [" ".join([wish.name, *map(shlex.quote, wish.settings), *["optional"] * wish.optional]) for wish in wishes]
+    names = ", ".join(wish.name for wish in wishes)
+    keys = ["pyproject.toml", *files]
+    return "\n".join([
+        _HEAD.format(folder=folder.name),
+        "[build-system]",
+        f'requires = ["sitepatch=={__version__}"]',
+        f'build-backend = "{BACKEND}"',
+        "",
+        "[project]",
+        f"name = {_quoted(hook.name)}",
+        f"version = {_quoted(hook.version)}",
+        f"description = {_quoted(f'Keeps {names} applied')}",
+        'requires-python = ">=3.8"',
+        "",
+        "[tool.sitepatch]",
+        "patchsets = [", *(f"    {_quoted(text)}," for text in texts), "]",
+        f'patch-dir = "{PATCHSETS}"',
+        "",
+        f"[tool.{TABLE}]",
+        f"mode = {_quoted(hook.mode)}",
+        "",
+        "[tool.uv]  # which files uv looks at to see that the hook has to be built again",
+        "cache-keys = [", *(f"    {{ file = {_quoted(name)} }}," for name in keys), "]",
+        "",
+    ])  # fmt: skip
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def read(folder: Path) -> Content:
+    """Read the directory of a hook, and believe nothing of it.
+
+    Raises:
+        SitepatchError: what is wrong with it: a patchset that is gone or broken, an unknown mode, something that was
+            changed since `hook init` ran.
+    """
+    path = folder / "pyproject.toml"
+    name, version, mode = head(path)
+    wishes = read_project(path).wishes
+    wanted, errors = [], []
+    for wish in wishes:
+        try:
+            wanted.append(_wanted(folder, wish))
+        except SitepatchError as error:
+            errors.append(error)
+    if not wishes:
+        errors.append(UsageError(f"{path}: tool.sitepatch.patchsets: found none, expected the names of patchsets"))
+    stop(errors)
+    kept, digests = _kept(folder)
+    content = make(name, mode, wanted, [asked(one) for one in wanted], kept)
+    changed = [one.patchset.name for one in wanted if digests.get(one.patchset.name) != one.patchset.digest]
+    again = f"run again: sitepatch hook init {folder.name}"
+    if changed:
+        raise SitepatchError(f"{folder / PATCHSETS}: {', '.join(changed)}: not as it was when hook init ran", again)
+    if content.hook.version != version:
+        raise SitepatchError(f"{folder}: was changed since hook init ran: its version would be {content.hook.version}", again)
+    return content
+
+
+def head(path: Path) -> Tuple[str, str, str]:
+    """Name, version and mode that the pyproject.toml of a hook tells.
+
+    Raises:
+        SitepatchError: one of them is missing or not what it must be.
+    """
+    text = _text(path, None)
+    top = decode_toml(text, path)
+    project, tool = top.get("project", {}), top.get("tool", {})
+    table = tool.get(TABLE, {}) if isinstance(tool, dict) else {}
+    name = project.get("name") if isinstance(project, dict) else None
+    version = project.get("version") if isinstance(project, dict) else None
+    mode = table.get("mode") if isinstance(table, dict) else None
+    errors: List[SitepatchError] = []
+    if not isinstance(name, str) or not is_name(name):
+        errors.append(UsageError(f"{path}: project.name: found {name!r}, expected {NAME}"))
+    if not isinstance(version, str):
+        errors.append(UsageError(f"{path}: project.version: found {version!r}, expected the version that hook init wrote"))
+    if mode not in MODES:
+        near = suggest(mode, MODES) if isinstance(mode, str) else ""
+        errors.append(UsageError(f"{path}: tool.{TABLE}.mode: found {mode!r}, expected {' or '.join(MODES)}{near}"))
+    stop(errors)
+    return str(name), str(version), str(mode)
+
+
+NAME = "a name of a-z, 0-9 and single -, that begins with a letter"
+
+
+def is_name(name: str) -> bool:
+    """Whether a hook may have this name: it becomes that of a module, too."""
+    return bool(re.fullmatch("[a-z][a-z0-9]*(-[a-z0-9]+)*", name))
+
+
+def _wanted(folder: Path, wish: Wish) -> Wanted:
+    place = folder / PATCHSETS / wish.name
+    if not (place / MANIFEST).is_file():
+        hint = f"put it back, or take it out of {folder / 'pyproject.toml'} with: sitepatch hook init {folder.name} NAME..."
+        raise SitepatchError(f"{wish.origin}: {place}: found no patchset", hint)
+    patchset = load(place, str(folder))
+    settings: Dict[str, str] = {}
+    for text in wish.settings:
+        option, _, value = text.partition("=")
+        settings[f"{wish.name}.{option}"] = value
+    return Wanted(patchset, resolve_options(patchset, settings))
+
+
+def _kept(folder: Path) -> Tuple[Tuple[Kept, ...], Dict[str, str]]:
+    path = folder / KEPT
+    try:
+        return read_kept(path.read_bytes(), str(path))
+    except FileNotFoundError:
+        raise StoreError(f"{path}: is missing", f"run again: sitepatch hook init {folder.name}") from None
+
+
+def earlier(folder: Path, asked: Sequence[Asked]) -> Tuple[Kept, ...]:
+    """The changes of an earlier `hook init`, for other releases, that are still those of these patchsets."""
+    try:
+        kept, digests = _kept(folder)
+    except SitepatchError:
+        return ()
+    wanted = {one.name: (one.digest, dict(one.options)) for one in asked}
+    naming = {path: [one for one in asked for paths in one.paths.values() if path in paths] for path in {k.path for k in kept}}
+    return tuple(
+        one for one in kept
+        if naming[one.path] and all(digests.get(each.name) == each.digest for each in naming[one.path])
+        and all(wanted.get(step.patchset) == (step.digest, dict(step.options)) for step in one.steps)
+    )  # fmt: skip
+
+
+def _text(path: Path, default: object) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        if isinstance(default, str):
+            return default
+        raise SitepatchError(f"{path}: cannot be read: {error}", "make it with: sitepatch hook init DIR") from None

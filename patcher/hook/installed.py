@@ -1,0 +1,87 @@
+"""The hooks that are installed in an environment: what the next start of Python would do, and how to take one out."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import List, NamedTuple, Tuple
+
+from patcher.errors import SitepatchError
+from patcher.hook import boot
+from patcher.hook.judge import judge
+from patcher.hook.kept import HOOK
+from patcher.hook.repair import Installed, load
+from patcher.hook.wheel import module, stem
+from patcher.interpreter import Environment
+
+
+class Standing(NamedTuple):
+    """How a hook stands: `good` if every file is as wanted, `told` what there is to say, one text each.
+
+    `mode` is the one that is in force, with SITEPATCH_HOOK.
+    """
+
+    installed: Installed
+    mode: str
+    good: bool
+    told: Tuple[str, ...]
+
+
+def folders(env: Environment) -> List[str]:
+    """The folder of every hook in the directories of an environment."""
+    found = []
+    for site in env.sites:
+        if os.path.isdir(site):
+            names = sorted(name for name in os.listdir(site) if name.startswith("_"))
+            found += [f"{site}/{name}" for name in names if os.path.isfile(f"{site}/{name}/{HOOK}")]
+    return found
+
+
+def look(folder: str) -> Standing:
+    """How the hook in a folder stands; writes nothing.
+
+    Raises:
+        SitepatchError: it is damaged.
+    """
+    installed = load(folder)
+    mode = os.environ.get("SITEPATCH_HOOK") or installed.hook.mode
+    told: List[str] = []
+    if mode == "off":
+        told.append("SITEPATCH_HOOK=off: it does nothing")
+    if not os.path.exists(f"{installed.site}/{stem(installed.hook.name)}.pth"):
+        told.append("its .pth file is gone: it does not run; install it again")
+    try:
+        text = Path(folder, "state").read_bytes().decode("utf-8", "surrogateescape")
+        reasons = boot.compare(text, installed.site, installed.hook.version, True)
+    except (OSError, ValueError) as error:
+        reasons = None
+        told.append(f"its state file: {error}; the next start of Python makes a new one")
+    if reasons is not None:
+        return Standing(installed, mode, not reasons, (*told, *reasons))
+    found = judge(installed.site, installed.hook, installed.kept)
+    does = "warns of" if mode == "warn" else "applies"
+    for name in dict.fromkeys(step.patchset for each in found.changes if each.receipt for step in each.receipt.steps):
+        told.append(f"the next start of Python {does} {name}")
+    told += [f"{name}: {what}; the next start of Python asks sitepatch" for name, what in found.unknown.items()]
+    told += dict.fromkeys(found.wrong.values())
+    return Standing(installed, mode, not (found.changes or found.unknown or found.wrong), tuple(told))
+
+
+def remove(installed: Installed) -> None:
+    """Remove all files of a hook; those that it has patched stay as they are.
+
+    Raises:
+        SitepatchError: a file cannot be removed.
+    """
+    site, start = Path(installed.site), stem(installed.hook.name)
+    try:
+        for name in (f"{start}.pth", f"{start}.start"):  # first, so that no further start of Python uses the rest
+            if (site / name).exists():
+                (site / name).unlink()
+        for folder in sorted(site.glob(f"{start}-*.dist-info")):
+            shutil.rmtree(folder)
+        shutil.rmtree(site / module(installed.hook.name))
+    except OSError as error:
+        hint = "run this as the owner of that directory"
+        raise SitepatchError(f"{installed.hook.name} could not be removed: {error}", hint) from error

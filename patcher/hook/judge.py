@@ -1,0 +1,203 @@
+"""Target files -> what a hook would do to each: known ones get the change that was kept, the others are told apart."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.environment import Environment, blocker, locate, recorded_hash
+from patcher.errors import SitepatchError, StoreError
+from patcher.folder import sha256
+from patcher.hook.kept import Asked, Hook, Kept, find
+from patcher.model import Change, Located, Receipt, Step
+from patcher.semantic.splice import apply_splices
+from patcher.standing import Condition, Standing, read
+from patcher.standing import judge as standing
+from patcher.store import Store
+
+
+class Judged(NamedTuple):
+    """What was found.
+
+    `changes` are to be made. `wrong` says why a patchset is not applied and cannot be, `unknown` which file of it is not
+    known, both by the name of the patchset. `before` is the sha256 of every watched file as found ("" for none), `expected`
+    the one that it must have at the end, `sizes` are in bytes.
+    """
+
+    changes: Tuple[Change, ...]
+    wrong: Dict[str, str]
+    unknown: Dict[str, str]
+    before: Dict[str, str]
+    expected: Dict[str, str]
+    sizes: Dict[str, int]
+
+
+class _File(NamedTuple):
+    """A target file that is there: its bytes, its package, what a receipt says of it, the patchsets that name it."""
+
+    path: str
+    data: bytes
+    located: Located
+    item: Optional[Standing]
+    asked: Tuple[Asked, ...]
+
+
+def judge(site: str, hook: Hook, kept: Sequence[Kept]) -> Judged:
+    """Hold every target file of a hook against what is wanted; writes nothing.
+
+    Raises:
+        StoreError: a receipt or what the hook carries cannot be believed.
+    """
+    receipts = Store(site).receipts()
+    texts = {path: read(site, path) for path in hook.paths}
+    before = {path: "" if data is None else sha256(data) for path, data in texts.items()}
+    sizes = {path: len(data) for path, data in texts.items() if data is not None}
+    found = Judged((), {}, {}, before, dict(before), sizes)
+    packages = _locate(site, hook, texts, found)
+    changes: Dict[str, Change] = {}
+    for path, names in hook.paths.items():
+        data = texts[path]
+        located = packages.get(path.split("/")[0].partition(".py")[0])
+        if data is None or located is None:
+            continue
+        receipt = receipts.get(path)
+        item = standing(site, receipt, data) if receipt else None
+        file = _File(path, data, located, item, tuple(one for one in hook.patchsets if one.name in names))
+        try:
+            change = _judge(site, file, kept)
+        except SitepatchError as error:
+            text = f"{path}: {error.message}; {error.hint}" if error.hint else f"{path}: {error.message}"
+            (found.unknown if isinstance(error, Unknown) else found.wrong).update(
+                (name, text) for name in names if not isinstance(error, Unknown) or name in error.names
+            )
+        else:
+            if change is not None:
+                changes[path] = change
+    _moved(hook, receipts.values(), found)
+    return _closed(hook, changes, found)
+
+
+class Unknown(SitepatchError):
+    """A file is none of those that are known; `names` are the patchsets that need to look at it."""
+
+    names: Tuple[str, ...] = ()
+
+
+def _locate(site: str, hook: Hook, texts: Dict[str, Optional[bytes]], found: Judged) -> Dict[str, Located]:
+    """The packages that are there; of one whose files are there all the same `found.wrong` says what is the matter."""
+    env = _environment(site)
+    packages: Dict[str, Located] = {}
+    for package in dict.fromkeys(package for one in hook.patchsets for package in one.paths):
+        concerned = [one for one in hook.patchsets if package in one.paths]
+        paths = [path for one in concerned for path in one.paths[package]]
+        try:
+            packages[package] = locate(env, package, paths)
+        except SitepatchError as error:
+            if any(texts[path] is not None for path in paths):
+                found.wrong.update((one.name, f"{one.name}: {error.message}") for one in concerned)
+    return packages
+
+
+def _environment(site: str) -> Environment:
+    return Environment(sys.executable, (site,), (site,), sys.version_info[:2])
+
+
+def _judge(site: str, file: _File, kept: Sequence[Kept]) -> Optional[Change]:
+    """What is to be done with one file, None for nothing.
+
+    Raises:
+        Unknown: only sitepatch itself can tell.
+        SitepatchError: nothing can be done, and why.
+    """
+    path, item, located = file.path, file.item, file.located
+    if item and item.condition in (Condition.EDITED, Condition.ASTRAY):
+        raise SitepatchError(*item.meaning.split("; ", 1))
+    live = item.receipt if item and item.condition is Condition.APPLIED else None
+    names = [one.name for one in file.asked]
+    mine = [step for step in live.steps if step.patchset in names] if live else []
+    entry = find(kept, path, live.pristine if live else sha256(file.data), located.version)
+    if entry is None:
+        if mine and {(step.patchset, step.digest) for step in mine if _asked(step, file.asked)} == {
+            (one.name, one.digest) for one in file.asked
+        }:
+            return None
+        release = f"{located.distribution or located.package} {located.version}".rstrip()
+        error = Unknown(f"is not among the files that are known (here it is of {release})")
+        error.names = tuple(names)
+        raise error
+    if [_key(step) for step in mine] == [_key(step) for step in entry.steps]:
+        return None
+    if live and (len(mine) < len(live.steps) or not entry.steps):
+        error = Unknown("another patchset stands applied in it, or another version of this one")
+        error.names = tuple(names)
+        raise error
+    return _change(site, file, entry, live)
+
+
+def _asked(step: Step, asked: Sequence[Asked]) -> bool:
+    return any((step.patchset, step.digest, dict(step.options)) == (one.name, one.digest, dict(one.options)) for one in asked)
+
+
+def _key(step: Step) -> Tuple[str, str, Dict[str, object]]:
+    return step.patchset, step.digest, dict(step.options)
+
+
+def _change(site: str, file: _File, entry: Kept, live: Optional[Receipt]) -> Change:
+    """The change of a known file, with the receipt that `apply` would write."""
+    path, located = file.path, file.located
+    pristine, origin = file.data, "recorded"
+    if live:
+        pristine, origin = Store(site).pristine(live.pristine), live.origin
+    else:
+        recorded = recorded_hash(located, path)
+        if recorded not in (None, entry.before):
+            name = f"{located.distribution or located.package} {located.version}"
+            raise SitepatchError(
+                f"the file is not what {name} installed: somebody edited it (its sha256 differs from RECORD)",
+                f"put it back first: pip install --force-reinstall --no-deps {name.replace(' ', '==')}",
+            )
+        origin = "recorded" if recorded else "unrecorded"
+    problem = blocker(located, path, _environment(site))
+    if problem:
+        raise SitepatchError(problem)
+    data = pristine
+    for step in entry.steps:
+        data = apply_splices(data, step.splices)
+    if sha256(data) != entry.after:
+        raise StoreError(f"{path}: the change that the hook carries is damaged", "install the hook again")
+    full = f"{site}/{path}"
+    stat = os.lstat(full)
+    link = os.readlink(full) if os.path.islink(full) else ""
+    receipt = Receipt(
+        path, located.package, located.distribution, located.version, entry.before, entry.after, stat.st_mode & 0o7777,
+        stat.st_mtime_ns, link, entry.steps, origin,
+    )  # fmt: skip
+    if live:
+        receipt = receipt._replace(mode=live.mode, mtime_ns=live.mtime_ns, link=live.link)
+    return Change(path, sha256(file.data), data, receipt)
+
+
+def _moved(hook: Hook, receipts: Iterable[Receipt], found: Judged) -> None:
+    """Files that an earlier version of a patchset changed and this one does not: only sitepatch takes that back."""
+    watched, names = hook.paths, [one.name for one in hook.patchsets]
+    for receipt in receipts:
+        for step in receipt.steps:
+            if step.patchset in names and step.patchset not in watched.get(receipt.path, ()):
+                found.unknown.setdefault(step.patchset, f"{receipt.path}: an earlier version of it stands applied there")
+
+
+def _closed(hook: Hook, changes: Dict[str, Change], found: Judged) -> Judged:
+    """Only the changes of patchsets that are known in every file; the others, and what shares a file, are left."""
+    unknown = {name: text for name, text in found.unknown.items() if name not in found.wrong}
+    while True:
+        left = {*unknown, *found.wrong}
+        more = [path for path in changes if left.intersection(hook.paths[path])]
+        for path in more:
+            del changes[path]
+            names: List[str] = [name for name in hook.paths[path] if name not in left]
+            unknown.update((name, f"{path}: shares it with a patchset that is not known there") for name in names)
+        if not more:
+            break
+    expected = {**found.expected, **{path: sha256(change.data or b"") for path, change in changes.items()}}
+    return found._replace(changes=tuple(changes[path] for path in sorted(changes)), unknown=unknown, expected=expected)

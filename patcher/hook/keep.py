@@ -1,0 +1,88 @@
+"""Patchsets + an environment -> the changes that a hook keeps: what each file there becomes. Writes nothing."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Dict, List, NamedTuple, Sequence, Tuple
+
+from patcher.environment import Environment, locate
+from patcher.errors import SitepatchError
+from patcher.fold import File, fold, read_file
+from patcher.hook.directory import asked
+from patcher.hook.kept import Kept
+from patcher.jobs import Job, Wanted, find_jobs, rank, refused
+from patcher.model import Answer, Located, State
+from patcher.plan import mixed
+from patcher.standing import read
+from patcher.store import Store
+
+
+class Found(NamedTuple):
+    """What was worked out: the changes, an answer for each hunk, remarks."""
+
+    kept: Tuple[Kept, ...]
+    answers: Tuple[Answer, ...]
+    notes: Tuple[str, ...]
+
+
+def keep(env: Environment, wanted: Sequence[Wanted]) -> Found:
+    """Work out what the patchsets make of the files of an environment, from their pristine bytes.
+
+    A package that is not there is no failure: its files are left to sitepatch itself.
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+        StoreError: a receipt cannot be believed.
+    """
+    answers: List[Answer] = []
+    notes: List[str] = []
+    jobs: Dict[Tuple[str, str], List[Job]] = {}
+    for one in wanted:
+        said: List[Answer] = []
+        for job in find_jobs(env, one, said, notes):
+            jobs.setdefault((job.located.site, job.path), []).append(job)
+        for answer in said:
+            if answer.state is State.NOT_FOUND and not answer.scope and not _is_there(env, one, answer.path):
+                notes.append(f"{one.patchset.name}: {answer.problem}; where it is, sitepatch itself has to patch it")
+            else:
+                answers.append(answer)
+    kept: List[Kept] = []
+    for (site, path), here in sorted(jobs.items()):
+        try:
+            found = read_file(site, path, here[0].located, Store(site).receipts().get(path), notes)
+        except SitepatchError as error:
+            answers += refused(here, error)
+            continue
+        by_name = {job.wanted.patchset.name: job for job in here}
+        order = sorted(by_name, key=lambda name: rank(name, {}, here))
+        data, steps, told = fold(site, path, File(found.pristine, found.pristine), order, by_name)
+        answers += told
+        before, after = (sha256(each).hexdigest() for each in (found.pristine, data))
+        located = here[0].located
+        exact = any(variant.versions for job in here for variant in job.wanted.patchset.variants)
+        kept.append(Kept(path, located.package, located.distribution, located.version, exact, before, after, steps))
+    kept += _others(wanted, [each[0].located for each in jobs.values()], [one.path for one in kept])
+    return Found(tuple(sorted(kept, key=lambda one: one.path)), tuple(mixed(answers)), tuple(dict.fromkeys(notes)))
+
+
+def _is_there(env: Environment, one: Wanted, package: str) -> bool:
+    try:
+        locate(env, package)
+    except SitepatchError:
+        return any(read(site, path) is not None for site in env.sites for path in asked(one).paths.get(package, ()))
+    return True
+
+
+def _others(wanted: Sequence[Wanted], places: Sequence[Located], done: Sequence[str]) -> List[Kept]:
+    """Files that a patchset names for other releases and that are there: nothing is to be changed in them."""
+    found: Dict[str, Kept] = {}
+    for located in places:
+        for one in wanted:
+            for path in asked(one).paths.get(located.package, ()):
+                data = read(located.site, path)
+                if data is not None and path not in done:
+                    digest = sha256(data).hexdigest()
+                    found[path] = Kept(
+                        path, located.package, located.distribution, located.version, True, digest, digest, ()
+                    )  # fmt: skip
+    return list(found.values())

@@ -1,0 +1,162 @@
+"""What a hook carries: which patchsets it keeps applied (hook.json), and the changes that were worked out (kept.json).
+
+Needs the standard library only: this is part of every hook.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from patcher import __version__
+from patcher.errors import StoreError
+from patcher.model import OptionValue, Step, patchset_digest
+from patcher.receipt import FORMAT, Fields, dump, read_step, step_fields
+
+HOOK, KEPT, PATCHSETS = "hook.json", "kept.json", "patchsets"
+_AGAIN = "run `sitepatch hook init` again, and install the hook again"
+
+
+class Asked(NamedTuple):
+    """A patchset that a hook keeps applied.
+
+    `files` are the names of its files, `paths` the target files that any of its variants names, by package; `/`-separated
+    and relative to the site directory.
+    """
+
+    name: str
+    version: str
+    digest: str
+    options: Mapping[str, OptionValue]
+    files: Tuple[str, ...]
+    paths: Mapping[str, Tuple[str, ...]]
+
+
+class Kept(NamedTuple):
+    """What becomes of one file of one release.
+
+    `before` and `after` are the sha256 (hex) of the pristine and of the patched bytes, `steps` lead from one to the other;
+    there are none where nothing is to be changed. `exact` says that the ranges of the patchsets leave releases out, so that
+    other releases have to be looked at by sitepatch itself, whatever the bytes are.
+    """
+
+    path: str
+    package: str
+    distribution: str
+    version: str
+    exact: bool
+    before: str
+    after: str
+    steps: Tuple[Step, ...]
+
+
+class Hook(NamedTuple):
+    """An installed hook: `version` is that of its distribution, `mode` is `repair`, `warn` or `strict`."""
+
+    name: str
+    version: str
+    mode: str
+    patchsets: Tuple[Asked, ...]
+
+    @property
+    def paths(self) -> Dict[str, List[str]]:
+        """Every target file with the patchsets that name it, in a fixed order."""
+        found: Dict[str, List[str]] = {}
+        for one in self.patchsets:
+            for paths in one.paths.values():
+                for path in paths:
+                    found.setdefault(path, []).append(one.name)
+        return dict(sorted(found.items()))
+
+
+def write_hook(hook: Hook) -> bytes:
+    """Return the text of hook.json."""
+    patchsets = [
+        dict(one._asdict(), options=dict(one.options), files=list(one.files),
+             paths=[{"package": package, "paths": list(paths)} for package, paths in one.paths.items()])
+        for one in hook.patchsets
+    ]  # fmt: skip
+    return dump({**hook._asdict(), "patchsets": patchsets, "format": FORMAT, "sitepatch": __version__})
+
+
+def read_hook(data: bytes, where: str) -> Hook:
+    """Read hook.json; `where` is its path, for messages.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    top = Fields.load(data, where, _AGAIN)
+    patchsets = []
+    for table in top.tables("patchsets"):
+        one = Asked(
+            table.text("name"), table.text("version"), table.sha256("digest"), table.options("options"),
+            table.strings("files"), dict(_paths(each) for each in table.tables("paths")),
+        )  # fmt: skip
+        table.end()
+        patchsets.append(one)
+    hook = Hook(top.text("name"), top.text("version"), top.text("mode"), tuple(patchsets))
+    top.end()
+    return hook
+
+
+def _paths(table: Fields) -> Tuple[str, Tuple[str, ...]]:
+    from patcher.receipt import path_problem
+
+    package, paths = table.text("package"), table.strings("paths")
+    table.end()
+    for path in paths:
+        if path_problem(path):
+            table.refuse("paths", f"paths below the site directory, not {path!r}")
+    return package, paths
+
+
+def write_kept(kept: Sequence[Kept], digests: Mapping[str, str]) -> bytes:
+    """Return the text of kept.json; `digests` are those of the patchsets, by name."""
+    files = [dict(one._asdict(), exact=int(one.exact), steps=[step_fields(step) for step in one.steps]) for one in kept]
+    return dump({"files": files, "patchsets": dict(digests), "format": FORMAT, "sitepatch": __version__})
+
+
+def read_kept(data: bytes, where: str) -> Tuple[Tuple[Kept, ...], Dict[str, str]]:
+    """Read kept.json: the changes, and the digests of the patchsets by name; `where` is its path, for messages.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    top = Fields.load(data, where, _AGAIN)
+    found = []
+    for table in top.tables("files"):
+        one = Kept(
+            table.path("path"), table.text("package"), table.text("distribution"), table.text("version"),
+            bool(table.whole("exact")), table.sha256("before"), table.sha256("after"),
+            tuple(read_step(each) for each in table.tables("steps")),
+        )  # fmt: skip
+        table.end()
+        found.append(one)
+    digests = top.texts("patchsets")
+    top.end()
+    return tuple(found), digests
+
+
+def find(kept: Sequence[Kept], path: str, before: str, version: str) -> Optional[Kept]:
+    """What becomes of the file `path` with the pristine bytes `before` (sha256) in the release `version`, if that is known."""
+    same = [one for one in kept if one.path == path and one.before == before]
+    exact = [one for one in same if one.version == version]
+    return next(iter(exact or [one for one in same if not one.exact]), None)
+
+
+def read_texts(folder: str, one: Asked) -> Dict[str, str]:
+    """The texts of a patchset's files from `folder/NAME`, read as patcher.manifest does.
+
+    Raises:
+        StoreError: a file is missing, or the patchset is another one than the hook was made for.
+    """
+    texts: Dict[str, str] = {}
+    for name in one.files:
+        path = f"{folder}/{one.name}/{name}"
+        try:
+            with open(path, "rb") as file:
+                texts[name] = file.read().decode("utf-8-sig").replace("\r\n", "\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise StoreError(f"{path}: cannot be read: {error}", _AGAIN) from error
+    if patchset_digest(texts) != one.digest:
+        raise StoreError(f"{folder}/{one.name}: is not the patchset that the hook was made with", _AGAIN)
+    return texts

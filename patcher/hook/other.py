@@ -1,0 +1,67 @@
+"""Runs the sitepatch of an environment, where there is one, on a patchset of a hook."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Dict, NamedTuple, Optional
+
+from patcher.errors import SitepatchError
+from patcher.hook.kept import Asked
+
+_LIMIT = 120  # seconds
+_ABSENT = 77
+_CODE = (
+    "import sys\nsys.path.append({site!r})\ntry:\n    from patcher.__main__ import main\n"
+    f"except ImportError as error:\n    sys.stderr.write(str(error))\n    sys.exit({_ABSENT})\nmain()"
+)
+
+
+class Answer(NamedTuple):
+    """What `sitepatch apply` said: `files` are the sha256 (hex) that it made or would make, `changed` how many it changes."""
+
+    ok: bool
+    problem: str
+    files: Dict[str, str]
+    changed: int
+
+
+def apply_with_sitepatch(site: str, folder: str, one: Asked, *, write: bool) -> Optional[Answer]:
+    """Apply a patchset, or only try it; None where no sitepatch can be imported.
+
+    Args:
+        site: the site directory.
+        folder: holds the folder of the patchset.
+        one: the patchset.
+        write: whether to write.
+
+    Raises:
+        SitepatchError: sitepatch gave no answer that can be read.
+    """
+    import json
+    import subprocess
+
+    words = ["apply", one.name, "--target", site, "--patch-dir", folder, "--json", "--quiet", "--compile-only"]
+    for name, value in one.options.items():
+        words += ["--set", f"{one.name}.{name}={str(value).lower() if isinstance(value, bool) else value}"]
+    words += ["--lock-timeout", "5"] if write else ["--dry-run"]
+    command = [sys.executable, "-I", "-B", "-c", _CODE.format(site=site), *words]
+    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT, check=False)
+    if done.returncode == _ABSENT:
+        return None
+    try:
+        fields: Dict[str, Any] = json.loads(done.stdout.decode("utf-8"))
+    except ValueError:
+        said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
+        raise SitepatchError(f"sitepatch could not apply {one.name} (exit code {done.returncode}): {said}") from None
+    files = {each["path"]: each["after"] for each in fields.get("files", ())}
+    changed = sum(bool(each["changes"]) for each in fields.get("files", ()))
+    return Answer(bool(fields["ok"]), _problem(fields), files, changed)
+
+
+def _problem(fields: Dict[str, Any]) -> str:
+    if "error" in fields:
+        return "; ".join(text for text in (fields["error"]["message"], fields["error"]["hint"]) if text)
+    for each in fields.get("answers", ()):
+        if each["state"] in ("not found", "ambiguous", "conflict"):
+            return f"{each['path']}: {each['state']}: {each['problem']}"
+    return "what was written failed to compile and was taken back"

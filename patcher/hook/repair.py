@@ -1,0 +1,203 @@
+"""What the child process of a hook does: holds every target file against what is wanted, and patches what is not so.
+
+Files that are known from when the hook was made are patched from the kept changes, with the standard library alone; for
+anything else sitepatch is run, where it is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Dict, NamedTuple, Sequence, Tuple
+
+from patcher.errors import BusyError, OutdatedError, SitepatchError, StoreError
+from patcher.folder import Folder, Meta, sha256
+from patcher.hook import boot
+from patcher.hook.judge import Judged, judge
+from patcher.hook.kept import HOOK, KEPT, PATCHSETS, Asked, Hook, Kept, read_hook, read_kept, read_texts
+from patcher.hook.other import apply_with_sitepatch
+from patcher.lock import patience
+from patcher.standing import read
+from patcher.store import Store
+
+_PATIENCE = 5.0  # seconds for another sitepatch or for uv, which may be waiting for this very process
+_TRIES = 5
+ENGINE = "patcher/__init__.py"
+"""What is there, in a site directory, where sitepatch is installed."""
+
+
+class Installed(NamedTuple):
+    """A hook in a site directory: where it lies, what it carries."""
+
+    folder: str
+    site: str
+    hook: Hook
+    kept: Tuple[Kept, ...]
+
+
+def load(folder: str) -> Installed:
+    """Read the hook that lies in `folder`, a directory of a site directory.
+
+    Raises:
+        StoreError: a file of it is missing or damaged.
+    """
+    data = {}
+    for name in (HOOK, KEPT):
+        path = f"{folder}/{name}"
+        try:
+            with open(path, "rb") as file:
+                data[name] = file.read()
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be read: {error.strerror}", "install the hook again") from error
+    hook = read_hook(data[HOOK], f"{folder}/{HOOK}")
+    return Installed(folder, os.path.dirname(folder), hook, read_kept(data[KEPT], f"{folder}/{KEPT}")[0])
+
+
+def main(folder: str, mode: str) -> int:
+    """Look at every file of the hook in `folder`; returns 0 if all is as wanted now, else 1.
+
+    Args:
+        folder: of the hook, in its site directory.
+        mode: `warn` writes to no target file.
+    """
+    try:
+        with patience(_PATIENCE, lambda text: None):
+            reasons = _look(load(folder), write=mode != "warn")
+    except SitepatchError as error:
+        say("; ".join(" ".join(part.split("\n")) for part in (error.message, error.hint) if part))
+        return 1
+    except Exception as error:  # a program is waiting to be started: no traceback in its face
+        say(f"{os.path.basename(folder)}: {type(error).__name__}: {error}")
+        return 1
+    return 1 if reasons else 0
+
+
+def say(text: str) -> None:
+    """Write a line to stderr."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"sitepatch-hook: {text}\n")
+
+
+def _look(installed: Installed, *, write: bool) -> Tuple[str, ...]:
+    """Make the files as wanted, if asked to, record how they are, and return why some are not as wanted."""
+    for _ in range(_TRIES):
+        try:
+            found = make_so(installed, write=write)
+            text = _record(installed, found, write=write)
+            break
+        except OutdatedError:  # an installer or another sitepatch was at work: what was found is not true any more
+            time.sleep(0.1)
+    else:
+        raise BusyError(f"{installed.site}: somebody keeps changing files there", "the next start of Python looks again")
+    reasons = tuple(dict.fromkeys(found.wrong.values()))
+    saved = _save(installed.folder, text)
+    if write or not saved:  # in mode warn the boot module tells what the record says
+        for reason in reasons:
+            say(reason)
+    return reasons
+
+
+def make_so(installed: Installed, *, write: bool) -> Judged:
+    """Judge every file and patch what has to be, if asked to.
+
+    Raises:
+        OutdatedError: a file was changed meanwhile; look again.
+        StoreError: the store cannot be read or written.
+    """
+    site, hook = installed.site, installed.hook
+    if write and Store(site).interrupted():
+        said = Store(site).recover()
+        if said:
+            say(f"{site}: {said}")
+    found = judge(site, hook, installed.kept)
+    patchsets = {one.name: one for one in hook.patchsets}
+    if found.changes:
+        names = list(dict.fromkeys(step.patchset for each in found.changes if each.receipt for step in each.receipt.steps))
+        if write:
+            texts = {
+                patchsets[name].digest: read_texts(f"{installed.folder}/{PATCHSETS}", patchsets[name]) for name in names
+            }
+            Store(site).commit(found.changes, texts)
+            for name in names:
+                _tell(name, sum(name in [s.patchset for s in each.receipt.steps] for each in found.changes if each.receipt))
+        else:
+            for name in names:
+                found.wrong[name] = f"{name} is not applied in {site}"
+    for name, what in found.unknown.items():
+        _by_sitepatch(installed, patchsets[name], what, found, write=write)
+    return found
+
+
+def _tell(name: str, count: int) -> None:
+    files = "1 file" if count == 1 else f"{count} files"
+    say(f"applied {name} to {files}; processes that are running keep the code they have loaded")
+
+
+def _by_sitepatch(installed: Installed, one: Asked, what: str, found: Judged, *, write: bool) -> None:
+    """Let the sitepatch of the environment see to a patchset that meets files which are not known."""
+    answer = apply_with_sitepatch(installed.site, f"{installed.folder}/{PATCHSETS}", one, write=write)
+    if answer is None:
+        version = installed.hook.version.partition("+")[0]
+        needed = f"to patch it sitepatch itself is needed, in this environment: pip install sitepatch=={version}"
+        found.wrong[one.name] = f"{one.name}: {what}; {needed}"
+        return
+    for path, after in answer.files.items():
+        if path in found.expected and answer.ok and write:
+            found.expected[path] = after
+    if not answer.ok:
+        found.wrong[one.name] = f"{one.name}: {answer.problem}"
+    elif answer.changed and write:
+        _tell(one.name, answer.changed)
+    elif answer.changed:
+        found.wrong[one.name] = f"{one.name} is not applied in {installed.site}"
+
+
+def _record(installed: Installed, found: Judged, *, write: bool) -> str:
+    """The text of the state file: how every file is, if it is as it was judged or made.
+
+    Raises:
+        OutdatedError: it is not.
+    """
+    site = installed.site
+    lines = [f"sitepatch-hook 1 {installed.hook.version} {'tried' if write else 'looked'}"]
+    watched: Dict[str, Sequence[str]] = dict(installed.hook.paths)
+    racy = 0.0
+    for path, names in watched.items():
+        signed = boot.signature(f"{site}/{path}")
+        data = read(site, path)
+        digest = "" if data is None else sha256(data)
+        if digest != found.expected[path] or boot.signature(f"{site}/{path}") != signed:
+            raise OutdatedError(f"{site}/{path}: has changed")
+        if data is not None and found.sizes.get(path) == len(data) and digest != found.before[path]:
+            racy = max(racy, float(signed.split(":")[0]))
+        lines.append(f"{'!' if any(name in found.wrong for name in names) else '='} {signed} {path}")
+    if found.wrong:
+        lines.append(f"= {boot.signature(f'{site}/{ENGINE}')} {ENGINE}")  # installed later, it may help
+    lines += [f": {' '.join(reason.split())}" for reason in dict.fromkeys(found.wrong.values())]
+    limit = time.time() + 4
+    while time.time() < min(racy + 1, limit):  # or a reinstall within that second would look just like the patched file
+        time.sleep(0.05)
+    return "\n".join([*lines, "end", ""])
+
+
+def _save(folder: str, text: str) -> bool:
+    """Replace the state file in one step, by way of a file that stands in RECORD too; False where nothing can be written."""
+    try:
+        with Folder.open(folder) as home:
+            home.put("state", text.encode("utf-8", "surrogateescape"), Meta(0o644))
+            home.sync()
+        _compile(folder)
+    except OSError:
+        return False
+    return True
+
+
+def _compile(folder: str) -> None:
+    """Compile the boot module; uv does not, and where PYTHONDONTWRITEBYTECODE is set nobody does."""
+    import importlib.util
+    import py_compile
+
+    source = f"{folder}/__init__.py"
+    if not os.path.exists(importlib.util.cache_from_source(source)):
+        py_compile.compile(source, doraise=False, invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP, quiet=2)
