@@ -69,3 +69,18 @@ def tools(kept):
             return path / "bin" / name
 
     return tool
+
+
+@pytest.fixture
+def project(index, tmp_path):
+    """A project with an empty environment and no hook yet."""
+    return world.Project(tmp_path, world.variables(index, tmp_path / "home"))
+
+
+@pytest.fixture
+def hooked(project):
+    """A project in whose environment are a package and the hook, which knows three of its releases; nothing was started."""
+    project.keep("1.0", "1.1", "1.2")
+    project.requirements("orchard==1.0", project.wheel())
+    project.env.uv("install", "--no-verify-hashes", "-r", "requirements.txt", cwd=project.folder)
+    return project

@@ -1,22 +1,11 @@
 """A hook in requirements from its first install to its last uninstall, by real pip and uv."""
 
-import os
-import shutil
-
 import pytest
 
 from tests.installers.ways import WAYS
-from tests.installers.world import NAME, ORCHARD, PATCHED, STOCK, UV, Project, variables
+from tests.installers.world import ORCHARD, PATCHED, STOCK, UV
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
-NOT_OURS = ("orchard", "__pycache__")
-
-
-@pytest.fixture
-def project(index, tmp_path):
-    made = Project(tmp_path, variables(index, tmp_path / "home"))
-    made.sitepatch("hook", "init", "patches", NAME)
-    return made
 
 
 def settled(project, state):
@@ -39,25 +28,38 @@ def cached(project):
 @pytest.mark.parametrize("way", WAYS)
 def test_from_the_first_install_to_the_last_uninstall(project, way):
     env, install = project.env, WAYS[way]
-    install(project, "orchard==1.0", "sitepatch")
-    without = {path for path in env.tree() if "__pycache__" not in path}
-    install(project, "orchard==1.0", "sitepatch", "./patches")
+    known = way == "uv pip sync"  # which installs what is listed alone: the packages that sitepatch needs are not
+    project.keep("1.0", *(["1.1", "1.2"] if known else []))
+    others = [] if known else ["sitepatch"]
+    install(project, "orchard==1.0", *others)
+    without = sources(env)
+    install(project, "orchard==1.0", *others, "./patches")
     settled(project, PATCHED)
 
     for release, state in (("1.0", PATCHED), ("1.1", PATCHED), ("2.0", STOCK), ("1.0", PATCHED), ("1.2", PATCHED), ("1.1", PATCHED)):
         more = ["--force-reinstall"] if release == "1.0" else []
-        install(project, f"orchard=={release}", "sitepatch", "./patches", more=more)
+        install(project, f"orchard=={release}", *others, "./patches", more=more)
         settled(project, state)
-
     for text in cached(project):
         assert text in {text for release in ORCHARD.values() for text in release}, "the cache of the installer was written to"
 
-    install(project, "orchard==1.0", "sitepatch", "./patches")
+    install(project, "orchard==1.0", *others, "./patches")
     settled(project, PATCHED)
-    project.sitepatch("hook", "remove", "--restore", "--python", env.python)
+    uninstall(env, way, ["orchard"])
+    assert env.start("import orchard").err.splitlines()[-1] == "ModuleNotFoundError: No module named 'orchard'"
+    install(project, "orchard==1.0", *others, "./patches")
+    settled(project, PATCHED)
+
     uninstall(env, way, hooks(env))
+    assert env.state() == PATCHED  # which an uninstall of the hook does not change
+    project.sitepatch("restore", "--python", env.python)
     assert env.state() == STOCK
-    assert {path for path in env.tree() if "__pycache__" not in path} == without
+    assert sources(env) == without
+
+
+def sources(env):
+    """What lies there, but for the bytecode that an interpreter makes and the store that `restore` leaves empty."""
+    return {path for path in env.tree() if "orchard/__pycache__" not in path and not path.startswith(".sitepatch")}
 
 
 def hooks(env):

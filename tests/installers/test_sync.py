@@ -4,15 +4,10 @@
 import pytest
 
 from tests.installers.ways import WAYS
-from tests.installers.world import NAME, PATCHED, STOCK, UV, Project, variables
+from tests.installers.world import NAME, PATCHED, STOCK, UV
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
 LINES = ["orchard==1.0", f"# sitepatch: {NAME}"]
-
-
-@pytest.fixture
-def project(index, tmp_path):
-    return Project(tmp_path, variables(index, tmp_path / "home"))
 
 
 def sync(project, *words, code=0):

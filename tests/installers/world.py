@@ -196,3 +196,19 @@ class Project:
     def requirements(self, *lines):
         (self.folder / "requirements.txt").write_text("".join(f"{line}\n" for line in lines))
         return "requirements.txt"
+
+    def keep(self, *releases):
+        """Make the hook's directory, in which what becomes of these releases is kept; it needs no sitepatch for them."""
+        seen = Env(self.folder / "seen", self.variables)
+        for release in releases:
+            seen.uv("install", f"orchard=={release}")
+            self.sitepatch("hook", "init", "patches", NAME, "--python", seen.python, "--mode", "repair")
+        shutil.rmtree(str(seen.root))
+
+    def wheel(self):
+        """The line for requirements of the hook's prebuilt wheel."""
+        return self.sitepatch("hook", "wheel", "patches", "--out", "wheels").out.strip()
+
+    def reinstall(self, release):
+        """Install a release anew, as uv does it: the files of the package are fresh, and nothing is started."""
+        self.env.uv("install", "--reinstall", "--no-deps", f"orchard=={release}")
