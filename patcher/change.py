@@ -9,6 +9,7 @@ from patcher.commit import commit, way_back
 from patcher.console import Console, Place
 from patcher.environment import Environment
 from patcher.errors import StoreError, UsageError
+from patcher.hook.places import keeping
 from patcher.model import FilePlan, Plan, State
 from patcher.plan import plan_apply, plan_restore
 from patcher.rollback import Outcome, verify_or_roll_back
@@ -206,6 +207,8 @@ def restore(console: Console, place: Place, names: Sequence[str], *, force: bool
     if written:
         console.rows([] if console.quiet else [_put_back(file) for file in changed])
         console.note(_RUNNING)
+        for hook in keeping(env, chosen):
+            console.note(f"the next start of Python applies them again, as {hook} asks for: sitepatch hook remove {hook}")
     return _finish(console, plan, chosen, recovered, written=written, dry_run=dry_run)
 
 

@@ -217,7 +217,8 @@ def _bytecode(case: Case) -> _Found:
 
     more = ["-X", f"pycache_prefix={prefix}"] if prefix else []
     command = [case.env.python, "-I", "-B", *more, "-c", _BYTECODE]
-    done = subprocess.run(command, input=json.dumps(paths).encode(), capture_output=True, timeout=60, check=True)
+    quiet = {**os.environ, "SITEPATCH_HOOK": "off"}
+    done = subprocess.run(command, input=json.dumps(paths).encode(), capture_output=True, timeout=60, check=True, env=quiet)
     for path, pyc in json.loads(done.stdout.splitlines()[-1]):
         yield PROBLEM, f"{pyc} is not of the {path} that stands there, and is what runs", "remove that file"
 

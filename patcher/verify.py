@@ -191,6 +191,7 @@ def _child(request: Dict[str, Any], how: How, folder: Path) -> Tuple[List[Dict[s
     command += [str(Path(__file__).with_name("verify_child.py")), str(folder / "request"), str(results)]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
     kept["PYTHONDONTWRITEBYTECODE"] = "1"  # for processes that a module starts
+    kept["SITEPATCH_HOOK"] = "off"  # a hook would change what is being verified
     ended = run(command, tempfile.mkdtemp(prefix="cwd-", dir=str(folder)), kept, how.timeout + _GRACE)
     lines = []
     for line in results.read_bytes().split(b"\n")[:-1]:  # a line that has no end was being written

@@ -16,12 +16,14 @@ FILES = {"demo/__init__.py": "", "demo/m.py": "VALUE = 1\n", "demo/n.py": "VALUE
 VERSION = f"python{sys.version_info[0]}.{sys.version_info[1]}"
 
 
-def wheel(folder, name="demo", version="1.0", files=FILES):
+def wheel(folder, name="demo", version="1.0", files=FILES, needs=()):
     """A pure wheel, written by hand: building one needs a backend, which needs a network."""
     info = f"{name}-{version}.dist-info"
     texts = {
         **files,
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/METADATA": "".join(
+            [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", *(f"Requires-Dist: {each}\n" for each in needs)]
+        ),
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     digests = {path: urlsafe_b64encode(sha256(text.encode()).digest()).rstrip(b"=").decode() for path, text in texts.items()}

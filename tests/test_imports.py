@@ -73,7 +73,7 @@ ALLOWED = {
     "against": CHECK,
     "check_page": {*CHECK, "page"},
     "console": TOP - {"selection", "verify", "rollback"},
-    "change": {*TOP, "turns"},
+    "change": {*TOP, "turns", "hook"},
     "sync": {*TOP, "turns", "change", "project", "requirements"},
     "demo": {"console", "fixture"},
     "hook": {*PLANS, "plan", "selection", "project", "hook"},

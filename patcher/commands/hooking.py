@@ -175,7 +175,8 @@ def hook_wheel(console: Console, place: Place, directory: str, out: str) -> int:
 def hook_status(console: Console, place: Place) -> int:
     """Show the hooks of an environment, and what the next start of Python would do."""
     from patcher.errors import SitepatchError
-    from patcher.hook.installed import folders, look
+    from patcher.hook.installed import look
+    from patcher.hook.places import folders
     from patcher.report import Row
 
     env = place.environment()
@@ -212,7 +213,8 @@ def hook_remove(console: Console, place: Place, name: Optional[str], back: bool)
     What it has patched stays patched, unless --restore is given. Its line in requirements.txt is yours to remove.
     """
     from patcher.change import restore
-    from patcher.hook.installed import folders, remove
+    from patcher.hook.installed import remove
+    from patcher.hook.places import folders
     from patcher.hook.repair import load
 
     env = place.environment()

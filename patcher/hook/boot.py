@@ -150,7 +150,7 @@ def take_lock() -> "int | None":
         except BlockingIOError:
             if time.monotonic() > end:
                 os.close(lock)
-                raise
+                raise TimeoutError(f"another process has held {HERE}/lock for {WAIT} seconds") from None
             time.sleep(0.02)
         except OSError:  # a file system without locks
             os.close(lock)

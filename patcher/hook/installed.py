@@ -10,10 +10,8 @@ from typing import List, NamedTuple, Tuple
 from patcher.errors import SitepatchError
 from patcher.hook import boot
 from patcher.hook.judge import judge
-from patcher.hook.kept import HOOK
 from patcher.hook.repair import Installed, load
 from patcher.hook.wheel import module, stem
-from patcher.interpreter import Environment
 
 
 class Standing(NamedTuple):
@@ -26,16 +24,6 @@ class Standing(NamedTuple):
     mode: str
     good: bool
     told: Tuple[str, ...]
-
-
-def folders(env: Environment) -> List[str]:
-    """The folder of every hook in the directories of an environment."""
-    found = []
-    for site in env.sites:
-        if os.path.isdir(site):
-            names = sorted(name for name in os.listdir(site) if name.startswith("_"))
-            found += [f"{site}/{name}" for name in names if os.path.isfile(f"{site}/{name}/{HOOK}")]
-    return found
 
 
 def look(folder: str) -> Standing:

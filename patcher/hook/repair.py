@@ -64,6 +64,8 @@ def main(folder: str, mode: str) -> int:
     try:
         with patience(_PATIENCE, lambda text: None):
             reasons = _look(load(folder), write=mode != "warn")
+    except KeyboardInterrupt:  # the person has said enough
+        return 1
     except SitepatchError as error:
         say("; ".join(" ".join(part.split("\n")) for part in (error.message, error.hint) if part))
         return 1
@@ -111,10 +113,13 @@ def make_so(installed: Installed, *, write: bool) -> Judged:
         if said:
             say(f"{site}: {said}")
     found = judge(site, hook, installed.kept)
+    if not write:
+        found.expected.update(found.before)
     patchsets = {one.name: one for one in hook.patchsets}
     if found.changes:
         names = list(dict.fromkeys(step.patchset for each in found.changes if each.receipt for step in each.receipt.steps))
         if write:
+            _check_writable(site, names, [each.path for each in found.changes])
             texts = {
                 patchsets[name].digest: read_texts(f"{installed.folder}/{PATCHSETS}", patchsets[name]) for name in names
             }
@@ -127,6 +132,13 @@ def make_so(installed: Installed, *, write: bool) -> Judged:
     for name, what in found.unknown.items():
         _by_sitepatch(installed, patchsets[name], what, found, write=write)
     return found
+
+
+def _check_writable(site: str, names: Sequence[str], paths: Sequence[str]) -> None:
+    problems = Store(site).check_writable(paths)
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if problems[1:] else ""
+        raise StoreError(f"{', '.join(names)}: not applied in {site}: {problems[0]}{more}")
 
 
 def _tell(name: str, count: int) -> None:

@@ -1,0 +1,101 @@
+"""What the tests of the hook share: an environment, a hook for it made by the real command, installed as pip or by unpacking."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import patcher
+from tests.command import ROOT, Ended, done, environ, sitepatch
+from tests.places import FILES, patchset, venv, wheel
+
+TWO = {**FILES, "demo/m.py": "A = 0\nVALUE = 1\n"}  # fits, and is not the release that the hook was made with
+NONE = {**FILES, "demo/m.py": "NOTHING = 1\n"}  # does not fit
+NEVER = "sitepatch-hook: "
+
+
+def pip(python, *words, code=0, **more):
+    """The real pip, on another environment, without an index."""
+    variables = {"PYTHONPATH": "", "PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1", **more}
+    command = [sys.executable, "-m", "pip", "--python", str(python), *map(str, words)]
+    ended = subprocess.run(command, env=environ(**variables), stdin=subprocess.DEVNULL, capture_output=True, timeout=180)
+    return done(Ended(ended), code)
+
+
+class Place:
+    """A folder with an environment that has `demo` 1.0, wheels of other releases, and a patchset `two` for all of them."""
+
+    def __init__(self, folder, new=22, python=sys.executable):
+        self.path = folder
+        self.wheels = folder / "wheels"
+        wheel(self.wheels)
+        wheel(self.wheels, version="2.0", files=TWO)
+        wheel(self.wheels, version="3.0", files=NONE)
+        self.two = patchset(folder, new=new)
+        self.python, self.site = venv(folder / "env", python=python)
+        self.unpack("demo", "1.0")
+        self.before = sorted(path.relative_to(self.site).as_posix() for path in self.site.rglob("*"))
+
+    def unpack(self, name, version):
+        """Put a wheel into the site directory, in the place of what was there of that name, as an installer does."""
+        for old in self.site.glob(f"{name}-*.dist-info"):
+            for row in (old / "RECORD").read_text().splitlines():
+                (self.site / row.rsplit(",", 2)[0]).unlink()
+            old.rmdir()
+        with zipfile.ZipFile(next(self.wheels.glob(f"{name}-{version}-*.whl"))) as archive:
+            archive.extractall(str(self.site))
+
+    def sitepatch(self, *words, code=0, **more):
+        return done(sitepatch(*words, cwd=self.path, **more), code)
+
+    def init(self, *words, code=0, names=("two",)):
+        return self.sitepatch("hook", "init", "patches", *names, "--patch-dir", "mine", "--python", self.python, *words, code=code)
+
+    def wheel(self):
+        """The line for requirements.txt."""
+        return self.sitepatch("hook", "wheel", "patches").out.strip()
+
+    def install(self, *words):
+        """A hook, made and installed without running anything in the environment."""
+        self.init(*words)
+        name = self.wheel().split(" ")[0]
+        with zipfile.ZipFile(str(self.path / name)) as archive:
+            archive.extractall(str(self.site))
+
+    @property
+    def folder(self):
+        (found,) = self.site.glob("_sitepatch_hook_*")
+        return found
+
+    def state(self):
+        return (self.folder / "state").read_text()
+
+    def start(self, *words, code=0, **more):
+        """Start the interpreter of the environment; by default it prints the value of demo.m."""
+        words = words or ("-c", "import demo.m; print(demo.m.VALUE)")
+        variables = {"PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "", **more}
+        ended = subprocess.run([str(self.python), *words], env=environ(**variables), capture_output=True, timeout=120)
+        return done(Ended(ended), code)
+
+    def use_sitepatch(self):
+        """Make sitepatch importable in the environment, with what it needs."""
+        import libcst
+
+        above = Path(libcst.__file__).parents[1]
+        (self.site / "checkout.pth").write_text(f"{ROOT}\n{above}\n")
+
+
+def own_wheels(folder):
+    """Wheels of this sitepatch and of what its build backend needs, from what is installed here: no network is asked."""
+    package = Path(patcher.__file__).parent
+    files = {
+        f"patcher/{path.relative_to(package).as_posix()}": path.read_text(encoding="utf-8") for path in package.rglob("*.py")
+    }
+    needs = ("packaging", "tomli") if sys.version_info < (3, 11) else ("packaging",)
+    wheel(folder, "sitepatch", patcher.__version__, files, needs)
+    for name in needs:
+        module = Path(__import__(name).__file__).parent
+        files = {f"{name}/{path.relative_to(module).as_posix()}": path.read_text(encoding="utf-8") for path in module.rglob("*.py")}
+        wheel(folder, name, "99", files)
+    return folder

@@ -1,0 +1,467 @@
+"""The hook keeps patches applied: whatever an installer does, the next start of Python makes it good, once."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.command import done, environ, tree
+from tests.hooks import NEVER, Place, own_wheels, pip
+from tests.places import patchset
+
+APPLIED = "sitepatch-hook: applied two to 1 file; processes that are running keep the code they have loaded\n"
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
+
+
+def value(ended):
+    return int(ended.out)
+
+
+def quiet(place):
+    """A start that has nothing to do: it says nothing and writes nothing."""
+    place.start("-c", "import demo.m")  # its bytecode
+    before = tree(place.site)
+    ended = place.start()
+    assert (ended.err, tree(place.site)) == ("", before)
+    return value(ended)
+
+
+# the life of an environment, with the real pip ------------------------------------------------------------------------
+def test_a_line_with_a_directory_keeps_a_patch_applied_through_all_that_pip_does(place):
+    links = ["--no-index", "--find-links", place.wheels, "--find-links", own_wheels(place.path / "own")]
+    place.init()
+    (place.path / "requirements.txt").write_text("demo==1.0\n./patches\n")
+    env = {"cwd": str(place.path)}
+    command = [sys.executable, "-m", "pip", "--python", str(place.python), "install", "-q", "-r", "requirements.txt"]
+    variables = environ(PYTHONPATH="", PIP_CONFIG_FILE=os.devnull, PIP_DISABLE_PIP_VERSION_CHECK="1")
+    subprocess.run([*command, *map(str, links)], env=variables, check=True, timeout=300, **env)
+    first = place.start()
+    assert (value(first), first.err) == (22, APPLIED)
+    assert quiet(place) == 22
+    subprocess.run([*command, *map(str, links)], env=variables, check=True, timeout=300, **env)  # pip builds it each time
+    assert (value(place.start()), place.start().err) == (22, "")
+
+    pip(place.python, "install", "-q", "--force-reinstall", *links, "demo==1.0")
+    again = place.start()
+    assert (value(again), again.err) == (22, APPLIED)
+    assert quiet(place) == 22
+
+    pip(place.python, "install", "-q", *links, "demo==3.0")
+    place.start("-c", "0")
+    pip(place.python, "install", "-q", *links, "demo==1.0")
+    assert value(place.start()) == 22  # a downgrade
+
+    pip(place.python, "uninstall", "-q", "-y", "demo")
+    assert place.start("-c", "0").err == ""
+    pip(place.python, "install", "-q", *links, "demo==1.0")
+    assert place.start().err == APPLIED
+
+    pip(place.python, "uninstall", "-q", "-y", "sitepatch-hook-" + place.path.name.replace("_", "-").lower())
+    left = sorted(path.relative_to(place.site).as_posix() for path in place.site.rglob("*"))
+    ours = [name for name in left if "hook" in name]
+    assert ours == []
+    assert place.start().err == ""
+    assert value(place.start()) == 22, "removing the hook leaves the file patched"
+    place.sitepatch("restore", "--python", place.python)
+    assert value(place.start()) == 1
+
+
+def test_a_prebuilt_wheel_installs_with_require_hashes_and_leaves_nothing_when_it_goes(place):
+    place.init()
+    (place.path / "requirements.txt").write_text(place.wheel() + "\n")
+    os.chdir(str(place.path))
+    before = tree(place.site)
+    pip(place.python, "install", "-q", "--no-index", "--require-hashes", "-r", "requirements.txt")
+    assert place.start().err == APPLIED
+    assert quiet(place) == 22
+    (name,) = [each.name for each in place.site.glob("sitepatch_hook_*.dist-info")]
+    pip(place.python, "uninstall", "-q", "-y", name.split("-")[0])
+    place.sitepatch("restore", "--python", place.python)
+    shutil.rmtree(place.site / "demo/__pycache__")
+    assert tree(place.site) == before
+
+
+def test_the_hook_writes_what_apply_writes_to_the_byte(tmp_path):
+    made = []
+    for name in ("by-hook", "by-apply"):
+        place = Place(tmp_path / name) if (tmp_path / name).mkdir() is None else None
+        for path in (place.site / "demo").rglob("*.py"):
+            os.utime(path, (1_600_000_000, 1_600_000_000))
+        if name == "by-hook":
+            place.install()
+            place.start("-c", "0")
+        else:
+            place.sitepatch("apply", "two", "--patch-dir", "mine", "--python", place.python)
+        made.append({path: told[0] for path, told in tree(place.site / ".sitepatch").items() if told != "directory"})
+        del made[-1]["lock"]  # it has the number of the process
+        made[-1]["demo/m.py"] = (place.site / "demo/m.py").read_bytes()
+    assert made[0] == made[1]
+    assert any(name.startswith("receipts/") for name in made[0])
+
+
+# without an installer: what differs after one ---------------------------------------------------------------------------
+def test_a_file_that_comes_back_older_is_patched_again(place):
+    place.install()
+    place.start("-c", "0")
+    place.unpack("demo", "1.0")
+    os.utime(place.site / "demo/m.py", (1_000_000_000, 1_000_000_000))
+    assert place.start().err == APPLIED
+    assert quiet(place) == 22
+
+
+def test_a_reinstall_within_the_second_of_a_patch_of_the_same_size_is_seen(tmp_path):
+    place = Place(tmp_path, new=2)
+    place.install()
+    assert value(place.start()) == 2
+    place.unpack("demo", "1.0")
+    os.utime(place.site / "demo/m.py")
+    assert value(place.start()) == 2
+
+
+def test_another_release_is_patched_by_sitepatch_where_it_is_installed(place):
+    place.install()
+    place.start("-c", "0")
+    place.unpack("demo", "2.0")
+    without = place.start()
+    assert value(without) == 1
+    assert "two: demo/m.py: is not among the files that are known (here it is of demo 2.0)" in without.err
+    assert "pip install sitepatch==" in without.err
+    assert quiet(place) == 1, "it is tried once"
+    place.use_sitepatch()
+    (place.site / "patcher").mkdir()  # what an installer would bring; the checkout comes by the .pth
+    (place.site / "patcher/__init__.py").write_text(f"__path__ = [{str(Path(__import__('patcher').__file__).parent)!r}]\n__version__ = '0'\n")
+    assert place.start().err == APPLIED
+    assert quiet(place) == 22
+    place.sitepatch("status", "--check", "--python", place.python)
+
+
+def test_a_release_that_does_not_fit_is_said_once_and_left_alone(place):
+    place.install()
+    place.use_sitepatch()
+    place.unpack("demo", "3.0")
+    before = (place.site / "demo/m.py").read_bytes()
+    said = place.start("-c", "0")
+    assert said.err.startswith("sitepatch-hook: two: demo/m.py: not found")
+    place.start("-c", "0")
+    assert place.start("-c", "0").err == ""
+    assert (place.site / "demo/m.py").read_bytes() == before
+    told = place.sitepatch("hook", "status", "--python", place.python, code=1)
+    assert "not so" in told.out and "not found" in told.out
+    place.unpack("demo", "1.0")
+    assert place.start().err == APPLIED
+
+
+def test_a_known_file_in_a_release_outside_of_the_range_is_left_to_sitepatch(tmp_path):
+    place = Place(tmp_path)
+    toml = place.path / "mine/two/patchset.toml"
+    toml.write_text(toml.read_text().replace('versions = ""', 'versions = "<1.5"'))
+    place.install()
+    from tests.places import wheel
+
+    wheel(place.wheels, version="1.6")
+    place.unpack("demo", "1.6")
+    assert "(here it is of demo 1.6)" in place.start().err
+
+
+def test_what_was_edited_by_hand_is_never_overwritten(place):
+    place.install()
+    file = place.site / "demo/m.py"
+    file.write_text("VALUE = 1  # mine\n")
+    said = place.start("-c", "0").err
+    assert "demo/m.py" in said and file.read_text() == "VALUE = 1  # mine\n"
+    place.unpack("demo", "1.0")
+    place.start("-c", "0")
+    file.write_text("VALUE = 22  # mine\n")
+    said = place.start("-c", "0").err
+    assert "changed after it was patched" in said and file.read_text() == "VALUE = 22  # mine\n"
+    assert place.start("-c", "0").err == ""
+
+
+def test_a_new_version_of_the_hook_takes_the_place_of_what_stands(place):
+    place.install()
+    place.start("-c", "0")
+    patchset(place.path, new=33)
+    place.unpack("demo", "1.0")
+    place.start("-c", "0")
+    shutil.rmtree(place.folder)
+    for path in place.site.glob("sitepatch_hook*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    place.sitepatch("hook", "init", "patches", "two", "--patch-dir", "mine", "--python", place.python)
+    with __import__("zipfile").ZipFile(str(place.path / place.wheel().split(" ")[0])) as archive:
+        archive.extractall(str(place.site))
+    ended = place.start()
+    assert (value(ended), ended.err) == (33, APPLIED)
+    place.sitepatch("restore", "--python", place.python)
+    assert (place.site / "demo/m.py").read_text() == "VALUE = 1\n"
+
+
+def test_two_hooks_in_one_environment_do_not_clash(place):
+    place.use_sitepatch()
+    place.install("--name", "sitepatch-hook-one")
+    patchset(place.path, "demo/n.py", 44, "three")
+    place.sitepatch("hook", "init", "more", "three", "--patch-dir", "mine", "--python", place.python, "--name", "sitepatch-hook-x")
+    line = place.sitepatch("hook", "wheel", "more").out.split(" ")[0]
+    with __import__("zipfile").ZipFile(str(place.path / line)) as archive:
+        archive.extractall(str(place.site))
+    said = place.start("-c", "import demo.m, demo.n; print(demo.m.VALUE + demo.n.VALUE)")
+    assert value(said) == 66
+    assert quiet(place) == 22
+    told = place.sitepatch("hook", "status", "--python", place.python)
+    assert [line.split()[:2] for line in told.out.splitlines()] == [["ok", "sitepatch-hook-one"], ["ok", "sitepatch-hook-x"]]
+
+
+# modes ----------------------------------------------------------------------------------------------------------------
+def test_warn_says_it_at_each_start_and_touches_no_target(place):
+    place.install("--mode", "warn")
+    before = tree(place.site / "demo")
+    for _ in range(2):
+        ended = place.start("-B", "-c", "0")
+        assert ended.err == f"sitepatch-hook: two is not applied in {place.site}\n"
+    assert tree(place.site / "demo") == before
+    assert not (place.site / ".sitepatch").exists()
+    assert place.start("-c", "0", SITEPATCH_HOOK="repair").err == APPLIED
+    assert quiet(place) == 22
+
+
+def test_strict_starts_no_program_on_what_is_not_patched(place):
+    place.install("--mode", "strict")
+    assert place.start().err == APPLIED
+    assert quiet(place) == 22
+    place.unpack("demo", "2.0")
+    for _ in range(2):
+        ended = place.start("-c", "print('started')", code=1)
+        assert ended.out == ""
+        assert "demo 2.0" in ended.err and "is strict: the program is not started (SITEPATCH_HOOK=off starts it" in ended.err
+        assert "Traceback" not in ended.err and "Fatal" not in ended.err
+    assert value(place.start(SITEPATCH_HOOK="off")) == 1
+    place.sitepatch("status", "--python", place.python)  # it can be asked all the same
+    place.unpack("demo", "1.0")
+    assert place.start().err == APPLIED
+
+
+def test_an_absent_package_is_no_failure_even_in_strict(place):
+    place.install("--mode", "strict")
+    shutil.rmtree(place.site / "demo")
+    shutil.rmtree(place.site / "demo-1.0.dist-info")
+    assert place.start("-c", "print('started')").out == "started\n"
+    place.unpack("demo", "1.0")
+    assert place.start().err == APPLIED
+
+
+def test_a_mode_that_does_not_exist_is_told_and_passed_over(place):
+    place.install()
+    assert "SITEPATCH_HOOK: found 'of', expected repair, warn, strict or off" in place.start(SITEPATCH_HOOK="of").err
+    assert quiet(place) == 22
+
+
+@pytest.mark.parametrize(("flags", "runs"), [(["-I"], True), (["-E"], True), (["-O"], True), (["-s"], True), (["-S"], False)])
+def test_which_switches_of_the_interpreter_turn_it_off(place, flags, runs):
+    place.install()
+    place.start(*flags, "-c", "0")
+    assert ((place.site / "demo/m.py").read_text() == "VALUE = 22\n") is runs
+
+
+# many processes, and one that dies ---------------------------------------------------------------------------------------
+def at_once(place, count, **more):
+    variables = environ(PYTHONPATH="", PYTHONDONTWRITEBYTECODE="", **more)
+    code = "import demo.m, demo.n; print(demo.m.VALUE)"
+    children = [
+        subprocess.Popen([str(place.python), "-c", code], env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(count)
+    ]
+    return [(int(out), err.decode()) for out, err in (child.communicate(timeout=120) for child in children)]
+
+
+def test_eight_starts_at_once_apply_it_once_and_all_run_patched_code(place, counted):
+    place.install()
+    states = ["installed just now", "reinstalled", "state lost", "state damaged", "as wanted"]
+    for what in states:
+        if what == "reinstalled":
+            place.unpack("demo", "1.0")
+        elif what == "state lost":
+            (place.folder / "state").unlink()
+        elif what == "state damaged":
+            (place.folder / "state").write_text("?")
+        found = at_once(place, 8)
+        assert [number for number, _ in found] == [22] * 8, what
+        said = [err for _, err in found if err]
+        assert len(said) == (0 if what in ("as wanted", "state lost") else 1), (what, said)
+    counted("starts at once", 8 * len(states))
+    assert quiet(place) == 22
+
+
+def test_a_start_that_is_killed_in_the_middle_leaves_nothing_half_done(place, counted):
+    place.install()
+    rounds = 0
+    for milliseconds in range(4, 90, 6):
+        place.unpack("demo", "1.0")
+        child = subprocess.Popen([str(place.python), "-c", "0"], env=environ(PYTHONPATH=""), start_new_session=True,
+                                 stderr=subprocess.DEVNULL)  # fmt: skip
+        time.sleep(milliseconds / 1000)
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        ended = place.start()
+        assert value(ended) == 22, ended
+        assert not (place.site / ".sitepatch/journal.json").exists()
+        rounds += 1
+    counted("starts killed", rounds)
+    place.sitepatch("status", "--check", "--python", place.python)
+    place.sitepatch("restore", "--python", place.python)
+    assert (place.site / "demo/m.py").read_text() == "VALUE = 1\n"
+
+
+# other places ---------------------------------------------------------------------------------------------------------
+def test_an_environment_that_is_moved_or_copied_stays_patched(place):
+    place.install()
+    assert quiet(place) == 22
+    moved = place.path / "elsewhere"
+    (place.path / "env").rename(moved)
+    place.python, place.site = moved / "bin/python", moved / place.site.relative_to(place.path / "env")
+    assert quiet(place) == 22
+    copied = place.path / "copy"
+    shutil.copytree(str(moved), str(copied), symlinks=True, copy_function=shutil.copyfile)  # new mtimes
+    for path in copied.glob("bin/*"):
+        path.chmod(0o755)
+    place.python, place.site = copied / "bin/python", copied / place.site.relative_to(moved)
+    files = tree(place.site / "demo")
+    assert place.start("-B", "-c", "0").err == "", "the bytes are right, only the state is new"
+    assert tree(place.site / "demo") == files
+    assert quiet(place) == 22
+
+
+def reached_by_all(python):
+    path = Path(os.path.realpath(python))
+    return path.exists() and all(each.stat().st_mode & 0o005 == 0o005 for each in (path, *path.parents))
+
+
+@pytest.fixture
+def public():
+    """A place that other users can reach; pytest's own folders are closed to them."""
+    python = next((each for each in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3") if reached_by_all(each)), None)
+    if not python:
+        pytest.skip("every interpreter is closed to other users")
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield Place(folder, python=python)
+    subprocess.run(["chmod", "-R", "u+w", str(folder)], check=True)
+    shutil.rmtree(folder)
+
+
+def as_reader(place, *words, code=0):
+    """Start the interpreter as somebody who may not write to the environment."""
+
+    def become():
+        if os.getuid() == 0:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+
+    command = [str(place.python), *(words or ("-c", "import demo.m; print(demo.m.VALUE)"))]
+    ended = subprocess.run(command, env=environ(PYTHONPATH=""), preexec_fn=become, cwd="/", capture_output=True)
+    from tests.command import Ended
+
+    return done(Ended(ended), code)
+
+
+def close(place):
+    for path in [place.site, *(path for path in place.site.rglob("*") if path.is_dir())]:
+        path.chmod(0o555)
+
+
+def test_a_read_only_environment_is_silent_where_it_is_as_wanted_and_says_one_line_where_it_is_not(public):
+    public.install()
+    public.start()
+    close(public)
+    before = tree(public.site)
+    assert value(as_reader(public)) == 22
+    subprocess.run(["chmod", "-R", "u+w", str(public.site)], check=True)
+    os.utime(public.site / "demo/m.py", (1_500_000_000, 1_500_000_000))  # an image builder that sets all times
+    close(public)
+    assert as_reader(public).err == "", "the bytes are right"
+    subprocess.run(["chmod", "-R", "u+w", str(public.site)], check=True)
+    public.unpack("demo", "1.0")
+    close(public)
+    before = tree(public.site)
+    ended = as_reader(public)
+    assert value(ended) == 1
+    assert ended.err.count("\n") == 1 and ended.err.startswith(NEVER) and "may not write here" in ended.err
+    assert tree(public.site) == before
+
+
+# bad input ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "line",
+    ["= 1:1 /etc/passwd", "= 1:1 ../../x.py", "= 1:1 demo/../../x.py", "= 1:1 a\0b", "= 1:1", "? 1:1 demo/m.py", "\udcff", ""],
+)
+def test_a_damaged_state_is_told_in_one_line_and_made_anew(place, line):
+    place.install()
+    place.start("-c", "0")
+    good = place.state()
+    text = good.replace("= absent", "").split("\n")
+    text.insert(1, line)
+    (place.folder / "state").write_bytes("\n".join(text).encode("utf-8", "surrogateescape"))
+    ended = place.start()
+    assert value(ended) == 22
+    assert ended.err.startswith(f"sitepatch-hook: {place.folder}/state: is damaged (") and ended.err.count("\n") == 1
+    assert place.state() == good
+    assert place.start().err == ""
+
+
+@pytest.mark.parametrize("name", ["hook.json", "kept.json", "patchsets/two/p.spatch", "lib/patcher/store.py"])
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_damaged_hook_breaks_no_start(place, name, gone):
+    place.install()
+    path = place.folder / name
+    path.unlink() if gone else path.write_text("{")
+    ended = place.start()
+    assert value(ended) == 1
+    assert NEVER in ended.err or "Error" in ended.err
+    assert place.start(code=1, SITEPATCH_HOOK="strict").out == ""
+
+
+def test_a_kept_change_that_does_not_lead_to_the_kept_bytes_is_not_made(place):
+    place.install()
+    path = place.folder / "kept.json"
+    fields = json.loads(path.read_text())
+    fields["files"][0]["steps"][0]["splices"][0][2] = "import os"
+    path.write_text(json.dumps(fields))
+    ended = place.start()
+    assert value(ended) == 1 and "damaged" in ended.err
+
+
+# the commands ---------------------------------------------------------------------------------------------------------
+def test_status_tells_what_the_next_start_would_do_and_remove_takes_all_of_it_out(place):
+    before = tree(place.site)
+    assert "there is no hook" in place.sitepatch("hook", "status", "--python", place.python).out
+    place.install()
+    told = place.sitepatch("hook", "status", "--python", place.python, code=1)
+    assert "the next start of Python applies two" in told.out
+    place.start("-c", "0")
+    told = json.loads(place.sitepatch("hook", "status", "--python", place.python, "--json").out)
+    assert (told["ok"], told["hooks"][0]["patchsets"], told["hooks"][0]["mode"]) == (True, ["two"], "repair")
+    back = place.sitepatch("restore", "--python", place.python)
+    assert "the next start of Python applies them again" in back.err
+    assert place.start().err == APPLIED
+    place.sitepatch("hook", "remove", "--restore", "--python", place.python)
+    shutil.rmtree(place.site / "demo/__pycache__")
+    assert tree(place.site) == before
+    place.sitepatch("hook", "remove", "--python", place.python, code=2)
+
+
+def test_remove_alone_says_that_the_files_stay_patched(place):
+    place.install()
+    place.start("-c", "0")
+    said = place.sitepatch("hook", "remove", "--python", place.python)
+    assert "its files stay patched; take that back with: sitepatch restore two" in said.out
+    assert value(place.start()) == 22

@@ -1,0 +1,177 @@
+"""What runs at every start of Python is small, runs once, and finds its way in odd places; nothing of it is in the main wheel."""
+
+import ast
+import base64
+import csv
+import hashlib
+import io
+import os
+import signal
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import patcher
+from patcher.hook import boot
+from patcher.hook.wheel import CARRIED
+from tests.command import ROOT, environ, tree
+from tests.hooks import Place
+
+PACKAGE = Path(patcher.__file__).parent
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
+
+
+def imports(path, everywhere):
+    nodes = ast.parse(path.read_bytes())
+    for node in ast.walk(nodes) if everywhere else nodes.body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+            if node.module.split(".")[0] == "patcher":
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_the_boot_module_imports_os_and_sys_only(place):
+    assert set(imports(PACKAGE / "hook/boot.py", everywhere=False)) == {"os", "sys"}
+    code = "import sys; print(sorted(sys.modules))"
+    bare = place.start("-B", "-c", code).out
+    place.install()
+    place.start("-c", "0")
+    with_hook = place.start("-B", "-c", code).out
+    assert set(ast.literal_eval(with_hook)) - set(ast.literal_eval(bare)) == {place.folder.name}
+
+
+def test_a_hook_brings_along_every_module_that_its_slow_part_needs_and_no_library():
+    known, seen, queue = set(), set(), ["patcher.hook.repair"]
+    while queue:
+        name = queue.pop()
+        path = PACKAGE / f"{name.partition('.')[2].replace('.', '/')}.py"
+        path = path if path.exists() else PACKAGE / name.partition(".")[2].replace(".", "/") / "__init__.py"
+        if name and name.split(".")[0] != "patcher":
+            known.add(name.split(".")[0])
+        elif path.exists() and path not in seen:
+            seen.add(path)
+            queue += [name.rpartition(".")[0], *imports(path, everywhere=True)]
+    assert {path.relative_to(PACKAGE).as_posix()[:-3] for path in seen} == set(CARRIED)
+    assert known & {"libcst", "packaging", "click", "tomli", "platformdirs"} == set()
+    if sys.version_info >= (3, 10):
+        assert known <= sys.stdlib_module_names
+
+
+def test_nothing_of_the_main_wheel_runs_when_python_starts():
+    """The wheel itself is looked at by tests/real/test_wheel.py; this is all that it is made from."""
+    found = [path for top in ("patcher", "patchsets", "fixtures") for path in (ROOT / top).rglob("*")]
+    assert found
+    assert [path for path in found if path.suffix in (".pth", ".start") or path.name == "sitecustomize.py"] == []
+    assert ".pth" not in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_it_runs_once_in_a_process(place):
+    place.install("--mode", "warn")
+    code = "import site; site.main(); import %s as hook; hook.start()" % place.folder.name
+    assert place.start("-c", code).err.count("\n") == 1
+
+
+def test_both_files_that_start_it_name_the_same_function(place):
+    place.install()
+    (pth,), (start,) = place.site.glob("*.pth"), place.site.glob("*.start")
+    name = place.folder.name
+    assert pth.read_text() == f"import {name}; {name}.start()\n"
+    assert start.read_text() == f"{name}:start\n"
+    assert pth.stem == start.stem, "Python 3.15 then passes over the import line"
+
+
+@pytest.mark.parametrize("executable", ["", "/usr/sbin/uwsgi", None])
+def test_inside_another_program_the_interpreter_of_the_environment_is_used(place, executable):
+    place.install()
+    code = f"import os, sys; sys.executable = {executable!r}; del os.environ['SITEPATCH_HOOK']; import {place.folder.name} as h; h.start()"
+    place.start("-c", code, SITEPATCH_HOOK="off")
+    assert (place.site / "demo/m.py").read_text() == "VALUE = 22\n"
+
+
+def test_without_any_interpreter_it_says_what_to_do(place):
+    place.install()
+    code = "import os, sys; sys.executable = ''; sys.prefix = '/nowhere'; del os.environ['SITEPATCH_HOOK']; "
+    ended = place.start("-c", f"{code} import {place.folder.name} as h; h.start()", SITEPATCH_HOOK="off")
+    assert "found no Python to run; start the one of this environment once" in ended.err
+
+
+@pytest.mark.parametrize("how", ["stderr closed", "all closed", "SIGCHLD ignored", "no bytecode", "nothing in the environment"])
+def test_odd_starts(place, how):
+    place.install()
+    closed = {"stderr closed": "2>&-", "all closed": "<&- >&- 2>&-"}.get(how, "")
+    env = environ(PYTHONPATH="", **({"PYTHONDONTWRITEBYTECODE": "1"} if how == "no bytecode" else {}))
+    ended = subprocess.run(
+        ["/bin/sh", "-c", f'"$0" -c 0 {closed}', str(place.python)],
+        env={} if how.startswith("nothing") else env,
+        preexec_fn=(lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)) if how == "SIGCHLD ignored" else None,
+    )
+    assert ended.returncode == 0
+    assert (place.site / "demo/m.py").read_text() == "VALUE = 22\n"
+    assert (place.folder / "lock").read_bytes() == b""
+    assert place.state().endswith("end\n")
+    assert list((place.folder / "__pycache__").glob("__init__.*.pyc")), "it is compiled, whoever asked for no bytecode"
+    before = tree(place.site)
+    assert (place.start("-c", "0").err, tree(place.site)) == ("", before)
+
+
+def state(*lines, head="sitepatch-hook 1 ID tried"):
+    return "\n".join([head, *lines, "end", ""])
+
+
+def test_what_a_state_tells(tmp_path):
+    (tmp_path / "a.py").write_text("12345")
+    os.utime(tmp_path / "a.py", (1_000_000_000.9, 1_000_000_000.9))
+    site, good = str(tmp_path), "= 1000000000:5 a.py"
+    assert boot.compare(state(good, "= absent b.py"), site, "ID", False) == []
+    assert boot.compare(state("! 1000000000:5 a.py", ": it does not fit"), site, "ID", False) == ["it does not fit"]
+    assert boot.compare(state(good), site, "another", False) is None
+    assert boot.compare(state("= 1000000001:5 a.py"), site, "ID", False) is None, "newer"
+    assert boot.compare(state("= 999999999:5 a.py"), site, "ID", False) is None, "older"
+    assert boot.compare(state("= 1000000000:6 a.py"), site, "ID", False) is None
+    assert boot.compare(state("= absent a.py"), site, "ID", False) is None
+    assert boot.compare(state("= 1:1 b.py"), site, "ID", False) is None
+    assert boot.compare("", site, "ID", False) is None
+    looked = state("! 1000000000:5 a.py", ": it is not applied", head="sitepatch-hook 1 ID looked")
+    assert boot.compare(looked, site, "ID", True) == ["it is not applied"]
+    assert boot.compare(looked, site, "ID", False) is None, "nobody has tried"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x", "end\n", state()[:-1], state()[:-4], state("= 1:1"), state("= 1:1 "), state("= 1:1 /a"), state("= 1:1 a/../../b"),
+     state("= 1:1 .."), state("+ 1:1 a"), state("= 1:1 a\0"), "sitepatch-hook 2 ID tried\nend\n"],
+)  # fmt: skip
+def test_what_is_no_state_is_refused_and_no_path_out_of_the_site_directory_is_looked_at(tmp_path, text, monkeypatch):
+    monkeypatch.setattr(boot, "signature", lambda path: pytest.fail(f"looked at {path}"))
+    with pytest.raises(ValueError):
+        boot.compare(text, str(tmp_path), "ID", False)
+
+
+def test_the_wheel_has_the_same_bytes_wherever_it_is_made_and_a_record_of_all_of_them(place):
+    place.init()
+    lines = [
+        place.sitepatch("hook", "wheel", "patches", "--out", f"out{seed}", PYTHONHASHSEED=seed, TZ=zone).out
+        for seed, zone in (("1", "UTC"), ("2", "Asia/Tokyo"))
+    ]
+    made = [(place.path / line.split(" ")[0]).read_bytes() for line in lines]
+    assert made[0] == made[1]
+    assert lines[0].split(" ")[1] == f"--hash=sha256:{hashlib.sha256(made[0]).hexdigest()}\n"
+    with zipfile.ZipFile(io.BytesIO(made[0])) as archive:
+        (record,) = [name for name in archive.namelist() if name.endswith("/RECORD")]
+        rows = {name: (digest, size) for name, digest, size in csv.reader(io.StringIO(archive.read(record).decode()))}
+        assert set(rows) == set(archive.namelist())
+        for name, (digest, size) in rows.items():
+            data = archive.read(name)
+            told = "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            assert (digest, size) == (("", "") if name == record else (told, str(len(data))))
+        empty = {name.rpartition("/")[2] for name in rows if rows[name][1] == "0"}
+    assert empty >= {"state", "state.tmp", "lock"}, "what is written later stands in RECORD, so that an uninstall removes it"

@@ -1,0 +1,209 @@
+"""`hook init` makes a directory that a project keeps; its build backend refuses what does not fit together, in one line."""
+
+import json
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import pytest
+
+from tests.command import environ, tree
+from tests.hooks import Place
+from tests.places import patchset
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
+
+
+def build(place, hook="build_wheel", code=0):
+    """Run the build backend as an installer does, in the directory; returns (stdout, stderr)."""
+    out = place.path / "built"
+    out.mkdir(exist_ok=True)
+    command = [sys.executable, "-c", f"from patcher.hook import backend; print(backend.{hook}({str(out)!r}))"]
+    done = subprocess.run(command, cwd=str(place.path / "patches"), env=environ(), capture_output=True)
+    assert done.returncode == code, done
+    return done.stdout.decode().strip(), done.stderr.decode()
+
+
+def pyproject(place, text):
+    (place.path / "pyproject.toml").write_text(text)
+
+
+# init -----------------------------------------------------------------------------------------------------------------
+def test_without_names_it_is_what_the_project_asks_for(place):
+    patchset(place.path, "demo/n.py", 3, "three")
+    pyproject(place, '[project]\nname = "My.Project"\n[tool.sitepatch]\npatchsets = ["two", "three optional"]\npatch-dir = "mine"\n')
+    said = place.sitepatch("hook", "init", "patches", "--python", place.python)
+    assert "sitepatch-hook-my-project 0.1.0+h" in said.out and "two, three; 2 files can be patched without sitepatch" in said.out
+    assert "line for requirements.txt: ./patches" in said.out
+    text = (place.path / "patches/pyproject.toml").read_text()
+    assert '"three optional"' in text and 'build-backend = "patcher.hook.backend"' in text
+    keys = [line.split('"')[1] for line in text.splitlines() if line.startswith("    { file")]
+    files = [path.relative_to(place.path / "patches").as_posix() for path in (place.path / "patches").rglob("*") if path.is_file()]
+    assert sorted(keys) == sorted(files), "uv looks at every file"
+
+
+def test_nothing_asked_for_is_told(place):
+    said = place.sitepatch("hook", "init", "patches", "--python", place.python, code=2)
+    assert "no patchset is named" in said.err
+    assert not (place.path / "patches").exists()
+
+
+def test_again_it_is_brought_up_to_date_and_keeps_its_name_and_mode(place):
+    patchset(place.path, "demo/n.py", 3, "three")
+    place.init("--mode", "strict", "--name", "sitepatch-hook-x", names=("two", "three"))
+    first = tree(place.path / "patches")
+    assert place.init(names=("two", "three")).code == 0
+    assert {name: told[0] for name, told in tree(place.path / "patches").items()} == {name: told[0] for name, told in first.items()}
+    place.init(names=("two",))
+    assert not (place.path / "patches/patchsets/three").exists()
+    text = (place.path / "patches/pyproject.toml").read_text()
+    assert 'name = "sitepatch-hook-x"' in text and 'mode = "strict"' in text
+    was = build(place)[0]
+    patchset(place.path, new=33)
+    place.sitepatch("hook", "init", "patches", "--patch-dir", "mine", "--python", place.python)  # what it asks for already
+    assert build(place)[0] != was, "its version has a digest of all that it carries"
+
+
+def test_changes_for_another_release_are_kept_beside_as_long_as_they_are_true(place):
+    place.init()
+    place.unpack("demo", "2.0")
+    assert "1 file can be" in place.init().out
+    kept = json.loads((place.path / "patches/kept.json").read_text())["files"]
+    assert [each["version"] for each in kept] == ["1.0", "2.0"]
+    place.install()
+    assert place.start().out == "22\n"
+    place.unpack("demo", "1.0")
+    assert place.start().out == "22\n"
+    patchset(place.path, new=33)
+    place.init()
+    kept = json.loads((place.path / "patches/kept.json").read_text())["files"]
+    assert [each["version"] for each in kept] == ["1.0"]
+
+
+def test_what_stands_applied_does_not_hide_the_pristine_bytes(place):
+    place.init()
+    before = (place.path / "patches/kept.json").read_bytes()
+    place.sitepatch("apply", "two", "--patch-dir", "mine", "--python", place.python)
+    place.init()
+    assert (place.path / "patches/kept.json").read_bytes() == before
+
+
+def test_a_package_that_is_not_here_is_left_to_sitepatch(place):
+    patchset(place.path, "other/x.py", 3, "three")
+    said = place.init(names=("two", "three"))
+    assert "three: other is not installed" in said.err and "1 file can be patched without sitepatch" in said.out
+
+
+def test_a_patchset_that_does_not_fit_makes_no_hook(place):
+    place.unpack("demo", "3.0")
+    said = place.init(code=1)
+    assert "not found" in said.out and "nothing was written" in said.err
+    assert not (place.path / "patches").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [(["--mode", "strickt"], '--mode: found "strickt", expected repair or warn or strict; did you mean "strict"?'),
+     (["--name", "My_Hook"], '--name: found "My_Hook", expected a name of a-z'),
+     (["--set", "two.x=1"], "two.x: found an unknown option"), (["--set", "x"], "--set x: expected NAME.option=VALUE")],
+)  # fmt: skip
+def test_wrong_words(place, words, told):
+    said = place.init(*words, code=2)
+    assert told in said.err
+    assert not (place.path / "patches").exists()
+
+
+def test_a_directory_that_is_not_ours_is_left_alone(place):
+    before = tree(place.path / "mine")
+    said = place.sitepatch("hook", "init", "mine", "two", "--patch-dir", "mine", "--python", place.python, code=2)
+    assert "mine: found a directory that is not empty and holds no hook" in said.err
+    assert tree(place.path / "mine") == before
+
+
+def test_options_are_kept_and_can_be_set(place):
+    folder = place.path / "mine/two"
+    (folder / "p.spatch").write_text("--- demo/m.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = $number\n")
+    toml = folder / "patchset.toml"
+    toml.write_text(toml.read_text().replace("[[variant]]", '[options.number]\ntype = "int"\ndefault = 7\nhelp = "x"\n[[variant]]'))
+    place.install("--set", "two.number=8")
+    assert '"two number=8"' in (place.path / "patches/pyproject.toml").read_text()
+    assert place.start().out == "8\n"
+
+
+# the build backend ----------------------------------------------------------------------------------------------------
+def test_the_wheel_of_the_backend_is_that_of_the_command_also_by_way_of_an_sdist(place):
+    place.init()
+    line = place.wheel().split(" ")[0]
+    name, _ = build(place)
+    data = (place.path / "built" / name).read_bytes()
+    assert data == (place.path / line).read_bytes()
+    archive, _ = build(place, "build_sdist")
+    with tarfile.open(str(place.path / "built" / archive)) as tar:
+        tar.extractall(str(place.path / "unpacked"))
+    (place.path / "patches").rename(place.path / "was")
+    next((place.path / "unpacked").iterdir()).rename(place.path / "patches")
+    (place.path / "built" / name).unlink()
+    build(place)
+    assert (place.path / "built" / name).read_bytes() == data
+    info, _ = build(place, "prepare_metadata_for_build_wheel")
+    with zipfile.ZipFile(str(place.path / "built" / name)) as wheel:
+        assert wheel.read(f"{info}/METADATA") == (place.path / "built" / info / "METADATA").read_bytes()
+
+
+def gone(folder):
+    for path in (folder / "patchsets/two").iterdir():
+        path.unlink()
+
+
+def rewrite(name, old, new):
+    def change(folder):
+        path = folder / name
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (gone, "patchsets/two: found no patchset; put it back"),
+        (rewrite("patchsets/two/patchset.toml", "schema = 1", "schema = 2"), "schema: found 2, expected 1"),
+        (rewrite("patchsets/two/p.spatch", "+VALUE = 22", "+VALUE = 23"), "two: not as it was when hook init ran; run again:"),
+        (rewrite("pyproject.toml", 'mode = "repair"', 'mode = "repiar"'), "mode: found 'repiar', expected repair or warn or strict"),
+        (rewrite("pyproject.toml", 'mode = "repair"', 'mode = "warn"'), "was changed since hook init ran"),
+        (rewrite("pyproject.toml", '    "two",\n', ""), "tool.sitepatch.patchsets: found none"),
+        (rewrite("pyproject.toml", "[project]", "[project"), "pyproject.toml:"),
+        (lambda folder: (folder / "kept.json").unlink(), "kept.json: is missing; run again: sitepatch hook init"),
+        (rewrite("kept.json", '"files"', '"fils"'), "kept.json: files: expected a list"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused_in_one_line(place, spoil, told):
+    place.init()
+    spoil(place.path / "patches")
+    out, err = build(place, code=1)
+    assert out == ""
+    assert err.startswith("sitepatch hook: error: ") and told in err
+    assert "Traceback" not in err
+    assert list((place.path / "built").iterdir()) == []
+
+
+@pytest.mark.parametrize("hook", ["get_requires_for_build_editable", "prepare_metadata_for_build_editable", "build_editable"])
+def test_an_editable_install_is_refused(place, hook):
+    place.init()
+    assert "a hook cannot be installed in editable mode; leave out -e" in build(place, hook, code=1)[1]
+
+
+def test_line_ends_of_a_checkout_change_nothing(place):
+    place.init()
+    name, _ = build(place)
+    data = (place.path / "built" / name).read_bytes()
+    for path in (place.path / "patches").rglob("*"):
+        if path.is_file():
+            path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    build(place)
+    assert (place.path / "built" / name).read_bytes() == data
