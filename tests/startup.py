@@ -3,7 +3,7 @@
     python -m tests.startup [--rounds 100] [PYTHON...]
 
 CPU time (user and system) of `python -c pass` in environments that differ in the hook alone: none, one that watches 2 files,
-one that watches 50. Interleaved, in an order that is drawn for each round; the figures are medians. Without PYTHON every
+one that watches 50, and for comparison a .pth file that imports `sys` and does nothing. Interleaved, in an order that is drawn for each round; the figures are medians. Without PYTHON every
 interpreter of pyenv and on the path is measured, from 3.8 on. Needs no network.
 """
 
@@ -47,10 +47,16 @@ def told(python: str) -> str:
     return done.stdout.decode().strip()
 
 
+def quiet(command: Sequence[str], folder: Path, environ: Dict[str, str]) -> None:
+    """Run a command; what it prints is shown only if it fails."""
+    done = subprocess.run(command, cwd=str(folder), env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout.decode(errors='replace')}")
+
+
 def sitepatch(folder: Path, *words: str) -> None:
     """Run the command of this checkout."""
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, "-m", "patcher", *words], cwd=str(folder), env=environ, check=True, stdout=subprocess.DEVNULL)
+    quiet([sys.executable, "-m", "patcher", *words], folder, {**os.environ, "PYTHONPATH": str(ROOT)})
 
 
 def unpack(data: Path, python: Path) -> None:
@@ -87,11 +93,13 @@ def hook(work: Path, count: int) -> List[Path]:
 def environments(work: Path, python: str, wheels: Dict[int, List[Path]], environ: Dict[str, str]) -> Dict[str, Path]:
     """What is measured with one interpreter, by name; every hook has done its work and is found to have done it."""
     here = work / f"python{told(python)}"
-    made = {"none": environment(here / "none", python, [])}
+    made = {"none": environment(here / "none", python, []), "a .pth alone": environment(here / "pth", python, [])}
+    (site,) = (here / "pth").glob("lib/python3*/site-packages")
+    (site / "nothing.pth").write_text("import sys\n")
     for count, both in wheels.items():
         made[f"{count} files"] = prepared = environment(here / str(count), python, both)
         look = f"import many{count}.m{count - 1} as m; assert m.VALUE == 2"
-        subprocess.run([str(prepared), "-c", look], check=True, env=environ)
+        quiet([str(prepared), "-c", look], work, environ)
     for prepared in made.values():
         cpu_seconds([str(prepared), "-c", "pass"], work, environ)
     return made

@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import os
+import shutil
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +13,8 @@ import pytest
 from tests.index import Index
 from tests.installers import world
 
-
 REQUIRED = {"pdm": "pdm[locked]"}  # the newest of what it asks for does not always work with it
-VERSION = "%d.%d" % sys.version_info[:2]
+VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 @pytest.fixture(scope="session")
@@ -77,10 +77,19 @@ def project(index, tmp_path):
     return world.Project(tmp_path, world.variables(index, tmp_path / "home"))
 
 
+@pytest.fixture(scope="session")
+def prepared(index, tmp_path_factory):
+    """A folder with the directory of a hook that knows three releases, and its wheel: made once, copied for each test."""
+    made = world.Project(tmp_path_factory.mktemp("prepared"), world.variables(index, tmp_path_factory.mktemp("home")))
+    made.keep("1.0", "1.1", "1.2")
+    made.wheel()
+    return made.folder
+
+
 @pytest.fixture
-def hooked(project):
+def hooked(project, prepared):
     """A project in whose environment are a package and the hook, which knows three of its releases; nothing was started."""
-    project.keep("1.0", "1.1", "1.2")
-    project.requirements("orchard==1.0", project.wheel())
-    project.env.uv("install", "--no-verify-hashes", "-r", "requirements.txt", cwd=project.folder)
+    for name in ("patches", "wheels"):
+        shutil.copytree(prepared / name, project.folder / name)
+    project.env.uv("install", "orchard==1.0", *project.wheels())
     return project

@@ -23,6 +23,9 @@ class Project:
         text = self.text([f"orchard=={orchard}"], hook)
         (self.folder / "pyproject.toml").write_text(text)
 
+    def forget(self):
+        """What a tool needs before it sees that the hook has changed, or is not asked for any more."""
+
     def dependencies(self, names):
         return ", ".join(f'"{name}"' for name in names)
 
@@ -36,8 +39,8 @@ class UvSync(Project):
             f"dependencies = [{self.dependencies(names)}]\n[tool.uv]\npackage = false\n{source}"
         )
 
-    def sync(self, *more):
-        return self.call(UV, "sync", *more)
+    def sync(self):
+        return self.call(UV, "sync")
 
 
 class Poetry(Project):
@@ -49,10 +52,10 @@ class Poetry(Project):
             + f'[[tool.poetry.source]]\nname = "local"\nurl = "{self.url}"\npriority = "primary"\n'
         )  # fmt: skip
 
-    def sync(self, *more):
+    def sync(self):
         keep = {"POETRY_VIRTUALENVS_IN_PROJECT": "1", "POETRY_CACHE_DIR": str(self.folder / "cache"), "POETRY_NO_INTERACTION": "1"}
         self.call(self.tools("poetry"), "lock", **keep)
-        return self.call(self.tools("poetry"), "sync", *more, **keep)
+        return self.call(self.tools("poetry"), "sync", **keep)
 
 
 class Pdm(Project):
@@ -64,10 +67,10 @@ class Pdm(Project):
             f'[[tool.pdm.source]]\nname = "pypi"\nurl = "{self.url}"\nverify_ssl = false\n'
         )
 
-    def sync(self, *more):
+    def sync(self):
         keep = {"PDM_CACHE_DIR": str(self.folder / "cache"), "PDM_CHECK_UPDATE": "0"}
         self.call(self.tools("pdm"), "lock", **keep)
-        return self.call(self.tools("pdm"), "sync", "--clean", *more, **keep)
+        return self.call(self.tools("pdm"), "sync", "--clean", **keep)
 
 
 class Hatch(Project):
@@ -78,9 +81,16 @@ class Hatch(Project):
             f"[tool.hatch.envs.default]\nskip-install = true\npath = \".venv\"\ndependencies = [{self.dependencies(names)}]\n"
         )
 
-    def sync(self, *more):
+    def sync(self):
+        return self.hatch("run", "python", "-c", "pass")
+
+    def forget(self):
+        """It compares names alone, and uninstalls nothing: the environment is made anew."""
+        self.hatch("env", "remove", "default")
+
+    def hatch(self, *words):
         keep = {"HATCH_DATA_DIR": str(self.folder / "data"), "HATCH_CACHE_DIR": str(self.folder / "cache")}
-        return self.call(self.tools("hatch"), "run", "python", "-c", "pass", *more, **keep)
+        return self.call(self.tools("hatch"), *words, **keep)
 
 
 TOOLS = {"uv sync": UvSync, "poetry": Poetry, "pdm": Pdm, "hatch": Hatch}

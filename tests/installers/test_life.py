@@ -58,8 +58,9 @@ def test_from_the_first_install_to_the_last_uninstall(project, way):
 
 
 def sources(env):
-    """What lies there, but for the bytecode that an interpreter makes and the store that `restore` leaves empty."""
-    return {path for path in env.tree() if "orchard/__pycache__" not in path and not path.startswith(".sitepatch")}
+    """What lies there, but for the bytecode of others, and the store."""
+    found = env.tree()
+    return {path for path in found if ("__pycache__" not in path or "hook" in path) and not path.startswith(".sitepatch")}
 
 
 def hooks(env):

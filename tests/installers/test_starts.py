@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from tests.installers.world import ORCHARD, PATCHED, STOCK, call
+from tests.installers.world import PATCHED, STOCK
 
 pytestmark = [pytest.mark.real, pytest.mark.once]
 ALL = bool(os.environ.get("SITEPATCH_ALL_ROUNDS"))

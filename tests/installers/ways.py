@@ -1,6 +1,5 @@
 """The ways in which pip and uv bring a list of requirements into an environment."""
 
-from tests.installers.world import UV
 
 
 def pip(project, *lines, more=()):

@@ -62,7 +62,7 @@ def call(*words, cwd, code=0, limit=300, **more):
     kept = {name: value for name, value in os.environ.items() if not name.startswith(DROPPED)}
     done = subprocess.run(
         [str(word) for word in words], cwd=str(cwd), env={**kept, **more}, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=limit,
+        capture_output=True, timeout=limit,
     )  # fmt: skip
     ended = Ended(done)
     assert code is None or ended.code == code, (words, ended)
@@ -124,8 +124,7 @@ class Env:
 
     def start(self, code=STATE, *flags, **more):
         """Start the interpreter once, with bytecode, in a directory that holds nothing."""
-        ended = call(self.python, *flags, "-c", code, cwd=self.root, code=None, **more)
-        return ended
+        return call(self.python, *flags, "-c", code, cwd=self.root, code=None, **more)
 
     def state(self, *flags, **more):
         """What the package is at this start."""
@@ -208,6 +207,10 @@ class Project:
     def wheel(self):
         """The line for requirements of the hook's prebuilt wheel."""
         return self.sitepatch("hook", "wheel", "patches", "--out", "wheels").out.strip()
+
+    def wheels(self):
+        """The paths of the hook's wheels."""
+        return sorted((self.folder / "wheels").iterdir())
 
     def reinstall(self, release):
         """Install a release anew, as uv does it: the files of the package are fresh, and nothing is started."""
