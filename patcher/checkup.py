@@ -12,6 +12,8 @@ from patcher.doctor import NOTE, PROBLEM, Case, Check
 from patcher.environment import blocker, recorded_hash
 from patcher.errors import SitepatchError
 from patcher.folder import sha256
+from patcher.hook.installed import look
+from patcher.hook.places import folders
 from patcher.journal import NAME, temporary
 from patcher.lock import holders
 from patcher.model import normalized
@@ -223,6 +225,13 @@ def _bytecode(case: Case) -> _Found:
         yield PROBLEM, f"{pyc} is not of the {path} that stands there, and is what runs", "remove that file"
 
 
+def _hooks(case: Case) -> _Found:
+    for folder in folders(case.env):
+        found = look(folder)
+        for what in () if found.good else found.told:
+            yield PROBLEM, f"{found.installed.hook.name}: {what}", "see: sitepatch hook status"
+
+
 # who runs it ----------------------------------------------------------------------------------------------------------
 def _sources(case: Case) -> _Found:
     for error in case.broken:
@@ -257,6 +266,7 @@ CHECKS = (
     Check("store", "every receipt, pristine copy and patchset that is kept can be believed", _store),
     Check("interrupted runs", "none", _stopped),
     Check("leftovers", "none", _left),
+    Check("hooks", "every hook that is installed finds its files as wanted, or there is none", _hooks),
     Check("locks", "nobody is at work here", _locks),
     Check("patchsets", "every patchset at hand can be read, and only you can change it", _sources),
 )

@@ -76,7 +76,7 @@ def test_nothing_of_the_main_wheel_runs_when_python_starts():
 
 def test_it_runs_once_in_a_process(place):
     place.install("--mode", "warn")
-    code = "import site; site.main(); import %s as hook; hook.start()" % place.folder.name
+    code = f"import site; site.main(); import {place.folder.name} as hook; hook.start()"
     assert place.start("-c", code).err.count("\n") == 1
 
 

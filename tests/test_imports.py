@@ -78,7 +78,7 @@ ALLOWED = {
     "demo": {"console", "fixture"},
     "hook": {*PLANS, "plan", "selection", "project", "hook"},
     "doctor": {*PLAN},
-    "checkup": {*PLANS, "doctor", "selection"},
+    "checkup": {*PLANS, "doctor", "selection", "hook"},
     "commands": {*TOP, "change", "demo", "commands", "ddp", "against", "check_page", "turns", "doctor", "checkup", "sync",
                  "hook", "project"},
     "cli": {"", "commands"},

@@ -53,6 +53,7 @@ def hook_init(
     from patcher.ownership import check_sources
     from patcher.project import chosen
     from patcher.report import answer_rows, count
+    from patcher.turns import undisturbed
 
     folder = Path(directory)
     made.check_place(folder)
@@ -67,7 +68,7 @@ def hook_init(
     wanted, notes = chosen(wishes, patch_dirs)
     env = place.environment()
     console.about(env)
-    found = keep(env, wanted)
+    found = undisturbed(env, lambda: keep(env, wanted), dry_run=True)
     console.rows(answer_rows(answer for answer in found.answers if answer.state.failed or console.verbose))
     for note in (*notes, *found.notes):
         console.note(note)

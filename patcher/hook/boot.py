@@ -1,4 +1,4 @@
-"""Keeps patches applied: runs at every start of Python, and leaves all but a look at the files to a child process.
+"""Keeps patches applied: looks at the files at every start of Python, and leaves the rest to a child process.
 
 Made by `sitepatch hook`. Imports os and sys only; SITEPATCH_HOOK=off in the environment switches it off.
 """
@@ -11,10 +11,6 @@ ID = "@ID@"
 MODE = "@MODE@"
 MODES = ("repair", "warn", "strict")
 HERE = os.path.dirname(os.path.abspath(__file__))
-WAIT = 120  # seconds for another process that is looking at the files
-CHILD = (
-    "import sys; sys.path.insert(0, sys.argv[1] + '/lib'); from patcher.hook.repair import main; sys.exit(main(*sys.argv[1:]))"
-)
 _ran = False
 
 
@@ -31,7 +27,8 @@ def start() -> None:
             mode = MODE
         reasons = read(mode)
         if reasons is None:
-            reasons = look_closer(mode)
+            closer = __import__(f"{__name__}.closer", fromlist=["look_closer"])  # most starts can do without
+            reasons = closer.look_closer(HERE, NAME, mode, read, say)
     except Exception as error:  # whatever it is, the program starts
         reasons = [f"{type(error).__name__}: {error}"]
         say(f"{NAME} could not look at its files: {reasons[0]}")
@@ -109,76 +106,3 @@ def signature(path: str) -> str:
     except OSError:
         return "absent"
     return f"{info[8]}:{info[6]}"
-
-
-def look_closer(mode: str) -> "list[str]":
-    """Let one child process look at every file, however many processes start at once; returns as `read`."""
-    lock = take_lock()
-    try:
-        reasons = read(mode, aloud=True)  # another process may have looked meanwhile
-        if reasons is None:
-            failed = run(mode)
-            reasons = read(mode)
-            if reasons is None:  # it has said why
-                reasons = [f"{NAME} could not see to its files"] if failed else []
-    finally:
-        if lock is not None:
-            os.close(lock)
-    return reasons
-
-
-def take_lock() -> "int | None":
-    """Wait for the lock of this hook; None where it cannot be had, and the store's own lock has to do."""
-    import fcntl
-    import time
-
-    for flags in (os.O_RDWR | os.O_CREAT, os.O_RDONLY):
-        try:
-            opened = os.open(HERE + "/lock", flags, 0o666)
-            break
-        except OSError:
-            opened = None
-    if opened is None:
-        return None
-    lock = fcntl.fcntl(opened, fcntl.F_DUPFD, 10)  # the child keeps it, also when this process is killed
-    os.close(opened)
-    end = time.monotonic() + WAIT
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return lock
-        except BlockingIOError:
-            if time.monotonic() > end:
-                os.close(lock)
-                raise TimeoutError(f"another process has held {HERE}/lock for {WAIT} seconds") from None
-            time.sleep(0.02)
-        except OSError:  # a file system without locks
-            os.close(lock)
-            return None
-
-
-def run(mode: str) -> bool:
-    """Run the child process and return whether something is not as wanted."""
-    python = interpreter()
-    if not python:
-        say(f"{NAME} found no Python to run; start the one of this environment once: {sys.prefix}")
-        return True
-    ends = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
-    if sys.stderr is None:
-        ends.append((os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0))
-    words = [python, "-I", "-S", "-B", "-c", CHILD, HERE, mode]
-    guard = dict(os.environ, SITEPATCH_HOOK="off")  # for every Python that the child starts
-    child = os.posix_spawn(python, words, guard, file_actions=[*ends, (os.POSIX_SPAWN_DUP2, 2, 1)])
-    try:
-        return os.waitpid(child, 0)[1] != 0
-    except ChildProcessError:  # SIGCHLD is ignored here, and so is how it ended
-        return True
-
-
-def interpreter() -> str:
-    """Return the path of this Python; where it is embedded in another program, of the one it belongs to."""
-    near = [f"python{sys.version_info[0]}.{sys.version_info[1]}", "python3", "python"]
-    for path in [sys.executable or "", *(os.path.join(sys.prefix, "bin", name) for name in near)]:
-        if os.path.basename(path).startswith(("python", "pypy")) and os.access(path, os.X_OK):
-            return path
-    return ""

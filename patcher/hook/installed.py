@@ -45,6 +45,9 @@ def look(folder: str) -> Standing:
     except (OSError, ValueError) as error:
         reasons = None
         told.append(f"its state file: {error}; the next start of Python makes a new one")
+    for name in dict.fromkeys(path.split("/")[0] for path in installed.hook.paths):
+        if not os.path.exists(f"{installed.site}/{name}"):
+            told.append(f"{name} is not installed in {installed.site}; elsewhere it is not looked at")
     if reasons is not None:
         return Standing(installed, mode, not reasons, (*told, *reasons))
     found = judge(installed.site, installed.hook, installed.kept)

@@ -11,6 +11,7 @@ from patcher.fold import File, fold, read_file
 from patcher.hook.directory import asked
 from patcher.hook.kept import Kept
 from patcher.jobs import Job, Wanted, find_jobs, rank, refused
+from patcher.merge import parses
 from patcher.model import Answer, Located, State
 from patcher.plan import mixed
 from patcher.standing import read
@@ -56,6 +57,8 @@ def keep(env: Environment, wanted: Sequence[Wanted]) -> Found:
         by_name = {job.wanted.patchset.name: job for job in here}
         order = sorted(by_name, key=lambda name: rank(name, {}, here))
         data, steps, told = fold(site, path, File(found.pristine, found.pristine), order, by_name)
+        if parses(found.pristine) and not parses(data):
+            told = refused(here, SitepatchError("the file would be no valid Python"))
         answers += told
         before, after = (sha256(each).hexdigest() for each in (found.pristine, data))
         located = here[0].located

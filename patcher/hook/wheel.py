@@ -82,6 +82,7 @@ def _files(content: Content) -> Dict[str, bytes]:
         f"{start}.pth": f"import {top}; {top}.start()\n".encode(),
         f"{start}.start": f"{top}:start\n".encode(),
         f"{top}/__init__.py": boot.encode("utf-8"),
+        f"{top}/closer.py": (package / "hook/closer.py").read_bytes(),
         f"{top}/{HOOK}": write_hook(hook),
         f"{top}/{KEPT}": write_kept(content.kept, {one.name: one.digest for one in hook.patchsets}),
     }

@@ -1,0 +1,110 @@
+"""The slow part of a start: one child process at a time looks at the files of a hook. Standard library only."""
+
+import os
+import sys
+
+TYPE_CHECKING = False  # typing costs more than the rest
+if TYPE_CHECKING:
+    from typing import Callable
+
+WAIT = 120  # seconds for another process that is looking at the files
+CHILD = """
+import sys
+here, mode = sys.argv[1:]
+sys.path.insert(0, here + "/lib")
+try:
+    from patcher.hook.repair import main
+except Exception as error:
+    sys.exit(f"sitepatch-hook: {here}/lib: {type(error).__name__}: {error}; install the hook again")
+sys.exit(main(here, mode))
+"""
+
+
+def look_closer(
+    here: str, name: str, mode: str, read: "Callable[..., list[str] | None]", say: "Callable[[str], None]"
+) -> "list[str]":
+    """Let one child process look at every file, however many processes start at once.
+
+    Args:
+        here: the directory of the hook.
+        name: of the hook.
+        mode: `repair`, `warn` or `strict`.
+        read: reads the state, see the boot module.
+        say: writes a line to stderr.
+
+    Returns:
+        why files are not as wanted, [] where they are.
+    """
+    lock = take_lock(f"{here}/lock")
+    try:
+        reasons = read(mode, aloud=True)  # another process may have looked meanwhile
+        if reasons is None:
+            problem = run(here, mode)
+            reasons = read(mode)
+            if problem:
+                say(f"{name}: {problem}")
+            if reasons is None:
+                reasons = [] if problem == "" else [f"{name} could not see to its files"]
+    finally:
+        if lock is not None:
+            os.close(lock)
+    return reasons
+
+
+def take_lock(path: str) -> "int | None":
+    """Wait for the lock of this hook; None where it cannot be had, and the store's own lock has to do."""
+    import fcntl
+    import time
+
+    for flags in (os.O_RDWR | os.O_CREAT, os.O_RDONLY):
+        try:
+            opened = os.open(path, flags, 0o666)
+            break
+        except OSError:
+            opened = None
+    if opened is None:
+        return None
+    lock = fcntl.fcntl(opened, fcntl.F_DUPFD, 10)  # the child keeps it, also when this process is killed
+    os.close(opened)
+    end = time.monotonic() + WAIT
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except BlockingIOError:
+            if time.monotonic() > end:
+                os.close(lock)
+                raise TimeoutError(f"another process has held {path} for {WAIT} seconds") from None
+            time.sleep(0.02)
+        except OSError:  # a file system without locks
+            os.close(lock)
+            return None
+
+
+def run(here: str, mode: str) -> "str | None":
+    """Run the child process; returns "" if all is as wanted, None if it has said what is not, else what went wrong."""
+    python = interpreter()
+    if not python:
+        return f"found no Python to run; start the one of this environment once: {sys.prefix}"
+    ends = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+    if sys.stderr is None:
+        ends.append((os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0))
+    words = [python, "-I", "-S", "-B", "-c", CHILD, here, mode]
+    guard = dict(os.environ, SITEPATCH_HOOK="off")  # for every Python that the child starts
+    child = os.posix_spawn(python, words, guard, file_actions=[*ends, (os.POSIX_SPAWN_DUP2, 2, 1)])
+    try:
+        status = os.waitpid(child, 0)[1]
+    except ChildProcessError:  # SIGCHLD is ignored here, and so is how it ended
+        return None
+    if os.WIFSIGNALED(status):
+        return f"the process that looks at its files was ended by signal {os.WTERMSIG(status)}"
+    return None if status else ""
+
+
+def interpreter() -> str:
+    """Return the path of this Python; where it is embedded in another program, of the one it belongs to."""
+    near = [f"python{sys.version_info[0]}.{sys.version_info[1]}", "python3", "python"]
+    for path in [sys.executable or "", *(os.path.join(sys.prefix, "bin", name) for name in near)]:
+        if os.path.basename(path).startswith(("python", "pypy")) and os.access(path, os.X_OK):
+            return path
+    return ""
