@@ -17,7 +17,7 @@ from patcher.commands.hooking import hook
 from patcher.commands.looking import diff, list_, show, status
 from patcher.commands.patching import apply, restore
 from patcher.commands.ranks import ddp_report
-from patcher.commands.syncing import sync
+from patcher.commands.syncing import lock, sync
 from patcher.commands.verifying import verify
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -29,7 +29,9 @@ def commands() -> None:
     """Patch installed Python packages by syntax, and take every change back exactly."""
 
 
-for _command in (apply, restore, sync, verify, diff, status, list_, show, explain, check, doctor, hook, ddp_report, demo):
+for _command in (
+    apply, restore, sync, lock, verify, diff, status, list_, show, explain, check, doctor, hook, ddp_report, demo,
+):  # fmt: skip
     commands.add_command(_command)
 
 

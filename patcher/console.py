@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from patcher.report import Row
 
 _COLORS = {
-    "applied": "green", "updated": "green", "fix": "green",
+    "applied": "green", "updated": "green", "locked": "green", "fix": "green",
     "applicable": "cyan", "default": "cyan", "debug": "cyan", "restored": "green",
     "verified": "green", "broken before": "yellow",
     "upstream": "blue", "not needed": "blue", "overwritten": "yellow", "outdated": "yellow", "interrupted": "yellow",

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import os
 import re
-import sys
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from patcher.errors import PatchError
 from patcher.model import FilePatch, Option, Patchset, Variant, Verify, patchset_digest
 from patcher.semantic.hunk import parse_spatch
+from patcher.tables import INTEGER, TABLE, TEXT, TEXTS, Reader, decode_toml, shown, suggest, tables
 from patcher.versions import is_range, is_version, overlap
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 MANIFEST = "patchset.toml"
-TEXT, TEXTS, INTEGER, TABLE = "a string", "a list of strings", "an integer", "a table"
-TABLES = "a list of tables, written [[variant]]"
 _NEVER = "===none"  # stands for a wrong range, so that it overlaps with no other
 KINDS = ("fix", "default", "debug")
 OPTION_TYPES: Mapping[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
 PROVENANCE = ("origin", "bug", "forwarded", "author", "last_update", "remove_when")
 KEYS: Mapping[str, Mapping[str, str]] = {
     "": {"schema": INTEGER, "name": TEXT, "version": TEXT, "kind": TEXT, "summary": TEXT, "provenance": TABLE,
-         "options": TABLE, "variant": TABLES, "verify": TABLE},
+         "options": TABLE, "variant": tables("variant"), "verify": TABLE},
     "provenance": dict.fromkeys(PROVENANCE, TEXT),
     "options": {"type": TEXT, "default": "", "help": TEXT, "choices": ""},
     "variant": {"package": TEXT, "versions": TEXT, "patches": TEXTS, "names": TEXTS, "distributions": TEXTS},
@@ -38,46 +36,13 @@ REQUIRED: Mapping[str, Tuple[str, ...]] = {
 }
 
 
-class _Reader:
-    """Takes typed values out of decoded TOML and collects what is wrong with it, one line each."""
+class _Reader(Reader):
+    """The reader of a patchset's folder, and of the files that its manifest names."""
 
     def __init__(self, folder: Path, texts: Optional[Mapping[str, str]] = None) -> None:
+        super().__init__(folder / MANIFEST, KEYS, REQUIRED)
         self.folder = folder
         self.texts = texts
-        self.origin = folder / MANIFEST
-        self.problems: List[str] = []
-
-    def wrong(self, where: str, found: str, expected: str) -> None:
-        """Add a problem; indices in `where` count from 0, as in JSON."""
-        self.problems.append(f"{self.origin}: {where}: found {found}, expected {expected}")
-
-    def fits(self, where: str, value: object, expected: str) -> bool:
-        """Whether `value` has the type that `expected` names; each item of a list is judged by itself."""
-        if expected in (TEXTS, TABLES) and isinstance(value, list):
-            item = TEXT if expected == TEXTS else TABLE
-            judged = [self.fits(f"{where}[{index}]", each, item) for index, each in enumerate(value)]
-            return all(judged)  # after the list, so that every bad item is told and not only the first
-        types: Mapping[str, type] = {TEXT: str, INTEGER: int, TABLE: dict, "": object}
-        good = isinstance(value, types.get(expected, list)) and (expected != INTEGER or not isinstance(value, bool))
-        if not good:
-            self.wrong(where, _shown(value), expected)
-        return good
-
-    def table(self, value: Dict[str, Any], where: str, kind: str) -> Dict[str, Any]:
-        """The items of a table that are known and well typed; the others, and missing ones, become problems."""
-        keys, prefix = KEYS[kind], f"{where}." if where else ""
-        for key in value:
-            if key not in keys:
-                self.wrong(prefix + key, "an unknown key", f"one of {', '.join(keys)}{suggest(key, keys)}")
-        for key in REQUIRED.get(kind, ()):
-            if key not in value:
-                self.wrong(prefix + key, "nothing", keys[key] or "a value")
-        return {key: each for key, each in value.items() if key in keys and self.fits(prefix + key, each, keys[key])}
-
-    def check(self, where: str, value: str, good: object, expected: str) -> None:
-        """Add a problem about the string `value` unless `good`."""
-        if not good:
-            self.wrong(where, _shown(value), expected)
 
     def text(self, name: str) -> str:
         """The text of a file of the folder (UTF-8; CRLF read as LF, so that a checkout's setting changes no digest)."""
@@ -140,22 +105,6 @@ def _stop(problems: Sequence[str]) -> None:
         raise PatchError("\n".join(problems))
 
 
-def decode_toml(text: str, origin: Path) -> Dict[str, Any]:
-    """TOML text -> plain values; a syntax error names the file, the line and the column and shows the place."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        place = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
-        lines = text.split("\n")
-        line, column = (int(place.group(1)), int(place.group(2))) if place else (len(lines), len(lines[-1]) + 1)
-        shown = f"{lines[line - 1]}\n{' ' * (column - 1)}^"
-        raise PatchError(f"{origin}:{line}:{column}: {str(error).split(' (at ')[0]}\n{shown}") from None
-
-
 def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
     if top.get("schema", 1) != 1:
         reader.wrong("schema", str(top["schema"]), "1 (a newer sitepatch may know more)")
@@ -166,10 +115,10 @@ def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
         reader.check("name", name, False, 'a name made of a-z, 0-9 and "-"')
     kind = top.get("kind", KINDS[0])
     if kind not in KINDS:
-        reader.wrong("kind", _shown(kind), f"one of {', '.join(KINDS)}{suggest(kind, KINDS)}")
+        reader.wrong("kind", shown(kind), f"one of {', '.join(KINDS)}{suggest(kind, KINDS)}")
     reader.check("summary", top.get("summary", ""), top.get("summary", "x").strip(), "one sentence")
     if not is_version(top.get("version", "1")):
-        reader.wrong("version", _shown(top["version"]), 'a PEP 440 version such as "1.0"')
+        reader.wrong("version", shown(top["version"]), 'a PEP 440 version such as "1.0"')
 
 
 def _option(reader: _Reader, name: str, value: object) -> Optional[Option]:
@@ -183,7 +132,7 @@ def _option(reader: _Reader, name: str, value: object) -> Optional[Option]:
     if "type" in table:
         reader.check(f"{where}.type", kind, kind in OPTION_TYPES, f"one of {', '.join(OPTION_TYPES)}")
     if not isinstance(choices, list) or (not choices and "choices" in table):
-        reader.wrong(f"{where}.choices", _shown(choices), "a list of at least one value")
+        reader.wrong(f"{where}.choices", shown(choices), "a list of at least one value")
         choices = []
     if len(reader.problems) > before:
         return None
@@ -194,9 +143,9 @@ def _option(reader: _Reader, name: str, value: object) -> Optional[Option]:
         typed.append(each)
         finite = type(each) is not float or abs(each) < float("inf")  # inf and nan have no Python literal
         if type(each) is not OPTION_TYPES[kind] or not finite:
-            reader.wrong(f"{where}.{key}", _shown(each), f"a finite {kind}" if kind == "float" else f"of type {kind}")
+            reader.wrong(f"{where}.{key}", shown(each), f"a finite {kind}" if kind == "float" else f"of type {kind}")
     if typed[1:] and typed[0] not in typed[1:]:
-        reader.wrong(f"{where}.default", _shown(typed[0]), f"one of {', '.join(map(_shown, typed[1:]))}")
+        reader.wrong(f"{where}.default", shown(typed[0]), f"one of {', '.join(map(shown, typed[1:]))}")
     return Option(name, kind, typed[0], table["help"], tuple(typed[1:]))
 
 
@@ -209,7 +158,7 @@ def _variant(
     package, versions = table.get("package", "x"), table.get("versions", _NEVER)
     reader.check(f"{where}.package", package, package.isidentifier(), "the name that is imported, without dots")
     if not is_range(versions):
-        reader.wrong(f"{where}.versions", _shown(versions), 'a PEP 440 specifier set such as ">=2.0,<3", or ""')
+        reader.wrong(f"{where}.versions", shown(versions), 'a PEP 440 specifier set such as ">=2.0,<3", or ""')
         versions = _NEVER
     names = table.get("names", [])
     for index, name in enumerate(names):
@@ -225,7 +174,7 @@ def _variant(
     for index, name in enumerate(listed if "patches" in table else ()):
         place = f"{where}.patches[{index}]"
         if name in listed[:index]:
-            reader.wrong(place, _shown(name), "every file once")
+            reader.wrong(place, shown(name), "every file once")
         elif _inside(reader, place, name, ".spatch"):
             if name not in parsed:
                 before = len(reader.problems)
@@ -240,7 +189,7 @@ def _variant(
                 patches.append(patch)
                 for path in patch.paths:
                     if "package" in table and path.split("/")[0] not in (package, f"{package}.py"):
-                        reader.wrong(place, f"{_shown(path)} (line {patch.line})", f"a file of the package {package}")
+                        reader.wrong(place, f"{shown(path)} (line {patch.line})", f"a file of the package {package}")
     return Variant(package, versions, tuple(patches), tuple(names), tuple(distributions))
 
 
@@ -261,27 +210,6 @@ def _check_overlaps(reader: _Reader, variants: Sequence[Variant]) -> None:
             if variants[earlier].package == variant.package:
                 shared = overlap(variants[earlier].versions, variant.versions)
                 if shared:
-                    other = f"variant[{earlier}] ({_shown(variants[earlier].versions)}): {shared} is in both"
+                    other = f"variant[{earlier}] ({shown(variants[earlier].versions)}): {shared} is in both"
                     expected = f"no version in common with {other}"
-                    reader.wrong(f"variant[{index}].versions", _shown(variant.versions), expected)
-
-
-def _shown(value: object) -> str:
-    """A TOML value as a message shows it."""
-    if isinstance(value, str):
-        return '"' + (value if len(value) <= 60 else value[:57] + "...") + '"'
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (int, float)):
-        return str(value)
-    if isinstance(value, (list, dict)):
-        return "a list" if isinstance(value, list) else "a table"
-    return f"a {type(value).__name__}"
-
-
-def suggest(word: str, words: Iterable[str]) -> str:
-    """`; did you mean "..."?` for the nearest of `words`, "" if none is near."""
-    import difflib
-
-    near = difflib.get_close_matches(word, list(words), n=1)
-    return f'; did you mean "{near[0]}"?' if near else ""
+                    reader.wrong(f"variant[{index}].versions", shown(variant.versions), expected)

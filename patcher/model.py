@@ -253,6 +253,17 @@ class Plan(NamedTuple):
         return tuple(answer for answer in self.answers if answer.state.failed)
 
 
+class Held(NamedTuple):
+    """A file of an installed release that patchsets are for: the sha256 (hex) of its pristine bytes and of what they make."""
+
+    package: str
+    distribution: str
+    version: str
+    path: str
+    before: str
+    after: str
+
+
 def normalized(name: str) -> str:
     """The name of a distribution as PEP 503 compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()

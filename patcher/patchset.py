@@ -8,8 +8,9 @@ import sys
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from patcher.errors import SitepatchError, UsageError
-from patcher.manifest import MANIFEST, load, suggest
+from patcher.manifest import MANIFEST, load
 from patcher.model import Option, OptionValue, Patchset, Variant
+from patcher.tables import suggest
 from patcher.versions import accepts, is_version
 
 __all__ = ["BUILT_IN", "LOCAL", "PATCH_DIR", "Found", "builtin_dir", "choose", "find", "folders", "load",

@@ -7,18 +7,18 @@ operation, and the order in which a person does them does not matter.
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from patcher.environment import Environment
 from patcher.errors import SitepatchError
 from patcher.fold import File, edited_before, file_plan, fold, read_file
 from patcher.jobs import Job, Wanted, find_jobs, rank, refused
-from patcher.model import Answer, Change, FilePlan, Plan, Receipt, State, Step
+from patcher.model import Answer, Change, FilePlan, Held, Plan, Receipt, State, Step
 from patcher.semantic.splice import apply_splices
 from patcher.standing import Condition, Standing, recorded_now, standing
 from patcher.store import Store
 
-__all__ = ["Held", "Wanted", "before_and_after", "mixed", "plan_apply", "plan_restore", "plan_sync"]
+__all__ = ["Wanted", "before_and_after", "mixed", "plan_apply", "plan_restore", "plan_sync"]
 
 
 def plan_apply(env: Environment, wanted: Sequence[Wanted], *, force: bool = False) -> Plan:
@@ -42,17 +42,6 @@ def plan_apply(env: Environment, wanted: Sequence[Wanted], *, force: bool = Fals
     files = _left_behind(env, wanted, jobs, answers, force=force)
     files += [file for file, _ in _derived(jobs, answers, notes, force=force)]
     return Plan(tuple(files), tuple(mixed(answers)), tuple(dict.fromkeys(notes)))
-
-
-class Held(NamedTuple):
-    """A file of an installed release that patchsets are for: the sha256 (hex) of its pristine bytes and of what they make."""
-
-    package: str
-    distribution: str
-    version: str
-    path: str
-    before: str
-    after: str
 
 
 def plan_sync(env: Environment, wanted: Sequence[Wanted], *, force: bool = False) -> Tuple[Plan, Tuple[Held, ...]]:

@@ -8,9 +8,9 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tu
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.jobs import Wanted
-from patcher.manifest import decode_toml, suggest
 from patcher.patchset import resolve_options
 from patcher.selection import find_all, stop
+from patcher.tables import decode_toml, suggest
 
 KEYS = ("patchsets", "patch-dir")
 OPTIONAL = "optional"

@@ -7,6 +7,8 @@ Every JSON answer of a command is one object with `schema` (1), `command` and `o
   whether its bytes change, `before` and `after`: sha256, `patchsets`: the names that stand in it then), `notes`,
   `recovered` (a sentence for each interrupted run), `diff` (with `--dry-run`), `verify` (where `apply` wrote: see there)
 - `sync`: the fields of `apply`, and `restored` (names of patchsets that were not asked for)
+- `lock`: `written`, `lock` (its path), `patchsets` (names), `differences` (a sentence each, with `--check`), `answers`,
+  `files` (`package`, `distribution`, `version`, `path`, `before`, `after`), `notes`
 - `verify`: `patchsets` (names), `notes`, `verify` (`ok`, `checks`: `what`, `name`, `state`: ok, failed or broken before,
   `problem`, `output`; `left_out`: modules; `seconds`: of `compile`, `import`, `probe`, `total`; `rolled_back`)
 - `diff`: `files` (`site`, `path`, `patchsets`, `before`, `after`, `added`, `removed`, `diff`), `answers`, `notes`

@@ -7,11 +7,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError, UsageError
-from patcher.manifest import suggest
 from patcher.model import Patchset
 from patcher.patchset import BUILT_IN, PATCH_DIR, Found, find, folders, load, resolve_options
 from patcher.standing import Standing
 from patcher.store import Store
+from patcher.tables import suggest
 
 if TYPE_CHECKING:
     from patcher.plan import Wanted

@@ -1,21 +1,21 @@
-"""`sync`: makes an environment equal to what a project asks for, in one commit, and takes back what it does not ask for."""
+"""`sync` and `lock`: an environment is made what a project asks for, in one commit; what that makes is locked."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher import report
+from patcher import lockfile, report
 from patcher.change import carry_out, prepared
 from patcher.console import Console, Place
-from patcher.errors import UsageError
+from patcher.errors import SitepatchError, UsageError
 from patcher.jobs import Wanted
-from patcher.model import FilePlan, Step
+from patcher.model import FilePlan, Plan, Step
 from patcher.ownership import check_sources
 from patcher.patchset import PATCH_DIR
 from patcher.plan import plan_sync
 from patcher.project import Project, chosen, read_project
-from patcher.standing import Standing, standing
+from patcher.standing import Standing, interrupted, standing
 from patcher.turns import undisturbed
 from patcher.verify import Asked
 
@@ -23,10 +23,20 @@ PROJECT = "pyproject.toml"
 
 
 class Request(NamedTuple):
-    """What a command line says about a project: its directory, and requirements files beside its pyproject.toml."""
+    """What a command line says about a project: its directory, and requirements files that ask for more.
+
+    `lock` is the lock file, "" for that of the directory; with `locked` nothing is done where anything differs from it.
+    """
 
     folder: str = "."
     requirements: Tuple[str, ...] = ()
+    lock: str = ""
+    locked: bool = False
+
+    @property
+    def lock_path(self) -> Path:
+        """Where the lock lies."""
+        return Path(self.lock) if self.lock else Path(self.folder) / lockfile.NAME
 
 
 class Wants(NamedTuple):
@@ -64,6 +74,8 @@ def wants(request: Request, patch_dirs: Sequence[str]) -> Wants:
 
 def _read(request: Request) -> List[Project]:
     path = Path(request.folder) / PROJECT
+    if not path.parent.is_dir():
+        raise UsageError(f"--project {request.folder}: found no such directory")
     project = read_project(path) if path.is_file() else None
     projects = [project] if project else []
     if request.requirements:
@@ -99,15 +111,18 @@ def sync(
         the exit code.
 
     Raises:
-        SitepatchError: see `wants`; what keeps it from making a plan or from writing.
+        SitepatchError: see `wants`; what differs from the lock; what keeps it from making a plan or from writing.
     """
+    locked = lockfile.read(request.lock_path) if request.locked else None
     asked_for = wants(request, place.patch_dirs)
     wanted = asked_for.patchsets
     env = place.environment()
     how, recovered = prepared(console, place, env, wanted, asked, dry_run=dry_run)
-    items, (plan, _) = undisturbed(
+    items, (plan, held) = undisturbed(
         env, lambda: (standing(env), plan_sync(env, wanted, force=force)), dry_run=dry_run
     )
+    if locked:
+        _refuse(console, locked, lockfile.make(wanted, held), plan, request.lock_path)
     names = [one.patchset.name for one in wanted]
     going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
     live = {step.patchset for item in items if item.live for step in item.receipt.steps}
@@ -125,6 +140,81 @@ def sync(
         console, place._replace(patch_dirs=asked_for.patch_dirs), plan, fitting, None if asked.no_verify else how, recovered,
         tell, dry_run=dry_run, more={"restored": list(going)},
     )  # fmt: skip
+
+
+def _refuse(console: Console, lock: lockfile.Lock, now: lockfile.Lock, plan: Plan, path: Path) -> None:
+    """Raise SitepatchError where anything differs from the lock; what does not fit is told first."""
+    problems = lockfile.differences(lock, now, complete=not plan.failed)
+    if problems:
+        console.rows(report.answer_rows(plan.failed))
+        hint = f"nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew"
+        raise SitepatchError("\n".join(f"{path}: {problem}" for problem in problems), hint)
+
+
+def lock(console: Console, place: Place, request: Request, *, check: bool) -> int:
+    """Write down what `sync` would make of the environment; the environment itself stays as it is.
+
+    Args:
+        console: where to tell it.
+        place: the environment and the directories of patchsets.
+        request: the project.
+        check: write nothing, tell what differs.
+
+    Returns:
+        the exit code.
+
+    Raises:
+        SitepatchError: see `wants`; what keeps it from making a plan; an old lock that cannot be read.
+    """
+    path = request.lock_path
+    asked_for = wants(request, place.patch_dirs)
+    env = place.environment()
+    console.about(env)
+    for site, sentence in interrupted(env):
+        console.note(f"{site}: {sentence}, by the next command that writes")
+    plan, held = undisturbed(env, lambda: plan_sync(env, asked_for.patchsets), dry_run=True)
+    for note in (*asked_for.notes, *plan.notes):
+        console.note(note)
+    old = lockfile.read(path) if check or path.exists() else None
+    new = lockfile.make(asked_for.patchsets, held)
+    problems = lockfile.differences(old, new, complete=not plan.failed) if check and old else []
+    console.rows(report.answer_rows(plan.failed))
+    console.see(place._replace(patch_dirs=asked_for.patch_dirs), plan.answers)
+    for problem in problems:
+        console.out(f"{path}: {problem}")
+    written = False
+    if plan.failed:
+        console.note(f"{path} was not written: {report.count(len(plan.failed), 'answer')} against it", "stopped")
+    elif check:
+        if not problems:
+            console.say(f"{path} holds what `sitepatch lock` would write")
+    else:
+        written = _write(console, path, old, new)
+    good = not (plan.failed or problems)
+    console.data(good, {
+        "written": written, "lock": str(path), "patchsets": [one.patchset.name for one in asked_for.patchsets],
+        "differences": problems, "answers": [report.answer_json(each) for each in plan.answers],
+        "files": [each._asdict() for each in new.held], "notes": [*asked_for.notes, *plan.notes],
+    })  # fmt: skip
+    return 0 if good else 1
+
+
+def _write(console: Console, path: Path, old: Optional[lockfile.Lock], new: lockfile.Lock) -> bool:
+    """Write the lock unless it is there already, and tell what became of the releases in it."""
+    made = lockfile.merged(old, new) if old else new
+    here, before, after = ({lockfile.release(held) for held in each.held} for each in (new, old or new, made))
+    for word, releases in (("kept", after - here), ("dropped", before - after)):
+        why = "locked in another environment" if word == "kept" else "locked with other patchsets; lock again where wanted"
+        for each in sorted(releases):
+            console.note(f"{lockfile.named(each)}, {why}", word)
+    if path.exists() and path.read_bytes() == lockfile.encode(made).encode("utf-8"):
+        console.say(f"{path}: nothing to do, it is as it would be written")
+        return False
+    lockfile.write(path, made)
+    counts = ((len(made.patchsets), "patchset"), (len(after), "release"), (len(made.held), "file"))
+    cells = (f"{', '.join(report.count(*each) for each in counts)} in {path}",)
+    console.rows([] if console.quiet else [report.Row("locked", cells)])
+    return True
 
 
 def _rows(items: Sequence[Standing], changed: Sequence[FilePlan], names: Sequence[str]) -> List[report.Row]:

@@ -21,7 +21,7 @@ DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\
 SEMANTIC = {"model", "errors", "semantic"}
 STORE = {"model", "errors", "", "folder", "receipt", "bytecode", "permission", "lock", "journal", "prepare"}
 READ = {"model", "errors", "distribution", "interpreter", "environment"}
-SOURCES = {*SEMANTIC, "versions", "manifest", "patchset"}
+SOURCES = {*SEMANTIC, "versions", "tables", "manifest", "patchset"}
 PLAN = {*STORE, *READ, *SOURCES, "store", "standing"}
 REPORT = {"model", "errors", "standing", "lines", ""}
 PLANS = {*PLAN, "jobs", "fold", "merge", "lines"}
@@ -38,6 +38,7 @@ ALLOWED = {
     "model": set(),
     "semantic": SEMANTIC,
     "versions": {"model", "errors"},
+    "tables": {"errors"},
     "manifest": SOURCES - {"patchset"},
     "patchset": SOURCES,
     "interpreter": READ - {"environment", "distribution"},
@@ -57,6 +58,7 @@ ALLOWED = {
     "selection": {*PLANS, "plan"},
     "project": {*PLANS, "selection"},
     "requirements": {"errors", "project", "selection"},
+    "lockfile": {*STORE, "jobs", "tables"},
     "report": REPORT,
     "page": {*REPORT, "report"},
     "explain": {*PLANS, "plan", "report"},
@@ -74,7 +76,7 @@ ALLOWED = {
     "check_page": {*CHECK, "page"},
     "console": TOP - {"selection", "verify", "rollback"},
     "change": {*TOP, "turns", "hook"},
-    "sync": {*TOP, "turns", "change", "project", "requirements"},
+    "sync": {*TOP, "turns", "change", "project", "requirements", "lockfile"},
     "demo": {"console", "fixture"},
     "hook": {*PLANS, "plan", "selection", "project", "hook"},
     "doctor": {*PLAN},

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from patcher import manifest, patchset
+from patcher import manifest, patchset, tables
 from patcher.errors import PatchError, SitepatchError, UsageError
 from patcher.model import Option, Patchset, Variant, Verify, patchset_digest
 from patcher.versions import accepts, overlap
@@ -492,7 +492,7 @@ def fits(schema: dict, value: object) -> bool:
 
 
 def decoded(text: str) -> dict:
-    return manifest._decode(text, Path("patchset.toml"))
+    return tables.decode_toml(text, Path("patchset.toml"))
 
 
 def test_the_json_schema_has_the_keys_of_the_loader():

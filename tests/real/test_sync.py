@@ -1,0 +1,102 @@
+"""A project's requirements.txt, its lock and real pip: install, sync, reinstall, downgrade and uninstall of mmengine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from conftest import COMMAND_ROOT, run
+
+pytestmark = pytest.mark.real
+
+DDP = "mmengine-ddp-debug"
+
+
+class Project:
+    """A directory with requirements files and an environment made of them by pip."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+        self.python = folder / "venv" / "bin" / "python"
+        (self.site,) = folder.glob("venv/lib/python3*/site-packages")
+        (folder / "requirements.txt").write_text(f"-r base.txt\n# sitepatch: torch-musa-guard optional\n# sitepatch: {DDP} params=10\n")
+        self.wants("0.10.7")
+
+    def wants(self, version):
+        (self.folder / "base.txt").write_text(f"mmengine=={version}  # sitepatch: {DDP} lang=zh\n")
+
+    def pip(self, *words):
+        ended = run([self.python, "-m", "pip", "--disable-pip-version-check", *words], cwd=self.folder)
+        assert ended.code == 0, ended
+
+    def install(self, *words):
+        self.pip("install", "--no-deps", "-r", "requirements.txt", *words)
+
+    def __call__(self, *words, code=0):
+        words = [*words, "--project", self.folder, "--python", self.python]
+        ended = run([sys.executable, "-m", "patcher", *words, *self.asked(words)], cwd=COMMAND_ROOT)
+        assert ended.code == code, ended
+        return ended.out
+
+    def asked(self, words):
+        return ["-r", self.folder / "requirements.txt"] if words[0] in ("sync", "lock") else []
+
+    def files(self):
+        return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in self.site.rglob("mmengine/**/*.py")}
+
+    def standing(self):
+        command = [sys.executable, "-m", "patcher", "status", "--json", "--python", self.python]
+        told = json.loads(run(command, cwd=COMMAND_ROOT).out)
+        return {(file["version"], step["name"], step["options"]["params"]) for file in told["files"] for step in file["patchsets"]}
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project(tmp_path)
+
+
+def test_a_project_stays_patched_through_reinstalls_and_another_release_is_refused_until_it_is_locked(project):
+    project.install()
+    shipped = project.files()
+    told = project("lock")
+    assert "locked  2 patchsets, 1 release, 3 files" in told
+    assert project.files() == shipped
+
+    told = project("sync", "--locked")
+    assert f"applied  {DDP}: 3 files" in told
+    assert "torch-musa-guard is optional and left out: torch is not installed" in told
+    patched = project.files()
+    assert sum(patched[path] != shipped[path] for path in shipped) == 3
+    assert f"{DDP}: nothing to do, it is applied already" in project("sync", "--locked")
+    assert project.files() == patched
+
+    project.install("--force-reinstall")
+    assert all(project.files()[path][0] == shipped[path][0] for path in shipped)
+    assert f"applied  {DDP}: 3 files" in project("sync", "--locked")
+    assert {path: data for path, (data, _) in project.files().items()} == {path: data for path, (data, _) in patched.items()}
+
+    project.wants("0.10.6")
+    project.install()
+    older = project.files()
+    assert "mmengine 0.10.6 is installed, the lock has mmengine 0.10.7" in project("sync", "--locked", code=1)
+    assert "mmengine 0.10.6 is installed" in project("lock", "--check", code=1)
+    assert project.files() == older
+    assert f"applied  {DDP}: 3 files" in project("sync")
+    assert project.standing() == {("0.10.6", DDP, 10)}
+    assert "kept: mmengine 0.10.7, locked in another environment" in project("lock")
+
+    project.wants("0.10.7")
+    project.install()
+    assert f"applied  {DDP}: 3 files" in project("sync", "--locked")
+    assert {path: data for path, (data, _) in project.files().items()} == {path: data for path, (data, _) in patched.items()}
+
+    project.pip("uninstall", "-y", "mmengine")
+    assert "mmengine is not installed" in project("sync", code=1)
+    (project.folder / "base.txt").write_text(f"# sitepatch: {DDP} lang=zh optional\n")
+    (project.folder / "requirements.txt").write_text("-r base.txt\n")
+    assert f"forgotten  {DDP}: 3 files" in project("sync")
+    assert not (project.site / ".sitepatch").exists()
+    assert not (project.site / "mmengine").exists()
