@@ -1,6 +1,8 @@
 """Projects of uv, Poetry, PDM and Hatch whose requirements are one package and the hook's directory."""
 
-from tests.installers.world import UV, Env, call
+import pytest
+
+from tests.installers.world import UV, Env, call, more
 
 
 class Project:
@@ -94,3 +96,4 @@ class Hatch(Project):
 
 
 TOOLS = {"uv sync": UvSync, "poetry": Poetry, "pdm": Pdm, "hatch": Hatch}
+EACH = [pytest.param(name, marks=[] if name == "uv sync" else more) for name in TOOLS]

@@ -2,10 +2,11 @@
 
 import pytest
 
-from tests.installers.ways import WAYS
-from tests.installers.world import ORCHARD, PATCHED, STOCK, UV
+from tests.installers.ways import EACH, WAYS
+from tests.installers.world import ALL, ORCHARD, PATCHED, SAME_LENGTH, STOCK, UV
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
+MORE = [("1.2", PATCHED), ("1.1", PATCHED)]
 
 
 def settled(project, state):
@@ -25,9 +26,11 @@ def cached(project):
     return [text for text in found if text]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EACH)
 def test_from_the_first_install_to_the_last_uninstall(project, way):
     env, install = project.env, WAYS[way]
+    if way == "uv hardlink":
+        project.write(patch=SAME_LENGTH)
     known = way == "uv pip sync"  # which installs what is listed alone: the packages that sitepatch needs are not
     project.keep("1.0", *(["1.1", "1.2"] if known else []))
     others = [] if known else ["sitepatch"]
@@ -36,18 +39,18 @@ def test_from_the_first_install_to_the_last_uninstall(project, way):
     install(project, "orchard==1.0", *others, "./patches")
     settled(project, PATCHED)
 
-    for release, state in (("1.0", PATCHED), ("1.1", PATCHED), ("2.0", STOCK), ("1.0", PATCHED), ("1.2", PATCHED), ("1.1", PATCHED)):
-        more = ["--force-reinstall"] if release == "1.0" else []
-        install(project, f"orchard=={release}", *others, "./patches", more=more)
+    again = ["./patches"] if ALL or way != "pip" else []  # it builds that at every install, for seconds
+    # reinstalled, an upgrade, one that does not fit, a downgrade
+    for release, state in (("1.0", PATCHED), ("1.1", PATCHED), ("2.0", STOCK), ("1.0", PATCHED), *(MORE if ALL else [])):
+        more = ["--force-reinstall", *([] if again else ["--no-deps"])] if release == "1.0" else []
+        install(project, f"orchard=={release}", *others, *again, more=more)
         settled(project, state)
     for text in cached(project):
         assert text in {text for release in ORCHARD.values() for text in release}, "the cache of the installer was written to"
 
-    install(project, "orchard==1.0", *others, "./patches")
-    settled(project, PATCHED)
     uninstall(env, way, ["orchard"])
     assert env.start("import orchard").err.splitlines()[-1] == "ModuleNotFoundError: No module named 'orchard'"
-    install(project, "orchard==1.0", *others, "./patches")
+    install(project, "orchard==1.0", *others, *again)
     settled(project, PATCHED)
 
     uninstall(env, way, hooks(env))
@@ -60,12 +63,12 @@ def test_from_the_first_install_to_the_last_uninstall(project, way):
 def sources(env):
     """What lies there, but for the bytecode of others, and the store."""
     found = env.tree()
-    return {path for path in found if ("__pycache__" not in path or "hook" in path) and not path.startswith(".sitepatch")}
+    return {path for path in found if ("__pycache__" not in path or "sitepatch_hook" in path) and not path.startswith(".sitepatch")}
 
 
 def hooks(env):
     """The distributions of hooks that are installed."""
-    return [path.name.split("-")[0] for path in env.site.glob("*.dist-info") if "hook" in path.name]
+    return [path.name.split("-")[0] for path in env.site.glob("*.dist-info") if "sitepatch_hook" in path.name]
 
 
 def uninstall(env, way, names):

@@ -4,14 +4,14 @@ import shutil
 
 import pytest
 
-from tests.installers.projects import TOOLS
+from tests.installers.projects import EACH, TOOLS
 from tests.installers.test_life import settled, sources
 from tests.installers.world import NAME, PATCHED, STOCK, UV
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", EACH)
 def test_a_project_of_a_tool_keeps_its_patches(project, tools, tool):
     project.keep("1.0", "1.1")
     lines = (project.folder / "patches/pyproject.toml").read_text().splitlines()

@@ -3,7 +3,7 @@
 
 import pytest
 
-from tests.installers.ways import WAYS
+from tests.installers.ways import EACH, WAYS
 from tests.installers.world import NAME, PATCHED, STOCK, UV
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
@@ -15,7 +15,7 @@ def sync(project, *words, code=0):
     return project.sitepatch("sync", "-r", "requirements.txt", "--python", project.env.python, *words, code=code)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EACH)
 def test_sync_after_an_install_makes_it_patched_again(project, way):
     install = WAYS[way]
     install(project, *LINES)

@@ -1,5 +1,8 @@
 """The ways in which pip and uv bring a list of requirements into an environment."""
 
+import pytest
+
+from tests.installers.world import more as long
 
 
 def pip(project, *lines, more=()):
@@ -24,3 +27,5 @@ def uv_pip_sync(project, *lines, more=()):
 
 
 WAYS = {"pip": pip, "uv hardlink": uv("hardlink"), "uv copy": uv("copy"), "uv pip sync": uv_pip_sync}
+EACH = [pytest.param(name, marks=[] if name in ("pip", "uv hardlink") else long) for name in WAYS]
+"""For a test of all of them; the others are copies or subsets of these two."""

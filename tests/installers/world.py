@@ -7,6 +7,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import pytest
+
 from tests.command import ROOT, tree
 
 STOCK, PATCHED = "1 stock", "2 patched"
@@ -21,18 +23,20 @@ ORCHARD = {
 }
 HARVEST = {"1.0": "DAY = 1\n", "1.1": "# later\nDAY = 1\n"}
 NAME = "orchard-ripe"
-PATCH = """Ripe fruit in two files: one change of the same length, one that is longer.
+PATCH = """Ripe fruit in two files.
 
 --- orchard/basket.py
 @@ <module> @@
 -RIPE = 1
-+RIPE = 2
++RIPE = 0x2
 
 --- orchard/trees.py
 @@ ripe @@
 -return "stock"
 +return "patched"
 """
+SAME_LENGTH = PATCH.replace("0x2", "2")
+"""After an install a hook waits up to four seconds where a file keeps its length, so most tests have a patch that is longer."""
 TOML = """schema = 1
 name = "orchard-ripe"
 version = "%s"
@@ -44,6 +48,8 @@ package = "orchard"
 versions = ">=1,<3"
 patches = ["p.spatch"]
 """
+ALL = bool(os.environ.get("SITEPATCH_ALL_INSTALLERS"))
+more = pytest.mark.skipif(not ALL, reason="long; SITEPATCH_ALL_INSTALLERS=1 runs it")
 DROPPED = ("PIP_", "UV_", "PYTHON", "VIRTUAL_ENV", "CONDA_", "POETRY_", "PDM_", "HATCH_", "SITEPATCH", "NO_COLOR", "XDG_")
 
 
