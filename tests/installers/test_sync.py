@@ -4,7 +4,7 @@
 import pytest
 
 from tests.installers.ways import EACH, WAYS
-from tests.installers.world import NAME, PATCHED, STOCK, UV
+from tests.installers.world import NAME, PATCHED, STOCK, UV, Env
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
 LINES = ["orchard==1.0", f"# sitepatch: {NAME}"]
@@ -48,3 +48,22 @@ def test_the_last_layer_of_an_image_holds_the_changed_files_alone(project):
     assert {path for path in layer if not path.startswith(".sitepatch")} == {"orchard/basket.py", "orchard/trees.py"}
     assert all(path.endswith(".pyc") for path in set(before) - set(after))
     assert project.env.state() == PATCHED
+
+
+def test_with_a_lock_another_environment_becomes_the_same_or_nothing_is_done(project):
+    """The lines of the README for an image: `lock` where the patch is made, `sync --locked` where it is used."""
+    WAYS["uv hardlink"](project, *LINES)
+    project.sitepatch("lock", "-r", "requirements.txt", "--python", project.env.python)
+    project.sitepatch("lock", "-r", "requirements.txt", "--python", project.env.python, "--check")
+    sync(project, "--locked")
+    assert project.env.state() == PATCHED
+    there = project.env = Env(project.folder / "image", project.variables)
+    WAYS["pip"](project, *LINES)
+    sync(project, "--locked")
+    assert there.state() == PATCHED
+    WAYS["pip"](project, "orchard==1.1", *LINES[1:])
+    before = there.tree()
+    assert "orchard 1.1" in sync(project, "--locked", code=1).err
+    unlocked = {path: what for path, what in there.tree().items() if path != ".sitepatch/lock"}
+    assert unlocked == {path: what for path, what in before.items() if path != ".sitepatch/lock"}
+    project.sitepatch("lock", "-r", "requirements.txt", "--python", there.python, "--check", code=1)
