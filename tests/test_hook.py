@@ -1,5 +1,6 @@
 """The hook keeps patches applied: whatever an installer does, the next start of Python makes it good, once."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -120,13 +121,24 @@ def test_a_file_that_comes_back_older_is_patched_again(place):
     assert quiet(place) == 22
 
 
-def test_a_reinstall_within_the_second_of_a_patch_of_the_same_size_is_seen(tmp_path):
+def test_a_reinstall_with_the_size_and_the_time_of_the_patched_file_is_seen(tmp_path):
     place = Place(tmp_path, new=2)
     place.install()
     assert value(place.start()) == 2
+    patched = (place.site / "demo/m.py").stat()
     place.unpack("demo", "1.0")
-    os.utime(place.site / "demo/m.py")
+    os.utime(place.site / "demo/m.py", (patched.st_mtime, patched.st_mtime))
+    os.utime(place.site / "demo-1.0.dist-info/RECORD", (patched.st_mtime, patched.st_mtime))
+    place.start("-c", "0")
+    assert (place.site / "demo/m.py").read_text() == "VALUE = 2\n"
+
+
+def test_without_a_record_the_start_waits_until_no_reinstall_can_look_like_the_patched_file(tmp_path):
+    place = Place(tmp_path, new=2)
+    place.install()
+    shutil.rmtree(place.site / "demo-1.0.dist-info")
     assert value(place.start()) == 2
+    assert time.time() >= (place.site / "demo/m.py").stat().st_mtime + 1
 
 
 def test_another_release_is_patched_by_sitepatch_where_it_is_installed(place):
@@ -135,7 +147,7 @@ def test_another_release_is_patched_by_sitepatch_where_it_is_installed(place):
     place.unpack("demo", "2.0")
     without = place.start()
     assert value(without) == 1
-    assert "two: demo/m.py: is not among the files that are known (here it is of demo 2.0)" in without.err
+    assert "two: demo/m.py: is not among the known files (here it is of demo 2.0)" in without.err
     assert "pip install sitepatch==" in without.err
     assert quiet(place) == 1, "it is tried once"
     place.use_sitepatch()
@@ -179,13 +191,24 @@ def test_what_was_edited_by_hand_is_never_overwritten(place):
     file = place.site / "demo/m.py"
     file.write_text("VALUE = 1  # mine\n")
     said = place.start("-c", "0").err
-    assert "demo/m.py" in said and file.read_text() == "VALUE = 1  # mine\n"
+    assert "demo/m.py: the file is not what demo 1.0 installed: somebody edited it" in said
+    assert file.read_text() == "VALUE = 1  # mine\n"
     place.unpack("demo", "1.0")
     place.start("-c", "0")
     file.write_text("VALUE = 22  # mine\n")
     said = place.start("-c", "0").err
     assert "changed after it was patched" in said and file.read_text() == "VALUE = 22  # mine\n"
     assert place.start("-c", "0").err == ""
+
+
+def test_known_bytes_that_record_disowns_are_no_pristine_ones(place):
+    place.install()
+    record = place.site / "demo-1.0.dist-info/RECORD"
+    rows = record.read_text().replace("demo/m.py,sha256=", "demo/m.py,sha256=A")
+    record.write_text(rows.replace("demo/m.py,sha256=A" + rows.partition("demo/m.py,sha256=A")[2].partition(",")[0],
+                                   "demo/m.py,sha256=" + "A" * 43))  # fmt: skip
+    assert "somebody edited it" in place.start("-c", "0").err
+    assert (place.site / "demo/m.py").read_text() == "VALUE = 1\n"
 
 
 def test_a_new_version_of_the_hook_takes_the_place_of_what_stands(place):
@@ -319,6 +342,20 @@ def test_a_start_that_is_killed_in_the_middle_leaves_nothing_half_done(place, co
     place.sitepatch("status", "--check", "--python", place.python)
     place.sitepatch("restore", "--python", place.python)
     assert (place.site / "demo/m.py").read_text() == "VALUE = 1\n"
+
+
+def test_while_the_child_works_the_lock_is_held_also_when_its_parent_is_killed(place):
+    place.install()
+    begun = place.path / "begun"
+    code = f"import time\ndef main(*words):\n    open({str(begun)!r}, 'w').close()\n    time.sleep(3)\n    return 0\n"
+    (place.folder / "lib/patcher/hook/repair.py").write_text(code)
+    parent = subprocess.Popen([str(place.python), "-c", "0"], env=environ(PYTHONPATH=""))
+    while not begun.exists():
+        time.sleep(0.01)
+    parent.kill()
+    parent.wait()
+    with open(str(place.folder / "lock")) as file, pytest.raises(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 # other places ---------------------------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ def imports(path, everywhere):
 def test_the_boot_module_imports_os_and_sys_only(place):
     assert set(imports(PACKAGE / "hook/boot.py", everywhere=False)) == {"os", "sys"}
     code = "import sys; print(sorted(sys.modules))"
+    (place.site / "other.pth").write_text("# reading any .pth file loads what its encoding needs\n")
     bare = place.start("-B", "-c", code).out
     place.install()
     place.start("-c", "0")

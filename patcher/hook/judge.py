@@ -9,6 +9,7 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.environment import Environment, blocker, locate, recorded_hash
 from patcher.errors import SitepatchError, StoreError
 from patcher.folder import sha256
+from patcher.hook import boot
 from patcher.hook.kept import Asked, Hook, Kept, find
 from patcher.model import Change, Located, Receipt, Step
 from patcher.semantic.splice import apply_splices
@@ -21,13 +22,15 @@ class Judged(NamedTuple):
     """What was found.
 
     `changes` are to be made. `wrong` says why a patchset is not applied and cannot be, `unknown` which file of it is not
-    known, both by the name of the patchset. `before` is the sha256 of every watched file as found ("" for none), `expected`
-    the one that it must have at the end, `sizes` are in bytes.
+    known, both by the name of the patchset. `records` are the signatures of the RECORD files of the packages. `before` is
+    the sha256 of every watched file as found ("" for none), `expected` the one that it must have at the end, `sizes` are in
+    bytes.
     """
 
     changes: Tuple[Change, ...]
     wrong: Dict[str, str]
     unknown: Dict[str, str]
+    records: Dict[str, str]
     before: Dict[str, str]
     expected: Dict[str, str]
     sizes: Dict[str, int]
@@ -53,7 +56,7 @@ def judge(site: str, hook: Hook, kept: Sequence[Kept]) -> Judged:
     texts = {path: read(site, path) for path in hook.paths}
     before = {path: "" if data is None else sha256(data) for path, data in texts.items()}
     sizes = {path: len(data) for path, data in texts.items() if data is not None}
-    found = Judged((), {}, {}, before, dict(before), sizes)
+    found = Judged((), {}, {}, {}, before, dict(before), sizes)
     packages = _locate(site, hook, texts, found)
     changes: Dict[str, Change] = {}
     for path, names in hook.paths.items():
@@ -65,7 +68,7 @@ def judge(site: str, hook: Hook, kept: Sequence[Kept]) -> Judged:
         item = standing(site, receipt, data) if receipt else None
         file = _File(path, data, located, item, tuple(one for one in hook.patchsets if one.name in names))
         try:
-            change = _judge(site, file, kept)
+            change = _judge(site, file, kept, _needed(hook))
         except SitepatchError as error:
             text = f"{path}: {error.message}; {error.hint}" if error.hint else f"{path}: {error.message}"
             (found.unknown if isinstance(error, Unknown) else found.wrong).update(
@@ -96,6 +99,10 @@ def _locate(site: str, hook: Hook, texts: Dict[str, Optional[bytes]], found: Jud
         except SitepatchError as error:
             if any(texts[path] is not None for path in paths):
                 found.wrong.update((one.name, f"{one.name}: {error.message}") for one in concerned)
+        else:
+            record = f"{os.path.basename(packages[package].dist_info)}/RECORD"
+            if os.path.exists(f"{site}/{record}"):
+                found.records[record] = boot.signature(f"{site}/{record}")
     return packages
 
 
@@ -103,8 +110,13 @@ def _environment(site: str) -> Environment:
     return Environment(sys.executable, (site,), (site,), sys.version_info[:2])
 
 
-def _judge(site: str, file: _File, kept: Sequence[Kept]) -> Optional[Change]:
-    """What is to be done with one file, None for nothing.
+def _needed(hook: Hook) -> str:
+    version = hook.version.partition("+")[0]
+    return f"to patch it sitepatch itself is needed, in this environment: pip install sitepatch=={version}"
+
+
+def _judge(site: str, file: _File, kept: Sequence[Kept], needed: str) -> Optional[Change]:
+    """What is to be done with one file, None for nothing; `needed` says what else would help.
 
     Raises:
         Unknown: only sitepatch itself can tell.
@@ -123,16 +135,26 @@ def _judge(site: str, file: _File, kept: Sequence[Kept]) -> Optional[Change]:
         }:
             return None
         release = f"{located.distribution or located.package} {located.version}".rstrip()
-        error = Unknown(f"is not among the files that are known (here it is of {release})")
+        edited = "" if live else _edited(file)
+        error = Unknown(edited) if edited else Unknown(f"is not among the known files (here it is of {release})", needed)
         error.names = tuple(names)
         raise error
     if [_key(step) for step in mine] == [_key(step) for step in entry.steps]:
         return None
     if live and (len(mine) < len(live.steps) or not entry.steps):
-        error = Unknown("another patchset stands applied in it, or another version of this one")
+        error = Unknown("another patchset stands applied in it, or another version of this one", needed)
         error.names = tuple(names)
         raise error
     return _change(site, file, entry, live)
+
+
+def _edited(file: _File) -> str:
+    """Say so, where a file is not what RECORD has; "" where it is, or nothing is recorded."""
+    if recorded_hash(file.located, file.path) in (None, sha256(file.data)):
+        return ""
+    name = f"{file.located.distribution or file.located.package} {file.located.version}"
+    back = f"put it back first: pip install --force-reinstall --no-deps {name.replace(' ', '==')}"
+    return f"the file is not what {name} installed: somebody edited it (its sha256 differs from RECORD); {back}"
 
 
 def _asked(step: Step, asked: Sequence[Asked]) -> bool:
@@ -146,18 +168,14 @@ def _key(step: Step) -> Tuple[str, str, Dict[str, object]]:
 def _change(site: str, file: _File, entry: Kept, live: Optional[Receipt]) -> Change:
     """The change of a known file, with the receipt that `apply` would write."""
     path, located = file.path, file.located
-    pristine, origin = file.data, "recorded"
     if live:
         pristine, origin = Store(site).pristine(live.pristine), live.origin
     else:
-        recorded = recorded_hash(located, path)
-        if recorded not in (None, entry.before):
-            name = f"{located.distribution or located.package} {located.version}"
-            raise SitepatchError(
-                f"the file is not what {name} installed: somebody edited it (its sha256 differs from RECORD)",
-                f"put it back first: pip install --force-reinstall --no-deps {name.replace(' ', '==')}",
-            )
-        origin = "recorded" if recorded else "unrecorded"
+        edited = _edited(file)
+        if edited:
+            raise SitepatchError(edited)
+        pristine = file.data
+        origin = "recorded" if recorded_hash(located, path) else "unrecorded"
     problem = blocker(located, path, _environment(site))
     if problem:
         raise SitepatchError(problem)
@@ -184,7 +202,8 @@ def _moved(hook: Hook, receipts: Iterable[Receipt], found: Judged) -> None:
     for receipt in receipts:
         for step in receipt.steps:
             if step.patchset in names and step.patchset not in watched.get(receipt.path, ()):
-                found.unknown.setdefault(step.patchset, f"{receipt.path}: an earlier version of it stands applied there")
+                what = f"{receipt.path}: an earlier version of it stands applied there; {_needed(hook)}"
+                found.unknown.setdefault(step.patchset, what)
 
 
 def _closed(hook: Hook, changes: Dict[str, Change], found: Judged) -> Judged:
@@ -196,7 +215,8 @@ def _closed(hook: Hook, changes: Dict[str, Change], found: Judged) -> Judged:
         for path in more:
             del changes[path]
             names: List[str] = [name for name in hook.paths[path] if name not in left]
-            unknown.update((name, f"{path}: shares it with a patchset that is not known there") for name in names)
+            what = f"{path}: shares it with a patchset that is not known there; {_needed(hook)}"
+            unknown.update((name, what) for name in names)
         if not more:
             break
     expected = {**found.expected, **{path: sha256(change.data or b"") for path, change in changes.items()}}

@@ -150,9 +150,7 @@ def _by_sitepatch(installed: Installed, one: Asked, what: str, found: Judged, *,
     """Let the sitepatch of the environment see to a patchset that meets files which are not known."""
     answer = apply_with_sitepatch(installed.site, f"{installed.folder}/{PATCHSETS}", one, write=write)
     if answer is None:
-        version = installed.hook.version.partition("+")[0]
-        needed = f"to patch it sitepatch itself is needed, in this environment: pip install sitepatch=={version}"
-        found.wrong[one.name] = f"{one.name}: {what}; {needed}"
+        found.wrong[one.name] = f"{one.name}: {what}"
         return
     for path, after in answer.files.items():
         if path in found.expected and answer.ok and write:
@@ -174,6 +172,7 @@ def _record(installed: Installed, found: Judged, *, write: bool) -> str:
     site = installed.site
     lines = [f"sitepatch-hook 1 {installed.hook.version} {'tried' if write else 'looked'}"]
     watched: Dict[str, Sequence[str]] = dict(installed.hook.paths)
+    lines += [f"= {signed} {path}" for path, signed in found.records.items()]
     racy = 0.0
     for path, names in watched.items():
         signed = boot.signature(f"{site}/{path}")
@@ -181,14 +180,14 @@ def _record(installed: Installed, found: Judged, *, write: bool) -> str:
         digest = "" if data is None else sha256(data)
         if digest != found.expected[path] or boot.signature(f"{site}/{path}") != signed:
             raise OutdatedError(f"{site}/{path}: has changed")
-        if data is not None and found.sizes.get(path) == len(data) and digest != found.before[path]:
+        if not found.records and data is not None and found.sizes.get(path) == len(data) and digest != found.before[path]:
             racy = max(racy, float(signed.split(":")[0]))
         lines.append(f"{'!' if any(name in found.wrong for name in names) else '='} {signed} {path}")
     if found.wrong:
         lines.append(f"= {boot.signature(f'{site}/{ENGINE}')} {ENGINE}")  # installed later, it may help
     lines += [f": {' '.join(reason.split())}" for reason in dict.fromkeys(found.wrong.values())]
     limit = time.time() + 4
-    while time.time() < min(racy + 1, limit):  # or a reinstall within that second would look just like the patched file
+    while time.time() < min(racy + 1, limit):  # without a RECORD, a reinstall within that second would look just the same
         time.sleep(0.05)
     return "\n".join([*lines, "end", ""])
 
