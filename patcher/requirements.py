@@ -70,18 +70,13 @@ def _read(path: str, found: _Found) -> None:
         CommentRequirementLine,
         InvalidRequirementLine,
         OptionLine,
-        PipError,
         RequirementsFile,
         auto_decode,
     )
 
     if "\0" in auto_decode(Path(path).read_bytes()):
         raise ValueError("a NUL character")
-    try:
-        lines = list(RequirementsFile.parse(path))
-    except PipError as error:
-        raise ValueError(str(error)) from None
-    for line in lines:
+    for line in RequirementsFile.parse(path):
         origin = f"{path}:{line.line_number}"
         if isinstance(line, CommentRequirementLine):
             _comment(line.line, origin, path, found)

@@ -94,9 +94,7 @@ def _read(request: Request) -> List[Project]:
     return projects
 
 
-def sync(
-    console: Console, place: Place, request: Request, asked: Asked, *, dry_run: bool = False, force: bool = False
-) -> int:
+def sync(console: Console, place: Place, request: Request, asked: Asked, *, dry_run: bool = False, force: bool = False) -> int:
     """Make the environment what the project asks for, all or nothing, verify it and undo it where that fails.
 
     Args:
@@ -118,9 +116,7 @@ def sync(
     wanted = asked_for.patchsets
     env = place.environment()
     how, recovered = prepared(console, place, env, wanted, asked, dry_run=dry_run)
-    items, (plan, held) = undisturbed(
-        env, lambda: (standing(env), plan_sync(env, wanted, force=force)), dry_run=dry_run
-    )
+    items, (plan, held) = undisturbed(env, lambda: (standing(env), plan_sync(env, wanted, force=force)), dry_run=dry_run)
     if locked:
         _refuse(console, locked, lockfile.make(wanted, held), plan, request.lock_path)
     names = [one.patchset.name for one in wanted]

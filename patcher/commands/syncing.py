@@ -68,9 +68,7 @@ def sync(
 @names_a_project
 @click.option("--check", is_flag=True, help="Write nothing; exit code 1, and what differs, where the lock would be another.")
 @takes()
-def lock(
-    console: Console, place: Place, project: str, requirements: Tuple[str, ...], lock_file: str, check: bool
-) -> int:
+def lock(console: Console, place: Place, project: str, requirements: Tuple[str, ...], lock_file: str, check: bool) -> int:
     """Write down what the project asks for, and what it makes.
 
     The version and the sha256 of each patchset, and for each release that is installed the sha256 of every file before

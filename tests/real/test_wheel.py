@@ -33,5 +33,8 @@ def test_the_wheel_works_in_a_clean_environment(tmp_path: Path) -> None:
     listed = subprocess.run([str(binary / "sitepatch"), "list"], check=True, stdout=subprocess.PIPE, cwd=str(tmp_path))
     assert b"mmengine-ddp-debug" in listed.stdout
     assert b"built in" in listed.stdout
+    (tmp_path / "r.txt").write_text("torch>=2  # sitepatch: torch-musa-guard optional\n")
+    locked = subprocess.run([str(binary / "sitepatch"), "lock", "-r", "r.txt"], check=True, stdout=subprocess.PIPE, cwd=str(tmp_path))
+    assert b"locked  1 patchset, 0 releases" in locked.stdout
     shown = subprocess.run([str(binary / "sitepatch"), "demo"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=str(tmp_path))
     assert shown.returncode == 0, shown.stdout.decode()
