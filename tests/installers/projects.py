@@ -55,7 +55,11 @@ class Poetry(Project):
         )  # fmt: skip
 
     def sync(self):
-        keep = {"POETRY_VIRTUALENVS_IN_PROJECT": "1", "POETRY_CACHE_DIR": str(self.folder / "cache"), "POETRY_NO_INTERACTION": "1"}
+        keep = {
+            "POETRY_VIRTUALENVS_IN_PROJECT": "1",
+            "POETRY_CACHE_DIR": str(self.folder / "cache"),
+            "POETRY_NO_INTERACTION": "1",
+        }
         self.call(self.tools("poetry"), "lock", **keep)
         return self.call(self.tools("poetry"), "sync", **keep)
 
@@ -80,7 +84,7 @@ class Hatch(Project):
         names = [*names, f"{self.hook} @ {{root:uri}}/patches"] if hook else names
         return (
             '[project]\nname = "app"\nversion = "1"\n[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n'
-            f"[tool.hatch.envs.default]\nskip-install = true\npath = \".venv\"\ndependencies = [{self.dependencies(names)}]\n"
+            f'[tool.hatch.envs.default]\nskip-install = true\npath = ".venv"\ndependencies = [{self.dependencies(names)}]\n'
         )
 
     def sync(self):

@@ -10,13 +10,14 @@ MORE = [("1.2", PATCHED), ("1.1", PATCHED)]
 
 
 def settled(project, state):
-    """One start brings the package into a state, and the starts after it write nothing at all."""
+    """One start brings the package into a state, and the starts after it write nothing at all and say nothing."""
     env = project.env
     assert env.state() == state
     env.state()  # whatever a first start leaves to a second one, such as bytecode of the boot module
     before = env.tree()
     for _ in range(2):
-        assert env.state() == state
+        ended = env.start()
+        assert (ended.out, ended.err) == (state, "")
         assert env.tree() == before
 
 
@@ -63,7 +64,9 @@ def test_from_the_first_install_to_the_last_uninstall(project, way):
 def sources(env):
     """What lies there, but for the bytecode of others, and the store."""
     found = env.tree()
-    return {path for path in found if ("__pycache__" not in path or "sitepatch_hook" in path) and not path.startswith(".sitepatch")}
+    return {
+        path for path in found if ("__pycache__" not in path or "sitepatch_hook" in path) and not path.startswith(".sitepatch")
+    }
 
 
 def hooks(env):

@@ -1,6 +1,5 @@
 """One more command after an install: `sitepatch sync`, and `sitepatch apply` as the last layer of an image."""
 
-
 import pytest
 
 from tests.installers.ways import EACH, WAYS

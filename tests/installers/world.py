@@ -95,7 +95,9 @@ def wheel_of_sitepatch(folder):
 
 def needs():
     """What the project says it needs, as requirements."""
-    lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("\ndependencies = [\n")[1].split("\n]\n")[0].splitlines()
+    lines = (
+        (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("\ndependencies = [\n")[1].split("\n]\n")[0].splitlines()
+    )
     return [line.strip().split('"')[1] for line in lines]
 
 
