@@ -15,11 +15,13 @@ NONE = {**FILES, "demo/m.py": "NOTHING = 1\n"}  # does not fit
 NEVER = "sitepatch-hook: "
 
 
-def pip(python, *words, code=0, **more):
+def pip(python, *words, code=0, cwd=None, **more):
     """The real pip, on another environment, without an index."""
     variables = {"PYTHONPATH": "", "PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1", **more}
     command = [sys.executable, "-m", "pip", "--python", str(python), *map(str, words)]
-    ended = subprocess.run(command, env=environ(**variables), stdin=subprocess.DEVNULL, capture_output=True, timeout=180)
+    ended = subprocess.run(
+        command, env=environ(**variables), stdin=subprocess.DEVNULL, capture_output=True, timeout=180, cwd=cwd and str(cwd)
+    )  # fmt: skip
     return done(Ended(ended), code)
 
 
@@ -59,8 +61,11 @@ class Place:
     def install(self, *words):
         """A hook, made and installed without running anything in the environment."""
         self.init(*words)
-        name = self.wheel().split(" ")[0]
-        with zipfile.ZipFile(str(self.path / name)) as archive:
+        self.put(self.wheel())
+
+    def put(self, line):
+        """Unpack the wheel that a line of requirements.txt names."""
+        with zipfile.ZipFile(str(self.path / line.split(" ")[0])) as archive:
             archive.extractall(str(self.site))
 
     @property

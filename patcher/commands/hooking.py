@@ -174,7 +174,7 @@ def hook_wheel(console: Console, place: Place, directory: str, out: str) -> int:
 @hook.command("status")
 @takes(sources=False)
 def hook_status(console: Console, place: Place) -> int:
-    """Show the hooks of an environment, and what the next start of Python would do."""
+    """Show the hooks, and what the next start of Python would do."""
     from patcher.errors import SitepatchError
     from patcher.hook.installed import look
     from patcher.hook.places import folders

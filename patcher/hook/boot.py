@@ -20,7 +20,7 @@ def start() -> None:
     mode = os.environ.get("SITEPATCH_HOOK") or MODE
     if _ran or mode == "off":
         return
-    _ran = True
+    _ran, told = True, False
     try:
         if mode not in MODES:
             say(f"SITEPATCH_HOOK: found {mode!r}, expected {', '.join(MODES)} or off; the mode is {MODE}")
@@ -28,13 +28,13 @@ def start() -> None:
         reasons = read(mode)
         if reasons is None:
             closer = __import__(f"{__name__}.closer", fromlist=["look_closer"])  # most starts can do without
-            reasons = closer.look_closer(HERE, NAME, mode, read, say)
+            reasons, told = closer.look_closer(HERE, NAME, mode, read, say)
     except Exception as error:  # whatever it is, the program starts
-        reasons = [f"{type(error).__name__}: {error}"]
+        reasons, told = [f"{type(error).__name__}: {error}"], True
         say(f"{NAME} could not look at its files: {reasons[0]}")
     except KeyboardInterrupt:  # let through, it would be reported as a fatal error of the interpreter
         os._exit(130)
-    if reasons and mode != "repair":
+    if reasons and mode != "repair" and not told:
         say("; ".join(reasons))
     if reasons and mode == "strict":
         say(f"{NAME} is strict: the program is not started (SITEPATCH_HOOK=off starts it, to mend this)")

@@ -22,7 +22,7 @@ sys.exit(main(here, mode))
 
 def look_closer(
     here: str, name: str, mode: str, read: "Callable[..., list[str] | None]", say: "Callable[[str], None]"
-) -> "list[str]":
+) -> "tuple[list[str], bool]":
     """Let one child process look at every file, however many processes start at once.
 
     Args:
@@ -33,8 +33,9 @@ def look_closer(
         say: writes a line to stderr.
 
     Returns:
-        why files are not as wanted, [] where they are.
+        why files are not as wanted, [] where they are, and whether that was said already.
     """
+    told = False
     lock = take_lock(f"{here}/lock")
     try:
         reasons = read(mode, aloud=True)  # another process may have looked meanwhile
@@ -43,12 +44,13 @@ def look_closer(
             reasons = read(mode)
             if problem:
                 say(f"{name}: {problem}")
+            told = reasons is None or mode != "warn"
             if reasons is None:
                 reasons = [] if problem == "" else [f"{name} could not see to its files"]
     finally:
         if lock is not None:
             os.close(lock)
-    return reasons
+    return reasons, told
 
 
 def take_lock(path: str) -> "int | None":

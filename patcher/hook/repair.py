@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import Dict, NamedTuple, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.errors import BusyError, OutdatedError, SitepatchError, StoreError
 from patcher.folder import Folder, Meta, sha256
@@ -92,7 +92,7 @@ def _look(installed: Installed, *, write: bool) -> Tuple[str, ...]:
             time.sleep(0.1)
     else:
         raise BusyError(f"{installed.site}: somebody keeps changing files there", "the next start of Python looks again")
-    reasons = tuple(dict.fromkeys(found.wrong.values()))
+    reasons = tuple(_reasons(found))
     saved = _save(installed.folder, text)
     if write or not saved:  # in mode warn the boot module tells what the record says
         for reason in reasons:
@@ -185,11 +185,16 @@ def _record(installed: Installed, found: Judged, *, write: bool) -> str:
         lines.append(f"{'!' if any(name in found.wrong for name in names) else '='} {signed} {path}")
     if found.wrong:
         lines.append(f"= {boot.signature(f'{site}/{ENGINE}')} {ENGINE}")  # installed later, it may help
-    lines += [f": {' '.join(reason.split())}" for reason in dict.fromkeys(found.wrong.values())]
+    lines += [f": {reason}" for reason in _reasons(found)]
     limit = time.time() + 4
     while time.time() < min(racy + 1, limit):  # without a RECORD, a reinstall within that second would look just the same
         time.sleep(0.05)
     return "\n".join([*lines, "end", ""])
+
+
+def _reasons(found: Judged) -> List[str]:
+    """Why files are not as wanted, a line each."""
+    return list(dict.fromkeys(" ".join(text.split()) for text in found.wrong.values()))
 
 
 def _save(folder: str, text: str) -> bool:
