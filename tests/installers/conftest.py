@@ -81,7 +81,6 @@ def project(index, tmp_path):
 def prepared(index, tmp_path_factory):
     """A folder with the directory of a hook that knows three releases, and its wheel: made once, copied for each test."""
     made = world.Project(tmp_path_factory.mktemp("prepared"), world.variables(index, tmp_path_factory.mktemp("home")))
-    made.write(patch=world.SAME_LENGTH if world.ALL else world.PATCH)
     made.keep("1.0", "1.1", "1.2")
     made.wheel()
     return made.folder

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.installers.ways import EACH, WAYS
-from tests.installers.world import ALL, ORCHARD, PATCHED, SAME_LENGTH, STOCK, UV
+from tests.installers.world import ALL, ORCHARD, PATCHED, STOCK, UV
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
 MORE = [("1.2", PATCHED), ("1.1", PATCHED)]
@@ -30,8 +30,6 @@ def cached(project):
 @pytest.mark.parametrize("way", EACH)
 def test_from_the_first_install_to_the_last_uninstall(project, way):
     env, install = project.env, WAYS[way]
-    if way == "uv hardlink":
-        project.write(patch=SAME_LENGTH)
     known = way == "uv pip sync"  # which installs what is listed alone: the packages that sitepatch needs are not
     project.keep("1.0", *(["1.1", "1.2"] if known else []))
     others = [] if known else ["sitepatch"]

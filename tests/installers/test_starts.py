@@ -1,6 +1,6 @@
 """Many interpreters that start at once after an install: none of them runs the old code or a mixture, and one of them writes.
 
-Few rounds by default; SITEPATCH_ALL_INSTALLERS=1 runs many more, with a patch that keeps the length of a file.
+Few rounds by default; SITEPATCH_ALL_INSTALLERS=1 runs many more.
 """
 
 import json

@@ -23,20 +23,18 @@ ORCHARD = {
 }
 HARVEST = {"1.0": "DAY = 1\n", "1.1": "# later\nDAY = 1\n"}
 NAME = "orchard-ripe"
-PATCH = """Ripe fruit in two files.
+PATCH = """Ripe fruit in two files: one of them keeps its length, the other one gets longer.
 
 --- orchard/basket.py
 @@ <module> @@
 -RIPE = 1
-+RIPE = 0x2
++RIPE = 2
 
 --- orchard/trees.py
 @@ ripe @@
 -return "stock"
 +return "patched"
 """
-SAME_LENGTH = PATCH.replace("0x2", "2")
-"""After an install a hook waits up to four seconds where a file keeps its length, so most tests have a patch that is longer."""
 TOML = """schema = 1
 name = "orchard-ripe"
 version = "%s"
