@@ -157,6 +157,20 @@ def test_another_release_is_patched_by_sitepatch_where_it_is_installed(place):
     place.sitepatch("status", "--check", "--python", place.python)
 
 
+def test_a_patchset_is_applied_in_all_of_its_files_or_in_none(place):
+    spatch = place.path / "mine/two/p.spatch"
+    spatch.write_text(spatch.read_text() + "--- demo/n.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 5\n")
+    place.install()
+    assert "applied two to 2 files" in place.start("-c", "0").err
+    place.unpack("demo", "2.0")  # demo/n.py is as before, demo/m.py is not
+    assert "demo/m.py: is not among the known files" in place.start("-c", "0").err
+    assert (place.site / "demo/n.py").read_text() == "VALUE = 1\n"
+    place.use_sitepatch()
+    (place.folder / "state").unlink()
+    assert "applied two to 2 files" in place.start("-c", "0").err
+    place.sitepatch("status", "--check", "--python", place.python)
+
+
 def test_a_release_that_does_not_fit_is_said_once_and_left_alone(place):
     place.install()
     place.use_sitepatch()
