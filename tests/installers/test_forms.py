@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.installers.test_life import hooks, settled, sources
-from tests.installers.world import NAME, PATCH, PATCHED, STATE, STOCK, UV, Env
+from tests.installers.world import NAME, PATCH, PATCHED, STATE, STOCK, TOML, UV, Env
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
 STRICT = {
@@ -90,3 +90,23 @@ def test_one_wheel_works_for_every_interpreter_without_sitepatch(hooked, version
     env.uv("uninstall", *hooks(env))
     assert {path.replace("1.1", "1.0") for path in sources(env)} == without
     assert env.state() == STOCK
+
+
+def another_hook(project, name, patchset, text, version="1"):
+    """Install a second hook, which keeps this patchset applied."""
+    folder = project.folder / "patchsets" / patchset
+    folder.mkdir(exist_ok=True)
+    (folder / "patchset.toml").write_text((TOML % version).replace(NAME, patchset))
+    (folder / "p.spatch").write_text(text)
+    seen = Env(project.folder / "seen", project.variables)
+    seen.uv("install", "orchard==1.0")
+    project.sitepatch("hook", "init", name, patchset, "--name", f"sitepatch-hook-{name}", "--python", seen.python)
+    project.sitepatch("hook", "wheel", name, "--out", f"{name}-wheels")
+    project.env.uv("install", "sitepatch", *(project.folder / f"{name}-wheels").iterdir())
+
+
+def test_two_hooks_patch_one_file(hooked):
+    another_hook(hooked, "second", "other", 'Why.\n\n--- orchard/trees.py\n@@ old @@\n-return "old"\n+return "new"\n')
+    assert hooked.env.state() == PATCHED
+    settled(hooked, PATCHED)
+    assert hooked.env.start("from orchard.trees import old; print(old())").out == "new\n"
