@@ -1,0 +1,112 @@
+"""A prebuilt hook under strict installers, the switches of the interpreter, other interpreters."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.installers.test_life import hooks, settled, sources
+from tests.installers.world import NAME, PATCH, PATCHED, STATE, STOCK, TOML, UV, Env
+
+pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
+STRICT = {
+    "pip": ["--require-hashes", "--only-binary", ":all:"],
+    "uv": ["--require-hashes", "--no-build"],
+}
+
+
+@pytest.mark.parametrize("installer", STRICT)
+def test_the_prebuilt_wheel_is_installed_by_its_hash_and_never_built(project, index, installer):
+    project.keep("1.0")
+    (data, _) = index.projects["orchard"]["orchard-1.0-py3-none-any.whl"]
+    target = f"orchard==1.0 --hash=sha256:{hashlib.sha256(data).hexdigest()}"
+    line = project.wheel()
+    install = getattr(project.env, installer)
+    project.requirements(target, line[:-8] + "0" * 8)
+    refused = install("install", *STRICT[installer], "-r", "requirements.txt", cwd=project.folder, code=None)
+    assert refused.code != 0
+    assert hooks(project.env) == []
+    project.requirements(target, line)
+    install("install", *STRICT[installer], "-r", "requirements.txt", cwd=project.folder)
+    settled(project, PATCHED)
+
+    (project.folder / "patchsets" / NAME / "p.spatch").write_text(PATCH.replace("patched", "other"))
+    project.sitepatch("hook", "init", "patches", NAME, "--python", project.env.python)
+    project.requirements(target, project.wheel())  # another version, because its content is another one
+    install("install", *STRICT[installer], "-r", "requirements.txt", cwd=project.folder)
+    settled(project, "2 other")
+
+
+def test_a_reinstall_with_an_older_mtime_is_seen(hooked):
+    assert hooked.env.state() == PATCHED
+    hooked.reinstall("1.0")
+    for path in [*hooked.env.site.glob("orchard/*.py"), *hooked.env.site.glob("orchard-*/RECORD")]:
+        data = path.read_bytes()
+        path.unlink()  # a link into uv's cache
+        path.write_bytes(data)
+        os.utime(path, (1_500_000_000, 1_500_000_000))
+    settled(hooked, PATCHED)
+
+
+@pytest.mark.parametrize("flag", ["-I", "-E", "-O", "-s"])
+def test_the_hook_runs_with_the_switches_that_isolate(hooked, flag):
+    assert hooked.env.state(flag) == PATCHED
+
+
+def test_without_site_nothing_is_run_and_nothing_written(hooked):
+    before = hooked.env.tree()
+    code = f"import sys; sys.dont_write_bytecode = True; sys.path.append({str(hooked.env.site)!r}); {STATE}"
+    assert hooked.env.start(code, "-S").out == STOCK
+    assert hooked.env.tree() == before
+
+
+def others():
+    """Interpreters beside that of this session: of pyenv and on the path."""
+    found = {}
+    for version in ("3.8", "3.13", "3.14", "3.15"):
+        pyenv = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"))
+        for python in [*map(str, pyenv), shutil.which(f"python{version}")]:
+            if python and subprocess.run([python, "-c", "import venv, ensurepip"], stderr=subprocess.DEVNULL).returncode == 0:
+                found.setdefault(version, python)
+    return found
+
+
+@pytest.mark.parametrize("version", ["3.8", "3.13", "3.14", "3.15"])
+def test_one_wheel_works_for_every_interpreter_without_sitepatch(hooked, version):
+    python = others().get(version)
+    if not python:
+        pytest.skip(f"there is no Python {version} here")
+    env = hooked.env = Env(hooked.folder / "other", hooked.variables, python=python)
+    env.uv("install", "orchard==1.0")
+    without = sources(env)
+    env.uv("install", *hooked.wheels())
+    settled(hooked, PATCHED)
+    hooked.reinstall("1.1")
+    settled(hooked, PATCHED)
+    hooked.reinstall("1.0")
+    env.uv("uninstall", *hooks(env))
+    assert {path.replace("1.1", "1.0") for path in sources(env)} == without
+    assert env.state() == STOCK
+
+
+def another_hook(project, name, patchset, text, version="1"):
+    """Install a second hook, which keeps this patchset applied."""
+    folder = project.folder / "patchsets" / patchset
+    folder.mkdir(exist_ok=True)
+    (folder / "patchset.toml").write_text((TOML % version).replace(NAME, patchset))
+    (folder / "p.spatch").write_text(text)
+    seen = Env(project.folder / "seen", project.variables)
+    seen.uv("install", "orchard==1.0")
+    project.sitepatch("hook", "init", name, patchset, "--name", f"sitepatch-hook-{name}", "--python", seen.python)
+    project.sitepatch("hook", "wheel", name, "--out", f"{name}-wheels")
+    project.env.uv("install", "sitepatch", *(project.folder / f"{name}-wheels").iterdir())
+
+
+def test_two_hooks_patch_one_file(hooked):
+    another_hook(hooked, "second", "other", 'Why.\n\n--- orchard/trees.py\n@@ old @@\n-return "old"\n+return "new"\n')
+    assert hooked.env.state() == PATCHED
+    settled(hooked, PATCHED)
+    assert hooked.env.start("from orchard.trees import old; print(old())").out == "new\n"
