@@ -313,6 +313,12 @@ def archive(old, new):
     subprocess.run(["cp", "-a", str(old), str(new)], check=True)
 
 
+def rsync(old, new):
+    if not shutil.which("rsync"):
+        pytest.skip("rsync is not here")
+    subprocess.run(["rsync", "-a", f"{old}/", str(new)], check=True)
+
+
 def tarball(old, new):
     with tarfile.open(f"{new}.tar", "w") as tar:
         tar.add(str(old), ".")
@@ -337,6 +343,7 @@ def other_owner(old, new):
 
 WAYS = {
     "cp -a": archive,
+    "rsync -a": rsync,
     "moved": lambda old, new: shutil.move(str(old), str(new)),
     "copied": lambda old, new: shutil.copytree(str(old), str(new), symlinks=True),
     "packed": tarball,
@@ -374,6 +381,35 @@ def test_a_copy_is_a_directory_of_its_own(site, tmp_path):
     assert site.tree() == patched
     done(site("restore"))
     assert site.tree() == before
+
+
+@ROOT_ONLY
+def test_a_layer_above_is_restored_and_the_one_below_stays_patched(site, tmp_path):
+    """As of an image whose last layer is patched, in a container that takes the patch back: overlayfs, not a copy."""
+    before = {name: told if told == "directory" else told[0] for name, told in site.tree().items()}
+    done(site("apply", DDP))
+    patched = site.tree()
+    for name in ("layers", "second", "second/site"):
+        (tmp_path / name).mkdir()
+    below, top = f"lowerdir={site.path},upperdir={tmp_path}/layers/upper", tmp_path / "second" / "site"
+    mount = ["mount", "-t", "overlay", "overlay", "-o", f"{below},workdir={tmp_path}/layers/work", str(top)]
+    if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(tmp_path / "layers")], capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        for name in ("upper", "work"):
+            (tmp_path / "layers" / name).mkdir()
+        if subprocess.run(mount, capture_output=True).returncode:
+            pytest.skip("overlayfs cannot be mounted here")
+        try:
+            there = Site(tmp_path / "second")
+            done(there("status", "--check"))
+            done(there("restore"))
+            assert {name: told if told == "directory" else told[0] for name, told in there.tree().items()} == before
+        finally:
+            subprocess.run(["umount", str(top)], check=True)
+    finally:
+        subprocess.run(["umount", str(tmp_path / "layers")], check=True)
+    assert site.tree() == patched
 
 
 def test_an_interrupted_run_is_finished_where_it_was_copied_to(site, tmp_path):
