@@ -17,7 +17,7 @@ from patcher.standing import interrupted, standing, stores
 from patcher.store import FINISHED, Store
 from patcher.together import commit_all
 from patcher.turns import undisturbed
-from patcher.verify import Asked, How, Text, rows, verified_json
+from patcher.verify import Asked, How, rows, texts_of, verified_json
 
 if TYPE_CHECKING:
     from patcher.model import Patchset
@@ -116,7 +116,7 @@ def carry_out(
     outcome = None
     if written:
         chosen = [name for name in chosen if any(name == step.patchset for file in changed for step in file.steps)] or chosen
-        texts = _texts(changed)
+        texts = texts_of(file for file in changed if file.change and not file.change.forget)
         if how is not None and way is not None and texts:
             patchsets = [one.patchset for one in wanted if one.patchset.name in chosen]
             outcome = verify_or_roll_back(way, texts, patchsets, how)
@@ -153,12 +153,6 @@ def how_to_verify(
     reason = "--target names no interpreter to import them with; add --python" if alone and not asked.compile_only else ""
     imports = not (alone or asked.compile_only)
     return How(env, asked.timeout, place.target is not None, imports, asked.probe, reason)
-
-
-def _texts(changed: Sequence[FilePlan]) -> List[Text]:
-    return [
-        Text(file.site, file.path, file.after, file.before) for file in changed if file.change and not file.change.forget
-    ]
 
 
 def _tell(console: Console, outcome: Outcome, changed: Sequence[FilePlan], back: str) -> None:

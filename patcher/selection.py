@@ -68,7 +68,7 @@ def choose(names: Sequence[str], texts: Sequence[str], patch_dirs: Sequence[str]
     from patcher.plan import Wanted
 
     patchsets, notes = find_all(names, patch_dirs)
-    settings = _settings([one.name for one in patchsets], texts)
+    settings = read_settings([one.name for one in patchsets], texts)
     wanted: List[Wanted] = []
     errors: List[SitepatchError] = []
     for one in patchsets:
@@ -80,7 +80,12 @@ def choose(names: Sequence[str], texts: Sequence[str], patch_dirs: Sequence[str]
     return wanted, notes
 
 
-def _settings(names: Sequence[str], texts: Sequence[str]) -> Dict[str, str]:
+def read_settings(names: Sequence[str], texts: Sequence[str]) -> Dict[str, str]:
+    """The values of `--set` as "NAME.option" -> VALUE; see `choose`.
+
+    Raises:
+        UsageError: texts that are of another form or name another patchset.
+    """
     settings: Dict[str, str] = {}
     errors: List[SitepatchError] = []
     for text in texts:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.interpreter import Environment
-from patcher.model import Patchset
+from patcher.model import FilePlan, Patchset
 from patcher.report import Row, count
 
 if TYPE_CHECKING:
@@ -59,6 +59,11 @@ class Text(NamedTuple):
     path: str
     now: bytes
     before: bytes
+
+
+def texts_of(files: Iterable[FilePlan]) -> List[Text]:
+    """What there is to verify of the files of a plan that was carried out."""
+    return [Text(file.site, file.path, file.after, file.before) for file in files]
 
 
 class Check(NamedTuple):

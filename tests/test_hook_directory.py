@@ -109,7 +109,7 @@ def test_a_patchset_that_does_not_fit_makes_no_hook(place):
     ("words", "told"),
     [(["--mode", "strickt"], '--mode: found "strickt", expected repair or warn or strict; did you mean "strict"?'),
      (["--name", "My_Hook"], '--name: found "My_Hook", expected a name of a-z'),
-     (["--set", "two.x=1"], "two.x: found an unknown option"), (["--set", "x"], "--set x: expected NAME.option=VALUE")],
+     (["--set", "two.x=1"], "two.x: found an unknown option"), (["--set", "x"], '--set x: found no "=", expected NAME.option=VALUE')],
 )  # fmt: skip
 def test_wrong_words(place, words, told):
     said = place.init(*words, code=2)

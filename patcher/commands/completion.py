@@ -1,4 +1,4 @@
-"""What a tab completes: names of patchsets, and `--set`."""
+"""What a tab completes: names of patchsets, and `--set`, which several commands have."""
 
 from __future__ import annotations
 
@@ -44,3 +44,10 @@ def complete_settings(ctx: click.Context, param: click.Parameter, begun: str) ->
         return [CompletionItem(text) for text in settings_for_completion(begun, named, dirs)]
     except (SitepatchError, OSError):
         return []
+
+
+sets_options = click.option(
+    "--set", "settings", metavar="NAME.option=VALUE", multiple=True, shell_complete=complete_settings,
+    help="Give an option a value; repeatable. NAME. may be left out where one patchset is named.",
+)  # fmt: skip
+"""Gives a command its `--set`."""

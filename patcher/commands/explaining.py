@@ -6,16 +6,13 @@ from typing import Tuple
 
 import click
 
-from patcher.commands.completion import complete_names, complete_settings
+from patcher.commands.completion import complete_names, sets_options
 from patcher.console import Console, Place, paint, takes
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch explain mmengine-ddp-debug --target ./site-packages")
 @click.argument("name", shell_complete=complete_names)
-@click.option(
-    "--set", "settings", metavar="NAME.option=VALUE", multiple=True, shell_complete=complete_settings,
-    help="Give an option a value, as for apply; repeatable. NAME. may be left out.",
-)  # fmt: skip
+@sets_options
 @takes()
 def explain(console: Console, place: Place, name: str, settings: Tuple[str, ...]) -> int:
     """Tell why each hunk of a patchset does or does not fit here.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 
 import click
 
-from patcher.commands.completion import complete_names, complete_settings
+from patcher.commands.completion import complete_names, sets_options
 from patcher.commands.patching import takes_turns
 from patcher.console import Console, Place, takes
 from patcher.errors import UsageError
@@ -28,10 +28,7 @@ def hook() -> None:
 @hook.command("init", epilog="\b\nExample:\n  sitepatch hook init patches mmengine-ddp-debug\n  pip install ./patches")
 @click.argument("directory", metavar="DIR")
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
-@click.option(
-    "--set", "settings", metavar="NAME.option=VALUE", multiple=True, shell_complete=complete_settings,
-    help="Give an option a value; repeatable.",
-)  # fmt: skip
+@sets_options
 @click.option("--mode", metavar="MODE", help="repair, warn or strict.  [default: as it was, else repair]")
 @click.option("--name", metavar="DIST-NAME", help="What pip calls it.  [default: as it was, else sitepatch-hook-PROJECT]")
 @takes()
@@ -102,6 +99,7 @@ def _wishes(
     from pathlib import Path
 
     from patcher.project import Wish, read_project
+    from patcher.selection import read_settings
 
     project, before = Path("pyproject.toml"), Path(folder) / "pyproject.toml"
     asked = read_project(project) if project.is_file() else None
@@ -115,16 +113,10 @@ def _wishes(
     if not wishes:
         hint = "name them, or list them in [tool.sitepatch] of pyproject.toml as patchsets"
         raise UsageError("no patchset is named, and ./pyproject.toml asks for none", hint)
-    known = [wish.name for wish in wishes]
-    for text in settings:
-        name, dot, setting = text.partition(".")
-        if "=" in name and len(known) == 1:
-            name, dot, setting = known[0], ".", text
-        if not dot or "=" not in setting or name not in known:
-            raise UsageError(f"--set {text}: expected NAME.option=VALUE, NAME being one of {', '.join(known)}")
-        option = setting.partition("=")[0]
+    for key, value in read_settings([wish.name for wish in wishes], settings).items():
+        name, _, option = key.partition(".")
         wishes = [
-            wish._replace(settings=(*(s for s in wish.settings if s.partition("=")[0] != option), setting))
+            wish._replace(settings=(*(s for s in wish.settings if s.partition("=")[0] != option), f"{option}={value}"))
             if wish.name == name else wish
             for wish in wishes
         ]  # fmt: skip
@@ -171,7 +163,7 @@ def hook_wheel(console: Console, place: Place, directory: str, out: str) -> int:
     return 0
 
 
-@hook.command("status")
+@hook.command("status", epilog="\b\nExample:\n  sitepatch hook status --python .venv")
 @takes(sources=False)
 def hook_status(console: Console, place: Place) -> int:
     """Show the hooks, and what the next start of Python would do."""

@@ -7,7 +7,7 @@ from typing import Any, Callable, Tuple
 
 import click
 
-from patcher.commands.completion import complete_names, complete_settings
+from patcher.commands.completion import complete_names, sets_options
 from patcher.commands.verifying import ways_to_verify
 from patcher.console import Console, Place, takes
 from patcher.errors import UsageError
@@ -34,10 +34,7 @@ def takes_turns(function: Callable[..., int]) -> Callable[..., int]:
 
 @click.command(epilog="\b\nExample:\n  sitepatch apply mmengine-ddp-debug --set params=10 --dry-run")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_names)
-@click.option(
-    "--set", "settings", metavar="NAME.option=VALUE", multiple=True, shell_complete=complete_settings,
-    help="Give an option a value; repeatable. NAME. may be left out where one patchset is named.",
-)  # fmt: skip
+@sets_options
 @click.option("--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all.")
 @click.option("--restore", "back", is_flag=True, help="Take the patchsets back, as restore does.")
 @click.option("--force", is_flag=True, help="Also where a file was edited by hand; the edited text is kept in the store.")

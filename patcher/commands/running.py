@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple
 
 import click
 
-from patcher.commands.completion import complete_names, complete_settings
+from patcher.commands.completion import complete_names, sets_options
 from patcher.commands.patching import takes_turns
 from patcher.commands.syncing import names_a_project
 from patcher.commands.verifying import ways_to_verify
@@ -45,10 +45,7 @@ class _Launcher(click.Command):
     "  sitepatch run mmengine-ddp-debug --set params=10 --overlay -- torchrun --nproc_per_node=8 train.py",
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
-@click.option(
-    "--set", "settings", metavar="NAME.option=VALUE", multiple=True, shell_complete=complete_settings,
-    help="Give an option a value; repeatable. NAME. may be left out where one patchset is named.",
-)  # fmt: skip
+@sets_options
 @names_a_project
 @click.option("--locked", is_flag=True, help="Without a NAME: run nothing where anything differs from the lock.")
 @click.option("--overlay", is_flag=True, help="Write nothing there: what is started imports patched copies from the cache.")

@@ -12,7 +12,7 @@ from patcher.model import FilePlan, Plan
 from patcher.overlay import make
 from patcher.standing import interrupted
 from patcher.turns import undisturbed
-from patcher.verify import Asked, How, Text, rows, verify
+from patcher.verify import Asked, How, rows, texts_of, verify
 
 if TYPE_CHECKING:
     from patcher.environment import Environment
@@ -73,8 +73,7 @@ def _verified(console: Console, files: Sequence[FilePlan], wanted: Sequence[Want
     mark = folder / make.VERIFIED
     if mark.exists() and not how.probes:
         return True
-    texts = [Text(file.site, file.path, file.after, file.before) for file in files]
-    verified = verify(texts, [one.patchset for one in wanted], how, served=True)
+    verified = verify(texts_of(files), [one.patchset for one in wanted], how, served=True)
     console.rows([row for row in rows(verified) if not console.quiet or row.word == "failed"])
     if verified.failed:
         console.note("nothing was run: verification failed", "stopped")
