@@ -49,10 +49,10 @@ def hook_init(
     from patcher.hook import directory as made
     from patcher.hook.boot import MODES
     from patcher.hook.keep import keep
-    from patcher.manifest import suggest
     from patcher.ownership import check_sources
     from patcher.project import chosen
     from patcher.report import answer_rows, count
+    from patcher.tables import suggest
     from patcher.turns import undisturbed
 
     folder = Path(directory)
@@ -111,7 +111,7 @@ def _wishes(
         wishes = list(asked.wishes)
     elif not names and before.is_file():
         was = read_project(before)
-        wishes, folders = list(was.wishes), [*folders, *was.patch_dirs]
+        wishes, folders = list(was.wishes) if was else [], [*folders, *(was.patch_dirs if was else ())]
     if not wishes:
         hint = "name them, or list them in [tool.sitepatch] of pyproject.toml as patchsets"
         raise UsageError("no patchset is named, and ./pyproject.toml asks for none", hint)
@@ -136,7 +136,7 @@ def _name(folder: os.PathLike[str]) -> str:
     import re
     from pathlib import Path
 
-    from patcher.manifest import decode_toml
+    from patcher.tables import decode_toml
 
     project = Path("pyproject.toml")
     told = ""

@@ -13,10 +13,11 @@ from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.hook.boot import MODES
 from patcher.hook.kept import KEPT, PATCHSETS, Asked, Hook, Kept, read_kept, write_hook, write_kept
 from patcher.jobs import Wanted
-from patcher.manifest import MANIFEST, decode_toml, load, suggest
+from patcher.manifest import MANIFEST, load
 from patcher.patchset import resolve_options
 from patcher.project import Wish, read_project
 from patcher.selection import stop
+from patcher.tables import decode_toml, suggest
 
 BACKEND = "patcher.hook.backend"
 TABLE = "sitepatch-hook"
@@ -138,7 +139,8 @@ def read(folder: Path) -> Content:
     """
     path = folder / "pyproject.toml"
     name, version, mode = head(path)
-    wishes = read_project(path).wishes
+    project = read_project(path)
+    wishes = project.wishes if project else ()
     wanted, errors = [], []
     for wish in wishes:
         try:
