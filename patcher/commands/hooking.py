@@ -109,7 +109,7 @@ def _wishes(
         wishes = list(asked.wishes)
     elif not names and before.is_file():
         was = read_project(before)
-        wishes, folders = list(was.wishes if was else ()), [*folders, *(was.patch_dirs if was else ())]
+        wishes, folders = list(was.wishes) if was else [], [*folders, *(was.patch_dirs if was else ())]
     if not wishes:
         hint = "name them, or list them in [tool.sitepatch] of pyproject.toml as patchsets"
         raise UsageError("no patchset is named, and ./pyproject.toml asks for none", hint)

@@ -10,7 +10,7 @@ from patcher.environment import Environment, blocker, locate, recorded_hash
 from patcher.errors import SitepatchError, StoreError
 from patcher.folder import sha256
 from patcher.hook import boot
-from patcher.hook.kept import Asked, Hook, Kept, find
+from patcher.hook.kept import HOOK, Asked, Hook, Kept, find, read_hook
 from patcher.model import Change, Located, Receipt, Step
 from patcher.semantic.splice import apply_splices
 from patcher.standing import Condition, Standing, read
@@ -22,9 +22,9 @@ class Judged(NamedTuple):
     """What was found.
 
     `changes` are to be made. `wrong` says why a patchset is not applied and cannot be, `unknown` which file of it is not
-    known, both by the name of the patchset. `records` are the signatures of the RECORD files of the packages. `before` is
-    the sha256 of every watched file as found ("" for none), `expected` the one that it must have at the end, `sizes` are in
-    bytes.
+    known, both by the name of the patchset. `records` are the signatures of the RECORD files of the packages, and of hooks
+    that are in the way. `before` is the sha256 of every watched file as found ("" for none), `expected` the one that it must
+    have at the end, `sizes` are in bytes.
     """
 
     changes: Tuple[Change, ...]
@@ -78,6 +78,7 @@ def judge(site: str, hook: Hook, kept: Sequence[Kept]) -> Judged:
             if change is not None:
                 changes[path] = change
     _moved(hook, receipts.values(), found)
+    _rivals(site, hook, found)
     return _closed(hook, changes, found)
 
 
@@ -204,6 +205,28 @@ def _moved(hook: Hook, receipts: Iterable[Receipt], found: Judged) -> None:
             if step.patchset in names and step.patchset not in watched.get(receipt.path, ()):
                 what = f"{receipt.path}: an earlier version of it stands applied there; {_needed(hook)}"
                 found.unknown.setdefault(step.patchset, what)
+
+
+def _rivals(site: str, hook: Hook, found: Judged) -> None:
+    """Patchsets that another hook keeps in another version or with other options: the first hook by name has its way.
+
+    Without that each would undo at every start what the other one did.
+    """
+    mine = {one.name: one for one in hook.patchsets}
+    for folder in sorted(os.listdir(site)):
+        path = f"{site}/{folder}/{HOOK}"
+        if not folder.startswith("_") or not os.path.isfile(path):
+            continue
+        with open(path, "rb") as file:
+            other = read_hook(file.read(), path)
+        for one in other.patchsets:
+            own = mine.get(one.name)
+            if other.name < hook.name and own and (own.digest, dict(own.options)) != (one.digest, dict(one.options)):
+                found.wrong[one.name] = (
+                    f"{one.name}: {other.name} keeps it applied in another version or with other options; "
+                    f"uninstall {other.name} or {hook.name}"
+                )
+                found.records[f"{folder}/{HOOK}"] = boot.signature(path)  # so that its end is seen
 
 
 def _closed(hook: Hook, changes: Dict[str, Change], found: Judged) -> Judged:

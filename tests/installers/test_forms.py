@@ -110,3 +110,19 @@ def test_two_hooks_patch_one_file(hooked):
     assert hooked.env.state() == PATCHED
     settled(hooked, PATCHED)
     assert hooked.env.start("from orchard.trees import old; print(old())").out == "new\n"
+
+
+def test_two_hooks_that_want_a_patchset_otherwise_do_not_fight(hooked):
+    """The first by name has its way; the other one says so once, and takes over when the first one is gone."""
+    env = hooked.env
+    another_hook(hooked, "second", NAME, PATCH.replace("patched", "other"), version="2")
+    (first,) = (name for name in hooks(env) if not name.endswith("second"))
+    ended = env.start()
+    assert ended.out == PATCHED
+    assert ended.err.count("applied") == 2  # the first one did it, and the second one names it
+    settled(hooked, PATCHED)
+    hooked.reinstall("1.1")
+    settled(hooked, PATCHED)
+    env.uv("uninstall", first)
+    assert env.state() == "2 other"
+    settled(hooked, "2 other")
