@@ -1,11 +1,12 @@
 """What the commands cost, as multiples of a bare interpreter start, beside others doing the same change in the same run.
 
-    python -m tests.benchmarks [--rounds 15] [--scaling-rounds 3] [--offline]
+    python -m tests.benchmarks [--rounds 15] [--scaling-rounds 3] [--startup-rounds 60] [--offline]
 
 CPU time (user and system, children included) of whole processes, interleaved so that a slow spell of the machine meets all
 of them alike; the figure is the median. Needs `pip` for the real mmengine (the stand-in of fixtures/ offline), `patch` and
 `git` for those rows, `npm` for patch-package and ast-grep. What is not there is left out and said. A second table shows how the
-cost grows with the file and the number of hunks (`tests/scaling.py`); the slowest tool of it needs ten seconds for its largest file.
+cost grows with the file and the number of hunks (`tests/scaling.py`); the slowest tool of it needs ten seconds for its largest file. A
+third one is what a hook costs at each start of every interpreter that is here (`tests/startup.py`).
 """
 
 from __future__ import annotations
@@ -194,6 +195,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--scaling-rounds", type=int, default=3, help="0 leaves the second table out")
+    parser.add_argument("--startup-rounds", type=int, default=60, help="what a hook costs at each start; 0 leaves it out")
     parser.add_argument("--offline", action="store_true", help="neither pip nor npm: the stand-in, and no npm peers")
     asked = parser.parse_args()
     environ = {key: value for key, value in os.environ.items() if key not in ("PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV")}
@@ -221,6 +223,10 @@ def main() -> int:
         held = held and (limit is None or ratio <= limit)
         print(f"  {row.name:<44} {ratio:6.1f} x{verdict}")
     print(grown)
+    if asked.startup_rounds:
+        from tests import startup  # which needs this module
+
+        startup.table(asked.startup_rounds, startup.interpreters())
     return 0 if held else 1
 
 

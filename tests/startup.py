@@ -3,8 +3,9 @@
     python -m tests.startup [--rounds 100] [PYTHON...]
 
 CPU time (user and system) of `python -c pass` in environments that differ in the hook alone: none, one that watches 2 files,
-one that watches 50, and for comparison a .pth file that imports `sys` and does nothing. Interleaved, in an order that is drawn for each round; the figures are medians. Without PYTHON every
-interpreter of pyenv and on the path is measured, from 3.8 on. Needs no network.
+one that watches 50, and for comparison a .pth file that imports `sys` and does nothing. Interleaved, in an order that is drawn
+for each round; the figures are medians. Without PYTHON every interpreter of pyenv and on the path is measured, from 3.8 on. Needs
+no network. `python -m tests.benchmarks` prints it too.
 """
 
 from __future__ import annotations
@@ -106,21 +107,25 @@ def environments(work: Path, python: str, wheels: Dict[int, List[Path]], environ
 
 
 def main() -> int:
-    """Measure and print a line for each interpreter."""
+    """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("python", nargs="*", help="interpreters to measure")
     asked = parser.parse_args()
+    table(asked.rounds, asked.python or interpreters())
+    return 0
+
+
+def table(rounds: int, pythons: Sequence[str]) -> None:
+    """Measure and print a line for each interpreter."""
     environ = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV", "SITEPATCH"))}
     with tempfile.TemporaryDirectory(prefix="sitepatch-startup-") as folder:
         work = Path(folder)
         wheels = {count: hook(work, count) for count in FILES}
-        pythons = asked.python or interpreters()
         all_of_them = {python: environments(work, python, wheels, environ) for python in pythons}
-        print(f"aim {AIM} x a bare start; median of {asked.rounds} rounds")
+        print(f"what a hook with nothing to do adds to a bare start (aim {AIM} x; median of {rounds} rounds)")
         for python, made in all_of_them.items():
-            print(line(python, measure(work, made, environ, asked.rounds)), flush=True)
-    return 0
+            print(line(python, measure(work, made, environ, rounds)), flush=True)
 
 
 def measure(work: Path, made: Dict[str, Path], environ: Dict[str, str], rounds: int) -> Dict[str, List[float]]:
