@@ -4,36 +4,42 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from io import TextIOWrapper
+from typing import List, Optional
 
 import click
 
 from patcher import __version__
-from patcher.commands.checking import check
-from patcher.commands.demo import demo
-from patcher.commands.doctoring import doctor
-from patcher.commands.explaining import explain
-from patcher.commands.hooking import hook
-from patcher.commands.looking import diff, list_, show, status
-from patcher.commands.patching import apply, restore
-from patcher.commands.ranks import ddp_report
-from patcher.commands.running import run
-from patcher.commands.syncing import lock, sync
-from patcher.commands.verifying import verify
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_HOMES = {
+    "apply": "patching", "check": "checking", "ddp-report": "ranks", "demo": "demo", "diff": "looking", "doctor": "doctoring",
+    "explain": "explaining", "hook": "hooking", "list": "looking", "lock": "syncing", "restore": "patching", "run": "running",
+    "show": "looking", "status": "looking", "sync": "syncing", "verify": "verifying",
+}  # fmt: skip
+"""The module of `patcher.commands` in which each command is, as a function of its name."""
 
 
-@click.group(context_settings=_SETTINGS, epilog="\b\nThe whole story, on a throw-away copy:\n  sitepatch demo")
+class _Commands(click.Group):
+    """Imports the module of a command when that command is asked for: all of them cost half a bare start."""
+
+    def list_commands(self, ctx: click.Context) -> List[str]:
+        return list(_HOMES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> Optional[click.Command]:
+        if cmd_name not in _HOMES:
+            return None
+        home = import_module(f"patcher.commands.{_HOMES[cmd_name]}")
+        function = {"list": "list_"}.get(cmd_name, cmd_name.replace("-", "_"))
+        command: click.Command = getattr(home, function)
+        return command
+
+
+@click.group(cls=_Commands, context_settings=_SETTINGS, epilog="\b\nThe whole story, on a throw-away copy:\n  sitepatch demo")
 @click.version_option(__version__, prog_name="sitepatch")
 def commands() -> None:
     """Patch installed Python packages by syntax, and take every change back exactly."""
-
-
-for _command in (
-    apply, restore, sync, lock, run, verify, diff, status, list_, show, explain, check, doctor, hook, ddp_report, demo,
-):  # fmt: skip
-    commands.add_command(_command)
 
 
 def main() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import sys
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
@@ -142,6 +141,8 @@ class Place(NamedTuple):
 
     def command(self, *words: str) -> str:
         """A command line for the same environment, to be shown to the person."""
+        import shlex
+
         more = ["--python", self.python] if self.python else []
         more += ["--target", self.target] if self.target else []
         more += ["--system"] if self.system else []

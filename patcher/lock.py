@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from contextlib import ExitStack, contextmanager, suppress
-from contextvars import ContextVar
 from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
 from patcher.errors import BusyError
@@ -24,17 +23,17 @@ class Patience(NamedTuple):
     say: Callable[[str], None] = lambda text: None
 
 
-_patience: ContextVar[Patience] = ContextVar("patience", default=Patience())  # noqa: B039  (it cannot be changed)
+_patience = [Patience()]  # the last one is in force; a ContextVar would cost `status` more than all the rest of this module
 
 
 @contextmanager
 def patience(seconds: float, say: Callable[[str], None]) -> Iterator[None]:
     """Wait so long for every lock that is taken inside, and say after a second what is waited for."""
-    token = _patience.set(Patience(seconds, say))
+    _patience.append(Patience(seconds, say))
     try:
         yield
     finally:
-        _patience.reset(token)
+        _patience.pop()
 
 
 @contextmanager
@@ -76,7 +75,7 @@ class _Wait:
     """The wait of one commit for all of its locks: one deadline, and one word about each that takes long."""
 
     def __init__(self, site: str, timeout: Optional[float]) -> None:
-        seconds, self._say = _patience.get()
+        seconds, self._say = _patience[-1]
         self._site = site
         self._seconds = seconds if timeout is None else timeout
         self._begun = time.monotonic()

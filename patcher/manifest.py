@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 
 from patcher.errors import PatchError
 from patcher.model import FilePatch, Option, Patchset, Variant, Verify, patchset_digest
-from patcher.semantic.hunk import parse_spatch
 from patcher.tables import INTEGER, TABLE, TEXT, TEXTS, Reader, decode_toml, shown, suggest, tables
 from patcher.versions import is_range, is_version, overlap
 
@@ -154,6 +153,8 @@ def _variant(
     parsed: Dict[str, Tuple[str, Tuple[FilePatch, ...]]],
 ) -> Variant:  # fmt: skip
     """One `[[variant]]`; reads each .spatch once into `files` and `parsed`, however many variants name it."""
+    from patcher.semantic.hunk import parse_spatch  # not for `status`, which reads no patchset
+
     table = reader.table(value, where, "variant")
     package, versions = table.get("package", "x"), table.get("versions", _NEVER)
     reader.check(f"{where}.package", package, package.isidentifier(), "the name that is imported, without dots")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NoReturn, Tuple
+from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
 from patcher import __version__
 from patcher.errors import StoreError
@@ -213,9 +213,10 @@ class Fields:
             if not (isinstance(item, list) and len(item) == 3 and _is_whole(item[0]) and _is_whole(item[1])):
                 self.refuse(key, "a list of [start, end, text]")
             start, end, text = item
-            if not (floor <= start <= end and isinstance(text, str) and all(ord(char) < 256 for char in text)):
+            new = _latin(text)
+            if new is None or not floor <= start <= end:
                 self.refuse(key, "sorted splices [start, end, text]")
-            found.append(Splice(start, end, text.encode("latin-1")))
+            found.append(Splice(start, end, new))
         return tuple(found)
 
     def _list(self, key: str) -> List[Any]:
@@ -226,6 +227,14 @@ class Fields:
 def is_sha256(value: str) -> bool:
     """Tell whether `value` is a sha256 in lower-case hex, and so also a plain file name."""
     return len(value) == 64 and set(value) <= set("0123456789abcdef")
+
+
+def _latin(text: object) -> Optional[bytes]:
+    """The bytes that a text in Latin-1 stands for, None for anything else."""
+    try:
+        return text.encode("latin-1") if isinstance(text, str) else None
+    except UnicodeEncodeError:
+        return None
 
 
 def _is_whole(value: object) -> bool:

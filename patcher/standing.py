@@ -6,7 +6,7 @@ import os
 import re
 from enum import Enum
 from hashlib import sha256
-from typing import TYPE_CHECKING, Callable, Iterable, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from patcher.errors import BusyError, StoreError
 from patcher.model import Receipt, normalized
@@ -152,18 +152,17 @@ def judge(site: str, receipt: Receipt, data: Optional[bytes]) -> Standing:
 def damaged(items: Iterable[Standing]) -> List[Tuple[str, str]]:
     """What restore and later changes need and is missing from the stores, or not what it was: (problem, what to do)."""
     found: List[Tuple[str, str]] = []
+    tries: Dict[Tuple[str, Callable[[Store, str], object], str], None] = {}  # files share patchsets: each is read once
     for item in items:
-        if not item.live:
-            continue  # there is nothing to go back from
-        store = Store(item.site)
-        tries: List[Tuple[Callable[[str], object], str]] = [(store.pristine, item.receipt.pristine)]
-        tries += [(store.patchset_files, step.digest) for step in item.receipt.steps]
-        for get, digest in tries:
-            try:
-                get(digest)
-            except StoreError as error:
-                found.append((error.message, error.hint))
-    return list(dict.fromkeys(found))
+        if item.live:  # else there is nothing to go back from
+            tries[item.site, Store.pristine, item.receipt.pristine] = None
+            tries.update(((item.site, Store.patchset_files, step.digest), None) for step in item.receipt.steps)
+    for site, get, digest in tries:
+        try:
+            get(Store(site), digest)
+        except StoreError as error:
+            found.append((error.message, error.hint))
+    return found
 
 
 def _installed(site: str, receipt: Receipt) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Sequence
 
 from patcher.errors import PatchError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TEXT, TEXTS, INTEGER, TABLE = "a string", "a list of strings", "an integer", "a table"
 TABLES = "a list of tables"

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
 
-_PLAIN = re.compile(r"\d+(?:\.\d+)*")
-_BOUND = re.compile(r"\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)*)\s*")
+_PLAIN = r"\d+(?:\.\d+)*"  # compiled when it is needed: `status` needs it not
+_BOUND = r"\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)*)\s*"
 
 
 def is_version(text: str) -> bool:
     """Whether a text is a PEP 440 version."""
-    if _PLAIN.fullmatch(text):
+    if re.fullmatch(_PLAIN, text):
         return True
     from packaging.version import InvalidVersion, Version
 
@@ -47,7 +47,7 @@ def is_range(text: str) -> bool:
 
 def _bounds(versions: str) -> Optional[List[Tuple[str, Tuple[int, ...]]]]:
     """The (operator, release) pairs of a range of plain bounds, None for any other."""
-    found = [_BOUND.fullmatch(part) for part in versions.split(",")] if versions.strip() else []
+    found = [re.fullmatch(_BOUND, part) for part in versions.split(",")] if versions.strip() else []
     return None if None in found else [(each.group(1), _release(each.group(2))) for each in found if each]
 
 
@@ -73,7 +73,7 @@ def accepts(versions: str, version: str) -> bool:
         ValueError: when either is not PEP 440 (packaging's InvalidSpecifier and InvalidVersion).
     """
     bounds = _bounds(versions)
-    if bounds is not None and _PLAIN.fullmatch(version):
+    if bounds is not None and re.fullmatch(_PLAIN, version):
         have = _release(version)
         holds = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
         return all(holds[sign](have, bound) for sign, bound in bounds)

@@ -229,7 +229,7 @@ def site(tmp_path):
 @pytest.mark.parametrize(
     ("words", "never"),
     [
-        (["--help"], HEAVY),
+        (["--help"], HEAVY | {"pathlib"}),
         (["--version"], HEAVY - {"json"}),
         (["apply", "--help"], HEAVY),
         (["explain", "--help"], HEAVY),
@@ -254,7 +254,20 @@ def test_where_something_stands_status_reads_receipts_and_nothing_heavier(site):
     site("apply", DDP)
     found = loaded(site, "status", "--target", site.path)
     assert "json" in found  # this test can see what is imported
-    assert found & (HEAVY - {"json"}) == set()
+    assert found & ((HEAVY | {"pathlib", "urllib.parse"}) - {"json"}) == set()
+
+
+def test_status_reads_each_patchset_of_a_store_once_to_see_if_it_is_whole(site, monkeypatch):
+    from patcher.interpreter import discover
+    from patcher.standing import damaged, standing
+    from patcher.store import Store
+
+    site("apply", DDP)
+    read, whole = [], Store.patchset_files
+    monkeypatch.setattr(Store, "patchset_files", lambda store, digest: read.append(digest) or whole(store, digest))
+    items = standing(discover(None, str(site.path)))
+    assert damaged(items) == [] and len(items) == 3
+    assert len(read) == 1
 
 
 def test_a_repeated_apply_and_a_restore_of_all_need_no_syntax_tree(site):
