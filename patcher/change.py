@@ -11,7 +11,7 @@ from patcher.environment import Environment
 from patcher.errors import StoreError, UsageError
 from patcher.hook.places import keeping
 from patcher.model import FilePlan, Plan, State
-from patcher.plan import plan_apply, plan_back
+from patcher.plan import plan_apply, plan_restore
 from patcher.rollback import Outcome, verify_or_roll_back
 from patcher.standing import interrupted, standing, stores
 from patcher.store import FINISHED, Store
@@ -193,7 +193,7 @@ def restore(console: Console, place: Place, names: Sequence[str], *, force: bool
 
             check_names(idle, stands, place.patch_dirs)
         chosen = [name for name in (dict.fromkeys(names) if names else stands) if name in stands]
-        return stands, idle, chosen, plan_back(items, chosen, force=force) if chosen else Plan((), ())
+        return stands, idle, chosen, plan_restore(items, chosen, force=force) if chosen else Plan((), ())
 
     stands, idle, chosen, plan = undisturbed(env, planned, dry_run=dry_run)
     console.rows(report.answer_rows(plan.answers))

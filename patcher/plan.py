@@ -120,22 +120,17 @@ def mixed(answers: Sequence[Answer]) -> List[Answer]:
     ]
 
 
-def plan_restore(env: Environment, names: Sequence[str], *, force: bool = False) -> Plan:
+def plan_restore(items: Sequence[Standing], names: Sequence[str], *, force: bool = False) -> Plan:
     """What taking patchsets back would do: those named, all where none is named.
 
     Args:
-        env: the environment.
+        items: what stands applied.
         names: of patchsets; one that stands nowhere is simply not found in the plan.
         force: put the pristine file back where it was edited by hand, instead of keeping the edit in the file.
 
     Raises:
         StoreError: a receipt or a pristine copy cannot be believed.
     """
-    return plan_back(standing(env), names, force=force)
-
-
-def plan_back(items: Sequence[Standing], names: Sequence[str], *, force: bool = False) -> Plan:
-    """The same as `plan_restore`, of what was read already."""
     taken = [_taken_back(item, names, force=force) for item in items]
     return Plan(
         tuple(file for plan in taken for file in plan.files),

@@ -11,6 +11,7 @@ from patcher.errors import SitepatchError, StoreError
 from patcher.folder import sha256
 from patcher.hook import boot
 from patcher.hook.kept import HOOK, Asked, Hook, Kept, find, read_hook
+from patcher.hook.places import folders
 from patcher.model import Change, Located, Receipt, Step
 from patcher.semantic.splice import apply_splices
 from patcher.standing import Condition, Standing, read
@@ -213,10 +214,8 @@ def _rivals(site: str, hook: Hook, found: Judged) -> None:
     Without that each would undo at every start what the other one did.
     """
     mine = {one.name: one for one in hook.patchsets}
-    for folder in sorted(os.listdir(site)):
-        path = f"{site}/{folder}/{HOOK}"
-        if not folder.startswith("_") or not os.path.isfile(path):
-            continue
+    for folder in folders(_environment(site)):
+        path = f"{folder}/{HOOK}"
         with open(path, "rb") as file:
             other = read_hook(file.read(), path)
         for one in other.patchsets:
@@ -226,7 +225,7 @@ def _rivals(site: str, hook: Hook, found: Judged) -> None:
                     f"{one.name}: {other.name} keeps it applied in another version or with other options; "
                     f"uninstall {other.name} or {hook.name}"
                 )
-                found.records[f"{folder}/{HOOK}"] = boot.signature(path)  # so that its end is seen
+                found.records[os.path.relpath(path, site)] = boot.signature(path)  # so that its end is seen
 
 
 def _closed(hook: Hook, changes: Dict[str, Change], found: Judged) -> Judged:

@@ -48,9 +48,10 @@ def keep(env: Environment, wanted: Sequence[Wanted]) -> Found:
             else:
                 answers.append(answer)
     kept: List[Kept] = []
+    receipts = {site: Store(site).receipts() for site in {site for site, _ in jobs}}
     for (site, path), here in sorted(jobs.items()):
         try:
-            found = read_file(site, path, here[0].located, Store(site).receipts().get(path), notes)
+            found = read_file(site, path, here[0].located, receipts[site].get(path), notes)
         except SitepatchError as error:
             answers += refused(here, error)
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import List, Sequence
 
+from patcher.hook.kept import HOOK
 from patcher.interpreter import Environment
 
 
@@ -14,7 +15,7 @@ def folders(env: Environment) -> List[str]:
     for site in env.sites:
         if os.path.isdir(site):
             names = sorted(name for name in os.listdir(site) if name.startswith("_"))
-            found += [f"{site}/{name}" for name in names if os.path.isfile(f"{site}/{name}/hook.json")]
+            found += [f"{site}/{name}" for name in names if os.path.isfile(f"{site}/{name}/{HOOK}")]
     return found
 
 
