@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Set, Tuple
+from typing import Dict, NamedTuple, Set, Tuple
 
-from patcher.fold import File, fold
 from patcher.interpreter import Environment
-from patcher.jobs import find_jobs
-from patcher.model import Answer, Plan, State
+from patcher.model import Plan, State
 from patcher.patchset import pick_variants
 from patcher.plan import Wanted, plan_apply
 from patcher.report import FileDiff, compare
@@ -57,11 +55,10 @@ def try_release(wanted: Wanted, package: str, distribution: str, version: str, f
     only = wanted._replace(patchset=wanted.patchset._replace(variants=variants))
     env = Environment(sys.executable, (str(folder),), (str(folder),), sys.version_info[:2])
     plan = plan_apply(env, [only])
-    failed = plan.failed or unstable(env, only, plan)
-    if failed:
-        first = failed[0]
+    if plan.failed:
+        first, *others = plan.failed
         where = f"{first.path}: {first.scope}: " if first.scope else f"{first.path}: " if "/" in first.path else ""
-        more = f" (and {len(failed) - 1} more)" if failed[1:] else ""
+        more = f" (and {len(others)} more)" if others else ""
         problem = where + one_line(first.problem).replace(str(folder), "the wheel") + more
         return Outcome(distribution, version, first.state.value, (), problem, first.hint)
     states = [answer.state for answer in plan.answers]
@@ -81,21 +78,6 @@ def _places(plan: Plan, state: State) -> Tuple[Tuple[str, Tuple[int, ...]], ...]
         if answer.state is state and answer.places:
             lines.setdefault(answer.path, set()).update(answer.places)
     return tuple((path, tuple(sorted(found))) for path, found in sorted(lines.items()))
-
-
-def unstable(env: Environment, wanted: Wanted, plan: Plan) -> Tuple[Answer, ...]:
-    """What a second application would change in the files as the first one leaves them: nothing, or it is a conflict."""
-    name = wanted.patchset.name
-    after = {file.path: file.after for file in plan.files if file.before != file.after}
-    wrong: List[Answer] = []
-    for job in find_jobs(env, wanted, [], []):
-        if job.path in after:
-            text = after[job.path]
-            again, _, answers = fold(job.located.site, job.path, File(text, text, ()), [name], {name: job})
-            if again != text or any(answer.state.failed for answer in answers):
-                problem = "a second application would change the file again"
-                wrong.append(Answer(name, job.path, "", State.CONFLICT, (), problem))
-    return tuple(wrong)
 
 
 def one_line(text: str) -> str:

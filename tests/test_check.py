@@ -13,14 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from patcher.check import unstable
+from patcher.check import try_release
+from patcher.fixture import fixtures, lay_out
 from patcher.interpreter import discover
 from patcher.manifest import load
-from patcher.patchset import builtin_dir
+from patcher.patchset import builtin_dir, resolve_options
 from patcher.plan import Wanted, plan_apply
 from patcher.versions import accepts, meant, oldest_first
 from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch
 from tests.index import Index, sdist
+from tests.test_commands import tutorial
 
 pytestmark = pytest.mark.once
 
@@ -58,6 +60,20 @@ def write_patchset(folder, name, *, package="demo", versions=">=1,<3", path=SHAR
 
 def files(share, **more):
     return {INIT: "", SHARE: share, "demo/other.py": CLONE, **more}
+
+
+def readme_patchsets(folder):
+    """The patches that the README shows, each as a patchset of that folder; their names, the tutorial's first."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = [block for block in re.findall(r"```diff\n(.*?)```", text, re.DOTALL) if re.search(r"^@@ [A-Za-z<]", block, re.M)]
+    names = [tutorial(folder.parent)]
+    shown = (folder / names[0] / "unused.spatch").read_text(encoding="utf-8")
+    for block in sorted(each for each in found if each != shown):
+        package = re.search(r"^--- (\w+)/", block, re.M).group(1)
+        names.append(f"readme-{package}")
+        write_patchset(folder, names[-1], package=package, versions="")
+        (folder / names[-1] / "ask.spatch").write_text(block, encoding="utf-8")
+    return names
 
 
 @pytest.fixture(scope="module")
@@ -199,17 +215,26 @@ def test_another_patchset_of_the_package_needs_no_wheel_again(check, told, index
     assert len(index.fetched) == fetched
 
 
-def test_a_result_that_a_second_application_would_change_is_a_conflict(patchsets, tmp_path):
-    for path, text in files(PLAIN).items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_text(text)
-    env = discover(None, str(tmp_path))
-    wanted = Wanted(load(patchsets / "ask", "here"), {})
-    plan = plan_apply(env, [wanted])
-    assert unstable(env, wanted, plan) == ()
-    (file,) = plan.files
-    wrong = plan._replace(files=(file._replace(after=file.after + b"    return storage.is_musa\n"),))
-    assert [(each.path, each.state.value) for each in unstable(env, wanted, wrong)] == [(SHARE, "conflict")]
+def test_what_is_said_of_a_release_is_what_is_said_where_it_is_installed(tmp_path):
+    """Of each example of the README: the tutorial's, one that is not needed, and one that reads a name nobody binds."""
+    words = {}
+    for name in readme_patchsets(tmp_path / "patchsets"):
+        patchset = load(tmp_path / "patchsets" / name, "here")
+        wanted = Wanted(patchset, resolve_options(patchset, {}))
+        package = patchset.variants[0].package
+        for fixture in [each for each in fixtures() if each.startswith(f"{package}-")]:
+            site, version = tmp_path / fixture, fixture.split("-")[1]
+            if not site.exists():
+                lay_out(fixture, site)
+            there = try_release(wanted, package, package, version, site)
+            here = plan_apply(discover(None, str(site)), [wanted])
+            states = [answer.state.value.replace("applicable", "applies") for answer in here.answers]
+            assert [there.word] == states, there
+            places = () if here.failed else tuple((one.path, one.places) for one in here.answers if one.places)
+            assert there.places == places
+            words.setdefault(name, []).append(there.word)
+    guard = ["not needed", "not needed", "applies", "not needed"]
+    assert list(words.values()) == [["applies"] * 3, ["conflict"] * 3, guard]
 
 
 def test_without_a_variable_the_cache_is_where_the_system_has_such_things(check, tmp_path):

@@ -9,11 +9,13 @@ from typing import List, Mapping, Sequence, Tuple
 
 from patcher.model import HunkAnswer, Splice, State
 from patcher.semantic.edit import Edit
+from patcher.semantic.edits import Conflict
 from patcher.semantic.find import find, places
 from patcher.semantic.match import Matcher, TooManySteps, Way
 from patcher.semantic.names import unbound
 from patcher.semantic.node import SyntaxProblem, same
 from patcher.semantic.pattern import Hunk
+from patcher.semantic.rewrite import rewritten
 from patcher.semantic.side import identifiers, writes_body
 from patcher.semantic.source import Source
 
@@ -48,15 +50,14 @@ def check(
         return [answer._replace(state=State.CONFLICT, problem=problem) if answer.splices else answer for answer in answers]
     checked: List[HunkAnswer] = []
     for index, (hunk, answer) in enumerate(zip(hunks, answers)):
-        if answer.state is State.APPLICABLE:
-            others = [edit for other, made in edits.items() if other != index for edit in made]
-            try:
+        others = [edit for other, made in edits.items() if other != index for edit in made]
+        try:
+            problem = _changed_again(result, hunk)
+            if not problem and answer.state is State.APPLICABLE:
                 problem = _check_hunk(result, hunk, ways[index], edits[index], others, moved)
-            except (SyntaxProblem, TooManySteps) as error:
-                problem = f"the result cannot be read for checking: {error}"
-            if problem:
-                answer = answer._replace(state=State.CONFLICT, problem=problem)
-        checked.append(answer)
+        except (SyntaxProblem, TooManySteps, Conflict) as error:
+            problem = f"the result cannot be read for checking: {error}"
+        checked.append(answer._replace(state=State.CONFLICT, problem=problem) if problem else answer)
     missing = unbound(source, result, inserted, injected)
     if missing:
         names = ", ".join(f"`{item.name}` (line {item.line} of the result)" for item in missing)
@@ -85,12 +86,19 @@ class _Moved:
         return len(data.decode(self.result.encoding, "ignore"))
 
 
+def _changed_again(result: Source, hunk: Hunk) -> str:
+    """Why a second application is not without effect, also of a hunk that had nothing to do: the text alone decides."""
+    for place in find(result, hunk, hunk.text.scope).todo:
+        edits = rewritten(result, hunk, place, place.ways[0])
+        if any(result.text[edit.start : edit.end] != edit.text for edit in edits):
+            line = result.lines.number(place.start)
+            return f"applying it a second time would change the result again, at line {line} of it"
+    return ""
+
+
 def _check_hunk(
     result: Source, hunk: Hunk, ways: Sequence[Way], edits: Sequence[Edit], others: Sequence[Edit], moved: _Moved
 ) -> str:
-    again = find(result, hunk, hunk.text.scope)
-    if again.todo:
-        return "applying it a second time would change the result again"
     if not hunk.after.nodes:
         return ""
     wanted = [*identifiers(hunk.after)]

@@ -13,6 +13,7 @@ import pytest
 from conftest import COMMAND_ROOT, child_environ
 
 from patcher.patchset import builtin_dir
+from tests.test_commands import tutorial
 
 pytestmark = pytest.mark.real
 
@@ -54,6 +55,14 @@ def test_a_few_releases_are_as_the_table_says(check):
     ]
     expected = words(table("mmengine-ddp-debug"))
     assert [line for line in words(out) if line not in expected] == []
+
+
+def test_the_tutorial_of_the_readme_applies_to_the_releases_that_it_is_for(check, tmp_path):
+    name = tutorial(tmp_path)
+    code, out = check(name, "--against", "all") if ALL else check(name, "--against", "0.1.0", "--against", "0.10.7")
+    assert code == 0
+    assert {line[0] for line in words(out)} == {"applies"}
+    assert len(words(out)) >= (37 if ALL else 3)
 
 
 @pytest.mark.skipif(not ALL, reason="set SITEPATCH_ALL_RELEASES=1 for all releases (gigabytes of wheels)")

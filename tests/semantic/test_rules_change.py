@@ -176,6 +176,9 @@ RULE_17 = {
     "the result parses": stays("for a.old in b: c", "-a.old\n+max(a)\n", State.CONFLICT, "the result does not parse"),
     "the after side stands where it was written": stays("x = max(a, b)", "-max($A, $B)\n+max($B, $A)\n", State.CONFLICT, "applying it a second time would change the result again"),
     "but a call around itself is known again": inside("x = A(b)", "-A($X)\n+A(A($X))\n", "x = A(A(b))"),
+    "nor may another hunk change what this one made": stays("a(d)", "-a(d)\n+b(d)\n@@ f @@ when-present\n-b(d)\n+c(d)\n", State.CONFLICT, "applying it a second time would change the result again"),
+    "but a hunk that writes what stands there changes nothing": inside("a(1)", "-a(1)\n+a($o)\n@@ f @@ when-present\n-a(5)\n+a($o)\n", "a(5)", options={"o": 5}),
+    "a literal in the place of another is not found again, and that is no change": inside("a(1)", "-a(1)\n+a($o)\n", "a(2)", options={"o": 2}),
     "no inserted name is unbound": stays("x = A(a)", "-A($X)\n+fresh($X)\n", State.CONFLICT, "`fresh`"),
 }  # fmt: skip
 
