@@ -622,3 +622,26 @@ def test_a_site_directory_that_may_not_be_written(own):
         where = ["--python", own.python, "--patch-dir", own.folder / "mine"]
         done(sitepatch("apply", "demo-patch", *where, cwd=own.folder), 1)
     assert tree(own.site) == before
+
+
+@pytest.mark.parametrize("stderr", ["full", "broken", "closed"])
+def test_no_message_of_an_overlay_changes_how_a_process_ends(own, stderr):
+    """What cannot be said is not raised either: a refusal that a program handles, and a stop."""
+    handled = "try:\n    import importlib.util as u; s = u.spec_from_file_location('x', {!r}); s.loader.exec_module(u.module_from_spec(s))\n"
+    handled = (handled + "except ImportError:\n    print('handled')").format(str(own.site / "demo/m.py"))
+
+    def ends(code):
+        opened = os.open("/dev/full" if stderr == "full" else os.devnull, os.O_WRONLY)
+        if stderr == "broken":
+            reading, writing = os.pipe()
+            os.dup2(writing, opened)
+            os.close(reading)
+            os.close(writing)
+        words = ["/bin/sh", "-c", f'exec "$0" -c "$1" {"2>&-" if stderr == "closed" else ""}', str(own.python), code]
+        ended = subprocess.run(words, env=environ(PYTHONPATH=own.path), stdout=subprocess.PIPE, stderr=opened, timeout=60)
+        os.close(opened)
+        return ended.returncode, ended.stdout
+
+    assert ends(handled) == (0, b"handled\n")
+    (own.made / "manifest").write_bytes(b"?")
+    assert ends("print('started')") == (1, b"")

@@ -42,10 +42,15 @@ def start() -> None:
 
 
 def say(text: str) -> None:
-    """Write a line to stderr, if there is one."""
+    """Write a line to stderr, if there is one that can be written; raises nothing.
+
+    Not by way of sys.stderr: it keeps what it could not write, and the program would end with exit code 120.
+    """
     if sys.stderr is not None:
-        sys.stderr.write(f"sitepatch-hook: {text}\n")
-        sys.stderr.flush()
+        try:  # noqa: SIM105  (a start does without contextlib)
+            os.write(2, f"sitepatch-hook: {text}\n".encode("utf-8", "backslashreplace"))
+        except OSError:  # a full device, a pipe without a reader
+            pass
 
 
 def read(mode: str, aloud: bool = False) -> "list[str] | None":

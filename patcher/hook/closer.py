@@ -58,16 +58,14 @@ def take_lock(path: str) -> "int | None":
     import fcntl
     import time
 
-    for flags in (os.O_RDWR | os.O_CREAT, os.O_RDONLY):
+    try:
+        opened = open_private(path)
         try:
-            opened = os.open(path, flags, 0o666)
-            break
-        except OSError:
-            opened = None
-    if opened is None:
+            lock = fcntl.fcntl(opened, fcntl.F_DUPFD, 10)  # the child keeps it, also when this process is killed
+        finally:
+            os.close(opened)
+    except OSError:
         return None
-    lock = fcntl.fcntl(opened, fcntl.F_DUPFD, 10)  # the child keeps it, also when this process is killed
-    os.close(opened)
     end = time.monotonic() + WAIT
     while True:
         try:
@@ -81,6 +79,28 @@ def take_lock(path: str) -> "int | None":
         except OSError:  # a file system without locks
             os.close(lock)
             return None
+
+
+def open_private(path: str) -> int:
+    """Open the lock file for reading and writing, so that nobody else can hold it; returns the descriptor.
+
+    Installers lay it as a file that everybody may read, and whoever may read a file may lock it. Such a file is never
+    waited for: a private one takes its name. Of several processes that do so at once two may end up with different
+    files, and the lock of the store keeps them apart.
+
+    Raises:
+        OSError: it belongs to somebody else, or cannot be made.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+    opened = os.open(path, flags, 0o600)
+    info = os.fstat(opened)
+    if info.st_uid == os.geteuid() and not info.st_mode & 0o077:
+        return opened
+    os.close(opened)
+    if info.st_uid != os.geteuid():
+        raise PermissionError(path)
+    os.unlink(path)
+    return os.open(path, flags | os.O_EXCL, 0o600)
 
 
 def run(here: str, mode: str) -> "str | None":

@@ -7,7 +7,6 @@ anything else sitepatch is run, where it is installed.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
@@ -67,18 +66,12 @@ def main(folder: str, mode: str) -> int:
     except KeyboardInterrupt:  # the person has said enough
         return 1
     except SitepatchError as error:
-        say("; ".join(" ".join(part.split("\n")) for part in (error.message, error.hint) if part))
+        boot.say("; ".join(" ".join(part.split("\n")) for part in (error.message, error.hint) if part))
         return 1
     except Exception as error:  # a program is waiting to be started: no traceback in its face
-        say(f"{os.path.basename(folder)}: {type(error).__name__}: {error}")
+        boot.say(f"{os.path.basename(folder)}: {type(error).__name__}: {error}")
         return 1
     return 1 if reasons else 0
-
-
-def say(text: str) -> None:
-    """Write a line to stderr."""
-    if sys.stderr is not None:
-        sys.stderr.write(f"sitepatch-hook: {text}\n")
 
 
 def _look(installed: Installed, *, write: bool) -> Tuple[str, ...]:
@@ -96,7 +89,7 @@ def _look(installed: Installed, *, write: bool) -> Tuple[str, ...]:
     saved = _save(installed.folder, text)
     if write or not saved:  # in mode warn the boot module tells what the record says
         for reason in reasons:
-            say(reason)
+            boot.say(reason)
     return reasons
 
 
@@ -111,7 +104,7 @@ def make_so(installed: Installed, *, write: bool) -> Judged:
     if write and Store(site).interrupted():
         said = Store(site).recover()
         if said:
-            say(f"{site}: {said}")
+            boot.say(f"{site}: {said}")
     found = judge(site, hook, installed.kept)
     if not write:
         found.expected.update(found.before)
@@ -143,7 +136,7 @@ def _check_writable(site: str, names: Sequence[str], paths: Sequence[str]) -> No
 
 def _tell(name: str, count: int) -> None:
     files = "1 file" if count == 1 else f"{count} files"
-    say(f"applied {name} to {files}; processes that are running keep the code they have loaded")
+    boot.say(f"applied {name} to {files}; processes that are running keep the code they have loaded")
 
 
 def _by_sitepatch(installed: Installed, one: Asked, what: str, found: Judged, *, write: bool) -> None:

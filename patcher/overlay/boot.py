@@ -89,10 +89,13 @@ def entry_of(path: "Any") -> "Optional[Entry]":
 
 
 def _say(text: str) -> str:
+    """Write a line to stderr where that can be done; not by way of sys.stderr, see `say` of the hook's boot module."""
     text = f"sitepatch run --overlay: {text}"
-    if sys.stderr is not None:
-        sys.stderr.write(text + "\n")
-        sys.stderr.flush()
+    if sys.__stderr__ is not None:
+        try:  # noqa: SIM105  (a start does without contextlib)
+            os.write(2, f"{text}\n".encode("utf-8", "backslashreplace"))
+        except OSError:
+            pass
     return text
 
 
