@@ -11,9 +11,9 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.manifest import MANIFEST, load
 from patcher.model import Option, OptionValue, Patchset, Variant
 from patcher.tables import suggest
-from patcher.versions import accepts, is_version
+from patcher.versions import accepts, says_nothing
 
-__all__ = ["BUILT_IN", "LOCAL", "PATCH_DIR", "Found", "builtin_dir", "choose", "find", "folders", "load",
+__all__ = ["BUILT_IN", "LOCAL", "PATCH_DIR", "Found", "builtin_dir", "candidates", "choose", "find", "folders", "load",
            "pick_variants", "resolve_options"]  # fmt: skip
 
 GROUP = "sitepatch.patchsets"
@@ -157,15 +157,20 @@ def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:
     return picked
 
 
-def choose(variants: Sequence[Variant], version: str) -> Optional[Variant]:
-    """The variant whose range holds `version`, None if there is none.
+def candidates(variants: Sequence[Variant], version: str) -> List[Variant]:
+    """The variant whose range holds `version`, if there is one; all where the version says nothing.
 
-    Local labels, pre-releases and vendor builds of a release in the range count (`patcher.versions.accepts`). A version
-    that is unknown ("") or no PEP 440 version proves nothing: then the only variant is taken, if there is just one.
+    Local labels, pre-releases and vendor builds of a release in the range count (`patcher.versions.accepts`).
     """
-    if not is_version(version):
-        return variants[0] if len(variants) == 1 else None
-    return next((variant for variant in variants if accepts(variant.versions, version)), None)
+    if says_nothing(version):
+        return list(variants)
+    return [variant for variant in variants if accepts(variant.versions, version)]
+
+
+def choose(variants: Sequence[Variant], version: str) -> Optional[Variant]:
+    """The only one of the `candidates`, None where there is none or the version alone does not tell."""
+    found = candidates(variants, version)
+    return found[0] if len(found) == 1 else None
 
 
 def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str, OptionValue]:

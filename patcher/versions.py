@@ -32,6 +32,11 @@ def is_version(text: str) -> bool:
     return True
 
 
+def says_nothing(version: str) -> bool:
+    """Whether a version does not tell which release it is: none, no PEP 440 version, `0.0.0` or `0+untagged` of a build."""
+    return not is_version(version) or bool(re.match(r"v?0+(\.0+)*($|[^.\d]|\.(?!\d))", version))
+
+
 def is_range(text: str) -> bool:
     """Whether a text is a PEP 440 specifier set; "" is one, for any version."""
     if _bounds(text) is not None:

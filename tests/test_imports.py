@@ -49,7 +49,7 @@ ALLOWED = {
     **dict.fromkeys(STORE - {"", "model", "errors"}, STORE),
     "store": STORE,
     "standing": {*READ, *STORE, "store"},
-    "jobs": {*READ, *SOURCES},
+    "jobs": {*READ, *SOURCES, *STORE, "store"},
     "fold": {*PLAN, "jobs"},
     "lines": set(),
     "merge": {"model", "semantic", "lines"},

@@ -5,10 +5,15 @@ from __future__ import annotations
 import itertools
 import venv
 from pathlib import Path
+from typing import List, Optional, Tuple
 
 import pytest
 
 from patcher.fixture import lay_out
+from patcher.interpreter import discover
+from patcher.manifest import load
+from patcher.model import State
+from patcher.plan import Wanted, plan_apply
 from tests.command import DDP, RUNNER, Site, sitepatch, tree
 
 FIX = """Ask for the device instead of believing LOCAL_RANK.
@@ -178,3 +183,94 @@ def test_a_package_in_a_directory_that_a_pth_adds_is_patched_and_taken_back(tmp_
         assert ended.code == 0, ended
         assert "mmengine/runner/runner.py" in ended.out, ended
     assert tree(tmp_path / "elsewhere") == before
+
+
+# which file, which variant --------------------------------------------------------------------------------------------
+OLD, NEW = "mmengine/old.py", "mmengine/new.py"
+MOVED = f"""Ask for less.
+
+--- {OLD}
+--- {NEW}
+@@ load @@
+-read(name, 1)
++read(name, 2)
+@@ <module> @@ when-present
+-RETRIES = 3
++RETRIES = 4
+"""
+CODE = "def load(name):\n    return read(name, 1)\n\n\ndef read(name, times):\n    return name * times\n"
+GONE = CODE.replace("read(name, 1)", "read(name)")
+SHIM = "from mmengine._impl import load\n"
+BELOW = "RETRIES = 3\nfrom mmengine._impl import load\n"
+
+
+def planned(folder: Path, *patchsets: str) -> List[Tuple[str, str]]:
+    """(path, state) of each answer for these patchsets of `folder / "patches"` on `folder / "site"`."""
+    wanted = [Wanted(load(folder / "patches" / name, "here"), {}) for name in patchsets]
+    answers = plan_apply(discover(None, str(folder / "site")), wanted).answers
+    found = [(answer.path, answer.state.value) for answer in answers if answer.state is not State.NOT_NEEDED]
+    return list(dict.fromkeys(found))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (CODE, SHIM, (OLD, "applicable")),
+        (SHIM, CODE, (NEW, "applicable")),
+        (BELOW, CODE, (NEW, "applicable")),  # a part of the code that need not be there does not win
+        (SHIM, CODE.replace("1", "2"), (NEW, "upstream")),
+        (SHIM, GONE, (NEW, "not found")),  # by the scope alone
+        (SHIM, "def broken(:\n", (OLD, "not found")),
+        (SHIM, SHIM, (OLD, "not found")),
+        (CODE, CODE, (OLD, "ambiguous")),
+        (CODE, None, (OLD, "applicable")),
+    ],
+)
+def test_of_alternative_places_the_one_with_the_code_is_meant(
+    tmp_path: Path, old: str, new: Optional[str], expected: Tuple[str, str]
+) -> None:
+    patchset(tmp_path, "moved", MOVED)
+    site = Site(tmp_path, "mmengine-0.10.7")
+    for path, text in ((OLD, old), (NEW, new)):
+        if text is not None:
+            site.file(path).write_text(text)
+    assert planned(tmp_path, "moved") == [expected]
+
+
+def test_of_alternative_places_it_stays_the_one_that_was_patched(tmp_path: Path) -> None:
+    patchset(tmp_path, "moved", MOVED)
+    site = Site(tmp_path, "mmengine-0.10.7")
+    for path, text in ((OLD, BELOW), (NEW, CODE)):
+        site.file(path).write_text(text)
+    apply(site, "moved", "--no-verify")
+    assert planned(tmp_path, "moved") == [(NEW, "applied")]
+
+
+@pytest.mark.parametrize(
+    ("version", "code", "expected"),
+    [
+        ("0.0.0", CODE, [(NEW, "applicable")]),
+        ("0.0.0+unknown", CODE.replace("1", "7"), [(NEW, "applicable")]),
+        ("unknown", CODE, [(NEW, "applicable")]),
+        ("0.0.0", SHIM, [("mmengine", "not found")]),
+        ("0.0.0", CODE + CODE.replace("1", "7").replace("load", "again"), [("mmengine", "not found")]),
+        ("1.5", CODE, [(NEW, "applicable")]),
+        ("1.5", CODE.replace("1", "7"), [(NEW, "not found")]),
+        ("3.0", CODE, [("mmengine", "not found")]),
+    ],
+)
+def test_where_the_version_says_nothing_the_variant_is_the_one_whose_code_is_there(
+    tmp_path: Path, version: str, code: str, expected: List[Tuple[str, str]]
+) -> None:
+    text = f"--- {NEW}\n@@ load @@\n-read(name, 1)\n+read(name, 2)\n"
+    patchset(tmp_path, "ask", text)
+    manifest = tmp_path / "patches/ask/patchset.toml"
+    second = '[[variant]]\npackage = "mmengine"\nversions = ">=2,<3"\npatches = ["q.spatch"]\n'
+    manifest.write_text(manifest.read_text().replace('versions = ""', 'versions = ">=1,<2"') + second)
+    scope = "again" if "again" in code else "load"
+    (tmp_path / "patches/ask/q.spatch").write_text(text.replace("1", "7").replace("load", scope))
+    site = Site(tmp_path, "mmengine-0.10.7")
+    site.file(NEW).write_text(code)
+    (info,) = site.path.glob("*.dist-info")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: mmengine\nVersion: {version}\n")
+    assert planned(tmp_path, "ask") == expected

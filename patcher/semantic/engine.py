@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import re
 from functools import lru_cache
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.errors import PatchError
 from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State
@@ -13,7 +13,7 @@ from patcher.semantic.align import anchors
 from patcher.semantic.check import check
 from patcher.semantic.edit import Edit, Removed
 from patcher.semantic.edits import Conflict
-from patcher.semantic.find import find
+from patcher.semantic.find import Found, find_hunk
 from patcher.semantic.hunk import refuse
 from patcher.semantic.match import MAX_WAYS, Place, TooManySteps, Way
 from patcher.semantic.node import SyntaxProblem
@@ -117,6 +117,37 @@ def _rewritten(data: bytes, compiled: Sequence[Hunk], injected: Sequence[str]) -
     return Rewrite(data, (), stripped)
 
 
+class Traces(NamedTuple):
+    """How well a text is the one that hunks are for; the greater tuple is the better one.
+
+    `missing` is minus the number of hunks that have to be there and are not, `matched` how many are, before or after their
+    change, `scopes` how many of their scopes are defined.
+    """
+
+    missing: int = 0
+    matched: int = 0
+    scopes: int = 0
+
+
+def traces(data: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> Traces:
+    """Hold a text against the hunks of one file.
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+    """
+    missing = matched = scopes = 0
+    for hunk in compile_hunks(hunks, options):
+        try:
+            found = find_hunk(Source(data), hunk)
+        except (SyntaxProblem, TooManySteps, RecursionError):
+            found = Found([], [], 0, 0)
+        here = bool(found.todo or found.done)
+        matched += here
+        missing -= not here and not hunk.text.when_present
+        scopes += bool(found.scopes) and hunk.text.scope != "<module>"
+    return Traces(missing, matched, scopes)
+
+
 def _check_anchors(hunks: Sequence[Hunk]) -> None:
     """Two hunks that insert at the same anchor leave the order open: they are one (rule 14).
 
@@ -138,9 +169,7 @@ def _check_anchors(hunks: Sequence[Hunk]) -> None:
 
 
 def _answer(source: Source, hunk: Hunk) -> Tuple[HunkAnswer, List[Edit], List[Way]]:
-    found = find(source, hunk, hunk.text.scope)
-    if not found.scopes and hunk.after_scope != hunk.text.scope:
-        found = find(source, hunk, hunk.after_scope)
+    found = find_hunk(source, hunk)
     total = len(found.todo) + len(found.done)
     count = hunk.text.expected
     if total == 0 and hunk.text.when_present:

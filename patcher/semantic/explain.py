@@ -7,7 +7,7 @@ from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from patcher.model import HunkAnswer, HunkText, OptionValue, Splice, State
 from patcher.semantic.edits import Conflict
 from patcher.semantic.engine import compile_hunks, rewrite
-from patcher.semantic.find import Found, find, places
+from patcher.semantic.find import Found, find, find_hunk, places
 from patcher.semantic.match import MAX_WAYS, Matcher, Place, TooManySteps
 from patcher.semantic.nearest import Closest, closest, near_scopes
 from patcher.semantic.node import CLAUSES, COMPOUND, Node, SyntaxProblem
@@ -97,9 +97,7 @@ def _explained(source: Source, hunk: Hunk, answer: HunkAnswer) -> Explanation:
     ]
     one = _bare(answer)._replace(scopes=tuple(scopes), near=() if scopes else near_scopes(source, text.scope))
     try:
-        found = find(source, hunk, text.scope)
-        if not found.scopes and hunk.after_scope != text.scope:
-            found = find(source, hunk, hunk.after_scope)
+        found = find_hunk(source, hunk)
         one = one._replace(spots=tuple(_spot(source, hunk, place) for place in _shown(found, answer.state)))
         if answer.state is State.AMBIGUOUS and len(one.spots) > 1:
             one = one._replace(hint=_apart(source, [*found.todo, *found.done], text))

@@ -23,6 +23,13 @@ class Found(NamedTuple):
     steps: int
 
 
+def find_hunk(source: Source, hunk: Hunk) -> Found:
+    """Search the scope of a hunk, or the one that its after side makes of it where that stands there instead."""
+    found = find(source, hunk, hunk.text.scope)
+    renamed = not found.scopes and hunk.after_scope != hunk.text.scope
+    return find(source, hunk, hunk.after_scope) if renamed else found
+
+
 def find(source: Source, hunk: Hunk, scope: str) -> Found:
     """Search the definitions that `scope` names (format rules 21 to 23)."""
     wanted = [*identifiers(hunk.before), *identifiers(hunk.after)]
