@@ -124,7 +124,8 @@ def _said(one: Explanation) -> Explanation:
 def _spot(source: Source, hunk: Hunk, place: Place) -> Spot:
     way = place.ways[0]
     order = [node.name for side in (hunk.before, hunk.after) for top in side.nodes for node in top.walk()]
-    names = [(f"${name}", _one_line(source, way.names[name])) for name in dict.fromkeys(order) if name in way.names]
+    bound = [name for name in dict.fromkeys(order) if name in way.names and name[0] != "_"]
+    names = [(f"${name}", _one_line(source, way.names[name])) for name in bound]
     begin = source.lines.start(place.start)
     text = source.text[begin : source.lines.end(place.start)].strip()
     return Spot(source.lines.number(place.start), text, _around(source, place.start), tuple(names))
@@ -191,7 +192,7 @@ def _apart(source: Source, found: Sequence[Place], text: HunkText) -> str:
     spots = sorted(found, key=lambda place: place.start)
     lines = [source.lines.number(place.start) for place in spots]
     all_of_them = f"or `count={len(spots)}` (`count=all`) if all are meant"
-    for name in spots[0].ways[0].names:
+    for name in [name for name in spots[0].ways[0].names if name[0] != "_"]:
         stands = [_one_line(source, place.ways[0].names[name]) for place in spots if name in place.ways[0].names]
         if len(set(stands)) == len(spots) and all(len(code) <= 40 for code in stands):
             choices = ", ".join(f"`{code}` (line {line})" for code, line in zip(stands, lines))

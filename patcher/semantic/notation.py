@@ -7,7 +7,7 @@ was, the tree of the Python text tells where things stand in what the person wro
 from __future__ import annotations
 
 import re
-from typing import Iterator, List, Tuple
+from typing import Collection, Iterator, List, Tuple
 
 from patcher.semantic.lex import Token, depth_of, expressions, tokens
 
@@ -71,9 +71,11 @@ def to_python(text: str, *, before: bool) -> str:
     length, so that every offset stays what it was.
 
     Raises:
-        NotationError: a `$` without a name or in mixed case, a `$NAME` inside a string of the before side, `{...}`.
+        NotationError: a `$` without a name or in mixed case, a string of the before side that is meant to hold a placeholder,
+            `{...}`.
     """
     out = list(text)
+    names = {name for name, _, _ in holes(text)}
     for outer in tokens(text):
         if MARK in outer.text:
             raise NotationError(f"the letter {MARK!r} is reserved", outer.start, outer.end)
@@ -82,7 +84,7 @@ def to_python(text: str, *, before: bool) -> str:
                 _check_hole(token)
                 out[token.start] = MARK
             elif token.kind == "string" and before:
-                _check_string(token)
+                _check_string(token, names)
     inside = [[each for each in expressions(token) if each.kind not in _LAYOUT] for token in tokens(text)]
     for line in [*_token_lines(text), *inside]:
         for index, token in enumerate(line):
@@ -91,14 +93,20 @@ def to_python(text: str, *, before: bool) -> str:
     return "".join(out)
 
 
-def _check_string(token: Token) -> None:
+def _check_string(token: Token, names: Collection[str]) -> None:
+    """Inside a string a `$` is text; refused is what was surely meant as a placeholder.
+
+    That is a string of the before side which is nothing but `$NAME`, or which has the name of one of its metavariables.
+    """
     own = list(token.text)
     for inner in expressions(token):
         own[inner.start - token.start : inner.end - token.start] = " " * len(inner.text)
-    found = re.search(r"\$[A-Z][A-Z0-9_]*\b", "".join(own))
-    if found:
-        message = "inside a string a `$` is text and would match nothing but itself; match the whole string"
-        raise NotationError(message, token.start + found.start(), token.start + found.end())
+    text = "".join(own)
+    for found in re.finditer(r"\$([A-Z][A-Z0-9_]*)\b", text):
+        rest = re.sub(r"^\w*", "", text[: found.start()]) + text[found.end() :]
+        if found.group(1) in names or not re.search(r"[^\s{}'\"]", rest):
+            message = "inside a string a `$` is text and would match nothing but itself: write a placeholder for the string"
+            raise NotationError(message, token.start + found.start(), token.start + found.end())
 
 
 def _check_hole(token: Token) -> None:

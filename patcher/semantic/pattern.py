@@ -40,6 +40,7 @@ def compile_hunk(text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
     if form == "expression":
         before, after = (side._replace(nodes=[side.nodes[0].node("value")]) for side in (before, after))
         _no_comments(text)
+    _name_unbound(before, after)
     _check_names(text, before, after)
     _check_comments(text, before, after)
     _pair_runs(text, before, after)
@@ -112,9 +113,20 @@ def _check_names(text: HunkText, before: Side, after: Side) -> None:
         if node.name == "_":
             mark(text, after, "`$_` stands for anything and cannot be written", node.start, node.end)
         if node.name not in bound:
-            known = ", ".join(sorted(f"${name}" for name in bound - {"_"})) or "none"
+            known = ", ".join(sorted(f"${name}" for name in bound if name[0] != "_")) or "none"
             message = f"`${node.name}` is not bound by the before side; bound there: {known}"
             mark(text, after, message, node.start, node.end)
+
+
+def _name_unbound(before: Side, after: Side) -> None:
+    """Give a `$_` on a context line a name of its own, so that the after side keeps the code that it stands for."""
+    for side in (before, after):
+        counted: Dict[int, int] = {}
+        for node in _placeholders(side, "meta"):
+            line = side.number(node)
+            if node.name == "_" and line in side.context:
+                counted[line] = counted.get(line, 0) + 1
+                node.name = f"_{line}.{counted[line]}"
 
 
 def _pair_runs(text: HunkText, before: Side, after: Side) -> None:
@@ -140,6 +152,9 @@ def _pair_runs(text: HunkText, before: Side, after: Side) -> None:
                 left.append(node)
             else:
                 partner = next((run for run in left if _container(run) == _container(node)), None)
+                if partner is None and _is_stub(after, node):
+                    node.role = ""
+                    continue
                 if partner is None:
                     message = "this `...` stands for code that no `...` of the before side covers"
                     mark(text, after, message, node.start, node.end)
@@ -168,6 +183,13 @@ def _check_removed(text: HunkText, side: Side, after: Side, left: List[Node]) ->
         if run.kind == "Decorator":
             stays = any(node.kind == run.parent.kind for top in after.nodes for node in top.walk()) if run.parent else False
             run.name = GONE if stays else run.name
+
+
+def _is_stub(side: Side, run: Node) -> bool:
+    """Whether a `...` is code: all of the body that is written for an inserted `def` or `class`."""
+    block = run.parent
+    defines = block is not None and block.parent is not None and block.parent.kind in ("FunctionDef", "ClassDef")
+    return defines and run.siblings() == [run] and run.start not in side.bodies
 
 
 def _next(node: Node) -> Optional[Node]:

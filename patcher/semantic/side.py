@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import FrozenSet, List, Mapping, NamedTuple, NoReturn, Optional, Set, Tuple
+from typing import FrozenSet, List, Mapping, NamedTuple, NoReturn, Optional, Sequence, Set, Tuple
 
 from patcher.model import HunkText, OptionValue
 from patcher.semantic import lex, notation
@@ -19,7 +19,7 @@ class Side(NamedTuple):
 
     `text` is Python of the same length as `written`; `nodes` its statements, clauses, or the one expression;
     `numbers` the .spatch line of each line of `text`; `context` the lines that both sides have; `strings` the offsets of
-    line starts inside strings.
+    line starts inside strings; `bodies` those of each `...` that stands for a body that is not written.
     """
 
     text: str
@@ -30,14 +30,16 @@ class Side(NamedTuple):
     lines: lex.Lines
     strings: FrozenSet[int]
     indent: str
+    bodies: FrozenSet[int]
 
     def number(self, node: Node) -> int:
         """The .spatch line on which a node begins."""
         return self.numbers[self.lines.number(node.start) - 1]
 
     def kept_line(self, node: Node) -> int:
-        """The .spatch line of a node that lies on context lines only, else 0."""
+        """The .spatch line of a node that lies on context lines only (of a `try` its header), else 0."""
         first, last = self.lines.number(node.start), self.lines.number(max(node.start, node.end - 1))
+        last = first if node.kind == "Try" else last
         lines = self.numbers[first - 1 : last]
         return lines[0] if all(line in self.context for line in lines) else 0
 
@@ -52,12 +54,16 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
     raw = "\n".join(text for text, _, _ in lines)
     logical = lex.logical_lines(raw)
     context = frozenset(number for _, number, both in lines if both)
-    numbers = tuple(number for _, number, _ in lines) or (hunk.line,)
-    indent = min((line.indent for line in logical), key=len, default="")
-    case = bool(logical) and logical[0].first == "case"
-    text = _dedent(raw, indent, " " if case else "")
-    text = _with_bodies(text)
-    side = Side(text, text, [], numbers, context, lex.Lines(text), frozenset(lex.lines_in_strings(text)), " " if case else "")
+    numbers = [number for _, number, _ in lines] or [hunk.line]
+    what = "before" if tag == "-" else "after"
+    _check_indentation(hunk, what, raw, logical, numbers)
+    case = " " if logical and logical[0].first == "case" else ""
+    text = _dedent(raw, logical[0].indent if logical else "", case)
+    text, lone = _with_clauses(text, numbers, context if tag == "+" else frozenset(numbers))
+    text, bodies = _with_bodies(text)
+    side = Side(
+        text, text, [], tuple(numbers), context, lex.Lines(text), frozenset(lex.lines_in_strings(text)), case, bodies
+    )
     if not logical:
         return side
     try:
@@ -66,11 +72,11 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
             if name == name.lower() and name != "_" and name not in options:
                 known = ", ".join(f"${option}" for option in sorted(options)) or "none"
                 raise notation.NotationError(f"the option `${name}` is not declared; declared: {known}", start, end)
-        nodes = _parse(python, logical[0].first, {line.first for line in logical if line.indent == indent})
+        logical = lex.logical_lines(text)
+        nodes = _parse(python, logical[0].first, {line.first for line in logical if line.indent == case})
     except notation.NotationError as error:
         mark(hunk, side, error.message, error.start, error.end)
     except SyntaxProblem as error:
-        what = "before" if tag == "-" else "after"
         number = min(max(error.line, 1), len(numbers))
         line = text.split("\n")[number - 1]
         refuse(
@@ -81,6 +87,14 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
             min(error.column, len(line)),
             0,
         )
+    for statement in logical:
+        if not any(node.begin <= statement.start < node.outer_end for node in nodes):
+            message = "a side that begins with a clause (`else`, `except`, …) has clauses alone: write another hunk for this"
+            mark(hunk, side, message, statement.start, statement.end)
+    for node in [node for top in nodes for node in top.walk() if node.kind == "Try"]:
+        node.fields["clauses"] = [
+            clause for clause in node.items("clauses") if side.lines.number(clause.start) - 1 not in lone
+        ]
     return side._replace(text=python, nodes=nodes, lines=lex.Lines(python))
 
 
@@ -98,13 +112,66 @@ def _dedent(raw: str, indent: str, base: str) -> str:
     return "\n".join(lines)
 
 
-def _with_bodies(text: str) -> str:
-    """A header whose body is not written has the body `...` (rule 3)."""
+def _check_indentation(
+    hunk: HunkText, what: str, raw: str, logical: Sequence[lex.LogicalLine], numbers: Sequence[int]
+) -> None:
+    """Refuse a line that is indented as no block is: the parser would name another line, or none."""
+    blocks: List[str] = []
+    opens = True
+    for line in logical:
+        deeper = not blocks or (line.indent != blocks[-1] and line.indent.startswith(blocks[-1]))
+        problem = ""
+        if deeper and not opens:
+            problem = "is indented more than the one above it, which opens no block"
+        elif not deeper and line.indent not in blocks:
+            problem = "is indented as no line above it is"
+            if "\t" in line.indent + blocks[-1] and not blocks[-1].startswith(line.indent):
+                problem = "is not indented with the same tabs and blanks as the lines above it"
+            elif blocks[0].startswith(line.indent):
+                problem = "is indented less than the first one: write the header of that block above it"
+        if problem:
+            lines = lex.Lines(raw)
+            begin, end = lines.start(line.start), lines.end(line.start)
+            number = numbers[lines.number(line.start) - 1]
+            message = f"the {what} side does not parse: this line {problem}"
+            refuse(hunk.origin, number, message, raw[begin:end].rstrip("\n").replace("\t", " "), 0, len(line.indent))
+        blocks = [*blocks, line.indent] if deeper else blocks[: blocks.index(line.indent) + 1]
+        opens = line.opens
+
+
+def _with_bodies(text: str) -> Tuple[str, FrozenSet[int]]:
+    """A header whose body is not written has the body `...` (rule 3); also gives the offset of each."""
     logical = lex.logical_lines(text)
-    for line, following in reversed(list(zip(logical, [*logical[1:], None]))):
+    added: List[int] = []
+    for line, following in zip(logical, [*logical[1:], None]):
         if line.opens and (following is None or len(following.indent) <= len(line.indent)):
-            text = text[: line.end] + " ..." + text[line.end :]
-    return text
+            at = line.end + 4 * len(added)
+            text = text[:at] + " ..." + text[at:]
+            added.append(at + 1)
+    return text, frozenset(added)
+
+
+def _with_clauses(text: str, numbers: List[int], may: FrozenSet[int]) -> Tuple[str, FrozenSet[int]]:
+    """A `try` whose clauses are not written gets one, so that it parses; also gives the row (0-based) of each.
+
+    `numbers` grows with the text; `may` are the .spatch lines on which such a `try` can stand.
+    """
+    logical, lines = lex.logical_lines(text), lex.Lines(text)
+    added: List[Tuple[int, str]] = []
+    for index, line in reversed(list(enumerate(logical))):
+        last = index + 1
+        while last < len(logical) and len(logical[last].indent) > len(line.indent):
+            last += 1
+        alone = not any(each.first in ("except", "finally") for each in logical[last : last + 1] if each.indent == line.indent)
+        if line.first == "try" and alone and numbers[lines.number(line.start) - 1] in may:
+            added.append((lines.number(logical[last - 1].end - 1), f"{line.indent}finally: ..."))
+    rows: Set[int] = set()
+    written = text.split("\n")
+    for count, (row, clause) in enumerate(sorted(added, key=lambda each: each[0])):
+        written.insert(row + count, clause)
+        numbers.insert(row + count, numbers[row + count - 1])
+        rows.add(row + count)
+    return "\n".join(written), frozenset(rows)
 
 
 def _parse(python: str, first: str, heads: Set[str]) -> List[Node]:

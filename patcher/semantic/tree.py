@@ -87,7 +87,7 @@ def parse(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "   
         raise SyntaxProblem("the code is nested too deeply to be read")
     text = text[:-1] if text.endswith("\r") else text  # libcst takes a lone CR for a line break, but not at the end
     # An indented part is not dedented, which would rewrite its multi-line strings: it gets a header instead.
-    scaffold = f"if 1:{newline}" if text[:1] in (" ", "\t") else ""
+    scaffold = f"if 1:{newline}" if text[:1] in (" ", "\t") and not pattern else ""
     config = cst.PartialParserConfig(default_newline=newline, default_indent=indent)
     enabled = gc.isenabled()
     gc.disable()  # a third of the time goes to collections that find nothing
@@ -97,7 +97,11 @@ def parse(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "   
         module._codegen(state)
         if "".join(state.tokens) != scaffold + text:
             raise SyntaxProblem("the parser does not give this text back byte for byte (a form feed or an odd line break?)")
-        body: Any = module.body[0].body.body if scaffold else module.body  # type: ignore[union-attr]
+        body: Any = module.body
+        if scaffold:
+            if len(body) != 1 or body[0].orelse is not None:
+                raise SyntaxProblem("a part of the code is indented less than its first line")
+            body = body[0].body.body
         converter = Converter(scaffold + text, offset - len(scaffold), state.outer, state.inner, pattern)
         block = converter.statements(body)
     except RecursionError:

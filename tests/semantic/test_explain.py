@@ -478,6 +478,7 @@ def test_a_hunk_that_matches_shows_where_what_is_bound_and_what_changes() -> Non
     (spot,) = one.spots
     assert (spot.line, spot.text, spot.scope) == (3, "self.m = wrap(", "A.f")
     assert spot.names == (("$MODEL", "self.m"), ("$M", "self.m"), ("$IDS", "[1, 2]"))
+    assert explained(source, "+max(0, 1)\n $MODEL = wrap($_, $_)\n", scope="A.f").spots[0].names == (("$MODEL", "self.m"),)
     assert apply_splices(source.encode(), one.splices) == source.replace("        self.m =", "        max(0, 1)\n        self.m =").encode()
 
 

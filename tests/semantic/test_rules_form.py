@@ -170,6 +170,32 @@ RULE_4 = {
     "a top-level run begins anywhere": inside("a()\n    b()\n    c()", " b()\n+d()\n ...\n", "a()\n    b()\n    d()\n    c()"),
 }  # fmt: skip
 
+# Every line of a hunk is in one of its two sides, in the block that its indentation names.
+TRY = "try:\n        x = a\n    except A:\n        x = b\n    finally:\n        c()"
+NESTED = "try:\n        try:\n            a()\n        except A:\n            b()\n    finally:\n        c()"
+INDENTATION = {
+    "a line left of the first one": Refused("         x = 1\n+    y = 1\n", "indented less than the first one: write the header of that block above it", "    y = 1"),
+    "a line that exists nowhere": Refused("-        x = 1\n-    nowhere()\n+        x = 2\n", "indented less than the first one", "    nowhere()"),
+    "a clause left of the first line": Refused("         x = 1\n+    else:\n+        y = 1\n", "indented less than the first one", "    else:"),
+    "a statement after a clause": Refused("-else:\n-    x = 1\n+else:\n+    x = 2\n+y = 1\n", "has clauses alone", "y = 1"),
+    "a statement after a case": Refused("-case 1:\n-    x = 1\n+case 2:\n+    x = 2\n+y = 1\n", "after side does not parse"),
+    "a line right of the others": Refused("-x = 1\n-    y = 1\n+x = 2\n", "indented more than the one above it, which opens no block", "    y = 1"),
+    "a line between two blocks": Refused("-if a:\n-        x = 1\n-    y = 1\n+x = 2\n", "indented as no line above it is", "    y = 1"),
+    "tabs below blanks": Refused(" if a:\n-        x = 1\n \ty = 1\n", "not indented with the same tabs and blanks", " y = 1"),
+    "blanks below tabs": Refused(" \tif a:\n-        x = 1\n+\t\tx = 2\n", "not indented with the same tabs and blanks", "        x = 1"),
+    "tabs alone": inside("if a:\n        x = 1", " \tif a:\n-\t\tx = 1\n+\t\tx = 2\n", "if a:\n        x = 2"),
+    "tabs on one side": inside("if a:\n        x = 1", " if a:\n-    x = 1\n+\tx = 2\n", "if a:\n        x = 2"),
+    "tabs in the target": Changed("def f(a):\n\tif a:\n\t\tx = 1\n", " if a:\n-    x = 1\n+    x = 2\n", "def f(a):\n\tif a:\n\t\tx = 2\n"),
+    "tabs inside a string and a bracket": inside("x = 'a\\tb', 1", "-x = 'a\tb', (\n-\t\t1)\n+x = 2\n", "x = 2"),
+    "a comment right of the first line": inside("x = 1\n    y = 1", "     # why\n-x = 1\n+x = 2\n y = 1\n", "x = 2\n    y = 1"),
+    "a `try` without its clauses": inside(TRY, " try:\n-    x = a\n+    x = c\n", TRY.replace("= a", "= c")),
+    "its header alone": inside(TRY, "+b()\n try:\n", "b()\n    " + TRY),
+    "what stands below it": inside(f"{TRY}\n    y = 1", " try:\n     ...\n+    b()\n y = 1\n", TRY.replace("x = a", "x = a\n        b()") + "\n    y = 1"),
+    "one in another": inside(NESTED, " try:\n     try:\n-        a()\n+        d()\n", NESTED.replace("a()", "d()")),
+    "one that would go": stays(TRY, "-try:\n-    x = a\n+x = a\n", State.CONFLICT, "a part that the hunk does not mention (clause)"),
+    "one that is inserted": Refused(" x = 1\n+try:\n+    b()\n", "after side does not parse"),
+}  # fmt: skip
+
 # Empty sides.
 RULE_5 = {
     "nothing but insertions": Refused("+x = 1\n", "the before side is empty"),
@@ -201,6 +227,16 @@ RULE_5 = {
 @pytest.mark.parametrize("case", cases(globals()))
 def test_rules(case: Case) -> None:
     hold(case)
+
+
+@pytest.mark.parametrize("name", INDENTATION)
+def test_every_line_is_in_its_block(name: str) -> None:
+    hold(INDENTATION[name])
+
+
+def test_the_line_that_is_indented_wrongly_is_named() -> None:
+    (said, *_) = check_refused("         x = 1\n-        if a:\n-            b\n+    y = 1\n", "after side does not parse")
+    assert said.startswith("case.spatch:6: ")
 
 
 def test_every_wrong_hunk_of_a_file_is_told_at_once() -> None:

@@ -1,0 +1,63 @@
+"""Every `-` and `+` line of a hunk that is accepted is part of its tree, however oddly it is indented."""
+
+from __future__ import annotations
+
+from typing import List, Optional, Tuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from patcher.errors import PatchError
+from patcher.semantic.hunk import parse_spatch
+from patcher.semantic.pattern import Hunk, compile_hunk
+
+CODE = ["a.b", "x = 1", "if a:", "else:", "elif b:", "try:", "except E:", "finally:", "case 1:", "def g():", "g(", ")", "a,", "...", "$X", "x = $_",
+        "@d", "'''", "class C: pass", "if a: b.c", "# note", "", "return y", "match a:", "x = (", "+ 1", "\\"]  # fmt: skip
+INDENT = st.sampled_from(["", "", "    ", "    ", "        ", " ", "  ", "\t", "\t\t", " \t", "\f", "            "])
+LINES = st.lists(st.tuples(st.sampled_from(" -+"), INDENT, st.sampled_from(CODE)), min_size=1, max_size=7)
+
+
+def accepted(lines: List[Tuple[str, str, str]]) -> Optional[Hunk]:
+    text = "".join(f"{tag}{indent}{code}\n" for tag, indent, code in lines)
+    try:
+        (file,) = parse_spatch(f"--- a/b.py\n@@ f @@\n{text}", "x.spatch")[1]
+        return compile_hunk(file.hunks[0], {})
+    except PatchError:
+        return None
+
+
+def check(lines: List[Tuple[str, str, str]]) -> bool:
+    """Whether the hunk is accepted; then each line of it that has code lies in a node."""
+    hunk = accepted(lines)
+    if hunk is None:
+        return False
+    for side, tag in ((hunk.before, "-"), (hunk.after, "+")):
+        seen = {
+            side.numbers[row - 1]
+            for node in side.nodes
+            for row in range(side.lines.number(node.begin), side.lines.number(max(node.begin, node.outer_end - 1)) + 1)
+        }
+        for number, (sign, _, code) in enumerate(lines, 3):
+            if sign in (" ", tag) and code and not code.startswith("#"):
+                assert number in seen, (number, lines)
+    return True
+
+
+@settings(max_examples=400, deadline=None)
+@given(LINES)
+def test_every_line_of_an_accepted_hunk_is_accounted_for(lines: List[Tuple[str, str, str]]) -> None:
+    check(lines)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        [("-", "    ", "if a:"), ("-", "        ", "x = 1"), ("+", "", "x = 1")],
+        [("-", "", "else:"), ("-", "    ", "x = 1"), ("+", "", "else:"), ("+", "\t", "x = 2")],
+        [("-", "", "x = ("), ("-", "", "g("), ("-", "        ", "a,"), ("-", " ", ")"), ("-", "", ")"), ("+", "", "x = 2")],
+        [(" ", "\t", "try:"), ("-", "\t\t", "a.b"), ("+", "\t    ", "a.c")],
+    ],
+)  # fmt: skip
+def test_and_such_hunks_are_accepted(code: List[Tuple[str, str, str]]) -> None:
+    assert check(code)
