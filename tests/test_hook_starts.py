@@ -6,12 +6,15 @@ import shutil
 import stat
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
+from patcher.hook import installed, repair
 from tests.command import environ
 from tests.hooks import Place
+from tests.places import patchset
 from tests.test_bytecode import INTERPRETERS
 
 HERE = sys.version_info[:2]
@@ -149,3 +152,58 @@ def test_few_file_descriptors_are_no_failure(place):
         tried += 1
     assert tried > 3
     assert (place.site / "demo/m.py").read_text() == "VALUE = 22\n", "with the last ones it works"
+
+
+# beside another process that commits ------------------------------------------------------------------------------------
+APPLY = """
+import os, sys, time
+from patcher import journal
+from patcher.cli import main
+undo, begun, go_on, *sys.argv[1:] = journal.undo, *sys.argv[1:]
+def pause(*rest):
+    open(begun, "w").close()
+    while not os.path.exists(go_on):
+        time.sleep(0.01)
+    undo(*rest)
+journal.undo = pause
+main()
+"""
+
+
+class Applying:
+    """An `apply` that has put its file in place and waits before it does so with the receipt."""
+
+    def __init__(self, place, new):
+        patchset(place.path, new=new)
+        self.go_on = place.path / "go on"
+        begun = place.path / "begun"
+        words = ["apply", "two", "--patch-dir", place.path / "mine", "--python", place.python, "--no-verify", "--quiet"]
+        self.child = subprocess.Popen([sys.executable, "-c", APPLY, *map(str, (begun, self.go_on, *words))], env=environ())
+        while not begun.exists():
+            assert self.child.poll() is None
+            time.sleep(0.01)
+
+
+@pytest.mark.parametrize("what", ["hook status", "mode warn", "mode repair"])
+def test_the_middle_of_another_commit_is_no_difference(place, what, monkeypatch, capfd):
+    """`repair` waits for a commit that has begun; here another one begins when it looks."""
+    judge, seen = repair.judge, []
+    begun = Applying(place, 22) if what != "mode repair" else None
+
+    def judge_in_the_middle(*rest):
+        nonlocal begun
+        begun = begun or Applying(place, 22)
+        seen.append(judge(*rest))
+        threading.Timer(0.1, begun.go_on.touch).start()
+        return seen[-1]
+
+    for module in (repair, installed):
+        monkeypatch.setattr(module, "judge", judge_in_the_middle)
+    if what == "hook status":
+        assert installed.look(str(place.folder))[2:] == (True, ())
+    else:
+        assert repair.main(str(place.folder), what.split()[1]) == 0
+        assert "! " not in place.state()
+        assert capfd.readouterr().err == ""
+    assert "somebody edited it" in str(seen[0]) and len(seen) > 1
+    assert begun.child.wait() == 0

@@ -9,9 +9,10 @@ from typing import List, NamedTuple, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.hook import boot
-from patcher.hook.judge import judge
+from patcher.hook.judge import environment, judge
 from patcher.hook.repair import Installed, load
 from patcher.hook.wheel import module, stem
+from patcher.turns import settled
 
 
 class Standing(NamedTuple):
@@ -50,7 +51,7 @@ def look(folder: str) -> Standing:
             told.append(f"{name} is not installed in {installed.site}; elsewhere it is not looked at")
     if reasons is not None:
         return Standing(installed, mode, not reasons, (*told, *reasons))
-    found = judge(installed.site, installed.hook, installed.kept)
+    found = settled(environment(installed.site), lambda: judge(installed.site, installed.hook, installed.kept))
     does = "warns of" if mode == "warn" else "applies"
     for name in dict.fromkeys(step.patchset for each in found.changes if each.receipt for step in each.receipt.steps):
         told.append(f"the next start of Python {does} {name}")

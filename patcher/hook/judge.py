@@ -91,7 +91,7 @@ class Unknown(SitepatchError):
 
 def _locate(site: str, hook: Hook, texts: Dict[str, Optional[bytes]], found: Judged) -> Dict[str, Located]:
     """The packages that are there; of one whose files are there all the same `found.wrong` says what is the matter."""
-    env = _environment(site)
+    env = environment(site)
     packages: Dict[str, Located] = {}
     for package in dict.fromkeys(package for one in hook.patchsets for package in one.paths):
         concerned = [one for one in hook.patchsets if package in one.paths]
@@ -108,7 +108,8 @@ def _locate(site: str, hook: Hook, texts: Dict[str, Optional[bytes]], found: Jud
     return packages
 
 
-def _environment(site: str) -> Environment:
+def environment(site: str) -> Environment:
+    """The environment of a hook: the site directory that it lies in."""
     return Environment(sys.executable, (site,), (site,), sys.version_info[:2])
 
 
@@ -178,7 +179,7 @@ def _change(site: str, file: _File, entry: Kept, live: Optional[Receipt]) -> Cha
             raise SitepatchError(edited)
         pristine = file.data
         origin = "recorded" if recorded_hash(located, path) else "unrecorded"
-    problem = blocker(located, path, _environment(site))
+    problem = blocker(located, path, environment(site))
     if problem:
         raise SitepatchError(problem)
     data = pristine
@@ -214,7 +215,7 @@ def _rivals(site: str, hook: Hook, found: Judged) -> None:
     Without that each would undo at every start what the other one did.
     """
     mine = {one.name: one for one in hook.patchsets}
-    for folder in folders(_environment(site)):
+    for folder in folders(environment(site)):
         path = f"{folder}/{HOOK}"
         with open(path, "rb") as file:
             other = read_hook(file.read(), path)

@@ -13,12 +13,13 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 from patcher.errors import BusyError, OutdatedError, SitepatchError, StoreError
 from patcher.folder import Folder, Meta, sha256
 from patcher.hook import boot
-from patcher.hook.judge import Judged, judge
+from patcher.hook.judge import Judged, environment, judge
 from patcher.hook.kept import HOOK, KEPT, PATCHSETS, Asked, Hook, Kept, read_hook, read_kept, read_texts
 from patcher.hook.other import apply_with_sitepatch
 from patcher.lock import patience
 from patcher.standing import read
 from patcher.store import Store
+from patcher.turns import settled, undisturbed
 
 _PATIENCE = 5.0  # seconds for another sitepatch or for uv, which may be waiting for this very process
 _TRIES = 5
@@ -105,7 +106,7 @@ def make_so(installed: Installed, *, write: bool) -> Judged:
         said = Store(site).recover()
         if said:
             boot.say(f"{site}: {said}")
-    found = judge(site, hook, installed.kept)
+    found = (undisturbed if write else settled)(environment(site), lambda: judge(site, hook, installed.kept))
     if not write:
         found.expected.update(found.before)
     patchsets = {one.name: one for one in hook.patchsets}
