@@ -33,11 +33,16 @@ class Renderer:
     def expression(self, node: Node, indent: str = "") -> str:
         """The text of an expression (or another part of a line) of the after side, without parentheses around it.
 
-        Lines after the first are moved to the indentation of the place.
+        Parentheses that hold several lines together stay. Lines after the first are moved to the indentation of the place.
         """
         if node.role or self._twin(node) is not None:
             return self._filled(node, bare=True)
-        return self._part(node, node.start, node.end, indent)
+        return self.part(node, indent) if self._held(node) else self._part(node, node.start, node.end, indent)
+
+    def _held(self, node: Node) -> bool:
+        """Whether the parentheses around an expression are needed to hold its lines together."""
+        written = self.hunk.after.text[node.start : node.end]
+        return self.enclosed is None and node.outer_start < node.start and breaks_line(written)
 
     def part(self, node: Node, indent: str = "") -> str:
         """The text of an element of a list or a header, filled in, its parentheses with it."""
@@ -55,7 +60,7 @@ class Renderer:
         if node.role == "option":
             literal = self._literal(node)
             return 14 if literal.startswith("-") else 16 if literal.isdigit() else TIGHTEST
-        return binding(node)
+        return TIGHTEST if self._held(node) else binding(node)
 
     def _literal(self, node: Node) -> str:
         return repr(self.hunk.options[node.name])

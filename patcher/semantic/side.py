@@ -11,7 +11,7 @@ from patcher.semantic.hunk import refuse
 from patcher.semantic.node import Node, SyntaxProblem
 from patcher.semantic.tree import parse
 
-_CLAUSE = re.compile(r"\s*(elif|else|except|finally|case)\b")
+_CLAUSE = re.compile(r"(elif|else|except|finally)\b|case\b(?!\s*([.=,:;+/%&|^<>@)]|[-*]=|$))")  # `case = 1` is a statement
 
 
 class Side(NamedTuple):
@@ -57,7 +57,8 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
     numbers = [number for _, number, _ in lines] or [hunk.line]
     what = "before" if tag == "-" else "after"
     _check_indentation(hunk, what, raw, logical, numbers)
-    case = " " if logical and logical[0].first == "case" else ""
+    clause = _CLAUSE.match(raw, logical[0].start) if logical else None
+    case = " " if clause and clause.group() == "case" else ""
     text = _dedent(raw, logical[0].indent if logical else "", case)
     text, lone = _with_clauses(text, numbers, context if tag == "+" else frozenset(numbers))
     text, bodies = _with_bodies(text)
@@ -73,7 +74,7 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
                 known = ", ".join(f"${option}" for option in sorted(options)) or "none"
                 raise notation.NotationError(f"the option `${name}` is not declared; declared: {known}", start, end)
         logical = lex.logical_lines(text)
-        nodes = _parse(python, logical[0].first, {line.first for line in logical if line.indent == case})
+        nodes = _parse(python, clause.group() if clause else "", {line.first for line in logical if line.indent == case})
     except notation.NotationError as error:
         mark(hunk, side, error.message, error.start, error.end)
     except SyntaxProblem as error:
@@ -175,8 +176,8 @@ def _with_clauses(text: str, numbers: List[int], may: FrozenSet[int]) -> Tuple[s
 
 
 def _parse(python: str, first: str, heads: Set[str]) -> List[Node]:
-    """The nodes of a side; clauses are parsed below a statement they can belong to."""
-    if not _CLAUSE.match(first):
+    """The nodes of a side; clauses, the first one named by its keyword, are parsed below a statement they can belong to."""
+    if not first:
         return parse(python + "\n", pattern=True).items("body")
     if first == "case":
         prefix, dummies = "match _:\n", 0

@@ -75,6 +75,12 @@ RULE_13 = {
     "a dict in an f-string": inside("return f'{A(a)}'", "-A($X)\n+{$X: 1}\n", "return f'{({a: 1})}'"),
     "what cannot stand in an f-string": stays("return f'{A(a)}'", "-A($X)\n+A[$X, 'k']\n", State.CONFLICT, "an f-string cannot hold"),
     "what cannot be bound into an f-string": stays("return A('k')", "-A($X)\n+f'{$X}'\n", State.CONFLICT, "cannot stand in an f-string with these quotes"),
+    "parentheses that hold lines together": inside("x = a.b", "-x = a.b\n+x = (\n+    a.b\n+    + 1\n+)\n", "x = (\n        a.b\n        + 1\n    )"),
+    "the same around an expression": inside("x = a.b", "-a.b\n+(\n+    a.b\n+    or c\n+)\n", "x = (\n        a.b\n        or c\n    )"),
+    "where parentheses are needed anyway": inside("x = a.b.c", "-a.b\n+(\n+    a.b\n+    or c\n+)\n", "x = (\n        a.b\n        or c\n    ).c"),
+    "and where they stand already": inside("x = (a.b)", "-a.b\n+(\n+    a.b\n+    or c\n+)\n", "x = (a.b\n    or c)"),
+    "around a condition": inside("if a.b: c", "-if a.b:\n+if (\n+    a.b\n+    or c\n+):\n", "if (\n        a.b\n        or c\n    ): c"),
+    "around a string": inside("x = A(1)", "-A($X)\n+(\n+    'a'\n+    'b'\n+)\n", "x = (\n        'a'\n        'b'\n    )"),
 }  # fmt: skip
 
 MEET = "def f(a):\n    x = old(a)\n    return x\n"

@@ -193,6 +193,7 @@ INDENTATION = {
     "what stands below it": inside(f"{TRY}\n    y = 1", " try:\n     ...\n+    b()\n y = 1\n", TRY.replace("x = a", "x = a\n        b()") + "\n    y = 1"),
     "one in another": inside(NESTED, " try:\n     try:\n-        a()\n+        d()\n", NESTED.replace("a()", "d()")),
     "one that would go": stays(TRY, "-try:\n-    x = a\n+x = a\n", State.CONFLICT, "a part that the hunk does not mention (clause)"),
+    "a variable named `case`": inside("case = a", "-case = a\n+case = b\n", "case = b"),
     "one that is inserted": Refused(" x = 1\n+try:\n+    b()\n", "after side does not parse"),
 }  # fmt: skip
 
