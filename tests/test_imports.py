@@ -83,7 +83,7 @@ ALLOWED = {
     "change": {*TOP, "turns", "hook"},
     "sync": {*TOP, "turns", "change", "project", "requirements", "lockfile"},
     "demo": {"console", "fixture"},
-    "hook": {*PLANS, "tables", "plan", "selection", "project", "hook"},
+    "hook": {*PLANS, "tables", "plan", "turns", "selection", "project", "hook"},
     "doctor": {*PLAN},
     "checkup": {*PLANS, "doctor", "selection", "hook"},
     "launch": {"errors", "interpreter"},
@@ -171,6 +171,7 @@ WRITERS = {  # every module that can change a file, and which
     "releases.py": "the cache of releases",
     **dict.fromkeys(["overlay/make.py", "overlay/change.py"], "the cache of overlays"),
     **dict.fromkeys(["commands/hooking.py", "hook/backend.py", "hook/directory.py"], "a hook's directory and its wheel"),
+    **dict.fromkeys(["hook/boot.py", "overlay/boot.py"], "stderr"),
     **dict.fromkeys(["hook/closer.py", "hook/installed.py"], "the hook's own lock, and its files where it is removed"),
     **dict.fromkeys(["verify.py", "verify_child.py"], "a directory of their own, for what the child tells"),
 }
