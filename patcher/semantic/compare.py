@@ -8,7 +8,7 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.semantic.match import Matcher
+from patcher.semantic.match import Matcher, TooManySteps
 from patcher.semantic.node import NOT_EXPRESSIONS, Node
 
 MAX_STEPS = 60_000  # pairs of nodes held against each other, over all candidates of one hunk: some tenths of a second
@@ -17,6 +17,7 @@ FREE = frozenset(["returns", "annotation", "type_parameters", "doc"])  # rule 10
 LEAVES = frozenset(["Name", "String", "Integer", "Float", "Imaginary", "Operator", "FText"])
 _SUBSEQUENCE = frozenset(["decorators", "clauses"])
 _LEAF, _OWN, _PLACEHOLDER, _EXTRA, _SHARED, _WRAPPED, _WORDS = 2.0, 0.5, 0.25, 0.5, 0.85, 0.85, 0.5
+_SLIGHT = 0.01
 ALIKE = 0.4  # of its weight, so that two statements are taken for one that was changed
 
 Pair = Tuple[Optional[Node], Optional[Node]]
@@ -48,8 +49,11 @@ def is_expression(node: Node) -> bool:
 
 
 def fits(pattern: Node, code: Node) -> bool:
-    """Whether the matcher takes this code for this pattern, looked at alone."""
-    return any(True for _ in Matcher().node(pattern, code))
+    """Whether the matcher takes this code for this pattern, looked at alone; not where it takes too many steps to tell."""
+    try:
+        return any(True for _ in Matcher().node(pattern, code))
+    except TooManySteps:
+        return False
 
 
 def similarity(a: str, b: str) -> float:
@@ -66,7 +70,7 @@ class Comparer:
         self._words: Dict[int, FrozenSet[str]] = {}
 
     def measure(self, pattern: Node, code: Node) -> float:
-        """How much of `pattern` stands in `code`, at most `weight(pattern)`.
+        """How much of `pattern` stands in `code`: `weight(pattern)` where the matcher takes it, else less.
 
         Raises:
             TooMuch: the work is no longer worth it.
@@ -76,7 +80,10 @@ class Comparer:
             self.steps += 1
             if self.steps > MAX_STEPS:
                 raise TooMuch
-            self._known[key] = self._measured(pattern, code)
+            score, complete = self._measured(pattern, code), weight(pattern)
+            if score >= complete and not pattern.role:
+                score = complete if fits(pattern, code) else complete - _SLIGHT
+            self._known[key] = score
         return self._known[key]
 
     def _measured(self, pattern: Node, code: Node) -> float:
@@ -198,7 +205,7 @@ class Comparer:
         moves = [(best[i + 1][j], i + 1, j), (best[i][j + 1] - cost, i, j + 1)]
         alike = self.measure(patterns[i], codes[j])
         if alike >= least * weight(patterns[i]):
-            moves.append((alike + 0.01 + best[i + 1][j + 1], i + 1, j + 1))  # changed, rather than gone and come
+            moves.append((alike + _SLIGHT + best[i + 1][j + 1], i + 1, j + 1))  # changed, rather than gone and come
         return moves
 
     def _arguments(self, wanted: List[Node], found: List[Node]) -> Aligned:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 
@@ -9,11 +10,12 @@ import pytest
 
 from patcher.errors import PatchError
 from patcher.model import OptionValue, State
-from patcher.semantic.compare import Comparer
-from patcher.semantic.engine import rewrite
+from patcher.semantic.compare import Comparer, fits, weight
+from patcher.semantic.engine import compile_hunks, rewrite
 from patcher.semantic.explain import Explanation, explain
 from patcher.semantic.hunk import parse_spatch
 from patcher.semantic.nearest import underline
+from patcher.semantic.source import Source
 from patcher.semantic.splice import apply_splices
 from tests.semantic.helpers import Changed, Refused, Stays, block, every_case
 
@@ -60,6 +62,12 @@ DRIFTS = {
         """,
         "line 5: devices=[0],\n        ^~~~~~~", "line 4: $MODEL = DDP(module=$M, device_ids=$IDS, ...)\n                                ^~~~~~~~~~",
         "the keyword: the pattern has `device_ids`, the code has `devices`", "write `devices` there",
+    ),
+    "an argument was renamed, and its value tells": Drift(
+        "def f(x, a, b):\n    h(x, device_ids=[a, b])\n",
+        "-h($X, ids=[a, b])\n+h($X)\n",
+        "line 2: h(x, device_ids=[a, b])\n             ^~~~~~~~~~", "line 3: h($X, ids=[a, b])\n              ^~~",
+        "the keyword: the pattern has `ids`, the code has `device_ids`", "write `device_ids` there",
     ),
     "an argument went away": Drift(
         """
@@ -416,6 +424,23 @@ def underline_of(shown: str, line: str) -> str:
     """What a drift shows of the code, moved to where a line of `apply` has it."""
     text, marker = (each[len("line 1: ") :] for each in shown.split("\n"))
     return f"{text}\n{' ' * (len(line) - len(text))}{marker}"
+
+
+def test_a_measure_is_complete_exactly_where_the_matcher_matches() -> None:
+    held = {True: 0, False: 0}
+    for case in every_case().values():
+        if isinstance(case, Changed):
+            text = f"--- package/module.py\n@@ {case.how.get('scope', 'f')} @@\n{block(case.hunk)}"
+            options: Any = case.how.get("options", {})
+            source = Source(block(case.source).encode())
+            for hunk in compile_hunks([each for file in parse_spatch(text, "case.spatch")[1] for each in file.hunks], options):
+                patterns = [node for top in hunk.before.nodes for node in top.walk() if node.role != "run"]
+                codes = [node for definition in source.scopes("f", [], bodies=True) for node in definition.walk()]
+                for pattern, code in itertools.product(patterns[:12], codes[:12]):
+                    comparer, matches = Comparer(), fits(pattern, code)
+                    assert (comparer.measure(pattern, code) == weight(pattern)) is matches, (case, pattern, code)
+                    held[matches] += 1
+    assert held[True] > 300 and held[False] > 3000
 
 
 def test_of_two_that_are_alike_the_one_that_has_more_of_the_pattern_is_shown() -> None:
