@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from difflib import get_close_matches
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.model import HunkAnswer, State
-from patcher.semantic.compare import ALIKE, Comparer, Pair, TooMuch, is_expression, similarity, weight
+from patcher.semantic.compare import ALIKE, SIMILAR, Comparer, Pair, TooMuch, is_expression, similarity, weight
 from patcher.semantic.difference import Describer, Difference, Span
 from patcher.semantic.find import Found
 from patcher.semantic.lex import Lines
@@ -17,6 +18,7 @@ from patcher.semantic.source import Source
 
 LEAST = 0.3  # of a pattern's weight; code that has less of it is not worth showing
 _MOST = 400  # candidates that are measured, those first that share most names with the pattern
+_MOST_WORDS = 5_000
 _SCREEN = 68  # columns of a line that is shown
 
 
@@ -66,10 +68,11 @@ def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -
         None where nothing has enough of the pattern.
     """
     side, comparer = hunk.before, Comparer()
-    names = [frozenset([name]) for group in identifiers(side) for name in group] or [frozenset()]
+    known = {name for group in identifiers(side) for name in group}
+    names = [frozenset([name]) for name in sorted(known | (_alike(source, side) if scope == "<module>" else set()))]
     found: List[_Candidate] = []
     try:
-        for block in source.scopes(scope, names, bodies=writes_body(side)):
+        for block in source.scopes(scope, names or [frozenset()], bodies=writes_body(side)):
             look = _expressions if hunk.form == "expression" else _runs
             for one in look(source, hunk, block, comparer):
                 found.append(one)
@@ -82,6 +85,14 @@ def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -
     ties = [one for one in found if one.score >= top - 0.02][:20]
     best = max(ties, key=lambda one: (one.alike, similarity(wanted, _text(source, one)), -one.start), default=None)
     return _described(source, side, best, comparer, total) if best is not None else None
+
+
+def _alike(source: Source, side: Side) -> Set[str]:
+    """Words of top-level lines that are, or nearly are, words of a pattern: those statements are worth parsing."""
+    lines = re.findall(r"^[^\s#].*", source.text, re.MULTILINE)
+    words = sorted({word for line in lines for word in re.findall(r"\w+", line)})[:_MOST_WORDS]
+    wanted = set(re.findall(r"\w+", side.written))
+    return {near for word in wanted for near in get_close_matches(word, words, 3, SIMILAR)}
 
 
 def _text(source: Source, one: _Candidate) -> str:
@@ -180,8 +191,6 @@ def underline(mark: Mark) -> str:
 # scopes ---------------------------------------------------------------------------------------------------------------
 def near_scopes(source: Source, scope: str) -> Tuple[str, ...]:
     """Definitions of a file that a scope which is not there may have become: of the same last name, else similar ones."""
-    from difflib import get_close_matches
-
     names = list(dict.fromkeys(definition.name for definition in source.definitions()))
     last = scope.split(".")[-1]
     if scope == "<module>":

@@ -57,7 +57,8 @@ def compile_hunk(text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
 
 def _form(text: HunkText, before: Side, after: Side) -> str:
     if not before.nodes:
-        refuse(text.origin, text.line, "the before side has no code: write the code beside which the `+` lines go")
+        message = "the before side has no code, and comments are not matched: write the code beside which the `+` lines go"
+        refuse(text.origin, text.line, message)
     only = [len(side.nodes) == 1 and side.nodes[0].kind == "Expr" and side.nodes[0].role != "run" for side in (before, after)]
     if all(only) and not before.nodes[0].role:
         bound = {node.name for role in ("meta", "option") for node in _placeholders(before, role) if node.kind != "Expr"}

@@ -449,6 +449,22 @@ def test_of_two_that_are_alike_the_one_that_has_more_of_the_pattern_is_shown() -
     assert best is not None and best.line == 3
 
 
+@pytest.mark.parametrize(
+    ("hunk", "code", "line"),
+    [
+        ("-RETRYES = 30\n+RETRIES = 31\n", "RETRIES", 1),
+        ('-NAME = "alpa"\n+NAME = "beta"\n', '"alpha"', 2),
+        ('-TITLE = "alpha"\n+TITLE = "beta"\n', "NAME", 2),
+        ("-DELAY = 0.5\n+DELAY = 1\n", "timeouts.DELAY", 6),
+    ],
+)
+def test_at_the_top_level_too_a_word_that_is_off_is_shown(hunk: str, code: str, line: int) -> None:
+    source = 'RETRIES = 30\nNAME = "alpha"\nimport os\nimport timeouts\nX = len("a")\ntimeouts.DELAY = 0.5\n'
+    best = explained(source, hunk, "<module>").closest
+    assert best is not None
+    assert (best.code.line, best.code.text[best.code.start : best.code.end]) == (line, code)
+
+
 def test_code_that_has_nothing_of_the_pattern_is_not_shown() -> None:
     one = explained("def f(a):\n    return a\n", "-zoo(animal=3, cage=4)\n+zoo()\n")
     assert one.closest is None

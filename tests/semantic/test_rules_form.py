@@ -200,7 +200,8 @@ INDENTATION = {
 # Empty sides.
 RULE_5 = {
     "nothing but insertions": Refused("+x = 1\n", "the before side is empty"),
-    "nothing but comments before": Refused(" # here\n+x = 1\n", "the before side has no code"),
+    "nothing but comments before": Refused(" # here\n+x = 1\n", "the before side has no code, and comments are not matched"),
+    "a comment in the place of another": Refused("-# here\n+# there\n", "the before side has no code, and comments are not matched"),
     "only dots outside of the top level": Refused(" ...\n+x = 1\n", "only in `<module>`"),
     "an expression cannot be deleted": stays("x = A(a)", "-A($X)\n", State.NOT_FOUND),
     "a statement can": inside("A(a)\n    x = 1", "-A($X)\n", "x = 1"),
