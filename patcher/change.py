@@ -237,7 +237,7 @@ def _write(
         return changed, False
     if dry_run and changed:
         if not console.quiet:
-            console.raw(b"".join(diff.text for diff in report.plan_diffs(plan)))
+            console.diff(b"".join(diff.text for diff in report.plan_diffs(plan)))
         console.note(f"nothing was written; {report.count(len(changed), 'file')} would be changed", "dry run")
         return changed, False
     if changed:

@@ -9,7 +9,6 @@ packages that are not there, where no patchset was named. Both have `broken` as 
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any, Dict, List, Sequence
 
 from patcher.against import Checked
@@ -102,7 +101,7 @@ def _strips(number: int, checked: Checked) -> List[str]:
         for place, outcome in enumerate(checked.outcomes):
             if outcome.distribution == name:
                 kind, mark = _MARKS.get(outcome.word, _FAILED)
-                about = escape(f"{name} {_version(outcome)}: {outcome.word}")
+                about = shown(f"{name} {_version(outcome)}: {outcome.word}")
                 link = f'<a class="cell {kind}" href="#r{number}-{place}" title="{about}" aria-label="{about}">'
                 out.append(f"<li>{link}{mark} {shown(outcome.version)}</a></li>")
         out.append("</ul>")

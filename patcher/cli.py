@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 from typing import List, Optional
 
 import click
 
 from patcher import __version__
+from patcher.drawn import lines
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _HOMES = {
@@ -57,7 +58,9 @@ def main() -> None:
         click.echo(f"interrupted: {str(end.__cause__ or '') or 'see what `sitepatch status` says'}", err=True)
         code = 130
     except click.ClickException as error:
-        error.show()
+        shown = StringIO()
+        error.show(shown)
+        click.echo(lines(shown.getvalue()), nl=False, err=True)
         code = error.exit_code
     except BrokenPipeError:
         code = 1

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
+import textwrap
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import click
 
+from patcher.drawn import Painted, drawn, join, lines
 from patcher.errors import SitepatchError
 
 if TYPE_CHECKING:
@@ -25,12 +28,13 @@ _COLORS = {
     "applies": "green", "out of range": "blue", "absent": "yellow",
     "ok": "green", "note": "yellow",
 }  # fmt: skip
-_DIFF_COLORS = {b"+": "green", b"-": "red", b"@": "cyan", b"\\": "yellow"}
+_DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan", "\\": "yellow"}
 
 
 class Console:
     """Writes answers to stdout and everything else to stderr, as the options of a command ask for it.
 
+    All text is drawn (see `patcher.drawn`), also where it is piped, but for the bytes of a diff that is piped.
     `fate` is what a Ctrl-C from now on says of a run that has written already, "" where it has not.
     """
 
@@ -43,15 +47,15 @@ class Console:
         self.fate = ""
 
     def color(self, stream: Any) -> bool:
-        """Whether colours go to a stream: as asked for, else on a terminal unless NO_COLOR is set."""
+        """Whether colours go to a stream: as asked for, else on a terminal that has them, unless NO_COLOR is set."""
         if self.asked_color is not None:
             return self.asked_color
-        return not os.environ.get("NO_COLOR") and stream.isatty()
+        return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and stream.isatty()
 
-    def out(self, text: str = "") -> None:
-        """Write a line of the answer."""
+    def out(self, *parts: str) -> None:
+        """Write a line of the answer, or several."""
         if not self.as_json:
-            click.echo(text, color=self.color(sys.stdout))
+            click.echo("".join(map(lines, parts)), color=self.color(sys.stdout))
 
     def say(self, text: str) -> None:
         """Write a line about what is being done; not with --quiet."""
@@ -69,7 +73,7 @@ class Console:
     def note(self, text: str, word: str = "note") -> None:
         """Write a remark to stderr; not with --quiet."""
         if not self.quiet:
-            click.echo(f"{click.style(word + ':', fg='yellow')} {text}", err=True, color=self.color(sys.stderr))
+            click.echo(f"{style(word + ':', fg='yellow')} {lines(text)}", err=True, color=self.color(sys.stderr))
 
     def see(self, place: Place, answers: Iterable[Answer]) -> None:
         """Say which command explains the hunks that do not fit."""
@@ -82,7 +86,8 @@ class Console:
         if self.as_json:
             return
         stream = sys.stderr if err else sys.stdout
-        for line in table(rows):
+        width = shutil.get_terminal_size().columns if stream.isatty() else 0
+        for line in table(rows, width):
             click.echo(line, err=err, color=self.color(stream))
 
     def data(self, ok: bool, fields: Dict[str, Any]) -> None:
@@ -93,33 +98,33 @@ class Console:
             answer = {"schema": 1, "command": self.command, "ok": ok, **fields}
             click.echo(json.dumps(answer, indent=2), color=False)
 
-    def raw(self, data: bytes, *, pager: bool = False) -> None:
-        """Write a diff: the bytes as they are, coloured where colours are wanted, through a pager on a terminal."""
+    def diff(self, data: bytes, *, pager: bool = False) -> None:
+        """Write a diff: for a person drawn, with colours where they are wanted; where it is piped the bytes as they are."""
         if self.as_json or not data:
             return
-        painted = paint(data) if self.color(sys.stdout) else data
-        if pager and _paged():
-            self.page(painted.decode("utf-8", "backslashreplace"))
+        if not (sys.stdout.isatty() or self.color(sys.stdout)):
+            click.echo(data, nl=False)
         else:
-            click.echo(painted, nl=False, color=True)
+            self.page(paint(data.decode("utf-8", "surrogateescape")), pager=pager)
 
-    def page(self, text: str) -> None:
-        """Write a text, through a pager on a terminal."""
+    def page(self, text: Sequence[str], *, pager: bool = True) -> None:
+        """Write lines, through a pager on a terminal."""
         if self.as_json:
             return
-        if _paged():
+        whole = "".join(f"{drawn(line)}\n" for line in text)
+        if pager and sys.stdout.isatty() and os.environ.get("PAGER", "less") not in ("", "cat"):
             os.environ.setdefault("LESS", "FRX")  # as git does: leave at once what fits on one screen
-            click.echo_via_pager(text, color=self.color(sys.stdout))
+            click.echo_via_pager(whole, color=self.color(sys.stdout))
         else:
-            click.echo(text, nl=False, color=self.color(sys.stdout))
+            click.echo(whole, nl=False, color=self.color(sys.stdout))
 
     def fail(self, error: SitepatchError) -> int:
         """Write an error and its hint; returns the exit code. The one place where an error becomes text."""
         code = error.exit_code
         self.data(False, {"error": {"message": error.message, "hint": error.hint, "exit_code": code}})
-        lines = [click.style("error:", fg="red", bold=True) + f" {error.message}"]
-        lines += [click.style("hint:", fg="cyan") + f" {line}" for line in error.hint.split("\n") if line]
-        for line in lines:
+        said = [f"{style('error:', fg='red', bold=True)} {lines(error.message)}"]
+        said += [f"{style('hint:', fg='cyan')} {drawn(line)}" for line in error.hint.split("\n") if line]
+        for line in said:
             click.echo(line, err=True, color=self.color(sys.stderr))
         return code
 
@@ -201,58 +206,72 @@ def takes(
     return decorate
 
 
-def table(rows: Sequence[Row]) -> Iterable[str]:
-    """The lines of a table, styled; the last cell of a row is not padded."""
+def style(text: str, **how: Any) -> Painted:
+    """Text with a colour or a weight, as `click.style` takes them."""
+    return Painted(click.style(drawn(text), **how))
+
+
+def table(rows: Sequence[Row], width: int = 0) -> Iterable[str]:
+    """The lines of a table, styled; the last cell of a row is not padded.
+
+    Where a row is wider than `width` columns (0: no limit), its further cells and long texts go on below.
+    """
+    texts = [[drawn(cell) for cell in row.cells] for row in rows]
     first = max((len(row.word) for row in rows), default=0)
-    count = max((len(row.cells) for row in rows), default=0)
-    widths = [max((len(row.cells[at]) for row in rows if len(row.cells) > at), default=0) for at in range(count)]
-    for row in rows:
-        word = click.style(f"{row.word:<{first}}", fg=_COLORS.get(row.word, "red"))
-        cells = (f"{cell:<{width}}" for cell, width in zip(row.cells, widths))
-        yield "  ".join([word, *cells]).rstrip()
-        for line in row.details:
+    count = max(map(len, texts), default=0)
+    widths = [max((len(cells[at]) for cells in texts if len(cells) > at), default=0) for at in range(count)]
+    room = max(20, width - first - 2) if width else sys.maxsize
+    for row, cells in zip(rows, texts):
+        filled = [""]
+        for cell, column in zip(cells, widths):
+            if filled[-1] and len(filled[-1]) + len(cell) > room:
+                filled.append("")
+            filled[-1:] = [*_wrapped(filled[-1] + cell, room)]
+            filled[-1] = f"{filled[-1]:<{len(filled[-1]) + column - len(cell) + 2}}"
+        head = style(f"{row.word:<{first}}", fg=_COLORS.get(row.word, "red"))
+        yield f"{head}  {filled[0]}".rstrip()
+        for line in [*filled[1:], *(part for detail in row.details for part in _wrapped(drawn(detail), room))]:
             yield (" " * (first + 2) + line).rstrip()
 
 
-def description(one: Patchset) -> str:
-    """All that there is to say about a patchset: why it exists, its options, its patches."""
+def _wrapped(text: str, width: int) -> List[str]:
+    """A text in lines of at most `width` columns; code, which is painted or begins with a blank, stays as it is."""
+    if len(text) <= width or isinstance(text, Painted) or text[:1] == " ":
+        return [text]
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def description(one: Patchset) -> List[str]:
+    """All that there is to say about a patchset, in lines: why it exists, its options, its patches."""
     from patcher.report import written
 
-    def head(text: str) -> str:
-        return "\n" + click.style(text, bold=True)
+    def head(text: str) -> List[str]:
+        return ["", style(text, bold=True)]
 
-    lines = [click.style(f"{one.name} {one.version}", bold=True) + f"  {one.kind}, {one.source}", one.summary]
-    lines += ["", one.prose.strip("\n")] if one.prose else []
+    found = [join(style(f"{one.name} {one.version}", bold=True), f"  {one.kind}, {one.source}"), one.summary]
+    found += ["", *one.prose.strip("\n").split("\n")] if one.prose else []
     if one.provenance:
-        lines += [head("provenance"), *(f"  {key}: {value}" for key, value in one.provenance.items())]
-    lines += [head("options")] if one.options else ["", "It has no options."]
+        found += [*head("provenance"), *(f"  {key}: {value}" for key, value in one.provenance.items())]
+    found += head("options") if one.options else ["", "It has no options."]
     for option in one.options:
         choices = ", one of " + ", ".join(map(written, option.choices)) if option.choices else ""
-        lines.append(f"  {one.name}.{option.name}={written(option.default)}  {option.help} ({option.type}{choices})")
-    lines.append(head("for"))
+        found.append(f"  {one.name}.{option.name}={written(option.default)}  {option.help} ({option.type}{choices})")
+    found += head("for")
     for variant in one.variants:
-        lines.append(f"  {variant.package} {variant.versions or '(any version)'}")
-        lines += [f"    {' or '.join(patch.paths)}" for patch in variant.patches]
+        found.append(f"  {variant.package} {variant.versions or '(any version)'}")
+        found += [f"    {' or '.join(patch.paths)}" for patch in variant.patches]
     for name, text in one.files.items():
         if name.endswith(".spatch"):
             hunks = re.search(r"^--- ", text, re.MULTILINE)
-            body = text[hunks.start() :] if hunks else text
-            lines += [head(name), paint(body.encode()).decode().rstrip("\n")]
-    return "\n".join(lines) + "\n"
+            found += [*head(name), *paint(text[hunks.start() if hunks else 0 :].rstrip("\n"))]
+    return found
 
 
-def paint(diff: bytes) -> bytes:
-    """A unified diff, or the lines of a .spatch, with colours."""
+def paint(diff: str) -> List[Painted]:
+    """The lines of a unified diff, or of a .spatch, with colours."""
     out = []
-    for line in diff.split(b"\n"):
-        head = line.startswith((b"--- ", b"+++ "))
+    for line in diff.split("\n")[: -1 if diff.endswith("\n") else None]:
+        head = line.startswith(("--- ", "+++ "))
         color = None if head else _DIFF_COLORS.get(line[:1])
-        if line and (head or color):
-            start, _, end = click.style("|", fg=color, bold=head or None).partition("|")
-            line = start.encode() + line + end.encode()
-        out.append(line)
-    return b"\n".join(out)
-
-
-def _paged() -> bool:
-    return sys.stdout.isatty() and os.environ.get("PAGER", "less") not in ("", "cat")
+        out.append(style(line, fg=color, bold=head or None) if head or color else join(line))
+    return out

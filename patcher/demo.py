@@ -13,9 +13,7 @@ from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Tuple
 
-import click
-
-from patcher.console import Console
+from patcher.console import Console, style
 from patcher.fixture import lay_out
 
 NAME, VERSION = "mmengine-ddp-debug", "0.10.7"
@@ -160,12 +158,12 @@ class Story:
         self._prove(f"exit code of sitepatch {words[0]} is {code}", code == 0)
 
     def _title(self, title: str, command: str) -> None:
-        self.console.out("\n" + click.style(f"# {title}", bold=True))
-        self.console.out(click.style("$", fg="cyan") + f" {command}")
+        self.console.out("\n", style(f"# {title}", bold=True))
+        self.console.out(style("$", fg="cyan"), f" {command}")
 
     def _prove(self, what: str, good: bool) -> None:
         self.proofs.append((what, good))
-        self.console.out(click.style("✓" if good else "✗ NOT SO:", fg="green" if good else "red") + f" {what}")
+        self.console.out(style("✓" if good else "✗ NOT SO:", fg="green" if good else "red"), f" {what}")
 
 
 def tree(site: Path) -> Dict[str, _Entry]:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
+from patcher.drawn import Painted, drawn, join
 from patcher.explain import Told
 from patcher.model import State
 from patcher.report import Row, shown
@@ -35,8 +36,8 @@ _LONGEST = 60  # of the code that a metavariable stands for
 class Paint(NamedTuple):
     """How a diff and a marker are coloured, and how many lines of a diff are shown."""
 
-    diff: Callable[[bytes], bytes]
-    marker: Callable[[str], str]
+    diff: Callable[[str], List[Painted]]
+    marker: Callable[[str], Painted]
     lines: int
 
 
@@ -76,7 +77,7 @@ def _about(one: Told, paint: Paint) -> List[str]:
 
 
 def _diff(one: Told, paint: Paint) -> List[str]:
-    lines = ["  " + line for line in shown(paint.diff(one.diff)).split("\n")[2:-1]]
+    lines: List[str] = [join("  ", line) for line in paint.diff(shown(one.diff))[2:]]
     if len(lines) <= paint.lines:
         return lines
     return [*lines[: paint.lines], f"  … {len(lines) - paint.lines} more lines: sitepatch diff {one.answer.patchset}"]
@@ -92,7 +93,7 @@ def _scope(found: Explanation) -> List[str]:
 
 def _spot(spot: Spot, *, code: bool) -> List[str]:
     lines = [f"line {spot.line}: {_cut(spot.text)}"] if code else []
-    return lines + [f"  {name} = {_cut(text)}" for name, text in spot.names]
+    return lines + [join(f"  {name} = {_cut(text)}") for name, text in spot.names]
 
 
 def _closest(best: Closest, scope: str, paint: Paint) -> List[str]:
@@ -101,7 +102,7 @@ def _closest(best: Closest, scope: str, paint: Paint) -> List[str]:
     where = f" in `{scope}`" if scope else ""
     lines = [f"closest{where}, {best.likeness:.0%} of the pattern:"]
     if best.code.line != best.line:
-        lines.append(f"  code    {best.line:>{width}} | {_cut(best.text)}")
+        lines.append(join(f"  code    {best.line:>{width}} | {_cut(best.text)}"))
     for word, mark in (("code   ", best.code), ("pattern", best.pattern)):
         lines += _marked(f"  {word} {mark.line:>{width}} | ", mark, paint)
     more = f" (and {best.more} more)" if best.more else ""
@@ -109,7 +110,9 @@ def _closest(best: Closest, scope: str, paint: Paint) -> List[str]:
 
 
 def _marked(head: str, mark: Mark, paint: Paint) -> List[str]:
-    return [head + mark.text, " " * (len(head) - 2) + "| " + " " * mark.start + paint.marker(underline(mark).strip())]
+    start, end = (len(drawn(mark.text[:column])) for column in (mark.start, mark.end))
+    marker = underline(mark._replace(start=start, end=end)).strip()
+    return [join(head, mark.text), join(" " * (len(head) - 2) + "| " + " " * start, paint.marker(marker))]
 
 
 def _wrapped(text: str) -> List[str]:

@@ -6,6 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from patcher.confusable import look_alike
 from patcher.errors import PatchError
 from patcher.model import FilePatch, Option, Patchset, Variant, Verify, patchset_digest
 from patcher.tables import INTEGER, TABLE, TEXT, TEXTS, Reader, decode_toml, shown, suggest, tables
@@ -85,8 +86,7 @@ def load(folder: Path, source: str, texts: Optional[Mapping[str, str]] = None) -
     _check_overlaps(reader, variants)
     verify = reader.table(top.get("verify", {}), "verify", "verify")
     for index, module in enumerate(verify.get("imports", ())):
-        good = all(part.isidentifier() for part in module.split("."))
-        reader.check(f"verify.imports[{index}]", module, good, "a dotted module name")
+        _check_name(reader, f"verify.imports[{index}]", module, "a dotted module name", module.split("."))
     probe = verify.get("probe", "")
     if "probe" in verify and _inside(reader, "verify.probe", probe, ".py"):
         files[probe] = reader.text(probe)
@@ -157,16 +157,16 @@ def _variant(
 
     table = reader.table(value, where, "variant")
     package, versions = table.get("package", "x"), table.get("versions", _NEVER)
-    reader.check(f"{where}.package", package, package.isidentifier(), "the name that is imported, without dots")
+    _check_name(reader, f"{where}.package", package, "the name that is imported, without dots", [package])
     if not is_range(versions):
         reader.wrong(f"{where}.versions", shown(versions), 'a PEP 440 specifier set such as ">=2.0,<3", or ""')
         versions = _NEVER
     names = table.get("names", [])
     for index, name in enumerate(names):
-        reader.check(f"{where}.names[{index}]", name, name.isidentifier(), "a Python name")
+        _check_name(reader, f"{where}.names[{index}]", name, "a Python name", [name])
     distributions = table.get("distributions", [])
     for index, name in enumerate(distributions):
-        good = re.fullmatch(r"(?i)[a-z0-9]([a-z0-9._-]*[a-z0-9])?", name)
+        good = re.fullmatch(r"(?ai)[a-z0-9]([a-z0-9._-]*[a-z0-9])?", name)
         reader.check(f"{where}.distributions[{index}]", name, good, "a name that pip installs")
     patches: List[FilePatch] = []
     listed = table.get("patches", ["x"])
@@ -194,10 +194,17 @@ def _variant(
     return Variant(package, versions, tuple(patches), tuple(names), tuple(distributions))
 
 
+def _check_name(reader: _Reader, where: str, text: str, expected: str, parts: Sequence[str]) -> None:
+    """Refuse parts that are no Python names, and such as look like another name."""
+    why = next(filter(None, map(look_alike, parts)), "")
+    good = all(part.isidentifier() for part in parts) and not why
+    reader.check(where, text, good, f"{expected}, which looks like no other: {why}" if why else expected)
+
+
 def _inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:
     """Whether `name` is a relative path below the folder, with that suffix, also after following links."""
     parts = name.split("/")
-    good = name.endswith(suffix) and "\\" not in name and "\0" not in name and not {"", ".", ".."} & set(parts)
+    good = name.endswith(suffix) and "\\" not in name and name.isprintable() and not {"", ".", ".."} & set(parts)
     if good:
         top, path = os.path.realpath(reader.folder), os.path.realpath(reader.folder / name)
         good = os.path.commonpath([top, path]) == top

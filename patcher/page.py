@@ -6,6 +6,7 @@ from html import escape
 from typing import List, Sequence
 
 from patcher import __version__
+from patcher.drawn import drawn
 from patcher.model import Answer
 from patcher.report import FileDiff, answer_rows
 
@@ -72,8 +73,8 @@ def document(title: str, body: Sequence[str], style: str = "") -> bytes:
     out = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}{style}</style>\n</head>\n<body>",
-        f"<h1>{escape(title)}</h1>",
+        f"<title>{shown(title)}</title>\n<style>{_STYLE}{style}</style>\n</head>\n<body>",
+        f"<h1>{shown(title)}</h1>",
         *body,
         f'<p class="soft">sitepatch {__version__}</p>\n</body>\n</html>\n',
     ]
@@ -111,7 +112,6 @@ def code(diff: FileDiff) -> List[str]:
 
 
 def _line(kind: str, old: str, new: str, text: str) -> str:
-    text = text.replace("\r", "␍")
     return f'<tr class="{kind}"><td class="n">{old}</td><td class="n">{new}</td><td>{shown(text)}</td></tr>'
 
 
@@ -121,10 +121,9 @@ def counts(added: int, removed: int) -> str:
 
 
 def _decoded(data: bytes) -> str:
-    return data.decode("utf-8", "backslashreplace")
+    return data.decode("utf-8", "surrogateescape")
 
 
 def shown(text: str) -> str:
-    """Text for HTML; control characters, which HTML forbids, are drawn."""
-    drawn = "".join(chr(0x2400 + ord(char)) if ord(char) < 32 and char != "\t" else char for char in text)
-    return escape(drawn)
+    """Text for HTML, drawn and escaped."""
+    return escape(drawn(text))

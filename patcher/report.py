@@ -17,7 +17,7 @@ Every JSON answer of a command is one object with `schema` (1), `command` and `o
   `problem`), `recovered` (a sentence each), `damaged` (`problem`, `hint`), `kept` (paths of edited copies)
 - `list`: `patchsets` (`name`, `version`, `kind`, `summary`, `source`, `digest`, `packages`: `package`, `versions`),
   `broken` (`name`, `problem`), `notes`
-- `show`: `patchset`, the fields of `list` and `prose`, `provenance`, `options`, `variants`, `verify`, `files`
+- `show`: `patchset`, the fields of `list` and `prose`, `provenance`, `options`, `variants`, `verify`, `files`; `notes`
 - `explain`: see `patcher.explanation`
 - `doctor`: `sites`, `findings` (`severity`: `ok`, `note` or `problem`, `check`, `what`, `hint`)
 - `demo`: `source` (`pip` or `stand-in`), `proofs` (`what`, `ok`)

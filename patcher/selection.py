@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Sequence, Tuple
 
+from patcher.confusable import remarks
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.model import Patchset
 from patcher.patchset import BUILT_IN, PATCH_DIR, Found, find, folders, load, resolve_options
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def find_all(names: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Patchset], List[str]]:
-    """The patchsets of these names, each once, and a remark for each that hides another of its name.
+    """The patchsets of these names, each once, and remarks: one that hides another of its name, code that hides something.
 
     Raises:
         UsageError: names that no place has.
@@ -34,7 +35,7 @@ def find_all(names: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Patc
             errors.append(error)
         else:
             found.append(one.patchset)
-            notes += shadow_notes(one)
+            notes += [*shadow_notes(one), *remarks(one.patchset)]
     stop(errors)
     return found, notes
 

@@ -21,14 +21,14 @@ DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\
 SEMANTIC = {"model", "errors", "semantic"}
 STORE = {"model", "errors", "", "folder", "receipt", "bytecode", "permission", "lock", "journal", "prepare"}
 READ = {"model", "errors", "distribution", "interpreter", "environment"}
-SOURCES = {*SEMANTIC, "versions", "tables", "manifest", "patchset"}
+SOURCES = {*SEMANTIC, "versions", "tables", "confusable", "manifest", "patchset"}
 PLAN = {*STORE, *READ, *SOURCES, "store", "standing"}
 REPORT = {"model", "errors", "standing", "lines", ""}
 PLANS = {*PLAN, "jobs", "fold", "merge", "lines"}
 EXPLAIN = {"explain", "explanation"}
 VERIFY = {"model", "report", "interpreter", "process"}
 TOP = {
-    *PLANS, "plan", "commit", "together", "ownership", "report", "page", "selection", "console", "fixture", "verify", "rollback",
+    *PLANS, "plan", "commit", "together", "ownership", "drawn", "report", "page", "selection", "console", "fixture", "verify", "rollback",
     "signals", *EXPLAIN,
 }  # fmt: skip
 RELEASES = {*SOURCES, "distribution", "index", "releases", "cache"}
@@ -41,6 +41,7 @@ ALLOWED = {
     "semantic": SEMANTIC,
     "versions": {"model", "errors"},
     "tables": {"errors"},
+    "confusable": {"model"},
     "manifest": SOURCES - {"patchset"},
     "patchset": SOURCES,
     "interpreter": READ - {"environment", "distribution"},
@@ -62,11 +63,12 @@ ALLOWED = {
     "requirements": {"errors", "project", "selection"},
     "lockfile": {*STORE, "jobs", "tables"},
     "report": REPORT,
-    "page": {*REPORT, "report"},
+    "drawn": set(),
+    "page": {*REPORT, "report", "drawn"},
     "explain": {*PLANS, "plan", "report"},
-    "explanation": {*REPORT, "report", "semantic", "explain"},
+    "explanation": {*REPORT, "report", "drawn", "semantic", "explain"},
     "fixture": {"errors"},
-    "ddp": {"ddp", "report", ""},
+    "ddp": {"ddp", "report", "drawn", ""},
     "process": set(),
     "verify": VERIFY,
     "verify_child": set(),
@@ -90,7 +92,7 @@ ALLOWED = {
     "overlay": {*TOP, "turns", "change", "cache", "overlay"},
     "commands": {*TOP, "change", "demo", "commands", "ddp", "against", "check_page", "turns", "doctor", "checkup", "sync",
                  "hook", "project", *RUN},
-    "cli": {"", "commands"},
+    "cli": {"", "commands", "drawn"},
     "__main__": {"cli"},
 }
 

@@ -7,7 +7,7 @@ from typing import Tuple
 import click
 
 from patcher.commands.completion import complete_names, sets_options
-from patcher.console import Console, Place, paint, takes
+from patcher.console import Console, Place, paint, style, takes
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch explain mmengine-ddp-debug --target ./site-packages")
@@ -32,7 +32,7 @@ def explain(console: Console, place: Place, name: str, settings: Tuple[str, ...]
     failed = any(one.answer.state.failed for one in told)
     chosen = [one for one in told if one.answer.state.failed or not console.quiet]
     lines = 10_000 if console.verbose else 20
-    console.rows(explanation.rows(chosen, explanation.Paint(paint, lambda marker: click.style(marker, fg="yellow"), lines)))
+    console.rows(explanation.rows(chosen, explanation.Paint(paint, lambda marker: style(marker, fg="yellow"), lines)))
     for note in notes:
         console.note(note)
     console.data(not failed, {"patchset": name, "hunks": [explanation.hunk_json(one) for one in told], "notes": notes})

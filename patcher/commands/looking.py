@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
 import click
 
 from patcher.commands.completion import complete_names
-from patcher.console import Console, Place, takes
+from patcher.console import Console, Place, description, style, takes
 
 if TYPE_CHECKING:
     from patcher.environment import Environment
@@ -64,9 +64,9 @@ def diff(
             file.write(page(title, diffs, answers))
         console.say(f"wrote {html}")
     elif as_stat:
-        console.page(report.stat(diffs))
+        console.page(report.stat(diffs).split("\n")[:-1])
     else:
-        console.raw(b"".join(each.text for each in diffs), pager=True)
+        console.diff(b"".join(each.text for each in diffs), pager=True)
     if not diffs and not names:
         console.note("nothing stands changed here")
     code = 1 if failed or (exit_code and diffs) else 0
@@ -77,6 +77,7 @@ def diff(
 
 def _standing_diffs(env: Environment, names: Sequence[str]) -> Tuple[List[FileDiff], List[str], List[str]]:
     """What stands changed by these patchsets (by all without names), whose names stand so, and remarks."""
+    from patcher.confusable import diff_remarks
     from patcher.plan import before_and_after
     from patcher.report import compare
     from patcher.standing import Condition, standing
@@ -91,6 +92,7 @@ def _standing_diffs(env: Environment, names: Sequence[str]) -> Tuple[List[FileDi
         if here and item.live:
             live.update(dict.fromkeys(here))
             diffs.append(compare(item.site, item.receipt.path, *before_and_after(item.site, item.receipt, here), here))
+            notes += diff_remarks(item.receipt.path, diffs[-1].text)
     return diffs, list(live), notes
 
 
@@ -167,7 +169,6 @@ def show(console: Console, place: Place, name: str) -> int:
 
     With all of its patches.
     """
-    from patcher.console import description
     from patcher.report import patchset_json
     from patcher.selection import find_all
 
@@ -175,12 +176,12 @@ def show(console: Console, place: Place, name: str) -> int:
     for note in notes:
         console.note(note)
     console.page(description(one) + _checked(place, name))
-    console.data(True, {"patchset": patchset_json(one, full=True)})
+    console.data(True, {"patchset": patchset_json(one, full=True), "notes": notes})
     return 0
 
 
-def _checked(place: Place, name: str) -> str:
-    """The heading of the table of `check --against all` that lies in a patchset's folder, "" where there is none."""
+def _checked(place: Place, name: str) -> List[str]:
+    """The heading of the table of `check --against all` that lies in a patchset's folder, if there is one."""
     from patcher.patchset import folders
 
     folder, _ = folders(place.patch_dirs, os.getcwd())[name][0]
@@ -188,5 +189,5 @@ def _checked(place: Place, name: str) -> str:
         with open(os.path.join(folder, "compatibility.txt"), encoding="utf-8") as file:
             heading = file.readline().strip()
     except (OSError, UnicodeDecodeError):
-        return ""
-    return "\n" + click.style("checked", bold=True) + f"\n  {heading} (compatibility.txt)\n"
+        return []
+    return ["", style("checked", bold=True), f"  {heading} (compatibility.txt)"]

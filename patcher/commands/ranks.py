@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, BinaryIO, List, Optional, Sequence, Tuple
 
 import click
 
-from patcher.console import Console, Place, takes
+from patcher.console import Console, Place, style, takes
+from patcher.drawn import Painted
 from patcher.errors import SitepatchError, UsageError
 
 if TYPE_CHECKING:
@@ -158,18 +159,18 @@ def _tell(console: Console, run: Run, count: int, judged: Sequence[Judged]) -> N
     if count > 1:
         console.say(f"run {run.number} of {count}{_when(run)}")
     for each in judged:
-        console.out(click.style(heading(each), bold=True))
+        console.out(style(heading(each), bold=True))
         head, *lines = table(each)
-        console.out(click.style(f"{head.text}  {head.verdict}", dim=True))
+        console.out(style(f"{head.text}  {head.verdict}", dim=True))
         for line in lines:
-            console.out(f"{line.text}  {_styled(line.verdict)}")
+            console.out(line.text, "  ", _styled(line.verdict))
         console.out()
         for conclusion in each.conclusions:
-            console.out(f"{_styled(conclusion.code)}  {_indented(sentence(conclusion), len(conclusion.code) + 2)}")
+            console.out(_styled(conclusion.code), "  ", _indented(sentence(conclusion), len(conclusion.code) + 2))
             if conclusion.hint:
                 console.out("  " + _indented(f"hint: {conclusion.hint}", 2))
         if not each.conclusions:
-            console.out(_styled("ready") + "  " + well(each))
+            console.out(_styled("ready"), "  ", well(each))
         console.out()
 
 
@@ -177,10 +178,10 @@ def _when(run: Run) -> str:
     return "" if run.time is None else time.strftime(", %Y-%m-%d %H:%M:%S UTC", time.gmtime(run.time))
 
 
-def _styled(verdict: str) -> str:
+def _styled(verdict: str) -> Painted:
     from patcher.ddp.table import DOUBTS, READY
 
-    return click.style(verdict, fg="green" if verdict == READY else "yellow" if verdict in DOUBTS else "red")
+    return style(verdict, fg="green" if verdict == READY else "yellow" if verdict in DOUBTS else "red")
 
 
 def _indented(text: str, indent: int) -> str:
@@ -199,7 +200,7 @@ def _tell_damage(console: Console, logs: Sequence[Log]) -> None:
     told = [("cut-short", f"{count} {were} not read: {_places(logs)}")] if count else []
     told += [("unread", f"{log.name}: {log.problem}") for log in logs if log.problem]
     for word, text in told:
-        console.out(f"{_styled(word)}  {_indented(text, len(word) + 2)}")
+        console.out(_styled(word), "  ", _indented(text, len(word) + 2))
 
 
 def _places(logs: Sequence[Log]) -> str:

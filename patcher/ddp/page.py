@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from html import escape
 from typing import Dict, Iterable, List, Sequence, Tuple
@@ -12,6 +11,7 @@ from patcher.ddp.conclusions import names, node, sentence, target
 from patcher.ddp.log import Log, Report
 from patcher.ddp.runs import Run
 from patcher.ddp.table import DOUBTS, HEAD, READY, Judged, cells, heading, well
+from patcher.drawn import drawn
 from patcher.report import count as _count
 
 _CELL, _TOP, _LEFT, _BLOCK = 24, 58, 34, 16  # pixels, and the most ranks in one grid
@@ -178,5 +178,5 @@ _LEGEND = '<p class="legend">{}</p>'.format("".join([
 
 
 def _shown(text: str) -> str:
-    """Text for HTML; control characters, which HTML forbids, are drawn."""
-    return escape(re.sub("[\x00-\x08\x0a-\x1f]", lambda found: chr(0x2400 + ord(found.group())), text))
+    """Text for HTML, drawn and escaped."""
+    return escape(drawn(text))

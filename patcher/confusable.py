@@ -1,0 +1,71 @@
+"""What inserted code hides from its reader: characters that show nothing or reorder a line, names that look like others."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Iterator, List, Tuple
+
+if TYPE_CHECKING:
+    from patcher.model import Patchset
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_HIDDEN = ("Cc", "Cf", "Zl", "Zp")  # controls, format characters (bidi, zero width), line and paragraph separators
+_SCRIPTS = ("LATIN", "CYRILLIC", "GREEK")
+
+
+def look_alike(name: str) -> str:
+    """Why a name can be taken for another, "" where it cannot: of two scripts, or one that Python reads as another name.
+
+    A name of one script whose letters all have a twin in another (a Cyrillic `а`) is not recognised.
+    """
+    if name.isascii():
+        return ""
+    same = unicodedata.normalize("NFKC", name)
+    if same != name:
+        return f"Python reads it as {same}"
+    scripts = sorted({unicodedata.name(char, "").split(" ")[0] for char in name}.intersection(_SCRIPTS))
+    return f"it mixes {' and '.join(script.capitalize() for script in scripts)} letters" if len(scripts) > 1 else ""
+
+
+def remarks(one: Patchset) -> List[str]:
+    """What is to be pointed out about the code that a patchset inserts, one sentence for each character or name and line."""
+    found = []
+    for name, text in one.files.items():
+        if name.endswith(".spatch"):
+            numbered = enumerate(text.split("\n"), 1)
+            found += _pointed(f"{one.name}/{name}", ((number, line[1:]) for number, line in numbered if line[:1] == "+"))
+    return found
+
+
+def diff_remarks(path: str, diff: bytes) -> List[str]:
+    """The same about the lines that a unified diff of one file adds, with their line numbers after it."""
+    return _pointed(path, _added(diff.decode("utf-8", "surrogateescape")))
+
+
+def _added(diff: str) -> Iterator[Tuple[int, str]]:
+    number = 0
+    for line in diff.split("\n")[2:]:
+        if line[:1] == "@":
+            number = int(line.split("+")[1].split(",")[0].split(" ")[0])
+        elif line[:1] in ("+", " "):
+            if line[:1] == "+":
+                yield number, line[1:]
+            number += 1
+
+
+def _pointed(path: str, lines: Iterator[Tuple[int, str]]) -> List[str]:
+    found = []
+    for number, line in lines:
+        if line.isascii() and line.isprintable():
+            continue
+        code = line[:-1] if line.endswith("\r") else line
+        where = f"{path}:{number}: the inserted code has"
+        for char in dict.fromkeys(code):
+            if unicodedata.category(char) in _HIDDEN and char not in "\t\f":
+                name = unicodedata.name(char, "a control character")
+                found.append(f"{where} U+{ord(char):04X} ({name.lower()}), which hides or reorders what stands there")
+        for word in dict.fromkeys(_WORD.findall(code)):
+            why = look_alike(word)
+            found += [f"{where} the name {word}, which looks like another: {why}"] if why else []
+    return found

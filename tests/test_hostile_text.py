@@ -1,0 +1,231 @@
+"""Text of others never reaches a terminal as anything but text: every command, every field, on a real terminal."""
+
+import errno
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.command import Site, environ, sitepatch
+
+pytest.importorskip("pty")
+
+EVIL = "\x1b[8mhidden\x1b[2K\x1b]0;title\x07\x9b31m\x1b[32mGREEN\x08\x7f\r\u202egnp\u2066\u200b\u2028end"
+NAME = "evil-text"
+PATCH = f"""
+Why: {EVIL}
+
+--- pkg/m.py
+@@ f @@
+-old($A)
++new($A, "\u202e{EVIL.replace(chr(13), "")}", $word)
+
+--- pkg/m.py
+@@ missing @@ when-present
+-older($A)
++new($A)
+"""
+OURS = re.compile("\x1b\\[(?:0|1|2|3[1-6])m")
+
+
+def toml(text):
+    return json.dumps(text).replace("\x7f", "\\u007f")
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A package with hostile source, and a patchset that is hostile in each field that takes free text."""
+    site = Site(tmp_path)
+    (site.path / "pkg").mkdir(parents=True)
+    (site.path / "pkg/__init__.py").write_text("")
+    (site.path / "pkg/m.py").write_text(
+        f'def f():\n    """{EVIL}"""\n    a = "{EVIL.replace(chr(13), "").replace(chr(0x2028), "")}"\n    old(a)  # {EVIL.replace(chr(13), "")}\n\n\n'
+        "def old(*a):\n    return a\n\n\nnew = old\n",
+        encoding="utf-8",
+    )  # fmt: skip
+    folder = tmp_path / "patchsets" / NAME
+    folder.mkdir(parents=True)
+    (folder / "patchset.toml").write_text(f"""
+schema = 1
+name = "{NAME}"
+version = "1.0"
+kind = "fix"
+summary = {toml(EVIL + chr(10) + "fix  other  1.0  pkg  built in")}
+[provenance]
+origin = {toml(EVIL)}
+remove_when = {toml(EVIL)}
+[options.word]
+type = "str"
+default = {toml(EVIL)}
+help = {toml(EVIL)}
+choices = [{toml(EVIL)}, "plain"]
+[[variant]]
+package = "pkg"
+versions = ""
+patches = ["m.spatch"]
+""")
+    (folder / "m.spatch").write_text(PATCH, encoding="utf-8")
+    (folder / "compatibility.txt").write_text(f"checked {EVIL}\n", encoding="utf-8")
+    return site
+
+
+def on_a_terminal(site, *words, columns=200, **more):
+    """Run a command with stdout and stderr on a terminal; returns the exit code and all that it wrote there."""
+    leader, follower = os.openpty()
+    command = [sys.executable, "-m", "patcher", *map(str, words)]
+    env = environ(**{"PAGER": "cat", "TERM": "xterm", "COLUMNS": str(columns), "PYTHONIOENCODING": "utf-8", **more})
+    child = subprocess.Popen(command, env=env, cwd=str(site.cwd), stdin=subprocess.DEVNULL, stdout=follower, stderr=follower)
+    os.close(follower)
+    data = b""
+    try:
+        while True:
+            try:
+                part = os.read(leader, 65536)
+            except OSError as error:  # Linux: the other end is closed
+                assert error.errno == errno.EIO
+                break
+            if not part:
+                break
+            data += part
+        code = child.wait(timeout=60)
+    finally:
+        child.kill()
+        os.close(leader)
+    return code, data.replace(b"\r\n", b"\n").decode("utf-8")
+
+
+def raw_controls(text):
+    return sorted({hex(ord(char)) for char in OURS.sub("", text) if not char.isprintable() and char not in "\n\t"})
+
+
+def forged(text):
+    """Whether colours or lines of others came through."""
+    return "\x1b[32mGREEN" in text or bool(re.search("^fix  other", text, re.MULTILINE))
+
+
+LOOKING = {
+    "list": (), "show": (NAME,), "diff": (NAME,), "diff --stat": (NAME,), "explain": (NAME,), "explain -v": (NAME,),
+    "check": (), "check -v": (NAME,), "apply --dry-run": (NAME,), "apply --dry-run --color": (NAME,), "doctor": (),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", LOOKING)
+def test_a_hostile_patchset_and_hostile_source_are_drawn_on_a_terminal(site, command):
+    words = [*command.split(), *LOOKING[command]]
+    target = [] if words[0] in ("list", "show") else ["--target", site.path]
+    code, text = on_a_terminal(site, *words, *target)
+    assert code in (0, 1) and "Traceback" not in text
+    assert (raw_controls(text), forged(text)) == ([], False), text
+
+
+def test_what_stands_applied_and_what_its_receipt_records_is_drawn_on_a_terminal(site):
+    assert on_a_terminal(site, "apply", NAME, "--target", site.path, "--no-verify")[0] == 0
+    (site.path / ".sitepatch" / "edited").mkdir()
+    (site.path / ".sitepatch" / "edited" / "m\x1b[2K.py").write_text("")
+    for words in (["status"], ["diff"], ["diff", "--stat"], ["explain", NAME], ["verify", "--compile-only"], ["apply", NAME],
+                  ["apply", NAME, "--set", "word=\x1b[8m"], ["doctor"], ["restore", "--dry-run"], ["restore"]):  # fmt: skip
+        code, text = on_a_terminal(site, *words, "--target", site.path)
+        assert code in (0, 1, 2) and "Traceback" not in text, text
+        assert (raw_controls(text), forged(text)) == ([], False), text
+
+
+def test_hostile_words_of_a_command_line_and_names_of_folders_are_drawn_on_a_terminal(site):
+    (site.cwd / "patchsets" / "bad\x1b[8m").mkdir()
+    (site.cwd / "patchsets" / "bad\x1b[8m" / "patchset.toml").write_text("x = ")
+    for words in (["list"], ["show", "no\x1b[8m"], ["apply", "no\x1b[8m"], ["show", "--no\x1b[8m"], ["no\x1b[8m"],
+                  ["diff", NAME, "--target", "no\x1b[8m"], ["sync", "--project", "no\x1b[8m"], ["demo", "\x1b[8m"],
+                  ["apply", NAME, "--timeout", "\x1b[8m"], ["ddp-report", "no\x1b[8m"]):  # fmt: skip
+        code, text = on_a_terminal(site, *words)
+        assert code in (1, 2) and "Traceback" not in text, text
+        assert raw_controls(text) == [], text
+
+
+def test_the_page_of_a_diff_draws_them_too(site):
+    assert sitepatch("diff", NAME, "--target", site.path, "--html", "page.html", cwd=site.cwd).code == 0
+    page = (site.cwd / "page.html").read_text(encoding="utf-8")
+    assert sorted({hex(ord(char)) for char in page if not char.isprintable() and char != "\n"}) == []
+    assert "␛[8mhidden" in page and "&lt;U+202E&gt;gnp" in page
+
+
+def test_a_piped_diff_keeps_its_bytes_and_piped_text_for_people_is_drawn(site):
+    done = sitepatch("diff", NAME, "--target", site.path, cwd=site.cwd)
+    assert EVIL.replace("\r", "").encode() in done.data
+    assert raw_controls(done.err) == []
+    for words in (["list"], ["show", NAME], ["explain", NAME, "--target", site.path]):
+        done = sitepatch(*words, cwd=site.cwd)
+        assert raw_controls(done.out + done.err) == []
+        assert "␛[8mhidden" in done.out and "<U+202E>gnp" in done.out
+
+
+@pytest.mark.parametrize("command", ["show", "diff", "apply", "diff of what stands"])
+def test_what_inserted_code_hides_is_pointed_out(site, command):
+    (site.path / "pkg/m.py").write_text("def f():\n    old(a)\n\n\ndef new(*a):\n    p\u0430ssword = 1\n    return a\n", encoding="utf-8")
+    patch = "--- pkg/m.py\n@@ f @@\n+p\u0430ss = \ufb01 = 1  # \u202e\n+\u03b1 = \u6f22 = 1\n old($A)\n"
+    folder = site.cwd / "patchsets" / NAME
+    (folder / "m.spatch").write_text(patch, encoding="utf-8")
+    text = (folder / "patchset.toml").read_text()
+    (folder / "patchset.toml").write_text(text.partition("[options.word]")[0] + text[text.index("[[variant]]") :])
+    if command == "diff of what stands":
+        assert sitepatch("apply", NAME, "--target", site.path, "--no-verify", cwd=site.cwd).code == 0
+        words = ["diff", "--target", site.path]
+    else:
+        words = [command, NAME, *(["--no-verify"] if command == "apply" else [])]
+        words += ["--target", site.path] if command != "show" else []
+    done = sitepatch(*words, cwd=site.cwd)
+    place = "pkg/m.py:2" if command == "diff of what stands" else f"{NAME}/m.spatch:3"
+    assert done.code == 0
+    assert [line for line in done.err.splitlines() if "the inserted code has" in line] == [
+        f"note: {place}: the inserted code has U+202E (right-to-left override), which hides or reorders what stands there",
+        f"note: {place}: the inserted code has the name p\u0430ss, which looks like another: it mixes Cyrillic and Latin letters",
+        f"note: {place}: the inserted code has the name \ufb01, which looks like another: Python reads it as fi",
+    ]
+
+
+def test_nothing_is_pointed_out_about_the_built_in_patchsets():
+    from pathlib import Path
+
+    from patcher.confusable import remarks
+    from patcher.patchset import builtin_dir, load
+
+    folders = [path for path in Path(builtin_dir()).iterdir() if path.is_dir()]
+    assert len(folders) > 3
+    assert [remark for folder in folders for remark in remarks(load(folder, "built in"))] == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ('package = "pkg"', 'package = "p\u043ag"', "variant[0].package: found \"p\u043ag\""),
+        ('versions = ""', 'versions = ""\nnames = ["\u0430a"]', "variant[0].names[0]: found"),
+        ('versions = ""', 'versions = ""\ndistributions = ["p\u212ag"]', "variant[0].distributions[0]: found"),
+        ("[[variant]]", '[verify]\nimports = ["pkg.\ufb01"]\n[[variant]]', "Python reads it as fi"),
+        ('"m.spatch"', '"m.spatch", "m\\u202e.spatch"', "variant[0].patches[1]: found"),
+        ("[options.word]", '[options."w\u043erd"]', "options.w\u043erd: found"),
+        (f'name = "{NAME}"', 'name = "\u0435vil-text"', "name: found"),
+    ],
+)
+def test_a_name_that_looks_like_another_is_refused(site, old, new, problem):
+    path = site.cwd / "patchsets" / NAME / "patchset.toml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    done = sitepatch("show", NAME, cwd=site.cwd)
+    assert done.code == 2 and problem in done.err, done
+
+
+# how lists fit a terminal ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_lists_fit_the_width_of_the_terminal_and_lose_nothing(site, columns):
+    code, text = on_a_terminal(site, "list", columns=columns)
+    assert code == 0 and max(len(OURS.sub("", line)) for line in text.splitlines()) <= columns, text
+    piped = sitepatch("list", cwd=site.cwd).out
+    assert max(map(len, piped.splitlines())) > 120
+    assert OURS.sub("", text).split() == piped.split()
+
+
+def test_a_dumb_terminal_gets_no_colours(site):
+    assert "\x1b" not in on_a_terminal(site, "list", TERM="dumb")[1]
+    assert "\x1b[" in on_a_terminal(site, "list")[1]
