@@ -17,6 +17,7 @@ from patcher.hook.places import folders
 from patcher.journal import NAME, temporary
 from patcher.lock import holders
 from patcher.model import normalized
+from patcher.reading import read_file
 from patcher.receipt import HOME, file_name
 from patcher.standing import Condition, interrupted
 from patcher.store import EDITED, Store
@@ -107,7 +108,7 @@ def _recorded(case: Case) -> _Found:
     standing = {(item.site, item.receipt.path) for item in case.standing}
     for target in case.targets:
         recorded = recorded_hash(target.located, target.path)
-        if (target.located.site, target.path) in standing or recorded in (None, sha256(target.file.read_bytes())):
+        if (target.located.site, target.path) in standing or recorded in (None, sha256(read_file(target.file))):
             continue
         name, version = target.located.distribution, target.located.version
         hint = f"keep what is yours as a patchset, then put it back: pip install --force-reinstall --no-deps {name}=={version}"

@@ -9,6 +9,7 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.model import Located, normalized
+from patcher.reading import read_file
 
 _LITERAL = re.compile(r"""^__version__\s*(?::[^=\n]+)?=\s*(["'])([^"'\n]+)\1""", re.MULTILINE)
 
@@ -115,7 +116,7 @@ def _record(folder: Path) -> bytes:
 
 @lru_cache(maxsize=8)
 def _read(path: Path, *stamp: int) -> bytes:
-    return path.read_bytes()
+    return read_file(path)
 
 
 def _lists(folder: Path, rows: Sequence[str]) -> bool:
@@ -131,13 +132,13 @@ def _compare(folder: Path, files: Sequence[str]) -> Tuple[int, int]:
     for path in dict.fromkeys(files):
         recorded, file = _hash(record, path), folder.parent / path
         if recorded is not None and file.is_file():
-            counts[hashlib.sha256(file.read_bytes()).hexdigest() != recorded] += 1
+            counts[hashlib.sha256(read_file(file)).hexdigest() != recorded] += 1
     return counts[0], counts[1]
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8", "replace")
+        return read_file(path).decode("utf-8", "replace")
     except OSError:
         return ""
 

@@ -11,6 +11,7 @@ from patcher.environment import Environment, find_file, locate
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Located, Patchset, Receipt
 from patcher.patchset import find_every
+from patcher.reading import read_file
 from patcher.receipt import HOME, decode
 from patcher.standing import Standing, judge, read
 
@@ -154,7 +155,7 @@ class Case:
         for site in self.homes:
             for path in sorted((Path(site) / HOME / "receipts").glob("*.json")):
                 try:
-                    good.append((site, decode(path.read_bytes(), str(path))))
+                    good.append((site, decode(read_file(path), str(path))))
                 except SitepatchError as error:
                     bad.append(error)
         return good, bad

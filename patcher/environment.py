@@ -12,6 +12,7 @@ from patcher.distribution import owner, recorded_hash
 from patcher.errors import AbsentError, SitepatchError
 from patcher.interpreter import Environment, discover
 from patcher.model import Located
+from patcher.reading import read_file
 
 __all__ = ["Environment", "blocker", "check_own", "discover", "find_file", "locate", "recorded_hash"]
 
@@ -169,7 +170,7 @@ def _pointers(site: Path, package: str) -> Iterator[Path]:
 
 def _lines(path: Path) -> List[str]:
     try:
-        return path.read_bytes().decode("utf-8", "replace").splitlines()
+        return read_file(path).decode("utf-8", "replace").splitlines()
     except OSError:
         return []
 

@@ -18,6 +18,7 @@ from patcher.semantic.explain import Explanation, explain
 from patcher.semantic.node import SyntaxProblem
 from patcher.semantic.source import Source, matches
 from patcher.semantic.splice import apply_splices
+from patcher.standing import read
 from patcher.store import Store
 
 _MOST_FILES = 20_000  # of a package that are read to find a scope again
@@ -136,7 +137,7 @@ def _elsewhere(site: str, path: str, scope: str) -> Tuple[Elsewhere, ...]:
     found: List[Elsewhere] = []
     for other in _sources(site, path):
         try:
-            data = (Path(site) / other).read_bytes()
+            data = read(site, other) or b""
             source = Source(data) if written.search(data) else None
         except (OSError, SyntaxProblem):
             continue  # what cannot be read cannot be named

@@ -14,7 +14,8 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Iterator, List, NamedTuple, Optional, Tuple, Type
 
-from patcher.errors import StoreError
+from patcher.errors import SitepatchError, StoreError
+from patcher.reading import open_file, read_open
 
 OWN = ".sitepatch"
 """The folder of sitepatch in a site directory."""
@@ -125,15 +126,14 @@ class Folder:
 
     def look(self, name: str) -> Tuple[bytes, Meta]:
         """Return the bytes and metadata of the regular file `name`, followed if it is a link."""
-        with naming(f"{self.path}/{name}"):
-            fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK, dir_fd=self.fd)
-        info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode):
-            os.close(fd)
-            raise StoreError(f"{self.path}/{name}: is not a regular file", "sitepatch changes regular files only")
-        with os.fdopen(fd, "rb") as file:
-            meta = Meta(stat.S_IMODE(info.st_mode), info.st_uid, info.st_gid, info.st_mtime_ns, _xattrs(fd))
-            return file.read(), meta
+        path = f"{self.path}/{name}"
+        try:
+            with naming(path):
+                fd = open_file(name, self.fd, path)
+            info, xattrs = os.fstat(fd), _xattrs(fd)
+            return read_open(fd, path), Meta(stat.S_IMODE(info.st_mode), info.st_uid, info.st_gid, info.st_mtime_ns, xattrs)
+        except SitepatchError as error:
+            raise StoreError(error.message, error.hint or "sitepatch changes regular files only") from error
 
     def read(self, name: str) -> bytes:
         """Return the bytes of the regular file `name`, followed if it is a link."""

@@ -14,6 +14,7 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.folder import Folder
 from patcher.jobs import Wanted
 from patcher.model import Held, OptionValue
+from patcher.reading import read_file
 from patcher.receipt import is_sha256, path_problem
 from patcher.tables import INTEGER, TABLE, TEXT, Reader, decode_toml, shown, tables
 
@@ -182,7 +183,7 @@ def read(path: Path) -> Lock:
     if not path.is_file():
         raise SitepatchError(f"{path}: found no such file, expected a lock", "write it with: sitepatch lock")
     try:
-        top = decode_toml(path.read_bytes().decode("utf-8"), path)
+        top = decode_toml(read_file(path).decode("utf-8"), path)
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: found the byte 0x{error.object[error.start]:02x}, expected UTF-8", _ANEW) from None
     number = top.get("format")

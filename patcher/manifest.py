@@ -7,8 +7,10 @@ import re
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from patcher.confusable import look_alike
-from patcher.errors import PatchError
+from patcher.errors import PatchError, SitepatchError
 from patcher.model import FilePatch, Option, Patchset, Variant, Verify, patchset_digest
+from patcher.reading import TEXT as LIMIT
+from patcher.reading import read_file
 from patcher.tables import INTEGER, TABLE, TEXT, TEXTS, Reader, decode_toml, shown, suggest, tables
 from patcher.versions import is_range, is_version, overlap
 
@@ -50,10 +52,12 @@ class _Reader(Reader):
         if self.texts is not None and name in self.texts:
             return self.texts[name]
         try:
-            return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+            return read_file(path, LIMIT).decode("utf-8-sig").replace("\r\n", "\n")
         except UnicodeDecodeError as error:
             line = error.object[: error.start].count(b"\n") + 1
             self.problems.append(f"{path}:{line}: found the byte 0x{error.object[error.start]:02x}, expected UTF-8")
+        except SitepatchError as error:
+            self.problems.append(error.message)
         except OSError as error:
             self.problems.append(f"{path}: found no readable file ({error.strerror}), expected one")
         return ""

@@ -10,6 +10,7 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 from patcher.errors import SitepatchError, UsageError
 from patcher.manifest import MANIFEST, load
 from patcher.model import Option, OptionValue, Patchset, Variant
+from patcher.reading import TEXT, read_file
 from patcher.tables import suggest
 from patcher.versions import accepts, says_nothing
 
@@ -119,8 +120,7 @@ def _entry_points() -> Iterator[Tuple[str, str]]:
         for name in names:
             path = os.path.join(place, name, "entry_points.txt")
             try:
-                with open(path, "rb") as file:
-                    data = file.read()
+                data = read_file(path, TEXT)
             except OSError:
                 continue  # most distributions have none
             if GROUP.encode() in data:

@@ -9,6 +9,7 @@ from typing import List, NamedTuple, Sequence, Set
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.project import Project, Wish, parse_wish
+from patcher.reading import TEXT, read_file
 from patcher.selection import stop
 
 _PATCH_DIR = "--patch-dir"
@@ -74,7 +75,7 @@ def _read(path: str, found: _Found) -> None:
         auto_decode,
     )
 
-    if "\0" in auto_decode(Path(path).read_bytes()):
+    if "\0" in auto_decode(read_file(path, TEXT)):
         raise ValueError("a NUL character")
     for line in RequirementsFile.parse(path):
         origin = f"{path}:{line.line_number}"

@@ -10,6 +10,7 @@ from patcher.confusable import remarks
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.model import Patchset
 from patcher.patchset import BUILT_IN, PATCH_DIR, Found, find, folders, load, resolve_options
+from patcher.reading import TEXT, read_file
 from patcher.standing import Standing
 from patcher.store import Store
 from patcher.tables import suggest
@@ -183,10 +184,9 @@ def outdated(items: Iterable[Standing], patch_dirs: Sequence[str]) -> Dict[str, 
 def _same(folder: str, files: Mapping[str, str]) -> bool:
     try:
         for name, text in files.items():
-            with open(os.path.join(folder, name), "rb") as file:
-                if file.read().decode("utf-8-sig").replace("\r\n", "\n") != text:
-                    return False
-    except (OSError, UnicodeDecodeError):
+            if read_file(os.path.join(folder, name), TEXT).decode("utf-8-sig").replace("\r\n", "\n") != text:
+                return False
+    except (OSError, SitepatchError, UnicodeDecodeError):
         return False
     return True
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Callable, Dict, Iterable, List, NamedTuple, Op
 
 from patcher.errors import BusyError, StoreError
 from patcher.model import Receipt, normalized
+from patcher.reading import read_file
 from patcher.store import Store
 
 if TYPE_CHECKING:
@@ -180,18 +181,17 @@ def _installed(site: str, receipt: Receipt) -> str:
 def _version(dist_info: str) -> str:
     """The version that METADATA tells; a folder's name may write it in another way."""
     try:
-        with open(os.path.join(dist_info, "METADATA"), "rb") as file:
-            found = re.search(rb"^Version:[ \t]*(\S+)", file.read(), re.MULTILINE | re.IGNORECASE)
+        data = read_file(os.path.join(dist_info, "METADATA"))
     except OSError:
         return ""
+    found = re.search(rb"^Version:[ \t]*(\S+)", data, re.MULTILINE | re.IGNORECASE)
     return found.group(1).decode("utf-8", "replace") if found else ""
 
 
 def read(site: str, path: str) -> Optional[bytes]:
     """The bytes of a target file, None where there is no file."""
     try:
-        with open(os.path.join(site, path), "rb") as file:
-            return file.read()
+        return read_file(os.path.join(site, path))
     except (FileNotFoundError, NotADirectoryError):
         return None
 

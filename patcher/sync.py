@@ -15,6 +15,7 @@ from patcher.ownership import check_sources
 from patcher.patchset import PATCH_DIR
 from patcher.plan import plan_sync
 from patcher.project import Project, chosen, read_project
+from patcher.reading import read_file
 from patcher.standing import Standing, interrupted, standing
 from patcher.turns import undisturbed
 from patcher.verify import Asked
@@ -203,7 +204,7 @@ def _write(console: Console, path: Path, old: Optional[lockfile.Lock], new: lock
         why = "locked in another environment" if word == "kept" else "locked with other patchsets; lock again where wanted"
         for each in sorted(releases):
             console.note(f"{lockfile.named(each)}, {why}", word)
-    if path.exists() and path.read_bytes() == lockfile.encode(made).encode("utf-8"):
+    if path.exists() and read_file(path) == lockfile.encode(made).encode("utf-8"):
         console.say(f"{path}: nothing to do, it is as it would be written")
         return False
     lockfile.write(path, made)

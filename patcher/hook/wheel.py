@@ -17,7 +17,7 @@ from patcher.hook.kept import HOOK, KEPT, PATCHSETS, write_hook, write_kept
 CARRIED = (
     "__init__", "bytecode", "distribution", "environment", "errors", "folder", "hook/__init__", "hook/boot", "hook/judge",
     "hook/kept", "hook/other", "hook/places", "hook/repair", "interpreter", "journal", "lock", "model", "permission",
-    "prepare", "receipt", "semantic/__init__", "semantic/splice", "standing", "store", "turns",
+    "prepare", "reading", "receipt", "semantic/__init__", "semantic/splice", "standing", "store", "turns",
 )  # fmt: skip
 """The modules of ours that a hook brings along, so that it works where sitepatch is not installed."""
 OWN = ("state", "state.tmp", "lock")

@@ -1,0 +1,78 @@
+"""The one way to read a file that somebody else may have put there: regular files only, never waiting, up to a limit."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Optional, Union
+
+from patcher.errors import SitepatchError
+
+TEXT, FILE = 1 << 20, 1 << 28
+"""Limits in bytes: of what a person writes (a patch, a table), and of what is installed or written by sitepatch."""
+
+_KINDS = {
+    stat.S_IFDIR: "a directory", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
+}  # fmt: skip
+
+
+def read_file(path: Union[str, os.PathLike[str]], limit: int = FILE) -> bytes:
+    """Return the bytes of a regular file.
+
+    Args:
+        path: of the file; a link is followed (see `open_file`).
+        limit: how many bytes it may have.
+
+    Raises:
+        OSError: as `open` raises it: there is no such file, or this user may not read it.
+        SitepatchError: it is something else than a regular file, a link that must not be followed, or too large.
+    """
+    return read_open(open_file(os.fspath(path)), os.fspath(path), limit)
+
+
+def open_file(name: str, dir_fd: Optional[int] = None, path: str = "") -> int:
+    """Open a regular file for reading and return the descriptor; never waits for the writer of a FIFO.
+
+    A link that a third user made, neither this one nor root, is not followed to a file that not everybody may read,
+    unless that user owns the file: they would have this process show them what is private.
+
+    Args:
+        name: path of the file, relative to the open directory `dir_fd` where that is given.
+        dir_fd: a directory.
+        path: the whole path, for messages.
+
+    Raises:
+        OSError: as `open` raises it.
+        SitepatchError: it is no regular file, or a link that must not be followed.
+    """
+    path = path or name
+    _check(os.stat(name, dir_fd=dir_fd), path)  # before it is opened: that alone makes some devices act
+    fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=dir_fd)
+    try:
+        info, here = os.fstat(fd), os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+        _check(info, path)
+        private = stat.S_ISLNK(here.st_mode) and not info.st_mode & stat.S_IROTH
+        if private and here.st_uid not in (0, os.geteuid(), info.st_uid):
+            what = f"found a link, made by user {here.st_uid}, to a private file of user {info.st_uid}"
+            raise SitepatchError(f"{path}: {what}", "put the file itself there, if it is meant to be read")
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def read_open(fd: int, path: str, limit: int = FILE) -> bytes:
+    """Return the bytes of an open file and close it; SitepatchError with its `path` if they are more than `limit`."""
+    with os.fdopen(fd, "rb") as file:
+        size = os.fstat(fd).st_size
+        data = file.read(limit + 1) if size <= limit else b""
+    if max(size, len(data)) > limit:
+        raise SitepatchError(f"{path}: found {max(size, len(data)):,} bytes or more, expected at most {limit:,}")
+    return data
+
+
+def _check(info: os.stat_result, path: str) -> None:
+    if not stat.S_ISREG(info.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(info.st_mode), "something else")
+        raise SitepatchError(f"{path}: found {kind}, expected a regular file")

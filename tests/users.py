@@ -1,0 +1,54 @@
+"""Doing things as another, unprivileged user: what the tests of ownership share."""
+
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+
+import pytest
+
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as other users")
+
+
+def theirs(folder, uid, mode=0o755, gid=None):
+    """The directory `folder`, made reachable for other users (pytest makes its own private) and given to `uid`."""
+    for above in [folder, *folder.parents]:
+        if above.stat().st_uid == os.geteuid() and above.stat().st_mode & 0o011 != 0o011:
+            above.chmod(above.stat().st_mode | 0o011)
+    folder.chmod(mode)
+    os.chown(folder, uid, uid if gid is None else gid)
+    return folder
+
+
+def as_user(uid, do, *args, groups=()):
+    """What `do(*args)` returns (as JSON has it) in a child that runs as the user `uid`, who is in `groups`."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            os.close(read)
+            if uid:
+                os.setgroups(list(groups))
+                os.setgid(uid)
+                os.setuid(uid)
+            told = json.dumps(do(*args))
+            with os.fdopen(write, "w") as out:
+                out.write(told)
+            status = 0
+        except BaseException:
+            traceback.print_exc(file=sys.__stderr__)
+        finally:
+            os._exit(status)
+    os.close(write)
+    with os.fdopen(read) as out:
+        told = out.read()
+    assert os.waitpid(pid, 0)[1] == 0, f"the child of user {uid} failed: see above"
+    return json.loads(told)
+
+
+def give(folder, uid, gid=None):
+    """Give a directory and all below it to a user."""
+    for path in [Path(folder), *Path(folder).rglob("*")]:
+        os.lchown(path, uid, uid if gid is None else gid)
