@@ -6,7 +6,6 @@ import sys
 import zipfile
 from pathlib import Path
 
-import patcher
 from tests.command import ROOT, Ended, done, environ, sitepatch
 from tests.places import FILES, patchset, venv, wheel
 
@@ -89,18 +88,3 @@ class Place:
 
         above = Path(libcst.__file__).parents[1]
         (self.site / "checkout.pth").write_text(f"{ROOT}\n{above}\n")
-
-
-def own_wheels(folder):
-    """Wheels of this sitepatch and of what its build backend needs, from what is installed here: no network is asked."""
-    package = Path(patcher.__file__).parent
-    files = {
-        f"patcher/{path.relative_to(package).as_posix()}": path.read_text(encoding="utf-8") for path in package.rglob("*.py")
-    }
-    needs = ("packaging", "tomli") if sys.version_info < (3, 11) else ("packaging",)
-    wheel(folder, "sitepatch", patcher.__version__, files, needs)
-    for name in needs:
-        module = Path(__import__(name).__file__).parent
-        files = {f"{name}/{path.relative_to(module).as_posix()}": path.read_text(encoding="utf-8") for path in module.rglob("*.py")}
-        wheel(folder, name, "99", files)
-    return folder

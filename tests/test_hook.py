@@ -15,9 +15,10 @@ import pytest
 
 import patcher
 from tests.command import Ended, done, environ, tree
-from tests.hooks import NEVER, Place, own_wheels, pip
+from tests.hooks import NEVER, Place, pip
 from tests.places import patchset, wheel
 
+UV = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
 APPLIED = "sitepatch-hook: applied two to 1 file; processes that are running keep the code they have loaded\n"
 
 
@@ -41,7 +42,7 @@ def quiet(place):
 
 # the life of an environment, with the real pip ------------------------------------------------------------------------
 def test_a_line_with_a_directory_keeps_a_patch_applied_through_all_that_pip_does(place):
-    links = ["--no-index", "--find-links", place.wheels, "--find-links", own_wheels(place.path / "own")]
+    links = ["--no-index", "--find-links", place.wheels]  # neither a network nor sitepatch is needed
     place.init()
     (place.path / "requirements.txt").write_text("demo==1.0\n./patches\n")
     words = ["install", "-q", *links, "-r", "requirements.txt"]
@@ -75,6 +76,26 @@ def test_a_line_with_a_directory_keeps_a_patch_applied_through_all_that_pip_does
     assert value(place.start()) == 22, "removing the hook leaves the file patched"
     place.sitepatch("restore", "--python", place.python)
     assert value(place.start()) == 1
+
+
+@pytest.mark.skipif(not UV, reason="uv is not here")
+def test_uv_builds_and_installs_the_directory_offline_with_an_empty_cache(place):
+    place.init()
+    (place.path / "requirements.txt").write_text("demo==1.0\n./patches\n")
+
+    def install():
+        words = ["pip", "install", "--offline", "--no-index", "--find-links", place.wheels, "--python", place.python]
+        cache = ["--cache-dir", place.path / "uv", "--no-config", "-r", "requirements.txt"]
+        command = [UV, *map(str, [*words, *cache])]
+        ended = subprocess.run(command, cwd=str(place.path), env=environ(PYTHONPATH=""), capture_output=True, timeout=120)
+        done(Ended(ended))
+
+    install()
+    assert place.start().err == APPLIED
+    patchset(place.path, new=33)
+    place.init()
+    install()  # uv sees by its cache-keys that it has to be built again
+    assert value(place.start("-c", "import demo.m; print(demo.m.VALUE)")) == 33
 
 
 def test_a_prebuilt_wheel_installs_with_require_hashes_and_leaves_nothing_when_it_goes(place):

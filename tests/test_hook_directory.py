@@ -28,6 +28,17 @@ def build(place, hook="build_wheel", code=0):
     return done.stdout.decode().strip(), done.stderr.decode()
 
 
+def build_alone(place, hook="build_wheel", code=0, folder="patches"):
+    """As `build`, by the directory's own backend, where nothing else can be imported."""
+    out = place.path / "alone"
+    out.mkdir(exist_ok=True)
+    code_ = f"import sys; sys.path.insert(0, '.'); import backend; print(backend.{hook}({str(out)!r}))"
+    command = [sys.executable, "-I", "-S", "-B", "-c", code_]
+    done = subprocess.run(command, cwd=str(place.path / folder), env={}, capture_output=True)
+    assert done.returncode == code, done
+    return done.stdout.decode().strip(), done.stderr.decode()
+
+
 def pyproject(place, text):
     (place.path / "pyproject.toml").write_text(text)
 
@@ -40,7 +51,7 @@ def test_without_names_it_is_what_the_project_asks_for(place):
     assert "sitepatch-hook-my-project 0.1.0+h" in said.out and "two, three; 2 files can be patched without sitepatch" in said.out
     assert "line for requirements.txt: ./patches" in said.out
     text = (place.path / "patches/pyproject.toml").read_text()
-    assert '"three optional"' in text and 'build-backend = "patcher.hook.backend"' in text
+    assert '"three optional"' in text and 'build-backend = "backend"' in text
     keys = [line.split('"')[1] for line in text.splitlines() if line.startswith("    { file")]
     files = [path.relative_to(place.path / "patches").as_posix() for path in (place.path / "patches").rglob("*") if path.is_file()]
     assert sorted(keys) == sorted(files), "uv looks at every file"
@@ -208,3 +219,71 @@ def test_line_ends_of_a_checkout_change_nothing(place):
             path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     build(place)
     assert (place.path / "built" / name).read_bytes() == data
+
+
+# without sitepatch ----------------------------------------------------------------------------------------------------
+def test_the_directory_builds_the_same_wheel_with_the_standard_library_alone_also_by_way_of_an_sdist(place):
+    place.init()
+    name, _ = build_alone(place)
+    data = (place.path / place.wheel().split(" ")[0]).read_bytes()
+    assert (place.path / "alone" / name).read_bytes() == data
+    archive, _ = build_alone(place, "build_sdist")
+    with tarfile.open(str(place.path / "alone" / archive)) as tar:
+        more = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+        tar.extractall(str(place.path / "unpacked"), **more)
+    (place.path / "alone" / name).unlink()
+    (unpacked,) = (place.path / "unpacked").iterdir()
+    build_alone(place, folder=unpacked)
+    assert (place.path / "alone" / name).read_bytes() == data
+    info, _ = build_alone(place, "prepare_metadata_for_build_wheel")
+    assert sorted(path.name for path in (place.path / "alone" / info).iterdir()) == ["METADATA", "WHEEL"]
+    assert "leave out -e" in build_alone(place, "build_editable", code=1)[1]
+
+
+def test_layout_line_ends_and_comments_change_nothing_there(place):
+    place.init()
+    name, _ = build_alone(place)
+    data = (place.path / "alone" / name).read_bytes()
+    for path in (place.path / "patches").rglob("*"):
+        if path.is_file():
+            path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    path = place.path / "patches/pyproject.toml"
+    path.write_text("# more\n" + path.read_text().replace(" = ", "="))
+    build_alone(place)
+    assert (place.path / "alone" / name).read_bytes() == data
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (gone, "No such file or directory: 'patchsets/two/"),
+        (rewrite("patchsets/two/p.spatch", "+VALUE = 22", "+VALUE = 23"), "patchsets/two/p.spatch: was changed since hook init ran"),
+        (rewrite("pyproject.toml", 'mode = "repair"', 'mode = "warn"'), "pyproject.toml: was changed since hook init ran"),
+        (rewrite("kept.json", '"files"', '"fils"'), "kept.json: was changed since hook init ran"),
+        (rewrite("carried.json", '"files"', '"fils"'), "carried.json: 'files'"),
+        (lambda folder: (folder / "carried.json").write_text("[]"), "carried.json: list indices"),
+        (lambda folder: (folder / "carried.json").unlink(), "No such file or directory: 'carried.json'"),
+    ],
+)
+def test_what_was_changed_is_refused_in_one_line_there(place, spoil, told):
+    place.init()
+    spoil(place.path / "patches")
+    out, err = build_alone(place, code=1)
+    assert out == ""
+    assert err.startswith("sitepatch hook: error: ") and told in err and err.endswith("; run again: sitepatch hook init patches\n")
+    assert err.count("\n") == 1
+    assert list((place.path / "alone").iterdir()) == []
+
+
+def test_a_directory_of_an_older_hook_init_is_built_by_the_sitepatch_that_it_requires(place):
+    place.init()
+    data = (place.path / place.wheel().split(" ")[0]).read_bytes()
+    for name in ("backend.py", "carried.json"):
+        (place.path / "patches" / name).unlink()
+    name, _ = build(place)
+    assert (place.path / "built" / name).read_bytes() == data
+    path = place.path / "patches/pyproject.toml"
+    path.write_text(path.read_text().replace('build-backend = "backend"\nbackend-path = ["."]', 'build-backend = "patcher.hook.backend"'))
+    place.init()
+    assert 'backend-path = ["."]' in path.read_text(), "hook init brings it up to date"
+    assert (place.path / "patches/carried.json").exists()

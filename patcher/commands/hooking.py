@@ -149,11 +149,11 @@ def hook_wheel(console: Console, place: Place, directory: str, out: str) -> int:
     from pathlib import Path
 
     from patcher.hook.directory import read
-    from patcher.hook.wheel import build
+    from patcher.hook.wheel import wheel
 
-    name, data = build(read(Path(directory)))
+    made = wheel(read(Path(directory)))
     os.makedirs(out, exist_ok=True)
-    path = os.path.join(out, name)
+    path, data = os.path.join(out, made.name), made.pack()
     with open(path, "wb") as file:
         file.write(data)
     digest = sha256(data).hexdigest()

@@ -6,12 +6,14 @@ import json
 import re
 from hashlib import sha256
 from pathlib import Path
-from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, List, Sequence, Tuple
 
 from patcher import __version__
 from patcher.errors import SitepatchError, StoreError, UsageError
+from patcher.hook import backend
 from patcher.hook.boot import MODES
-from patcher.hook.kept import KEPT, PATCHSETS, Asked, Hook, Kept, read_kept, write_hook, write_kept
+from patcher.hook.kept import KEPT, PATCHSETS, Asked, Content, Hook, Kept, read_kept, write_hook, write_kept
+from patcher.hook.wheel import module, wheel
 from patcher.jobs import Wanted
 from patcher.manifest import MANIFEST, load
 from patcher.patchset import resolve_options
@@ -19,20 +21,12 @@ from patcher.project import Wish, read_project
 from patcher.selection import stop
 from patcher.tables import decode_toml, suggest
 
-BACKEND = "patcher.hook.backend"
+BACKEND = "backend.py"
 TABLE = "sitepatch-hook"
 _HEAD = """\
 # Keeps patches applied. For requirements.txt, with the path from where the installer is run:  ./{folder}
 # Written by `sitepatch hook init`; run that again after a change. All of this directory belongs under version control.
 """
-
-
-class Content(NamedTuple):
-    """All that a hook is made from: the hook, its changes, the texts of its patchsets as `NAME/FILE`."""
-
-    hook: Hook
-    kept: Tuple[Kept, ...]
-    texts: Mapping[str, str]
 
 
 def asked(one: Wanted) -> Asked:
@@ -64,7 +58,7 @@ def check_place(folder: Path) -> None:
     """
     if folder.is_dir() and not any(folder.iterdir()):
         return
-    if folder.exists() and f'build-backend = "{BACKEND}"' not in _text(folder / "pyproject.toml", ""):
+    if folder.exists() and f"[tool.{TABLE}]" not in _text(folder / "pyproject.toml", ""):
         what = "a directory that is not empty and holds no hook" if folder.is_dir() else "something that is no directory"
         raise UsageError(f"{folder}: found {what}", "name a directory that does not exist yet, or one that hook init made")
 
@@ -81,7 +75,10 @@ def write(folder: Path, content: Content, wishes: Sequence[Wish]) -> List[str]:
     digests = {one.name: one.digest for one in content.hook.patchsets}
     data = {f"{PATCHSETS}/{name}": text.encode("utf-8") for name, text in content.texts.items()}
     data[KEPT] = write_kept(content.kept, digests)
-    data["pyproject.toml"] = _pyproject(folder, content, wishes, sorted(data)).encode("utf-8")
+    keys = sorted([*data, BACKEND, backend.CARRIED])
+    data["pyproject.toml"] = _pyproject(folder, content, wishes, keys).encode("utf-8")
+    data[backend.CARRIED] = backend.carry(wheel(content), module(content.hook.name), data)
+    data[BACKEND] = Path(backend.__file__).read_bytes()
     for name, each in data.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(each)
@@ -104,8 +101,9 @@ def _pyproject(folder: Path, content: Content, wishes: Sequence[Wish], files: Se
     return "\n".join([
         _HEAD.format(folder=folder.name),
         "[build-system]",
-        f'requires = ["sitepatch=={__version__}"]',
-        f'build-backend = "{BACKEND}"',
+        "requires = []",
+        f'build-backend = "{BACKEND[: -len(".py")]}"',
+        'backend-path = ["."]',
         "",
         "[project]",
         f"name = {_quoted(hook.name)}",

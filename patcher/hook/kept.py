@@ -68,6 +68,14 @@ class Hook(NamedTuple):
         return dict(sorted(found.items()))
 
 
+class Content(NamedTuple):
+    """All that a hook is made from: the hook, its changes, the texts of its patchsets as `NAME/FILE`."""
+
+    hook: Hook
+    kept: Tuple[Kept, ...]
+    texts: Mapping[str, str]
+
+
 def write_hook(hook: Hook) -> bytes:
     """Return the text of hook.json."""
     patchsets = [

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import zipfile
-from base64 import urlsafe_b64encode
-from hashlib import sha256
 from pathlib import Path
-from typing import Dict, Tuple
+from typing import Dict
 
 import patcher
-from patcher.hook.directory import Content
-from patcher.hook.kept import HOOK, KEPT, PATCHSETS, write_hook, write_kept
+from patcher.hook.backend import Wheel
+from patcher.hook.kept import HOOK, KEPT, PATCHSETS, Content, write_hook, write_kept
 
 CARRIED = (
     "__init__", "bytecode", "distribution", "environment", "errors", "folder", "hook/__init__", "hook/boot", "hook/judge",
@@ -34,42 +29,21 @@ def module(name: str) -> str:
     return f"_{stem(name)}"
 
 
-def file_name(content: Content) -> str:
-    """The name of the wheel."""
-    return f"{stem(content.hook.name)}-{content.hook.version}-py3-none-any.whl"
-
-
-def metadata(content: Content) -> Dict[str, bytes]:
-    """The files of the dist-info directory but for RECORD, by name."""
+def _metadata(content: Content) -> Dict[str, bytes]:
     hook = content.hook
     names = ", ".join(one.name for one in hook.patchsets)
     lines = ["Metadata-Version: 2.1", f"Name: {hook.name}", f"Version: {hook.version}",
              f"Summary: Keeps {names} applied", "Requires-Python: >=3.8"]  # fmt: skip
-    wheel = ["Wheel-Version: 1.0", f"Generator: sitepatch {patcher.__version__}", "Root-Is-Purelib: true", "Tag: py3-none-any"]
-    return {"METADATA": "\n".join([*lines, ""]).encode(), "WHEEL": "\n".join([*wheel, ""]).encode()}
+    about = ["Wheel-Version: 1.0", f"Generator: sitepatch {patcher.__version__}", "Root-Is-Purelib: true", "Tag: py3-none-any"]
+    return {"METADATA": "\n".join([*lines, ""]).encode(), "WHEEL": "\n".join([*about, ""]).encode()}
 
 
-def info(content: Content) -> str:
-    """The name of the dist-info directory."""
-    return f"{stem(content.hook.name)}-{content.hook.version}.dist-info"
-
-
-def build(content: Content) -> Tuple[str, bytes]:
-    """The name and the bytes of the wheel."""
+def wheel(content: Content) -> Wheel:
+    """The wheel of a hook."""
+    first = f"{stem(content.hook.name)}-{content.hook.version}"
     files = _files(content)
-    files.update((f"{info(content)}/{name}", data) for name, data in metadata(content).items())
-    record = io.StringIO()
-    rows = csv.writer(record, lineterminator="\n")
-    for name, data in sorted(files.items()):
-        rows.writerow([name, "sha256=" + urlsafe_b64encode(sha256(data).digest()).rstrip(b"=").decode(), len(data)])
-    rows.writerow([f"{info(content)}/RECORD", "", ""])
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:  # what deflate makes differs between machines
-        for name, data in [*sorted(files.items()), (f"{info(content)}/RECORD", record.getvalue().encode())]:
-            member = zipfile.ZipInfo(name)  # of 1980
-            member.create_system, member.external_attr = 3, 0o100644 << 16
-            archive.writestr(member, data)
-    return file_name(content), out.getvalue()
+    files.update((f"{first}.dist-info/{name}", data) for name, data in _metadata(content).items())
+    return Wheel(f"{first}-py3-none-any.whl", files)
 
 
 def _files(content: Content) -> Dict[str, bytes]:
