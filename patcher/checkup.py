@@ -122,7 +122,7 @@ def _standing(case: Case) -> _Found:
     for item in case.standing:
         if item.condition is not Condition.APPLIED:
             yield PROBLEM, f"{item.receipt.path}: {item.condition.value}", item.meaning
-    for text in outdated(case.standing, case.patch_dirs).values() if case.standing else ():
+    for text in outdated(case.standing, case.patch_dirs)[0].values() if case.standing else ():
         yield NOTE, text, "apply it again to have the one that is at hand now"
 
 
@@ -235,8 +235,8 @@ def _hooks(case: Case) -> _Found:
 
 # who runs it ----------------------------------------------------------------------------------------------------------
 def _sources(case: Case) -> _Found:
-    for error in case.broken:
-        yield PROBLEM, error.message, error.hint
+    for error in case.broken.values():
+        yield PROBLEM, error.brief, error.hint
     if os.geteuid():
         return
     places = [*case.patch_dirs, *(["patchsets"] if Path("patchsets").is_dir() else [])]

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.environment import Environment, find_file, locate
-from patcher.errors import SitepatchError, UsageError
-from patcher.model import Located, Patchset, Receipt
+from patcher.errors import SitepatchError
+from patcher.model import Located, Receipt
 from patcher.patchset import find_every
 from patcher.reading import read_file
 from patcher.receipt import HOME, decode
@@ -78,7 +78,8 @@ class Case:
     def __init__(self, env: Environment, patch_dirs: Sequence[str]) -> None:
         self.env = env
         self.patch_dirs = tuple(patch_dirs)
-        self._patchsets, self.broken = _load(self.patch_dirs)
+        every, broken = find_every(self.patch_dirs, Path.cwd())
+        self._patchsets, self.broken = [one.patchset for one in every], broken
 
     @cached_property
     def places(self) -> Tuple[str, ...]:
@@ -169,17 +170,6 @@ class Case:
     def standing(self) -> List[Standing]:
         """The files that stand patched, as far as their receipts can be read."""
         return [judge(site, one, read(site, one.path)) for site, one in self._receipts[0]]
-
-
-def _load(patch_dirs: Sequence[str]) -> Tuple[List[Patchset], List[SitepatchError]]:
-    """The patchsets at hand, and what is wrong with those that cannot be read."""
-    try:
-        every, broken = find_every(patch_dirs, Path.cwd())
-    except UsageError:
-        raise
-    except SitepatchError as error:  # an entry point that leads nowhere
-        return [], [error]
-    return [one.patchset for one in every], list(broken.values())
 
 
 def _existing(located: Located, path: str) -> Tuple[str, ...]:

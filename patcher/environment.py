@@ -14,7 +14,7 @@ from patcher.interpreter import Environment, discover
 from patcher.model import Located
 from patcher.reading import read_file
 
-__all__ = ["Environment", "blocker", "check_own", "discover", "find_file", "locate", "recorded_hash"]
+__all__ = ["Environment", "blocker", "check_own", "discover", "find_file", "locate", "nearest_file", "recorded_hash"]
 
 
 def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located:
@@ -80,6 +80,20 @@ def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
         if (directory / parts[-1]).is_file():
             found.append(path)
     return tuple(found)
+
+
+def nearest_file(located: Located, path: str) -> str:
+    """The Python file whose path is most like one that is not there: of its directory, else of the package; "" for none."""
+    import difflib
+
+    site, (folder, _, name) = Path(located.site), path.rpartition("/")
+    for top, pattern, least in ((site / folder, "*.py", 0.6), (site / located.package, "**/*.py", 0.8)):
+        files = sorted(top.glob(pattern))
+        stems = difflib.get_close_matches(name[:-3], sorted({each.stem for each in files} - {"__init__"}), 1, least)
+        near = [each.relative_to(site).as_posix() for each in files if [each.stem] == stems]
+        if near:
+            return difflib.get_close_matches(path, near, 1, 0)[0]
+    return ""
 
 
 def check_own(located: Located, path: str, env: Environment) -> None:

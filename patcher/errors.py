@@ -18,6 +18,12 @@ class SitepatchError(Exception):
         self.message = message
         self.hint = hint
 
+    @property
+    def brief(self) -> str:
+        """The message in one line, beside those of others."""
+        first, *more = self.message.split("\n")
+        return first + (f" (and {len(more)} more lines)" if more else "")
+
 
 class UsageError(SitepatchError):
     """The command was given something it cannot take: an unknown name, option or value (exit code 2)."""

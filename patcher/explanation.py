@@ -27,7 +27,8 @@ from patcher.explain import Told
 from patcher.model import State
 from patcher.report import Row, shown
 from patcher.semantic.explain import Explanation, Spot
-from patcher.semantic.nearest import Closest, Mark, underline
+from patcher.semantic.nearest import Closest, Mark
+from patcher.width import underline
 
 _WIDTH = 86  # columns beside the states
 _LONGEST = 60  # of the code that a metavariable stands for
@@ -110,9 +111,11 @@ def _closest(best: Closest, scope: str, paint: Paint) -> List[str]:
 
 
 def _marked(head: str, mark: Mark, paint: Paint) -> List[str]:
+    line = drawn(mark.text)
     start, end = (len(drawn(mark.text[:column])) for column in (mark.start, mark.end))
-    marker = underline(mark._replace(start=start, end=end)).strip()
-    return [join(head, mark.text), join(" " * (len(head) - 2) + "| " + " " * start, paint.marker(marker))]
+    marker = underline(line, start, end)
+    blank = marker[: -len(marker.lstrip())]
+    return [join(head, line), join(" " * (len(head) - 2) + "| " + blank, paint.marker(marker.lstrip()))]
 
 
 def _wrapped(text: str) -> List[str]:

@@ -6,10 +6,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.environment import Environment, blocker, check_own, find_file, locate
+from patcher.environment import Environment, blocker, check_own, find_file, locate, nearest_file
 from patcher.errors import AbsentError, SitepatchError
 from patcher.model import Answer, FilePatch, HunkText, Located, OptionValue, Patchset, State, Step, Variant
 from patcher.patchset import candidates, pick_variants
+from patcher.reading import read_file
 from patcher.store import Store
 
 KINDS = ("fix", "default", "debug")  # debug last: it shows what the fixes before it have made of the code
@@ -89,7 +90,7 @@ def _traces(wanted: Wanted, located: Located, path: str, patch: FilePatch) -> Tu
     from patcher.semantic.engine import traces  # imports libcst: only where paths and versions do not tell
 
     store = Store(located.site)
-    data = (Path(located.site) / path).read_bytes()
+    data = read_file(Path(located.site) / path)
     receipt = store.receipts().get(path)
     if receipt is not None and receipt.current == sha256(data).hexdigest():
         data = store.pristine(receipt.pristine)
@@ -114,6 +115,8 @@ def _path(env: Environment, wanted: Wanted, located: Located, patch: FilePatch, 
         else:
             state, problem = State.NOT_FOUND, f"{located.package} {located.version} has no such file"
             hint = "the file was moved or removed in this release: see `sitepatch show` for the releases it is for"
+            near = nearest_file(located, patch.paths[0])
+            hint = f"the nearest name there is {near}: write that path if it is meant" if near else hint
     except SitepatchError as error:
         problem, hint = error.message, error.hint
     scopes = dict.fromkeys(hunk.scope for hunk in patch.hunks)

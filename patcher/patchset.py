@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.manifest import MANIFEST, load
@@ -40,18 +40,18 @@ def builtin_dir() -> str:
     return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(package), "patchsets")
 
 
-def folders(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Dict[str, List[Tuple[str, str]]]:
-    """Every patchset name with all the (folder, source) that have it; the first of them wins.
+def searched(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Tuple[str, str]], Dict[str, SitepatchError]]:
+    """Every (directory, source) of patchsets, the first first, and what is wrong with entry points, by `Patchset.source`.
 
     The order is: `patch_dirs` (each a directory of patchset folders, or one such folder), `./patchsets` of `cwd`, the
-    entry points of group `sitepatch.patchsets`, the built-in ones. A directory that is reached twice counts once, the
-    built-in one always as built in unless it is named in `patch_dirs`.
+    entry points of group `sitepatch.patchsets`, the built-in ones. The built-in directory always counts as built in unless
+    it is named in `patch_dirs`.
 
     Raises:
         UsageError: when one of `patch_dirs` is not a directory.
-        SitepatchError: when an entry point leads nowhere.
     """
     places: List[Tuple[str, str]] = []
+    broken: Dict[str, SitepatchError] = {}
     for each in patch_dirs:
         if not os.path.isdir(os.path.join(cwd, each)):
             raise UsageError(f"{PATCH_DIR} {each}: found no such directory", "name a directory of patchset folders")
@@ -60,8 +60,23 @@ def folders(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Dict[str, List[Tuple
     local = os.path.join(cwd, "patchsets")
     if os.path.realpath(local) != os.path.realpath(built_in):
         places.append((local, LOCAL))
-    places.extend((path, f"entry point {name}") for name, path in _entry_points())
-    places.append((built_in, BUILT_IN))
+    for name, path in _entry_points():
+        if isinstance(path, SitepatchError):
+            broken[f"entry point {name}"] = path
+        else:
+            places.append((path, f"entry point {name}"))
+    return [*places, (built_in, BUILT_IN)], broken
+
+
+def folders(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Dict[str, List[Tuple[str, str]]]:
+    """Every patchset name with all the (folder, source) that have it, as `searched` has them; the first of them wins.
+
+    A folder that is reached twice counts once. Entry points that lead nowhere are passed over.
+
+    Raises:
+        UsageError: when one of `patch_dirs` is not a directory.
+    """
+    places, _ = searched(patch_dirs, cwd)
     found: Dict[str, List[Tuple[str, str]]] = {}
     seen = set()
     for place, source in places:
@@ -79,27 +94,52 @@ def find(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Found:
     """Load the patchset `name` from the first place that has it (see `folders`).
 
     Raises:
-        UsageError: when no place has it; the message suggests the nearest name, the hint lists all.
+        UsageError: when no place has it, see `unknown`.
         PatchError: when its folder is wrong in itself.
     """
     from pathlib import Path
 
     known = folders(patch_dirs, cwd)
     if name not in known:
-        names = ", ".join(sorted(known)) or "none"
-        raise UsageError(f'there is no patchset "{name}"{suggest(name, known)}', f"known patchsets: {names}")
+        raise unknown(name, known, patch_dirs, cwd)
     (folder, source), *others = known[name]
-    return Found(load(Path(folder), source), tuple(f"{name} of {other} ({where})" for where, other in others))
+    one = load(Path(folder), source)
+    return Found(one, tuple(f"{name} of {other} ({where})" for where, other in others if not has_texts(where, one.files)))
+
+
+def unknown(name: str, known: Iterable[str], patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> UsageError:
+    """The error for a name that no place has: the nearest name, all names, and the places that were searched."""
+    known = sorted(known)
+    places, broken = searched(patch_dirs, cwd)
+    looked = []
+    for place, source in places:
+        state = "" if os.path.isdir(place) else ", not there"
+        which = f"{source} of the current directory{state}" if source == LOCAL else source
+        looked.append(f"{os.path.abspath(place)} ({which})")
+    hints = [f"known patchsets: {', '.join(known) or 'none'}", f"searched: {', '.join(looked)}"]
+    hints += [error.message for error in broken.values()]
+    return UsageError(f'there is no patchset "{name}"{suggest(name, known)}', "\n".join(hints))
+
+
+def has_texts(folder: str, files: Mapping[str, str]) -> bool:
+    """Whether a folder holds these files (name -> text), with other line ends perhaps."""
+    try:
+        for name, text in files.items():
+            if read_file(os.path.join(folder, name), TEXT).decode("utf-8-sig").replace("\r\n", "\n") != text:
+                return False
+    except (OSError, SitepatchError, UnicodeDecodeError):
+        return False
+    return True
 
 
 def find_every(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Found], Dict[str, SitepatchError]]:
-    """Every patchset that can be named, by name, and what is wrong with those that cannot be read.
+    """Every patchset that can be named, by name; and what is wrong with those, and the entry points, that cannot be read.
 
     Raises:
-        SitepatchError: see `folders`.
+        UsageError: see `folders`.
     """
     found: List[Found] = []
-    broken: Dict[str, SitepatchError] = {}
+    broken = dict(searched(patch_dirs, cwd)[1])
     for name in sorted(folders(patch_dirs, cwd)):
         try:
             found.append(find(name, patch_dirs, cwd))
@@ -108,8 +148,8 @@ def find_every(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Found]
     return found, broken
 
 
-def _entry_points() -> Iterator[Tuple[str, str]]:
-    """(name, directory) of each entry point of our group, read without importlib.metadata (2.6 bare starts)."""
+def _entry_points() -> Iterator[Tuple[str, Union[str, SitepatchError]]]:
+    """(name, directory or what is wrong) of each entry point of our group, without importlib.metadata (2.6 bare starts)."""
     seen = set()
     for place in filter(None, sys.path):
         if os.path.realpath(place) in seen or not os.path.isdir(place):
@@ -123,11 +163,14 @@ def _entry_points() -> Iterator[Tuple[str, str]]:
                 data = read_file(path, TEXT)
             except OSError:
                 continue  # most distributions have none
+            except SitepatchError as error:
+                yield path, error
+                continue
             if GROUP.encode() in data:
                 yield from _parse_entry_points(path, data)
 
 
-def _parse_entry_points(path: str, data: bytes) -> Iterator[Tuple[str, str]]:
+def _parse_entry_points(path: str, data: bytes) -> Iterator[Tuple[str, Union[str, SitepatchError]]]:
     import configparser
 
     parser = configparser.ConfigParser(delimiters=("=",), interpolation=None)
@@ -135,18 +178,16 @@ def _parse_entry_points(path: str, data: bytes) -> Iterator[Tuple[str, str]]:
     try:
         parser.read_string(data.decode("utf-8"))
     except (UnicodeDecodeError, configparser.Error) as error:
-        raise SitepatchError(f"{path}: found no valid entry points ({error})", "reinstall that distribution") from None
+        words = str(error).split("\n")[0]
+        yield path, SitepatchError(f"{path}: found no valid entry points ({words})", "reinstall that distribution")
+        return
     for name, value in parser[GROUP].items() if GROUP in parser else ():
         parts = value.split(":")[0].strip().split(".")
         tries = [os.path.join(place, *parts) for place in filter(None, sys.path)]
         modules = [os.path.dirname(at) for at in tries if os.path.isfile(f"{at}.py")]
         found = [at for at in tries if os.path.isdir(at)] or modules
-        if not found:
-            raise SitepatchError(
-                f"{path}: the entry point {name} = {value} leads to no directory on sys.path",
-                "reinstall that distribution, or uninstall it",
-            )
-        yield name, found[0]
+        problem = f"{path}: the entry point {name} = {value} leads to no directory on sys.path"
+        yield name, found[0] if found else SitepatchError(problem, "reinstall that distribution, or uninstall it")
 
 
 def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:

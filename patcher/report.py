@@ -31,6 +31,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
+from patcher.errors import SitepatchError
 from patcher.lines import LineEdit, line_edits
 from patcher.model import Answer, OptionValue, Patchset, Plan, State, Step
 from patcher.standing import Condition, Standing
@@ -191,13 +192,13 @@ def packages(patchset: Patchset) -> str:
     return ", ".join(f"{variant.package} {variant.versions or '(any version)'}" for variant in patchset.variants)
 
 
-def list_rows(patchsets: Iterable[Patchset], broken: Mapping[str, str]) -> List[Row]:
+def list_rows(patchsets: Iterable[Patchset], broken: Mapping[str, SitepatchError]) -> List[Row]:
     """One row for each patchset, then one for each folder that is wrong in itself, with what is wrong."""
     rows = []
     for one in patchsets:
         cells = (one.name, one.version, packages(one), one.source)
         rows.append(Row(one.kind, cells, (one.summary,)))
-    return rows + [Row("broken", (name,), tuple(problem.split("\n"))) for name, problem in broken.items()]
+    return rows + [Row("broken", (name,), (error.brief,)) for name, error in broken.items()]
 
 
 def written_options(options: Mapping[str, OptionValue]) -> str:

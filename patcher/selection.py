@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Dict, Iterable, List, Sequence, Tuple
 
 from patcher.confusable import remarks
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.model import Patchset
-from patcher.patchset import BUILT_IN, PATCH_DIR, Found, find, folders, load, resolve_options
-from patcher.reading import TEXT, read_file
+from patcher.patchset import BUILT_IN, PATCH_DIR, Found, find, folders, has_texts, load, resolve_options, searched, unknown
 from patcher.standing import Standing
 from patcher.store import Store
 from patcher.tables import suggest
@@ -116,9 +115,7 @@ def check_names(names: Iterable[str], standing: Iterable[str], patch_dirs: Seque
         UsageError: with the nearest name for each of them.
     """
     known = {*standing, *folders(patch_dirs, os.getcwd())}
-    unknown = [name for name in dict.fromkeys(names) if name not in known]
-    hint = f"known patchsets: {', '.join(sorted(known)) or 'none'}"
-    stop([UsageError(f'there is no patchset "{name}"{suggest(name, known)}', hint) for name in unknown])
+    stop([unknown(name, known, patch_dirs, os.getcwd()) for name in dict.fromkeys(names) if name not in known])
 
 
 def trusted(patchset: Patchset, patch_dirs: Sequence[str]) -> bool:
@@ -150,13 +147,15 @@ def check_probes(patchsets: Iterable[Patchset], patch_dirs: Sequence[str]) -> No
     stop([UsageError(f"{one.name} ({one.source}): its probe is code, and is not run from there", hint) for one in bad])
 
 
-def outdated(items: Iterable[Standing], patch_dirs: Sequence[str]) -> Dict[str, str]:
+def outdated(items: Iterable[Standing], patch_dirs: Sequence[str]) -> Tuple[Dict[str, str], Dict[str, SitepatchError]]:
     """Which digests of what stands applied are no longer those of the patchset of that name, and what is to be had.
 
     The texts are held against the copies in the stores; a manifest is decoded only where they differ, since that costs
-    more than the rest of `status`. A name that is not to be had, or whose folder is broken now, is not outdated.
+    more than the rest of `status`. A name that is not to be had, or whose folder is broken now, is not outdated: the second
+    says what is wrong with such folders, and with entry points.
     """
     places = folders(patch_dirs, os.getcwd())
+    broken = searched(patch_dirs, os.getcwd())[1]
     found: Dict[str, str] = {}
     judged = set()
     for item in items:
@@ -166,7 +165,7 @@ def outdated(items: Iterable[Standing], patch_dirs: Sequence[str]) -> Dict[str, 
             judged.add(step.digest)
             folder, source = places[step.patchset][0]
             try:
-                if _same(folder, Store(item.site).patchset_files(step.digest)):
+                if has_texts(folder, Store(item.site).patchset_files(step.digest)):
                     continue
             except StoreError:
                 pass  # without its copy the digest alone has to tell; restore does not need the copy
@@ -174,21 +173,12 @@ def outdated(items: Iterable[Standing], patch_dirs: Sequence[str]) -> Dict[str, 
 
             try:
                 one = load(Path(folder), source)
-            except SitepatchError:
-                continue  # `list` tells what is wrong with it
+            except SitepatchError as error:
+                broken[step.patchset] = error
+                continue
             if one.digest != step.digest:
                 found[step.digest] = f"{one.name} {one.version} ({one.source}) is another one than stands applied"
-    return found
-
-
-def _same(folder: str, files: Mapping[str, str]) -> bool:
-    try:
-        for name, text in files.items():
-            if read_file(os.path.join(folder, name), TEXT).decode("utf-8-sig").replace("\r\n", "\n") != text:
-                return False
-    except (OSError, SitepatchError, UnicodeDecodeError):
-        return False
-    return True
+    return found, broken
 
 
 def settings_for_completion(begun: str, names: Sequence[str], patch_dirs: Sequence[str]) -> List[str]:

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Sequence
 
 from patcher.errors import PatchError
+from patcher.width import underline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,7 +80,7 @@ def decode_toml(text: str, origin: Path) -> Dict[str, Any]:
         place = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
         lines = text.split("\n")
         line, column = (int(place.group(1)), int(place.group(2))) if place else (len(lines), len(lines[-1]) + 1)
-        shown = f"{lines[line - 1]}\n{' ' * (column - 1)}^"
+        shown = f"{lines[line - 1]}\n{underline(lines[line - 1], column - 1, column)}"
         raise PatchError(f"{origin}:{line}:{column}: {str(error).split(' (at ')[0]}\n{shown}") from None
 
 

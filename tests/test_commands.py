@@ -1,6 +1,7 @@
 """What the commands promise, each as a scenario: the real command on a real directory, then a look at the files."""
 
 import contextlib
+import functools
 import hashlib
 import itertools
 import json
@@ -507,6 +508,31 @@ def test_list_tells_every_patchset_and_where_it_is_from(tmp_path):
     assert ["debug", DDP, "1.1", "mmengine", ">=0.1,<1", "built", "in"] in lines
 
 
+def test_what_is_broken_is_one_line_and_keeps_nothing_else_from_being_used(site):
+    broken = site.cwd / "patchsets/wrong"
+    broken.mkdir(parents=True)
+    (broken / "patchset.toml").write_text('schema = 1\nkind = "fxi"\nname = "wrong"\n')
+    info = site.cwd / "vendor/vendor-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "entry_points.txt").write_text("[sitepatch.patchsets]\nvendor = gone.away\n")
+    path = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(info.parent)])}
+    assert site("apply", DDP, "--no-verify", **path).code == 0
+    for words in (["list"], ["check"], ["doctor"], ["status"]):
+        done = site(*words, **path) if words != ["list"] else sitepatch("list", cwd=site.cwd, **path)
+        told = [line for line in (done.out + done.err).splitlines() if "gone.away" in line]
+        assert len(told) == 1, done
+        told = [line for line in (done.out + done.err).splitlines() if "wrong/patchset.toml" in line]
+        assert len(told) == (words != ["status"]), done  # which reads no patchset that does not stand applied
+        assert "broken" in done.out + done.err or words == ["doctor"]
+        assert done.code == (words in (["list"], ["check"])) or words == ["doctor"]
+        assert DDP in done.out or words == ["doctor"]
+    source = site.source(DDP, toml=[('kind = "debug"', 'kind = "debgu"')])
+    done = site("status", **path)
+    assert done.code == 0
+    assert f"broken: {source / 'patchset.toml'}" in done.err
+    assert site("restore", **path).code == 0
+
+
 def test_list_tells_a_broken_folder_and_ends_with_1(site):
     site.source(DDP, toml=[('kind = "debug"', 'kind = "debog"')])
     done = sitepatch("list", cwd=site.cwd)
@@ -517,8 +543,11 @@ def test_list_tells_a_broken_folder_and_ends_with_1(site):
 
 @pytest.mark.parametrize("words", [["list"], ["show", DDP], ["diff", DDP], ["apply", DDP]])
 def test_a_hidden_patchset_is_said_aloud(site, words):
-    site.source(DDP)
-    done = site(*words) if words[0] in ("apply", "diff") else sitepatch(*words, cwd=site.cwd)
+    folder = site.source(DDP)
+    run = site if words[0] in ("apply", "diff") else functools.partial(sitepatch, cwd=site.cwd)
+    assert "hides" not in run(*words, *(["--dry-run"] if words[0] == "apply" else [])).err, "it is the same patchset"
+    (folder / "patchset.toml").write_text((folder / "patchset.toml").read_text().replace('version = "1.1"', 'version = "1.2"'))
+    done = run(*words)
     assert done.code == 0
     assert f"note: {DDP} (./patchsets) is used; it hides {DDP} of " in done.err
 

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from patcher import manifest, patchset, tables
-from patcher.errors import PatchError, SitepatchError, UsageError
+from patcher.errors import PatchError, UsageError
 from patcher.model import Option, Patchset, Variant, Verify, patchset_digest
 from patcher.versions import accepts, overlap
 
@@ -355,13 +355,15 @@ def test_variants_are_grouped_by_package(tmp_path):
 
 def test_the_first_place_wins_and_the_others_are_told(tmp_path):
     named, local = tmp_path / "named", tmp_path / "patchsets"
-    write(named), write(local)
+    write(named), write(local, TOML.replace("schema = 1", "schema = 1  # another"))
     write(local, TOML.replace("demo-fix", "only-local"), "only-local")
     found = patchset.find("demo-fix", [named], tmp_path)
     assert found.patchset.source == f"--patch-dir {named}"
     assert found.shadows == (f"demo-fix of ./patchsets ({local / 'demo-fix'})",)
     assert patchset.find("only-local", [named], tmp_path) == (patchset.load(local / "only-local", "./patchsets"), ())
     assert patchset.find("demo-fix", [Path("patchsets")], tmp_path).shadows == (), "one folder found twice is no shadow"
+    write(tmp_path / "same")
+    assert patchset.find("demo-fix", [named, tmp_path / "same"], tmp_path).shadows == found.shadows, "the same text is none"
 
 
 def test_a_patch_dir_may_be_one_patchset_and_must_exist(tmp_path):
@@ -376,7 +378,15 @@ def test_an_unknown_name_gets_a_suggestion_and_the_list(tmp_path):
     with pytest.raises(UsageError) as caught:
         patchset.find("demo-fux", [], tmp_path)
     assert caught.value.message == 'there is no patchset "demo-fux"; did you mean "demo-fix"?'
-    assert "demo-fix" in caught.value.hint
+    known, searched = caught.value.hint.split("\n")
+    assert "demo-fix" in known
+    assert searched.startswith(f"searched: {tmp_path / 'patchsets'} (./patchsets of the current directory), ")
+    assert searched.endswith(f"{patchset.builtin_dir()} (built in)")
+    with pytest.raises(UsageError) as caught:
+        patchset.find("demo-fux", [tmp_path / "patchsets"], tmp_path / "elsewhere")
+    named, local = caught.value.hint.partition("searched: ")[2].split(", ", 1)
+    assert named == f"{tmp_path / 'patchsets'} (--patch-dir {tmp_path / 'patchsets'})"
+    assert local.startswith(f"{tmp_path / 'elsewhere/patchsets'} (./patchsets of the current directory, not there), ")
 
 
 def test_built_in_patchsets_stay_built_in_when_the_checkout_is_the_working_directory(tmp_path):
@@ -413,11 +423,18 @@ def test_a_wheel_can_ship_patchsets_and_is_not_imported(tmp_path, monkeypatch, v
     assert found.shadows == ()
 
 
-def test_an_entry_point_that_leads_nowhere_is_an_error(tmp_path, monkeypatch):
+def test_an_entry_point_that_leads_nowhere_is_told_and_keeps_nothing_else_from_being_used(tmp_path, monkeypatch):
     add_wheel(tmp_path / "site", "[sitepatch.patchsets]\nvendor = gone.away\n")
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "site")])
-    with pytest.raises(SitepatchError, match=r"the entry point vendor = gone\.away leads to no directory"):
-        patchset.folders([], tmp_path)
+    write(tmp_path / "patchsets")
+    found, broken = patchset.find_every([], tmp_path)
+    assert "demo-fix" in [one.patchset.name for one in found]
+    assert list(broken) == ["entry point vendor"]
+    problem = "the entry point vendor = gone.away leads to no directory on sys.path"
+    assert problem in broken["entry point vendor"].message
+    with pytest.raises(UsageError) as caught:
+        patchset.find("vendor-fix", [], tmp_path)
+    assert problem in caught.value.hint
 
 
 # ---------------------------------------------------------------- options

@@ -247,6 +247,25 @@ def test_of_alternative_places_it_stays_the_one_that_was_patched(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
+    ("path", "near"),
+    [
+        ("mmengine/runner/runers.py", "mmengine/runner/runner.py"),
+        ("mmengine/loops/runner.py", "mmengine/runner/runner.py"),
+        ("mmengine/runer/runer.py", "mmengine/runner/runner.py"),
+        ("mmengine/dist/zzz.py", ""),
+    ],
+)
+def test_a_file_that_is_not_there_is_named_as_it_is_there(tmp_path: Path, path: str, near: str) -> None:
+    patchset(tmp_path, "typo", f"--- {path}\n@@ f @@\n-old(1)\n+old(2)\n")
+    site = Site(tmp_path, "mmengine-0.10.7")
+    wanted = Wanted(load(tmp_path / "patches/typo", "here"), {})
+    (answer,) = plan_apply(discover(None, str(site.path)), [wanted]).answers
+    assert answer.state is State.NOT_FOUND
+    expected = f"the nearest name there is {near}: write that path if it is meant" if near else "moved or removed"
+    assert expected in answer.hint
+
+
+@pytest.mark.parametrize(
     ("version", "code", "expected"),
     [
         ("0.0.0", CODE, [(NEW, "applicable")]),

@@ -39,7 +39,6 @@ def check(
 
     every, errors = find_every(place.patch_dirs, os.getcwd())
     known = {one.patchset.name: one.patchset for one in every}
-    broken = {name: error.message for name, error in errors.items()}
     if html and not against:
         raise UsageError("--html: found no --against, whose releases the page shows", "sitepatch diff --html shows this one")
     if against:
@@ -47,7 +46,7 @@ def check(
 
         check_asked(against)
     wanted, notes = choose(names or list(known), (), place.patch_dirs)
-    problems = {} if names else broken
+    problems = {} if names else errors
     for note in notes:
         console.note(note)
     if against:
@@ -58,7 +57,7 @@ def check(
     from patcher.report import list_rows
 
     console.rows(list_rows((), problems))
-    bad = [{"name": name, "problem": problem} for name, problem in problems.items()]
+    bad = [{"name": name, "problem": error.message} for name, error in problems.items()]
     code = 1 if problems else code
     console.data(not code, {**told, "broken": bad})
     return code

@@ -119,7 +119,9 @@ def status(console: Console, place: Place, check: bool) -> int:
     stopped, items, broken = settled(env, look)
     for sentence in recovered:
         console.note(sentence, "recovered")
-    newer = outdated(items, place.patch_dirs)
+    newer, unreadable = outdated(items, place.patch_dirs)
+    for error in unreadable.values():
+        console.note(error.brief, "broken")
     kept = [path for store in stores(env) for path in store.kept()]
     rows = [report.Row(word, (site,), (problem,)) for word, site, problem in stopped]
     rows += [report.Row("damaged", (), (problem, f"hint: {hint}")) for problem, hint in broken]
@@ -152,13 +154,12 @@ def list_(console: Console, place: Place) -> int:
     every, errors = find_every(place.patch_dirs, os.getcwd())
     found = [one.patchset for one in every]
     notes = [note for one in every for note in shadow_notes(one)]
-    broken = {name: error.message for name, error in errors.items()}
-    console.rows(report.list_rows(found, broken))
+    console.rows(report.list_rows(found, errors))
     for note in notes:
         console.note(note)
-    bad = [{"name": name, "problem": problem} for name, problem in broken.items()]
-    console.data(not broken, {"patchsets": [report.patchset_json(one) for one in found], "broken": bad, "notes": notes})
-    return 1 if broken else 0
+    bad = [{"name": name, "problem": error.message} for name, error in errors.items()]
+    console.data(not errors, {"patchsets": [report.patchset_json(one) for one in found], "broken": bad, "notes": notes})
+    return 1 if errors else 0
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch show mmengine-ddp-debug")

@@ -11,6 +11,7 @@ from typing import List, NoReturn, Optional, Tuple
 
 from patcher.errors import PatchError
 from patcher.model import FilePatch, HunkText
+from patcher.width import underline
 
 _HEADER = re.compile(r"@@\s+(?P<scope>.*?)\s+@@(?P<flags>.*)$")
 _SCOPE_PART = re.compile(r"[^\W\d*][\w*]*|\*[\w*]*")
@@ -18,7 +19,7 @@ _SCOPE_PART = re.compile(r"[^\W\d*][\w*]*|\*[\w*]*")
 
 def refuse(origin: str, line: int, message: str, text: str = "", start: int = 0, end: int = 0) -> NoReturn:
     """Raise a `PatchError` that shows the line and marks columns `start` to `end` (0-based) of it."""
-    marked = f"\n    {text}\n    {' ' * start}^{'~' * max(0, end - start - 1)}" if text else ""
+    marked = f"\n    {text}\n    {underline(text, start, end)}" if text else ""
     raise PatchError(f"{origin}:{line}: {message}{marked}")
 
 

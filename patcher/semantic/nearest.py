@@ -15,6 +15,7 @@ from patcher.semantic.node import Node
 from patcher.semantic.pattern import Hunk
 from patcher.semantic.side import Side, identifiers, writes_body
 from patcher.semantic.source import Source
+from patcher.width import underline
 
 LEAST = 0.3  # of a pattern's weight; code that has less of it is not worth showing
 _MOST = 400  # candidates that are measured, those first that share most names with the pattern
@@ -183,11 +184,6 @@ def _narrow(text: str, start: int, end: int) -> Tuple[str, int, int]:
     return cut, start - first, min(end - first, len(cut))
 
 
-def underline(mark: Mark) -> str:
-    """`^~~~` under what is marked."""
-    return " " * mark.start + "^" + "~" * (mark.end - mark.start - 1)
-
-
 # scopes ---------------------------------------------------------------------------------------------------------------
 def near_scopes(source: Source, scope: str) -> Tuple[str, ...]:
     """Definitions of a file that a scope which is not there may have become: of the same last name, else similar ones."""
@@ -238,7 +234,7 @@ def _brief(best: Closest) -> List[str]:
     head = f"closest, line {best.code.line:>{width}}: "
     return [
         head + best.code.text,
-        " " * len(head) + underline(best.code),
+        " " * len(head) + underline(*best.code[1:]),
         f"pattern, line {best.pattern.line:>{width}}: {best.pattern.text}",
         best.words,
     ]

@@ -14,9 +14,9 @@ from patcher.semantic.compare import Comparer, fits, weight
 from patcher.semantic.engine import compile_hunks, rewrite
 from patcher.semantic.explain import Explanation, explain
 from patcher.semantic.hunk import parse_spatch
-from patcher.semantic.nearest import underline
 from patcher.semantic.source import Source
 from patcher.semantic.splice import apply_splices
+from patcher.width import underline, width
 from tests.semantic.helpers import Changed, Refused, Stays, block, every_case
 
 
@@ -391,7 +391,7 @@ DRIFTS = {
 
 def seen(mark) -> str:  # type: ignore[no-untyped-def]
     head = f"line {mark.line}: "
-    return head + mark.text + "\n" + " " * len(head) + underline(mark)
+    return head + mark.text + "\n" + " " * len(head) + underline(*mark[1:])
 
 
 @pytest.mark.parametrize("name", DRIFTS)
@@ -441,6 +441,28 @@ def test_a_measure_is_complete_exactly_where_the_matcher_matches() -> None:
                     assert (comparer.measure(pattern, code) == weight(pattern)) is matches, (case, pattern, code)
                     held[matches] += 1
     assert held[True] > 300 and held[False] > 3000
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [("ab", 2), ("设备", 4), ("ａ", 2), ("e\u0301", 1), ("🚀", 2), ("✈\ufe0f", 1), ("한글", 4), ("\u200b", 0), ("", 0)],
+)
+def test_columns_of_a_terminal(text: str, columns: int) -> None:
+    assert width(text) == columns
+
+
+def test_a_marker_stands_under_its_text_behind_wide_characters() -> None:
+    source = 'def f(m):\n    show("设备 e\u0301 🚀", device=m)\n'
+    hunk = '-show("设备 e\u0301 🚀", devic=$M)\n+show($M)\n'
+    best = explained(source, hunk).closest
+    assert best is not None
+    assert underline(*best.code[1:]) == " " * len('show("SSSS e RR", ') + "^~~~~~"
+    text = "--- package/module.py\n@@ f @@\n-show('设备', $Mix)\n+show()\n"
+    with pytest.raises(PatchError) as caught:
+        parse_spatch(text, "case.spatch")
+        explained(source, "-show('设备', $Mix)\n+show()\n")
+    shown, marker = caught.value.message.split("\n")[-2:]
+    assert marker.index("^") == width(shown[: shown.index("$Mix")])
 
 
 def test_of_two_that_are_alike_the_one_that_has_more_of_the_pattern_is_shown() -> None:

@@ -1,0 +1,22 @@
+"""How many columns a text takes in a terminal, and a marker under a part of it."""
+
+from __future__ import annotations
+
+import unicodedata
+
+
+def width(text: str) -> int:
+    """The columns of a text: wide characters (Chinese, Japanese, Korean, emoji) take two, combining ones none."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def underline(text: str, start: int, end: int) -> str:
+    """`^~~~` under the characters `start` to `end` (0-based) of a line; a tab before them stays a tab."""
+    blank = "".join("\t" if char == "\t" else " " * width(char) for char in text[:start])
+    return blank + "^" + "~" * (width(text[start:end]) - 1)
