@@ -6,6 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, TypeVar, Union
 
+from patcher import ownership
 from patcher.cache import cache_dir
 from patcher.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, Outcome, one_line, try_release
 from patcher.errors import SitepatchError, UsageError
@@ -67,6 +68,7 @@ def check_releases(
         OSError: the cache cannot be written.
     """
     cache = cache_dir()
+    ownership.check(str(cache), "set SITEPATCH_CACHE to a directory of your own")
     names = dict.fromkeys(
         name for one in wanted for package in pick_variants(one.patchset) for name in distributions(one.patchset, package)
     )

@@ -44,8 +44,7 @@ def apply(
     Raises:
         SitepatchError: what keeps it from making a plan or from writing.
     """
-    from patcher.ownership import check_sources
-    from patcher.selection import choose
+    from patcher.selection import check_sources, choose
 
     check_sources(names, place.patch_dirs)
     wanted, notes = choose(names, settings, place.patch_dirs)

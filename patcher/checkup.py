@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 from typing import Dict, Iterator, List, Set, Tuple
 
+from patcher import patchset
 from patcher.doctor import NOTE, PROBLEM, Case, Check
 from patcher.environment import blocker, recorded_hash
 from patcher.errors import SitepatchError
@@ -19,6 +20,7 @@ from patcher.lock import holders
 from patcher.model import normalized
 from patcher.reading import read_file
 from patcher.receipt import HOME, file_name
+from patcher.selection import OTHERS_HINT, others_change, outdated
 from patcher.standing import Condition, interrupted
 from patcher.store import EDITED, Store
 
@@ -117,8 +119,6 @@ def _recorded(case: Case) -> _Found:
 
 # what stands applied --------------------------------------------------------------------------------------------------
 def _standing(case: Case) -> _Found:
-    from patcher.selection import outdated
-
     for item in case.standing:
         if item.condition is not Condition.APPLIED:
             yield PROBLEM, f"{item.receipt.path}: {item.condition.value}", item.meaning
@@ -239,17 +239,9 @@ def _sources(case: Case) -> _Found:
         yield PROBLEM, error.brief, error.hint
     if os.geteuid():
         return
-    places = [*case.patch_dirs, *(["patchsets"] if Path("patchsets").is_dir() else [])]
-    for place in places:
-        for path in [Path(place), *sorted(Path(place).rglob("*"))]:
-            info = path.lstat()
-            others = info.st_mode & stat.S_IWOTH or (info.st_mode & stat.S_IWGRP and info.st_gid)
-            if others and not stat.S_ISLNK(info.st_mode):
-                yield PROBLEM, f"{path} can be changed by others, and root would apply it", "chmod go-w, or name another"
-                break
-            if info.st_uid:
-                yield NOTE, f"{path} belongs to user {info.st_uid}, and root would apply it", "see that you trust that user"
-                break
+    for places in patchset.folders(case.patch_dirs, Path.cwd()).values():
+        for what in others_change(*places[0]):
+            yield PROBLEM, what, OTHERS_HINT
 
 
 CHECKS = (

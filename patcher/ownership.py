@@ -1,58 +1,102 @@
-"""Whether somebody else may write where root is about to take patchsets from: a patch is code, and root would install it."""
+"""Who may change what sitepatch runs, applies or believes: the one rule for patchsets, caches, overlays and stores.
+
+Root and this user may, for root also the user of sudo. Nobody else may own such a file or a directory that leads to it, nor
+write to one, as a member of a group or as anybody. Needs the standard library only: this is part of every hook.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
-from typing import Iterator, List, Sequence, Set
+from typing import Iterator, List, Set
 
-from patcher.errors import SitepatchError
-from patcher.patchset import LOCAL, PATCH_DIR, folders
+from patcher.errors import StoreError
 
 
-def check_sources(names: Sequence[str], patch_dirs: Sequence[str]) -> None:
-    """Refuse patchsets, for root, from folders that others may write to; for anybody else do nothing.
+def trusted() -> Set[int]:
+    """The ids of the users who may change what this one runs."""
+    sudo = os.environ.get("SUDO_UID", "")
+    return {0, os.geteuid(), *([int(sudo)] if sudo.isdigit() and not os.geteuid() else [])}
 
-    What is looked at is the folder with all that is in it, and every directory and link that leads to it. A directory
-    like /tmp, in which nobody may rename what belongs to others, does no harm above the folder. The built-in patchsets and
-    those of installed packages lie beside code that is run anyway.
+
+def problems(path: str, *, inside: bool = False) -> List[str]:
+    """Return why others may change what lies at `path`, each text once; [] where nobody else can.
+
+    Every directory and every link that leads there counts. In a directory like /tmp nobody may rename what belongs to others,
+    so above `path` such a one does no harm.
+
+    Args:
+        path: of a file or a directory; what is not there is left out.
+        inside: look at everything below it too.
+    """
+    users = trusted()
+    found = [each for place in _above(path) for each in _problem(place, users, sticky=True)]
+    below = [os.path.join(folder, name) for folder, *names in os.walk(path) if inside for each in names for name in each]
+    for place in (path, *sorted(below)):
+        for each in (place, os.path.realpath(place)):
+            found += _problem(each, users)
+    return list(dict.fromkeys(found))
+
+
+def check(path: str, hint: str, *, inside: bool = False) -> None:
+    """Raise StoreError with this hint if `problems` finds any."""
+    found = problems(path, inside=inside)
+    if found:
+        raise StoreError("\n".join(found), hint)
+
+
+def _above(path: str) -> List[str]:
+    """Every directory and link on the way to a path, as it is written and as each link leads, from the top."""
+    start = os.path.abspath(path)
+    found: Set[str] = set()
+    waiting = [start]
+    while waiting:
+        here = waiting.pop()
+        if here not in found:
+            found.add(here)
+            waiting.append(os.path.dirname(here))
+            if os.path.islink(here):  # one step of it: a link in a directory of others may lie in the middle
+                waiting.append(os.path.normpath(os.path.join(os.path.realpath(os.path.dirname(here)), os.readlink(here))))
+    return sorted(found - {start})
+
+
+def _problem(path: str, users: Set[int], *, sticky: bool = False) -> Iterator[str]:
+    """What lets others change a file, a directory or a link itself; `sticky` lets /tmp and the like pass."""
+    try:
+        info = os.lstat(path)
+    except FileNotFoundError:
+        return
+    if info.st_uid not in users:
+        yield f"{path}: belongs to user {info.st_uid}, who could change what user {os.geteuid()} is about to use"
+    mode = 0 if stat.S_ISLNK(info.st_mode) or (sticky and info.st_mode & stat.S_ISVTX) else info.st_mode
+    if mode & stat.S_IWOTH or (mode & stat.S_IWGRP and info.st_gid != 0):
+        who = "everybody" if mode & stat.S_IWOTH else f"group {info.st_gid}"
+        yield f"{path}: others may write to it ({who})"
+
+
+def check_store(home: os.stat_result, site: os.stat_result, path: str) -> None:
+    """Refuse to believe what somebody made in a store who may not change its site directory anyway.
+
+    Believed is what belongs to this user, to root or to the owner of the site directory, and where that directory is shared by
+    a group, what belongs to the group too. Nobody else may be able to write there. What lies in a directory in which
+    everybody may write is believed of root and this user alone.
+
+    Args:
+        home: of `.sitepatch`, or of something in it.
+        site: of the site directory.
+        path: of what `home` is of, for messages.
 
     Raises:
-        SitepatchError: naming what others may write to.
+        StoreError: it is not believed, and what to do.
     """
-    if os.geteuid() != 0:
-        return
-    known = folders(patch_dirs, os.getcwd())
-    places = [known[name][0] for name in dict.fromkeys(names) if name in known]
-    found: List[str] = []
-    for folder, source in places:
-        if source == LOCAL or source.startswith(f"{PATCH_DIR} "):
-            found += _writable_by_others(os.path.abspath(folder))
-    if found:
-        hint = "take that right away (chmod go-w, chown -R root), or copy the patchset where only root may write"
-        raise SitepatchError("\n".join(dict.fromkeys(found)), hint)
-
-
-def _writable_by_others(folder: str) -> Iterator[str]:
-    trusted = {0, *(int(uid) for uid in [os.environ.get("SUDO_UID", "")] if uid.isdigit())}
-    above: Set[str] = set()
-    for path in (os.path.dirname(folder), os.path.dirname(os.path.realpath(folder))):
-        while path not in above:
-            above.add(path)
-            path = os.path.dirname(path)
-    for path in sorted(above):
-        yield from _problem(path, trusted, sticky=True)
-    for path, directories, files in os.walk(folder):
-        yield from _problem(path, trusted)
-        for name in sorted([*files, *(each for each in directories if os.path.islink(os.path.join(path, each)))]):
-            yield from _problem(os.path.join(path, name), trusted)
-
-
-def _problem(path: str, trusted: Set[int], *, sticky: bool = False) -> Iterator[str]:
-    """What lets somebody else change a file, a directory or where a link leads; `sticky` lets /tmp and the like pass."""
-    for info in (os.lstat(path), os.stat(path) if os.path.exists(path) else os.lstat(path)):
-        if info.st_uid not in trusted:
-            yield f"{path}: belongs to user {info.st_uid}, who could change what root is asked to apply"
-        mode = 0 if stat.S_ISLNK(info.st_mode) or (sticky and info.st_mode & stat.S_ISVTX) else info.st_mode
-        if mode & stat.S_IWOTH or (mode & stat.S_IWGRP and info.st_gid != 0):
-            yield f"{path}: others may write to it, and so change what root is asked to apply"
+    public = bool(site.st_mode & stat.S_IWOTH)
+    shared = bool(site.st_mode & stat.S_IWGRP) and not public and home.st_gid == site.st_gid
+    own = home.st_uid in ({0, os.geteuid()} if public else {0, os.geteuid(), site.st_uid})
+    what = ""
+    if not own and not shared:
+        what = f"belongs to user {home.st_uid}, not to user {os.geteuid()}, root or the owner of its site directory"
+    elif home.st_mode & stat.S_IWOTH or (home.st_mode & stat.S_IWGRP and not shared and home.st_gid != 0):
+        what = f"others may write to it (mode {stat.S_IMODE(home.st_mode):o})"
+    if what:
+        hint = "if its receipts are yours, make it so: chown -R, chmod -R go-w; else remove it and reinstall what was patched"
+        raise StoreError(f"{path}: {what}; nothing in it is believed", f"see who made it; {hint}")

@@ -9,7 +9,20 @@ from typing import TYPE_CHECKING, Dict, Iterable, List, Sequence, Tuple
 from patcher.confusable import remarks
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.model import Patchset
-from patcher.patchset import BUILT_IN, PATCH_DIR, Found, find, folders, has_texts, load, resolve_options, searched, unknown
+from patcher.ownership import problems
+from patcher.patchset import (
+    BUILT_IN,
+    LOCAL,
+    PATCH_DIR,
+    Found,
+    find,
+    folders,
+    has_texts,
+    load,
+    resolve_options,
+    searched,
+    unknown,
+)
 from patcher.standing import Standing
 from patcher.store import Store
 from patcher.tables import suggest
@@ -43,6 +56,32 @@ def find_all(names: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Patc
 def shadow_notes(found: Found) -> List[str]:
     """What to say aloud about patchsets that are hidden by one of the same name."""
     return [f"{found.patchset.name} ({found.patchset.source}) is used; it hides {other}" for other in found.shadows]
+
+
+def check_sources(names: Sequence[str], patch_dirs: Sequence[str]) -> None:
+    """Refuse patchsets, for root, from folders that others may change (see `others_change`); for anybody else do nothing.
+
+    Raises:
+        SitepatchError: naming what others may write to.
+    """
+    if os.geteuid() == 0:
+        known = folders(patch_dirs, os.getcwd())
+        found = [each for name in dict.fromkeys(names) for folder, source in known.get(name, ())[:1]
+                 for each in others_change(folder, source)]  # fmt: skip
+        if found:
+            raise SitepatchError("\n".join(dict.fromkeys(found)), OTHERS_HINT)
+
+
+OTHERS_HINT = (
+    "root is asked to apply it: take that right away (chmod go-w, chown -R root), "
+    "or copy the patchset where only root may write"
+)
+
+
+def others_change(folder: str, source: str) -> List[str]:
+    """Why others could change a patchset: it is code. Those built in or installed lie beside code that runs anyway."""
+    named = source == LOCAL or source.startswith(f"{PATCH_DIR} ")
+    return problems(os.path.abspath(folder), inside=True) if named else []
 
 
 def stop(errors: Sequence[SitepatchError]) -> None:

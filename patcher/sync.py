@@ -11,11 +11,11 @@ from patcher.console import Console, Place
 from patcher.errors import SitepatchError, UsageError
 from patcher.jobs import Wanted
 from patcher.model import FilePlan, Plan, Step
-from patcher.ownership import check_sources
 from patcher.patchset import PATCH_DIR
 from patcher.plan import plan_sync
 from patcher.project import Project, chosen, read_project
 from patcher.reading import read_file
+from patcher.selection import check_sources
 from patcher.standing import Standing, interrupted, standing
 from patcher.turns import undisturbed
 from patcher.verify import Asked

@@ -439,14 +439,14 @@ def test_a_patchset_that_others_can_change(site, tmp_path):
     assert doctor(site) == []
     patch = next(folder.glob("*.spatch"))
     patch.chmod(0o666)
-    expect(doctor(site), (PROBLEM, "patchsets", f"{patch.name} can be changed by others, and root would apply it"))
+    expect(doctor(site), (PROBLEM, "patchsets", f"{patch.name}: others may write to it .everybody"))
     patch.chmod(0o664)
     assert doctor(site) == []  # the group is root's own
     os.chown(patch, 0, 65534)
-    expect(doctor(site), (PROBLEM, "patchsets", f"{patch.name} can be changed by others"))
+    expect(doctor(site), (PROBLEM, "patchsets", f"{patch.name}: others may write to it .group 65534"))
     patch.chmod(0o644)
     os.chown(patch, 65534, -1)
-    expect(doctor(site), (NOTE, "patchsets", f"{patch.name} belongs to user 65534"))
+    expect(doctor(site), (PROBLEM, "patchsets", f"{patch.name}: belongs to user 65534"))
     shutil.move(str(folder.parent), str(tmp_path / "elsewhere"))
     assert doctor(site) == []
     assert len(doctor(site, "--patch-dir", tmp_path / "elsewhere")) == 1

@@ -494,7 +494,7 @@ def test_nothing_is_run_from_a_cache_that_others_may_write(own):
     home.unlink()
     own.cache.chmod(0o777)
     ended = done(own.run("echo", "ran"), 1)
-    assert f"{own.cache}: everybody may rename what lies in it" in ended.err
+    assert f"{own.cache}: others may write to it (everybody)" in ended.err
     assert ended.out == ""
     own.cache.chmod(0o1777)
     assert done(own.run("echo", "ran")).out == "ran\n"

@@ -278,7 +278,7 @@ def test_root_is_refused_a_patchset_that_others_may_write_to(tmp_path, source, p
     if how == "sticky" and "above" in place:
         done(site(*words))  # as below /tmp: nobody may replace there what belongs to root
         return
-    refused(site, words, "root is asked to apply", "chown -R root")
+    refused(site, words, "root is asked to apply it", "chown -R root")
     done(site("diff", *words[1:]))  # looking does no harm
 
 
@@ -298,7 +298,7 @@ def test_root_is_refused_a_link_that_others_may_change_and_sudo_trusts_its_perso
 @ROOT_ONLY
 def test_anybody_else_may_take_patches_from_where_they_like(tmp_path, monkeypatch):
     from patcher.errors import SitepatchError
-    from patcher.ownership import check_sources
+    from patcher.selection import check_sources
 
     patchset(tmp_path, "ids-fix", FIX)
     (tmp_path / "patches").chmod(0o777)

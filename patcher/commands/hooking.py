@@ -46,9 +46,9 @@ def hook_init(
     from patcher.hook import directory as made
     from patcher.hook.boot import MODES
     from patcher.hook.keep import keep
-    from patcher.ownership import check_sources
     from patcher.project import chosen
     from patcher.report import answer_rows, count
+    from patcher.selection import check_sources
     from patcher.tables import suggest
     from patcher.turns import undisturbed
 

@@ -112,9 +112,8 @@ def _lay(
     """Make an overlay and put it into `variables`; returns 0 where the command may run."""
     from patcher.overlay.change import lay
     from patcher.overlay.make import search_path
-    from patcher.ownership import check_sources
     from patcher.plan import plan_apply, plan_sync
-    from patcher.selection import choose
+    from patcher.selection import check_sources, choose
 
     if names:
         check_sources(names, place.patch_dirs)

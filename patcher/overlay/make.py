@@ -22,6 +22,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, Sequence
 
+from patcher import ownership
 from patcher.cache import cache_dir
 from patcher.errors import OutdatedError, StoreError, UsageError
 from patcher.model import FilePlan, Plan
@@ -29,6 +30,7 @@ from patcher.overlay import boot
 
 BOOT, VERIFIED = "boot", "verified"
 _PYTHONPATH = "PYTHONPATH"
+_PRIVATE = "code is run from there: chmod 700 it, or set SITEPATCH_CACHE to a directory of your own"
 
 
 def patched(plan: Plan) -> List[FilePlan]:
@@ -56,7 +58,9 @@ def make(files: Sequence[FilePlan]) -> Path:
     if os.pathsep in str(folder):
         hint = "set SITEPATCH_CACHE to another one"
         raise StoreError(f"{folder}: PYTHONPATH cannot name a directory with {os.pathsep}", hint)
-    if not intact(folder, texts):
+    if intact(folder, texts):
+        ownership.check(str(folder), _PRIVATE, inside=True)  # the bytecode beside the copies is run, too
+    else:
         try:
             _write(home, folder, texts)
         except OSError as error:
@@ -92,7 +96,6 @@ def private(folder: Path) -> Path:
     Raises:
         StoreError: somebody else may write there, or it cannot be made.
     """
-    hint = "code is run from there: chmod 700 it, or set SITEPATCH_CACHE to a directory of your own"
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
@@ -101,15 +104,12 @@ def private(folder: Path) -> Path:
     except OSError as error:
         raise StoreError(str(error), "set SITEPATCH_CACHE to a directory that you may write to") from error
     if not stat.S_ISDIR(info.st_mode):
-        raise StoreError(f"{folder}: found a link or a file, expected a directory", hint)
+        raise StoreError(f"{folder}: found a link or a file, expected a directory", _PRIVATE)
     if info.st_uid != os.geteuid():
-        raise StoreError(f"{folder}: belongs to user {info.st_uid}, not to you", hint)
+        raise StoreError(f"{folder}: belongs to user {info.st_uid}, not to you", _PRIVATE)
     if info.st_mode & 0o077:
-        raise StoreError(f"{folder}: found mode {stat.S_IMODE(info.st_mode):o}, expected 700", hint)
-    for each in folder.resolve().parents:
-        mode = each.stat().st_mode
-        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            raise StoreError(f"{each}: everybody may rename what lies in it, {folder} too", hint)
+        raise StoreError(f"{folder}: found mode {stat.S_IMODE(info.st_mode):o}, expected 700", _PRIVATE)
+    ownership.check(str(folder), _PRIVATE)
     return folder
 
 

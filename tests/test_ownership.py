@@ -1,0 +1,113 @@
+"""Who may change what is run, applied and believed: one rule for patchsets, overlays, caches and stores."""
+
+import os
+
+import pytest
+
+from patcher.errors import StoreError
+from patcher.ownership import problems
+from tests.command import done
+from tests.overlays import Overlay
+from tests.users import ROOT_ONLY, as_user, theirs
+
+pytestmark = pytest.mark.once
+A, B, GROUP = 1001, 1002, 1500
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize(
+    ("owner", "group", "mode", "said"),
+    [
+        (0, 0, 0o755, ""),
+        (0, 0, 0o775, ""),  # the group is root's own
+        (0, GROUP, 0o775, "others may write to it (group 1500)"),
+        (0, 0, 0o777, "others may write to it (everybody)"),
+        (0, 0, 0o1777, ""),  # as /tmp
+        (A, A, 0o755, "belongs to user 1001"),
+        (A, A, 0o1777, "belongs to user 1001"),  # the owner of a sticky directory may rename what lies there
+    ],
+)
+@pytest.mark.parametrize("way", ["plain", "link above", "link", "link in the middle"])
+def test_every_directory_and_link_that_leads_there_counts(tmp_path, owner, group, mode, said, way):
+    place = tmp_path / "place"
+    (place / "mine").mkdir(parents=True)
+    path = place / "mine"
+    if way == "link above":
+        (tmp_path / "up").symlink_to("place")
+        path = tmp_path / "up" / "mine"
+    elif way == "link":
+        (tmp_path / "it").symlink_to("place/mine")
+        path = tmp_path / "it"
+    elif way == "link in the middle":  # the first link is mine, the second lies in the directory of others
+        (place / "second").symlink_to("../far")
+        (tmp_path / "far").mkdir()
+        (tmp_path / "first").symlink_to("place/second")
+        path = tmp_path / "first"
+    os.chown(place, owner, group)
+    place.chmod(mode)
+    found = problems(str(path))
+    assert len(found) == bool(said) and all(each.startswith(f"{place}: {said}") for each in found), found
+
+
+@ROOT_ONLY
+def test_a_link_of_somebody_else_and_what_lies_inside_count(tmp_path):
+    (tmp_path / "mine" / "deep").mkdir(parents=True)
+    (tmp_path / "mine" / "deep" / "file").write_text("")
+    (tmp_path / "link").symlink_to("mine")
+    os.lchown(tmp_path / "link", A, A)
+    assert problems(str(tmp_path / "link"))[0].startswith(f"{tmp_path / 'link'}: belongs to user 1001")
+    os.chown(tmp_path / "mine" / "deep" / "file", A, A)
+    assert problems(str(tmp_path / "mine")) == []
+    (said,) = problems(str(tmp_path / "mine"), inside=True)
+    assert said.startswith(f"{tmp_path}/mine/deep/file: belongs to user 1001")
+    os.chown(tmp_path / "mine" / "deep" / "file", 0, 0)
+    (tmp_path / "mine" / "deep").chmod(0o1777)  # sticky is enough above, not below: anybody can add files
+    assert problems(str(tmp_path / "mine"), inside=True) == [f"{tmp_path}/mine/deep: others may write to it (everybody)"]
+
+
+def test_links_in_a_circle_and_what_is_not_there(tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    assert problems(str(tmp_path / "none" / "below")) == []
+    assert problems(str(tmp_path / "a")) == []
+
+
+@ROOT_ONLY
+def test_an_unprivileged_user_trusts_root_and_themselves(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUDO_UID", str(B))
+    home = theirs(tmp_path, 0)
+    mine = home / "mine"
+    mine.mkdir()
+    os.chown(mine, A, A)
+    assert as_user(A, problems, str(mine)) == []
+    assert len(as_user(B, problems, str(mine))) == 1
+    assert len(problems(str(mine))) == 1  # of SUDO_UID it is 1002 who is trusted
+    os.chown(mine, B, B)
+    assert problems(str(mine)) == []
+    assert len(as_user(A, problems, str(mine))) == 1  # who is not root is not helped by SUDO_UID
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize(("owner", "group", "mode"), [(A, A, 0o755), (0, GROUP, 0o775), (0, 0, 0o777)])
+def test_no_overlay_is_run_below_a_directory_that_others_can_change(tmp_path, owner, group, mode):
+    from patcher.overlay.make import private
+
+    shared = tmp_path / "shared"
+    (shared / "cache").mkdir(parents=True)
+    os.chown(shared, owner, group)
+    shared.chmod(mode)
+    with pytest.raises(StoreError, match=f"{shared}: ") as caught:
+        private(shared / "cache" / "overlay")
+    assert "SITEPATCH_CACHE" in caught.value.hint
+
+
+@ROOT_ONLY
+def test_bytecode_that_another_user_left_in_an_overlay_is_not_run(tmp_path):
+    import sys
+
+    own = Overlay(tmp_path, sys.executable)
+    planted = own.made / "files" / "planted.pyc"
+    planted.write_bytes(b"")
+    os.chown(planted, A, A)
+    ended = done(own.run("echo", "ran"), 1)
+    assert f"{planted}: belongs to user 1001" in ended.err and ended.out == ""
