@@ -9,6 +9,9 @@ from patcher import lockfile, report
 from patcher.change import carry_out, prepared
 from patcher.console import Console, Place
 from patcher.errors import SitepatchError, UsageError
+from patcher.hook.kept import HOOK, read_hook
+from patcher.hook.places import folders
+from patcher.interpreter import Environment
 from patcher.jobs import Wanted
 from patcher.model import FilePlan, Plan, Step
 from patcher.patchset import PATCH_DIR
@@ -116,6 +119,7 @@ def sync(console: Console, place: Place, request: Request, asked: Asked, *, dry_
     asked_for = wants(request, place.patch_dirs)
     wanted = asked_for.patchsets
     env = place.environment()
+    _refuse_what_a_hook_undoes(env, wanted)
     how, recovered = prepared(console, place, env, wanted, asked, dry_run=dry_run)
     items, (plan, held) = undisturbed(env, lambda: (standing(env), plan_sync(env, wanted, force=force)), dry_run=dry_run)
     if locked:
@@ -137,6 +141,28 @@ def sync(console: Console, place: Place, request: Request, asked: Asked, *, dry_
         console, place._replace(patch_dirs=asked_for.patch_dirs), plan, fitting, None if asked.no_verify else how, recovered,
         tell, dry_run=dry_run, more={"restored": list(going)},
     )  # fmt: skip
+
+
+def _refuse_what_a_hook_undoes(env: Environment, wanted: Sequence[Wanted]) -> None:
+    """Raise SitepatchError where an installed hook keeps a patchset applied otherwise than as the project asks for it."""
+    asked = {one.patchset.name: one for one in wanted}
+    problems = []
+    for folder in folders(env._replace(sites=env.own)):
+        hook = read_hook(Path(folder, HOOK).read_bytes(), f"{folder}/{HOOK}")
+        for kept in hook.patchsets:
+            mine = asked.get(kept.name)
+            what = f"{kept.name}: {hook.name} keeps it applied in {Path(folder).parent}"
+            if mine is None:
+                problems.append(f"{what}, and the project does not ask for it")
+            elif mine.patchset.digest != kept.digest:
+                problems.append(f"{what} in another version than the project asks for")
+            elif dict(mine.options) != dict(kept.options):
+                here, there = report.written_options(mine.options), report.written_options(kept.options)
+                problems.append(f"{what} with {there}, and the project asks for {here}")
+    if problems:
+        same = "make the hook ask for the same (sitepatch hook init DIR) and install it again"
+        hint = f"nothing was changed: the next start of Python would undo it\n{same}, or take it out: sitepatch hook remove"
+        raise SitepatchError("\n".join(problems), hint)
 
 
 def refuse_other(console: Console, lock: lockfile.Lock, now: lockfile.Lock, plan: Plan, path: Path) -> None:

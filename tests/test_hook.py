@@ -529,3 +529,38 @@ def test_remove_alone_says_that_the_files_stay_patched(place):
     said = place.sitepatch("hook", "remove", "--python", place.python)
     assert "its files stay patched; take that back with: sitepatch restore two" in said.out
     assert value(place.start()) == 22
+
+
+def test_sync_refuses_what_the_hook_would_undo_and_does_what_it_would_not(place):
+    folder = place.path / "mine/two"
+    (folder / "p.spatch").write_text("Why.\n\n--- demo/m.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = $number\n")
+    toml = (folder / "patchset.toml").read_text()
+    (folder / "patchset.toml").write_text(f'{toml}[options.number]\ntype = "int"\ndefault = 7\nhelp = "x"\n')
+    patchset(place.path, "demo/n.py", 3, "three")
+    place.install("--set", "two.number=8")
+    assert value(place.start()) == 8
+    before = tree(place.site)
+
+    def sync(asked, code, *words):
+        (place.path / "pyproject.toml").write_text(f'[tool.sitepatch]\npatch-dir = "mine"\npatchsets = [{asked}]\n')
+        return place.sitepatch("sync", "--python", place.python, *words, code=code).err
+
+    hook = place.folder.name[1:].replace("_", "-")
+    for asked, told in (
+        ('"two number=9"', "with number=8, and the project asks for number=9"),
+        ('"two", "three"', "with number=8, and the project asks for number=7"),
+        ('"three"', "and the project does not ask for it"),
+        ("", "and the project does not ask for it"),
+    ):
+        for words in ([], ["--dry-run"]):
+            said = sync(asked, 1, *words)
+            assert f"two: {hook} keeps it applied in {place.site}" in said and told in said, said
+    assert tree(place.site) == before
+    sync('"two number=8", "three"', 0)
+    assert (value(place.start()), (place.site / "demo/n.py").read_text()) == (8, "VALUE = 3\n")
+    sync('"two number=8"', 0)
+    (folder / "p.spatch").write_text((folder / "p.spatch").read_text().replace("Why.", "Because."))
+    assert "in another version than the project asks for" in sync('"two number=8"', 1)
+    place.sitepatch("hook", "remove", "--python", place.python)
+    sync("", 0)
+    assert value(place.start()) == 1

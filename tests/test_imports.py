@@ -85,7 +85,7 @@ ALLOWED = {
     "check_page": {*CHECK, "page"},
     "console": TOP - {"selection", "verify", "rollback", "signals", "together"},
     "change": {*TOP, "turns", "hook"},
-    "sync": {*TOP, "turns", "change", "project", "requirements", "lockfile"},
+    "sync": {*TOP, "turns", "change", "project", "requirements", "lockfile", "hook"},
     "demo": {"console", "fixture"},
     "hook": {*PLANS, "tables", "plan", "turns", "selection", "project", "hook"},
     "doctor": {*PLAN},
