@@ -27,3 +27,10 @@ def releases(session: nox.Session) -> None:
     session.install(".[test]")
     files = (f"tests/real/test_{name}.py" for name in ("releases", "triton", "accelerate", "check"))
     session.run("pytest", *files, env={"SITEPATCH_ALL_RELEASES": "1"})
+
+
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """Which small changes of the code does no test see? `nox -s mutants -- --module merge`, or `--sample 100 --seed 1`."""
+    session.install(".[test]")
+    session.run("python", "-m", "tests.mutants", *session.posargs)

@@ -13,6 +13,8 @@ from patcher.lines import line_edits
 from patcher.model import Splice, Step
 from patcher.semantic.splice import apply_splices
 
+_ENDS = (b"\n", b"\r")
+
 
 class Overlap(Exception):
     """An edit by hand and a change of ours lie in the same place.
@@ -97,7 +99,10 @@ def carry(base: bytes, splices: Sequence[Splice], edited: bytes) -> bytes:
     for start, end, new in sorted([*ours, *kept], key=lambda one: one[:2]):
         out += [*lines[done:start], new]
         done = end
-    return b"".join([*out, *lines[done:]])
+    out = list(filter(None, [*out, *lines[done:]]))
+    if not all(piece.endswith(_ENDS) for piece in out[:-1]):  # lines were added below one that the other side leaves open
+        raise Overlap(edits[-1][2] + 1, theirs[edits[-1][2]].decode("utf-8", "replace").strip())
+    return b"".join(out)
 
 
 def parses(data: bytes) -> bool:
@@ -120,7 +125,7 @@ def _by_lines(base: bytes, lines: Sequence[bytes], splices: Sequence[Splice]) ->
         starts.append(starts[-1] + len(line))
     groups: List[Tuple[int, int, List[Splice]]] = []
     for splice in splices:
-        start, end = _lines_of(starts, splice)
+        start, end = _lines_of(starts, not base or base.endswith(_ENDS), splice)
         if groups and start < groups[-1][1]:
             first, last, members = groups.pop()
             groups.append((first, max(last, end), [*members, splice]))
@@ -134,13 +139,19 @@ def _by_lines(base: bytes, lines: Sequence[bytes], splices: Sequence[Splice]) ->
     return edits
 
 
-def _lines_of(starts: Sequence[int], splice: Splice) -> Tuple[int, int]:
-    """The lines `[start, end)` that a splice touches; none where it inserts whole lines between two."""
+def _lines_of(starts: Sequence[int], ended: bool, splice: Splice) -> Tuple[int, int]:
+    """The lines `[start, end)` that a splice touches; none where it inserts whole lines between two.
+
+    Args:
+        starts: where each line starts, and the end of the text.
+        ended: whether the last line has its newline: else what is added at the end of the text is in that line.
+        splice: the splice.
+    """
     last = len(starts) - 1
     start = bisect_right(starts, splice.start) - 1
     end = bisect_right(starts, splice.end) - 1
-    whole = splice.start == starts[start] and splice.end == starts[end]
-    if whole and (not splice.new or splice.new.endswith((b"\n", b"\r"))):
+    begins = splice.start == starts[start] and (start < last or ended)
+    if begins and splice.end == starts[end] and (end == last or not splice.new or splice.new.endswith(_ENDS)):
         return start, end
-    joins = splice.end > starts[end] or not splice.new.endswith((b"\n", b"\r"))  # what follows is in the same line then
-    return max(min(start, last - 1), 0), min(end + joins, last)
+    joins = splice.end > starts[end] or not splice.new.endswith(_ENDS)  # what follows is in the same line then
+    return min(start, last - 1), min(end + joins, last)

@@ -148,6 +148,7 @@ def _beginnings(versions: str) -> Iterator[str]:
         except InvalidVersion:
             continue  # `===` takes any text, and matches no version that can be compared
     yield from map(str, named)
+    yield from (version.base_version for version in named)  # for packaging < 26.1, `<1.0.post1` holds no pre-release of 1.0
     yield from ("0", "0.dev0")
     length = max((len(version.release) for version in named), default=0) + 1
     for version in named:

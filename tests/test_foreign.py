@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -19,11 +18,9 @@ import pytest
 
 from patcher.commit import commit, roll_back, way_back
 from patcher.interpreter import discover
-from patcher.merge import Overlap, carry, exchange, inverse, parses
-from patcher.model import Splice, Step
+from patcher.merge import parses
 from patcher.plan import plan_apply
 from patcher.selection import choose as chosen
-from patcher.semantic.splice import apply_splices
 from patcher.standing import recover
 from tests.command import DDP, RUNNER, Site, done, environ, sitepatch, tree
 from tests.test_plan import FIX, TITLE, patchset
@@ -329,73 +326,6 @@ def test_status_tells_an_interrupted_run_where_it_may_not_write():
         for folder in folders:
             folder.chmod(0o755)
         shutil.rmtree(str(public))
-
-
-# the merge ------------------------------------------------------------------------------------------------------------
-def step(name, *splices):
-    return Step(name, "1", "0" * 64, "fix", {}, tuple(splices))
-
-
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-@pytest.mark.parametrize("seed", range(60))
-def test_edits_outside_our_splices_are_the_same_edits_of_the_text_without_them(seed, end):
-    dice = random.Random(seed)
-    pristine = b"".join(dice.choice([b"x = 1", b"", b"    y(%d)" % at, b"pass"]) + end for at in range(dice.randint(5, 60)))
-    top, bottom = b"top" + end + b"second" + end, b"end" + end + b"bottom" + end * (seed % 3 > 0)
-    pristine = top + pristine + bottom
-    steps, text = [], pristine
-    for name in "abc"[: dice.randint(1, 3)]:
-        cuts = sorted(dice.sample(range(len(top), len(text) - len(bottom) + 1), 4))
-        new = [dice.choice([b"", b"new%d" % dice.randint(0, 9), b"new" + end, end + b"two" + end]) for _ in cuts]
-        splices = [Splice(cuts[0], cuts[1], new[0]), Splice(cuts[2], cuts[3], new[1])]
-        steps.append(step(name, *splices))
-        assert apply_splices(apply_splices(text, splices), inverse(text, splices)) == text
-        text = apply_splices(text, splices)
-    assert exchange(pristine, steps, [], text) == pristine
-    assert exchange(pristine, steps, steps[:1], text) == apply_splices(pristine, steps[0].splices)
-    mark = b"# an edit" + end
-    above = exchange(pristine, steps, [], mark + text)
-    assert above == mark + pristine
-    assert exchange(pristine, steps, [], text + mark) == pristine + mark
-    assert exchange(pristine, steps, [], b"top" + end + mark + text[3 + len(end) :]) == b"top" + end + mark + pristine[3 + len(end) :]
-
-
-@pytest.mark.parametrize(
-    ("edited", "expected"),
-    [
-        (b"a\nNEW\nb\nc\nme\n", b"a\nb\nc\nme\n"),
-        (b"me\na\nNEW\nb\nc\n", b"me\na\nb\nc\n"),
-        (b"a\nme\nNEW\nb\nc\n", b"a\nme\nb\nc\n"),  # beside our line: its order with the lines around it is known
-        (b"a\nNEW\nme\nb\nc\n", b"a\nme\nb\nc\n"),
-        (b"me\nNEW\nme\nc\n", b"me\nme\nc\n"),
-        (b"a\nNEW # me\nb\nc\n", None),
-        (b"a\nnew\nb\nc\n", None),
-        (b"a\nb\nc\n", b"a\nb\nc\n"),  # taken out by hand
-        (b"a\nme\nc\n", None),
-        (b"", None),
-    ],
-)
-def test_an_insertion_is_taken_out_of_an_edited_text(edited, expected):
-    splices = [Splice(2, 2, b"NEW\n")]
-    back = inverse(b"a\nb\nc\n", splices)
-    if expected is None:
-        with pytest.raises(Overlap):
-            carry(b"a\nNEW\nb\nc\n", back, edited)
-    else:
-        assert carry(b"a\nNEW\nb\nc\n", back, edited) == expected
-
-
-def test_two_insertions_at_one_point_have_no_order_and_are_refused():
-    back = inverse(b"a\nb\nc\n", [Splice(2, 4, b"")])
-    assert carry(b"a\nc\n", back, b"a\nc\nme\n") == b"a\nb\nc\nme\n"
-    with pytest.raises(Overlap) as caught:
-        carry(b"a\nc\n", back, b"a\nme\nc\n")
-    assert (caught.value.line, caught.value.text) == (2, "me")
-
-
-def test_of_equal_lines_the_one_that_is_ours_goes():
-    back = inverse(b"foo\n", [Splice(0, 0, b"foo\n")])
-    assert carry(b"foo\nfoo\n", back, b"foo\nme\nfoo\n") == b"me\nfoo\n"
 
 
 # pip ------------------------------------------------------------------------------------------------------------------
