@@ -49,7 +49,7 @@ PACKAGES = {  # modules below patcher/, and the test files and folders that are 
 }  # fmt: skip
 BUDGET = 60.0  # seconds of recorded tests that one change is given, the shortest tests first
 MEMORY = 8 << 30  # bytes that a process may map: a change may loop for ever
-OPTIONS = ["-x", "-q", "-p", "no:randomly", "-p", "no:xdist", "-p", "no:cacheprovider", "--tb=no", "-m", "not real",
+OPTIONS = ["-x", "-q", "-p", "no:randomly", "-p", "no:xdist", "-p", "no:cacheprovider", "-p", "no:unraisableexception", "--tb=no", "-m", "not real",
            "-W", "ignore::pytest.PytestAssertRewriteWarning"]  # fmt: skip
 
 
