@@ -24,7 +24,7 @@ PYTHONS = ("3.10", "3.12", "3.8", "3.14")
 _WHEELS = ("--only-binary", ":all:")
 _NO_SUCH_VERSION = "0a0.dev0+none"
 _ENVIRON = {
-    "PIP_CONSTRAINT": "",  # a constraint of the project would forbid all other releases
+    "PIP_CONSTRAINT": os.devnull,  # a constraint would forbid all other releases; "" leaves a configured one in force
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "PIP_NO_INPUT": "1",
     "PIP_QUIET": "0",

@@ -289,6 +289,13 @@ def test_several_patchsets_are_several_tables_and_all_without_a_name(check):
     assert [table.split(" ")[0] for table in tables] == ["ask-clone", "ask-many"]
 
 
+def test_a_constraint_that_pip_is_configured_with_forbids_no_release(check, tmp_path):
+    (tmp_path / "constraints.txt").write_text("demo==1.1\n")
+    (tmp_path / "pip.conf").write_text(f"[global]\nconstraint = {tmp_path / 'constraints.txt'}\n")
+    ended = check("ask", *against("2.1"), PIP_CONFIG_FILE=str(tmp_path / "pip.conf"), SITEPATCH_CACHE=str(tmp_path / "cache"))
+    assert lines(ended)["2.1"][0] == "applies", ended
+
+
 def test_a_project_that_the_index_does_not_have(check):
     ended = check("ask-nobody", "ask", "--against", "1.0")
     assert ended.code == 1
