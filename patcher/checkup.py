@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Set, Tuple
 
 from patcher import patchset
+from patcher.distribution import put_back
 from patcher.doctor import NOTE, PROBLEM, Case, Check
 from patcher.environment import blocker, recorded_hash
 from patcher.errors import SitepatchError
@@ -113,7 +114,7 @@ def _recorded(case: Case) -> _Found:
         if (target.located.site, target.path) in standing or recorded in (None, sha256(read_file(target.file))):
             continue
         name, version = target.located.distribution, target.located.version
-        hint = f"keep what is yours as a patchset, then put it back: pip install --force-reinstall --no-deps {name}=={version}"
+        hint = f"keep what is yours as a patchset, then put it back: {put_back(target.located.site, name, version)}"
         yield PROBLEM, f"{target.path} is not what {name} {version} installed: it was edited by hand", hint
 
 

@@ -10,6 +10,7 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.errors import SitepatchError
 from patcher.model import Located, normalized
 from patcher.reading import read_file
+from patcher.versions import says_nothing
 
 _LITERAL = re.compile(r"""^__version__\s*(?::[^=\n]+)?=\s*(["'])([^"'\n]+)\1""", re.MULTILINE)
 
@@ -63,6 +64,17 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
     others = [path.name for path in owners if str(path) != found[0].dist_info]
     note = f"{package} is also listed by {', '.join(others)}; its files are those of {best[0].name}" if others else ""
     return found[0]._replace(note=note)
+
+
+def put_back(site: str, name: str, version: str) -> str:
+    """How to install a distribution of a site directory again as it was; pip alone knows no build that is in no index."""
+    infos = [each for each in Path(site).glob("*.dist-info") if normalized(each.name.split("-")[0]) == normalized(name)]
+    came = re.search(r'"url"\s*:\s*"([^"]+)"', _text(infos[0] / "direct_url.json")) if len(infos) == 1 else None  # PEP 610
+    if came:
+        return f"install {name} {version} again from where it came: {came.group(1)}"
+    if says_nothing(version) or "+" in version:
+        return f"install the same build of {name} again from where it came: it is not one that an index has"
+    return f"pip install --force-reinstall --no-deps {name}=={version}"
 
 
 def recorded_hash(located: Located, path: str) -> Optional[str]:

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.distribution import recorded_hash
+from patcher.distribution import put_back, recorded_hash
 from patcher.errors import SitepatchError, StoreError
 from patcher.jobs import Job, Wanted
 from patcher.manifest import load
@@ -81,7 +81,7 @@ def read_file(
         name = located.distribution or located.package
         raise SitepatchError(
             f"the file is not what {name} {located.version} installed: somebody edited it (its sha256 differs from RECORD)",
-            f"put it back first: pip install --force-reinstall --no-deps {name}=={located.version}; or keep it: --force",
+            f"put it back first: {put_back(site, name, located.version)}; or keep it: --force",
         )
     return found
 

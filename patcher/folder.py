@@ -21,7 +21,7 @@ OWN = ".sitepatch"
 """The folder of sitepatch in a site directory."""
 OWN_HINT = (
     "something else lies where sitepatch keeps its own files: move it away and put back what was there, from a backup; "
-    "without one, reinstall the patched packages (pip install --force-reinstall --no-deps NAME) and move .sitepatch away"
+    "without one, install the patched packages again, the same builds, and move .sitepatch away"
 )
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 

@@ -69,8 +69,9 @@ class Standing(NamedTuple):
             gone = self.receipt.origin != "unrecorded" and not self.installed
             return f"{f'{name} is not installed' if gone else 'the file is not there'} any more; restore forgets it"
         if self.condition is Condition.ASTRAY:
-            version = f"=={self.installed}" if self.installed else ""
-            back = f"put back what belongs there: pip install --force-reinstall --no-deps {name}{version}"
+            from patcher.distribution import put_back  # not for `status` of what is in order
+
+            back = f"put back what belongs there: {put_back(self.site, name, self.installed)}"
             return f"the file is that of {self.release} as we patched it, but another build of it is installed; {back}"
         if self.receipt.origin == "edited":
             return "the file was edited by hand before it was patched (unproven); restore gives the edited file back"

@@ -17,7 +17,7 @@ from patcher.folder import Folder, Meta, sha256
 from patcher.lock import locked
 from patcher.model import Change, Receipt, patchset_digest
 
-_REINSTALL = "reinstall the package it belongs to (pip install --force-reinstall --no-deps NAME), then run this again"
+_REINSTALL = "install the package it belongs to again, the same build from where it came, then run this again"
 _UNTOUCHED = "nothing was changed"
 FINISHED = "the run was finished all the same, every file is as it meant it to be"
 _OPEN = "the next command that writes says whether the run is finished or undone"

@@ -333,6 +333,25 @@ def test_a_file_edited_by_hand_before(site):
     )
 
 
+def test_no_command_advises_to_install_a_vendors_build_with_pip(tmp_path):
+    site = Site(tmp_path, "torch-2.7.1-musa")
+    (info,) = site.path.glob("*.dist-info")
+    info = info.rename(info.with_name("torch-2.7.1+musa.dist-info"))
+    (info / "METADATA").write_text((info / "METADATA").read_text().replace("2.7.1", "2.7.1+musa"))
+    path = site.file("torch/multiprocessing/reductions.py")
+    pristine = path.read_bytes()
+    path.write_bytes(pristine + b"# mine\n")
+    told = [site("apply", GUARD), site("doctor")]
+    assert "install the same build of torch again from where it came" in told[0].out
+    path.write_bytes(pristine)
+    assert site("apply", GUARD, "--no-verify").code == 0
+    for copy in (site.path / ".sitepatch/pristine").iterdir():
+        copy.unlink()
+    told += [site(*words) for words in (["restore"], ["status"], ["apply", DYNAMO], ["restore", "--force"])]
+    assert "the same build from where it came" in told[2].err
+    assert [one for one in told if "pip install" in one.out + one.err] == []
+
+
 def test_a_file_edited_by_hand_after(site):
     before = site.tree()
     site("apply", DDP)

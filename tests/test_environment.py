@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from patcher import interpreter
+from patcher.distribution import put_back
 from patcher.environment import Environment, blocker, discover, find_file, locate, recorded_hash
 from patcher.errors import SitepatchError, UsageError
 
@@ -506,6 +507,24 @@ def test_only_a_record_directly_in_the_site_directory_counts(tmp_path):
     nested = install(tmp_path / "demo" / "_vendor", {"demo/__init__.py": "other\n"}, version="0.1")
     assert locate(directory(tmp_path), "demo") == located
     assert recorded_hash(located._replace(dist_info=str(nested)), "demo/__init__.py") is None
+
+
+@pytest.mark.parametrize(
+    ("version", "origin", "words"),
+    [
+        ("2.7.1", "", "pip install --force-reinstall --no-deps demo==2.7.1"),
+        ("2.7.1+musa", "", "install the same build of demo again from where it came: it is not one that an index has"),
+        ("0.0.0", "", "install the same build of demo again"),
+        ("unknown", "", "install the same build of demo again"),
+        ("", "", "install the same build of demo again"),
+        ("2.7.1", "file:///wheels/demo.whl", "install demo 2.7.1 again from where it came: file:///wheels/demo.whl"),
+    ],
+)
+def test_how_to_put_a_build_back(tmp_path, version, origin, words):
+    info = install(tmp_path, DEMO, version="2.7.1")
+    if origin:
+        (info / "direct_url.json").write_text(json.dumps({"archive_info": {}, "url": origin}))
+    assert put_back(str(tmp_path), "Demo", version).lower().startswith(words)
 
 
 def test_of_alternative_places_those_that_exist_are_given(tmp_path):
