@@ -6,20 +6,24 @@ import os
 import sys
 from importlib import import_module
 from io import StringIO, TextIOWrapper
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 import click
 
 from patcher import __version__
 from patcher.drawn import lines
+from patcher.tables import suggest
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-_HOMES = {
-    "apply": "patching", "check": "checking", "ddp-report": "ranks", "demo": "demo", "diff": "looking", "doctor": "doctoring",
-    "explain": "explaining", "hook": "hooking", "list": "looking", "lock": "syncing", "restore": "patching", "run": "running",
-    "show": "looking", "status": "looking", "sync": "syncing", "verify": "verifying",
+_SECTIONS = {
+    "Start here": {"demo": "demo", "list": "looking", "show": "looking"},
+    "Every day": {"diff": "looking", "apply": "patching", "verify": "verifying", "status": "looking", "restore": "patching",
+                  "run": "running"},
+    "Projects": {"sync": "syncing", "lock": "syncing", "hook": "hooking"},
+    "When something is wrong": {"doctor": "doctoring", "check": "checking", "explain": "explaining", "ddp-report": "ranks"},
 }  # fmt: skip
-"""The module of `patcher.commands` in which each command is, as a function of its name."""
+"""The commands as the help groups them, each with the module of `patcher.commands` that has it as a function of its name."""
+_HOMES = {name: home for section in _SECTIONS.values() for name, home in section.items()}
 
 
 class _Commands(click.Group):
@@ -35,6 +39,20 @@ class _Commands(click.Group):
         function = {"list": "list_"}.get(cmd_name, cmd_name.replace("-", "_"))
         command: click.Command = getattr(home, function)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: List[str]
+    ) -> Tuple[Optional[str], Optional[click.Command], List[str]]:
+        if args[0] not in _HOMES and args[0][:1] != "-" and not ctx.resilient_parsing:
+            raise click.UsageError(f'there is no command "{args[0]}"{suggest(args[0], _HOMES)}', ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        longest = max(map(len, _HOMES))
+        for title, names in _SECTIONS.items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{longest}}", one.get_short_help_str(200)) for name, one in commands if one])
 
 
 @click.group(cls=_Commands, context_settings=_SETTINGS, epilog="\b\nThe whole story, on a throw-away copy:\n  sitepatch demo")

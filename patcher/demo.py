@@ -16,8 +16,27 @@ from typing import Callable, Dict, List, NamedTuple, Tuple
 from patcher.console import Console, style
 from patcher.fixture import lay_out
 
-NAME, VERSION = "mmengine-ddp-debug", "0.10.7"
-FILES = ("mmengine/dist/utils.py", "mmengine/runner/runner.py", "mmengine/_strategy/distributed.py")
+NAME, VERSION, OLDER = "mmengine-ddp-debug", "0.10.7", "0.1.0"
+SMALL, RUNNER = "mmengine-unused-parameters", "mmengine/runner/runner.py"
+FILES = ("mmengine/dist/utils.py", RUNNER, "mmengine/_strategy/distributed.py")
+_MANIFEST = f"""\
+schema = 1
+name = "{SMALL}"
+version = "1.0"
+kind = "default"
+summary = "Let DDP look for unused parameters unless the config says otherwise"
+[[variant]]
+package = "mmengine"
+versions = ">=0.1,<1"
+patches = ["unused.spatch"]
+"""
+_HUNK = f"""\
+--- {RUNNER}
+@@ Runner.wrap_model @@
+-self.cfg.get("find_unused_parameters", False)
++self.cfg.get("find_unused_parameters", True)
+"""
+_EDIT = "# edited by hand"
 
 # Run by the interpreter on the patched directory: torch is not needed, so only the patch's own function is executed.
 _RUN = r"""
@@ -68,19 +87,25 @@ class Story:
         self.console = console
         self.run = run
         self.offline = offline
+        self.source = "stand-in" if offline else "pip"
         self.proofs: List[Tuple[str, bool]] = []
 
     def tell(self, *, keep: bool) -> int:
-        """Tell all of it; returns 0 if every proof holds, else 1. The directory is removed unless it is to be kept."""
+        """Tell it, with -v at length; returns 0 if every proof holds, else 1. The directory is removed unless `keep`."""
         folder = tempfile.TemporaryDirectory(prefix="sitepatch-demo-")
-        pager = os.environ.get("PAGER")
+        pager, cwd = os.environ.get("PAGER"), Path.cwd()
         os.environ["PAGER"] = "cat"  # the story is read in one piece
         try:
             with ExitStack() as stack:
                 if self.console.as_json or self.console.quiet:
                     stack.enter_context(redirect_stdout(TextIOWrapper(BytesIO(), encoding="utf-8")))
-                source = self._story(Path(folder.name) / "site")
+                os.chdir(folder.name)
+                new, old = self._fetch(VERSION), self._fetch(OLDER)
+                self._small(new, old)
+                if self.console.verbose:
+                    self._whole(new)
         finally:
+            os.chdir(cwd)
             os.environ.pop("PAGER")
             os.environ.update({"PAGER": pager} if pager is not None else {})
             if keep:
@@ -91,11 +116,33 @@ class Story:
         if keep:
             self.console.say(f"\nthe directory is kept: {folder.name}")
         proofs = [{"what": what, "ok": held} for what, held in self.proofs]
-        self.console.data(good, {"source": source, "proofs": proofs})
+        self.console.data(good, {"source": self.source, "proofs": proofs})
         return 0 if good else 1
 
-    def _story(self, site: Path) -> str:
-        source = self._fetch(site)
+    def _small(self, new: Path, old: Path) -> None:
+        folder = Path("patchsets", SMALL)
+        folder.mkdir(parents=True)
+        (folder / "patchset.toml").write_text(_MANIFEST, encoding="utf-8")
+        (folder / "unused.spatch").write_text(_HUNK, encoding="utf-8")
+        before, file = tree(new), old / RUNNER
+        pristine = file.read_bytes()
+        self._title("A small change, as a diff whose context is matched by syntax.", f"cat {folder / 'unused.spatch'}")
+        self.console.out("\n".join(_HUNK.split("\n")[:-1]))
+        self._title(f"The same hunk for {VERSION} and for {OLDER}, two and a half years older.")
+        self._do("apply", SMALL, "-q", "--target", str(new))
+        self._do("apply", SMALL, "-q", "--target", str(old))
+        self._do("diff", "--target", str(new))
+        self._do("status", "--target", str(old))
+        self._title("Who edits a patched file by hand keeps the edit.", f"echo '{_EDIT}' >> {file}")
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(f"{_EDIT}\n")
+        self._do("restore", "-q", "--target", str(old))
+        self._prove("our change is gone, the edit is there", file.read_bytes() == pristine + f"{_EDIT}\n".encode())
+        self._title("Restore, and compare with before: bytes, mode, mtime.")
+        self._do("restore", "-q", "--target", str(new))
+        self._prove(f"all {len(before)} files and directories are the same, none more, none less", tree(new) == before)
+
+    def _whole(self, site: Path) -> None:
         here = ["--target", str(site)]
         before = tree(site)
         self._step("What is there to apply?", ["list"])
@@ -118,25 +165,27 @@ class Story:
             shown = f"sha256 {entry.content[:16]}… mode {entry.mode & 0o7777:o} mtime_ns {entry.mtime_ns}"
             self._prove(f"{path}: {shown}, as before", entry == before[path])
         self._prove(f"all {len(before)} files and directories are the same, none more, none less", after == before)
-        return source
 
-    def _fetch(self, site: Path) -> str:
-        """Put mmengine into `site`; returns where it came from."""
+    def _fetch(self, version: str) -> Path:
+        """Put a release of mmengine into a directory, whose path is returned."""
+        site = Path(f"mmengine-{version}")
+        if version == VERSION:
+            self._title(f"MMEngine {VERSION} and {OLDER}, each in a directory of its own.")
         command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-compile", "--only-binary", ":all:"]
         command += ["--retries", "1", "--timeout", "15", "--disable-pip-version-check", "--target", str(site)]
-        command.append(f"mmengine=={VERSION}")
+        command.append(f"mmengine=={version}")
         if not self.offline:
-            self._title("The real MMEngine, in a directory of its own.", " ".join(["python", *command[1:]]))
-            quiet = self.console.as_json or self.console.quiet
-            stream = subprocess.DEVNULL if quiet else None
+            self._command(" ".join(["python", *command[1:]]))
+            stream = None if self.console.verbose and not self.console.as_json else subprocess.DEVNULL
             ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, check=False)
-            if ended.returncode == 0 and (site / FILES[0]).is_file():
-                return "pip"
+            if ended.returncode == 0 and (site / RUNNER).is_file():
+                return site
             self.console.note(f"pip could not fetch it (exit code {ended.returncode}); a small stand-in is used")
-        self._title("A small stand-in of MMEngine, in a directory of its own.", f"mkdir {site}")
+            self.source = "stand-in"
         shutil.rmtree(site, ignore_errors=True)  # what pip may have left
-        lay_out(f"mmengine-{VERSION}", site)
-        return "stand-in"
+        self._command(f"mkdir {site}  # a small stand-in")
+        lay_out(f"mmengine-{version}", site)
+        return site
 
     def _execute(self, site: Path) -> None:
         self._title(
@@ -152,18 +201,27 @@ class Story:
         self._prove("the patched files compile, and the report names what makes DDP fail", good)
 
     def _step(self, title: str, words: List[str]) -> None:
-        self._title(title, " ".join(["sitepatch", *words]))
+        self._title(title)
+        self._do(*words)
+
+    def _do(self, *words: str) -> None:
+        self._command(" ".join(["sitepatch", *words]))
         color = [] if self.console.asked_color is None else ["--color" if self.console.asked_color else "--no-color"]
         code = self.run([*words, *color])
-        self._prove(f"exit code of sitepatch {words[0]} is {code}", code == 0)
+        self._prove(f"exit code of sitepatch {words[0]} is {code}", code == 0, show=self.console.verbose or code != 0)
 
-    def _title(self, title: str, command: str) -> None:
+    def _title(self, title: str, command: str = "") -> None:
         self.console.out("\n", style(f"# {title}", bold=True))
+        if command:
+            self._command(command)
+
+    def _command(self, command: str) -> None:
         self.console.out(style("$", fg="cyan"), f" {command}")
 
-    def _prove(self, what: str, good: bool) -> None:
+    def _prove(self, what: str, good: bool, *, show: bool = True) -> None:
         self.proofs.append((what, good))
-        self.console.out(style("✓" if good else "✗ NOT SO:", fg="green" if good else "red"), f" {what}")
+        if show:
+            self.console.out(style("✓" if good else "✗ NOT SO:", fg="green" if good else "red"), f" {what}")
 
 
 def tree(site: Path) -> Dict[str, _Entry]:

@@ -10,16 +10,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.errors import SitepatchError, UsageError
+from patcher.errors import PatchError, SitepatchError, UsageError
 from patcher.folder import Folder
 from patcher.jobs import Wanted
 from patcher.model import Held, OptionValue
-from patcher.reading import read_file
 from patcher.receipt import is_sha256, path_problem
-from patcher.tables import INTEGER, TABLE, TEXT, Reader, decode_toml, shown, tables
+from patcher.tables import INTEGER, TABLE, TEXT, Reader, read_toml, shown, tables
 
 NAME = "sitepatch.lock"
 FORMAT = 1
+_LARGEST = 1 << 24  # bytes: some 60,000 files
 _HEAD = "# Made by `sitepatch lock`. Where anything differs from it, `sitepatch sync --locked` does nothing.\n"
 _ANEW = "`sitepatch lock` writes it anew, once it is removed"
 _KEYS: Mapping[str, Mapping[str, str]] = {
@@ -183,9 +183,9 @@ def read(path: Path) -> Lock:
     if not path.is_file():
         raise SitepatchError(f"{path}: found no such file, expected a lock", "write it with: sitepatch lock")
     try:
-        top = decode_toml(read_file(path).decode("utf-8"), path)
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: found the byte 0x{error.object[error.start]:02x}, expected UTF-8", _ANEW) from None
+        top = read_toml(path, _LARGEST)
+    except PatchError as error:
+        raise UsageError(error.message, _ANEW) from None
     number = top.get("format")
     if number != FORMAT or isinstance(number, bool):
         hint = "use the sitepatch that wrote it, or a newer one" if isinstance(number, int) and number > FORMAT else _ANEW
@@ -197,8 +197,7 @@ def read(path: Path) -> Lock:
     held = [_target(reader, each, f"target[{index}]") for index, each in enumerate(table.get("target", ()))]
     _once(reader, "patchset", [one.name for one in pinned])
     _once(reader, "target", [" ".join(release(files[0])) for files in held if files])
-    if reader.problems:
-        raise UsageError("\n".join(reader.problems), _ANEW)
+    reader.stop(UsageError, _ANEW)
     return Lock(tuple(pinned), tuple(sorted(one for files in held for one in files)))
 
 

@@ -11,7 +11,7 @@ from patcher.errors import PatchError, SitepatchError
 from patcher.model import FilePatch, Option, Patchset, Variant, Verify, patchset_digest
 from patcher.reading import TEXT as LIMIT
 from patcher.reading import read_file
-from patcher.tables import INTEGER, TABLE, TEXT, TEXTS, Reader, decode_toml, shown, suggest, tables
+from patcher.tables import INTEGER, TABLE, TEXT, TEXTS, Reader, decode_text, decode_toml, shown, suggest, tables
 from patcher.versions import is_range, is_version, overlap
 
 if TYPE_CHECKING:
@@ -52,10 +52,7 @@ class _Reader(Reader):
         if self.texts is not None and name in self.texts:
             return self.texts[name]
         try:
-            return read_file(path, LIMIT).decode("utf-8-sig").replace("\r\n", "\n")
-        except UnicodeDecodeError as error:
-            line = error.object[: error.start].count(b"\n") + 1
-            self.problems.append(f"{path}:{line}: found the byte 0x{error.object[error.start]:02x}, expected UTF-8")
+            return decode_text(read_file(path, LIMIT), path).replace("\r\n", "\n")
         except SitepatchError as error:
             self.problems.append(error.message)
         except OSError as error:
@@ -76,7 +73,7 @@ def load(folder: Path, source: str, texts: Optional[Mapping[str, str]] = None) -
     """
     reader = _Reader(folder, texts)
     files = {MANIFEST: reader.text(MANIFEST)}
-    _stop(reader.problems)
+    reader.stop(PatchError)
     top = reader.table(decode_toml(files[MANIFEST], reader.origin), "", "")
     _check_head(reader, top, folder.absolute().name)
     provenance = reader.table(top.get("provenance", {}), "provenance", "provenance")
@@ -94,18 +91,13 @@ def load(folder: Path, source: str, texts: Optional[Mapping[str, str]] = None) -
     probe = verify.get("probe", "")
     if "probe" in verify and _inside(reader, "verify.probe", probe, ".py"):
         files[probe] = reader.text(probe)
-    _stop(reader.problems)
+    reader.stop(PatchError)
     prose = "\n\n".join(text.strip("\n") for text, _ in parsed.values() if text.strip())
     head = {key: top[key] for key in ("name", "version", "kind", "summary")}
     return Patchset(
         **head, prose=prose, provenance=provenance, options=tuple(filter(None, options)), variants=tuple(variants),
         verify=Verify(tuple(verify.get("imports", ())), probe), digest=patchset_digest(files), source=source, files=files,
     )  # fmt: skip
-
-
-def _stop(problems: Sequence[str]) -> None:
-    if problems:
-        raise PatchError("\n".join(problems))
 
 
 def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
@@ -120,7 +112,7 @@ def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
     if kind not in KINDS:
         reader.wrong("kind", shown(kind), f"one of {', '.join(KINDS)}{suggest(kind, KINDS)}")
     reader.check("summary", top.get("summary", ""), top.get("summary", "x").strip(), "one sentence")
-    if not is_version(top.get("version", "1")):
+    if not (_short(top.get("version", "1")) and is_version(top.get("version", "1"))):
         reader.wrong("version", shown(top["version"]), 'a PEP 440 version such as "1.0"')
 
 
@@ -162,7 +154,7 @@ def _variant(
     table = reader.table(value, where, "variant")
     package, versions = table.get("package", "x"), table.get("versions", _NEVER)
     _check_name(reader, f"{where}.package", package, "the name that is imported, without dots", [package])
-    if not is_range(versions):
+    if not (_short(versions) and is_range(versions)):
         reader.wrong(f"{where}.versions", shown(versions), 'a PEP 440 specifier set such as ">=2.0,<3", or ""')
         versions = _NEVER
     names = table.get("names", [])
@@ -198,6 +190,11 @@ def _variant(
     return Variant(package, versions, tuple(patches), tuple(names), tuple(distributions))
 
 
+def _short(text: str) -> bool:
+    """Whether a version or a range is of a length that somebody writes, and of ASCII: `int` takes digits of any script."""
+    return text.isascii() and len(text) <= 1000
+
+
 def _check_name(reader: _Reader, where: str, text: str, expected: str, parts: Sequence[str]) -> None:
     """Refuse parts that are no Python names, and such as look like another name."""
     why = next(filter(None, map(look_alike, parts)), "")
@@ -208,7 +205,8 @@ def _check_name(reader: _Reader, where: str, text: str, expected: str, parts: Se
 def _inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:
     """Whether `name` is a relative path below the folder, with that suffix, also after following links."""
     parts = name.split("/")
-    good = name.endswith(suffix) and "\\" not in name and name.isprintable() and not {"", ".", ".."} & set(parts)
+    good = name.endswith(suffix) and "\\" not in name and name.isprintable() and len(name) < 256
+    good = good and not {"", ".", ".."} & set(parts)
     if good:
         top, path = os.path.realpath(reader.folder), os.path.realpath(reader.folder / name)
         good = os.path.commonpath([top, path]) == top
@@ -218,7 +216,7 @@ def _inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:
 
 def _check_overlaps(reader: _Reader, variants: Sequence[Variant]) -> None:
     for index, variant in enumerate(variants):
-        for earlier in range(index):
+        for earlier in range(index if variant.versions != _NEVER else 0):
             if variants[earlier].package == variant.package:
                 shared = overlap(variants[earlier].versions, variant.versions)
                 if shared:

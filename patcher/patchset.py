@@ -11,7 +11,7 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.manifest import MANIFEST, load
 from patcher.model import Option, OptionValue, Patchset, Variant
 from patcher.reading import TEXT, read_file
-from patcher.tables import suggest
+from patcher.tables import shown, suggest
 from patcher.versions import accepts, says_nothing
 
 __all__ = ["BUILT_IN", "LOCAL", "PATCH_DIR", "Found", "builtin_dir", "candidates", "choose", "find", "folders", "load",
@@ -242,7 +242,7 @@ def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str
             kind = options[name].type
             known = " or ".join(map(_written, choices)) if choices else f"of type {kind}"
             near = suggest(text, map(_written, choices)) if choices else ""
-            problems.append(f'--set {key}: found "{text}", expected a value {known}{near}')
+            problems.append(f'--set {key}: found {shown(text)}, expected a value {known}{near}')
         else:
             values[name] = value
     if problems:
@@ -257,7 +257,7 @@ def _parse(option: Option, text: str) -> Optional[OptionValue]:
     if option.type == "bool":
         return _TRUTH.get(text.strip().lower())
     if option.type == "int":
-        return int(text) if re.fullmatch(r"\s*[+-]?[0-9]+\s*", text) else None
+        return int(text) if re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", text) else None
     try:
         value = float(text)
     except ValueError:

@@ -9,9 +9,8 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tu
 from patcher.errors import SitepatchError, UsageError
 from patcher.jobs import Wanted
 from patcher.patchset import resolve_options
-from patcher.reading import TEXT, read_file
 from patcher.selection import find_all, stop
-from patcher.tables import decode_toml, suggest
+from patcher.tables import read_toml, suggest
 
 KEYS = ("patchsets", "patch-dir")
 OPTIONAL = "optional"
@@ -67,11 +66,7 @@ def read_project(path: Path) -> Optional[Project]:
     Raises:
         SitepatchError: the file cannot be read or is no TOML, or what is wrong with the table, all of it.
     """
-    try:
-        text = read_file(path, TEXT).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: found the byte 0x{error.object[error.start]:02x}, expected UTF-8") from None
-    tool = decode_toml(text, path).get("tool", {})
+    tool = read_toml(path).get("tool", {})
     table = tool.get("sitepatch") if isinstance(tool, dict) else None
     where = f"{path}: tool.sitepatch"
     if table is None:

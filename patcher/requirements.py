@@ -61,6 +61,8 @@ def _follow(path: str, asked_by: str, found: _Found) -> None:
         problem = f"found the byte {byte}, which is not {error.encoding}, expected the text of a requirements file"
     except (LookupError, ValueError) as error:
         problem = f"found {error}, expected the text of a requirements file"
+    except SitepatchError as error:
+        problem = error.message[len(path) + 2 :]
     else:
         return
     found.errors.append(UsageError(f"{asked_by}{path}: {problem}"))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Sequence, Tuple, Type
 
-from patcher.errors import PatchError
+from patcher.errors import PatchError, SitepatchError
+from patcher.reading import TEXT as LIMIT
+from patcher.reading import read_file
 from patcher.width import underline
 
 if TYPE_CHECKING:
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
 
 TEXT, TEXTS, INTEGER, TABLE = "a string", "a list of strings", "an integer", "a table"
 TABLES = "a list of tables"
+_DEEPEST, _DOTS, _MOST = 64, 1000, 20  # levels of tables and lists; dots in a line; problems that are told
+_TOO_DEEP = f"found tables or lists more than {_DEEPEST} levels deep, expected fewer"
+_TOO_LONG = "found an integer of more than 64 bits, expected a smaller one"
 
 
 def tables(name: str) -> str:
@@ -37,7 +42,13 @@ class Reader:
 
     def wrong(self, where: str, found: str, expected: str) -> None:
         """Add a problem; indices in `where` count from 0, as in JSON."""
-        self.problems.append(f"{self.origin}: {where}: found {found}, expected {expected}")
+        self.problems.append(f"{self.origin}: {_cut(where)}: found {found}, expected {expected}")
+
+    def stop(self, error: Type[SitepatchError], hint: str = "") -> None:
+        """Raise what is wrong so far, if anything is."""
+        if self.problems:
+            more = [f"{self.origin}: and {len(self.problems) - _MOST} more"] if len(self.problems) > _MOST else []
+            raise error("\n".join([*self.problems[:_MOST], *more]), hint)
 
     def fits(self, where: str, value: object, expected: str) -> bool:
         """Whether `value` has the type that `expected` names; each item of a list is judged by itself."""
@@ -56,7 +67,8 @@ class Reader:
         keys, prefix = self._keys[kind], f"{where}." if where else ""
         for key in value:
             if key not in keys:
-                self.wrong(prefix + key, "an unknown key", f"one of {', '.join(keys)}{suggest(key, keys)}")
+                near = suggest(key, keys) if len(self.problems) < _MOST else ""
+                self.wrong(prefix + key, "an unknown key", f"one of {', '.join(keys)}{near}")
         for key in self._required.get(kind, ()):
             if key not in value:
                 self.wrong(prefix + key, "nothing", keys[key] or "a value")
@@ -68,26 +80,81 @@ class Reader:
             self.wrong(where, shown(value), expected)
 
 
+def read_toml(path: Path, limit: int = LIMIT) -> Dict[str, Any]:
+    """Read a TOML file of at most `limit` bytes.
+
+    Raises:
+        OSError: it is not there or may not be read.
+        SitepatchError: it is no regular file or too large.
+        PatchError: see `decode_text` and `decode_toml`.
+    """
+    return decode_toml(decode_text(read_file(path, limit), path), path)
+
+
+def decode_text(data: bytes, origin: Path) -> str:
+    """UTF-8 -> text, without a byte order mark; PatchError with the line of a byte that is not UTF-8."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        found = f"found the byte 0x{error.object[error.start]:02x}, expected UTF-8"
+        raise PatchError(f"{origin}:{line}: {found}") from None
+
+
 def decode_toml(text: str, origin: Path) -> Dict[str, Any]:
-    """TOML text -> plain values; a syntax error names the file, the line and the column and shows the place."""
+    """TOML text -> plain values.
+
+    Raises:
+        PatchError: a syntax error, with the file, the line, the column and the place; or more than anybody writes (what
+            nests deeper than `_DEEPEST`, integers of more than 64 bits), for which readers fail or take very long.
+    """
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
+    lines = text.split("\n")
+    for number, each in enumerate(lines, 1):
+        if each.count(".") > _DOTS:  # as the parts of a key they cost their square
+            raise PatchError(f"{origin}:{number}: found more than {_DOTS:,} dots in one line, expected fewer")
     try:
-        return tomllib.loads(text)
+        top = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         place = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
-        lines = text.split("\n")
         line, column = (int(place.group(1)), int(place.group(2))) if place else (len(lines), len(lines[-1]) + 1)
-        shown = f"{lines[line - 1]}\n{underline(lines[line - 1], column - 1, column)}"
+        start = max(0, column - 60)
+        near = lines[line - 1][start : start + 100]
+        shown = f"{near}\n{underline(near, column - 1 - start, column - start)}"
         raise PatchError(f"{origin}:{line}:{column}: {str(error).split(' (at ')[0]}\n{shown}") from None
+    except RecursionError:
+        raise PatchError(f"{origin}: {_TOO_DEEP}") from None
+    except ValueError:  # the limit of Python on the digits of an integer
+        line = next((number for number, each in enumerate(lines, 1) if re.search("[0-9][0-9_]{4299}", each)), 0)
+        raise PatchError(f"{origin}:{line}: {_TOO_LONG}") from None
+    _check_size(top, origin)
+    return top
+
+
+def _check_size(top: Dict[str, Any], origin: Path) -> None:
+    left: List[Tuple[str, object, int]] = [("", top, 0)]
+    while left:
+        where, value, depth = left.pop()
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise PatchError(f"{origin}: {where}: {_TOO_LONG}")
+        if isinstance(value, (dict, list)):
+            if depth > _DEEPEST:
+                raise PatchError(f"{origin}: {_cut(where)}: {_TOO_DEEP}")
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            left += [(f"{where}.{key}" if where else str(key), each, depth + 1) for key, each in items]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def shown(value: object) -> str:
     """A TOML value as a message shows it."""
     if isinstance(value, str):
-        return '"' + (value if len(value) <= 60 else value[:57] + "...") + '"'
+        return f'"{_cut(value)}"'
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (int, float)):

@@ -754,9 +754,17 @@ def test_the_demo_tells_the_whole_story_and_leaves_nothing(tmp_path):
     temporary.mkdir()
     done = sitepatch("demo", "--offline", cwd=tmp_path, TMPDIR=str(temporary))
     assert done.code == 0, done
+    assert "NOT SO" not in done.out and "exit code" not in done.out
+    assert len((done.out + done.err).splitlines()) <= 40
+    for text in ("stand-in", "mmengine-0.10.7", "mmengine-0.1.0", "the edit is there", "none more, none less"):
+        assert text in done.out
+    assert list(temporary.iterdir()) == []
+    done = sitepatch("demo", "--offline", "-v", cwd=tmp_path, TMPDIR=str(temporary))
+    assert done.code == 0, done
     assert "NOT SO" not in done.out
     for text in (
-        "stand-in",
+        "the edit is there",
+        "exit code of sitepatch apply is 0",
         "[rank 1] WARNING: parameters are still on the CPU",
         "nothing to do",
         "as before",

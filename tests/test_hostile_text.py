@@ -219,6 +219,8 @@ def test_a_name_that_looks_like_another_is_refused(site, old, new, problem):
 # how lists fit a terminal ---------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_lists_fit_the_width_of_the_terminal_and_lose_nothing(site, columns):
+    manifest = site.cwd / "patchsets" / NAME / "patchset.toml"
+    manifest.write_text(re.sub('summary = ".*"', f'summary = "{"words and " * 20}"', manifest.read_text(), count=1))
     code, text = on_a_terminal(site, "list", columns=columns)
     assert code == 0 and max(len(OURS.sub("", line)) for line in text.splitlines()) <= columns, text
     piped = sitepatch("list", cwd=site.cwd).out

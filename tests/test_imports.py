@@ -42,7 +42,7 @@ ALLOWED = {
     "semantic": SEMANTIC,
     "versions": {"model", "errors"},
     "width": set(),
-    "tables": {"errors", "width"},
+    "tables": {"errors", "reading", "width"},
     "confusable": {"model"},
     "manifest": SOURCES - {"patchset"},
     "patchset": SOURCES,
@@ -94,7 +94,7 @@ ALLOWED = {
     "overlay": {*TOP, "turns", "change", "cache", "overlay"},
     "commands": {*TOP, "change", "demo", "commands", "ddp", "against", "check_page", "turns", "doctor", "checkup", "sync",
                  "hook", "project", *RUN},
-    "cli": {"", "commands", "drawn"},
+    "cli": {"", "commands", "drawn", "tables"},
     "__main__": {"cli"},
 }
 

@@ -120,7 +120,7 @@ def test_what_is_no_text_is_one_clear_line(write, data, found):
 def test_a_directory_is_no_requirements_file(write):
     write(r__x="")
     os.rename("r", "r.txt")
-    assert problems("r.txt") == ["r.txt: found no readable file (Is a directory), expected one"]
+    assert problems("r.txt") == ["r.txt: found a directory, expected a regular file"]
 
 
 def test_two_places_that_want_different_options_are_both_named(write):

@@ -16,7 +16,8 @@ from patcher.console import Console, Place, takes
 def demo(console: Console, place: Place, keep: bool, offline: bool) -> int:
     """Show the whole story on a throw-away copy.
 
-    It fetches MMEngine, patches it, runs it, takes the patch back, and proves that nothing is left.
+    It fetches two releases of MMEngine, patches both with one small hunk, edits one by hand, restores them, and proves that
+    nothing but that edit is left. With -v also what a larger patchset does, and the output of its code.
     """
     from patcher.demo import Story
 

@@ -128,12 +128,12 @@ def _name(folder: os.PathLike[str]) -> str:
     import re
     from pathlib import Path
 
-    from patcher.tables import decode_toml
+    from patcher.tables import read_toml
 
     project = Path("pyproject.toml")
     told = ""
     if project.is_file():
-        table = decode_toml(project.read_bytes().decode("utf-8-sig"), project).get("project", {})
+        table = read_toml(project).get("project", {})
         told = str(table.get("name", "")) if isinstance(table, dict) else ""
     told = told or Path(os.path.abspath(folder)).parent.name
     return re.sub("[^a-z0-9]+", "-", f"sitepatch-hook-{told.lower()}").strip("-")

@@ -18,8 +18,9 @@ from patcher.jobs import Wanted
 from patcher.manifest import MANIFEST, load
 from patcher.patchset import resolve_options
 from patcher.project import Wish, read_project
+from patcher.reading import read_file
 from patcher.selection import stop
-from patcher.tables import decode_toml, suggest
+from patcher.tables import decode_text, read_toml, suggest
 
 BACKEND = "backend.py"
 TABLE = "sitepatch-hook"
@@ -58,7 +59,7 @@ def check_place(folder: Path) -> None:
     """
     if folder.is_dir() and not any(folder.iterdir()):
         return
-    if folder.exists() and f"[tool.{TABLE}]" not in _text(folder / "pyproject.toml", ""):
+    if folder.exists() and f"[tool.{TABLE}]" not in _text(folder / "pyproject.toml"):
         what = "a directory that is not empty and holds no hook" if folder.is_dir() else "something that is no directory"
         raise UsageError(f"{folder}: found {what}", "name a directory that does not exist yet, or one that hook init made")
 
@@ -165,8 +166,10 @@ def head(path: Path) -> Tuple[str, str, str]:
     Raises:
         SitepatchError: one of them is missing or not what it must be.
     """
-    text = _text(path, None)
-    top = decode_toml(text, path)
+    try:
+        top = read_toml(path)
+    except OSError as error:
+        raise SitepatchError(f"{path}: cannot be read: {error}", "make it with: sitepatch hook init DIR") from None
     project, tool = top.get("project", {}), top.get("tool", {})
     table = tool.get(TABLE, {}) if isinstance(tool, dict) else {}
     name = project.get("name") if isinstance(project, dict) else None
@@ -228,10 +231,9 @@ def earlier(folder: Path, asked: Sequence[Asked]) -> Tuple[Kept, ...]:
     )  # fmt: skip
 
 
-def _text(path: Path, default: object) -> str:
+def _text(path: Path) -> str:
+    """The text of a file, "" where there is none that can be read."""
     try:
-        return path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        if isinstance(default, str):
-            return default
-        raise SitepatchError(f"{path}: cannot be read: {error}", "make it with: sitepatch hook init DIR") from None
+        return decode_text(read_file(path), path)
+    except (OSError, SitepatchError):
+        return ""

@@ -1,0 +1,164 @@
+"""Whatever stands in a file that we read: one clear line with the file and the place, exit code 1 or 2, no traceback, soon."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from patcher import lockfile
+from patcher.errors import SitepatchError, UsageError
+from patcher.hook.directory import head
+from patcher.manifest import load
+from patcher.model import Option, Patchset
+from patcher.patchset import resolve_options
+from patcher.project import read_project
+from patcher.requirements import read_requirements
+from tests.command import ROOT, Site, sitepatch
+
+NAME = "some-patch"
+MANIFEST = f"""\
+schema = 1
+name = "{NAME}"
+version = "1.0"
+kind = "fix"
+summary = "x"
+[options.n]
+type = "int"
+default = 1
+help = "x"
+[[variant]]
+package = "pkg"
+versions = ""
+patches = ["m.spatch"]
+"""
+SPATCH = "--- pkg/m.py\n@@ f @@\n-old($A)\n+new($A)\n"
+LOCK = f'format = 1\n\n[[patchset]]\nname = "{NAME}"\nversion = "1.0"\nsha256 = "{"0" * 64}"\noptions = {{ n = 1 }}\n'
+PROJECT = f'[project]\nname = "x"\nversion = "1"\n[tool.sitepatch]\npatchsets = ["{NAME}"]\n[tool.sitepatch-hook]\nmode = "warn"\n'
+READERS = {  # every TOML file: a good text, and what reads it
+    "patchset.toml": (MANIFEST, lambda path: load(path.parent, "test")),
+    "sitepatch.lock": (LOCK, lockfile.read),
+    "pyproject.toml": (PROJECT, read_project),
+    "pyproject.toml of a hook": (PROJECT, head),
+}
+N = 5000
+BAD = {  # text that is put in front, and what is said of it
+    "lists": ("x = " + "[" * N + "]" * N, "levels deep"),
+    "lists without an end": ("x = " + "[" * 100_000, "levels deep"),
+    "lists of a hundred levels": ("x = " + "[" * 100 + "]" * 100, r"x(\.0)+.*levels deep"),
+    "inline tables": ("x = " + "{a = " * N + "1" + "}" * N, "levels deep"),
+    "a dotted key": ("x" + ".a" * 900 + " = 1", "levels deep"),
+    "a header": ("[x" + ".a" * 900 + "]\nx = 1", "levels deep"),
+    "a dotted key of 200,000 parts": ("x" + ".a" * 200_000 + " = 1", ":1: found more than 1,000 dots"),
+    "digits": ("x = " + "9" * N, "integer of more than 64 bits"),
+    "digits with underscores": ("y = 1\nx = " + "9_" * N + "9", "integer of more than 64 bits"),
+    "hexadecimal": ("x = 0x" + "f" * N, "x: found an integer of more than 64 bits"),
+    "hexadecimal in a list": ("x = [1, 0x" + "f" * 17 + "]", r"x\.1: found an integer of more than 64 bits"),
+    "binary": ("x = 0b" + "1" * 65, "integer of more than 64 bits"),
+    "a date": ("x = 2020-99-99", ":1:"),
+    "a control character": ('x = "\x1b"', ":1:6: "),
+    "NUL": ("\0", ":1:1: "),
+    "no UTF-8": (b"x = 1\ny = '\xff'", ":2: found the byte 0xff"),
+    "UTF-16": ("x = 1".encode("utf-16"), ":1: found the byte 0xff"),
+    "a long line": ("x = " + "a" * 500_000, ":1:5: "),
+    "nothing but a bracket": ("[", ":1:"),
+    "a key twice": ("x = 1\nx = 2", ":2:"),
+    "too large": (f"# {'x' * (1 << 24)}\n", "expected at most"),
+}
+
+
+def said(read, *words):
+    """What a reader says of a bad file; it must say so soon and in few words."""
+    start = time.process_time()
+    with pytest.raises(SitepatchError) as caught:
+        read(*words)
+    assert time.process_time() - start < 5
+    assert caught.value.exit_code in (1, 2) and len(str(caught.value)) < 10_000
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("shape", BAD)
+@pytest.mark.parametrize("file", READERS)
+def test_bad_toml_is_one_line_with_the_file_and_the_place(tmp_path, file, shape):
+    good, read = READERS[file]
+    folder = tmp_path / NAME
+    folder.mkdir()
+    (folder / "m.spatch").write_text(SPATCH)
+    path = folder / file.partition(" ")[0]
+    path.write_text(good)
+    assert read(path), "the file is good but for what is put in front of it"
+    text, problem = BAD[shape]
+    path.write_bytes((text if isinstance(text, bytes) else text.encode()) + b"\n" + good.encode())
+    told = said(read, path)
+    assert told.startswith(f"{path}:") and re.search(problem, told), told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("default = 1", "default = 0x" + "f" * N, "options.n.default: found an integer of more than 64 bits"),
+        ("default = 1", "default = 1e999", "options.n.default: found inf, expected of type int"),
+        ("default = 1", "default = [" + "1," * N + "]", "options.n.default: found a list"),
+        ('version = "1.0"', f'version = "{"9" * N}"', 'version: found "999'),
+        ('version = "1.0"', 'version = "\u0661.0"', "version: found"),
+        ('versions = ""', f'versions = "<{"9" * N}"', r"variant\[0\].versions: found"),
+        ('versions = ""', f'versions = "{">=1," * N}"', r"variant\[0\].versions: found"),
+        ('name = "some-patch"', f'name = "{"x" * 500_000}"', "name: found"),
+        ('summary = "x"', f"{'k' * 500_000} = 1", "k: found an unknown key|kkk"),
+        ('summary = "x"', "".join(f"k{number} = 1\n" for number in range(20_000)), "and 19981 more"),
+        ("[[variant]]", "[[variant]]\n" * 2000, "and 5[0-9]+ more"),
+        ('"m.spatch"', '"m.spatch\\u0000"', r"patches\[0\]: found"),
+        ('"m.spatch"', f'"{"../" * 300}m.spatch"', r"patches\[0\]: found"),
+        ('"m.spatch"', f'"{"a/" * N}m.spatch"', r"patches\[0\]: found"),
+    ],
+)
+def test_a_bad_value_in_a_manifest_is_named_in_few_words(tmp_path, old, new, problem):
+    folder = tmp_path / NAME
+    folder.mkdir()
+    (folder / "m.spatch").write_text(SPATCH)
+    assert old in MANIFEST
+    (folder / "patchset.toml").write_text(MANIFEST.replace(old, new), encoding="utf-8")
+    assert re.search(problem, said(load, folder, "test"))
+
+
+@pytest.mark.parametrize("text", ["9" * N, "0x" + "f" * N, "0x10", "1e3", "\u0661", "-" * N, "1_000", "9" * 19, "", "\x1b"])
+def test_a_bad_value_of_an_option_is_shown_in_short(text):
+    one = Patchset(NAME, "1.0", "fix", "", "", {}, (Option("n", "int", 1, "", ()),), (), None, "", "test", {})
+    with pytest.raises(UsageError, match=r"found .*, expected a value of type int") as caught:
+        resolve_options(one, {f"{NAME}.n": text})
+    assert len(caught.value.message) < 200
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"\xff\xfe\xff", b"\0", b"x" * (1 << 21), b"# sitepatch: \xd9\xa1 '", b"-r " * 5000, b"# sitepatch: a b=" + b"9" * N + b" c", b"-e '" * 99],
+)
+def test_bad_requirements_are_said_with_their_file(tmp_path, text):
+    (tmp_path / "requirements.txt").write_bytes(text)
+    assert said(read_requirements, [str(tmp_path / "requirements.txt")]).startswith(str(tmp_path / "requirements.txt"))
+
+
+@pytest.mark.parametrize(
+    "words", [["show", NAME], ["apply", NAME], ["check", NAME], ["lock"], ["sync", "--locked"], ["hook", "init", "h", NAME], ["list"]]
+)
+@pytest.mark.parametrize("shape", ["lists", "digits"])
+def test_no_command_ends_with_a_traceback(tmp_path, words, shape):
+    site = Site(tmp_path)
+    site.path.mkdir()
+    folder = tmp_path / "patchsets" / NAME
+    folder.mkdir(parents=True)
+    bad = BAD[shape][0]
+    (folder / "patchset.toml").write_text(f"{bad}\n{MANIFEST}")
+    (tmp_path / "pyproject.toml").write_text(f"{bad}\n{PROJECT}")
+    (tmp_path / "sitepatch.lock").write_text(f"{bad}\n{LOCK}")
+    done = site(*words) if words[0] != "list" and words[0] != "show" else sitepatch(*words, cwd=tmp_path)
+    assert done.code in (1, 2) and "Traceback" not in done.err, done
+    assert BAD[shape][1] in done.err + done.out
+    assert len(done.err + done.out) < 5000
+
+
+def test_the_readers_above_are_all_that_read_toml():
+    users = {path.name for path in (ROOT / "patcher").rglob("*.py") if re.search("decode_toml|read_toml", path.read_text())}
+    assert users == {"tables.py", "manifest.py", "lockfile.py", "project.py", "directory.py", "hooking.py"}
+    loaders = [path.name for path in Path(ROOT / "patcher").rglob("*.py") if "tomllib.load" in path.read_text()]
+    assert loaders == ["tables.py"]

@@ -1,0 +1,84 @@
+"""How the command line reads: the help, what a typing error is answered with, what all commands have in common."""
+
+import json
+
+import click
+import pytest
+
+from patcher.cli import commands
+from tests.command import DDP, Site, sitepatch
+
+SECTIONS = {
+    "Start here:": {"demo", "list", "show"},
+    "Every day:": {"diff", "apply", "verify", "status", "restore", "run"},
+    "Projects:": {"sync", "lock", "hook"},
+    "When something is wrong:": {"doctor", "check", "explain", "ddp-report"},
+}
+
+
+@pytest.mark.parametrize("columns", ["60", "80", "100"])
+def test_the_help_is_grouped_and_no_line_of_it_is_cut(tmp_path, columns):
+    out = sitepatch("--help", cwd=tmp_path, COLUMNS=columns).out
+    found, title = {}, ""
+    for line in out.splitlines():
+        title = line if line in SECTIONS else title if line[:2] == "  " else ""
+        if title and line[:2] == "  " and line[2] != " ":
+            found.setdefault(title, set()).add(line.split()[0])
+    assert found == SECTIONS and list(found) == list(SECTIONS)
+    assert "..." not in out.replace("[ARGS]...", "")
+    text = " ".join(out.split())
+    for name, one in every_command():
+        if " " not in name:
+            assert " ".join((one.help or "").split("\n\n")[0].split()) in text, name
+    assert max(map(len, out.splitlines())) < int(columns)
+
+
+def every_command(group=commands, above=""):
+    with click.Context(group) as context:
+        for name in group.list_commands(context):
+            one = group.get_command(context, name)
+            yield f"{above}{name}", one
+            if isinstance(one, click.Group):
+                yield from every_command(one, f"{above}{name} ")
+
+
+@pytest.mark.parametrize(("word", "near"), [("aply", "apply"), ("stauts", "status"), ("ddp-reprot", "ddp-report"), ("zzzz", "")])
+def test_a_typing_error_is_answered_with_the_nearest_command(tmp_path, word, near):
+    done = sitepatch(word, DDP, cwd=tmp_path)
+    assert done.code == 2
+    assert f'there is no command "{word}"' + (f'; did you mean "{near}"?' if near else "\n") in done.err
+
+
+def test_every_command_takes_the_shared_options_and_has_an_example():
+    for name, one in every_command():
+        if not isinstance(one, click.Group):
+            options = {word for each in one.params for word in each.opts}
+            assert {"--quiet", "--verbose", "--color"} <= options, name
+            assert "--json" in options or name == "run", name  # whose stdout is that of the command that it becomes
+            assert "sitepatch " in (one.epilog or ""), name
+
+
+WRONG = {  # a run of each command that fails after its words were read
+    "apply": ["no-such"], "check": ["no-such"], "ddp-report": ["no-such"], "diff": ["no-such"], "explain": ["no-such"],
+    "show": ["no-such"], "verify": ["no-such"], "restore": ["no-such"], "lock": [], "sync": [], "hook init": ["h"],
+    "hook wheel": ["h"], "hook remove": ["h"], "hook status": ["--python", "no-such"], "status": ["--python", "no-such"],
+    "doctor": ["--python", "no-such"], "list": ["--patch-dir", "no-such"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", WRONG)
+def test_with_json_an_error_is_json_too(tmp_path, command):
+    site = Site(tmp_path)
+    site.path.mkdir()
+    words = WRONG[command]
+    target = ["--target", site.path] if command not in ("ddp-report", "show", "list", "hook wheel") and "--python" not in words else []
+    done = sitepatch(*command.split(), *words, "--json", *target, cwd=tmp_path)
+    answer = json.loads(done.out)
+    assert done.code in (1, 2) and not answer["ok"], done
+    assert (answer["schema"], answer["error"]["exit_code"]) == (1, done.code)
+    assert answer["error"]["message"] and "error: " in done.err
+
+
+def test_every_command_is_tried_with_json():
+    names = {name for name, one in every_command() if not isinstance(one, click.Group)}
+    assert {*WRONG, "demo", "run"} == names
