@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from patcher.errors import PatchError, SitepatchError, UsageError
 from patcher.folder import Folder
@@ -40,22 +40,39 @@ class Pinned(NamedTuple):
     options: Mapping[str, OptionValue]
 
 
+Target = Tuple[Held, ...]
+"""The files of one build of a release, sorted; never empty."""
+
+
 class Lock(NamedTuple):
-    """What a lock holds, both parts in a fixed order."""
+    """What a lock holds, both parts in a fixed order; builds of one release (a vendor's, the stock one) stand side by side."""
 
     patchsets: Tuple[Pinned, ...]
-    held: Tuple[Held, ...]
+    targets: Tuple[Target, ...]
+
+    @property
+    def held(self) -> Tuple[Held, ...]:
+        """The files of all targets."""
+        return tuple(held for target in self.targets for held in target)
 
 
 def make(wanted: Iterable[Wanted], held: Iterable[Held]) -> Lock:
-    """The lock of what is asked for, and of the files that a plan leaves so."""
+    """The lock of what is asked for, and of the files that a plan leaves so, of one build of each release."""
     pinned = (Pinned(one.patchset.name, one.patchset.version, one.patchset.digest, dict(one.options)) for one in wanted)
-    return Lock(tuple(sorted(pinned, key=lambda one: one.name)), tuple(sorted(set(held))))
+    files: Dict[Tuple[str, str, str], List[Held]] = {}
+    for one in sorted(set(held)):
+        files.setdefault(release(one), []).append(one)
+    return Lock(tuple(sorted(pinned, key=lambda one: one.name)), tuple(map(tuple, files.values())))
 
 
 def release(held: Held) -> Tuple[str, str, str]:
     """The import package, the distribution and the version that a file belongs to."""
     return held.package, held.distribution, held.version
+
+
+def build(target: Target) -> Tuple[Tuple[str, str, str], Tuple[Tuple[str, str], ...]]:
+    """What tells a build from all others: its release, and each path with the sha256 of the pristine file."""
+    return release(target[0]), tuple((held.path, held.before) for held in target)
 
 
 def named(of: Tuple[str, str, str]) -> str:
@@ -65,14 +82,14 @@ def named(of: Tuple[str, str, str]) -> str:
 
 
 def merged(old: Lock, new: Lock) -> Lock:
-    """`new`, with the releases that only `old` has, where both are made with the same patchsets and options.
+    """`new`, with the builds that only `old` has, where both are made with the same patchsets and options.
 
-    So one lock serves several environments: each adds the release that it has.
+    So one lock serves several environments: each adds the build that it has.
     """
     if _texts(old) != _texts(new):
         return new
-    have = {release(held) for held in new.held}
-    return Lock(new.patchsets, tuple(sorted([*new.held, *(held for held in old.held if release(held) not in have)])))
+    have = set(map(build, new.targets))
+    return Lock(new.patchsets, tuple(sorted([*new.targets, *(each for each in old.targets if build(each) not in have)])))
 
 
 def _texts(lock: Lock) -> List[str]:
@@ -96,19 +113,21 @@ def differences(lock: Lock, now: Lock, *, complete: bool = True) -> List[str]:
             found.append(f"{name} {where}")
         else:
             found += _changed(pinned[name], asked[name])
-    known: Dict[Tuple[str, str, str], Dict[str, Held]] = {}
-    here: Dict[Tuple[str, str, str], Dict[str, Held]] = {}
-    for files, held in ((known, lock.held), (here, now.held)):
-        for one in held:
-            files.setdefault(release(one), {})[one.path] = one
     same = not found
-    for each, paths in here.items():
-        if each in known:
-            found += _files(named(each), known[each], paths, same=same, complete=complete)
+    for target in now.targets:
+        each, files = release(target[0]), _by_path(target)
+        builds = [other for other in lock.targets if release(other[0]) == each]
+        if builds:
+            nearest = max(builds, key=lambda other: len(set(build(other)[1]) & set(build(target)[1])))
+            found += _files(named(each), _by_path(nearest), files, same=same, complete=complete)
         else:
-            others = ", ".join(named(other) for other in known if other[:2] == each[:2])
+            others = ", ".join(dict.fromkeys(named(release(one)) for one in lock.held if release(one)[:2] == each[:2]))
             found.append(f"{named(each)} is installed, the lock has {others or f'no release of {each[1] or each[0]}'}")
     return found
+
+
+def _by_path(target: Target) -> Dict[str, Held]:
+    return {held.path: held for held in target}
 
 
 def _changed(old: Pinned, new: Pinned) -> List[str]:
@@ -143,12 +162,9 @@ def _files(name: str, old: Mapping[str, Held], new: Mapping[str, Held], *, same:
 def encode(lock: Lock) -> str:
     """The text of a lock: the same text for the same lock."""
     parts = [f"{_HEAD}format = {FORMAT}\n", *map(_patchset, lock.patchsets)]
-    last = None
-    for held in lock.held:
-        if release(held) != last:
-            last = release(held)
-            parts.append(_table("target", zip(("package", "distribution", "version"), last)))
-        parts.append(_table("target.file", zip(("path", "before", "after"), held[3:])))
+    for target in lock.targets:
+        parts.append(_table("target", zip(("package", "distribution", "version"), release(target[0]))))
+        parts += [_table("target.file", zip(("path", "before", "after"), held[3:])) for held in target]
     return "\n".join(parts)
 
 
@@ -194,11 +210,15 @@ def read(path: Path) -> Lock:
     reader = Reader(path, _KEYS, _REQUIRED)
     table = reader.table(top, "", "")
     pinned = [_pinned(reader, each, f"patchset[{index}]") for index, each in enumerate(table.get("patchset", ()))]
-    held = [_target(reader, each, f"target[{index}]") for index, each in enumerate(table.get("target", ()))]
+    targets = [_target(reader, each, f"target[{index}]") for index, each in enumerate(table.get("target", ()))]
     _once(reader, "patchset", [one.name for one in pinned])
-    _once(reader, "target", [" ".join(release(files[0])) for files in held if files])
+    builds: Set[object] = set()
+    for index, files in enumerate(targets):
+        if files and build(files) in builds:
+            reader.wrong(f"target[{index}]", f"{shown(' '.join(release(files[0])))} a second time", "every one once")
+        builds.add(files and build(files))
     reader.stop(UsageError, _ANEW)
-    return Lock(tuple(pinned), tuple(sorted(one for files in held for one in files)))
+    return Lock(tuple(pinned), tuple(sorted(filter(None, targets))))
 
 
 def _pinned(reader: Reader, value: Dict[str, Any], where: str) -> Pinned:
@@ -210,7 +230,7 @@ def _pinned(reader: Reader, value: Dict[str, Any], where: str) -> Pinned:
     return Pinned(table["name"], table["version"], table["sha256"], table["options"])
 
 
-def _target(reader: Reader, value: Dict[str, Any], where: str) -> List[Held]:
+def _target(reader: Reader, value: Dict[str, Any], where: str) -> Target:
     table = {"package": "", "distribution": "", "version": "", "file": [], **reader.table(value, where, "target")}
     if not table["file"] and isinstance(value.get("file", []), list):
         reader.wrong(f"{where}.file", "an empty list", "at least one [[target.file]]")
@@ -225,7 +245,7 @@ def _target(reader: Reader, value: Dict[str, Any], where: str) -> List[Held]:
         head = (table["package"], table["distribution"], table["version"])
         held.append(Held(*head, file["path"], file["before"], file["after"]))
     _once(reader, f"{where}.file", [one.path for one in held])
-    return held
+    return tuple(sorted(set(held)))
 
 
 def _digest(reader: Reader, where: str, value: object) -> None:

@@ -225,16 +225,17 @@ def lock(console: Console, place: Place, request: Request, *, check: bool) -> in
 def _write(console: Console, path: Path, old: Optional[lockfile.Lock], new: lockfile.Lock) -> bool:
     """Write the lock unless it is there already, and tell what became of the releases in it."""
     made = lockfile.merged(old, new) if old else new
-    here, before, after = ({lockfile.release(held) for held in each.held} for each in (new, old or new, made))
-    for word, releases in (("kept", after - here), ("dropped", before - after)):
+    here, before, after = ({lockfile.build(target) for target in each.targets} for each in (new, old or new, made))
+    for word, builds in (("kept", after - here), ("dropped", before - after)):
         why = "locked in another environment" if word == "kept" else "locked with other patchsets; lock again where wanted"
-        for each in sorted(releases):
-            console.note(f"{lockfile.named(each)}, {why}", word)
+        for release, _ in sorted(builds):
+            another = "another build of " if release in {one for one, _ in here} else ""
+            console.note(f"{another}{lockfile.named(release)}, {why}", word)
     if path.exists() and read_file(path) == lockfile.encode(made).encode("utf-8"):
         console.say(f"{path}: nothing to do, it is as it would be written")
         return False
     lockfile.write(path, made)
-    counts = ((len(made.patchsets), "patchset"), (len(after), "release"), (len(made.held), "file"))
+    counts = ((len(made.patchsets), "patchset"), (len({release for release, _ in after}), "release"), (len(made.held), "file"))
     cells = (f"{', '.join(report.count(*each) for each in counts)} in {path}",)
     console.rows([] if console.quiet else [report.Row("locked", cells)])
     return True

@@ -5,6 +5,8 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -12,7 +14,7 @@ from patcher import lockfile
 from patcher.errors import SitepatchError
 from patcher.fixture import lay_out
 from patcher.model import Held
-from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, done, sitepatch
+from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, done, environ, sitepatch
 from tests.test_sync import UTILS, asks, standing
 
 pytestmark = pytest.mark.once
@@ -104,7 +106,7 @@ def test_what_does_not_fit_is_told_and_nothing_is_locked(site):
 
 def test_options_of_every_type_come_back_as_they_were(tmp_path):
     options = {"a": 1, "b": 1.0, "c": True, "d": 'x"\\\n\t\x7f é\u2028'}
-    made = lockfile.Lock((lockfile.Pinned("a", "1", ZERO, options),), (Held("p", "", "", "p/ü.py", ZERO, ONE),))
+    made = lockfile.Lock((lockfile.Pinned("a", "1", ZERO, options),), ((Held("p", "", "", "p/ü.py", ZERO, ONE),),))
     lockfile.write(tmp_path / "l", made)
     back = lockfile.read(tmp_path / "l")
     assert back == made
@@ -200,6 +202,57 @@ def test_another_build_of_the_same_release_is_refused(site, lock):
     path.write_bytes(path.read_bytes() + b"# of a vendor\n")
     record(site, UTILS, path.read_bytes())
     assert refused(site) == [f"mmengine 0.10.7: {UTILS}: found sha256 {sha256(path)} before patching, the lock has {was}"]
+
+
+def test_builds_of_one_release_stand_side_by_side_and_each_is_held_to_its_own(tmp_path):
+    stock, vendor = Site(tmp_path, "mmengine-0.10.7"), Site(tmp_path / "vendor", "mmengine-0.10.7")
+    vendor.cwd = stock.cwd
+    path = vendor.file(UTILS)
+    path.write_bytes(b"# of a vendor\n" + path.read_bytes())
+    record(vendor, UTILS, path.read_bytes())
+    asks(stock, DDP)
+    done(stock("lock"))
+    first = (stock.cwd / "sitepatch.lock").read_text()
+    told = done(vendor("lock"))
+    assert "kept: another build of mmengine 0.10.7, locked in another environment" in told.err
+    assert "1 patchset, 1 release, 6 files" in told.out
+    for site in (stock, vendor):
+        done(site("lock", "--check"))
+        assert "nothing to do" in done(site("lock")).out
+    other = Site(tmp_path / "other", "mmengine-0.10.7")
+    other.cwd = stock.cwd
+    for name in (UTILS, RUNNER):  # one file of each build, or nearly so: that is neither of them
+        source = vendor.file(name) if name == UTILS else stock.file(name)
+        other.file(name).write_bytes(source.read_bytes() + b"# of another\n" * (name == RUNNER))
+        record(other, name, other.file(name).read_bytes())
+    (line,) = refused(other)
+    assert line.startswith(f"mmengine 0.10.7: {RUNNER}: found sha256 ")
+    for site in (stock, vendor):
+        done(site("sync", "--locked", "--no-verify"))
+    (stock.cwd / "sitepatch.lock").write_text(first)
+    assert [line for line in refused(vendor) if "before patching" in line] == refused(vendor)
+    done(stock("sync", "--locked"))
+
+
+@pytest.mark.parametrize("options", ["params=7", "params=8"])
+def test_an_interrupted_run_is_recovered_before_the_environment_is_held_against_the_lock(site, lock, options):
+    kill = (
+        "import os, sys, patcher.journal as j, patcher.cli as c\n"
+        "write = j.write\n"
+        "def stop(home, phase, entries):\n"
+        "    write(home, phase, entries)\n"
+        "    phase == 'committing' and os._exit(9)\n"
+        "j.write = stop\n"
+        f"sys.argv = ['sitepatch', 'sync', '--target', {str(site.path)!r}]\n"
+        "c.main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", kill], env=environ(), cwd=str(site.cwd), stdout=subprocess.PIPE)
+    assert ended.returncode == 9
+    asks(site, f"{DDP} {options}", GUARD)
+    told = done(site("sync", "--locked"), options == "params=8")
+    assert "an interrupted run was finished: 4 files" in told.err
+    assert ("found params = 8" in told.err) is (options == "params=8")
+    assert not (site.path / ".sitepatch/journal.json").exists()
 
 
 def record(site, path, data):
