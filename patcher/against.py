@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, TypeVar, Union
 
 from patcher import ownership
-from patcher.cache import cache_dir
+from patcher.cache import cache_dir, in_use
 from patcher.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, Outcome, one_line, try_release
 from patcher.errors import SitepatchError, UsageError
 from patcher.index import PYTHONS, Listing, NoPip, NoWheel, Pip
@@ -72,7 +72,7 @@ def check_releases(
     names = dict.fromkeys(
         name for one in wanted for package in pick_variants(one.patchset) for name in distributions(one.patchset, package)
     )
-    with Pip() as pip:
+    with Pip() as pip, in_use(cache):
         listings = _list(pip, list(names), asked, jobs)
         chosen = {one.patchset.name: _choose(one.patchset, asked, listings) for one in wanted}
         paths = {name: _paths([*(one.patchset for one in wanted), *known], name) for name in names}

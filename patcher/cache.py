@@ -1,9 +1,34 @@
-"""Where sitepatch keeps what can be made or fetched again."""
+"""Where sitepatch keeps what can be made or fetched again: what is there, what is in use, how it is removed."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
+import shutil
+import tempfile
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Iterator, List, NamedTuple, Sequence
+
+OVERLAY, RELEASE = "overlay", "release"
+_PART = r"\.part-.*"  # what a process that was killed has left
+_OVERLAYS = re.compile(f"[0-9a-f]{{32}}|{_PART}")
+_RELEASES = re.compile(f"[0-9a-f]{{16}}|yanked|{_PART}")
+
+
+class Entry(NamedTuple):
+    """An overlay, or a release that was fetched.
+
+    `size` is in bytes, `used` when it was made or used last (seconds since the epoch), `in_use` whether a process uses it.
+    """
+
+    kind: str
+    name: str
+    path: Path
+    size: int
+    used: float
+    in_use: bool
 
 
 def cache_dir(name: str = "releases") -> Path:
@@ -14,3 +39,112 @@ def cache_dir(name: str = "releases") -> Path:
     from platformdirs import user_cache_dir
 
     return Path(user_cache_dir("sitepatch"), name)
+
+
+def hold(folder: Path) -> int:
+    """Keep a folder from being removed as long as the descriptor that is returned is open, in whichever process.
+
+    Raises:
+        FileNotFoundError: it has just been removed.
+    """
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with suppress(OSError):  # a file system without locks, on which nothing is removed
+            fcntl.flock(fd, fcntl.LOCK_SH)
+        with suppress(PermissionError):
+            os.utime(fd)
+        if os.fstat(fd).st_ino != folder.stat().st_ino:
+            raise FileNotFoundError(folder)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+@contextmanager
+def in_use(folder: Path) -> Iterator[None]:
+    """Keep all releases, which are in this folder, from being removed meanwhile; it is made where there is none."""
+    folder.mkdir(parents=True, exist_ok=True)
+    fd = hold(folder)
+    try:
+        yield
+    finally:
+        os.close(fd)
+
+
+def entries() -> List[Entry]:
+    """Everything in the cache; what does not look like ours is left out."""
+    overlays, releases = cache_dir("overlay"), cache_dir()
+    found = [(OVERLAY, path.name, path) for path in sorted(overlays.glob("*")) if _OVERLAYS.fullmatch(path.name)]
+    for path in sorted(releases.glob("*/*")):
+        names = [each.name for each in path.iterdir()] if path.is_dir() else []
+        if names and all(map(_RELEASES.fullmatch, names)):
+            found.append((RELEASE, f"{path.parent.name} {path.name}", path))
+    started = _environments()
+    made = []
+    for kind, name, path in found:
+        with suppress(FileNotFoundError), _alone(kind, path) as alone:
+            in_use = not alone or _named(path, started)
+            made.append(Entry(kind, name, path, _size(path), path.stat().st_mtime, in_use))
+    return made
+
+
+def remove(entry: Entry) -> bool:
+    """Remove an entry unless a process uses it; returns whether it is gone.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    with suppress(FileNotFoundError), _alone(entry.kind, entry.path) as alone:
+        if not alone or _named(entry.path, _environments()):
+            return False
+        stage = Path(tempfile.mkdtemp(prefix=".part-", dir=str(entry.path.parent)))
+        entry.path.rename(stage / "old")  # at once: nobody finds half of it
+        shutil.rmtree(stage)
+        if entry.kind == RELEASE:
+            with suppress(OSError):  # there are other versions
+                entry.path.parent.rmdir()
+    return True
+
+
+@contextmanager
+def _alone(kind: str, path: Path) -> Iterator[bool]:
+    """Keep others from using an entry; yields False where one does, or where the file system cannot tell.
+
+    Who uses a release holds the folder of all, who makes an overlay too.
+    """
+    home = path.parent if kind == OVERLAY else path.parent.parent
+    with ExitStack() as held:
+        alone = True
+        for folder in (home, path):
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            held.callback(os.close, fd)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                alone = False
+        yield alone
+
+
+def _environments() -> List[bytes]:
+    """The variables that the processes of this machine were started with, as far as the kernel tells."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            found.append(path.read_bytes())
+    return found
+
+
+def _named(folder: Path, environments: List[bytes]) -> bool:
+    """Whether a process was started with this overlay: it may have closed every descriptor, and may start others."""
+    return any(os.fsencode(folder) in each for each in environments)
+
+
+def size(found: Sequence[Entry]) -> str:
+    """How much entries take, for people."""
+    count = sum(each.size for each in found)
+    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
+
+
+def _size(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())

@@ -8,9 +8,9 @@ import stat
 from pathlib import Path
 from typing import Dict, Iterator, List, Set, Tuple
 
-from patcher import patchset
+from patcher import cache, patchset
 from patcher.distribution import put_back
-from patcher.doctor import NOTE, PROBLEM, Case, Check
+from patcher.doctor import NOTE, OK, PROBLEM, Case, Check
 from patcher.environment import blocker, recorded_hash
 from patcher.errors import SitepatchError
 from patcher.folder import sha256
@@ -234,6 +234,16 @@ def _hooks(case: Case) -> _Found:
             yield PROBLEM, f"{found.installed.hook.name}: {what}", "see: sitepatch hook status"
 
 
+def _cache(case: Case) -> _Found:
+    try:
+        found = cache.entries()
+    except PermissionError:  # of another user, whose HOME is still set
+        return
+    if found:
+        clean = "sitepatch cache clean removes what no process uses"
+        yield OK, f"{cache.size(found)} of overlays and fetched releases in {cache.cache_dir().parent}; {clean}", ""
+
+
 # who runs it ----------------------------------------------------------------------------------------------------------
 def _sources(case: Case) -> _Found:
     for error in case.broken.values():
@@ -262,5 +272,6 @@ CHECKS = (
     Check("leftovers", "none", _left),
     Check("hooks", "every hook that is installed finds its files as wanted, or there is none", _hooks),
     Check("locks", "nobody is at work here", _locks),
+    Check("cache", "empty", _cache),
     Check("patchsets", "every patchset at hand can be read, and only you can change it", _sources),
 )

@@ -20,7 +20,8 @@ _SECTIONS = {
     "Every day": {"diff": "looking", "apply": "patching", "verify": "verifying", "status": "looking", "restore": "patching",
                   "run": "running"},
     "Projects": {"sync": "syncing", "lock": "syncing", "hook": "hooking"},
-    "When something is wrong": {"doctor": "doctoring", "check": "checking", "explain": "explaining", "ddp-report": "ranks"},
+    "When something is wrong": {"doctor": "doctoring", "check": "checking", "explain": "explaining", "ddp-report": "ranks",
+                                "cache": "caching"},
 }  # fmt: skip
 """The commands as the help groups them, each with the module of `patcher.commands` that has it as a function of its name."""
 _HOMES = {name: home for section in _SECTIONS.values() for name, home in section.items()}

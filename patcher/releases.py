@@ -8,11 +8,13 @@ A folder appears there complete, in one rename, and is never written to again, s
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 import tempfile
 import zipfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Iterable, List, Optional
 
@@ -35,6 +37,8 @@ def kept(cache: Path, distribution: str, version: str, paths: Iterable[str]) -> 
         if _damage(folder):
             shutil.rmtree(folder, ignore_errors=True)
         elif all((folder / path).is_file() or _recorded(folder, path) is None for path in paths):
+            with suppress(OSError):  # somebody else's
+                os.utime(folder.parent)  # used now, for `sitepatch cache`
             return folder
     return None
 

@@ -6,8 +6,8 @@
                          verified                is there once the copies were verified
 
 Code is run from there, so nobody else may be able to write there. DIGEST is of everything but `verified`: equal plans for the
-same files share an overlay, and a file that was installed anew gets another one. None is ever removed here, since a process of
-a job that runs for weeks may still start with it.
+same files share an overlay, and a file that was installed anew gets another one. `sitepatch cache clean` removes those that no
+process uses.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, Sequence
 
 from patcher import ownership
-from patcher.cache import cache_dir
+from patcher.cache import cache_dir, hold
 from patcher.errors import OutdatedError, StoreError, UsageError
 from patcher.model import FilePlan, Plan
 from patcher.overlay import boot
@@ -58,14 +58,17 @@ def make(files: Sequence[FilePlan]) -> Path:
     if os.pathsep in str(folder):
         hint = "set SITEPATCH_CACHE to another one"
         raise StoreError(f"{folder}: PYTHONPATH cannot name a directory with {os.pathsep}", hint)
-    if intact(folder, texts):
-        ownership.check(str(folder), _PRIVATE, inside=True)  # the bytecode beside the copies is run, too
-    else:
-        try:
-            _write(home, folder, texts)
-        except OSError as error:
-            raise StoreError(str(error), "set SITEPATCH_CACHE to a directory that you may write to") from error
-    return folder
+    while True:
+        if intact(folder, texts):
+            ownership.check(str(folder), _PRIVATE, inside=True)  # the bytecode beside the copies is run, too
+        else:
+            try:
+                _write(home, folder, texts)
+            except OSError as error:
+                raise StoreError(str(error), "set SITEPATCH_CACHE to a directory that you may write to") from error
+        with suppress(FileNotFoundError):  # removed just now
+            os.set_inheritable(hold(folder), True)  # never closed: this process becomes the command
+            return folder
 
 
 def _texts(files: Sequence[FilePlan]) -> Dict[str, bytes]:
