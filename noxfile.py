@@ -8,7 +8,7 @@ nox.options.error_on_missing_interpreters = False
 
 @nox.session(python=["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"])
 def tests(session: nox.Session) -> None:
-    """The fast suite, from the built wheel."""
+    """The fast suite, on this checkout with the newest of what it needs (tests/real/test_wheel.py is about the wheel itself)."""
     session.install(".[test]")
     session.run("pytest", "-m", "not real", *session.posargs)
 
@@ -32,5 +32,5 @@ def releases(session: nox.Session) -> None:
 @nox.session
 def mutants(session: nox.Session) -> None:
     """Which small changes of the code does no test see? `nox -s mutants -- --module merge`, or `--sample 100 --seed 1`."""
-    session.install(".[test]")
+    session.install(".[test]", "coverage>=7.13")  # it measures children, by a .pth of its own
     session.run("python", "-m", "tests.mutants", *session.posargs)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts what runs in its background so, and children inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 pytest.register_assert_rewrite("tests.semantic.helpers")
 
 _TRIED = pytest.StashKey()
