@@ -8,7 +8,7 @@ nox.options.error_on_missing_interpreters = False
 
 @nox.session(python=["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"])
 def tests(session: nox.Session) -> None:
-    """The fast suite, on this checkout with the newest of what it needs (tests/real/test_wheel.py is about the wheel itself)."""
+    """The fast suite, on this checkout: tests/real/test_wheel.py is about the wheel."""
     session.install(".[test]")
     session.run("pytest", "-m", "not real", *session.posargs)
 

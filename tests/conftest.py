@@ -11,6 +11,28 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts what run
 pytest.register_assert_rewrite("tests.semantic.helpers")
 
 _TRIED = pytest.StashKey()
+_STORE, _FIRST = "tests/test_store.py::test_", "tests/test_"
+QUICK = (  # what `-m quick` is: some of each package, in less than half a minute on two cores. A test's name begins with one of these.
+    "tests/semantic/test_rules", "tests/semantic/test_bytes", "tests/semantic/test_every_line", "tests/test_merge.py", "tests/test_suite.py",
+    "tests/test_project.py", "tests/test_report.py", "tests/test_requirements.py", "tests/test_fixture.py::test_every_shape",
+    "tests/test_patchset.py::test_two_ranges_overlap", "tests/test_patchset.py::test_the_variant_is_the_one",
+    f"{_STORE}apply_then_restore", f"{_STORE}update_keeps", f"{_STORE}twins_share", f"{_STORE}every_file_that_changed",
+    f"{_STORE}a_path_out_of", f"{_FIRST}environment.py::test_what_a_virtual_environment_shares",
+    f"{_FIRST}bytecode.py::test_no_form_of_bytecode_outlives_the_source_it_was_made_of[TIMESTAMP", f"{_FIRST}commands.py::test_what_is_applied_can_be_seen",
+    f"{_FIRST}verify.py::test_a_patch_that_breaks_the_import",
+    f"{_FIRST}hook.py::test_the_hook_writes_what_apply_writes", f"{_FIRST}overlay.py::test_the_same_bytes_as_apply",
+    f"{_FIRST}run.py::test_what_is_named_is_applied", f"{_FIRST}sync.py::test_what_is_missing_is_applied",
+    f"{_FIRST}lock.py::test_the_lock_tells_each", f"{_FIRST}check.py::test_here_what_does_not_fit",
+    f"{_FIRST}doctor.py::test_in_a_clean_environment", f"{_FIRST}explain_command.py::test_a_renamed_argument",
+    f"{_FIRST}ddp_report.py::test_all_is_well", f"{_FIRST}ddp_report.py::test_parameters_on_several_devices",
+)  # fmt: skip
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.nodeid.startswith(QUICK):
+            item.add_marker("quick")
 
 
 @pytest.fixture

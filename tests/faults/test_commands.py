@@ -1,9 +1,11 @@
 """All or nothing, on the whole command: it dies, is interrupted, or fails at every call that changes a file.
 
 Each point is tried on a copy of the same environment; then the next command runs, and the whole site directory has to be
-as before the command or as after it. `SITEPATCH_FAULTS=all` tries every error at every point instead of one in turn, and no point is left out of the others.
+as before the command or as after it. A run kills the command before each
+call and tries the other faults at some; `SITEPATCH_ALL_FAULTS=1` leaves out no call, and tries each error at each.
 """
 
+import itertools
 import os
 import shutil
 import signal
@@ -22,7 +24,7 @@ SCENARIOS = {  # what stands before, and the command
     "restore": ([("apply", NAME)], ("restore",), 1),
     "forced": ([("apply", NAME), edit], ("restore", "--force"), 1),
 }
-ALL = os.environ.get("SITEPATCH_FAULTS") == "all"
+ALL = bool(os.environ.get("SITEPATCH_ALL_FAULTS"))
 SUCCESS = ("applied  ", "restored  ")
 CALLS = {"apply": 100, "update": 60, "restore": 40, "forced": 60}  # fewer points than these would mean that the layer sees too little
 
@@ -79,15 +81,17 @@ def case(request, tmp_path):
 
 
 def test_killed_before_and_after_every_call(case, counted):
+    """What is found after a call is what is found before the next one, so that few are killed after it."""
     outcomes, waiting = set(), set()
-    for how in ("before", "after"):
-        for point in range(1, case.count + 1):
-            told = f"{case.name}, killed {how} call {point}"
-            assert case.run(point, how).code == -signal.SIGKILL, told
-            outcome, waited = case.next_command(told)
-            outcomes.add(outcome)
-            waiting.add(waited)
-    counted("kills", 2 * case.count)
+    tried = [("before", point) for point in range(1, case.count + 1)]
+    tried += [("after", point) for point in sorted({*every(case, 9), case.count})]
+    for how, point in tried:
+        told = f"{case.name}, killed {how} call {point}"
+        assert case.run(point, how).code == -signal.SIGKILL, told
+        outcome, waited = case.next_command(told)
+        outcomes.add(outcome)
+        waiting.add(waited)
+    counted("kills", len(tried))
     assert outcomes == {"old", "new"}
     assert len(waiting) == 3  # to be undone, to be finished, nothing to do
 
@@ -116,7 +120,7 @@ def test_a_write_that_takes_half_of_its_bytes_goes_on_with_the_rest(case, counte
 @pytest.mark.parametrize("how", ["SIGTERM", "SIGINT"])
 def test_interrupted_at_every_call(case, counted, how):
     last = range(case.count - 4, case.count + 1)  # the lock is given back: all is done, and that has to be said
-    outcomes, points = set(), sorted({*every(case, 3), *last})
+    outcomes, points = set(), sorted({*every(case, 6), *last})
     for point in points:
         told = f"{case.name}, {how} at call {point}"
         done = case.run(point, how)
@@ -138,8 +142,8 @@ def test_interrupted_at_every_call(case, counted, how):
 
 def test_one_call_that_fails_at_every_call(case, counted):
     tried, failed = 0, 0
-    for point in range(1, case.count + 1):
-        for error in ERRORS if ALL else (ERRORS[point % len(ERRORS)],):
+    for number, point in enumerate(every(case, 2)):
+        for error in ERRORS if ALL else (ERRORS[number % len(ERRORS)],):
             told = f"{case.name}, {error} at call {point}"
             tried += 1
             failed += check_failed(case, case.run(point, error), told)
@@ -149,7 +153,7 @@ def test_one_call_that_fails_at_every_call(case, counted):
 
 @pytest.mark.parametrize("how", ["full", "quota"])
 def test_a_disk_that_is_full_from_every_call_on(case, counted, how):
-    failed, points = 0, every(case, 3)
+    failed, points = 0, every(case, 6)
     for point in points:
         done = case.run(point, how)
         failed += check_failed(case, done, f"{case.name}, {how} from call {point} on")
@@ -158,7 +162,7 @@ def test_a_disk_that_is_full_from_every_call_on(case, counted, how):
 
 
 def test_a_disk_that_breaks_for_good_is_recovered_when_it_is_mended(case, counted):
-    outcomes, points = set(), every(case, 3)
+    outcomes, points = set(), every(case, 5)
     for point in points:
         told = f"{case.name}, broken from call {point} on"
         done = case.run(point, "broken")
@@ -214,9 +218,7 @@ def killed(case):
 def recoveries(case, how):
     """Begin the recovery of each of these states, with a fault at each of its calls: (what is tried, how it ended)."""
     for point, state in killed(case):
-        step = 0
-        while True:
-            step += 1
+        for step in itertools.count(1, 1 if ALL else 3):
             shutil.rmtree(case.tiny.site, ignore_errors=True)
             shutil.copytree(state, case.tiny.site, symlinks=True)
             done = case.tiny.run("restore", OTHER, point=step, how=how)

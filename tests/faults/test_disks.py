@@ -19,7 +19,7 @@ from tests.faults.tiny import NAME, Tiny, install
 
 pytestmark = pytest.mark.once
 
-ALL = os.environ.get("SITEPATCH_FAULTS") == "all"
+ALL = bool(os.environ.get("SITEPATCH_ALL_FAULTS"))
 SHUTDOWN = 0x8004587D  # EXT4_IOC_SHUTDOWN and XFS_IOC_GOINGDOWN; 2: without writing the log out, as in a power cut
 NO_LOG_FLUSH = struct.pack("I", 2)
 KINDS = {  # the smallest of each kind in megabytes, and what makes one

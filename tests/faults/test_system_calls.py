@@ -1,6 +1,6 @@
 """The real process under strace: it is killed, or a system call fails, inside the kernel; and no call goes by our own layer.
 
-`SITEPATCH_FAULTS=all` tries every point, otherwise a sample. Skipped where strace is missing or may not trace.
+`SITEPATCH_ALL_FAULTS=1` tries every point, otherwise a sample. Skipped where strace is missing or may not trace.
 """
 
 import os
@@ -18,7 +18,7 @@ from tests.faults.test_commands import Case
 
 pytestmark = pytest.mark.once
 
-ALL = os.environ.get("SITEPATCH_FAULTS") == "all"
+ALL = bool(os.environ.get("SITEPATCH_ALL_FAULTS"))
 CHANGING = (
     "openat,open,creat,write,pwrite64,writev,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,rmdir,link,linkat,symlink,"
     "symlinkat,chmod,fchmod,fchmodat,?fchmodat2,chown,fchown,lchown,fchownat,utimensat,setxattr,fsetxattr,removexattr,"

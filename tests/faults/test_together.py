@@ -14,7 +14,7 @@ from tests.faults.calls import ERRORS, in_child
 
 pytestmark = pytest.mark.once
 
-ALL = os.environ.get("SITEPATCH_FAULTS") == "all"
+ALL = bool(os.environ.get("SITEPATCH_ALL_FAULTS"))
 PATCHSET = Patchset("p", "1.0", "fix", "", "", {}, (), (), Verify(), unit.DIGESTS[1], "", unit.TEXTS[1])
 RESTORE = unit.Change(unit.A, unit.sha(unit.new(unit.A)), None, None)
 APPLY = unit.Change(unit.A, unit.sha(unit.PRISTINE[unit.A]), unit.new(unit.A), unit.receipt(unit.A))
