@@ -13,7 +13,7 @@ from patcher.hook.places import keeping
 from patcher.model import FilePlan, Plan, State
 from patcher.plan import plan_apply, plan_restore
 from patcher.rollback import Outcome, verify_or_roll_back
-from patcher.standing import interrupted, standing, stores
+from patcher.standing import has_store, interrupted, standing, stores
 from patcher.store import FINISHED, Store
 from patcher.together import commit_all
 from patcher.turns import undisturbed
@@ -106,6 +106,7 @@ def carry_out(
     """
     console.rows(report.answer_rows(answer for answer in plan.answers if answer.state.failed or not console.quiet))
     console.see(place, plan.answers)
+    first = not any(map(has_store, {file.site for file in plan.files}))
     chosen = [one.patchset.name for one in wanted]
     way = None if how is None or dry_run or plan.failed else way_back(plan)
     changed, written = _write(console, plan, [one.patchset for one in wanted], recovered, dry_run=dry_run)
@@ -124,7 +125,8 @@ def carry_out(
             _tell(console, outcome, changed, place.command("restore", *chosen))
     if written:
         tell(changed, chosen)
-        console.note(_RUNNING)
+        if first or console.verbose:
+            console.note(_RUNNING)
     return _finish(console, plan, chosen, recovered, written=written, dry_run=dry_run, outcome=outcome, more=more)
 
 

@@ -15,6 +15,10 @@ from patcher.versions import says_nothing
 _LITERAL = re.compile(r"""^__version__\s*(?::[^=\n]+)?=\s*(["'])([^"'\n]+)\1""", re.MULTILINE)
 
 
+UNRECORDED = "no RECORD lists"
+"""How the note about a package begins of which no file is proven."""
+
+
 class Owner(NamedTuple):
     """What is known of a distribution; `dist_info` is the absolute path of its metadata folder, "" if it has none.
 
@@ -165,7 +169,7 @@ def _headers(path: Path) -> Tuple[str, str]:
 
 def _unrecorded(site: Path, package: str, dist_infos: Sequence[str]) -> Owner:
     """What egg-info, Debian's metadata or the files of a checkout say where no RECORD lists the package."""
-    note = f"no RECORD lists {package} in {site}: nothing proves that its files are as upstream shipped them"
+    note = f"{UNRECORDED} {package} in {site}: nothing proves that its files are as upstream shipped them"
     for name, version, folder in _sources(site, package, dist_infos):
         if version:
             return Owner(name or package, version, folder, note=note)

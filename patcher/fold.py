@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.distribution import put_back, recorded_hash
+from patcher.distribution import UNRECORDED, put_back, recorded_hash
 from patcher.errors import SitepatchError, StoreError
 from patcher.jobs import Job, Wanted
 from patcher.manifest import load
@@ -71,7 +71,8 @@ def read_file(
         notes.append(f"{path}: {what} took {lost} away; what is named now is applied to the new file")
     found = File(data, data, aside=edited_before(site, receipt, data))
     if recorded is None:
-        notes.append(f"{path}: no hash is recorded for it, so nothing proves that it is as upstream shipped it")
+        if not any(note.startswith(UNRECORDED) for note in located.notes):  # said of the whole package then
+            notes.append(f"{path}: no hash is recorded for it, so nothing proves that it is as upstream shipped it")
         return found._replace(origin="unrecorded")
     if recorded != sha256(data).hexdigest():
         if force:

@@ -123,9 +123,14 @@ def recover(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
     return said, left
 
 
+def has_store(site: str) -> bool:
+    """Whether something was patched in a site directory, and not all of it restored."""
+    return os.path.lexists(os.path.join(site, ".sitepatch"))
+
+
 def stores(env: Environment) -> List[Store]:
     """The store of each directory of the environment that has one."""
-    return [Store(site) for site in env.stores if os.path.lexists(os.path.join(site, ".sitepatch"))]
+    return [Store(site) for site in env.stores if has_store(site)]
 
 
 def judge(site: str, receipt: Receipt, data: Optional[bytes]) -> Standing:

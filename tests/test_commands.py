@@ -102,6 +102,18 @@ def test_another_option_changes_what_is_applied_and_restore_still_finds_the_way_
     assert site.tree() == before
 
 
+def test_advice_is_given_once_and_not_after_every_apply_nor_for_every_file(site):
+    (record,) = site.path.glob("*.dist-info/RECORD")
+    record.unlink()
+    first = site("apply", DDP).err
+    assert first.count("nothing proves") == 1 and first.count("processes that are running keep the code") == 1
+    again = site("apply", DDP, "--set", "params=9")
+    assert again.code == 0 and "applied  " in again.out
+    assert "processes that are running" not in again.err
+    assert "processes that are running" in site("apply", DDP, "-v").err
+    assert "processes that are running" in site("restore").err
+
+
 @pytest.mark.once
 def test_the_order_of_applying_and_restoring_makes_no_difference(musa):
     before = musa.tree()
