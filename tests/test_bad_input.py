@@ -54,6 +54,8 @@ BAD = {  # text that is put in front, and what is said of it
     "digits with underscores": ("y = 1\nx = " + "9_" * N + "9", "integer of more than 64 bits"),
     "hexadecimal": ("x = 0x" + "f" * N, "x: found an integer of more than 64 bits"),
     "hexadecimal in a list": ("x = [1, 0x" + "f" * 17 + "]", r"x\.1: found an integer of more than 64 bits"),
+    "one too many": ("x = 9_223_372_036_854_775_808", "integer of more than 64 bits"),
+    "one too few": ("x = -9_223_372_036_854_775_809", "integer of more than 64 bits"),
     "binary": ("x = 0b" + "1" * 65, "integer of more than 64 bits"),
     "a date": ("x = 2020-99-99", ":1:"),
     "a control character": ('x = "\x1b"', ":1:6: "),
