@@ -15,7 +15,7 @@ from patcher.plan import plan_apply, plan_restore
 from patcher.rollback import Outcome, verify_or_roll_back
 from patcher.standing import has_store, interrupted, standing, stores
 from patcher.store import FINISHED, Store
-from patcher.together import commit_all
+from patcher.together import commit_all, held
 from patcher.turns import undisturbed
 from patcher.verify import Asked, How, rows, texts_of, verified_json
 
@@ -75,9 +75,8 @@ def prepared(
     how = how_to_verify(console, place, env, asked, [one.patchset for one in wanted])
     console.about(env)
     recovered = _recover(console, env, dry_run=dry_run)
-    if console.verbose:
-        for one in wanted:
-            console.say(f"{one.patchset.name} {one.patchset.version} {report.written_options(one.options)}".rstrip())
+    for one in wanted if console.verbose else ():
+        console.say(f"{one.patchset.name} {one.patchset.version} {report.written_options(one.options)}".rstrip())
     return how, recovered
 
 
@@ -108,21 +107,22 @@ def carry_out(
     console.see(place, plan.answers)
     first = not any(map(has_store, {file.site for file in plan.files}))
     chosen = [one.patchset.name for one in wanted]
-    way = None if how is None or dry_run or plan.failed else way_back(plan)
-    changed, written = _write(console, plan, [one.patchset for one in wanted], recovered, dry_run=dry_run)
+    how, outcome = None if dry_run or plan.failed else how, None
+    with held(plan if how else Plan((), ())):
+        way = way_back(plan) if how else None
+        changed, written = _write(console, plan, [one.patchset for one in wanted], recovered, dry_run=dry_run)
+        if written:
+            chosen = [name for name in chosen if name in {step.patchset for file in changed for step in file.steps}] or chosen
+            texts = texts_of(file for file in changed if file.change and not file.change.forget)
+            if how and way and texts:
+                outcome = verify_or_roll_back(way, texts, [one.patchset for one in wanted if one.patchset.name in chosen], how)
     if not changed and not plan.failed:
         for name in chosen:
             console.say(f"{name}: nothing to do, {_why(plan, name)}")
-    outcome = None
-    if written:
-        chosen = [name for name in chosen if any(name == step.patchset for file in changed for step in file.steps)] or chosen
-        texts = texts_of(file for file in changed if file.change and not file.change.forget)
-        if how is not None and way is not None and texts:
-            patchsets = [one.patchset for one in wanted if one.patchset.name in chosen]
-            outcome = verify_or_roll_back(way, texts, patchsets, how)
-            written = not outcome.rolled_back
-            console.fate = console.fate if written else "what was written is taken back, every file is as before"
-            _tell(console, outcome, changed, place.command("restore", *chosen))
+    if outcome:
+        written = not outcome.rolled_back
+        console.fate = console.fate if written else "what was written is taken back, every file is as before"
+        _tell(console, outcome, changed, place.command("restore", *chosen))
     if written:
         tell(changed, chosen)
         if first or console.verbose:

@@ -16,7 +16,7 @@ from patcher.errors import SitepatchError
 from patcher.folder import sha256
 from patcher.hook.installed import look
 from patcher.hook.places import folders
-from patcher.journal import NAME, temporary
+from patcher.journal import NAME, backup, temporary
 from patcher.lock import holders
 from patcher.model import normalized
 from patcher.reading import read_file
@@ -52,7 +52,11 @@ def _links(case: Case) -> _Found:
     infos = [(target, target.file.lstat()) for target in case.targets]
     hint = "nothing to do: sitepatch puts a file of its own there; an edit in place would change the cache too"
     links = [f"{target.path} -> {os.readlink(target.file)}" for target, info in infos if stat.S_ISLNK(info.st_mode)]
-    hard = [target.path for target, info in infos if stat.S_ISREG(info.st_mode) and info.st_nlink > 1]
+    hard = [
+        target.path
+        for target, info in infos  # in an interrupted run the second name is ours
+        if stat.S_ISREG(info.st_mode) and info.st_nlink > 1 + os.path.lexists(target.file.parent / backup(target.path))
+    ]
     for what, paths in (("symbolic links", links), ("hard links to files with other names, as uv makes them", hard)):
         if paths:
             yield NOTE, f"{what}: {', '.join(paths)}", hint
@@ -174,9 +178,10 @@ def _left(case: Case) -> _Found:
                     yield NOTE, f"{path} belongs to nothing that stands applied", "it can be removed"
     for site, paths in case.sites.items():
         for target in paths if not (Path(site) / HOME / NAME).exists() else ():
-            tmp = (Path(site) / target).parent / temporary(target)
-            if os.path.lexists(tmp):
-                yield NOTE, f"{tmp} was left by a run that ended too early", "it can be removed"
+            for name in (temporary(target), backup(target)):
+                left = (Path(site) / target).parent / name
+                if os.path.lexists(left):
+                    yield NOTE, f"{left} was left by a run that ended too early", "it can be removed"
 
 
 _BYTECODE = r"""

@@ -119,10 +119,21 @@ class Folder:
         os.lseek(self.fd, 0, os.SEEK_SET)  # btrfs shows what there was when a directory was opened or rewound last
         return sorted(os.listdir(self.fd))  # noqa: PTH208  (pathlib cannot list an open directory)
 
-    @property
-    def device(self) -> int:
-        """The filesystem this directory is on."""
-        return os.fstat(self.fd).st_dev
+    def mounted(self, name: str) -> bool:
+        """Tell whether something is mounted on the file `name`, which can then be neither replaced nor removed.
+
+        The device tells nothing, as a file can be mounted from the same one. False where the kernel does not tell.
+        """
+        if sys.platform != "linux":
+            return False
+        try:
+            fd = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=self.fd)
+        except FileNotFoundError:
+            return False
+        try:
+            return _mount(fd) != _mount(self.fd)
+        finally:
+            os.close(fd)
 
     def look(self, name: str) -> Tuple[bytes, Meta]:
         """Return the bytes and metadata of the regular file `name`, followed if it is a link."""
@@ -198,25 +209,20 @@ class Folder:
                 with suppress(PermissionError):  # only root may give a file away
                     os.fchown(fd, meta.uid, meta.gid)
             _set_xattrs(fd, meta.xattrs)
-            os.fchmod(fd, meta.mode)
-            if meta.mtime_ns is not None:
-                os.utime(fd, ns=(meta.mtime_ns, meta.mtime_ns))
-            os.fsync(fd)
+            _stamp(fd, meta)
         finally:
             os.close(fd)
 
     def put(self, name: str, data: bytes, meta: Optional[Meta] = None) -> None:
         """Give the file `name` these bytes in one atomic step, by way of `name.tmp`. Safe on the disk after `sync`."""
         self.write(f"{name}.tmp", data, meta)
-        self.move(f"{name}.tmp", self, name)
+        self.move(f"{name}.tmp", name)
 
-    def stamp(self, name: str, mode: int, mtime_ns: int) -> None:
-        """Set the permission bits and the mtime (nanoseconds) of the regular file `name`."""
+    def stamp(self, name: str, meta: Meta) -> None:
+        """Set the permission bits and the mtime of the regular file `name`."""
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self.fd)
         try:
-            os.fchmod(fd, mode)
-            os.utime(fd, ns=(mtime_ns, mtime_ns))
-            os.fsync(fd)
+            _stamp(fd, meta)
         finally:
             os.close(fd)
 
@@ -226,10 +232,22 @@ class Folder:
         os.symlink(target, name, dir_fd=self.fd)
         os.utime(name, ns=(mtime_ns, mtime_ns), dir_fd=self.fd, follow_symlinks=False)
 
-    def move(self, name: str, to: Folder, new: str) -> None:
-        """Rename `name` to `new` in the folder `to`, over whatever file or link is there, atomically."""
-        with naming(f"{to.path}/{new}"):
-            os.replace(name, new, src_dir_fd=self.fd, dst_dir_fd=to.fd)
+    def move(self, name: str, new: str) -> None:
+        """Rename `name` to `new`, over whatever file or link is there, atomically."""
+        with naming(f"{self.path}/{new}"):
+            os.replace(name, new, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+
+    def link_to(self, name: str, to: Folder, new: str) -> bool:
+        """Give the file or link `name` a second name, `new` in the folder `to`; it takes no space.
+
+        False where that cannot be: in another mount, on a filesystem without hard links, on a file of somebody else.
+        """
+        to.remove(new)
+        try:
+            os.link(name, new, src_dir_fd=self.fd, dst_dir_fd=to.fd, follow_symlinks=False)
+        except OSError:
+            return False
+        return True
 
     def remove(self, name: str) -> None:
         """Remove the file or link `name` if there is one."""
@@ -237,16 +255,31 @@ class Folder:
             os.unlink(name, dir_fd=self.fd)
 
     def remove_folder(self, name: str) -> None:
-        """Remove the directory `name` if it is there and empty."""
+        """Remove the directory `name` if it is there and empty, and nothing is mounted on it."""
         try:
             os.rmdir(name, dir_fd=self.fd)
         except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST):
+            if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY):
                 raise
 
     def sync(self) -> None:
         """Wait until the names in this directory are on the disk."""
         os.fsync(self.fd)
+
+
+def _stamp(fd: int, meta: Meta) -> None:
+    """Set permission bits and mtime, and wait until the file is on the disk."""
+    os.fchmod(fd, meta.mode)
+    if meta.mtime_ns is not None:
+        os.utime(fd, ns=(meta.mtime_ns, meta.mtime_ns))
+    os.fsync(fd)
+
+
+def _mount(fd: int) -> str:
+    """The mount that an open file was reached through, "" where the kernel does not tell (proc(5), `mnt_id`)."""
+    with suppress(OSError), open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as file:  # noqa: PTH123  (pathlib is slow to import)
+        return next((line for line in file if line.startswith("mnt_id:")), "")
+    return ""
 
 
 def _xattrs(fd: int) -> Tuple[Tuple[str, bytes], ...]:

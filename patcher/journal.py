@@ -3,11 +3,13 @@
 The journal lies in `.sitepatch/journal.json` from before the first change of a commit until after the last. While it
 says "preparing", nothing that anybody reads has changed and recovery removes what was prepared. From the rename that
 makes it say "committing", every new file lies complete on the disk and recovery finishes: each step is a rename or a
-removal that may be repeated and needs no space.
+removal that may be repeated and needs no space. Where a file cannot be replaced all the same (it has been mounted over
+meanwhile, say), recovery goes back: until the receipts are put in place, each old file is there under a second name.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher import __version__, bytecode
@@ -17,15 +19,15 @@ from patcher.receipt import FORMAT, Fields, dump, file_name
 
 NAME = "journal.json"
 PREPARING, COMMITTING = "preparing", "committing"
-WRITE, MOVE, LINK, FORGET = "write", "move", "link", "forget"
+WRITE, LINK, FORGET = "write", "link", "forget"
 
 
 class Entry(NamedTuple):
     """What becomes of one target file.
 
-    `action` is WRITE (rename the temporary file over it), MOVE (rename the pristine copy `new` over it), LINK (rename
-    the temporary symbolic link to `link` over it) or FORGET (leave it alone). `old` and `new` are the sha256 of the
-    target before and after. `receipt` is the sha256 of the receipt waiting beside the old one, "" to drop the receipt.
+    `action` is WRITE (rename the temporary file over it), LINK (rename the temporary symbolic link to `link` over it) or
+    FORGET (leave it alone). `old` and `new` are the sha256 of the target before and after. `receipt` is the sha256 of the
+    receipt waiting beside the old one, "" to drop the receipt.
     """
 
     path: str
@@ -46,6 +48,11 @@ class Journal(NamedTuple):
 def temporary(path: str) -> str:
     """Return the name, beside the target `path`, of the file that waits to be renamed over it."""
     return f".{path.rpartition('/')[2]}.sitepatch-tmp"
+
+
+def backup(path: str) -> str:
+    """Return the second name, beside the target `path`, of the file that stood there before."""
+    return f".{path.rpartition('/')[2]}.sitepatch-old"
 
 
 def staged(path: str) -> str:
@@ -90,15 +97,15 @@ def _entry(table: Fields) -> Entry:
         receipt=table.sha256("receipt", empty=True),
     )
     table.end()
-    if entry.action not in (WRITE, MOVE, LINK, FORGET):
-        table.refuse("action", "write, move, link or forget")
+    if entry.action not in (WRITE, LINK, FORGET):
+        table.refuse("action", "write, link or forget")
     if entry.action != FORGET and not (entry.old and entry.new):
         table.refuse("old and new", "a sha256 in hex")
     return entry
 
 
 def undo(site: Folder, entries: Sequence[Entry]) -> None:
-    """Remove the temporary files of a commit that did not reach its commit point."""
+    """Remove the temporary files of a commit, and the second names of the files that it was to replace."""
     for entry in entries:
         try:
             folder = site.holder(entry.path)
@@ -106,6 +113,7 @@ def undo(site: Folder, entries: Sequence[Entry]) -> None:
             continue  # the package was uninstalled since
         with folder:
             folder.remove(temporary(entry.path))
+            folder.remove(backup(entry.path))
             folder.sync()
 
 
@@ -119,8 +127,8 @@ def finish(site: Folder, home: Folder, entries: Sequence[Entry]) -> List[str]:
         StoreError: a prepared file is lost or is not what the journal promised; nothing was put in place then.
     """
     targets = [entry for entry in entries if entry.action != FORGET]
-    with home.make("pristine") as pristine, home.make("receipts") as receipts:
-        verdicts = [(entry, _verdict(site, pristine, entry)) for entry in targets]
+    with home.make("receipts") as receipts:
+        verdicts = [(entry, _verdict(site, entry)) for entry in targets]
         for entry in entries:
             name = staged(entry.path) if receipts.has(staged(entry.path)) else file_name(entry.path)
             if entry.receipt and receipts.digest(name) != entry.receipt:
@@ -128,8 +136,7 @@ def finish(site: Folder, home: Folder, entries: Sequence[Entry]) -> List[str]:
         for entry, verdict in verdicts:  # nothing but renames, so that readers see a mixture as briefly as possible
             if verdict == "ready":
                 with site.holder(entry.path) as folder:
-                    source, name = (pristine, entry.new) if entry.action == MOVE else (folder, temporary(entry.path))
-                    source.move(name, folder, entry.path.rpartition("/")[2])
+                    folder.move(temporary(entry.path), entry.path.rpartition("/")[2])
         undo(site, targets)  # removes what waits for a file that is left alone, and syncs every directory
         for entry in targets:
             bytecode.purge(site, entry.path)
@@ -137,29 +144,56 @@ def finish(site: Folder, home: Folder, entries: Sequence[Entry]) -> List[str]:
             if not entry.receipt:
                 receipts.remove(file_name(entry.path))
             elif receipts.has(staged(entry.path)):
-                receipts.move(staged(entry.path), receipts, file_name(entry.path))
+                receipts.move(staged(entry.path), file_name(entry.path))
         receipts.sync()
     return [entry.path for entry, verdict in verdicts if verdict == "changed"]
 
 
-def _verdict(site: Folder, pristine: Folder, entry: Entry) -> str:
+def _roll_back(site: Folder, home: Folder, entries: Sequence[Entry]) -> bool:
+    """Put every old file back after the commit point; may be repeated.
+
+    Returns:
+        False where there is no way back: receipts are in place already, or an old file has no second name. Nothing was
+        changed then. A file that somebody else has changed since is left alone.
+    """
+    with home.make("receipts") as receipts:
+        if any(receipts.digest(file_name(entry.path)) == entry.receipt for entry in entries):
+            return False
+    targets = [entry for entry in entries if entry.action != FORGET]
+    backs: List[str] = []
+    for entry in targets:
+        with suppress(FileNotFoundError), site.holder(entry.path) as folder:
+            now, kept = (folder.digest(name) for name in (entry.path.rpartition("/")[2], backup(entry.path)))
+            if now in (entry.old, entry.new) and kept == entry.old:
+                backs.append(entry.path)
+            elif now == entry.new != entry.old:
+                return False
+    for path in backs:
+        with site.holder(path) as folder:
+            folder.move(backup(path), path.rpartition("/")[2])
+    undo(site, targets)
+    for entry in targets:
+        bytecode.purge(site, entry.path)
+    return True
+
+
+def _verdict(site: Folder, entry: Entry) -> str:
     """Return "ready" to rename, "done" already, or "changed" by somebody else; StoreError if it can be neither."""
     try:
         folder = site.holder(entry.path)
     except FileNotFoundError:
         return "changed"
     with folder:
-        now = folder.digest(entry.path.rpartition("/")[2])
+        now, name = folder.digest(entry.path.rpartition("/")[2]), temporary(entry.path)
         if now not in (entry.old, entry.new):
             return "changed"
-        source, name = (pristine, entry.new) if entry.action == MOVE else (folder, temporary(entry.path))
-        if source.has(name):
-            good = source.link(name) == entry.link if entry.action == LINK else source.digest(name) == entry.new
-            if good and (entry.action == LINK or not source.link(name)):
+        if folder.has(name):
+            is_link = entry.action == LINK
+            if folder.link(name) == (entry.link if is_link else "") and (is_link or folder.digest(name) == entry.new):
                 return "ready"
         elif now == entry.new:
             return "done"
-    raise _broken(site, f"{source.path}/{name}")
+    raise _broken(site, f"{folder.path}/{name}")
 
 
 def _broken(folder: Folder, what: str) -> StoreError:
@@ -169,10 +203,38 @@ def _broken(folder: Folder, what: str) -> StoreError:
     )
 
 
+def recover(site: Folder, home: Folder, journal: Journal) -> str:
+    """Undo or finish an interrupted run; return the sentence about it.
+
+    Raises:
+        OSError: it can be neither finished nor undone.
+        StoreError: the same.
+    """
+    said = describe(journal, done=True)
+    if journal.phase == PREPARING:
+        undo(site, journal.entries)
+        return said
+    try:
+        return but_for(said, finish(site, home, journal.entries))
+    except (OSError, StoreError):
+        if not _roll_back(site, home, journal.entries):
+            raise
+        return f"an interrupted run could not be finished and was undone: {_files(journal)} as before it"
+
+
+def but_for(said: str, left_alone: Sequence[str]) -> str:
+    """Add to a sentence the files that were left alone."""
+    return f"{said}, but for {', '.join(left_alone)}, changed by somebody else since" if left_alone else said
+
+
 def describe(journal: Journal, *, done: bool) -> str:
     """Return one sentence about an interrupted run: what recovery did (`done`) or will do."""
-    count = len(journal.entries)
-    files = f"{count} file" if count == 1 else f"{count} files"
+    files = _files(journal)
     if journal.phase == PREPARING:
         return f"an interrupted run {'was' if done else 'will be'} undone: {files} as before it"
     return f"an interrupted run {'was' if done else 'will be'} finished: {files} as it meant them to be"
+
+
+def _files(journal: Journal) -> str:
+    count = len(journal.entries)
+    return f"{count} file" if count == 1 else f"{count} files"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from patcher.errors import BusyError
 from patcher.folder import Folder, naming
@@ -23,6 +24,8 @@ class Patience(NamedTuple):
     say: Callable[[str], None] = lambda text: None
 
 
+_held: Dict[Tuple[int, int], Folder] = {}
+"""`.sitepatch` of each site directory (by device and inode) that this process has locked."""
 _patience = [Patience()]  # the last one is in force; a ContextVar would cost `status` more than all the rest of this module
 
 
@@ -40,6 +43,7 @@ def patience(seconds: float, say: Callable[[str], None]) -> Iterator[None]:
 def locked(site: Folder, timeout: Optional[float] = None) -> Iterator[Folder]:
     """Yield `.sitepatch` of `site`, made if needed, while no other process is writing: no sitepatch and no uv.
 
+    Inside of another `locked` of the same directory nothing more is locked, and nothing let go.
     The kernel lets go of the lock when its holder dies. If at the end nothing but the lock file is left, the file and
     its folder are removed while still locked; whoever was waiting for that file sees that it has lost its name.
 
@@ -50,6 +54,11 @@ def locked(site: Folder, timeout: Optional[float] = None) -> Iterator[Folder]:
     Raises:
         BusyError: another process held a lock for longer; names the process.
     """
+    info = os.fstat(site.fd)
+    key = info.st_dev, info.st_ino
+    if key in _held:
+        yield _held[key]
+        return
     wait = _Wait(site.path, timeout)
     try:
         home, fd = _acquire(site, wait)
@@ -61,8 +70,10 @@ def locked(site: Folder, timeout: Optional[float] = None) -> Iterator[Folder]:
         with home:
             try:
                 with _uv_kept_out(site.path, wait):
+                    _held[key] = home
                     yield home
             finally:
+                _held.pop(key, None)
                 with suppress(OSError):  # the next one removes what cannot be removed now, and the work is done
                     if home.names() == [_NAME]:
                         home.remove(_NAME)
@@ -97,7 +108,7 @@ class _Wait:
 
 def _acquire(site: Folder, wait: _Wait) -> Tuple[Folder, int]:
     while True:
-        with suppress(FileNotFoundError):  # removed by the one that finished, between two of our steps
+        with _gone():  # removed by the one that finished, between two of our steps
             home = site.make(HOME)
             try:
                 with naming(f"{home.path}/{_NAME}"):  # private: whoever can open a lock file can hold it
@@ -115,6 +126,16 @@ def _acquire(site: Folder, wait: _Wait) -> Tuple[Folder, int]:
                 raise
             home.close()
             wait.pause(f"another sitepatch ({who})")
+
+
+@contextmanager
+def _gone() -> Iterator[None]:
+    """Pass over that a file or directory is not there any more: NFS says so with ESTALE of what was open already."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ESTALE):
+            raise
 
 
 def _try(fd: int) -> bool:

@@ -13,6 +13,7 @@ from patcher.errors import StoreError
 from patcher.folder import OWN_HINT, Folder
 from patcher.receipt import HOME, path_problem
 
+MOUNTED = "another file is mounted over it; change that file where it is mounted from, or run without that mount"
 _HELP = {
     errno.ENOSPC: "free some space on that disk, then run this again",
     errno.EDQUOT: "the disk quota of this account is used up; free some space, then run this again",
@@ -90,7 +91,9 @@ def _target_problems(site: Folder, path: str) -> List[str]:
         found = _unwritable(folder)
         if not folder.has(name):
             return [*found, f"{folder.path}/{name}: there is no such file"]
-        if not os.access(name, os.R_OK, dir_fd=folder.fd):
+        if folder.mounted(name):
+            found.append(f"{folder.path}/{name}: {MOUNTED}")
+        elif not os.access(name, os.R_OK, dir_fd=folder.fd):
             found.append(f"{folder.path}/{name}: user {os.getuid()} may not read it, or its link leads nowhere")
         elif not folder.link(name) and _immutable(folder, name):
             found.append(f"{folder.path}/{name}: the file is immutable; take that away with chattr -i or chflags")

@@ -8,7 +8,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 from patcher import __version__, bytecode, permission, receipt
 from patcher.errors import OutdatedError, StoreError
 from patcher.folder import Folder, sha256
-from patcher.journal import FORGET, LINK, MOVE, WRITE, Entry, staged, temporary
+from patcher.journal import FORGET, LINK, WRITE, Entry, backup, staged, temporary
 from patcher.model import Change, Receipt
 
 SPARE = "spare"
@@ -21,13 +21,15 @@ class Work(NamedTuple):
     """A change that was checked, with what it takes to prepare it.
 
     `text` is the JSON of its receipt, b"" to drop the receipt; `data` the new bytes, for WRITE; `back` the receipt of a
-    file that is put back; `save` whether the file as it stands is to be kept as the pristine copy.
+    file that is put back, `shared` whether other files need its pristine copy; `save` whether the file as it stands is to
+    be kept as the pristine copy.
     """
 
     entry: Entry
     text: bytes = b""
     data: bytes = b""
     back: Optional[Receipt] = None
+    shared: bool = False
     save: bool = False
 
 
@@ -56,7 +58,7 @@ def check(
     for path, count in Counter(change.path for change in changes).items():
         if count > 1:
             problems.append(f"{path}: {count} changes for one file")
-    # A pristine copy that one file alone needs can be renamed over it; one that twins share has to be copied.
+    # A pristine copy that one file alone needs becomes that file; one that twins share has to be copied.
     needed = Counter(one.pristine for one in standing.values())
     needed.update(change.receipt.pristine for change in changes if change.receipt)
     works: List[Work] = []
@@ -92,6 +94,8 @@ def _check_target(site: Folder, change: Change) -> None:
     try:
         with site.holder(path) as folder:
             now, link = folder.digest(name), folder.link(name)
+            if folder.mounted(name):  # what it hides is neither replaced nor forgotten
+                raise StoreError(f"{path}: {permission.MOUNTED}")
     except FileNotFoundError:
         pass  # the package is not there: no file
     if now != change.old:
@@ -127,8 +131,7 @@ def _restoring(site: Folder, home: Folder, change: Change, back: Receipt, *, sha
         if back.link and folder.digest(back.link) == back.pristine:
             return Work(Entry(change.path, LINK, change.old, back.pristine, back.link, ""), back=back)
         data = _pristine(home, back)  # a link that leads nowhere now is no way back: put the file itself there
-        action = WRITE if shared or folder.device != home.device else MOVE
-    return Work(Entry(change.path, action, change.old, back.pristine, "", ""), data=data, back=back)
+        return Work(Entry(change.path, WRITE, change.old, back.pristine, "", ""), data=data, back=back, shared=shared)
 
 
 def _pristine(home: Folder, of: Receipt) -> bytes:
@@ -201,21 +204,23 @@ def prepare(site: Folder, home: Folder, works: Sequence[Work], patchsets: Mappin
 
 def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) -> None:
     path, action, old, new, link, _ = work.entry
-    if work.back and action == MOVE:
-        if not work.back.link:  # else mode and mtime are those of the link, and the copy has those of what it led to
-            pristine.stamp(new, work.back.mode, work.back.mtime_ns)
-    elif work.back and action == LINK:
+    name = path.rpartition("/")[2]
+    if work.back and action == LINK:
         folder.make_link(temporary(path), link, work.back.mtime_ns)
     elif work.back:
         meta = pristine.look(new)[1]
-        if not work.back.link:
+        if not work.back.link:  # else mode and mtime are those of the link, and the copy has those of what it led to
             meta = meta._replace(mode=work.back.mode, mtime_ns=work.back.mtime_ns)
-        folder.write(temporary(path), work.data, meta)
+        if not work.shared and pristine.link_to(new, folder, temporary(path)):
+            folder.stamp(temporary(path), meta)
+        else:
+            folder.write(temporary(path), work.data, meta)
     else:
-        now, meta = folder.look(path.rpartition("/")[2])
+        now, meta = folder.look(name)
         if sha256(now) != old:
             raise StoreError(f"{folder.path}: {path} was changed by somebody else while sitepatch was at work")
         if work.save and pristine.digest(old) != old:
             pristine.put(old, now, meta)
         meta = meta._replace(mtime_ns=bytecode.fresh_mtime_ns(site, path, meta.mtime_ns or 0))
         folder.write(temporary(path), work.data, meta)
+    folder.link_to(name, folder, backup(path))

@@ -8,7 +8,7 @@ No other module writes into a site directory; this one does it with prepare.py, 
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from patcher import journal, permission, prepare, receipt
@@ -156,7 +156,7 @@ class Store:
             prepare.prepare(site, home, works, patchsets)
             journal.write(home, journal.COMMITTING, entries)
             left_alone = journal.finish(site, home, entries)
-            fate.append(_but_for(FINISHED, left_alone))
+            fate.append(journal.but_for(FINISHED, left_alone))
             self._clean(home)
         if left_alone:
             raise StoreError(
@@ -164,6 +164,17 @@ class Store:
                 "see what `sitepatch status` says, then run the command again",
             )
         return said
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep every other process from writing here meanwhile; the commits of this one inside are part of it."""
+        with ExitStack() as stack:
+            try:
+                with permission.explained(self.site, _UNTOUCHED):
+                    stack.enter_context(locked(stack.enter_context(Folder.open(self.site))))
+            except KeyboardInterrupt as error:
+                raise KeyboardInterrupt(f"{self.site}: {_UNTOUCHED}") from error
+            yield
 
     def check_writable(self, paths: Sequence[str]) -> List[str]:
         """Return everything that would keep these files from being changed, one text a problem. Changes nothing."""
@@ -218,15 +229,9 @@ class Store:
             home.remove(f"{journal.NAME}.tmp")
             _tidy_edited(home)
             return ""
-        left_alone: List[str] = []
-        if found.phase == journal.PREPARING:
-            journal.undo(site, found.entries)
-        else:
-            left_alone = journal.finish(site, home, found.entries)
-        said = _but_for(journal.describe(found, done=True), left_alone)
-        fate.append(said)
+        fate.append(journal.recover(site, home, found))
         self._clean(home)
-        return said
+        return fate[-1]
 
     def _rescue(self, site: Folder, home: Folder, fate: List[str]) -> None:
         """After a failure: recover at once; where even that fails, `fate` says what waits."""
@@ -261,10 +266,6 @@ class Store:
         for name in (f"{prepare.SPARE}.tmp", f"{journal.NAME}.tmp", journal.NAME):
             home.remove(name)
         home.sync()
-
-
-def _but_for(said: str, left_alone: Sequence[str]) -> str:
-    return f"{said}, but for {', '.join(left_alone)}, changed by somebody else since" if left_alone else said
 
 
 def _is_tidy(home: Folder) -> bool:

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import Dict, List, Sequence, Tuple
+import os
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Dict, Iterator, List, Sequence, Tuple
 
 from patcher.commit import WayBack, commit, roll_back, way_back
 from patcher.errors import StoreError
 from patcher.model import FilePlan, Patchset, Plan
 from patcher.signals import ignored
 from patcher.standing import read
+from patcher.store import Store
+
+
+@contextmanager
+def held(plan: Plan) -> Iterator[None]:
+    """Keep other processes from writing to the site directories that a plan changes, until it is verified or rolled back.
+
+    Raises:
+        BusyError: another process did not end in time.
+    """
+    with ExitStack() as stack:  # always in the same order, so that no two wait for each other
+        for site in sorted({file.site for file in plan.files if file.change}, key=os.path.realpath):
+            stack.enter_context(Store(site).held())
+        yield
 
 
 def commit_all(plan: Plan, patchsets: Sequence[Patchset]) -> List[str]:

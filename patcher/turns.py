@@ -37,7 +37,7 @@ def undisturbed(env: Environment, make: Callable[[], _T], *, dry_run: bool = Fal
     problem = None
     try:
         made = make()
-    except StoreError as error:
+    except (StoreError, OSError) as error:
         problem = error
     if _ground(env) != before or (not dry_run and _writing(env)):
         raise OutdatedError("another sitepatch keeps changing this environment", "run this again when it has ended")
@@ -49,27 +49,26 @@ def undisturbed(env: Environment, make: Callable[[], _T], *, dry_run: bool = Fal
 def settled(env: Environment, look: Callable[[], _T]) -> _T:
     """Return what `look` makes of an environment, looked at again where another sitepatch was at work on it meanwhile.
 
-    For commands that change nothing: no lock is taken, and what takes long or never ends is not waited for.
+    For commands that change nothing: no lock is taken, and a change that takes long or never ends is not waited for.
 
     Args:
         env: the environment.
         look: reads it; may be called several times.
     """
-    end, tries = time.monotonic() + _WAIT, _TRIES
-    while True:
-        before, tries = _ground(env), tries - 1
-        problem = None
+    for last in [*[False] * (_TRIES - 1), True]:
+        before, problem = _ground(env), None
         try:
             seen = look()
-        except StoreError as error:
+        except (StoreError, OSError) as error:  # NFS: ESTALE of a file that was replaced meanwhile
             problem = error
-        busy = any(_at_work(site) for site in env.stores)
-        if time.monotonic() > end if busy else _ground(env) == before or tries <= 0:
-            if problem:
-                raise problem
-            return seen
-        if busy:
+        end = time.monotonic() + _WAIT
+        while any(_at_work(site) for site in env.stores) and time.monotonic() < end:
             time.sleep(_PAUSE)
+        if last or time.monotonic() >= end or _ground(env) == before:
+            break
+    if problem:
+        raise problem
+    return seen
 
 
 def again(once: Callable[[], int], say: Callable[[str], None]) -> int:

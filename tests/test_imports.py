@@ -75,7 +75,7 @@ ALLOWED = {
     "verify": VERIFY,
     "verify_child": set(),
     "signals": set(),
-    "together": {"errors", "model", "commit", "signals", "standing"},
+    "together": {"errors", "model", "commit", "signals", "standing", "store"},
     "rollback": {"errors", "model", "commit", "signals", "verify"},
     "index": {"errors", "versions"},
     "cache": set(),

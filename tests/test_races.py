@@ -20,7 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from patcher import journal
+from patcher import journal, turns, verify
+from patcher.cli import commands
 from patcher.commands.patching import apply, restore
 from patcher.commit import commit
 from patcher.errors import OutdatedError, StoreError
@@ -261,6 +262,38 @@ def test_who_only_looks_sees_what_stands_before_a_commit_or_after_it(site):
 
         assert settled(env, look) == []
     assert seen == [["overwritten"] * 3, []]
+
+
+def looked(site, *words):
+    """(exit code, stdout) of a command that looks, in this process."""
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        return commands.main([*words, "--target", str(site.path)], standalone_mode=False), out.getvalue()
+
+
+@told
+@pytest.mark.parametrize("words", [("doctor",), ("status", "--check"), ("diff", "--exit-code")])
+def test_a_command_that_looks_waits_for_a_commit_under_way_and_looks_again(site, monkeypatch, words):
+    """In between the files are restored already and the receipts are not, as if a reinstall had overwritten the files."""
+    assert site("apply", DDP).code == 0
+    with in_the_middle(site, restore) as go_on:
+        monkeypatch.setattr(turns.time, "sleep", lambda seconds: go_on())
+        code, out = looked(site, *words)
+    assert (code, "overwritten" in out) == (0, False), out
+
+
+def test_what_changes_while_it_is_verified_is_verified_again(site, monkeypatch):
+    assert site("apply", DDP).code == 0
+    real, runs = verify.verify, []
+
+    def run(*rest, **more):
+        runs.append(1)
+        assert len(runs) > 1 or site("restore").code == 0
+        return real(*rest, **more)
+
+    monkeypatch.setattr(verify, "verify", run)
+    code, out = looked(site, "verify", "--compile-only")
+    assert (code, len(runs)) == (0, 2), out
+    assert "nothing is applied" in out and "failed" not in out
 
 
 @told

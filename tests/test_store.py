@@ -667,13 +667,18 @@ def test_a_prepared_file_that_is_not_the_promised_one_is_not_put_in_place(site):
     apply(site)
     entry = {"path": A, "action": "write", "old": sha(new(A)), "new": sha(b"good"), "link": "", "receipt": ""}
     journal = {"format": 1, "sitepatch": "0", "phase": "committing", "files": [entry]}
-    (site / ".sitepatch/journal.json").write_text(json.dumps(journal))
-    for temporary in (None, b"evil"):
-        if temporary is not None:
-            (site / "pkg/.a.py.sitepatch-tmp").write_bytes(temporary)
-        with pytest.raises(StoreError, match="sitepatch-tmp"):
-            Store(str(site)).recover()
-        assert (site / A).read_bytes() == new(A)
+    for prepared in (None, b"evil"):
+        for standing in (new(A), b"good"):
+            (site / A).write_bytes(standing)
+            (site / ".sitepatch/journal.json").write_text(json.dumps(journal))
+            if prepared is not None:
+                (site / "pkg/.a.py.sitepatch-tmp").write_bytes(prepared)
+            if standing == new(A):
+                assert "could not be finished and was undone" in Store(str(site)).recover()
+            elif prepared is not None:  # it has been put in place, and nothing leads back
+                with pytest.raises(StoreError, match="sitepatch-tmp"):
+                    Store(str(site)).recover()
+            assert (site / A).read_bytes() == standing
 
 
 def test_a_damaged_or_missing_pristine_copy_is_refused(site):

@@ -605,3 +605,27 @@ def test_the_child_needs_nothing_but_the_standard_library_of_python_3_6():
     source = (ROOT / "patcher" / "verify_child.py").read_text()
     assert "patcher" not in "".join(line for line in source.splitlines() if "import" in line.split("#")[0])
     assert "__future__" not in source, "annotations are of 3.7"
+
+
+# two at once ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_second_command_on_the_same_file_waits_until_the_first_one_is_verified_or_rolled_back(venv, fails):
+    """Else the first one finds another text than the one that it wrote, fails, and cannot undo what it did."""
+    slow = f"{MARK}import time\nwhile not os.path.exists(os.environ['MARKS'] + '.go'):\n    time.sleep(0.02)\n"
+    first = venv.start("apply", venv.patchset("first", slow + ("raise SystemError" if fails else "")))
+    venv.patchset("second", "second = 2\n")
+    try:
+        until(venv.pids)
+        second = venv.start("apply", "second", "--no-verify")
+        said = second.stderr.readline().decode()  # it waits; or it has ended
+        between = venv.text()
+    finally:
+        Path(f"{venv.marks}.go").touch()
+        ended = [child.communicate(timeout=60) for child in (first, second)]
+    assert said.startswith("waiting: ") and f"process {first.pid}" in said, (said, ended)
+    assert "second" not in between
+    assert (first.returncode, second.returncode) == (int(fails), 0), ended
+    assert (b"rolled back" in ended[0][1]) == fails, ended
+    assert "second = 2" in venv.text() and ("sleep" in venv.text()) != fails
+    assert venv("restore").code == 0
+    assert venv.text() == PRISTINE["demo/m.py"]

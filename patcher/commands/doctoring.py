@@ -18,10 +18,11 @@ def doctor(console: Console, place: Place) -> int:
     from patcher.checkup import CHECKS
     from patcher.doctor import OK, PROBLEM, Case, examine
     from patcher.report import Row, count
+    from patcher.turns import settled
 
     env = place.environment()
     console.about(env)
-    found = examine(Case(env, place.patch_dirs), CHECKS)
+    found = settled(env, lambda: examine(Case(env, place.patch_dirs), CHECKS))
     shown = [one for one in found if not (console.quiet and one.severity == OK)]
     rows = []
     for one in shown:

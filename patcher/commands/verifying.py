@@ -12,7 +12,7 @@ from patcher.console import Console, Place, takes
 if TYPE_CHECKING:
     from patcher.model import Patchset
     from patcher.standing import Standing
-    from patcher.verify import Text
+    from patcher.verify import Text, Verified
 
 
 def ways_to_verify(function: Callable[..., int]) -> Callable[..., int]:
@@ -51,25 +51,28 @@ def verify(
 
     env = place.environment()
     console.about(env)
-    waiting, items = settled(env, lambda: (interrupted(env), standing(env)))
+
+    def look() -> Tuple[List[Tuple[str, str]], Dict[str, None], List[str], List[str], List[Standing], Verified]:
+        waiting, items = interrupted(env), standing(env)
+        stands = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps)
+        idle = [name for name in dict.fromkeys(names) if name not in stands]
+        if idle:
+            check_names(idle, stands, place.patch_dirs)
+        chosen = [name for name in (dict.fromkeys(names) if names else stands) if name in stands]
+        patchsets = _stored(items, chosen)
+        how = how_to_verify(console, place, env, Asked(timeout, False, compile_only, probe), patchsets)
+        here = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
+        with stoppable():
+            return waiting, stands, idle, chosen, here, run(_texts(here, chosen), patchsets, how)
+
+    waiting, stands, idle, chosen, here, verified = settled(env, look)
     notes = [f"{site}: {problem}" for site, problem in waiting]
-    stands = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps)
-    idle = [name for name in dict.fromkeys(names) if name not in stands]
-    if idle:
-        check_names(idle, stands, place.patch_dirs)
-    chosen = [name for name in (dict.fromkeys(names) if names else stands) if name in stands]
-    patchsets = _stored(items, chosen)
-    how = how_to_verify(console, place, env, Asked(timeout, False, compile_only, probe), patchsets)
-    here = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
     gone = [f"{item.receipt.path}: {item.condition.value}; see sitepatch status" for item in here if not item.live]
     notes += [f"{name} is not applied here: nothing to verify" for name in idle]
     for note in [*notes, *gone]:
         console.note(note)
     if not names and not stands:
         console.say(f"nothing is applied in {', '.join(env.own)}: nothing to verify")
-    texts = _texts(here, chosen)
-    with stoppable():
-        verified = run(texts, patchsets, how)
     good = not (verified.failed or gone or idle)
     console.rows([row for row in rows(verified) if not console.quiet or row.word == "failed"])
     told = {"patchsets": chosen, "notes": [*notes, *gone], "verify": verified_json(verified, rolled_back=False)}

@@ -92,6 +92,9 @@ class Disk:
         if inode.kind == "link":
             inode.safe = inode.now  # a link cannot be synced; it is made and stamped before its name is
 
+    def link(self, folder, name, number):
+        self._name([(folder, name, self.by_number[number])])
+
     def remove(self, folder, name):
         self._name([(folder, name, None)])
 
@@ -238,6 +241,10 @@ class Recorder:
 
     def _replace(self, number, _, name, new, src_dir_fd, dst_dir_fd):
         self._add("rename", _number(src_dir_fd), name, _number(dst_dir_fd), new, number)
+
+    def _link(self, before, _, name, new, src_dir_fd, dst_dir_fd, follow_symlinks):
+        number = os.stat(new, dir_fd=dst_dir_fd, follow_symlinks=False).st_ino
+        self._add("link", _number(dst_dir_fd), new, number)
 
     def _unlink(self, before, _, name, dir_fd):
         self._add("remove", _number(dir_fd), name)

@@ -123,16 +123,19 @@ class Tiny:
         words = [*words, "--no-verify"] if words[0] == "apply" else words
         return [*words, "--target", str(self.site), "--patch-dir", str(self.sources / str(version))]
 
-    def run(self, *words, version=1, point=0, how="none", uid=0):
+    def run(self, *words, version=1, point=0, how="none", uid=0, first=None):
         """Run `sitepatch WORDS` in a child with a fault (see `calls.fault`).
 
-        With `uid` it becomes that user once the plan is made: the interpreter may lie where others cannot read.
+        With `uid` it becomes that user once the plan is made: the interpreter may lie where others cannot read. The child
+        calls `first` before all else.
         """
 
         def command():
             from patcher import change
             from patcher.cli import main
 
+            if first:
+                first()
             check = change._check_writable
 
             def as_user(changed):

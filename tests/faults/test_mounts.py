@@ -1,0 +1,237 @@
+"""Bind mounts, in a mount namespace of their own: what can be renamed there, what is refused, and the way back where it fails.
+
+`docker run -v ./c.py:/usr/lib/.../c.py` makes such a mount: the file can be read, but nothing can be renamed over it (EBUSY),
+and nothing can be renamed or linked into a mounted directory (EXDEV), though all of it is on one device.
+"""
+
+import ctypes
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from patcher import journal
+from patcher.errors import StoreError
+from patcher.store import Store
+from tests import test_store as unit
+from tests.faults.calls import in_child, watch
+from tests.faults.test_commands import ALL, SCENARIOS, Case
+from tests.faults.tiny import NAME, Tiny, tree
+
+pytestmark = pytest.mark.once
+
+NEW_NAMESPACE = 0x20000  # CLONE_NEWNS, <linux/sched.h>
+BUSY = "tiny/sub/b.py"
+
+
+def mount(*words):
+    subprocess.run(["mount", *map(str, words)], check=True)
+
+
+def unshared(*binds):
+    """What a child calls first: from then on it sees each (source, place) mounted, and nobody else does."""
+
+    def begin():
+        if ctypes.CDLL(None, use_errno=True).unshare(NEW_NAMESPACE):
+            raise OSError(ctypes.get_errno(), "unshare")
+        mount("--make-rprivate", "/")
+        for source, place in binds:
+            mount("--bind", source, place)
+
+    return begin
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    done = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False) if shutil.which("unshare") else None
+    if sys.platform != "linux" or done is None or done.returncode:
+        pytest.skip(f"no mount namespace can be made here (unshare -m): {done.stderr.decode().strip() if done else 'Linux alone'}")
+    return Tiny(tmp_path)
+
+
+DIRECTORIES = {
+    "a directory of a package": "tiny/sub",
+    "a package": "tiny",
+    "the site directory": "",
+    "the store": ".sitepatch",
+    "the pristine copies": ".sitepatch/pristine",
+    "the receipts": ".sitepatch/receipts",
+}
+
+
+@pytest.mark.parametrize("name", DIRECTORIES)
+def test_a_mounted_directory_is_patched_and_restored(tiny, name):
+    place, source = tiny.site / DIRECTORIES[name], tiny.folder / "source"
+    place.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(place, source, symlinks=True)
+    begin, seen = unshared((source, place)), tree(tiny.site if ".sitepatch" in DIRECTORIES[name] else source)
+    done = tiny.run("apply", NAME, first=begin)
+    assert done.code == 0, done.text
+    assert tree(source) != seen
+    done = tiny.run("restore", first=begin)
+    assert (done.code, "hint:" in done.text) == (0, False), done.text
+    now = tree(tiny.site if ".sitepatch" in DIRECTORIES[name] else source)
+    assert {path: found for path, found in now.items() if path in seen or ".sitepatch" not in path} == seen
+    assert [path for path in source.rglob("*") if path.is_file() and ".sitepatch" in str(path)] == []
+
+
+def mounted_file(tiny):
+    (tiny.folder / "mounted.py").write_bytes((tiny.site / BUSY).read_bytes())
+    return unshared((tiny.folder / "mounted.py", tiny.site / BUSY))
+
+
+@pytest.mark.parametrize("words", [("apply", NAME), ("restore",)])
+def test_a_file_that_is_a_mount_is_refused_in_words_before_anything_is_changed(tiny, words):
+    if words == ("restore",):
+        assert tiny.run("apply", NAME).code == 0
+    before = tiny.tree()
+    done = tiny.run(*words, first=mounted_file(tiny))
+    assert done.code == 1
+    assert f"{tiny.site}/{BUSY}: another file is mounted over it" in done.text, done.text
+    assert "change that file where it is mounted from, or run without that mount" in done.text
+    assert "nothing was changed" in done.text
+    assert tiny.tree() == before
+    assert tiny.run(*words).code == 0
+
+
+def test_a_patched_file_that_a_mount_hides_is_not_forgotten(tiny):
+    """What is mounted there holds what upstream shipped, as if a reinstall had replaced the file."""
+    before = tiny.tree()
+    begin = mounted_file(tiny)
+    assert tiny.run("apply", NAME).code == 0
+    applied = tiny.tree()
+    done = tiny.run("restore", first=begin)
+    assert (done.code, "another file is mounted over it" in done.text) == (1, True), done.text
+    assert tiny.tree() == applied
+    assert tiny.run("restore").code == 0
+    assert tiny.tree() == before
+
+
+# --- what fails for good after the commit point ---------------------------------------------------------------------
+
+
+def busy(path):
+    """From now on nothing can be renamed over that file, as if it had been mounted over."""
+
+    def hook(name, real, args, kwargs):
+        if name == "replace" and args[1] == os.path.basename(path) and args[0] == journal.temporary(path):
+            raise OSError(errno.EBUSY, "Device or resource busy (injected)")
+        return real(*args, **kwargs)
+
+    watch(hook)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_what_cannot_be_finished_is_undone_at_once_and_that_is_said(tmp_path, name):
+    case = Case(tmp_path, name)
+    case.tiny.reset()
+    done = case.tiny.run(*case.words, version=case.version, first=lambda: busy(BUSY))
+    assert done.code == 1, done.text
+    assert "busy (injected)" in done.text
+    assert "could not be finished and was undone: " in done.text, done.text
+    assert case.outcome(done.text) == "old"
+    assert Store(str(case.tiny.site)).interrupted() == ""
+    assert case.run().code == 0
+    assert case.outcome("") == "new"
+
+
+class Stuck:
+    """One commit of test_store.py in which the second file cannot be replaced, and the trees before and after it."""
+
+    def __init__(self, start, folder, first, action):
+        self.start, self.folder, self.action = start, folder, action
+        self.old, self.new = unit.prepared(start, first, action)
+
+    def copy(self, of, name="try"):
+        self.site = unit.copy_of(of, self.folder / name / "site")
+        return self.site
+
+    def run(self, action, point=0, how="none", stuck=True):
+        def carry_out():
+            if stuck:
+                busy(unit.B)
+            try:
+                action(self.site)
+            except StoreError as error:
+                print(error.message, error.hint)
+                return 1
+            return 0
+
+        return in_child(carry_out, point, how)
+
+    def outcome(self, told):
+        now = unit.tree(self.site)
+        assert now in (self.old, self.new), told
+        return "new" if now == self.new else "old"
+
+    def killed(self):
+        """(point, site directory) for each state that a kill somewhere in the commit leaves."""
+        point, seen = 0, []
+        while True:
+            point += 1
+            self.copy(self.start)
+            if self.run(self.action, point, "before").code != -signal.SIGKILL:
+                break
+            if unit.tree(self.site, times=False) not in seen:
+                seen.append(unit.tree(self.site, times=False))
+                yield point, unit.copy_of(self.site, self.folder / "killed/site")
+
+
+def recover(site):
+    return Store(str(site)).recover() and 0
+
+
+@pytest.fixture(params=unit.SCENARIOS[1:], ids=["update", "restore", "mixed"])
+def stuck(request, tmp_path):
+    (tmp_path / "base").mkdir()
+    return Stuck(unit.make_site(tmp_path / "base/site"), tmp_path, *request.param[1:])
+
+
+def test_killed_anywhere_it_is_undone_by_the_next_command_or_finished_where_that_can_be_done_now(stuck, counted):
+    points, outcomes = 0, {True: set(), False: set()}
+    for point, state in stuck.killed():
+        for still in (True, False):
+            stuck.copy(state)
+            done = stuck.run(recover, stuck=still)
+            assert (done.code, Store(str(stuck.site)).interrupted()) == (0, ""), (point, done.text)
+            outcomes[still].add(stuck.outcome((point, still)))
+        points += 1
+    counted("kills where a file cannot be replaced", points)
+    assert points > 20
+    assert outcomes == {True: {"old"}, False: {"old", "new"}}
+
+
+def test_recovery_that_undoes_may_be_killed_anywhere(stuck, counted):
+    points = 0
+    for point, state in stuck.killed():
+        if "finished" not in Store(str(state)).interrupted():
+            continue
+        step = 0
+        while True:
+            step += 1 if ALL else 7
+            stuck.copy(state)
+            if stuck.run(recover, step, "before").code == 0:
+                break
+            assert stuck.run(recover).code == 0
+            assert stuck.outcome((point, step)) == "old"
+            points += 1
+    counted("kills while a commit is undone", points)
+    assert points > 4
+
+
+def test_a_prepared_file_that_was_lost_leads_back_too(stuck):
+    """Somebody has tidied up between a kill and the next command."""
+    tried = 0
+    for point, state in stuck.killed():
+        lost = state / os.path.dirname(unit.B) / journal.temporary(unit.B)
+        if os.path.lexists(lost) and "finished" in Store(str(state)).interrupted():
+            stuck.copy(state)
+            (stuck.site / lost.relative_to(state)).unlink()
+            assert "could not be finished and was undone" in Store(str(stuck.site)).recover()
+            assert stuck.outcome(point) == "old"
+            tried += 1
+    assert tried
