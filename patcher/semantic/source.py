@@ -15,6 +15,7 @@ import warnings
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.model import Splice
+from patcher.semantic.bounds import check_for_ast
 from patcher.semantic.lex import Lines
 from patcher.semantic.node import Node, SyntaxProblem
 from patcher.semantic.tree import parse
@@ -79,6 +80,7 @@ class Source:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in the target are not ours to report
             try:
+                check_for_ast(self.text)
                 return ast.parse(self.text)
             except (RecursionError, MemoryError):  # libcst would overflow the stack and end the process
                 raise SyntaxProblem("the code is nested too deeply to be read") from None

@@ -9,10 +9,9 @@ from typing import Any, Dict, Tuple
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
+from patcher.semantic.bounds import check_depth
 from patcher.semantic.convert import Converter
 from patcher.semantic.node import Node, SyntaxProblem
-
-_MAX_DEPTH = 200  # CPython reads no deeper nesting either (its tokenizer's MAXLEVEL); libcst overflows the stack and dies
 
 
 class _Recorder(CodegenState):
@@ -61,15 +60,6 @@ class _Position:
         self.state.inner[id(self.node)] = (self.start, self.state.offset)
 
 
-def _depth(text: str) -> int:
-    """How deeply brackets are nested in a text; those in strings count too, which can only refuse too much."""
-    depth = deepest = 0
-    for bracket in re.findall(r"[()\[\]{}]", text):
-        depth = max(0, depth + (1 if bracket in "([{" else -1))
-        deepest = max(deepest, depth)
-    return deepest
-
-
 def parse(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "    ", pattern: bool = False) -> Node:
     """Parse module text (or an indented part of one) into a `Block`.
 
@@ -83,8 +73,6 @@ def parse(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "   
     Raises:
         SyntaxProblem: not valid Python, or libcst does not give the same text back.
     """
-    if _depth(text) > _MAX_DEPTH:
-        raise SyntaxProblem("the code is nested too deeply to be read")
     text = text[:-1] if text.endswith("\r") else text  # libcst takes a lone CR for a line break, but not at the end
     # An indented part is not dedented, which would rewrite its multi-line strings: it gets a header instead.
     scaffold = f"if 1:{newline}" if text[:1] in (" ", "\t") and not pattern else ""
@@ -92,6 +80,7 @@ def parse(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "   
     enabled = gc.isenabled()
     gc.disable()  # a third of the time goes to collections that find nothing
     try:
+        check_depth(text)
         module = cst.parse_module(scaffold + text, config)
         state = _Recorder(module.default_newline, module.default_indent)
         module._codegen(state)
@@ -109,6 +98,7 @@ def parse(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "   
     except cst.ParserSyntaxError as error:
         line = error.raw_line - (1 if scaffold else 0)
         message = re.sub(r"^parser error: error at \d+:\d+: expected one of .*", "unexpected code", error.message)
+        message = message.replace("tokenizer error: ", "")
         raise SyntaxProblem(message.split("\n")[0], line, error.raw_column) from None
     except cst.CSTValidationError as error:  # what libcst's parser takes and its own nodes do not: `"a" b"b"`
         raise SyntaxProblem(str(error)) from None

@@ -1,0 +1,103 @@
+"""Code that nests too deeply for the parser gets an answer in words, as a hunk and as a target; what people write is read."""
+
+from __future__ import annotations
+
+import resource
+
+import pytest
+
+from patcher.model import State
+from patcher.semantic.bounds import check_depth
+from patcher.semantic.node import SyntaxProblem
+from patcher.semantic.source import Source
+from tests.semantic.helpers import check_refused, check_state, check_transformed
+
+DEEP = {
+    "attributes": lambda n: "x = a" + ".b" * n,
+    "calls": lambda n: "x = a" + "()" * n,
+    "calls of attributes, one a line": lambda n: "x = (a" + "\n    .b()" * n + ")",
+    "subscripts": lambda n: "x = a" + "[0]" * n,
+    "operators": lambda n: "x = " + " + ".join("a" * n),
+    "operators, one a line": lambda n: "x = (" + "\n    + ".join("a" * n) + ")",
+    "powers": lambda n: "x = " + " ** ".join("a" * n),
+    "and": lambda n: "x = " + " and ".join("a" * n),
+    "comparisons": lambda n: "x = " + " < ".join("a" * n),
+    "not": lambda n: "x = " + "not " * n + "a",
+    "minus": lambda n: "x = " + "-" * n + "a",
+    "lambda": lambda n: "x = " + "lambda: " * n + "a",
+    "conditional expressions": lambda n: "x = " + "a if b else " * n + "a",
+    "strings beside each other": lambda n: "x = (" + "'a'\n    " * n + ")",
+    "f-strings beside each other": lambda n: "x = (" + "f'{a}'\n    " * n + ")",
+    "operators in an f-string": lambda n: "x = f'{" + "+".join("a" * n) + "}'",
+    "comprehensions": lambda n: "x = [a " + "for a in b " * n + "]",
+    "parentheses": lambda n: "x = " + "(" * n + "a" + ")" * n,
+    "lists": lambda n: "x = " + "[" * n + "a" + "]" * n,
+    "f-strings in f-strings": lambda n: "x = " + "f'{" * n + "a" + "}'" * n,
+    "formats in formats": lambda n: "x = f'{a:" + "{a:" * n + "}" * n + "}'",
+    "blocks": lambda n: "if a:" + "".join("\n" + " " * i + "if a:" for i in range(1, min(n, 600))) + " pass",
+    "elif": lambda n: "if a: b" + "\nelif a: b" * n,
+    "conditional elif": lambda n: "if a: b" + "\nelif a if b else c: b" * n,
+    "imports": lambda n: "import a" + ".b" * n,
+    "annotations": lambda n: "x: int" + " | int" * n + " = 1",
+    "cases": lambda n: "match a:\n    case " + "(" * n + "a" + ",)" * n + ": pass",
+}
+WIDE = {
+    "elements": "x = [" + "-a.b, " * 600 + "]",
+    "entries": "x = {" + "a: 'b', " * 600 + "}",
+    "arguments": "x = f(" + "a.b(c), " * 600 + ")",
+    "statements": "x = a.b + c\n" * 600,
+    "blocks beside each other": "if a: b\nelif c: d\n" * 300,
+    "decorators": "@a.b\n" * 600 + "def g(): pass",
+    "text": "x = '" + ".(-" * 600 + "'",
+    "a template": "x = f'''" + "{a}.-\n" * 120 + "'''",
+    "format texts": "x = (" + "'{:>3} {:d}',\n    " * 300 + ")",
+    "comments": "# ((((((((((((\n" * 100 + "x = 1",
+    "a variable": "case = " + "f(" * 20 + "1" + ")" * 20,
+    "an attribute of it": "case.b = " + "f(" * 20 + "1" + ")" * 20,
+}
+
+
+def body(code: str) -> str:
+    return "".join(f"    {line}\n" for line in code.split("\n"))
+
+
+@pytest.fixture(autouse=True)
+def no_core_file() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+@pytest.mark.parametrize(("name", "size"), [*((name, 600) for name in DEEP), ("attributes", 8_000), ("operators", 20_000)])
+def test_what_is_too_deep_is_said(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = DEEP[name](size)
+    lines = "".join(f"-{line}\n" for line in code.split("\n"))
+    check_refused(f"{lines}+x = 1\n", "", scope="f")
+    monkeypatch.setattr(Source, "_ast", lambda self: None)  # as where the running interpreter does not know the syntax
+    words = "too many indentation levels" if name == "blocks" else "nested too deeply"
+    check_state(f"def f(a, b, c):\n{body(code)}", "-x = old(1)\n+x = 1\n", State.CONFLICT, words)
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_in_a_target_too(name: str) -> None:
+    source = f"def f(a, b, c):\n{body(DEEP[name](2_000))}"
+    check_state(source, "-x = old(1)\n+x = 1\n", State.CONFLICT)
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_what_people_write_is_read(name: str) -> None:
+    size = 6 if name == "cases" else 2 if "in f-strings" in name or "in formats" in name else 60
+    code = body(DEEP[name](size))
+    if name == "f-strings in f-strings":
+        code = code.replace("f'{f'{", "f'{f\"{").replace("}'}'", "}\"}'")
+    source = f"def f(a, b, c):\n{code}    y = a.z\n"
+    check_transformed(source, "-a.z\n+b\n", source.replace("a.z", "b"))
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_what_is_only_wide_is_read(name: str) -> None:
+    check_depth(WIDE[name] + "\n")
+
+
+def test_the_line_is_named() -> None:
+    with pytest.raises(SyntaxProblem) as caught:
+        check_depth("x = 1\ny = (\n" + "a +\n" * 600 + "1)\n")
+    assert caught.value.line == 502
