@@ -35,12 +35,16 @@ class Console:
     """Writes answers to stdout and everything else to stderr, as the options of a command ask for it.
 
     All text is drawn (see `patcher.drawn`), also where it is piped, but for the bytes of a diff that is piped.
+    With `in_line` a JSON answer is one line on stderr and has the remarks as `said`: stdout is another program's.
     `fate` is what a Ctrl-C from now on says of a run that has written already, "" where it has not.
     """
 
-    def __init__(self, command: str, as_json: bool, quiet: bool, verbose: bool, color: Optional[bool]) -> None:
+    def __init__(
+        self, command: str, as_json: bool, quiet: bool, verbose: bool, color: Optional[bool], *, in_line: bool = False
+    ) -> None:
         self.command = command
         self.as_json = as_json
+        self.said: Optional[List[str]] = [] if as_json and in_line else None
         self.quiet = quiet
         self.verbose = verbose
         self.asked_color = color
@@ -72,7 +76,9 @@ class Console:
 
     def note(self, text: str, word: str = "note") -> None:
         """Write a remark to stderr; not with --quiet."""
-        if not self.quiet:
+        if self.said is not None:
+            self.said.append(f"{word}: {text}")
+        elif not self.quiet:
             click.echo(f"{style(word + ':', fg='yellow')} {lines(text)}", err=True, color=self.color(sys.stderr))
 
     def see(self, place: Place, answers: Iterable[Answer]) -> None:
@@ -96,7 +102,10 @@ class Console:
             import json
 
             answer = {"schema": 1, "command": self.command, "ok": ok, **fields}
-            click.echo(json.dumps(answer, indent=2), color=False)
+            if self.said is None:
+                click.echo(json.dumps(answer, indent=2), color=False)
+            else:
+                click.echo(json.dumps({**answer, "said": self.said}), color=False, err=True)
 
     def diff(self, data: bytes, *, pager: bool = False) -> None:
         """Write a diff: for a person drawn, with colours where they are wanted; where it is piped the bytes as they are."""
@@ -124,7 +133,7 @@ class Console:
         self.data(False, {"error": {"message": error.message, "hint": error.hint, "exit_code": code}})
         said = [f"{style('error:', fg='red', bold=True)} {lines(error.message)}"]
         said += [f"{style('hint:', fg='cyan')} {drawn(line)}" for line in error.hint.split("\n") if line]
-        for line in said:
+        for line in said if self.said is None else ():
             click.echo(line, err=True, color=self.color(sys.stderr))
         return code
 
@@ -155,7 +164,7 @@ class Place(NamedTuple):
 
 
 def takes(
-    *, environment: bool = True, sources: bool = True, as_json: bool = True
+    *, environment: bool = True, sources: bool = True, in_line: bool = False
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Give a command the shared options; it is called with a Console and a Place and returns the exit code.
 
@@ -172,9 +181,11 @@ def takes(
         options.append(click.option(
             "--patch-dir", metavar="DIR", multiple=True, help="Directory of patchsets, looked at first; repeatable.",
         ))  # fmt: skip
-    if as_json:
-        options.append(click.option("--json", "as_json", is_flag=True, help="Answer in JSON."))
     options += [
+        click.option(
+            "--json", "as_json", is_flag=True,
+            help="Answer in JSON, as the only line on stderr before the command runs." if in_line else "Answer in JSON.",
+        ),
         click.option("-q", "--quiet", is_flag=True, help="Only errors and what was asked for."),
         click.option("-v", "--verbose", is_flag=True, help="Say more."),
         click.option("--color/--no-color", default=None, help="Default: on a terminal, unless NO_COLOR is set."),
@@ -183,10 +194,11 @@ def takes(
     def decorate(function: Callable[..., int]) -> Callable[..., int]:
         @wraps(function)
         def run(
-            quiet: bool, verbose: bool, color: Optional[bool], as_json: bool = False, python: Optional[str] = None,
+            quiet: bool, verbose: bool, color: Optional[bool], as_json: bool, python: Optional[str] = None,
             target: Optional[str] = None, patch_dir: Sequence[str] = (), system: bool = False, **rest: Any,
         ) -> int:  # fmt: skip
-            console = Console(function.__name__.strip("_").replace("_", "-"), as_json, quiet, verbose, color)
+            name = function.__name__.strip("_").replace("_", "-")
+            console = Console(name, as_json, quiet, verbose, color, in_line=in_line)
             try:
                 return function(console, Place(python, target, tuple(patch_dir), system), **rest)
             except BrokenPipeError:

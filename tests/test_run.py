@@ -1,5 +1,6 @@
 """`sitepatch run`: patchsets are applied, then the command is what it would be without sitepatch in front of it."""
 
+import json
 import os
 import signal
 import stat
@@ -96,6 +97,35 @@ def test_words_behind_the_dashes_are_the_commands(project):
     code = "import sys; print(sys.argv[1:])"
     ended = done(project.run(sys.executable, "-c", code, "--help", "--", "--set", "a=b", "-v"))
     assert ended.out == "['--help', '--', '--set', 'a=b', '-v']\n"
+
+
+@pytest.mark.parametrize("overlay", [[], ["--overlay"]])
+def test_in_json_it_is_one_line_on_stderr_and_stdout_is_the_commands(project, overlay):
+    code = "import sys, demo.m as m; print(m.VALUE); sys.stderr.write('mine\\n')"
+
+    def run(*command, exit=0, **more):
+        options = ["--json", *overlay]
+        ended = done(project.run(*command, options=options, SITEPATCH_CACHE=str(project.folder / "c"), **more), exit)
+        told, *rest = ended.err.split("\n")
+        told = json.loads(told)
+        assert (told["schema"], told["command"], told["ok"]) == (1, "run", exit == 0)
+        return ended.out, told, rest
+
+    out, told, rest = run(project.python, "-c", code)
+    assert (out, rest) == ("2\n", ["mine", ""])
+    assert told["patchsets"] == ["two"] and told["files"][0]["path"] == "demo/m.py" and told["files"][0]["changes"]
+    assert told["verify"]["ok"] and told["said"] != [] if not overlay else os.path.isdir(told["overlay"])
+    out, told, rest = run(sys.executable, "-c", "print('ran')", names=["two", "other"])
+    assert (out, rest) == ("ran\n", [""])
+    assert any(f"runs {sys.executable}, and what is patched" in line for line in told["said"])
+    (project.site / "demo/n.py").write_text("VALUE = 5\n")
+    done(sitepatch("restore", "--python", project.python, "--force", cwd=project.folder))
+    (project.site / "demo/n.py").write_text("VALUE = 5\n")
+    out, told, rest = run("echo", "ran", names=["other"], exit=1)
+    assert (out, rest) == ("", [""])
+    assert told["answers"][0]["state"] == "not found"
+    out, told, rest = run("no-such-thing", exit=127)
+    assert (out, rest, told["error"]["message"]) == ("", [""], "no-such-thing: command not found")
 
 
 # what is not run ------------------------------------------------------------------------------------------------------

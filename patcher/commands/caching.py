@@ -32,9 +32,7 @@ def cache(console: Console, place: Place) -> int:
 
 
 @cache.command("clean", epilog="\b\nExample:\n  sitepatch cache clean --older-than 30 --dry-run")
-@click.option(
-    "--older-than", type=click.FloatRange(min=0), metavar="DAYS", default=0.0, help="Only what was not used for so long.",
-)  # fmt: skip
+@click.option("--older-than", type=click.FloatRange(min=0), metavar="DAYS", default=0.0, help="Only what was not used since.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
 @takes(environment=False, sources=False)
 def cache_clean(console: Console, place: Place, older_than: float, dry_run: bool) -> int:

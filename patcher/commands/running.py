@@ -51,7 +51,7 @@ class _Launcher(click.Command):
 @click.option("--overlay", is_flag=True, help="Write nothing there: what is started imports patched copies from the cache.")
 @click.option("--no-verify", is_flag=True, help="Do not verify what was patched.")
 @ways_to_verify
-@takes(as_json=False)
+@takes(in_line=True)
 @takes_turns
 def run(
     console: Console, place: Place, names: Tuple[str, ...], settings: Tuple[str, ...], project: str,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Callable, NamedTuple, Optional, Sequence, Tuple
 
 from patcher import report
 from patcher.change import how_to_verify
@@ -12,7 +12,7 @@ from patcher.model import FilePlan, Plan
 from patcher.overlay import make
 from patcher.standing import interrupted
 from patcher.turns import undisturbed
-from patcher.verify import Asked, How, rows, texts_of, verify
+from patcher.verify import Asked, How, Verified, rows, texts_of, verified_json, verify
 
 if TYPE_CHECKING:
     from patcher.environment import Environment
@@ -53,31 +53,43 @@ def lay(
     console.see(place, plan.answers)
     for note in (*notes, *plan.notes):
         console.note(note)
+    laid, verified = _lay(console, plan, wanted, how, asked)
+    more = {"verify": verified_json(verified, rolled_back=False)} if verified else {}
+    fields = {"patchsets": [one.patchset.name for one in wanted], "overlay": str(laid.folder or ""), **report.plan_json(plan)}
+    console.data(laid.good, {**fields, **more})
+    return laid
+
+
+def _lay(
+    console: Console, plan: Plan, wanted: Sequence[Wanted], how: How, asked: Asked
+) -> Tuple[Laid, Optional[Verified]]:
     if plan.failed:
         count = report.count(len(plan.failed), "answer")
         console.note(f"nothing was run: {count} of {len(plan.answers)} against it", "stopped")
-        return Laid(False, None)
+        return Laid(False, None), None
     files = make.patched(plan)
     if not files:
         console.say("nothing to lay over: what is asked for stands there already, or is not needed")
-        return Laid(True, None)
+        return Laid(True, None), None
     folder = make.make(files)
-    if not asked.no_verify and not _verified(console, files, wanted, how, folder):
-        return Laid(False, folder)
+    verified = None if asked.no_verify else _verified(console, files, wanted, how, folder)
+    if verified and verified.failed:
+        return Laid(False, folder), verified
     console.rows([] if console.quiet else [report.Row("overlay", (f"{report.count(len(files), 'file')} in {folder}",))])
-    return Laid(True, folder)
+    return Laid(True, folder), verified
 
 
-def _verified(console: Console, files: Sequence[FilePlan], wanted: Sequence[Wanted], how: How, folder: Path) -> bool:
-    """Whether the overlay is good; what was verified once is not verified again, but for probes."""
+def _verified(
+    console: Console, files: Sequence[FilePlan], wanted: Sequence[Wanted], how: How, folder: Path
+) -> Optional[Verified]:
+    """How good the overlay is; None where it was verified before, which is not done again but for probes."""
     mark = folder / make.VERIFIED
     if mark.exists() and not how.probes:
-        return True
+        return None
     verified = verify(texts_of(files), [one.patchset for one in wanted], how, served=True)
     console.rows([row for row in rows(verified) if not console.quiet or row.word == "failed"])
     if verified.failed:
         console.note("nothing was run: verification failed", "stopped")
-        return False
-    if how.imports:
+    elif how.imports:
         mark.touch()
-    return True
+    return verified
