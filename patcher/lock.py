@@ -25,7 +25,7 @@ class Patience(NamedTuple):
 
 
 _held: Dict[Tuple[int, int], Folder] = {}
-"""`.sitepatch` of each site directory (by device and inode) that this process has locked."""
+"""`.sitepatch` of each site directory (by device and inode) that this process has locked for several commits."""
 _patience = [Patience()]  # the last one is in force; a ContextVar would cost `status` more than all the rest of this module
 
 
@@ -40,16 +40,16 @@ def patience(seconds: float, say: Callable[[str], None]) -> Iterator[None]:
 
 
 @contextmanager
-def locked(site: Folder, timeout: Optional[float] = None) -> Iterator[Folder]:
+def locked(site: Folder, timeout: Optional[float] = None, *, shared: bool = False) -> Iterator[Folder]:
     """Yield `.sitepatch` of `site`, made if needed, while no other process is writing: no sitepatch and no uv.
 
-    Inside of another `locked` of the same directory nothing more is locked, and nothing let go.
     The kernel lets go of the lock when its holder dies. If at the end nothing but the lock file is left, the file and
     its folder are removed while still locked; whoever was waiting for that file sees that it has lost its name.
 
     Args:
         site: the site directory.
         timeout: seconds to wait; None for those of `patience`.
+        shared: with what this process does inside, which then takes no lock of its own.
 
     Raises:
         BusyError: another process held a lock for longer; names the process.
@@ -70,7 +70,8 @@ def locked(site: Folder, timeout: Optional[float] = None) -> Iterator[Folder]:
         with home:
             try:
                 with _uv_kept_out(site.path, wait):
-                    _held[key] = home
+                    if shared:
+                        _held[key] = home
                     yield home
             finally:
                 _held.pop(key, None)

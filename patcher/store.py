@@ -171,7 +171,7 @@ class Store:
         with ExitStack() as stack:
             try:
                 with permission.explained(self.site, _UNTOUCHED):
-                    stack.enter_context(locked(stack.enter_context(Folder.open(self.site))))
+                    stack.enter_context(locked(stack.enter_context(Folder.open(self.site)), shared=True))
             except KeyboardInterrupt as error:
                 raise KeyboardInterrupt(f"{self.site}: {_UNTOUCHED}") from error
             yield
