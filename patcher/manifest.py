@@ -12,7 +12,7 @@ from patcher.model import FilePatch, Option, Patchset, Variant, Verify, patchset
 from patcher.reading import TEXT as LIMIT
 from patcher.reading import read_file
 from patcher.tables import INTEGER, TABLE, TEXT, TEXTS, Reader, decode_text, decode_toml, shown, suggest, tables
-from patcher.versions import is_range, is_version, overlap
+from patcher.versions import extent, is_range, is_version, overlap
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -215,11 +215,19 @@ def _inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:
 
 
 def _check_overlaps(reader: _Reader, variants: Sequence[Variant]) -> None:
-    for index, variant in enumerate(variants):
-        for earlier in range(index if variant.versions != _NEVER else 0):
-            if variants[earlier].package == variant.package:
-                shared = overlap(variants[earlier].versions, variant.versions)
-                if shared:
-                    other = f"variant[{earlier}] ({shown(variants[earlier].versions)}): {shared} is in both"
-                    expected = f"no version in common with {other}"
-                    reader.wrong(f"variant[{index}].versions", shown(variant.versions), expected)
+    """Refuse ranges of one package that have a version in common; only neighbours by their `extent` are compared."""
+    ranges = [(index, each) for index, each in enumerate(variants) if each.versions != _NEVER]
+    extents = sorted((each.package, *extent(each.versions), index) for index, each in ranges)
+    near: List[Tuple[str, Tuple[float, ...], Tuple[float, ...], int]] = []
+    found: Dict[int, Tuple[int, str]] = {}
+    for one in extents:
+        near = [each for each in near if each[0] == one[0] and each[2] >= one[1]]
+        for *_, index in near:
+            earlier, later = sorted((index, one[3]))
+            shared = None if later in found else overlap(variants[earlier].versions, variants[later].versions)
+            if shared:
+                found[later] = earlier, shared
+        near.append(one)
+    for index, (earlier, shared) in sorted(found.items()):
+        expected = f"no version in common with variant[{earlier}] ({shown(variants[earlier].versions)}): {shared} is in both"
+        reader.wrong(f"variant[{index}].versions", shown(variants[index].versions), expected)

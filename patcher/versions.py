@@ -123,6 +123,37 @@ def meant(asked: str, versions: Iterable[str]) -> List[str]:
     return exact or [text for text, version in known.items() if Version(version.public) == Version(asked)]
 
 
+def extent(versions: str) -> Tuple[Tuple[float, ...], Tuple[float, ...]]:
+    """Bounds between which all releases of a range lie, both included, as (epoch, numbers...); perhaps wider than it is.
+
+    Raises:
+        ValueError: when it is not a specifier set.
+    """
+    low: Tuple[float, ...] = (0,)
+    high: Tuple[float, ...] = (float("inf"),)
+    for sign, least, most in _ends(versions):
+        low = max(low, least) if sign in (">=", ">", "==", "~=") else low
+        high = min(high, most) if sign in ("<=", "<", "==", "~=") else high
+    return low, high
+
+
+def _ends(versions: str) -> Iterator[Tuple[str, Tuple[float, ...], Tuple[float, ...]]]:
+    """The operator and the least and greatest release of each specifier; those of `===` tell nothing."""
+    bounds = _bounds(versions)
+    for sign, numbers in bounds or ():
+        yield sign, (0, *numbers), (0, *numbers)
+    if bounds is None:
+        from packaging.specifiers import SpecifierSet
+
+        for specifier in SpecifierSet(versions):
+            if specifier.operator != "===":
+                bound = _bound(specifier)
+                release = [*bound.release][: -1 if specifier.operator == "~=" else None]
+                grows = specifier.operator == "~=" or specifier.version.endswith(".*")
+                most = _release(".".join(map(str, [*release[:-1], release[-1] + grows])))
+                yield specifier.operator, (bound.epoch, *_release(".".join(map(str, bound.release)))), (bound.epoch, *most)
+
+
 def overlap(first: str, second: str) -> Optional[str]:
     """A version that two specifier sets both accept, or None.
 

@@ -10,11 +10,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from packaging.version import Version
 
 from patcher import manifest, patchset, tables
 from patcher.errors import PatchError, UsageError
 from patcher.model import Option, Patchset, Variant, Verify, patchset_digest
-from patcher.versions import accepts, overlap
+from patcher.versions import accepts, extent, overlap
 
 CHECKOUT = Path(patchset.__file__).parents[1]
 SCHEMA = json.loads((CHECKOUT / "patcher" / "patchset.schema.json").read_text(encoding="utf-8"))
@@ -301,6 +302,10 @@ def test_two_ranges_overlap_exactly_when_some_version_is_in_both(first, second, 
         assert accepts(first, version) and accepts(second, version)
 
 
+def stripped(release):
+    return release if not release or release[-1] else stripped(release[:-1])
+
+
 def test_no_overlap_is_missed_among_many_ranges():
     names = ["0", "1.0", "1.0.1", "1.1", "1.0a1", "1.0a1.post1", "1.0a2.dev1", "1.0.dev1", "1.0.post1", "1!0.5"]
     every = [f"{operator}{name}" for name in names for operator in ("<", "<=", ">", ">=", "==", "!=")]
@@ -310,6 +315,9 @@ def test_no_overlap_is_missed_among_many_ranges():
              "a2.dev1", "a2.dev2", "a2", "a3", "rc1", ".post0.dev0", ".post0", ".post1.dev0", ".post1", ".post2", "+x"]
     grid = [release + tail for release in releases for tail in tails]
     taken = {each: {version for version in grid if accepts(each, version)} for each in every}
+    for each, versions in taken.items():
+        low, high = extent(each)
+        assert [one for one in map(Version, versions) if not low <= (one.epoch, *stripped(one.release)) <= high] == [], each
     random = Random(7)
     missed, shared = [], 0
     for _ in range(1500):
@@ -435,6 +443,28 @@ def test_an_entry_point_that_leads_nowhere_is_told_and_keeps_nothing_else_from_b
     with pytest.raises(UsageError) as caught:
         patchset.find("vendor-fix", [], tmp_path)
     assert problem in caught.value.hint
+
+
+def test_hundreds_of_variants_are_compared_with_their_neighbours_alone(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(manifest, "overlap", lambda first, second: asked.append(first) or overlap(first, second))
+    head, _, variant = TOML.partition("[[variant]]")
+    variant = variant.partition("[[variant]]")[0].partition("[verify]")[0]
+    one = re.sub(r'versions = "[^"]*"', 'versions = "{}"', f"[[variant]]{variant}")
+    order = list(range(400))
+    Random(3).shuffle(order)
+    text = head + "".join(one.format(f">={number},<{number + 1}") for number in order)
+    assert len(patchset.load(write(tmp_path / "good", text), "here").variants) == 400
+    assert len(asked) < 2_000
+    text = head + "".join(one.format(f">={number},<={number + 1}") for number in range(300))
+    with pytest.raises(PatchError) as caught:
+        patchset.load(write(tmp_path / "bad", text), "here")
+    assert "no version in common with" in caught.value.message
+    asked.clear()
+    text = head + one.format("") * 300
+    with pytest.raises(PatchError):
+        patchset.load(write(tmp_path / "same", text), "here")
+    assert len(asked) < 2_000
 
 
 # ---------------------------------------------------------------- options
