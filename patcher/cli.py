@@ -6,13 +6,13 @@ import os
 import sys
 from importlib import import_module
 from io import StringIO, TextIOWrapper
-from typing import List, Optional, Tuple
+from typing import List, Optional
 
 import click
 
 from patcher import __version__
+from patcher.console import Group
 from patcher.drawn import lines
-from patcher.tables import suggest
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _SECTIONS = {
@@ -27,7 +27,7 @@ _SECTIONS = {
 _HOMES = {name: home for section in _SECTIONS.values() for name, home in section.items()}
 
 
-class _Commands(click.Group):
+class _Commands(Group):
     """Imports the module of a command when that command is asked for: all of them cost half a bare start."""
 
     def list_commands(self, ctx: click.Context) -> List[str]:
@@ -40,13 +40,6 @@ class _Commands(click.Group):
         function = {"list": "list_"}.get(cmd_name, cmd_name.replace("-", "_"))
         command: click.Command = getattr(home, function)
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: List[str]
-    ) -> Tuple[Optional[str], Optional[click.Command], List[str]]:
-        if args[0] not in _HOMES and args[0][:1] != "-" and not ctx.resilient_parsing:
-            raise click.UsageError(f'there is no command "{args[0]}"{suggest(args[0], _HOMES)}', ctx)
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         longest = max(map(len, _HOMES))

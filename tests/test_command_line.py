@@ -42,9 +42,10 @@ def every_command(group=commands, above=""):
                 yield from every_command(one, f"{above}{name} ")
 
 
-@pytest.mark.parametrize(("word", "near"), [("aply", "apply"), ("stauts", "status"), ("ddp-reprot", "ddp-report"), ("zzzz", "")])
+@pytest.mark.parametrize(("word", "near"), [("aply", "apply"), ("stauts", "status"), ("ddp-reprot", "ddp-report"), ("hook inti", "init"), ("zzzz", "")])
 def test_a_typing_error_is_answered_with_the_nearest_command(tmp_path, word, near):
-    done = sitepatch(word, DDP, cwd=tmp_path)
+    done = sitepatch(*word.split(), DDP, cwd=tmp_path)
+    word = word.split()[-1]
     assert done.code == 2
     assert f'there is no command "{word}"' + (f'; did you mean "{near}"?' if near else "\n") in done.err
 

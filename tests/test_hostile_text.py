@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from patcher.drawn import drawn, join, lines
 from tests.command import Site, environ, sitepatch
 
 pytest.importorskip("pty")
@@ -106,6 +107,20 @@ def forged(text):
     return "\x1b[32mGREEN" in text or bool(re.search("^fix  other", text, re.MULTILINE))
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain\ttext, \u6f22\u5b57 \u00e9", "plain\ttext, \u6f22\u5b57 \u00e9"),
+        ("\x1b[8m\x00\x07\r\n\x7f", "␛[8m␀␇␍␊␡"),
+        ("\x9b8m \u202e\u2066\u200b\ufeff\u2028\u00a0", "<U+009B>8m <U+202E><U+2066><U+200B><U+FEFF><U+2028><U+00A0>"),
+        ("\udcff\ud800\U000e0041", "\\xff<U+D800><U+E0041>"),
+    ],
+)
+def test_what_is_drawn(text, shown):
+    assert drawn(text) == shown == join(text)
+    assert lines(f"{text}\n{text}") == "\n".join(map(drawn, f"{text}\n{text}".split("\n")))
+
+
 LOOKING = {
     "list": (), "show": (NAME,), "diff": (NAME,), "diff --stat": (NAME,), "explain": (NAME,), "explain -v": (NAME,),
     "check": (), "check -v": (NAME,), "apply --dry-run": (NAME,), "apply --dry-run --color": (NAME,), "doctor": (),
@@ -141,6 +156,30 @@ def test_hostile_words_of_a_command_line_and_names_of_folders_are_drawn_on_a_ter
         code, text = on_a_terminal(site, *words)
         assert code in (1, 2) and "Traceback" not in text, text
         assert raw_controls(text) == [], text
+
+
+def test_what_a_project_asks_for_and_its_lock_are_drawn_on_a_terminal(site):
+    (site.cwd / "pyproject.toml").write_text(f"[tool.sitepatch]\npatchsets = [{toml(NAME)}]\n")
+    assert on_a_terminal(site, "lock", "--target", site.path)[0] == 0
+    lock = site.cwd / "sitepatch.lock"
+    lock.write_text(re.sub('version = "1.0"', 'version = "1.0\\\\u001b[8m"', lock.read_text(), count=1))
+    assert "\\u001b" in lock.read_text()
+    words = ["lock", "--check"], ["sync", "--locked"], ["sync", "--dry-run"], ["hook", "init", "h"], ["sync", "--no-verify"], ["run", "--", "true"]
+    for each in words:
+        end = each.index("--") if "--" in each else len(each)
+        code, text = on_a_terminal(site, *each[:end], "--target", site.path, *each[end:])
+        assert code == (1 if "lock" in "".join(each) else 0) and "Traceback" not in text, text
+        assert (raw_controls(text), forged(text)) == ([], False), text
+    (site.cwd / "pyproject.toml").write_text(f"[tool.sitepatch]\npatchsets = [{toml('no' + EVIL)}]\n")
+    code, text = on_a_terminal(site, "sync", "--target", site.path)
+    assert (code, raw_controls(text), forged(text)) == (2, [], False), text
+
+
+def test_a_pipe_in_a_folder_of_a_patchset_does_not_stop_show(site):
+    path = site.cwd / "patchsets" / NAME / "compatibility.txt"
+    path.unlink()
+    os.mkfifo(path)
+    assert sitepatch("show", NAME, cwd=site.cwd).code == 0
 
 
 def test_the_page_of_a_diff_draws_them_too(site):

@@ -94,7 +94,7 @@ ALLOWED = {
     "overlay": {*TOP, "turns", "change", "cache", "overlay"},
     "commands": {*TOP, "change", "demo", "commands", "ddp", "against", "check_page", "turns", "doctor", "checkup", "sync",
                  "hook", "project", "cache", *RUN},
-    "cli": {"", "commands", "drawn", "tables"},
+    "cli": {"", "commands", "console", "drawn"},
     "__main__": {"cli"},
 }
 

@@ -9,7 +9,7 @@ import click
 
 from patcher.commands.completion import complete_names, sets_options
 from patcher.commands.patching import takes_turns
-from patcher.console import Console, Place, takes
+from patcher.console import Console, Group, Place, takes
 from patcher.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from patcher.project import Wish
 
 
-@click.group()
+@click.group(cls=Group)
 def hook() -> None:
     """Keep patchsets applied after every install, by a line in requirements.txt.
 

@@ -9,6 +9,7 @@ import click
 
 from patcher.commands.completion import complete_names
 from patcher.console import Console, Place, description, style, takes
+from patcher.errors import SitepatchError
 
 if TYPE_CHECKING:
     from patcher.environment import Environment
@@ -184,11 +185,11 @@ def show(console: Console, place: Place, name: str) -> int:
 def _checked(place: Place, name: str) -> List[str]:
     """The heading of the table of `check --against all` that lies in a patchset's folder, if there is one."""
     from patcher.patchset import folders
+    from patcher.reading import TEXT, read_file
 
     folder, _ = folders(place.patch_dirs, os.getcwd())[name][0]
     try:
-        with open(os.path.join(folder, "compatibility.txt"), encoding="utf-8") as file:
-            heading = file.readline().strip()
-    except (OSError, UnicodeDecodeError):
+        heading = read_file(os.path.join(folder, "compatibility.txt"), TEXT).decode("utf-8").partition("\n")[0].strip()
+    except (OSError, UnicodeDecodeError, SitepatchError):
         return []
     return ["", style("checked", bold=True), f"  {heading} (compatibility.txt)"]
