@@ -45,7 +45,7 @@ PACKAGES = {  # modules below patcher/, and the test files and folders that are 
     "planner": ("plan fold jobs merge lines", "test_plan.py test_merge.py test_foreign.py test_commands.py"),
     "store": ("store prepare journal folder receipt permission commit together lock bytecode standing",
               "test_store.py test_bytecode.py test_commands.py faults"),
-    "hook": ("hook/*", "test_hook.py test_hook_boot.py test_hook_directory.py"),
+    "hook": ("hook/*", "test_hook_judge.py test_hook_starts.py test_hook.py test_hook_boot.py test_hook_directory.py"),
 }  # fmt: skip
 BUDGET = 60.0  # seconds of recorded tests that one change is given, the shortest tests first
 MEMORY = 8 << 30  # bytes that a process may map: a change may loop for ever

@@ -1,0 +1,288 @@
+"""What a hook makes of each state of a target file, without a process: files and receipts are put there by hand."""
+
+import os
+import zipfile
+from hashlib import sha256
+
+import pytest
+
+from patcher.errors import StoreError
+from patcher.hook import boot
+from patcher.hook.judge import judge
+from patcher.hook.kept import Asked, Hook, Kept, write_hook
+from patcher.model import Change, Receipt, Splice, Step, patchset_digest
+from patcher.store import Store
+from tests.places import wheel
+
+M, N = "demo/m.py", "demo/n.py"
+PRISTINE, PATCHED = b"VALUE = 1\n", b"VALUE = 22\n"
+TEXTS = {"patchset.toml": "x"}
+DIGEST = patchset_digest(TEXTS)
+NEEDED = "to patch it sitepatch itself is needed, in this environment: pip install sitepatch==0.1.0"
+
+
+def digest(data):
+    return sha256(data).hexdigest()
+
+
+def step(name="two", new=b"22", digest=DIGEST, **options):
+    return Step(name, "1", digest, "debug", options, (Splice(8, 9, new),), (1,), ("applicable",))
+
+
+def asked(name="two", paths=(M,), digest=DIGEST, **options):
+    return Asked(name, "1", digest, options, tuple(TEXTS), {"demo": tuple(paths)})
+
+
+def hook(*patchsets, name="sitepatch-hook-x"):
+    return Hook(name, "0.1.0+h123", "repair", patchsets or (asked(),))
+
+
+def kept(path=M, after=PATCHED, steps=None, version="1.0", exact=True):
+    return Kept(path, "demo", "demo", version, exact, digest(PRISTINE), digest(after), (step(),) if steps is None else steps)
+
+
+class Site:
+    """A site directory with demo 1.0, as an installer lays it out."""
+
+    def __init__(self, folder):
+        self.path = folder / "site"
+        self.path.mkdir()
+        self.install()
+
+    def __str__(self):
+        return str(self.path)
+
+    def install(self, version="1.0", text=PRISTINE):
+        for old in self.path.glob("demo-*.dist-info/*"):
+            old.unlink()
+        for old in self.path.glob("demo-*.dist-info"):
+            old.rmdir()
+        files = {"demo/__init__.py": "", M: text.decode(), N: "VALUE = 1\n"}
+        with zipfile.ZipFile(str(wheel(self.path.parent / "wheels", version=version, files=files))) as archive:
+            archive.extractall(str(self))
+
+    def write(self, data, path=M):
+        (self.path / path).write_bytes(data)
+
+    def apply(self, *steps, data=PATCHED, path=M):
+        """Put the file in place as `apply` does."""
+        receipt = Receipt(path, "demo", "demo", "1.0", digest(PRISTINE), digest(data), 0o644, 7_000_000_000, "", steps)
+        texts = {each.digest: TEXTS for each in steps}
+        Store(str(self)).commit([Change(path, digest((self.path / path).read_bytes()), data, receipt)], texts)
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path)
+
+
+def nothing(found):
+    assert (found.changes, found.wrong, found.unknown) == ((), {}, {})
+    assert found.expected == found.before
+
+
+def unknown(found, text, name="two"):
+    assert (found.changes, found.wrong, list(found.unknown)) == ((), {}, [name])
+    assert found.unknown[name] == text
+
+
+def wrong(found, *parts, name="two"):
+    assert (found.changes, found.unknown, list(found.wrong)) == ((), {}, [name])
+    for part in parts:
+        assert part in found.wrong[name], found.wrong
+
+
+# a known file ---------------------------------------------------------------------------------------------------------
+def test_the_pristine_file_becomes_what_was_kept_with_the_receipt_that_apply_writes(site):
+    os.utime(str(site.path / M), ns=(5, 1_600_000_000_123_456_789))
+    (site.path / M).chmod(0o640)
+    found = judge(str(site), hook(), [kept()])
+    (change,) = found.changes
+    assert change == Change(M, digest(PRISTINE), PATCHED, Receipt(
+        M, "demo", "demo", "1.0", digest(PRISTINE), digest(PATCHED), 0o640, 1_600_000_000_123_456_789, "", (step(),), "recorded",
+    ))  # fmt: skip
+    assert (found.wrong, found.unknown) == ({}, {})
+    assert found.before == {M: digest(PRISTINE)} and found.expected == {M: digest(PATCHED)} and found.sizes == {M: 10}
+    assert found.records == {"demo-1.0.dist-info/RECORD": boot.signature(f"{site}/demo-1.0.dist-info/RECORD")}
+
+
+def test_a_link_is_kept_as_one_and_a_file_without_record_is_unrecorded(site):
+    (site.path / M).rename(site.path / "elsewhere.py")
+    (site.path / M).symlink_to("../elsewhere.py")
+    (site.path / "demo-1.0.dist-info/RECORD").unlink()
+    found = judge(str(site), hook(), [kept()])
+    (change,) = found.changes
+    assert (change.receipt.link, change.receipt.origin, found.records) == ("../elsewhere.py", "unrecorded", {})
+
+
+def test_what_is_applied_stays_and_an_absent_file_or_package_is_no_failure(site):
+    site.apply(step())
+    nothing(judge(str(site), hook(), [kept()]))
+    (site.path / M).unlink()
+    found = judge(str(site), hook(), [kept()])
+    nothing(found)
+    assert (found.before, found.sizes) == ({M: ""}, {})
+
+
+def test_an_earlier_version_is_replaced_by_way_of_the_pristine_copy(site):
+    site.apply(step(new=b"333", level=1), data=b"VALUE = 333\n")
+    found = judge(str(site), hook(asked(level=2)), [kept(steps=(step(level=2),))])
+    (change,) = found.changes
+    assert (change.old, change.data) == (digest(b"VALUE = 333\n"), PATCHED)
+    assert (change.receipt.mtime_ns, change.receipt.mode, change.receipt.origin) == (7_000_000_000, 0o644, "recorded")
+    assert change.receipt.steps[0].options == {"level": 2}
+
+
+def test_a_file_that_a_reinstall_put_back_is_patched_again_and_its_receipt_is_not_believed(site):
+    site.apply(step(new=b"333"), data=b"VALUE = 333\n")
+    site.install()
+    os.utime(str(site.path / M), (9, 9))
+    (change,) = judge(str(site), hook(), [kept()]).changes
+    assert (change.old, change.data, change.receipt.mtime_ns) == (digest(PRISTINE), PATCHED, 9_000_000_000)
+
+
+@pytest.mark.parametrize(("exact", "version", "known"), [(True, "1.0", True), (True, "1.1", False), (False, "1.1", True)])
+def test_a_release_outside_of_the_ranges_is_not_known_by_its_bytes(site, exact, version, known):
+    found = judge(str(site), hook(), [kept(version=version, exact=exact)])
+    if known:
+        assert [each.path for each in found.changes] == [M]
+    else:
+        unknown(found, f"{M}: is not among the known files (here it is of demo 1.0); {NEEDED}")
+
+
+def test_of_entries_for_the_same_bytes_that_of_the_release_counts(site):
+    other = kept(version="2.0", exact=False, after=b"VALUE = 9\n", steps=(step(new=b"9"),))
+    for entries in ([other, kept()], [kept(), other]):
+        assert judge(str(site), hook(), entries).changes[0].data == PATCHED
+
+
+def test_a_file_in_which_nothing_is_to_be_changed_is_left_alone(site):
+    nothing(judge(str(site), hook(), [kept(after=PRISTINE, steps=())]))
+
+
+def test_a_kept_change_that_leads_to_other_bytes_is_damaged(site):
+    wrong(judge(str(site), hook(), [kept(after=b"VALUE = 3\n")]), f"{M}: {M}: the change that the hook carries is damaged")
+
+
+def test_a_receipt_that_cannot_be_believed_is_an_error(site):
+    site.apply(step())
+    (receipt,) = (site.path / ".sitepatch/receipts").iterdir()
+    receipt.write_text("{")
+    with pytest.raises(StoreError):
+        judge(str(site), hook(), [kept()])
+
+
+# what is not known, or in the way ---------------------------------------------------------------------------------------
+def test_bytes_that_nobody_knows_are_left_to_sitepatch_or_are_an_edit(site):
+    site.install(text=b"VALUE = 7\n")
+    unknown(judge(str(site), hook(), [kept()]), f"{M}: is not among the known files (here it is of demo 1.0); {NEEDED}")
+    site.write(b"VALUE = 8\n")
+    found = judge(str(site), hook(), [kept()])
+    assert list(found.unknown) == ["two"] and "the file is not what demo 1.0 installed: somebody edited it" in found.unknown["two"]
+    assert found.unknown["two"].endswith("pip install --force-reinstall --no-deps demo==1.0")
+
+
+def test_known_bytes_that_record_disowns_are_an_edit(site):
+    site.install(text=b"VALUE = 7\n")
+    site.write(PRISTINE)
+    wrong(judge(str(site), hook(), [kept()]), f"{M}: the file is not what demo 1.0 installed: somebody edited it")
+
+
+def test_an_edit_of_the_patched_file_is_kept(site):
+    site.apply(step())
+    site.write(PATCHED + b"# mine\n")
+    wrong(judge(str(site), hook(), [kept()]), f"{M}: the file was changed after it was patched; restore takes our change out")
+
+
+def test_a_patched_file_of_another_release_is_named(site):
+    site.apply(step())
+    site.install("2.0", text=b"VALUE = 7\n")
+    site.write(PATCHED)
+    wrong(judge(str(site), hook(), [kept()]), f"{M}: the file is that of demo 1.0 as we patched it, but another build")
+
+
+def test_a_compiled_module_beside_it_is_what_is_imported(site):
+    (site.path / "demo/m.so").write_bytes(b"")
+    wrong(judge(str(site), hook(), [kept()]), f"{M}: {M} is not what is imported: the compiled m.so")
+
+
+def test_two_distributions_of_one_package_are_named_only_where_a_file_is_there(site):
+    wheel(site.path.parent / "wheels", "demo-too", "3.0")
+    other = site.path / "demo_too-3.0.dist-info"
+    other.mkdir()
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: demo-too\nVersion: 3.0\n")
+    (other / "RECORD").write_text((site.path / "demo-1.0.dist-info/RECORD").read_text())
+    found = judge(str(site), hook(), [kept()])
+    assert (found.changes, found.unknown, list(found.wrong)) == ((), {}, ["two"])
+    assert found.wrong["two"].startswith("two: ")
+    (site.path / M).unlink()
+    nothing(judge(str(site), hook(), [kept()]))
+
+
+def test_what_sitepatch_applied_to_an_unknown_release_is_as_wanted(site):
+    site.install(text=b"VALUE = 5\n")
+    receipt = Receipt(M, "demo", "demo", "1.0", digest(b"VALUE = 5\n"), digest(PATCHED), 0o644, 7, "", (step(level=1),))
+    Store(str(site)).commit([Change(M, digest(b"VALUE = 5\n"), PATCHED, receipt)], {DIGEST: TEXTS})
+    nothing(judge(str(site), hook(asked(level=1)), [kept()]))
+    unknown(judge(str(site), hook(asked(level=2)), [kept()]), f"{M}: is not among the known files (here it is of demo 1.0); {NEEDED}")
+    both = hook(asked(level=1), asked("three", level=1))
+    assert set(judge(str(site), both, [kept()]).unknown) == {"two", "three"}, "one of them is missing there"
+
+
+def test_what_another_patchset_changed_too_is_left_to_sitepatch(site):
+    text = f"{M}: another patchset stands applied in it, or another version of this one; {NEEDED}"
+    other = step("other", b"22")._replace(splices=(Splice(0, 0, b"#\n"),))
+    site.apply(other, data=b"#\nVALUE = 1\n")
+    unknown(judge(str(site), hook(), [kept()]), text)
+    site.apply(step(), other, data=b"#\nVALUE = 22\n")
+    nothing(judge(str(site), hook(), [kept()]))
+
+
+def test_what_this_version_does_not_change_any_more_is_left_to_sitepatch(site):
+    text = f"{M}: another patchset stands applied in it, or another version of this one; {NEEDED}"
+    site.apply(step())
+    unknown(judge(str(site), hook(), [kept(after=PRISTINE, steps=())]), text)
+
+
+def test_a_file_that_an_earlier_version_changed_is_left_to_sitepatch(site):
+    site.apply(step(), path=N)
+    unknown(judge(str(site), hook(), [kept()]), f"{N}: an earlier version of it stands applied there; {NEEDED}")
+    nothing(judge(str(site), hook(asked(paths=(N,))), [kept(N)]))
+
+
+# several patchsets, several files ---------------------------------------------------------------------------------------
+def test_a_patchset_is_changed_in_all_of_its_files_or_in_none_and_so_is_what_shares_a_file(site):
+    two, three, four = asked(paths=(M, N)), asked("three", (N,)), asked("four", ("demo/__init__.py",))
+    first = Kept("demo/__init__.py", "demo", "demo", "1.0", True, digest(b""), digest(b"#\n"), (step("four")._replace(splices=(Splice(0, 0, b"#\n"),)),))
+    entries = [kept(), kept(N, steps=(step(), step("three")._replace(splices=(Splice(0, 0, b"#\n"),))), after=b"#\nVALUE = 22\n"), first]
+    found = judge(str(site), hook(two, three, four), entries)
+    assert [each.path for each in found.changes] == ["demo/__init__.py", M, N]
+    assert found.expected == {each.path: digest(each.data) for each in found.changes}
+    site.write(b"VALUE = 8\n", M)
+    found = judge(str(site), hook(two, three, four), entries)
+    assert [each.path for each in found.changes] == ["demo/__init__.py"]
+    assert "somebody edited it" in found.unknown["two"]
+    assert found.unknown["three"] == f"{N}: shares it with a patchset that is not known there; {NEEDED}"
+    assert found.expected == {**found.before, "demo/__init__.py": digest(b"#\n")}
+    site.write(PATCHED, M)
+    site.install()
+    site.apply(step(), path=M)
+    site.write(PATCHED + b"# mine\n", M)
+    found = judge(str(site), hook(two, three, four), entries)
+    assert list(found.wrong) == ["two"] and list(found.unknown) == ["three"], "what is wrong is not asked of sitepatch"
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "rival"), [("a-hook", 1, True), ("a-hook", 0, False), ("z-hook", 1, False), ("sitepatch-hook-x", 1, False)]
+)
+def test_of_two_hooks_that_want_it_otherwise_the_first_by_name_has_its_way(site, name, level, rival):
+    folder = site.path / "_other"
+    folder.mkdir()
+    (folder / "hook.json").write_bytes(write_hook(hook(asked(level=level), name=name)))
+    found = judge(str(site), hook(asked(level=0)), [kept(steps=(step(level=0),))])
+    if rival:
+        wrong(found, f"two: {name} keeps it applied in another version or with other options; uninstall {name} or sitepatch-hook-x")
+        assert found.records["_other/hook.json"] == boot.signature(str(folder / "hook.json"))
+    else:
+        assert [each.path for each in found.changes] == [M]
+        assert list(found.records) == ["demo-1.0.dist-info/RECORD"]
