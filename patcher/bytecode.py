@@ -50,9 +50,10 @@ def _found(site: Folder, path: str) -> Iterator[Tuple[Folder, str]]:
     roots = {os.path.abspath(site.path), os.path.realpath(site.path)}
     for prefix in {sys.pycache_prefix, os.environ.get("PYTHONPYCACHEPREFIX")} - {None, ""}:
         for root in roots:
-            mirror = os.path.join(os.path.abspath(str(prefix)), root.lstrip("/"), above)
-            with suppress(FileNotFoundError, NotADirectoryError), Folder.open(mirror) as cache:
-                yield from _tagged(cache, stem)
+            mirror = os.path.join(root.lstrip("/"), above, "pyc")
+            missing = suppress(FileNotFoundError, NotADirectoryError)
+            with missing, Folder.open(os.path.abspath(str(prefix))) as top, top.holder(mirror) as cache:
+                yield from _tagged(cache, stem)  # interpreters make no links there; where those of others lead is not ours
 
 
 def _tagged(cache: Folder, stem: str) -> Iterator[Tuple[Folder, str]]:

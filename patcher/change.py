@@ -256,8 +256,9 @@ def _write(
 def _check_writable(changed: Sequence[FilePlan]) -> None:
     problems: List[str] = []
     for site in dict.fromkeys(file.site for file in changed):
-        here = [file.path for file in changed if file.site == site and not (file.change and file.change.forget)]
-        problems += Store(site).check_writable(here)
+        changes = [file.change for file in changed if file.site == site and file.change and not file.change.forget]
+        back = {change.path for change in changes if change.data is None}
+        problems += Store(site).check_writable([change.path for change in changes], back)
     if problems:
         raise StoreError("\n".join(problems), "nothing was changed")
 

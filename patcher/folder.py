@@ -12,9 +12,11 @@ import stat
 import sys
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import Iterator, List, NamedTuple, Optional, Tuple, Type
+from typing import Iterator, List, Optional, Tuple, Type
 
 from patcher.errors import SitepatchError, StoreError
+from patcher.meta import Meta, mount, read_xattrs, set_xattrs, stamp
+from patcher.ownership import check_store
 from patcher.reading import open_file, read_open
 
 OWN = ".sitepatch"
@@ -24,16 +26,6 @@ OWN_HINT = (
     "without one, install the patched packages again, the same builds, and move .sitepatch away"
 )
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-
-
-class Meta(NamedTuple):
-    """What a file carries besides its bytes: permission bits, owner, mtime in nanoseconds, extended attributes."""
-
-    mode: int = 0o644
-    uid: int = -1
-    gid: int = -1
-    mtime_ns: Optional[int] = None
-    xattrs: Tuple[Tuple[str, bytes], ...] = ()
 
 
 def sha256(data: bytes) -> str:
@@ -59,9 +51,10 @@ class Folder:
     Methods raise OSError as the system call does, and StoreError for something that is not what it must be.
     """
 
-    def __init__(self, fd: int, path: str) -> None:
+    def __init__(self, fd: int, path: str, site: Optional[os.stat_result] = None) -> None:
         self.fd = fd
         self.path = path
+        self._site = site  # in a store: of the site directory, which tells whom to believe here
 
     @classmethod
     def open(cls, path: str) -> Folder:
@@ -83,10 +76,14 @@ class Folder:
         self.fd = -1
 
     def sub(self, name: str) -> Folder:
-        """Open the directory `name` in this one. A link is refused wherever it leads (StoreError)."""
+        """Open the directory `name` in this one.
+
+        Raises:
+            StoreError: it is a link, wherever that leads, or a store that is not to be believed (see `check_store`).
+        """
         path = f"{self.path}/{name}"
         try:
-            return Folder(os.open(name, _DIRECTORY, dir_fd=self.fd), path)
+            found = Folder(os.open(name, _DIRECTORY, dir_fd=self.fd), path, os.fstat(self.fd) if name == OWN else self._site)
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
@@ -95,16 +92,45 @@ class Folder:
                 f"{path}: is a link or not a directory; sitepatch does not write through it",
                 OWN_HINT if OWN in path.split("/") else hint,
             ) from error
+        try:
+            found._believe(Meta.of(os.fstat(found.fd)), path)
+        except StoreError:
+            found.close()
+            raise
+        return found
+
+    def _believe(self, meta: Meta, path: str) -> None:
+        if self._site is not None:
+            check_store(meta.uid, meta.gid, meta.mode, self._site, path)
 
     def make(self, name: str) -> Folder:
-        """Open the directory `name`, made first (mode 0755, on the disk before this returns) if there is none."""
+        """Open the directory `name` of a store, made first, and on the disk, if there is none: readable whatever the umask."""
         with suppress(FileNotFoundError):
             return self.sub(name)
         with suppress(FileExistsError):
             os.mkdir(name, 0o755, dir_fd=self.fd)
-            os.chmod(name, 0o755, dir_fd=self.fd)  # whatever the umask: other users of the environment read it too
+            with Folder(os.open(name, _DIRECTORY, dir_fd=self.fd), name) as made:
+                self.settle(made.fd)
+                os.fchmod(made.fd, 0o755 | self.shared)
             self.sync()
         return self.sub(name)
+
+    @property
+    def shared(self) -> int:
+        """The bits of its mode that let a group write here; 0 where nobody else may, or everybody."""
+        mode = os.fstat(self.fd).st_mode
+        return mode & (stat.S_IWGRP | stat.S_ISGID) if mode & 0o022 == stat.S_IWGRP else 0
+
+    def settle(self, fd: int) -> None:
+        """Give what was made in a store to the owner of this directory (as root can), or to the group that shares it."""
+        here, info = os.fstat(self.fd), os.fstat(fd)
+        if here.st_mode & stat.S_IWOTH:
+            return
+        uid = info.st_uid if os.geteuid() else here.st_uid
+        gid = here.st_gid if self.shared or uid != info.st_uid else info.st_gid
+        with suppress(PermissionError):  # who is not in that group works alone, as before
+            if (uid, gid) != (info.st_uid, info.st_gid):
+                os.fchown(fd, uid, gid)
 
     def holder(self, path: str) -> Folder:
         """Open the directory that holds the `/`-separated, already checked `path` below this one."""
@@ -131,7 +157,7 @@ class Folder:
         except FileNotFoundError:
             return False
         try:
-            return _mount(fd) != _mount(self.fd)
+            return mount(fd) != mount(self.fd)
         finally:
             os.close(fd)
 
@@ -141,8 +167,8 @@ class Folder:
         try:
             with naming(path):
                 fd = open_file(name, self.fd, path)
-            info, xattrs = os.fstat(fd), _xattrs(fd)
-            return read_open(fd, path), Meta(stat.S_IMODE(info.st_mode), info.st_uid, info.st_gid, info.st_mtime_ns, xattrs)
+            info, xattrs = os.fstat(fd), read_xattrs(fd)
+            return read_open(fd, path), Meta.of(info)._replace(xattrs=xattrs)
         except SitepatchError as error:
             raise StoreError(error.message, error.hint or "sitepatch changes regular files only") from error
 
@@ -150,17 +176,19 @@ class Folder:
         """Return the bytes of the regular file `name`, followed if it is a link."""
         return self.look(name)[0]
 
-    def own(self, name: str) -> bytes:
-        """Return the bytes of `name`, a file that sitepatch wrote: StoreError with its path for anything else there.
+    def own(self, name: str, *, proven: bool = False) -> bytes:
+        """Return the bytes of `name`, a file that sitepatch wrote.
 
         Raises:
             FileNotFoundError: there is nothing of this name.
+            StoreError: it is something else, or of somebody who is not believed here. Bytes that the caller proves by their
+                hash (`proven`) may be anybody's: a pristine copy has the owner and the mode of its file.
         """
         path = f"{self.path}/{name}"
         if self.link(name):
             raise StoreError(f"{path}: is a link; sitepatch writes regular files there", OWN_HINT)
         try:
-            return self.read(name)
+            data, meta = self.look(name)
         except FileNotFoundError:
             raise
         except StoreError as error:
@@ -168,6 +196,9 @@ class Folder:
         except OSError as error:
             hint = f"make it readable for user {os.getuid()}, or run this as its owner" if error.errno == errno.EACCES else ""
             raise StoreError(f"{path}: cannot be read: {error.strerror}", hint) from error
+        if not proven:
+            self._believe(meta, path)
+        return data
 
     def digest(self, name: str) -> str:
         """Return the sha256 (hex) of the file `name`, "" if there is none or its link leads nowhere."""
@@ -198,7 +229,7 @@ class Folder:
 
         Not atomic: for names that nobody reads yet. The directory entry is safe after `sync`.
         """
-        meta = meta or Meta()
+        inherits, meta = meta is None, meta or Meta()
         self.remove(name)
         fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=self.fd)
         try:
@@ -208,8 +239,11 @@ class Folder:
             if meta.uid >= 0:
                 with suppress(PermissionError):  # only root may give a file away
                     os.fchown(fd, meta.uid, meta.gid)
-            _set_xattrs(fd, meta.xattrs)
-            _stamp(fd, meta)
+            elif self._site is not None:
+                self.settle(fd)
+            if not inherits:
+                set_xattrs(fd, meta.xattrs)
+            stamp(fd, meta)
         finally:
             os.close(fd)
 
@@ -222,7 +256,9 @@ class Folder:
         """Set the permission bits and the mtime of the regular file `name`."""
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self.fd)
         try:
-            _stamp(fd, meta)
+            info = os.fstat(fd)
+            if (stat.S_IMODE(info.st_mode), info.st_mtime_ns) != (meta.mode, meta.mtime_ns):
+                stamp(fd, meta)  # its owner alone can do that, and in a shared directory somebody else may restore
         finally:
             os.close(fd)
 
@@ -265,36 +301,3 @@ class Folder:
     def sync(self) -> None:
         """Wait until the names in this directory are on the disk."""
         os.fsync(self.fd)
-
-
-def _stamp(fd: int, meta: Meta) -> None:
-    """Set permission bits and mtime, and wait until the file is on the disk."""
-    os.fchmod(fd, meta.mode)
-    if meta.mtime_ns is not None:
-        os.utime(fd, ns=(meta.mtime_ns, meta.mtime_ns))
-    os.fsync(fd)
-
-
-def _mount(fd: int) -> str:
-    """The mount that an open file was reached through, "" where the kernel does not tell (proc(5), `mnt_id`)."""
-    with suppress(OSError), open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as file:  # noqa: PTH123  (pathlib is slow to import)
-        return next((line for line in file if line.startswith("mnt_id:")), "")
-    return ""
-
-
-def _xattrs(fd: int) -> Tuple[Tuple[str, bytes], ...]:
-    found: List[Tuple[str, bytes]] = []
-    if sys.platform == "linux":
-        with suppress(OSError):  # a filesystem without them has none to keep
-            found.extend((name, os.getxattr(fd, name)) for name in os.listxattr(fd))
-    return tuple(found)
-
-
-def _set_xattrs(fd: int, xattrs: Tuple[Tuple[str, bytes], ...]) -> None:
-    if sys.platform == "linux":
-        for name, value in xattrs:
-            try:
-                os.setxattr(fd, name, value)
-            except OSError as error:  # the same ones shutil.copystat passes over: not ours to set, or not supported
-                if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENODATA, errno.EINVAL, errno.EACCES):
-                    raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
@@ -115,7 +116,12 @@ def _acquire(site: Folder, wait: _Wait) -> Tuple[Folder, int]:
                 with naming(f"{home.path}/{_NAME}"):  # private: whoever can open a lock file can hold it
                     fd = os.open(_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600, dir_fd=home.fd)
                 try:
+                    home.settle(fd)
+                    if home.shared:
+                        with suppress(PermissionError):  # whoever made it has done so
+                            os.fchmod(fd, 0o660)
                     if _try(fd):
+                        _settle(site, home)
                         return home, fd
                     who = _holder(os.fstat(fd)) or _noted(fd)
                 except BaseException:
@@ -137,6 +143,20 @@ def _gone() -> Iterator[None]:
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ESTALE):
             raise
+
+
+def _settle(site: Folder, home: Folder) -> None:
+    """As root, give a store that an earlier run as root left in somebody's site directory to that person."""
+    owner = os.fstat(site.fd)
+    if os.geteuid() or os.fstat(home.fd).st_uid or not owner.st_uid or owner.st_mode & stat.S_IWOTH:
+        return
+    for name in home.names():
+        if stat.S_ISDIR(os.stat(name, dir_fd=home.fd, follow_symlinks=False).st_mode):
+            with home.sub(name) as folder:
+                for each in folder.names() if name != "pristine" else ():  # those belong to whom their files belong to
+                    os.chown(each, owner.st_uid, owner.st_gid, dir_fd=folder.fd, follow_symlinks=False)
+        os.chown(name, owner.st_uid, owner.st_gid, dir_fd=home.fd, follow_symlinks=False)
+    os.fchown(home.fd, owner.st_uid, owner.st_gid)  # last: it says that all is done
 
 
 def _try(fd: int) -> bool:

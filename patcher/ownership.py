@@ -74,7 +74,7 @@ def _problem(path: str, users: Set[int], *, sticky: bool = False) -> Iterator[st
         yield f"{path}: others may write to it ({who})"
 
 
-def check_store(home: os.stat_result, site: os.stat_result, path: str) -> None:
+def check_store(uid: int, gid: int, mode: int, site: os.stat_result, path: str) -> None:
     """Refuse to believe what somebody made in a store who may not change its site directory anyway.
 
     Believed is what belongs to this user, to root or to the owner of the site directory, and where that directory is shared by
@@ -82,21 +82,23 @@ def check_store(home: os.stat_result, site: os.stat_result, path: str) -> None:
     everybody may write is believed of root and this user alone.
 
     Args:
-        home: of `.sitepatch`, or of something in it.
+        uid: owner of `.sitepatch`, or of something in it.
+        gid: its group.
+        mode: its permission bits.
         site: of the site directory.
-        path: of what `home` is of, for messages.
+        path: of what is judged, for messages.
 
     Raises:
         StoreError: it is not believed, and what to do.
     """
     public = bool(site.st_mode & stat.S_IWOTH)
-    shared = bool(site.st_mode & stat.S_IWGRP) and not public and home.st_gid == site.st_gid
-    own = home.st_uid in ({0, os.geteuid()} if public else {0, os.geteuid(), site.st_uid})
+    shared = bool(site.st_mode & stat.S_IWGRP) and not public and gid == site.st_gid
+    own = uid in ({0, os.geteuid()} if public else {0, os.geteuid(), site.st_uid})
     what = ""
     if not own and not shared:
-        what = f"belongs to user {home.st_uid}, not to user {os.geteuid()}, root or the owner of its site directory"
-    elif home.st_mode & stat.S_IWOTH or (home.st_mode & stat.S_IWGRP and not shared and home.st_gid != 0):
-        what = f"others may write to it (mode {stat.S_IMODE(home.st_mode):o})"
+        what = f"belongs to user {uid}, not to user {os.geteuid()}, root or the owner of its site directory"
+    elif mode & stat.S_IWOTH or (mode & stat.S_IWGRP and not shared and gid != 0):
+        what = f"others may write to it (mode {mode:o})"
     if what:
         hint = "if its receipts are yours, make it so: chown -R, chmod -R go-w; else remove it and reinstall what was patched"
         raise StoreError(f"{path}: {what}; nothing in it is believed", f"see who made it; {hint}")

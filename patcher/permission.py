@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 from contextlib import contextmanager, suppress
-from typing import Iterator, List, Sequence
+from typing import Container, Iterator, List, Sequence
 
 from patcher.errors import StoreError
 from patcher.folder import OWN_HINT, Folder
@@ -43,8 +43,11 @@ def explained(site: str, after: str = "") -> Iterator[None]:
         raise explain(site, error, after) from error
 
 
-def problems(site: Folder, paths: Sequence[str]) -> List[str]:
-    """Return everything that would keep `paths` below `site` from being changed, each text once."""
+def problems(site: Folder, paths: Sequence[str], moved: Container[str] = ()) -> List[str]:
+    """Return everything that would keep `paths` below `site` from being changed, each text once.
+
+    In the place of those in `moved` come their pristine copies themselves, which have their owners already.
+    """
     found: List[str] = []
     try:
         with site.sub(HOME) as home:
@@ -60,7 +63,7 @@ def problems(site: Folder, paths: Sequence[str]) -> List[str]:
         problem = path_problem(path)
         try:
             if not problem:
-                found += _target_problems(site, path)
+                found += _target_problems(site, path, moved=path in moved)
         except StoreError as error:
             found.append(error.message)
         except OSError as error:
@@ -85,7 +88,7 @@ def no_room(site: Folder, sizes: Sequence[int]) -> List[str]:
     return []
 
 
-def _target_problems(site: Folder, path: str) -> List[str]:
+def _target_problems(site: Folder, path: str, *, moved: bool) -> List[str]:
     name = path.rpartition("/")[2]
     with site.holder(path) as folder:
         found = _unwritable(folder)
@@ -98,7 +101,9 @@ def _target_problems(site: Folder, path: str) -> List[str]:
         elif not folder.link(name) and _immutable(folder, name):
             found.append(f"{folder.path}/{name}: the file is immutable; take that away with chattr -i or chflags")
         else:
-            found += _not_mine(folder, name)
+            # protected_hardlinks (proc(5)): the file of another user gets a second name from those who may write to it
+            may_link = os.access(name, os.R_OK | os.W_OK, dir_fd=folder.fd)
+            found += _sticky(folder, name) or ([] if moved and may_link else _not_mine(folder, name))
         with suppress(FileNotFoundError), folder.sub("__pycache__") as cache:
             found += _unwritable(cache)
     return found
@@ -120,6 +125,15 @@ def _not_mine(folder: Folder, name: str) -> List[str]:
         return [f"{folder.path}/{name}: belongs to group {info.st_gid}, of which user {mine} is no member; "
                 "run this as a member of that group"]  # fmt: skip
     return []
+
+
+def _sticky(folder: Folder, name: str) -> List[str]:
+    """Return why the name itself cannot be given to a new file, though its directory can be written: one text, or none."""
+    here, owner, mine = os.fstat(folder.fd), os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_uid, os.geteuid()
+    if not here.st_mode & stat.S_ISVTX or mine in (0, here.st_uid, owner):
+        return []
+    return [f"{folder.path}/{name}: belongs to user {owner}, and in a sticky directory user {mine} may not replace it; "
+            "run this as that user"]  # fmt: skip
 
 
 def _unwritable(folder: Folder) -> List[str]:

@@ -137,7 +137,7 @@ def _restoring(site: Folder, home: Folder, change: Change, back: Receipt, *, sha
 def _pristine(home: Folder, of: Receipt) -> bytes:
     try:
         with home.sub("pristine") as pristine:
-            data = pristine.own(of.pristine)
+            data = pristine.own(of.pristine, proven=True)
     except FileNotFoundError as error:
         raise StoreError(f"{of.path}: its pristine copy {of.pristine} is missing; reinstall {of.package}") from error
     if sha256(data) != of.pristine:
@@ -163,7 +163,8 @@ def check_possible(site: Folder, works: Sequence[Work]) -> None:
 
     A restore is not asked about room: it has to work on a full disk.
     """
-    problems = permission.problems(site, [work.entry.path for work in works if work.entry.action != FORGET])
+    moved = {work.entry.path for work in works if work.back and not work.shared}
+    problems = permission.problems(site, [work.entry.path for work in works if work.entry.action != FORGET], moved)
     if any(work.text for work in works):
         sizes = [size for work in works for size in (len(work.data), len(work.text), _SPARE_EACH)]
         kept = [len(work.data) for work in works if work.save]

@@ -9,8 +9,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from patcher.errors import BusyError, StoreError
+from patcher.journal import NAME as JOURNAL
 from patcher.model import Receipt, normalized
+from patcher.ownership import trusted
 from patcher.reading import read_file
+from patcher.receipt import HOME
 from patcher.store import Store
 
 if TYPE_CHECKING:
@@ -100,7 +103,7 @@ def interrupted(env: Environment) -> List[Tuple[str, str]]:
 
 
 def recover(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
-    """Finish or undo interrupted runs, without waiting for another process.
+    """Finish or undo interrupted runs of this user, without waiting for another process.
 
     Returns:
         A sentence for each that was finished or undone, and (`interrupted` or `under way`, site directory, why) for each
@@ -111,7 +114,13 @@ def recover(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
     """
     said: List[str] = []
     left: List[Tuple[str, str, str]] = []
+    mine = trusted() - ({0} if os.geteuid() else set())
     for site, sentence in interrupted(env):
+        writer = _writer(site)
+        if writer not in {-1, *mine}:
+            how = f"it is user {writer}'s: that user's `sitepatch status` does it, or an `apply` or `restore` of yours"
+            left.append(("interrupted", site, f"{sentence}; {how}"))
+            continue
         try:
             done = Store(site).recover(lock_timeout=0)
         except BusyError as error:
@@ -126,6 +135,14 @@ def recover(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
 def has_store(site: str) -> bool:
     """Whether something was patched in a site directory, and not all of it restored."""
     return os.path.lexists(os.path.join(site, ".sitepatch"))
+
+
+def _writer(site: str) -> int:
+    """The id of the user whose run was interrupted, -1 if there is no journal any more."""
+    try:
+        return os.lstat(os.path.join(site, HOME, JOURNAL)).st_uid
+    except FileNotFoundError:
+        return -1
 
 
 def stores(env: Environment) -> List[Store]:

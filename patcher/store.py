@@ -9,12 +9,13 @@ No other module writes into a site directory; this one does it with prepare.py, 
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Container, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from patcher import journal, permission, prepare, receipt
 from patcher.errors import OutdatedError, StoreError
-from patcher.folder import Folder, Meta, sha256
+from patcher.folder import Folder, sha256
 from patcher.lock import locked
+from patcher.meta import Meta
 from patcher.model import Change, Receipt, patchset_digest
 
 _REINSTALL = "install the package it belongs to again, the same build from where it came, then run this again"
@@ -176,10 +177,13 @@ class Store:
                 raise KeyboardInterrupt(f"{self.site}: {_UNTOUCHED}") from error
             yield
 
-    def check_writable(self, paths: Sequence[str]) -> List[str]:
-        """Return everything that would keep these files from being changed, one text a problem. Changes nothing."""
+    def check_writable(self, paths: Sequence[str], moved: Container[str] = ()) -> List[str]:
+        """Return everything that would keep these files from being changed, one text a problem. Changes nothing.
+
+        In the place of those in `moved` come their pristine copies.
+        """
         with permission.explained(self.site), Folder.open(self.site) as site:
-            return permission.problems(site, paths)
+            return permission.problems(site, paths, moved)
 
     @contextmanager
     def _locked(self, timeout: Optional[float] = None) -> Iterator[Tuple[Folder, Folder, List[str]]]:
@@ -218,7 +222,7 @@ class Store:
         with permission.explained(self.site):
             try:
                 with self._home(folder_name) as folder:
-                    return folder.own(digest + suffix)
+                    return folder.own(digest + suffix, proven=True)  # by its hash
             except FileNotFoundError as error:
                 raise StoreError(f"{where}: is missing", hint) from error
 

@@ -193,3 +193,22 @@ def test_bytecode_that_appears_between_a_kill_and_the_recovery_is_removed_by_it(
     assert shared.python(here, "-c", SHOW) == str(before).encode(), "before the recovery the old code runs"
     shared(*words)
     assert {shared.python(here, level, "-c", SHOW) for level in LEVELS} == {runs}
+
+
+@pytest.mark.parametrize("where", ["first", "last"])
+def test_a_link_in_a_mirror_of_bytecode_is_not_followed(tmp_path, where):
+    from tests.command import done
+    from tests.places import command
+
+    shared = Shared(tmp_path)
+    outside, prefix = tmp_path / "outside", tmp_path / "caches"
+    mirror = prefix / str(shared.site / "demo").lstrip("/")
+    link = prefix / mirror.relative_to(prefix).parts[0] if where == "first" else mirror
+    victim = outside / mirror.relative_to(link) / "m.cpython-311.pyc"
+    victim.parent.mkdir(parents=True)
+    victim.write_bytes(b"")
+    link.parent.mkdir(parents=True)
+    link.symlink_to(outside)
+    ended = done(command(tmp_path, "apply", "two", "--target", shared.site, PYTHONPYCACHEPREFIX=str(prefix)), 1)
+    assert f"{link}: is a link or not a directory" in ended.err
+    assert victim.exists() and shared.file.read_text() == "VALUE = 1\n"

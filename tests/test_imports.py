@@ -19,7 +19,10 @@ DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\
 
 # What each module may import of ours. A module that is missing here fails the test: say where a new one belongs.
 SEMANTIC = {"model", "errors", "semantic", "width"}
-STORE = {"model", "errors", "", "reading", "ownership", "folder", "receipt", "bytecode", "permission", "lock", "journal", "prepare"}
+STORE = {
+    "model", "errors", "", "reading", "ownership", "meta", "folder", "receipt", "bytecode", "permission", "lock", "journal",
+    "prepare",
+}  # fmt: skip
 READ = {"model", "errors", "reading", "versions", "distribution", "interpreter", "environment"}
 SOURCES = {*SEMANTIC, "reading", "versions", "tables", "confusable", "manifest", "patchset"}
 PLAN = {*STORE, *READ, *SOURCES, "store", "standing"}
@@ -168,7 +171,7 @@ def test_only_the_commands_print():
 
 
 WRITERS = {  # every module that can change a file, and which
-    **dict.fromkeys(["folder.py", "lock.py"], "the store: all that is written into a site directory"),
+    **dict.fromkeys(["folder.py", "meta.py", "lock.py"], "the store: all that is written into a site directory"),
     "cli.py": "nothing: /dev/null where a stream is closed",
     **dict.fromkeys(["commands/checking.py", "commands/looking.py", "commands/ranks.py"], "the page of --html FILE"),
     **dict.fromkeys(["demo.py", "fixture.py", "index.py"], "a directory of their own"),

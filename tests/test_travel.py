@@ -336,7 +336,7 @@ def bare(old, new):
 
 def other_owner(old, new):
     archive(old, new)
-    for path in new.rglob("*"):
+    for path in [new, *new.rglob("*")]:
         if os.geteuid() == 0:
             os.chown(path, 1234, 1234)
 

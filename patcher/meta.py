@@ -1,0 +1,69 @@
+"""What a file carries besides its bytes, and how a new file is given exactly that."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from contextlib import suppress
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+
+class Meta(NamedTuple):
+    """What a file carries besides its bytes: permission bits, owner, mtime in nanoseconds, extended attributes."""
+
+    mode: int = 0o644
+    uid: int = -1
+    gid: int = -1
+    mtime_ns: Optional[int] = None
+    xattrs: Tuple[Tuple[str, bytes], ...] = ()
+
+    @classmethod
+    def of(cls, info: os.stat_result) -> Meta:
+        """What stat(2) tells of it."""
+        return cls(stat.S_IMODE(info.st_mode), info.st_uid, info.st_gid, info.st_mtime_ns)
+
+
+def read_xattrs(fd: int) -> Tuple[Tuple[str, bytes], ...]:
+    """Return the extended attributes of an open file, those that this user may read; an ACL is one of them."""
+    found: List[Tuple[str, bytes]] = []
+    if sys.platform == "linux":
+        names: List[str] = []
+        with suppress(OSError):  # a filesystem without them has none to keep
+            names = os.listxattr(fd)
+        for name in names:
+            with suppress(OSError):
+                found.append((name, os.getxattr(fd, name)))
+    return tuple(found)
+
+
+def set_xattrs(fd: int, xattrs: Tuple[Tuple[str, bytes], ...]) -> None:
+    """Give a new file exactly these attributes: what it has from the default ACL of its directory goes."""
+    if sys.platform == "linux":
+        wanted: Dict[str, Optional[bytes]] = {name: None for name, _ in read_xattrs(fd)}
+        wanted.update(xattrs)
+        for name, value in wanted.items():
+            try:
+                if value is None:
+                    os.removexattr(fd, name)
+                else:
+                    os.setxattr(fd, name, value)
+            except OSError as error:  # the same ones shutil.copystat passes over: not ours to set, or not supported
+                if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENODATA, errno.EINVAL, errno.EACCES):
+                    raise
+
+
+def stamp(fd: int, meta: Meta) -> None:
+    """Set the permission bits and the mtime of an open file, and wait until it is on the disk."""
+    os.fchmod(fd, meta.mode)
+    if meta.mtime_ns is not None:
+        os.utime(fd, ns=(meta.mtime_ns, meta.mtime_ns))
+    os.fsync(fd)
+
+
+def mount(fd: int) -> str:
+    """The mount that an open file was reached through, "" where the kernel does not tell (proc(5), `mnt_id`)."""
+    with suppress(OSError), open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as file:  # noqa: PTH123  (pathlib is slow to import)
+        return next((line for line in file if line.startswith("mnt_id:")), "")
+    return ""
