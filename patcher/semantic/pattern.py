@@ -11,6 +11,8 @@ from patcher.semantic.match import GONE, Matcher
 from patcher.semantic.node import CLAUSES, Node, index_of
 from patcher.semantic.side import Side, mark, read_side
 
+_SHORT = 3  # characters of a string, below which it names no place
+
 
 class Hunk(NamedTuple):
     """A hunk ready to be matched. `form` is `expression`, `statements` or `clauses`.
@@ -48,10 +50,11 @@ def compile_hunk(text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
         option.name = option.name if before.number(option) in before.context else ""
     _check_trivial(text, form, before)
     if [repr(node) for node in before.nodes] == [repr(node) for node in after.nodes]:
-        refuse(text.origin, text.line, "the two sides differ only in layout or comments: nothing would change")
+        message = "the two sides differ only in layout or comments: nothing would change (comments are not matched)"
+        refuse(text.origin, text.line, message)
     if form == "statements":
         _want_absent(before.nodes, after.nodes)
-    proves = not _is_trivial(after.nodes) and not _is_more_general(form, after, before)
+    proves = not _is_trivial(after.nodes, words=2 if form == "expression" else 1) and not _is_more_general(form, after, before)
     return Hunk(text, form, before, after, proves, _renamed(text.scope, before, after), options)
 
 
@@ -213,15 +216,20 @@ def _check_trivial(text: HunkText, form: str, before: Side) -> None:
         refuse(text.origin, before.number(nodes[0]), message)
 
 
-def _is_trivial(nodes: List[Node]) -> bool:
-    """Whether code is so common that finding it says nothing (rule 25)."""
+def _is_trivial(nodes: List[Node], words: int = 1) -> bool:
+    """Whether code is so common that finding it says nothing (rule 25); a string alone has at least so many words."""
     small = [node.node("value") if node.kind == "Expr" and not node.role else node for node in nodes if node.role != "run"]
     return len(small) <= 1 and all(
         node.role in ("meta", "option")
-        or node.kind in ("Pass", "Break", "Continue", "Name", "Integer", "Float", "String", "Ellipsis")
+        or node.kind in ("Pass", "Break", "Continue", "Name", "Integer", "Float", "Ellipsis")
+        or (node.kind == "String" and _is_short(str(node.fields["value"]).lstrip("b")[1:-1], words))
         or (node.kind == "Return" and (node.fields["value"] is None or node.node("value").kind in ("Name", "Integer")))
         for node in small
     )
+
+
+def _is_short(text: str, words: int) -> bool:
+    return len(text) < _SHORT or len(text.split()) < words
 
 
 def _is_more_general(form: str, after: Side, before: Side) -> bool:

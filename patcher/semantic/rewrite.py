@@ -19,7 +19,7 @@ from patcher.semantic.node import CLAUSES, COMPOUND, NOT_EXPRESSIONS, Node, same
 from patcher.semantic.pattern import Hunk
 from patcher.semantic.precedence import enclosed
 from patcher.semantic.source import Source
-from patcher.semantic.statements import change_lines
+from patcher.semantic.statements import change_docstring, change_lines
 
 _PARTS = {"decorators": "decorator", "clauses": "clause", "doc": "docstring", "args": "base class", "annotation": "annotation",
           "returns": "return annotation", "type_parameters": "type parameter"}  # fmt: skip
@@ -107,7 +107,7 @@ class _Rewriter:
         if isinstance(old, Node) and isinstance(new, Node):
             self.change(old, new)
         elif not same(old, new):
-            raise Conflict("a docstring is changed, but neither added nor removed: write one on both sides")
+            change_docstring(self.edits, old, new, code)
         change_lines(self.edits, self.change, before.items("body"), after.items("body"), code.items("body"), code)
 
     def _optional_part(self, code: Node, key: str, new: Optional[Node]) -> bool:

@@ -9,7 +9,7 @@ from patcher.semantic.edit import Removed
 from patcher.semantic.edits import Conflict, Edits
 from patcher.semantic.layout import alone_on_lines, body_end, header_end, lines_end
 from patcher.semantic.lex import tokens
-from patcher.semantic.node import CLAUSES, COMPOUND, Node
+from patcher.semantic.node import CLAUSES, COMPOUND, Node, Value
 from patcher.semantic.side import blank_between
 
 
@@ -36,6 +36,14 @@ def change_lines(
                 _delete(edits, node, None if comes else parent)
         else:
             _insert(edits, gap, siblings, parent)
+
+
+def change_docstring(edits: Edits, old: Value, new: Value, block: Node) -> None:
+    """Add a docstring to a block that has none, or remove it."""
+    if isinstance(old, Node):
+        _delete(edits, old, None)
+    elif isinstance(new, Node):
+        _insert_first(edits, Gap(None, [], [new], None), block.items("body"), block)
 
 
 def _rows(edits: Edits, gap: Gap) -> List[int]:
@@ -227,9 +235,15 @@ def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Optional[Node]) -
 
 
 def _insert_first(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]) -> None:
-    """After the docstring; in a module after the `from __future__` imports as well."""
+    """After the docstring, in a module after the `from __future__` imports as well; a docstring where there is none."""
     doc = parent.fields.get("doc") if parent is not None else None
     top = [node for index, node in enumerate(siblings) if _is_future(node) or (index == 0 and node.is_text())]
+    if gap.come[0].is_text():
+        there = doc if isinstance(doc, Node) else next((node for node in top if node.is_text()), None)
+        if there is not None:
+            line = edits.lines.number(there.start)
+            raise Conflict(f"there is a docstring already, in line {line}: write it on a `-` line")
+        top = []
     if isinstance(doc, Node):
         _insert_after(edits, gap, doc, parent)
     elif top and (parent is None or parent.parent is None):

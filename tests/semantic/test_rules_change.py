@@ -7,6 +7,7 @@ import pytest
 from patcher.model import State
 from tests.semantic.helpers import Case, Changed, Refused, Stays, cases, check_state, hold, inside, stays
 
+FUTURE = "#!/usr/bin/python\n# Licence.\nfrom __future__ import annotations\nimport os\n"
 # A node on both sides keeps its own bytes; a `def` or `class` header is one node, even with another name.
 RULE_11 = {
     "what stays keeps its bytes": Changed(
@@ -27,7 +28,17 @@ RULE_11 = {
     ),
     "a statement that begins with a placeholder": inside("x = 1\n    A.b()", " x = 1\n-$X.b()\n+$X.c()\n+$X.d()\n", "x = 1\n    A.c()\n    A.d()"),
     "a docstring is changed": Changed("def f():\n    '''Doc.'''\n    x = 1\n", " def f():\n-    'Doc.'\n+    'New.'\n     ...\n", "def f():\n    'New.'\n    x = 1\n"),
-    "a docstring is not added": Stays("def f():\n    x = 1\n", " def f():\n+    'Doc.'\n     ...\n", State.CONFLICT, "neither added nor removed"),
+    "a docstring is added, above the comments": Changed("def f():\n    # why\n    x = 1\n", " def f():\n+    'Doc.'\n     ...\n", "def f():\n    'Doc.'\n    # why\n    x = 1\n"),
+    "over several lines": Changed("class f:\n    x = 1\n", " class f:\n+    '''Doc.\n+\n+    More.\n+    '''\n     ...\n", "class f:\n    '''Doc.\n\n    More.\n    '''\n    x = 1\n"),
+    "with a changed header": Changed("def f():\n    x = 1\n", "-def f():\n+def f(a):\n+    'Doc.'\n     ...\n", "def f(a):\n    'Doc.'\n    x = 1\n"),
+    "not beside another": Stays("def f():\n    'Old.'\n    x = 1\n", " def f():\n+    'Doc.'\n     ...\n", State.CONFLICT, "there is a docstring already, in line 2"),
+    "nor on the header's line": Stays("def f(): return 1\n", " def f():\n+    'Doc.'\n     ...\n", State.CONFLICT, "shares its line"),
+    "it is there already": Stays("def f():\n    'Doc.'\n    x = 1\n", " def f():\n+    'Doc.'\n     ...\n", State.UPSTREAM),
+    "a module's, above the future imports": Changed(FUTURE, "+'Doc.'\n ...\n", FUTURE.replace("from", "'Doc.'\nfrom", 1), {"scope": "<module>"}),
+    "not beside another of the module": Stays("'Old.'\n" + FUTURE, "+'Doc.'\n ...\n", State.CONFLICT, "there is a docstring already, in line 1", {"scope": "<module>"}),
+    "a module's is changed": Changed("'Old one.'\n" + FUTURE, "-'Old one.'\n+'New one.'\n", "'New one.'\n" + FUTURE, {"scope": "<module>"}),
+    "a docstring is removed": Changed("def f():\n    'Old.'\n    x = 1\n", " def f():\n-    'Old.'\n     ...\n", "def f():\n    x = 1\n"),
+    "but not all of the body": Stays("def f():\n    'Old.'\n", " def f():\n-    'Old.'\n     ...\n", State.CONFLICT, "does not parse"),
     "the parameters of a lambda that has none": inside("x = lambda: a", "-lambda: a\n+lambda d: a\n", "x = lambda d: a"),
     "inside a one-line suite": inside("if a: x = A(1)", "-if a: x = A($X)\n+if a: x = max($X)\n", "if a: x = max(1)"),
 }  # fmt: skip

@@ -79,6 +79,12 @@ RULE_25 = {
     "a name": Refused("-old\n+new\n", "too little to name a place"),
     "a number": Refused("-1\n+2\n", "too little to name a place"),
     "a string": Refused("-'a'\n+'b'\n", "too little to name a place"),
+    "a string of its own is not": inside("raise A('cannot load', a)", "-'cannot load'\n+'cannot read'\n", "raise A('cannot read', a)"),
+    "nor one word": inside("raise A('nccl', a)", "-'nccl'\n+'gloo'\n", "raise A('gloo', a)"),
+    "nor a docstring": Changed("def f():\n    'Old.'\n    x = 1\n", "-'Old.'\n+'New.'\n", "def f():\n    'New.'\n    x = 1\n"),
+    "which is there twice": stays("raise A('nccl', 'nccl')", "-'nccl'\n+'gloo'\n", State.AMBIGUOUS),
+    "or changed already": stays("raise A('cannot read', a)", "-'cannot load'\n+'cannot read'\n", State.UPSTREAM),
+    "but one word elsewhere proves nothing": stays("raise A('gloo', a)", "-'nccl'\n+'gloo'\n", State.NOT_FOUND),
     "any statement": Refused("-$S\n+pass\n", "too little to name a place"),
     "any statement among any": Refused(" ...\n-$S\n ...\n", "too little to name a place"),
 }  # fmt: skip
