@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import gc
+import sys
 
 
 def main() -> None:
     """Run the command line of this process and exit (see `patcher.cli.main`)."""
     gc.disable()  # a command ends before there is garbage worth collecting: a tenth of the time of its imports
-    from patcher.cli import main as run
+    try:
+        from patcher.cli import main as run
 
-    run()
+        run()
+    except KeyboardInterrupt:  # before a command has begun, or while its last words wait for a reader
+        from patcher.signals import end_interrupted
+
+        sys.exit(end_interrupted())
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from importlib import import_module
 from io import StringIO, TextIOWrapper
@@ -13,6 +14,7 @@ import click
 from patcher import __version__
 from patcher.console import Group
 from patcher.drawn import lines
+from patcher.signals import end_interrupted
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _SECTIONS = {
@@ -67,8 +69,7 @@ def main() -> None:
         code = commands.main(prog_name="sitepatch", standalone_mode=False)
         sys.stdout.flush()
     except click.Abort as end:  # what click makes of Ctrl-C; the store says what became of the files
-        click.echo(f"interrupted: {str(end.__cause__ or '') or 'see what `sitepatch status` says'}", err=True)
-        code = 130
+        code = end_interrupted(str(end.__cause__ or ""))
     except click.ClickException as error:
         shown = StringIO()
         error.show(shown)
@@ -77,4 +78,5 @@ def main() -> None:
     except BrokenPipeError:
         code = 1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: nothing is left to say
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left of this process is short, and could only fail
     sys.exit(code)

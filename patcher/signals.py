@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from contextlib import contextmanager, suppress
 from typing import Any, Iterator
 
@@ -21,6 +23,18 @@ def ignored() -> Iterator[None]:
     """Do not end inside: what is done here is short and has to be done whole."""
     with _handled(signal.SIG_IGN):
         yield
+
+
+def end_interrupted(why: str = "") -> int:
+    """Say that Ctrl-C ended the command, and with `why` what became of it; return the exit code.
+
+    What is still to be written to stdout is dropped: it may be a pipe that nobody reads, and would keep the process.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # stderr may be such a pipe too: a second Ctrl-C ends the process
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.stderr.write(f"interrupted: {why}\n" if why else "interrupted\n")
+    sys.stderr.flush()
+    return 130
 
 
 def _interrupt(number: int, frame: Any) -> None:

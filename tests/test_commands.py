@@ -19,7 +19,7 @@ import pytest
 from patcher import __version__
 from patcher.fixture import lay_out
 from patcher.patchset import builtin_dir
-from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Site, environ, sitepatch, tree
+from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch, tree
 
 ALL = (DDP, GUARD, DYNAMO)
 CHANGED = {"mmengine/_strategy/distributed.py", "mmengine/dist/utils.py", RUNNER}
@@ -692,16 +692,52 @@ def test_who_interrupts_what_a_command_says_is_told_that_its_work_is_done(site):
     assert site("apply", DDP).code == 0
     read, write = full_pipe()
     command = [sys.executable, "-m", "patcher", "restore", "--target", str(site.path)]
-    child = subprocess.Popen(command, env=environ(), cwd=str(site.cwd), stdout=write, stderr=subprocess.PIPE)
-    os.close(write)
-    while (site.path / ".sitepatch").exists():
-        assert child.poll() is None
-        time.sleep(0.1)
-    child.send_signal(signal.SIGINT)
-    err = child.communicate(timeout=60)[1].decode()
-    os.close(read)
+    buffered = environ(PYTHONUNBUFFERED="")  # the default: what was not written is written again when the process ends
+    child = subprocess.Popen(command, env=buffered, cwd=str(site.cwd), stdout=write, stderr=subprocess.PIPE)
+    try:
+        os.close(write)
+        end = time.monotonic() + 60
+        while (site.path / ".sitepatch").exists():
+            assert child.poll() is None and time.monotonic() < end
+            time.sleep(0.1)
+        child.send_signal(signal.SIGINT)
+        err = child.communicate(timeout=20)[1].decode()
+    finally:
+        child.kill()
+        child.wait()
+        os.close(read)
     assert child.returncode == 130, err
     assert "interrupted: " in err and "the run was finished all the same, every file is as it meant it to be" in err
+
+
+INTERRUPT = """
+import os, runpy, signal, sys
+where = sys.argv.pop(1)
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == where:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+runpy.run_module("patcher", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("patcher.cli", ["status"]), ("click", ["list"]), ("patcher.console", ["show", DDP]),
+        ("patcher.commands.looking", ["status"]), ("patcher.interpreter", ["status"]), ("patcher.report", ["diff"]),
+        ("patcher.doctor", ["doctor"]), ("patcher.standing", ["verify"]), ("patcher.selection", ["check"]), ("libcst", ["apply", DDP]),
+    ],
+)  # fmt: skip
+def test_ctrl_c_while_a_command_imports_what_it_needs_ends_it_without_a_traceback(site, where, words):
+    before = site.tree()
+    target = [] if words[0] in ("list", "show") else ["--target", str(site.path)]
+    done = Ended(subprocess.run(
+        [sys.executable, "-c", INTERRUPT, where, *words, *target], env=environ(), cwd=str(site.cwd), capture_output=True, check=False
+    ))  # fmt: skip
+    assert (done.code, done.err.strip()) == (130, "interrupted"), done
+    assert site.tree() == before
 
 
 def full_pipe():

@@ -97,8 +97,8 @@ ALLOWED = {
     "overlay": {*TOP, "turns", "change", "cache", "overlay"},
     "commands": {*TOP, "change", "demo", "commands", "ddp", "against", "check_page", "turns", "doctor", "checkup", "sync",
                  "hook", "project", "cache", *RUN},
-    "cli": {"", "commands", "console", "drawn"},
-    "__main__": {"cli"},
+    "cli": {"", "commands", "console", "drawn", "signals"},
+    "__main__": {"cli", "signals"},
 }
 
 
