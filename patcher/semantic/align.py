@@ -74,11 +74,14 @@ def shares(before: Node, after: Node) -> bool:
     return any(same(old, after.fields[key]) and old for key, old in before.fields.items())
 
 
-def _related(old: Value, new: Value) -> bool:
-    """Whether two expressions are one that changed, so that what they share keeps its bytes."""
+def related(old: Value, new: Value) -> bool:
+    """Whether two pieces of syntax are one that changed, so that what they have in common keeps its bytes."""
+    if isinstance(old, list) and isinstance(new, list):
+        return any(same(one, other) for one in old for other in new)
     if not (isinstance(old, Node) and isinstance(new, Node)) or old.kind != new.kind or old.role or new.role:
         return False
-    return old.kind in ("Tuple", "List", "Dict", "Set") or shares(old, new)
+    fields = [(value, new.fields[key]) for key, value in old.fields.items()]
+    return old.kind in ("Tuple", "List", "Dict", "Set") or shares(old, new) or any(related(*pair) for pair in fields)
 
 
 def _likeness(hunk: Hunk, old: Node, new: Node) -> int:
@@ -101,11 +104,20 @@ def _likeness(hunk: Hunk, old: Node, new: Node) -> int:
         return 20 if same(*(node.fields["arg" if old.kind == "Keyword" else "name"] for node in (old, new))) else 0
     if old.kind in CLAUSES or shares(old, new):
         return 10
-    return 5 if old.kind in ("Expr", "Return") and _related(old.fields["value"], new.fields["value"]) else 0
+    if old.kind in COMPOUND or not related(old, new):
+        return 0
+    return 7 if related(old.fields.get("elements"), new.fields.get("elements")) else 5
 
 
 def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[Pair]:
     """The pairing in order with the highest total likeness (dynamic programming, as for a longest common subsequence)."""
+    head = tail = 0  # the same at both ends: a literal of hundreds of entries is compared only where it changes
+    while head < min(len(before), len(after)) and _certain(hunk, before[head], after[head]):
+        head += 1
+    while tail < min(len(before), len(after)) - head and _certain(hunk, before[-1 - tail], after[-1 - tail]):
+        tail += 1
+    ends = list(zip(before, after[:head])), list(zip(before[len(before) - tail :], after[len(after) - tail :]))
+    before, after = before[head : len(before) - tail], after[head : len(after) - tail]
     like = [[_likeness(hunk, old, new) for new in after] for old in before]
     best: Dict[Tuple[int, int], int] = {}
     for i in range(len(before) - 1, -1, -1):
@@ -122,4 +134,10 @@ def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[Pai
             i += 1
         else:
             j += 1
-    return pairs
+    return [*ends[0], *pairs, *ends[1]]
+
+
+def _certain(hunk: Hunk, old: Node, new: Node) -> bool:
+    """Whether two nodes belong together whatever stands beside them: on one context line, or the same and on none."""
+    line = hunk.before.kept_line(old)
+    return line == hunk.after.kept_line(new) and (bool(line) or (same(old, new) and old.name == new.name))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from patcher.semantic.lex import Lines, find_outside
+import re
+from typing import Sequence, Tuple
+
+from patcher.semantic.lex import Lines, find_outside, lines_in_strings
 from patcher.semantic.node import CLAUSES, COMPOUND, Node
+from patcher.semantic.source import Source
 
 
 def alone_on_lines(text: str, lines: Lines, start: int, end: int) -> bool:
@@ -43,3 +47,38 @@ def header_end(node: Node, text: str) -> int:
     """The offset past the `:` that ends the header of a compound statement or clause of `text`."""
     start = max((part.outer_end for part in node.header()), default=node.start)
     return find_outside(text, start, ":") + 1
+
+
+def moved(
+    source: Source, gone: Sequence[Tuple[int, int]], codes: Sequence[Node], indent: str, comments: Sequence[str] = ()
+) -> str:
+    """Whole lines of consecutive statements at another indentation, without the last line break.
+
+    Comments above and below them come along where they lie in `gone`, the ranges that go; `comments` replace those behind
+    the statements, where they are not "".
+    """
+    text, lines = source.text, source.lines
+    first = codes[0].begin
+    if not alone_on_lines(text, lines, first, codes[-1].end):
+        joined = indent + (source.newline + indent).join(text[code.start : code.end] for code in codes)
+        return "  ".join([joined, *filter(None, comments)])
+    start = lines.start(first)
+    end = lines_end(text, lines, codes[-1])
+    around = next((span for span in gone if span[0] < first and codes[-1].end <= span[1]), (start, end))
+    while start > around[0] and text[lines.start(start - 1) : start].lstrip().startswith("#"):
+        start = lines.start(start - 1)  # what surrounds these statements goes: their comments come along
+    while end < around[1] and text[end : lines.end(end)].lstrip().startswith("#"):
+        end = lines.end(end)
+    region = text[start:end].rstrip("\r\n")
+    for code, comment in reversed(list(zip(codes, comments))):
+        if comment:
+            begin, stop = code.end - start, len(text[start : lines.end(code.end - 1)].rstrip("\r\n"))
+            region = f"{region[:begin]}  {comment}{region[stop:]}"
+    old = text[lines.start(first) : first]
+    inside = set(lines_in_strings(region))
+    out, offset = "", 0
+    for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", region):
+        moves = offset not in inside and line.startswith(old) and line.strip()
+        out += indent + line[len(old) :] if moves else line
+        offset += len(line)
+    return out

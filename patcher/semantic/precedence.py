@@ -10,7 +10,7 @@ from patcher.semantic.node import Node
 _OPERATORS = {
     "|": 8, "^": 9, "&": 10, "<<": 11, ">>": 11, "+": 12, "-": 12, "*": 13, "@": 13, "/": 13, "//": 13, "%": 13, "**": 15,
 }  # fmt: skip
-_OWN = {"GeneratorExp": -1, "Yield": 0, "Tuple": 0, "NamedExpr": 1, "Lambda": 2, "IfExp": 3, "Or": 4, "And": 5}
+_OWN = {"GeneratorExp": -1, "NamedExpr": -1, "Yield": 0, "Tuple": 1, "Lambda": 2, "IfExp": 3, "Or": 4, "And": 5}
 _OWN = {**_OWN, "Comparison": 7, "Await": 16, "Integer": 16}  # `3.x` would be read as a number
 TIGHTEST = 17
 # (kind of the parent, field) -> how tightly an expression there must bind; everything else takes what `_LIST` or 0 says
@@ -21,7 +21,7 @@ _NEEDED = {
     ("DoubleStar", "value"): 8, ("Keyword", "value"): 2, ("Call", "args"): 2, ("ClassDef", "args"): 2,
     ("Tuple", "elements"): 2, ("List", "elements"): 2, ("Set", "elements"): 2, ("DictElement", "key"): 2,
     ("DictElement", "value"): 2, ("Slice", "lower"): 2, ("Slice", "upper"): 2, ("Slice", "step"): 2,
-    ("Subscript", "slice"): 2, ("CompFor", "iter"): 4, ("CompIf", "test"): 4, ("NamedExpr", "value"): 2,
+    ("Subscript", "slice"): 1, ("CompFor", "iter"): 4, ("CompIf", "test"): 4, ("NamedExpr", "value"): 2,
     ("FExpr", "expression"): 3, ("If", "test"): 2, ("Elif", "test"): 2, ("While", "test"): 2, ("Assert", "test"): 2,
     ("Assert", "msg"): 2, ("Raise", "exc"): 2, ("Raise", "cause"): 2, ("From", "item"): 2, ("WithItem", "item"): 2,
     ("Decorator", "value"): 2, ("Param", "default"): 2, ("Param", "annotation"): 2, ("FunctionDef", "returns"): 2,
@@ -48,7 +48,7 @@ def enclosed(text: str, tight: int, place: Node) -> str:
     """Code in parentheses, if it binds less tightly than the place of `place` asks for."""
     outer = place.parent
     brace = outer is not None and outer.fields.get("expression") is place and outer.kind == "FExpr" and text[:1] == "{"
-    return f"({text})" if tight < needed(place) or tight == _OWN["NamedExpr"] or brace else text
+    return f"({text})" if tight < needed(place) or brace else text
 
 
 def needed(node: Node) -> int:

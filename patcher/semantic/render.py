@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import List, Optional, Sequence, Set, Tuple
 
 from patcher.semantic.edit import Edit
-from patcher.semantic.layout import alone_on_lines, breaks_f_string, lines_end
-from patcher.semantic.lex import breaks_line, lines_in_strings, logical_lines
+from patcher.semantic.layout import alone_on_lines, breaks_f_string, moved
+from patcher.semantic.lex import breaks_line, logical_lines
 from patcher.semantic.match import Way
 from patcher.semantic.node import NOT_EXPRESSIONS, STATEMENTS, Node, SyntaxProblem, same
 from patcher.semantic.pattern import Hunk
@@ -175,7 +174,7 @@ class Renderer:
             while codes and index + len(group) < len(nodes):
                 following = nodes[index + len(group)]
                 more = self._kept_codes(following)
-                between = self.hunk.after.text[group[-1].end : following.begin]
+                between = self.hunk.after.text[self._past(group[-1]) : following.begin]
                 if not more or between.strip() or not _neighbours(codes[-1], more[0]):
                     break
                 group.append(following)
@@ -186,7 +185,9 @@ class Renderer:
                 row = self.hunk.after.lines.start(group[0].begin)
                 written = self.hunk.after.text[row : group[0].begin]
                 self.rows.add(row)
-                edits.append(Edit(row, group[-1].end, self.moved(codes, self._indent(written, indent))))
+                comments = [text for node in group for text in self._comments(node)]
+                text = moved(self.source, self.gone, codes, self._indent(written, indent), comments)
+                edits.append(Edit(row, self._past(group[-1]), text))
             else:
                 self._substitute(group[0], edits, indent)
             index += len(group)
@@ -242,39 +243,29 @@ class Renderer:
         self.rows.add(row)
         if written.strip():  # a body that was not written: the header's own line ends before it
             depth = written[: len(written) - len(written.lstrip())]
-            body = self.moved(codes, self._indent(depth, indent) + self.source.indent) if codes else ""
+            body = moved(self.source, self.gone, codes, self._indent(depth, indent) + self.source.indent) if codes else ""
             text = self.source.newline + body if body else " pass"
             edits.append(Edit(node.start - 1, node.end, text))
         elif codes:
-            edits.append(Edit(row, node.end, self.moved(codes, self._indent(written, indent))))
+            text = moved(self.source, self.gone, codes, self._indent(written, indent), self._comments(node))
+            edits.append(Edit(row, self._past(node), text))
         else:
             block = node.parent
             only = block is not None and block.items("body") == [node]
             end = node.end if only else side.lines.end(node.end)
             edits.append(Edit(row, end, self._indent(written, indent) + "pass" if only else ""))
 
-    def moved(self, codes: Sequence[Node], indent: str) -> str:
-        """Whole lines of consecutive statements at another indentation, without the last line break."""
-        text, lines = self.source.text, self.source.lines
-        first = codes[0].begin
-        if not alone_on_lines(text, lines, first, codes[-1].end):
-            return indent + (self.source.newline + indent).join(text[code.start : code.end] for code in codes)
-        start = lines.start(first)
-        end = lines_end(text, lines, codes[-1])
-        around = next((span for span in self.gone if span[0] < first and codes[-1].end <= span[1]), (start, end))
-        while start > around[0] and text[lines.start(start - 1) : start].lstrip().startswith("#"):
-            start = lines.start(start - 1)  # what surrounds these statements goes: their comments come along
-        while end < around[1] and text[end : lines.end(end)].lstrip().startswith("#"):
-            end = lines.end(end)
-        region = text[start:end].rstrip("\r\n")
-        old = text[lines.start(first) : first]
-        inside = set(lines_in_strings(region))
-        out, offset = "", 0
-        for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", region):
-            moves = offset not in inside and line.startswith(old) and line.strip()
-            out += indent + line[len(old) :] if moves else line
-            offset += len(line)
-        return out
+    def _past(self, node: Node) -> int:
+        """The offset past a kept statement of the hunk and the comment behind it."""
+        rest = self.hunk.after.text[node.end : self.hunk.after.lines.end(node.end - 1)].rstrip("\n")
+        return node.end + (len(rest) if node.role != "run" and rest.lstrip().startswith("#") else 0)
+
+    def _comments(self, node: Node) -> List[str]:
+        """For each statement that a kept one of the hunk stands for the comment that the hunk writes behind it, or ""."""
+        side = self.hunk.after
+        context = side.numbers[side.lines.number(node.end - 1) - 1] in side.context
+        comment = "" if context else side.text[node.end : self._past(node)].strip()
+        return [*[""] * (len(self._codes(node, self._twin(node))) - 1), comment]
 
 
 def _neighbours(above: Node, below: Node) -> bool:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import List, Optional
 
-from patcher.semantic.align import shares
+from patcher.semantic.align import related
 from patcher.semantic.edit import Edit
 from patcher.semantic.edits import Conflict, Edits, Whole
-from patcher.semantic.elements import change_elements
+from patcher.semantic.elements import change_chain, change_elements
 from patcher.semantic.layout import breaks_f_string, header_end
 from patcher.semantic.lex import find_outside
 from patcher.semantic.match import Place, Way
@@ -23,6 +23,7 @@ from patcher.semantic.statements import change_docstring, change_lines
 
 _PARTS = {"decorators": "decorator", "clauses": "clause", "doc": "docstring", "args": "base class", "annotation": "annotation",
           "returns": "return annotation", "type_parameters": "type parameter"}  # fmt: skip
+_CHAINS = frozenset(["And", "Or", "Comparison", "BinaryOperation"])
 _SEPARATED = frozenset(["args", "elements", "params", "names", "items"])
 
 
@@ -56,6 +57,12 @@ def _check_f_strings(edits: Edits, siblings: List[Node]) -> None:
                 raise Conflict(f"{where}: the new code has quotes, a backslash or a line break that an f-string cannot hold")
 
 
+def _holds(node: Node, inner: Node) -> bool:
+    """Whether an expression is a part of another one."""
+    parts = (part for child in node.children() for part in child.walk())
+    return inner.kind not in COMPOUND | CLAUSES and any(same(part, inner) for part in parts)
+
+
 class _Rewriter:
     """Changes one node at a time; lists of nodes are left to `statements` and `elements`."""
 
@@ -70,6 +77,10 @@ class _Rewriter:
         try:
             if before.role or after.role or before.kind != after.kind:
                 raise Whole
+            if before.kind in _CHAINS and change_chain(self.edits, self.change, before, after):
+                return
+            if _holds(after, before) or _holds(before, after):
+                raise Whole  # what lives on inside the other is moved as it is
             self._fields(before, after)
         except Whole:
             if before.kind == "Parameters":  # of a lambda: an empty list has no place of its own
@@ -99,7 +110,7 @@ class _Rewriter:
                     self.change(one, other)
             elif not self._optional_part(code, key, new if isinstance(new, Node) else None):
                 raise Whole
-        if before.kind in ("Attribute", "Call", "Subscript", "BinaryOperation") and not shares(before, after):
+        if before.kind in ("Attribute", "Call", "Subscript", "BinaryOperation") and not related(before, after):
             raise Whole
 
     def _block(self, before: Node, after: Node, code: Node) -> None:
@@ -137,6 +148,10 @@ class _Rewriter:
             self._replace_header(before, after, code)
             return
         self.edits.gone.append(before)
+        if any(node.kind == "Slice" for node in (after, *after.items("elements"))):  # cannot stand in parentheses
+            text = self.edits.render.expression(after, self.edits.lines.indent(code.start))
+            self.edits.add(code.outer_start, code.outer_end, text)
+            return
         self.edits.render.enclosed = code if code.outer_start < code.start else None
         text = self.edits.render.expression(after, self.edits.lines.indent(code.start))
         self.edits.render.enclosed = None

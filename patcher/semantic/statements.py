@@ -78,7 +78,7 @@ def _loose(edits: Edits, row: int, step: int) -> List[int]:
 
 
 def _comments(edits: Edits, old: Node, new: Node) -> None:
-    """Comments that a changed line brings: own lines go above, a trailing one to the end of the line (rule 20)."""
+    """Comments that a changed line brings: own lines go above, a trailing one replaces that of the line (rule 20)."""
     side = edits.hunk.after
     row = side.lines.number(new.begin) - 1
     if side.numbers[row] in side.context:
@@ -108,7 +108,7 @@ def _comments(edits: Edits, old: Node, new: Node) -> None:
         end = at + len(edits.text[at : edits.lines.end(at)].rstrip())
         if edits.text[at:end].strip() and not edits.text[at:end].lstrip().startswith("#"):
             raise Conflict(f"line {edits.lines.number(at)} has more than one statement: no place for the comment")
-        edits.add(end, end, "  " + comment)
+        edits.add(at, end, "  " + comment)
 
 
 def _guard(edits: Edits, code: Node, parent: Optional[Node]) -> None:
@@ -146,7 +146,8 @@ def _swap(edits: Edits, gap: Gap) -> None:
     if simple and edits.text[end : edits.lines.end(end)].strip():
         text, comment = _cut_comment(text)
         at = end + len(edits.text[end : edits.lines.end(end)].rstrip())
-        edits.add(at, at, comment)
+        if comment:
+            edits.add(end, at, comment)
     edits.add(start, end, text)
     for first, last, _ in regions[1:]:
         edits.add(edits.lines.start(first.begin), lines_end(edits.text, edits.lines, last), "")

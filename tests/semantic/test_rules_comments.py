@@ -94,10 +94,20 @@ RULE_20 = {
         "+print(a)\n+# changed\n-x = a\n+x = b\n", "    # about x\n    x = a", "    print(a)\n    # about x\n    # changed\n    x = b",
     ),
     "a comment below a changed line": beside("-y = b\n+y = a\n+# end\n", "    y = b\n", "    y = a\n    # end\n"),
-    "a changed line takes its new comment to the end of the line": beside(
-        "-x = a\n+x = b  # sitepatch: n\n", "x = a  # trailing", "x = b  # trailing  # sitepatch: n",
+    "the comment of a changed line replaces the one that stands there": beside(
+        "-x = a\n+x = b  # sitepatch: n\n", "x = a  # trailing", "x = b  # sitepatch: n",
     ),
-    "a changed header takes its new comment": Changed("def f(a):  # c\n    pass\n", "-def f(a):\n+def f(a, b):  # n\n", "def f(a, b):  # c  # n\n    pass\n"),
+    "a changed line without one keeps what stands there": beside("-x = a\n+x = b\n", "x = a  # trailing", "x = b  # trailing"),
+    "the comment of a changed header": Changed("def f(a):  # c\n    pass\n", "-def f(a):\n+def f(a, b):  # n\n", "def f(a, b):  # n\n    pass\n"),
+    "a changed header without one": Changed("def f(a):  # c\n    pass\n", "-def f(a):\n+def f(a, b):\n", "def f(a, b):  # c\n    pass\n"),
+    "the comment of a header that is written anew": Changed("def f(a):\n    if a:  # c\n        g()\n", "-if a:\n+while a:  # n\n", "def f(a):\n    while a:  # n\n        g()\n"),
+    "the comment of a statement replaced by another": beside("-x = a\n+print(b)  # n\n", "x = a  # trailing", "print(b)  # n"),
+    "a statement replaced by another keeps the comment of the line": beside("-x = a\n+print(b)\n", "x = a  # trailing", "print(b)  # trailing"),
+    "the comment of a statement that is wrapped": beside("-x = a\n+if a:\n+    x = a  # n\n", "    x = a  # trailing", "    if a:\n        x = a  # n"),
+    "the comment of neighbours that are wrapped": beside("-y = b\n-return x\n+if a:\n+    y = b  # n\n+    return x\n", "    y = b\n    # last\n    return x\n", "    if a:\n        y = b  # n\n        # last\n        return x\n"),
+    "a comment on a context line that is wrapped is not inserted": beside("+if a:\n     x = a  # other\n", "    x = a  # trailing", "    if a:\n        x = a  # trailing"),
+    "the comment of the last line of a statement": inside("x = [\n        1,  # one\n    ]  # c", "-x = [1]\n+x = [1, 2]  # n\n", "x = [\n        1,  # one\n        2,\n    ]  # n"),
+    "in a one-line suite": inside("if a: x = 1  # c", "-x = 1\n+x = 2  # n\n", "if a: x = 2  # n"),
     "comments inside inserted code": inside("b()", " b()\n+x = [\n+    1,  # one\n+    # two\n+]\n", "b()\n    x = [\n        1,  # one\n        # two\n    ]"),
     "a comment inside a changed statement has no place": stays(
         "x = A(\n        1,\n    )", "-x = A(1)\n+x = A(\n+    1,\n+    2,  # two\n+)\n", State.CONFLICT, "a comment inside the new code has no place there",
