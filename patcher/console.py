@@ -256,7 +256,8 @@ def table(rows: Sequence[Row], width: int = 0) -> Iterable[str]:
             filled[-1] = f"{filled[-1]:<{len(filled[-1]) + column - len(cell) + 2}}"
         head = style(f"{row.word:<{first}}", fg=_COLORS.get(row.word, "red"))
         yield f"{head}  {filled[0]}".rstrip()
-        for line in [*filled[1:], *(part for detail in row.details for part in _wrapped(drawn(detail), room))]:
+        details = [line for each in row.details for line in ([each] if isinstance(each, Painted) else each.split("\n"))]
+        for line in [*filled[1:], *(part for detail in details for part in _wrapped(drawn(detail), room))]:
             yield (" " * (first + 2) + line).rstrip()
 
 

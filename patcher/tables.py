@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Sequence, 
 from patcher.errors import PatchError, SitepatchError
 from patcher.reading import TEXT as LIMIT
 from patcher.reading import read_file
-from patcher.width import underline
+from patcher.width import marked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,9 +121,7 @@ def decode_toml(text: str, origin: Path) -> Dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         place = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
         line, column = (int(place.group(1)), int(place.group(2))) if place else (len(lines), len(lines[-1]) + 1)
-        start = max(0, column - 60)
-        near = lines[line - 1][start : start + 100]
-        shown = f"{near}\n{underline(near, column - 1 - start, column - start)}"
+        shown = marked(lines[line - 1], column - 1, column)
         raise PatchError(f"{origin}:{line}:{column}: {str(error).split(' (at ')[0]}\n{shown}") from None
     except RecursionError:
         raise PatchError(f"{origin}: {_TOO_DEEP}") from None

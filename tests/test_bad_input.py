@@ -123,6 +123,27 @@ def test_a_bad_value_in_a_manifest_is_named_in_few_words(tmp_path, old, new, pro
     assert re.search(problem, said(load, folder, "test"))
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (SPATCH.replace("@@\n", f"@@ count={'9' * N}\n"), ":2: an unknown flag"),
+        (SPATCH.replace("@@\n", "@@ count=\u0662\n"), ":2: an unknown flag"),
+        (SPATCH.replace("m.py", "m\x1b[8m.py"), ":1: expected a path without control characters"),
+        (SPATCH.replace("m.py", "m\u202e.py"), ":1: expected a path without control characters"),
+        (SPATCH.replace("@@ f", "@@ f\u202e"), ":2: expected a qualified name"),
+        ("x" * 900_000, ":1: found no `--- PATH` line"),
+        ("x" * (1 << 21), ": found 2,097,152 bytes or more, expected at most 1,048,576"),
+        ("\udcff", ":1: found the byte 0xff, expected UTF-8"),
+    ],
+)
+def test_a_bad_spatch_is_one_problem_with_the_file_and_the_place(tmp_path, text, problem):
+    folder = tmp_path / NAME
+    folder.mkdir()
+    (folder / "patchset.toml").write_text(MANIFEST)
+    (folder / "m.spatch").write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert said(load, folder, "test").startswith(f"{folder / 'm.spatch'}{problem}")
+
+
 @pytest.mark.parametrize("text", ["9" * N, "0x" + "f" * N, "0x10", "1e3", "\u0661", "-" * N, "1_000", "9" * 19, "", "\x1b"])
 def test_a_bad_value_of_an_option_is_shown_in_short(text):
     one = Patchset(NAME, "1.0", "fix", "", "", {}, (Option("n", "int", 1, "", ()),), (), None, "", "test", {})

@@ -11,7 +11,7 @@ from typing import List, NoReturn, Optional, Tuple
 
 from patcher.errors import PatchError
 from patcher.model import FilePatch, HunkText
-from patcher.width import underline
+from patcher.width import marked
 
 _HEADER = re.compile(r"@@\s+(?P<scope>.*?)\s+@@(?P<flags>.*)$")
 _SCOPE_PART = re.compile(r"[^\W\d*][\w*]*|\*[\w*]*")
@@ -19,8 +19,8 @@ _SCOPE_PART = re.compile(r"[^\W\d*][\w*]*|\*[\w*]*")
 
 def refuse(origin: str, line: int, message: str, text: str = "", start: int = 0, end: int = 0) -> NoReturn:
     """Raise a `PatchError` that shows the line and marks columns `start` to `end` (0-based) of it."""
-    marked = f"\n    {text}\n    {underline(text, start, end)}" if text else ""
-    raise PatchError(f"{origin}:{line}: {message}{marked}")
+    place = "\n" + marked(text, start, end, "    ") if text else ""
+    raise PatchError(f"{origin}:{line}: {message}{place}")
 
 
 def parse_spatch(text: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
@@ -80,6 +80,8 @@ def _path(line: str, number: int, origin: str) -> str:
         problem = "expected a path after `---`"
     elif "\\" in path or re.match(r"[A-Za-z]:", path):
         problem = "paths are written with `/` and without a drive"
+    elif not path.isprintable():
+        problem = "expected a path without control characters"
     elif path.startswith("/"):
         problem = "expected a path relative to the site directory, found an absolute one"
     elif ".." in parts or "." in parts or "" in parts:
@@ -128,7 +130,7 @@ def _flags(found: re.Match[str], header: str, number: int, origin: str) -> Tuple
     when_present = False
     for flag in re.finditer(r"\S+", found.group("flags")):
         start, end = found.start("flags") + flag.start(), found.start("flags") + flag.end()
-        value = re.fullmatch(r"count=(all|[1-9]\d*)", flag.group())
+        value = re.fullmatch(r"count=(all|[1-9][0-9]{0,5})", flag.group())
         if value and count is None:
             count = 0 if value.group(1) == "all" else int(value.group(1))
         elif flag.group() == "when-present" and not when_present:
