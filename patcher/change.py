@@ -13,7 +13,7 @@ from patcher.hook.places import keeping
 from patcher.model import FilePlan, Plan, State
 from patcher.plan import plan_apply, plan_restore
 from patcher.rollback import Outcome, verify_or_roll_back
-from patcher.standing import has_store, interrupted, standing, stores
+from patcher.standing import has_store, interrupted, standing, stores, unclaimed
 from patcher.store import FINISHED, Store
 from patcher.together import commit_all, held
 from patcher.turns import undisturbed
@@ -185,8 +185,9 @@ def restore(console: Console, place: Place, names: Sequence[str], *, force: bool
     console.about(env)
     recovered = _recover(console, env, dry_run=dry_run)
 
-    def planned() -> Tuple[List[str], List[str], List[str], Plan]:
-        items = standing(env)
+    def planned() -> Tuple[List[str], List[str], List[str], Plan, List[Tuple[str, str]]]:
+        bad: List[StoreError] = []
+        items = standing(env, bad)
         stands = list(dict.fromkeys(step.patchset for item in items for step in item.receipt.steps))
         idle = [name for name in dict.fromkeys(names) if name not in stands]
         if idle:
@@ -194,13 +195,15 @@ def restore(console: Console, place: Place, names: Sequence[str], *, force: bool
 
             check_names(idle, stands, place.patch_dirs)
         chosen = [name for name in (dict.fromkeys(names) if names else stands) if name in stands]
-        return stands, idle, chosen, plan_restore(items, chosen, force=force) if chosen else Plan((), ())
+        plan = plan_restore(items, chosen, force=force) if chosen else Plan((), ())
+        return stands, idle, chosen, plan, unclaimed(env, bad)
 
-    stands, idle, chosen, plan = undisturbed(env, planned, dry_run=dry_run)
+    stands, idle, chosen, plan, damaged = undisturbed(env, planned, dry_run=dry_run)
     console.rows(report.answer_rows(plan.answers))
     for name in idle:
         console.say(f"{name} is not applied here: nothing to restore")
-    if not names and not stands:
+    console.rows([report.Row("damaged", (), (problem, f"hint: {hint}")) for problem, hint in damaged])
+    if not names and not stands and not damaged:
         console.say(f"nothing is applied in {', '.join(env.own)}: nothing to restore")
     changed, written = _write(console, plan, (), recovered, dry_run=dry_run)
     if written:
@@ -208,7 +211,8 @@ def restore(console: Console, place: Place, names: Sequence[str], *, force: bool
         console.note(_RUNNING)
         for hook in keeping(env, chosen):
             console.note(f"the next start of Python applies them again, as {hook} asks for: sitepatch hook remove {hook}")
-    return _finish(console, plan, chosen, recovered, written=written, dry_run=dry_run)
+    more = {"damaged": [{"problem": problem, "hint": hint} for problem, hint in damaged]}
+    return _finish(console, plan, chosen, recovered, written=written, dry_run=dry_run, more=more, failed=bool(damaged))
 
 
 def _recover(console: Console, env: Environment, *, dry_run: bool) -> List[str]:
@@ -287,7 +291,7 @@ def _why(plan: Plan, name: str) -> str:
 
 def _finish(
     console: Console, plan: Plan, names: Sequence[str], recovered: Sequence[str], *, written: bool, dry_run: bool,
-    outcome: Optional[Outcome] = None, more: Optional[Mapping[str, Any]] = None,
+    outcome: Optional[Outcome] = None, more: Optional[Mapping[str, Any]] = None, failed: bool = False,
 ) -> int:  # fmt: skip
     fields: Dict[str, Any] = {"written": written, "patchsets": list(names), **(more or {}), **report.plan_json(plan)}
     fields["recovered"] = list(recovered)
@@ -295,7 +299,7 @@ def _finish(
         fields["verify"] = verified_json(outcome.verified, rolled_back=outcome.rolled_back)
     if dry_run:
         fields["diff"] = report.shown(b"".join(diff.text for diff in report.plan_diffs(plan)))
-    code = 1 if plan.failed else 0
+    code = 1 if plan.failed or failed else 0
     if outcome and outcome.rolled_back:
         code = 1 if outcome.verified else 130
     console.data(not code, fields)

@@ -12,7 +12,6 @@ from patcher import cache, patchset
 from patcher.distribution import put_back
 from patcher.doctor import NOTE, OK, PROBLEM, Case, Check
 from patcher.environment import blocker, recorded_hash
-from patcher.errors import SitepatchError
 from patcher.folder import sha256
 from patcher.hook.installed import look
 from patcher.hook.places import folders
@@ -22,8 +21,9 @@ from patcher.model import normalized
 from patcher.reading import read_file
 from patcher.receipt import HOME, file_name
 from patcher.selection import OTHERS_HINT, others_change, outdated
-from patcher.standing import Condition, interrupted
-from patcher.store import EDITED, Store
+from patcher.standing import Condition, damaged, interrupted, unclaimed
+from patcher.store import Store
+from patcher.tidy import EDITED
 
 _Found = Iterator[Tuple[str, str, str]]
 _TOLD = Path("/proc/locks")
@@ -132,15 +132,8 @@ def _standing(case: Case) -> _Found:
 
 
 def _store(case: Case) -> _Found:
-    for error in case.damaged:
-        yield PROBLEM, error.message, error.hint
-    for item in case.standing:
-        store, receipt = Store(item.site), item.receipt
-        for read, digest in [(store.pristine, receipt.pristine), *((store.patchset_files, s.digest) for s in receipt.steps)]:
-            try:
-                read(digest)
-            except SitepatchError as error:
-                yield PROBLEM, f"{receipt.path}: {error.message}", error.hint
+    for problem, hint in [*damaged(case.standing), *unclaimed(case.env, case.damaged)]:
+        yield PROBLEM, problem, hint
 
 
 def _stopped(case: Case) -> _Found:
@@ -161,6 +154,7 @@ def _locks(case: Case) -> _Found:
 
 
 def _left(case: Case) -> _Found:
+    changed = [problem.split(": ")[0] for problem, _ in unclaimed(case.env)]
     for site in case.homes:
         home = Path(site) / HOME
         if case.damaged or (home / NAME).exists():
@@ -174,7 +168,7 @@ def _left(case: Case) -> _Found:
         }
         for name, wanted in kept.items():
             for path in sorted((home / name).iterdir()) if (home / name).is_dir() else ():
-                if path.name not in wanted:
+                if path.name not in wanted and str(path) not in changed:
                     yield NOTE, f"{path} belongs to nothing that stands applied", "it can be removed"
     for site, paths in case.sites.items():
         for target in paths if not (Path(site) / HOME / NAME).exists() else ():

@@ -110,6 +110,15 @@ def _hash(record: bytes, path: str) -> Optional[str]:
     return digest.hex() if len(digest) == 32 else None
 
 
+def files_recorded(dist_info: Path, digest: str) -> List[str]:
+    """The paths for which RECORD has this sha256 (hex)."""
+    from base64 import urlsafe_b64encode
+
+    end = b",sha256=" + urlsafe_b64encode(bytes.fromhex(digest)).rstrip(b"=") + b","
+    rows = (row.split(end)[0] for row in _record(dist_info).split(b"\n") if end in row)
+    return [row.strip(b'"').replace(b'""', b'"').decode("utf-8", "surrogateescape") for row in rows]
+
+
 def _after(record: bytes, path: str, end: bytes) -> Optional[int]:
     """The offset behind the row start `path` + `end`; csv quotes a path that holds a comma or a quote."""
     plain = path.encode("utf-8", "surrogateescape")

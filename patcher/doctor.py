@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.environment import Environment, find_file, locate
-from patcher.errors import SitepatchError
+from patcher.errors import SitepatchError, StoreError
 from patcher.model import Located, Receipt
 from patcher.patchset import find_every
-from patcher.reading import read_file
-from patcher.receipt import HOME, decode
+from patcher.receipt import HOME
 from patcher.standing import Standing, judge, read
+from patcher.store import Store
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 _ABSENT = " is not installed in "
@@ -151,18 +151,13 @@ class Case:
         return {site: list(dict.fromkeys(paths)) for site, paths in found.items()} or {site: [] for site in self.env.sites[:1]}
 
     @cached_property
-    def _receipts(self) -> Tuple[List[Tuple[str, Receipt]], List[SitepatchError]]:
-        good, bad = [], []
-        for site in self.homes:
-            for path in sorted((Path(site) / HOME / "receipts").glob("*.json")):
-                try:
-                    good.append((site, decode(read_file(path), str(path))))
-                except SitepatchError as error:
-                    bad.append(error)
+    def _receipts(self) -> Tuple[List[Tuple[str, Receipt]], List[StoreError]]:
+        bad: List[StoreError] = []
+        good = [(site, one) for site in self.homes for _, one in sorted(Store(site).receipts(bad).items())]
         return good, bad
 
     @property
-    def damaged(self) -> List[SitepatchError]:
+    def damaged(self) -> List[StoreError]:
         """The receipts that cannot be believed."""
         return self._receipts[1]
 

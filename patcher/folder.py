@@ -146,10 +146,7 @@ class Folder:
         return sorted(os.listdir(self.fd))  # noqa: PTH208  (pathlib cannot list an open directory)
 
     def mounted(self, name: str) -> bool:
-        """Tell whether something is mounted on the file `name`, which can then be neither replaced nor removed.
-
-        The device tells nothing, as a file can be mounted from the same one. False where the kernel does not tell.
-        """
+        """Tell whether something is mounted on the file `name` (its device does not); False where the kernel does not tell."""
         if sys.platform != "linux":
             return False
         try:

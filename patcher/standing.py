@@ -83,15 +83,19 @@ class Standing(NamedTuple):
         return ""
 
 
-def standing(env: Environment) -> List[Standing]:
+def standing(env: Environment, bad: Optional[List[StoreError]] = None) -> List[Standing]:
     """Every file of the environment's own directories that has a receipt, in a fixed order.
 
+    Args:
+        env: the environment.
+        bad: takes an error for each receipt that cannot be believed.
+
     Raises:
-        StoreError: a receipt cannot be believed.
+        StoreError: a receipt cannot be believed, and there is no `bad`.
     """
     found: List[Standing] = []
     for store in stores(env):
-        for path, receipt in sorted(store.receipts().items()):
+        for path, receipt in sorted(store.receipts(bad).items()):
             found.append(judge(store.site, receipt, read(store.site, path)))
     return found
 
@@ -186,6 +190,31 @@ def damaged(items: Iterable[Standing]) -> List[Tuple[str, str]]:
             get(Store(site), digest)
         except StoreError as error:
             found.append((error.message, error.hint))
+    return found
+
+
+def unclaimed(env: Environment, bad: Iterable[StoreError] = ()) -> List[Tuple[str, str]]:
+    """Receipts that cannot be believed (`bad`), and files that stand changed without one while their pristine copy is kept.
+
+    Returns:
+        (problem, what to do) for each.
+    """
+    found: List[Tuple[str, str]] = [(error.message, error.hint) for error in bad]
+    for store in stores(env):
+        for digest in store.unclaimed():
+            from pathlib import Path
+            from shlex import quote
+
+            from patcher.distribution import files_recorded
+
+            copy = f"{store.site}/{HOME}/pristine/{digest}"
+            infos = sorted(Path(store.site).glob("*.dist-info"))
+            for path in [path for info in infos for path in files_recorded(info, digest)]:
+                data = read(store.site, path)
+                if data is not None and sha256(data).hexdigest() != digest:
+                    file = os.path.join(store.site, path)
+                    hint = f"put it back, then remove that copy: cp -p {quote(copy)} {quote(file)}"
+                    found.append((f"{copy}: is the pristine copy of {path}, which stands changed and has no receipt", hint))
     return found
 
 

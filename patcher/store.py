@@ -17,12 +17,12 @@ from patcher.folder import Folder, sha256
 from patcher.lock import locked
 from patcher.meta import Meta
 from patcher.model import Change, Receipt, patchset_digest
+from patcher.tidy import EDITED, clean, is_tidy, tidy_edited
 
 _REINSTALL = "install the package it belongs to again, the same build from where it came, then run this again"
 _UNTOUCHED = "nothing was changed"
 FINISHED = "the run was finished all the same, every file is as it meant it to be"
 _OPEN = "the next command that writes says whether the run is finished or undone"
-EDITED = "edited"
 
 
 class Store:
@@ -38,19 +38,28 @@ class Store:
     def __init__(self, site: str) -> None:
         self.site = site
 
-    def receipts(self) -> Dict[str, Receipt]:
+    def receipts(self, bad: Optional[List[StoreError]] = None) -> Dict[str, Receipt]:
         """Return every receipt by the path of its target file; {} where sitepatch has changed nothing.
 
+        Args:
+            bad: takes an error for each receipt that cannot be believed, so that it does not stand in the way of others.
+
         Raises:
-            StoreError: a receipt is damaged, forged or from a newer sitepatch.
+            StoreError: a receipt is damaged, forged or from a newer sitepatch, and there is no `bad`.
         """
         found: Dict[str, Receipt] = {}
         with permission.explained(self.site), suppress(FileNotFoundError), self._home("receipts") as folder:
             for name in folder.names():
                 if name.endswith(".json"):
-                    with suppress(FileNotFoundError):  # a commit may be dropping it right now
+                    try:
                         one = receipt.decode(folder.own(name), f"{folder.path}/{name}")
                         found[one.path] = one
+                    except FileNotFoundError:
+                        pass  # a commit may be dropping it right now
+                    except StoreError as error:
+                        if bad is None:
+                            raise
+                        bad.append(error)
         return found
 
     def pristine(self, digest: str) -> bytes:
@@ -60,6 +69,16 @@ class Store:
             where = f"{self.site}/{receipt.HOME}/pristine/{digest}"
             raise StoreError(f"{where}: the pristine copy is damaged, its sha256 differs", _REINSTALL)
         return data
+
+    def unclaimed(self) -> List[str]:
+        """Return the pristine copies (sha256) that no receipt names; [] while a journal or a bad receipt may explain them."""
+        bad: List[StoreError] = []
+        with permission.explained(self.site), suppress(FileNotFoundError), self._home() as home:
+            with home.sub("pristine") as folder:
+                names = set(filter(receipt.is_sha256, folder.names()))
+            names -= {one.pristine for one in self.receipts(bad).values()}
+            return [] if bad or home.has(journal.NAME) else sorted(names)
+        return []
 
     def patchset_files(self, digest: str) -> Dict[str, str]:
         """Return the texts, by file name, of the patchset with this digest (hex) that stands applied."""
@@ -114,7 +133,7 @@ class Store:
         """
         clean = True
         with permission.explained(self.site), suppress(FileNotFoundError), self._home() as home:
-            clean = _is_tidy(home)
+            clean = is_tidy(home)
         if clean:
             return ""
         with self._locked(lock_timeout) as (site, home, fate):
@@ -144,7 +163,8 @@ class Store:
             if said:
                 fate.append(f"{said}; then {_UNTOUCHED}")
             try:
-                works = prepare.check(site, home, self.receipts(), changes, patchsets)
+                standing = self.receipts([])
+                works = prepare.check(site, home, standing, changes, patchsets)
             except OutdatedError as error:
                 error.recovered = said and f"{self.site}: {said}"
                 raise
@@ -158,7 +178,7 @@ class Store:
             journal.write(home, journal.COMMITTING, entries)
             left_alone = journal.finish(site, home, entries)
             fate.append(journal.but_for(FINISHED, left_alone))
-            self._clean(home)
+            clean(home, entries, standing, self.receipts)
         if left_alone:
             raise StoreError(
                 f"{', '.join(left_alone)} in {self.site}: changed by somebody else while sitepatch was at work",
@@ -231,10 +251,11 @@ class Store:
         found = journal.read(home)
         if found is None:
             home.remove(f"{journal.NAME}.tmp")
-            _tidy_edited(home)
+            tidy_edited(home)
             return ""
+        standing = self.receipts([])
         fate.append(journal.recover(site, home, found))
-        self._clean(home)
+        clean(home, found.entries, standing, self.receipts)
         return fate[-1]
 
     def _rescue(self, site: Folder, home: Folder, fate: List[str]) -> None:
@@ -246,50 +267,3 @@ class Store:
         except OSError:  # the disk has become read-only, say
             waiting = self.interrupted()
             fate.append(f"{waiting}, by the next command that can write here" if waiting else known)
-
-    def _clean(self, home: Folder) -> None:
-        """Drop what no receipt names any more, then the journal."""
-        standing = self.receipts()
-        kept = {
-            "receipts": {receipt.file_name(path) for path in standing},
-            "pristine": {one.pristine for one in standing.values()},
-            "patchsets": {f"{step.digest}.json" for one in standing.values() for step in one.steps},
-        }
-        for folder_name, wanted in kept.items():
-            with suppress(FileNotFoundError), home.sub(folder_name) as folder:
-                unwanted = [name for name in folder.names() if name not in wanted]
-                for name in unwanted:
-                    folder.remove(name)
-                if unwanted:
-                    folder.sync()
-            if not standing:
-                home.remove_folder(folder_name)
-        if not standing:
-            home.remove(prepare.SPARE)
-            home.sync()  # the journal goes last: without it nobody would look for what a power cut brings back
-        for name in (f"{prepare.SPARE}.tmp", f"{journal.NAME}.tmp", journal.NAME):
-            home.remove(name)
-        home.sync()
-
-
-def _is_tidy(home: Folder) -> bool:
-    """Tell whether nothing in `.sitepatch` waits to be finished, undone or removed."""
-    names = home.names()
-    if any(name.startswith(journal.NAME) for name in names):
-        return False
-    if EDITED in names:
-        with home.sub(EDITED) as edited:
-            kept = edited.names()
-        if not kept or any(name.endswith(".tmp") for name in kept):
-            return False
-    return bool({"receipts", EDITED} & set(names))
-
-
-def _tidy_edited(home: Folder) -> None:
-    """Remove what `keep` leaves where it is killed: half of a copy, or an empty folder."""
-    with suppress(FileNotFoundError), home.sub(EDITED) as edited:
-        for name in edited.names():
-            if name.endswith(".tmp"):
-                edited.remove(name)
-        if not edited.names():
-            home.remove_folder(EDITED)

@@ -21,7 +21,7 @@ DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\
 SEMANTIC = {"model", "errors", "semantic", "width"}
 STORE = {
     "model", "errors", "", "reading", "ownership", "meta", "folder", "receipt", "bytecode", "permission", "lock", "journal",
-    "prepare",
+    "prepare", "tidy",
 }  # fmt: skip
 READ = {"model", "errors", "reading", "versions", "distribution", "interpreter", "environment"}
 SOURCES = {*SEMANTIC, "reading", "versions", "tables", "confusable", "manifest", "patchset"}
@@ -212,7 +212,7 @@ def test_only_the_store_writes_into_a_site_directory():
     assert {path: names for path, names in found.items() if names and path not in WRITERS} == {}
     assert [path for path in WRITERS if not found[path]] == []
     users = {path for path, _, tree in modules() if {"patcher.folder.Folder", "patcher.lock.locked"} & set(imported(tree))}
-    assert users == {f"{name}.py" for name in ("store", "prepare", "journal", "lock", "bytecode", "permission", *OWN_FILES)}
+    assert users == {f"{name}.py" for name in ("store", "prepare", "tidy", "journal", "lock", "bytecode", "permission", *OWN_FILES)}
 
 
 def loaded(site, *words):

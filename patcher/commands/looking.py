@@ -13,6 +13,7 @@ from patcher.errors import SitepatchError
 
 if TYPE_CHECKING:
     from patcher.environment import Environment
+    from patcher.errors import StoreError
     from patcher.model import Answer
     from patcher.report import FileDiff
     from patcher.standing import Standing
@@ -104,7 +105,7 @@ def status(console: Console, place: Place, check: bool) -> int:
     """Tell what stands applied, and what has become of it."""
     from patcher import report
     from patcher.selection import outdated
-    from patcher.standing import damaged, recover, standing, stores
+    from patcher.standing import damaged, recover, standing, stores, unclaimed
     from patcher.turns import settled
 
     env = place.environment()
@@ -114,8 +115,9 @@ def status(console: Console, place: Place, check: bool) -> int:
     def look() -> Tuple[List[Tuple[str, str, str]], List[Standing], List[Tuple[str, str]]]:
         said, stopped = recover(env)
         recovered.extend(said)
-        items = standing(env)
-        return stopped, items, damaged(items)
+        bad: List[StoreError] = []
+        items = standing(env, bad)
+        return stopped, items, [*damaged(items), *unclaimed(env, bad)]
 
     stopped, items, broken = settled(env, look)
     for sentence in recovered:
