@@ -144,6 +144,15 @@ def _stopped(case: Case) -> _Found:
             yield PROBLEM, f"{site}: {sentence}, by the next apply or restore", "run one of them"
 
 
+def _kept(case: Case) -> _Found:
+    for site in case.homes:
+        paths = [Path(path) for path in Store(site).kept()]
+        if paths:
+            size = sum(path.stat().st_size for path in paths)
+            what = f"{paths[0].parent} keeps {len(paths)} edited text{'s' * (len(paths) > 1)} set aside, {size:,} bytes"
+            yield NOTE, what, f"when nobody needs them any more: rm -r {paths[0].parent}"
+
+
 def _locks(case: Case) -> _Found:
     if not _TOLD.exists():
         yield NOTE, f"there is no {_TOLD} that tells who is at work here", ""
@@ -269,6 +278,7 @@ CHECKS = (
     Check("store", "every receipt, pristine copy and patchset that is kept can be believed", _store),
     Check("interrupted runs", "none", _stopped),
     Check("leftovers", "none", _left),
+    Check("kept edits", "none", _kept),
     Check("hooks", "every hook that is installed finds its files as wanted, or there is none", _hooks),
     Check("locks", "nobody is at work here", _locks),
     Check("cache", "empty", _cache),

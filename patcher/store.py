@@ -8,6 +8,7 @@ No other module writes into a site directory; this one does it with prepare.py, 
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Container, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
@@ -109,10 +110,12 @@ class Store:
                 edited.sync()
         return f"{self.site}/{receipt.HOME}/{EDITED}/{name}"
 
-    def kept(self) -> List[str]:
-        """Return where the copies of edited texts lie."""
+    def kept(self, since: float = 0) -> List[str]:
+        """Return where the copies of edited texts lie, those that were made at the time `since` (Unix, seconds) or later."""
         with permission.explained(self.site), suppress(FileNotFoundError), self._home(EDITED) as folder:
-            return [f"{self.site}/{receipt.HOME}/{EDITED}/{name}" for name in folder.names() if not name.endswith(".tmp")]
+            names = [name for name in folder.names() if not name.endswith(".tmp")]
+            new = [name for name in names if os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_ctime >= since]
+            return [f"{folder.path}/{name}" for name in new]
         return []
 
     def interrupted(self) -> str:

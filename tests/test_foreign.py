@@ -22,6 +22,7 @@ from patcher.merge import parses
 from patcher.plan import plan_apply
 from patcher.selection import choose as chosen
 from patcher.standing import recover
+from patcher.store import Store
 from tests.command import DDP, RUNNER, Site, done, environ, sitepatch, tree
 from tests.test_plan import FIX, TITLE, patchset
 from tests.test_store import as_somebody_else
@@ -221,6 +222,10 @@ def test_restore_with_force_keeps_a_copy_in_the_store_that_outlives_it_and_is_to
     told = done(site("status", "--check"))
     assert str(kept) in told.err
     assert json.loads(site("status", "--json").out)["kept"] == [str(kept)]
+    now = kept.stat().st_ctime
+    assert (Store(str(site.path)).kept(now), Store(str(site.path)).kept(now + 1)) == ([str(kept)], [])
+    said = f"{kept.parent} keeps 1 edited text set aside, {len(edited):,} bytes"
+    assert said in site("doctor").out and f"rm -r {kept.parent}" in site("doctor").out
     done(site("apply", DDP))
     done(site("restore"))
     assert kept.read_bytes() == edited
@@ -520,3 +525,24 @@ def test_a_hunk_that_was_not_needed_is_told_so_again_and_not_as_applied(site):
     first, again = (json.loads(done(site(*words)).out)["answers"] for _ in range(2))
     assert [each["state"] for each in first] == ["applicable", "not needed"]
     assert [each["state"] for each in again] == ["applied", "not needed"]
+
+
+def test_status_tells_of_an_edited_text_that_was_set_aside_while_that_is_news(site, monkeypatch):
+    import time
+
+    from click.testing import CliRunner
+
+    from patcher.cli import commands
+
+    done(site("apply", DDP))
+    with site.file().open("ab") as file:
+        file.write(MINE)
+    done(site("restore", "--force"))
+
+    def told():
+        return "an edited text that was set aside" in CliRunner().invoke(commands, ["status", "--target", str(site.path)]).output
+
+    assert told()
+    later = time.time() + 24 * 60 * 60 + 60
+    monkeypatch.setattr(time, "time", lambda: later)
+    assert not told()

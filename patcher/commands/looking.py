@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
 
 import click
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from patcher.model import Answer
     from patcher.report import FileDiff
     from patcher.standing import Standing
+
+_NEWS = 24 * 60 * 60  # seconds for which `status` tells of an edited text that was set aside; after that `doctor` does
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch diff mmengine-ddp-debug | git apply --directory=site-packages")
@@ -132,7 +135,7 @@ def status(console: Console, place: Place, check: bool) -> int:
     console.rows([row for row in rows if not console.quiet or row.word != "applied"])
     if not rows:
         console.say(f"nothing is applied in {', '.join(env.own)}")
-    for path in kept:
+    for path in (path for store in stores(env) for path in store.kept(time.time() - _NEWS)):
         console.note(f"{path}, an edited text that was set aside; remove it when it is of no use any more", "kept")
     differs = any(row.word != "applied" for row in rows)
     code = 1 if check and differs else 0
