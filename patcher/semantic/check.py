@@ -32,15 +32,15 @@ def check(
 ) -> List[HunkAnswer]:
     """Rule 17, on the finished text. A failed check turns the answers of the hunks it concerns into a conflict."""
     problem = ""
+    source.release()  # before the second tree is made
     try:
         result = Source(new)
-        if source.tree is None:
+        if not source.known:
             result.whole()
     except SyntaxProblem as wrong:
         problem = wrong.message
-    if problem or (source.tree is not None and result.tree is None):
-        known = source.tree is not None  # the running interpreter knows this syntax, so its own words are the clearest
-        problem = f"the result does not parse: {_syntax_error(new.decode(source.encoding)) if known else problem}"
+    if problem or (source.known and not result.known):  # the words of an interpreter that knows the syntax are the clearest
+        problem = f"the result does not parse: {_syntax_error(new.decode(source.encoding)) if source.known else problem}"
     else:
         moved = _Moved(source, result, splices)
         starts = [moved.to(splice.start) for splice in splices]
@@ -136,11 +136,12 @@ def _same_names(way: Way, other: Way, edits: Sequence[Edit]) -> bool:
 
 def _compile_problem(source: Source, result: Source, inserted: Sequence[Tuple[int, int]]) -> str:
     """What the compiler says of code that the parser takes: a `return` outside of a function, a parameter given twice."""
-    if source.tree is None or result.tree is None:
+    if not source.known or result.tree is None:
         return ""
     lines = [(result.lines.number(start), result.lines.number(end)) for start, end in inserted]
     error = _compile_error(_near(result.tree.body, lines))
-    return f"the result does not compile: {error}" if error and not _compile_error(source.tree.body) else ""
+    before = source.tree if error else None
+    return f"the result does not compile: {error}" if before is not None and not _compile_error(before.body) else ""
 
 
 def _near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> List[ast.stmt]:

@@ -43,7 +43,7 @@ def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], 
         inserted: character ranges of inserted code in `after`.
         injected: names that the patchset says exist at run time.
     """
-    if before.tree is None or after.tree is None:
+    if not before.known or after.tree is None:
         return _unseen(after, inserted, injected)
     if any(_is_star(node) for node in _statements(after.tree.body)):
         return []
@@ -58,7 +58,7 @@ def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], 
                 offset = after._offset(name.lineno, name.col_offset)
                 inside = any(start <= offset < end for start, end in inserted)
                 bound = name.id in known or any(name.id in scope for scope in scopes)
-                if inside and not bound and name.id not in _read_before(before.tree, path):
+                if inside and not bound and name.id not in _read_before(before, path):
                     found.append(Unbound(name.id, name.lineno))
     return sorted(set(found), key=lambda item: (item.line, item.name))
 
@@ -198,6 +198,7 @@ def _reads(
             yield from _reads(child, scopes, path, lines)
 
 
-def _read_before(tree: ast.Module, path: str) -> Set[str]:
+def _read_before(source: Source, path: str) -> Set[str]:
     """The names that the pristine code of a scope reads."""
-    return {name.id for node in tree.body for name, _, where in _reads(node, [], "") if where == path}
+    body = source.tree.body if source.tree is not None else []
+    return {name.id for node in body for name, _, where in _reads(node, [], "") if where == path}

@@ -59,12 +59,24 @@ class Source:
         self._slices: Dict[Tuple[int, int], Node] = {}
         self._statements: Dict[Tuple[int, bool], List[Node]] = {}
         self._whole: Optional[Node] = None
-        self.tree = self._ast()
-        self._named = list(_ast_definitions(self.tree)) if self.tree is not None else []
-        if self.tree is None:
+        self._tree = self._ast()
+        self._named: List[Tuple[str, ast.stmt]] = []
+        self.known = self._tree is not None
+        if self._tree is None:
             self.whole()
         else:
-            self.indent = self._unit(self.tree) or self.indent
+            self.indent = self._unit(self._tree) or self.indent
+
+    @property
+    def tree(self) -> Optional[ast.Module]:
+        """What the standard parser makes of the file; None where it does not know the syntax (not `known`)."""
+        if self.known and self._tree is None:
+            self._tree = self._ast()
+        return self._tree
+
+    def release(self) -> None:
+        """Give up the tree, 200 times as large as the text: it is made again where it is asked for."""
+        self._tree, self._named = None, []
 
     def _unit(self, tree: ast.Module) -> str:
         """The indentation of the first block that has lines of its own."""
@@ -111,9 +123,13 @@ class Source:
     # scopes -----------------------------------------------------------------------------------------------------------
     def definitions(self) -> List[Definition]:
         """Every `def` and `class` of the file, in the order of the text, duplicates included."""
-        if self.tree is None:
+        if not self.known:
             return [Definition(name, node.start, node.end) for name, node in _nodes(self.whole(), "")]
-        return [Definition(name, self._start(node), self._end(node)) for name, node in self._named]
+        return [Definition(name, self._start(node), self._end(node)) for name, node in self._all()]
+
+    def _all(self) -> List[Tuple[str, ast.stmt]]:
+        self._named = self._named or (list(_ast_definitions(self.tree)) if self.tree is not None else [])
+        return self._named
 
     def block(self, start: int) -> Optional[Tuple[int, int]]:
         """Where the block begins that holds the definition at `start`, and how many statements it has; not the module's."""
@@ -138,9 +154,9 @@ class Source:
         """
         if scope == "<module>":
             return [self._module(wanted, bodies)]
-        if self.tree is None:
+        if not self.known:
             return [_alone(node) for name, node in _nodes(self.whole(), "") if matches(name, scope)]
-        return [self._slice(self._start(node), self._end(node), node) for name, node in self._named if matches(name, scope)]
+        return [self._slice(self._start(node), self._end(node), node) for name, node in self._all() if matches(name, scope)]
 
     def _start(self, node: ast.stmt) -> int:
         first: int = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])

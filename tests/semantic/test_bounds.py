@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import resource
+from typing import List, Optional
 
 import pytest
 
@@ -10,7 +12,7 @@ from patcher.model import State
 from patcher.semantic.bounds import check_depth
 from patcher.semantic.node import SyntaxProblem
 from patcher.semantic.source import Source
-from tests.semantic.helpers import check_refused, check_state, check_transformed
+from tests.semantic.helpers import check_refused, check_state, check_transformed, run
 
 DEEP = {
     "attributes": lambda n: "x = a" + ".b" * n,
@@ -95,6 +97,21 @@ def test_what_people_write_is_read(name: str) -> None:
 @pytest.mark.parametrize("name", WIDE)
 def test_what_is_only_wide_is_read(name: str) -> None:
     check_depth(WIDE[name] + "\n")
+
+
+@pytest.mark.parametrize(("scope", "hunk"), [("f", "-old(1)\n+max(1)\n"), ("<module>", " import os\n+import sys\n")])
+def test_one_tree_of_the_standard_parser_is_held_at_a_time(scope: str, hunk: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: List[Source] = []
+    parse = Source._ast
+
+    def counted(source: Source) -> Optional[ast.Module]:
+        assert not any(other._tree or other._named for other in read if other is not source)
+        read.append(source)
+        return parse(source)
+
+    monkeypatch.setattr(Source, "_ast", counted)
+    (answer,) = run("import os\n\n\ndef f():\n    return old(1)\n", hunk, scope=scope).answers
+    assert (answer.state, len(read)) == (State.APPLICABLE, 2)
 
 
 def test_the_line_is_named() -> None:
