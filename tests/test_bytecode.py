@@ -31,7 +31,9 @@ def interpreters():
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR", Path.home() / ".local" / "share" / "uv" / "python"))
     found = [sys.executable, *filter(None, map(shutil.which, names))]
-    found += [str(each) for each in sorted([*pyenv.glob("versions/3.*/bin/python"), *uv.glob("cpython-3.*/bin/python3")])]
+    for top, pattern in ((pyenv, "versions/3.*/bin/python"), (uv, "cpython-3.*/bin/python3")):
+        if os.access(top, os.R_OK | os.X_OK):  # it may be another user's
+            found += map(str, sorted(top.glob(pattern)))
     told = {}
     for each in found:
         words = [each, "-I", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]

@@ -153,9 +153,21 @@ def test_an_overlay_that_is_removed_while_it_is_asked_for_is_made_again(over, mo
     assert not made.exists()
 
 
+def test_another_overlay_that_took_the_name_is_not_what_is_held(over, monkeypatch):
+    made = over.made
+
+    def replaced(fd, how):
+        made.rename(made.with_name("was"))
+        made.mkdir()
+
+    monkeypatch.setattr(cache.fcntl, "flock", replaced)
+    with pytest.raises(FileNotFoundError):
+        cache.hold(made)
+
+
 def test_what_is_not_ours_is_left_alone(over):
     """SITEPATCH_CACHE may name a directory that holds other things, too."""
-    mine = [over.cache / "releases/1.0/notes", over.cache / "overlay/pictures", over.cache / "releases/mmengine/0.1/src"]
+    mine = [over.cache / "releases/1.0/notes", over.cache / "overlay/pictures", over.cache / "overlay" / ("0" * 32 + "-mine"), over.cache / "releases/mmengine/0.1/src"]
     for folder in mine:
         folder.mkdir(parents=True)
         (folder / "mine.txt").write_text("mine")
