@@ -10,7 +10,6 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.errors import SitepatchError
 from patcher.model import Located, normalized
 from patcher.reading import read_file
-from patcher.versions import says_nothing
 
 _LITERAL = re.compile(r"""^__version__\s*(?::[^=\n]+)?=\s*(["'])([^"'\n]+)\1""", re.MULTILINE)
 
@@ -76,7 +75,7 @@ def put_back(site: str, name: str, version: str) -> str:
     came = re.search(r'"url"\s*:\s*"([^"]+)"', _text(infos[0] / "direct_url.json")) if len(infos) == 1 else None  # PEP 610
     if came:
         return f"install {name} {version} again from where it came: {came.group(1)}"
-    if says_nothing(version) or "+" in version:
+    if "+" in version or not re.match(r"v?[\d.]*[1-9]", version):  # as `says_nothing` tells, but hooks have no packaging
         return f"install the same build of {name} again from where it came: it is not one that an index has"
     return f"pip install --force-reinstall --no-deps {name}=={version}"
 

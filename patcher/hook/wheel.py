@@ -13,7 +13,7 @@ CARRIED = (
     "__init__", "bytecode", "distribution", "environment", "errors", "folder", "hook/__init__", "hook/boot", "hook/judge",
     "hook/kept", "hook/other", "hook/places", "hook/repair", "interpreter", "journal", "lock", "meta", "model", "ownership",
     "permission", "prepare", "reading", "receipt", "semantic/__init__", "semantic/splice", "standing", "store",
-    "tidy", "turns", "versions",
+    "tidy", "turns",
 )  # fmt: skip
 """The modules of ours that a hook brings along, so that it works where sitepatch is not installed."""
 OWN = ("state", "state.tmp", "lock")
