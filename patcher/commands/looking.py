@@ -115,14 +115,14 @@ def status(console: Console, place: Place, check: bool) -> int:
     console.about(env)
     recovered: List[str] = []
 
-    def look() -> Tuple[List[Tuple[str, str, str]], List[Standing], List[Tuple[str, str]]]:
+    def look() -> Tuple[List[Tuple[str, str, str]], List[Standing], List[Tuple[str, str]], bool]:
         said, stopped = recover(env)
         recovered.extend(said)
         bad: List[StoreError] = []
         items = standing(env, bad)
-        return stopped, items, [*damaged(items), *unclaimed(env, bad)]
+        return stopped, items, [*damaged(items), *unclaimed(env, bad)], bool(bad)
 
-    stopped, items, broken = settled(env, look)
+    stopped, items, broken, unknown = settled(env, look)
     for sentence in recovered:
         console.note(sentence, "recovered")
     newer, unreadable = outdated(items, place.patch_dirs)
@@ -138,7 +138,7 @@ def status(console: Console, place: Place, check: bool) -> int:
     for path in (path for store in stores(env) for path in store.kept(time.time() - _NEWS)):
         console.note(f"{path}, an edited text that was set aside; remove it when it is of no use any more", "kept")
     differs = any(row.word != "applied" for row in rows)
-    code = 1 if check and differs else 0
+    code = 1 if unknown or (check and differs) else 0  # what a damaged receipt is about cannot be said at all
     told = [{"site": site, "problem": problem} for _, site, problem in stopped]
     files = [report.standing_json(item, newer) for item in items]
     more = {"recovered": recovered, "damaged": [{"problem": one, "hint": hint} for one, hint in broken], "kept": kept}
