@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from patcher import journal
 from patcher.errors import StoreError
 from patcher.folder import Folder
 from patcher.lock import locked
@@ -856,3 +857,47 @@ def test_reading_the_store_imports_nothing_heavy():
         "sys.exit(str(bad) if bad else 0)"
     )
     subprocess.run([sys.executable, "-S", "-c", code], check=True, cwd=Path(__file__).parent.parent)
+
+
+# --- small rules, each of which a change of the code could drop -------------------------------------------------------
+
+
+def test_half_of_a_copy_is_no_kept_text_and_the_next_run_removes_it(site):
+    store = Store(str(site))
+    kept = store.keep(A, b"edited by hand")
+    left = [Path(f"{kept}.tmp"), site / ".sitepatch/journal.json.tmp"]
+    for path in left:
+        path.write_bytes(b"edited")
+        assert store.kept() == [kept]
+        assert store.recover() == ""
+        assert not path.exists()
+
+
+def test_a_file_that_somebody_changes_during_the_commit_is_left_alone_and_named(site, monkeypatch):
+    real = journal.write
+
+    def write(home, phase, entries):
+        real(home, phase, entries)
+        if phase == journal.COMMITTING:
+            (site / A).write_bytes(b"the next release")
+
+    monkeypatch.setattr(journal, "write", write)
+    with pytest.raises(StoreError) as caught:
+        apply(site)
+    assert caught.value.message == f"{A} in {site}: changed by somebody else while sitepatch was at work"
+    assert ((site / A).read_bytes(), (site / B).read_bytes()) == (b"the next release", new(B))
+    assert Store(str(site)).interrupted() == ""
+    assert not list(site.rglob("*sitepatch-*"))
+
+
+@pytest.mark.parametrize(("changed", "expected"), [({"phase": "done"}, "'preparing' or 'committing'"), ({"later": 1}, "later")])
+def test_a_journal_of_which_one_field_is_not_known_is_refused(site, changed, expected):
+    apply(site)
+    before = tree(site)
+    entry = {"path": A, "action": "write", "old": sha(new(A)), "new": sha(new(A)), "link": "", "receipt": ""}
+    fields = {"format": 1, "sitepatch": "0", "phase": "preparing", "files": [entry], **changed}
+    (site / ".sitepatch/journal.json").write_text(json.dumps(fields))
+    with pytest.raises(StoreError, match=expected):
+        Store(str(site)).recover()
+    (site / ".sitepatch/journal.json").unlink()
+    assert tree(site) == before
