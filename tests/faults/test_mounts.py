@@ -18,9 +18,11 @@ from patcher import journal
 from patcher.errors import StoreError
 from patcher.store import Store
 from tests import test_store as unit
+from tests.command import environ
 from tests.faults.calls import in_child, watch
 from tests.faults.test_commands import ALL, SCENARIOS, Case
 from tests.faults.tiny import NAME, Tiny, tree
+from tests.hooks import Place
 
 pytestmark = pytest.mark.once
 
@@ -46,10 +48,14 @@ def unshared(*binds):
 
 
 @pytest.fixture
-def tiny(tmp_path):
+def namespaces():
     done = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False) if shutil.which("unshare") else None
     if sys.platform != "linux" or done is None or done.returncode:
         pytest.skip(f"no mount namespace can be made here (unshare -m): {done.stderr.decode().strip() if done else 'Linux alone'}")
+
+
+@pytest.fixture
+def tiny(tmp_path, namespaces):
     return Tiny(tmp_path)
 
 
@@ -109,6 +115,22 @@ def test_a_patched_file_that_a_mount_hides_is_not_forgotten(tiny):
     assert tiny.tree() == applied
     assert tiny.run("restore").code == 0
     assert tiny.tree() == before
+
+
+@pytest.mark.parametrize(("mode", "code"), [("repair", 0), ("strict", 1)])
+def test_a_hook_says_that_a_mounted_file_is_not_patched_and_patches_it_without_the_mount(namespaces, tmp_path, mode, code):
+    place = Place(tmp_path)
+    place.install("--mode", mode)
+    file, mounted = place.site / "demo/m.py", tmp_path / "mounted.py"
+    shutil.copy(str(file), str(mounted))
+    command = f"mount --bind '{mounted}' '{file}' && exec '{place.python}' -c 'import demo.m; print(demo.m.VALUE)'"
+    ended = subprocess.run(["unshare", "-m", "sh", "-c", command], env=environ(PYTHONPATH=""), capture_output=True, check=False)
+    said = ended.stderr.decode()
+    assert f"two: not applied in {place.site}: {file}: another file is mounted over it; change that file" in said, said
+    assert (ended.returncode, ended.stdout) == (code, b"" if code else b"1\n"), said
+    assert mounted.read_bytes() == file.read_bytes()
+    assert not (place.site / ".sitepatch").exists()
+    assert place.start().out == "22\n"
 
 
 # --- what fails for good after the commit point ---------------------------------------------------------------------
