@@ -9,7 +9,9 @@ import sys
 
 import pytest
 
+from patcher.console import table
 from patcher.drawn import drawn, join, lines
+from patcher.report import Row
 from tests.command import Site, environ, sitepatch
 
 pytest.importorskip("pty")
@@ -147,12 +149,15 @@ def test_what_stands_applied_and_what_its_receipt_records_is_drawn_on_a_terminal
         assert (raw_controls(text), forged(text)) == ([], False), text
 
 
+BAD = "\x1b[8m\x1b]0;title\x07\u202e"  # click strips the first one alone
+
+
 def test_hostile_words_of_a_command_line_and_names_of_folders_are_drawn_on_a_terminal(site):
     (site.cwd / "patchsets" / "bad\x1b[8m").mkdir()
     (site.cwd / "patchsets" / "bad\x1b[8m" / "patchset.toml").write_text("x = ")
-    for words in (["list"], ["show", "no\x1b[8m"], ["apply", "no\x1b[8m"], ["show", "--no\x1b[8m"], ["no\x1b[8m"],
-                  ["diff", NAME, "--target", "no\x1b[8m"], ["sync", "--project", "no\x1b[8m"], ["demo", "\x1b[8m"],
-                  ["apply", NAME, "--timeout", "\x1b[8m"], ["ddp-report", "no\x1b[8m"]):  # fmt: skip
+    for words in (["list"], ["show", f"no{BAD}"], ["apply", f"no{BAD}"], ["show", f"--no{BAD}"], [f"no{BAD}"],
+                  ["diff", NAME, "--target", f"no{BAD}"], ["sync", "--project", f"no{BAD}"], ["demo", BAD],
+                  ["apply", NAME, "--timeout", BAD], ["ddp-report", f"no{BAD}"]):  # fmt: skip
         code, text = on_a_terminal(site, *words)
         assert code in (1, 2) and "Traceback" not in text, text
         assert raw_controls(text) == [], text
@@ -256,6 +261,14 @@ def test_a_name_that_looks_like_another_is_refused(site, old, new, problem):
 
 
 # how lists fit a terminal ---------------------------------------------------------------------------------------------
+def test_a_row_that_is_too_wide_goes_on_below_and_keeps_its_cells_whole():
+    rows = [Row("ok", ("name", "some cell", "built in"), ("a detail\nof two lines, one of many words", "  code = stays(as, it, was)"))]
+    assert [OURS.sub("", line) for line in table(rows, 24)] == [
+        "ok  name  some cell", "    built in", "    a detail", "    of two lines, one of", "    many words", "      code = stays(as, it, was)",
+    ]  # fmt: skip
+    assert OURS.sub("", next(iter(table(rows)))) == "ok  name  some cell  built in"
+
+
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_lists_fit_the_width_of_the_terminal_and_lose_nothing(site, columns):
     manifest = site.cwd / "patchsets" / NAME / "patchset.toml"
