@@ -12,7 +12,7 @@ from typing import List, Optional
 import click
 
 from patcher import __version__
-from patcher.console import Group
+from patcher.commands.group import Group
 from patcher.drawn import lines
 from patcher.signals import end_interrupted
 
@@ -32,6 +32,8 @@ _HOMES = {name: home for section in _SECTIONS.values() for name, home in section
 class _Commands(Group):
     """Imports the module of a command when that command is asked for: all of them cost half a bare start."""
 
+    sections = _SECTIONS
+
     def list_commands(self, ctx: click.Context) -> List[str]:
         return list(_HOMES)
 
@@ -42,13 +44,6 @@ class _Commands(Group):
         function = {"list": "list_"}.get(cmd_name, cmd_name.replace("-", "_"))
         command: click.Command = getattr(home, function)
         return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        longest = max(map(len, _HOMES))
-        for title, names in _SECTIONS.items():
-            commands = [(name, self.get_command(ctx, name)) for name in names]
-            with formatter.section(title):
-                formatter.write_dl([(f"{name:<{longest}}", one.get_short_help_str(200)) for name, one in commands if one])
 
 
 @click.group(cls=_Commands, context_settings=_SETTINGS, epilog="\b\nThe whole story, on a throw-away copy:\n  sitepatch demo")

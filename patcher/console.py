@@ -14,7 +14,6 @@ import click
 
 from patcher.drawn import Painted, drawn, join, lines
 from patcher.errors import SitepatchError
-from patcher.tables import suggest
 
 if TYPE_CHECKING:
     from patcher.environment import Environment
@@ -137,19 +136,6 @@ class Console:
         for line in said if self.said is None else ():
             click.echo(line, err=True, color=self.color(sys.stderr))
         return code
-
-
-class Group(click.Group):
-    """Commands of which the nearest is suggested where there is none of a name."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: List[str]
-    ) -> Tuple[Optional[str], Optional[click.Command], List[str]]:
-        """Find the command that `args` begin with."""
-        known = self.list_commands(ctx)
-        if args[0] not in known and args[0][:1] != "-" and not ctx.resilient_parsing:
-            raise click.UsageError(f'there is no command "{args[0]}"{suggest(args[0], known)}', ctx)
-        return super().resolve_command(ctx, args)
 
 
 class Place(NamedTuple):

@@ -33,6 +33,14 @@ def test_the_help_is_grouped_and_no_line_of_it_is_cut(tmp_path, columns):
     assert max(map(len, out.splitlines())) < int(columns)
 
 
+@pytest.mark.parametrize("group", ["hook", "cache"])
+def test_the_help_of_a_group_is_not_cut_either(tmp_path, group):
+    text = " ".join(sitepatch(group, "--help", cwd=tmp_path, COLUMNS="80").out.split())
+    for name, one in every_command():
+        if name.startswith(f"{group} "):
+            assert " ".join((one.help or "").split("\n\n")[0].split()) in text, name
+
+
 def every_command(group=commands, above=""):
     with click.Context(group) as context:
         for name in group.list_commands(context):

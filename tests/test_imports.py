@@ -97,7 +97,7 @@ ALLOWED = {
     "overlay": {*TOP, "turns", "change", "cache", "overlay"},
     "commands": {*TOP, "change", "demo", "commands", "ddp", "against", "check_page", "turns", "doctor", "checkup", "sync",
                  "hook", "project", "cache", *RUN},
-    "cli": {"", "commands", "console", "drawn", "signals"},
+    "cli": {"", "commands", "drawn", "signals"},
     "__main__": {"cli", "signals"},
 }
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict
 
 import click
 
+from patcher.commands.group import Group
 from patcher.console import Console, Place, takes
 
 if TYPE_CHECKING:
@@ -13,7 +14,11 @@ if TYPE_CHECKING:
     from patcher.report import Row
 
 
-@click.group(invoke_without_command=True, epilog="\b\nExamples:\n  sitepatch cache\n  sitepatch cache clean --older-than 30")
+@click.group(
+    cls=Group,
+    invoke_without_command=True,
+    epilog="\b\nExamples:\n  sitepatch cache\n  sitepatch cache clean --older-than 30",
+)
 @takes(environment=False, sources=False)
 def cache(console: Console, place: Place) -> int:
     """List the overlays and fetched releases that are kept.

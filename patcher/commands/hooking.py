@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 import click
 
 from patcher.commands.completion import complete_names, sets_options
+from patcher.commands.group import Group
 from patcher.commands.patching import takes_turns
-from patcher.console import Console, Group, Place, takes
+from patcher.console import Console, Place, takes
 from patcher.errors import UsageError
 
 if TYPE_CHECKING:
