@@ -172,7 +172,7 @@ def test_only_the_commands_print():
 
 WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["folder.py", "meta.py", "lock.py"], "the store: all that is written into a site directory"),
-    "cli.py": "nothing: /dev/null where a stream is closed",
+    **dict.fromkeys(["cli.py", "signals.py"], "nothing: /dev/null where a stream is closed"),
     **dict.fromkeys(["commands/checking.py", "commands/looking.py", "commands/ranks.py"], "the page of --html FILE"),
     **dict.fromkeys(["demo.py", "fixture.py", "index.py"], "a directory of their own"),
     **dict.fromkeys(["cache.py", "releases.py"], "the cache"),
