@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from patcher.lines import line_edits
 from patcher.merge import Overlap, carry, exchange, inverse, parses
 from patcher.model import Splice, Step
 from patcher.semantic.splice import apply_splices
@@ -215,3 +216,9 @@ def test_a_refused_edit_is_shown_with_its_line(pristine, splice, edited, line, t
 )  # fmt: skip
 def test_a_merged_text_that_is_no_python_is_seen(text, expected):
     assert parses(text) is expected
+
+
+def test_lines_that_are_the_same_at_both_ends_are_never_part_of_an_edit():
+    """Where equal lines could be paired in several ways, an insertion stands behind them, and the rest is one edit."""
+    assert line_edits([b"c"], [b"c", b"c"]) == [(1, 1, 1, 2)]
+    assert line_edits([b"a"], [b"b", b"a", b"a"]) == [(0, 0, 0, 2)]
