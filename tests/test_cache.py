@@ -182,3 +182,13 @@ def test_doctor_names_the_size_of_the_cache(over):
     told = sitepatch("doctor", "--python", over.python, cwd=over.folder, SITEPATCH_CACHE=str(over.cache))
     (line,) = [line for line in told.out.splitlines() if line.split()[1] == "cache"]
     assert line.startswith("ok") and f"0.5 kB of overlays and fetched releases in {over.cache}; sitepatch cache clean" in line
+
+
+def test_the_cache_is_where_the_system_keeps_such_things_unless_it_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("SITEPATCH_CACHE", "relative")
+    monkeypatch.chdir(tmp_path)
+    assert cache.cache_dir("overlay") == tmp_path / "relative/overlay"
+    monkeypatch.delenv("SITEPATCH_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    if sys.platform == "linux":
+        assert cache.cache_dir() == tmp_path / "sitepatch/releases"

@@ -224,6 +224,8 @@ def test_line_ends_of_a_checkout_change_nothing(place):
 # without sitepatch ----------------------------------------------------------------------------------------------------
 def test_the_directory_builds_the_same_wheel_with_the_standard_library_alone_also_by_way_of_an_sdist(place):
     place.init()
+    carried = json.loads((place.path / "patches/carried.json").read_text())
+    assert not [path for path in carried["files"] if "patchsets/" in path or path.endswith("kept.json")], "nothing is there twice"
     name, _ = build_alone(place)
     data = (place.path / place.wheel().split(" ")[0]).read_bytes()
     assert (place.path / "alone" / name).read_bytes() == data
