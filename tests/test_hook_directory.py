@@ -260,6 +260,7 @@ def test_layout_line_ends_and_comments_change_nothing_there(place):
     [
         (gone, "No such file or directory: 'patchsets/two/"),
         (rewrite("patchsets/two/p.spatch", "+VALUE = 22", "+VALUE = 23"), "patchsets/two/p.spatch: was changed since hook init ran"),
+        (rewrite("patchsets/two/p.spatch", "+VALUE = 22", "+VALUE  = 22"), "patchsets/two/p.spatch: was changed since hook init ran"),
         (rewrite("pyproject.toml", 'mode = "repair"', 'mode = "warn"'), "pyproject.toml: was changed since hook init ran"),
         (rewrite("kept.json", '"files"', '"fils"'), "kept.json: was changed since hook init ran"),
         (rewrite("carried.json", '"files"', '"fils"'), "carried.json: 'files'"),
