@@ -62,8 +62,8 @@ def stamp(fd: int, meta: Meta) -> None:
     os.fsync(fd)
 
 
-def mount(fd: int) -> str:
-    """The mount that an open file was reached through, "" where the kernel does not tell (proc(5), `mnt_id`)."""
-    with suppress(OSError), open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as file:  # noqa: PTH123  (pathlib is slow to import)
-        return next((line for line in file if line.startswith("mnt_id:")), "")
-    return ""
+def mount(fd: int) -> bytes:
+    """The mount that an open file was reached through, b"" where the kernel does not tell (proc(5), `mnt_id`)."""
+    with suppress(OSError), open(f"/proc/self/fdinfo/{fd}", "rb") as file:  # noqa: PTH123  (pathlib is slow to import)
+        return next((line for line in file if line.startswith(b"mnt_id:")), b"")
+    return b""

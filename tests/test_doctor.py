@@ -396,7 +396,7 @@ def test_a_store_that_is_damaged(patched):
     text.write_text("{}")
     rows = doctor(patched)
     assert {row[:2] for row in rows} == {(PROBLEM, "store")}
-    assert sum("is missing | reinstall the package" in row[2] for row in rows) == 1
+    assert sum("is missing | install the package" in row[2] for row in rows) == 1
     assert sum("the pristine copy is damaged" in row[2] for row in rows) == 1
     assert sum(text.name in row[2] for row in rows) >= 1
 
