@@ -28,6 +28,9 @@ RULE_18 = {
     "at the beginning without a docstring, above the first comments": Changed(
         "class f:\n    # about x\n    x = 1\n", " class f:\n+    y = 2\n     ...\n", "class f:\n    y = 2\n    # about x\n    x = 1\n",
     ),
+    "at the beginning, directly below the docstring": Changed(
+        "def f(a):\n    'Doc.'\n\n    # about x\n    x = a\n", " def f(a):\n+    print(a)\n     ...\n", "def f(a):\n    'Doc.'\n    print(a)\n\n    # about x\n    x = a\n",
+    ),
     "at the end of the block": beside(" def f(a, b):\n     ...\n+    print(a)\n", "return x\n", "return x\n    print(a)\n"),
     "at the end of the block, below its last comments": Changed(TAIL, " if a:\n     ...\n+    c()\n", TAIL.replace("body\n", "body\n        c()\n")),
     "after a compound statement, below the comments of its body": Changed(TAIL, " if a:\n     ...\n+c()\n", TAIL.replace("body\n", "body\n    c()\n")),
@@ -97,6 +100,8 @@ RULE_20 = {
     "the comment of a changed line replaces the one that stands there": beside(
         "-x = a\n+x = b  # sitepatch: n\n", "x = a  # trailing", "x = b  # sitepatch: n",
     ),
+    "a comment below a changed statement of several lines": inside("x = [\n        1,\n    ]\n    b()", "-x = [1]\n+x = [2]\n+# end\n", "x = [\n        2,\n    ]\n    # end\n    b()"),
+    "a comment above and below a changed compound statement": inside("if a:\n        b()\n    c()", "+# one\n-if a:\n+if x:\n     b()\n", "# one\n    if x:\n        b()\n    c()"),
     "a changed line without one keeps what stands there": beside("-x = a\n+x = b\n", "x = a  # trailing", "x = b  # trailing"),
     "the comment of a changed header": Changed("def f(a):  # c\n    pass\n", "-def f(a):\n+def f(a, b):  # n\n", "def f(a, b):  # n\n    pass\n"),
     "a changed header without one": Changed("def f(a):  # c\n    pass\n", "-def f(a):\n+def f(a, b):\n", "def f(a, b):  # c\n    pass\n"),

@@ -43,6 +43,8 @@ RULE_6 = {
     "in a pattern an option is any literal": inside("return A('q', 3)", "-A('q', $limit)\n+max('q', $limit)\n", "return max('q', 7)", options={"limit": 7}),
     "a negative number is a literal": inside("return A(-3)", "-A($limit)\n+max($limit)\n", "return max(7)", options={"limit": 7}),
     "a literal that is only context stays": inside("A(3)\n    b()", " A($limit)\n-b()\n+c()\n", "A(3)\n    c()", options={"limit": 7}),
+    "a negated name is not": stays("return A(-a)", "-A($limit)\n+max(1)\n", State.NOT_FOUND, options={"limit": 1}),
+    "nor the inverse of a number": stays("return A(~1)", "-A($limit)\n+max(1)\n", State.NOT_FOUND, options={"limit": 1}),
     "a name is not": stays("return A(a)", "-A($limit)\n+max(1)\n", State.NOT_FOUND, options={"limit": 1}),
     "a dollar in a string of the after side is text": inside("return A()", "-A()\n+max('$X')\n", "return max('$X')"),
     "a dollar in a string of the before side is text": inside("A('echo $HOME')", "-A(\"echo $HOME\")\n+A(1)\n", "A(1)"),
