@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from patcher.carry import Carrier
 from patcher.distribution import UNRECORDED, put_back, recorded_hash
 from patcher.errors import SitepatchError, StoreError
 from patcher.jobs import Job, Wanted
@@ -101,8 +102,8 @@ def fold(
 ) -> Tuple[bytes, Tuple[Step, ...], List[Answer]]:
     """Apply the patchsets `order` to the pristine text; those in `jobs` as asked for, the others as they stood.
 
-    Splices of the last run are used again as long as the text before them is the same, so that what is in place already
-    needs no syntax tree.
+    Splices of the last run are used again where a new match would give the same ones (`patcher.carry`), so that what is
+    in place already needs no syntax tree, and a change costs what depends on it.
     """
     kept = {step.patchset: step for step in found.steps}
     old_text, texts = found.pristine, {}
@@ -117,17 +118,37 @@ def fold(
     data = found.pristine
     steps: List[Step] = []
     answers: List[Answer] = []
+    past = iter(found.steps)
+    carrier: Optional[Carrier] = None  # as soon as a step is left out
     for name in order:
-        job = jobs.get(name)
-        known = kept.get(name)
-        if known is not None and texts[name] == data and (job is None or _stands(known, job)):
-            data = apply_splices(data, known.splices)
-            steps.append(known)
-            answers += [] if job is None else _standing_answers(known, job)
-            continue
+        job, known = jobs.get(name), kept.get(name)
+        for step in past if known is not None else ():
+            if step is known:
+                break
+            if carrier is None:
+                carrier = Carrier(found.pristine, steps)
+                if [*map(id, steps), id(step)] != [*map(id, found.steps[: len(steps) + 1])]:
+                    carrier.lose()
+            carrier.leave_out(step, texts[step.patchset])
+        if known is not None and (job is None or _stands(known, job)):
+            again: Optional[Step] = known
+            if texts[name] != data:
+                job = job or _kept_job(site, path, known)
+                again = carrier.carried(known, job.hunks, texts[name], data) if carrier is not None else None
+            if again is not None:
+                data = apply_splices(data, again.splices)
+                steps.append(again)
+                answers += [] if name not in jobs else _standing_answers(again, jobs[name])
+                if carrier is not None:
+                    carrier.take(known.splices)
+                continue
         if job is None:
             job = _kept_job(site, path, kept[name])
         result = _rewrite(data, job)
+        if carrier is not None and known is not None and result.splices == carrier.moved(known.splices):
+            carrier.take(known.splices)
+        elif carrier is not None:
+            carrier.lose()
         for answer in result.answers:
             hunk = answer.hunk
             answers.append(

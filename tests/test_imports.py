@@ -27,7 +27,7 @@ READ = {"model", "errors", "reading", "versions", "distribution", "interpreter",
 SOURCES = {*SEMANTIC, "reading", "versions", "tables", "confusable", "manifest", "patchset"}
 PLAN = {*STORE, *READ, *SOURCES, "store", "standing"}
 REPORT = {"model", "errors", "standing", "lines", ""}
-PLANS = {*PLAN, "jobs", "fold", "merge", "lines"}
+PLANS = {*PLAN, "jobs", "fold", "carry", "merge", "lines"}
 EXPLAIN = {"explain", "explanation"}
 VERIFY = {"model", "report", "interpreter", "process"}
 TOP = {
@@ -56,7 +56,8 @@ ALLOWED = {
     "store": STORE,
     "standing": {*READ, *STORE, "store"},
     "jobs": {*READ, *SOURCES, *STORE, "store"},
-    "fold": {*PLAN, "jobs"},
+    "carry": {"model"},
+    "fold": {*PLAN, "jobs", "carry"},
     "lines": set(),
     "merge": {"model", "semantic", "lines"},
     "plan": PLANS,

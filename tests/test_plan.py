@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import itertools
 import venv
+from hashlib import sha256
 from pathlib import Path
 from typing import List, Optional, Tuple
 
 import pytest
 
 from patcher.fixture import lay_out
+from patcher.fold import File, fold
 from patcher.interpreter import discover
+from patcher.jobs import Job
 from patcher.manifest import load
-from patcher.model import State
-from patcher.plan import Wanted, plan_apply
+from patcher.model import Located, State
+from patcher.plan import Wanted, plan_apply, plan_restore
+from patcher.semantic import engine
+from patcher.standing import standing
 from tests.command import DDP, RUNNER, Site, sitepatch, tree
 
 FIX = """Ask for the device instead of believing LOCAL_RANK.
@@ -293,3 +298,87 @@ def test_where_the_version_says_nothing_the_variant_is_the_one_whose_code_is_the
     (info,) = site.path.glob("*.dist-info")
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: mmengine\nVersion: {version}\n")
     assert planned(tmp_path, "ask") == expected
+
+
+# what a change costs --------------------------------------------------------------------------------------------------
+MODULE = """import os
+
+
+def one(a):
+    # first
+    a = old(a, 1)
+    return a
+
+
+class Two:
+    def two(self, a):
+        return old(a, 2)
+
+    def other(self, a):
+        return old(a, 3)
+
+
+def three(a):
+    return old(a, 4)
+
+
+def old(a, b):
+    return a + b
+"""
+STEPS = {
+    "a-one": "@@ one @@\n-old($X, 1)\n+old($X, 10)\n",
+    "b-more": "@@ one @@\n+a = abs(a)\n a = old(...)\n",
+    "c-two": "@@ Two.two @@\n-old($X, 2)\n+old(\n+    $X,\n+    20,\n+)\n",
+    "d-other": "@@ Two.other @@\n def other(...):\n+    LIMIT = 3\n+\n     ...\n",
+    "e-after": "@@ one @@ when-present\n-abs(a)\n+max(a, 0)\n",  # what b-more brings
+    "f-import": "@@ <module> @@\n import os\n+import sys\n",
+    "g-uses": "@@ three @@ when-present\n-return old($X, 4)\n+return old($X, sys.maxsize)\n",  # needs f-import
+    "h-global": "@@ Two.two @@\n def two(...):\n+    global FAST\n     ...\n",
+    "i-fast": "@@ three @@\n def three(...):\n+    a = FAST or a\n     ...\n",  # needs h-global
+    "k-body": "@@ <module> @@ when-present\n def one(a):\n     ...\n     a = old($X, 10)\n-    return a\n+    return -a\n",
+    "k-long": "@@ one @@\n def one(...):\n+    b = '" + 300 * "x" + "'\n     ...\n",
+    "l-last": "@@ one @@ when-present\n-return -a\n+return -abs(a)\n",
+    "j-any": "@@ T* @@\n-old($X, 3)\n+old($X, 30)\n",
+}
+
+
+def test_what_is_carried_over_is_what_a_fresh_start_gives(tmp_path: Path) -> None:
+    jobs = {}
+    for name, text in STEPS.items():
+        patchset(tmp_path, name, f"--- {NEW}\n{text}")
+        made = load(tmp_path / "patches" / name, "here")
+        jobs[name] = Job(Wanted(made, {}), Located("mmengine", ".", "", "", ""), NEW, made.variants[0].patches[0].hunks, ())
+    pristine = File(MODULE.encode(), MODULE.encode())
+    data, steps, _ = fold(".", NEW, pristine, list(STEPS), jobs)
+    assert [step.patchset for step in steps] == list(STEPS)
+    found = pristine._replace(now=data, steps=steps, current=sha256(data).hexdigest())
+    other = jobs["c-two"].hunks[0]
+    lines = tuple((tag, text.replace("20", "20000"), line) for tag, text, line in other.lines)
+    newer = jobs["c-two"]._replace(hunks=(other._replace(lines=lines),))
+    newer = newer._replace(wanted=newer.wanted._replace(patchset=newer.wanted.patchset._replace(digest="newer")))
+    singles, pairs = [*zip(STEPS)], [*zip(STEPS, [*STEPS][4:])]
+    for gone, now in [*((each, jobs) for each in singles + pairs), *((each, {**jobs, "c-two": newer}) for each in singles[3::2])]:
+        order = [name for name in STEPS if name not in gone]
+        assert fold(".", NEW, found, order, now)[:2] == fold(".", NEW, pristine, order, now)[:2], gone
+
+
+def test_restoring_one_matches_anew_only_what_may_depend_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names, matched = [f"p{number:02}" for number in range(20)], []
+    functions = "".join(f"def f_{number}(a):\n    return old(a, {number})\n\n\n" for number in range(20))
+    for number, name in enumerate(names):
+        text = "".join(f"--- mmengine/m{file}.py\n@@ f_{number} @@\n-old($X, $Y)\n+max($X, $Y)\n" for file in range(4))
+        patchset(tmp_path, name, text)
+    site = Site(tmp_path, "mmengine-0.10.7")
+    for file in range(4):
+        site.file(f"mmengine/m{file}.py").write_text(functions)
+    apply(site, *names, "--no-verify")
+    rewrite = engine.rewrite
+    monkeypatch.setattr(engine, "rewrite", lambda data, *rest: matched.append(data) or rewrite(data, *rest))
+    plan = plan_restore(standing(discover(None, str(site.path))), ["p07"])
+    assert matched == []
+    expected = functions
+    for number in range(20):
+        expected = expected.replace(f"old(a, {number})", f"max(a, {number})" if number != 7 else f"old(a, {number})")
+    assert [file.after.decode() for file in plan.files] == [expected] * 4
+    for file in plan.files:
+        assert [step.places for step in file.steps] == [(4 * int(step.patchset[1:]) + 2,) for step in file.steps]
