@@ -1,16 +1,17 @@
-"""What inserted code hides from its reader: characters that show nothing or reorder a line, names that look like others."""
+"""What inserted code hides from its reader: characters that show nothing or reorder a line, names and strings that mislead."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Iterator, List, Tuple
+from typing import TYPE_CHECKING, Iterator, List, Set, Tuple
 
 if TYPE_CHECKING:
     from patcher.model import Patchset
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _HIDDEN = ("Cc", "Cf", "Zl", "Zp")  # controls, format characters (bidi, zero width), line and paragraph separators
+_STRING = re.compile(r"""([A-Za-z]{0,2})('''|\"\"\"|'|")((?:\\.|(?!\2).)*)\2""")
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK")
 
 
@@ -29,12 +30,30 @@ def look_alike(name: str) -> str:
 
 
 def remarks(one: Patchset) -> List[str]:
-    """What is to be pointed out about the code that a patchset inserts, one sentence for each character or name and line."""
+    """What is to be pointed out about the code that a patchset inserts, a sentence for each character or name and line."""
     found = []
     for name, text in one.files.items():
         if name.endswith(".spatch"):
-            numbered = enumerate(text.split("\n"), 1)
-            found += _pointed(f"{one.name}/{name}", ((number, line[1:]) for number, line in numbered if line[:1] == "+"))
+            lines = list(enumerate(text.split("\n"), 1))
+            added = [(number, line[1:]) for number, line in lines if line[:1] == "+"]
+            matched = "\n".join(line for _, line in lines if line[:1] in ("-", " "))
+            placeholders = {*re.findall(r"\$([A-Z][A-Z0-9_]*)\b", matched), *(option.name for option in one.options)}
+            where = f"{one.name}/{name}"
+            found += [*_pointed(where, iter(added)), *_left(where, added, placeholders)]
+    return found
+
+
+def _left(path: str, lines: List[Tuple[int, str]], placeholders: Set[str]) -> List[str]:
+    """What looks like a placeholder inside a string, where a `$` is text."""
+    found = []
+    for number, line in lines:
+        for prefix, _, text in _STRING.findall(line) if "$" in line else ():
+            plain = re.sub(r"\{[^{}]*\}", "", text) if "f" in prefix.lower() else text
+            found += [
+                f"{path}:{number}: ${name} is inside a string and stays as it is written: put it in the braces of an f-string"
+                for name in dict.fromkeys(re.findall(r"\$(\w+)", plain))
+                if name in placeholders
+            ]
     return found
 
 

@@ -42,6 +42,8 @@ _WORDS = r"""... ... $X $Y $_ $O $option $x $Mixed $ " ' ''' ( ) [ ] { } , : ; =
 except finally case match def class lambda return yield await async pass del global import from as in is and or print max old x a f
 1 0x1 1.5 None True \ # f'{a}' f"{a!r:>{b}}" b'a' r'\d' break nonlocal $X=1 *$X **$X *, /, é 中"""
 WORDS = [*_WORDS.split(), "\t", "\f", "\r", "\u2028", ""]
+CONTROLS = ["\0", "\1", "\b", "\v", "\x1a", "\x1b[8m", "\x7f", "\x85", "\u200b", "\u202e", "\ufeff"]
+INDENTS = ["", " ", "  ", "   ", "    ", "     ", "        ", "\t", "\t\t", " \t", "\t ", "    \t", "\f", "\f    ", "\\\n", " " * 99]
 SIGNS = [" ", "-", "+", "@@ f @@\n-", " ...\n+", "", "  "]
 _TOKEN = re.compile(r"\$\w*|\w+|\.\.\.|[ \t]+|\n|.", re.DOTALL)
 
@@ -127,7 +129,7 @@ def changed(random: Random, text: str, other: str) -> str:
     if not parts:
         return random.choice(WORDS)
     at, to = random.randrange(len(parts)), random.randrange(len(parts))
-    how = random.randrange(7)
+    how = random.randrange(10)
     if how == 0:
         del parts[at : at + random.choice([1, 1, 2, 5])]
     elif how == 1:
@@ -141,9 +143,28 @@ def changed(random: Random, text: str, other: str) -> str:
         parts.insert(at, random.choice(source or [""]))
     elif how == 5 and by_line:
         parts[at] = random.choice([" ", "    ", "\t"]) + parts[at]
+    elif how == 6 and by_line:
+        parts[at] = parts[at][:1] + random.choice(INDENTS) + parts[at][1:].lstrip(random.choice([" ", " \t", ""]))
+    elif how == 7:
+        parts[at] = nested(random, parts[at])
+    elif how == 8:
+        parts.insert(at, random.choice(CONTROLS))
     else:
         parts[at] = random.choice(WORDS)
     return "".join(parts)
+
+
+def nested(random: Random, code: str) -> str:
+    """A piece of code in the middle of much that is opened around it, or chained to it."""
+    n = random.choice([3, 12, 90, 150, 400, 1_000, 6_000])
+    start, code, end = code[:1], code[1:].rstrip("\n"), "\n" if code.endswith("\n") else ""
+    opened, closed = random.choice([
+        ("(", ")"), ("[", "]"), ("{", "}"), ("f(", ")"), ("a[", ",]"), ("f'{", "}'"), ('f"""{', '}"""'), ("(lambda: ", ")"), ("{1: ", "}"), ("C(k=", ")"),
+        ("not ", ""), ("-", ""), ("await ", ""), ("*", ""), ("lambda a=1: ", ""), ("b if c else ", ""), ("'a' ", ""), ("@", ""), ("a, ", ""), ("if a: ", ""),
+        ("", ".b"), ("", "()"), ("", "[0]"), ("", " + a"), ("", " and a"), ("", " < a"), ("", " 'a'"), ("", ","), ("", ";a"), ("", "\n elif a: b"), ("", "\n+  a"),
+        ("", " for a in b"), ("$X.", ""), ("..., ", ""), ("(", ""), ("", "}"), ("if a:\n ", ""), ("try:\n+", ""),
+    ])  # fmt: skip
+    return start + opened * n + code + closed * n + end
 
 
 def changed_bytes(random: Random, data: bytes) -> bytes:

@@ -228,6 +228,20 @@ def test_what_inserted_code_hides_is_pointed_out(site, command):
     ]
 
 
+@pytest.mark.parametrize("command", ["show", "diff", "check", "apply"])
+def test_what_looks_like_a_placeholder_in_a_string_is_pointed_out(site, command):
+    (site.path / "pkg/m.py").write_text("def f(a):\n    old(a)\n\n\ndef new(*a):\n    return a\n", encoding="utf-8")
+    patch = "--- pkg/m.py\n@@ f @@\n-old($A)\n+new('free $word', f'{$A} $A', $word, 'echo $HOME')\n"
+    (site.cwd / "patchsets" / NAME / "m.spatch").write_text(patch, encoding="utf-8")
+    done = sitepatch(command, NAME, *([] if command == "show" else ["--target", site.path]), cwd=site.cwd)
+    assert done.code == 0, done
+    why = "is inside a string and stays as it is written: put it in the braces of an f-string"
+    assert [line for line in done.err.splitlines() if "inside a string" in line] == [
+        f"note: {NAME}/m.spatch:4: $word {why}",
+        f"note: {NAME}/m.spatch:4: $A {why}",
+    ]
+
+
 def test_nothing_is_pointed_out_about_the_built_in_patchsets():
     from pathlib import Path
 

@@ -139,5 +139,7 @@ def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[Pai
 
 def _certain(hunk: Hunk, old: Node, new: Node) -> bool:
     """Whether two nodes belong together whatever stands beside them: on one context line, or the same and on none."""
+    if "run" in (old.role, new.role):  # the body that a header stands for lies on the header's line
+        return _likeness(hunk, old, new) > 0
     line = hunk.before.kept_line(old)
     return line == hunk.after.kept_line(new) and (bool(line) or (same(old, new) and old.name == new.name))
