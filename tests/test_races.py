@@ -4,6 +4,7 @@ The rounds with a killed process are few by default; SITEPATCH_ALL_ROUNDS=1 runs
 """
 
 import contextlib
+import errno
 import fcntl
 import io
 import json
@@ -281,6 +282,19 @@ def test_a_command_that_looks_waits_for_a_commit_under_way_and_looks_again(site,
     assert (code, "overwritten" in out) == (0, False), out
 
 
+def test_a_file_that_nfs_calls_stale_while_another_process_writes_is_looked_at_again(site):
+    looks = []
+
+    def look():
+        looks.append(1)
+        if len(looks) == 1:
+            assert site("apply", DDP).code == 0
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        return 3
+
+    assert settled(discover(None, str(site.path)), look) == 3
+
+
 def test_what_changes_while_it_is_verified_is_verified_again(site, monkeypatch):
     assert site("apply", DDP).code == 0
     real, runs = verify.verify, []
@@ -519,6 +533,17 @@ def test_who_waits_says_for_whom_and_then_goes_on(site):
         holder.wait()
         ((code, answer, _),) = ended([process])
     assert (code, answer["written"]) == (0, True)
+
+
+def test_who_is_interrupted_while_it_waits_says_that_nothing_was_changed(site):
+    before = texts(site)
+    with held(site.path):
+        process = start(site, "apply", DDP)
+        assert process.stderr.readline().startswith(b"waiting: ")
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1].decode()
+    assert (process.returncode, said.strip()) == (130, f"interrupted: {site.path}: nothing was changed")
+    assert texts(site) == before
 
 
 def test_a_dead_holder_is_no_obstacle(site):

@@ -543,6 +543,22 @@ def test_a_lock_that_is_not_given_up_names_its_holder(site):
     assert (site / A).read_bytes() == PRISTINE[A]
 
 
+def test_what_nfs_calls_a_stale_file_is_opened_again(site, monkeypatch):
+    """There a store that somebody else has removed is not missing for who has it open: ESTALE."""
+    real, calls = os.open, []
+
+    def stale_once(name, *rest, **more):
+        if name == "lock":
+            calls.append(name)
+            if len(calls) == 1:
+                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(os, "open", stale_once)
+    apply(site)
+    assert (len(calls), (site / A).read_bytes()) == (2, new(A))
+
+
 # --- what is refused ------------------------------------------------------------------------------------------------
 
 
