@@ -39,10 +39,11 @@ class Entry(NamedTuple):
 
 
 class Journal(NamedTuple):
-    """What a commit was about to do, and how far it had come."""
+    """What a commit was about to do, how far it had come, and the pristine copies (sha256) that its old receipts named."""
 
     phase: str
     entries: Tuple[Entry, ...]
+    named: Tuple[str, ...] = ()
 
 
 def temporary(path: str) -> str:
@@ -60,9 +61,10 @@ def staged(path: str) -> str:
     return f"{file_name(path)}.new"
 
 
-def write(home: Folder, phase: str, entries: Sequence[Entry]) -> None:
+def write(home: Folder, phase: str, entries: Sequence[Entry], named: Sequence[str] = ()) -> None:
     """Put the journal on the disk in one atomic step; with phase COMMITTING this is the commit point."""
-    fields = {"format": FORMAT, "sitepatch": __version__, "phase": phase, "files": [e._asdict() for e in entries]}
+    files = [entry._asdict() for entry in entries]
+    fields = {"format": FORMAT, "sitepatch": __version__, "phase": phase, "files": files, "named": list(named)}
     home.put(NAME, dump(fields))
     home.sync()
 
@@ -83,8 +85,9 @@ def read(home: Folder) -> Optional[Journal]:
     if phase not in (PREPARING, COMMITTING):
         top.refuse("phase", f"{PREPARING!r} or {COMMITTING!r}")
     entries = tuple(_entry(table) for table in top.tables("files"))
+    named = top.strings("named", missing=())
     top.end()
-    return Journal(phase, entries)
+    return Journal(phase, entries, named)
 
 
 def _entry(table: Fields) -> Entry:

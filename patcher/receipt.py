@@ -176,8 +176,10 @@ class Fields:
             self.refuse(key, "a list of whole numbers")
         return tuple(values)
 
-    def strings(self, key: str) -> Tuple[str, ...]:
-        """Take a list of strings."""
+    def strings(self, key: str, missing: Optional[Tuple[str, ...]] = None) -> Tuple[str, ...]:
+        """Take a list of strings; `missing` is for one that an older release did not write."""
+        if missing is not None and key not in self._left:
+            return missing
         values = self._list(key)
         if not all(isinstance(value, str) for value in values):
             self.refuse(key, "a list of strings")

@@ -176,12 +176,13 @@ class Store:
             prepare.check_possible(site, works)
             entries = [work.entry for work in works]
             prepare.use_spare(home, works)
-            journal.write(home, journal.PREPARING, entries)
+            named = sorted({standing[entry.path].pristine for entry in entries if entry.path in standing})
+            journal.write(home, journal.PREPARING, entries, named)
             prepare.prepare(site, home, works, patchsets)
-            journal.write(home, journal.COMMITTING, entries)
+            journal.write(home, journal.COMMITTING, entries, named)
             left_alone = journal.finish(site, home, entries)
             fate.append(journal.but_for(FINISHED, left_alone))
-            clean(home, entries, standing, self.receipts)
+            clean(home, entries, named, self.receipts)
         if left_alone:
             raise StoreError(
                 f"{', '.join(left_alone)} in {self.site}: changed by somebody else while sitepatch was at work",
@@ -256,9 +257,8 @@ class Store:
             home.remove(f"{journal.NAME}.tmp")
             tidy_edited(home)
             return ""
-        standing = self.receipts([])
         fate.append(journal.recover(site, home, found))
-        clean(home, found.entries, standing, self.receipts)
+        clean(home, found.entries, found.named, self.receipts)
         return fate[-1]
 
     def _rescue(self, site: Folder, home: Folder, fate: List[str]) -> None:

@@ -14,7 +14,7 @@ EDITED = "edited"
 
 
 def clean(
-    home: Folder, entries: Sequence[journal.Entry], before: Mapping[str, Receipt],
+    home: Folder, entries: Sequence[journal.Entry], named: Sequence[str],
     receipts: Callable[[List[StoreError]], Mapping[str, Receipt]],
 ) -> None:  # fmt: skip
     """Drop what the receipts named before a commit and name no more, then the journal.
@@ -24,14 +24,13 @@ def clean(
     Args:
         home: `.sitepatch`, locked.
         entries: of the journal.
-        before: the receipts before the commit, by path.
+        named: the pristine copies that the receipts of these files named before.
         receipts: reads those of now (see `Store.receipts`).
     """
     bad: List[StoreError] = []
     standing = receipts(bad)
     texts = {f"{step.digest}.json" for one in standing.values() for step in one.steps}
-    gone = {digest for entry in entries for digest in (entry.old, entry.new)}
-    gone |= {before[entry.path].pristine for entry in entries if entry.path in before}
+    gone = {digest for entry in entries for digest in (entry.old, entry.new)} | set(named)
     gone -= {one.pristine for one in standing.values()}
     rules: Dict[str, Callable[[str], bool]] = {
         "receipts": lambda name: not name.endswith(".json"),
