@@ -1,15 +1,19 @@
-"""What a hook makes of each state of a target file, without a process: files and receipts are put there by hand."""
+"""What a hook makes of each state of a target file and says at a start, in this process: files are put there by hand."""
 
+import importlib
+import json
 import os
+import sys
 import zipfile
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
 from patcher.errors import StoreError
 from patcher.hook import boot
 from patcher.hook.judge import judge
-from patcher.hook.kept import Asked, Hook, Kept, write_hook
+from patcher.hook.kept import Asked, Hook, Kept, read_hook, read_texts, write_hook
 from patcher.model import Change, Receipt, Splice, Step, patchset_digest
 from patcher.store import Store
 from tests.places import wheel
@@ -286,3 +290,98 @@ def test_of_two_hooks_that_want_it_otherwise_the_first_by_name_has_its_way(site,
     else:
         assert [each.path for each in found.changes] == [M]
         assert list(found.records) == ["demo_kit-1.0.dist-info/RECORD"]
+
+
+# what runs at a start, without starting ---------------------------------------------------------------------------------
+@pytest.fixture
+def started(tmp_path, monkeypatch, capfd):
+    """Call start() of a boot module that lies in a site directory; returns (exit code or None, lines of stderr)."""
+    folder = tmp_path / "_hook_x"
+    folder.mkdir()
+    (tmp_path / "m.py").write_text("12345")
+    os.utime(str(tmp_path / "m.py"), (7, 7))
+
+    def start(*lines, mode="repair", force="", did="tried", again=False):
+        head = f"sitepatch-hook 1 ID {did}"
+        (folder / "state").write_text("\n".join([head, *lines, "end", ""]))
+        text = Path(boot.__file__).read_text(encoding="utf-8").replace("@NAME@", "hook-x").replace("@ID@", "ID").replace("@MODE@", mode)
+        (folder / "__init__.py").write_text(text, encoding="utf-8")
+        (folder / "closer.py").write_text("def look_closer(here, name, mode, read, say):\n    read(mode, True)\n    say('looked ' + mode)\n    return ['closer'], False\n")
+        monkeypatch.setenv("SITEPATCH_HOOK", force)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        for name in [name for name in sys.modules if name.startswith("_hook_x")]:
+            del sys.modules[name]
+        module = importlib.import_module("_hook_x")
+        exits = []
+        monkeypatch.setattr(module.os, "_exit", exits.append)
+        module.start()
+        if again:
+            module.start()
+        return exits, [line.partition("sitepatch-hook: ")[2] for line in capfd.readouterr().err.splitlines()]
+
+    return start
+
+
+GOOD, BAD, WHY = "= 7:5 m.py", "! 7:5 m.py", ": it does not fit"
+STRICT = "hook-x is strict: the program is not started (SITEPATCH_HOOK=off starts it, to mend this)"
+
+
+@pytest.mark.parametrize(
+    ("lines", "how", "exits", "said"),
+    [
+        ([GOOD], {}, [], []),
+        ([GOOD], {"mode": "strict"}, [], []),
+        ([BAD, WHY], {}, [], []),
+        ([BAD, WHY], {"mode": "warn"}, [], ["it does not fit"]),
+        ([BAD, WHY], {"mode": "warn", "did": "looked"}, [], ["it does not fit"]),
+        ([BAD, WHY], {"mode": "warn", "again": True}, [], ["it does not fit"]),
+        ([BAD, WHY], {"mode": "strict"}, [1], ["it does not fit", STRICT]),
+        ([BAD, WHY], {"mode": "strict", "force": "off"}, [], []),
+        ([BAD, WHY], {"mode": "strict", "force": "repair"}, [], []),
+        ([BAD, WHY], {"mode": "repair", "force": "warn"}, [], ["it does not fit"]),
+        ([BAD, WHY], {"mode": "warn", "force": "x"}, [],
+         ["SITEPATCH_HOOK: found 'x', expected repair, warn, strict or off; the mode is warn", "it does not fit"]),
+        ([BAD, WHY], {"did": "looked"}, [], ["looked repair"]),
+        (["= 8:5 m.py"], {}, [], ["looked repair"]),
+        (["= 8:5 m.py"], {"mode": "strict"}, [1], ["looked strict", "closer", STRICT]),
+        (["= absent n.py"], {}, [], []),
+    ],
+)
+def test_what_a_start_says_and_whether_the_program_is_started(started, lines, how, exits, said):
+    assert started(*lines, **how) == (exits, said)
+
+
+def test_a_damaged_state_is_said_where_it_is_looked_at_again(started):
+    exits, said = started("?")
+    assert exits == [] and len(said) == 2
+    assert "/_hook_x/state: is damaged (" in said[0] and said[0].endswith("; looking at every file again")
+
+
+# what a hook carries ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda top: top["patchsets"][0]["paths"][0].update(paths=["../x.py"]), "paths below the site directory"),
+        (lambda top: top["patchsets"][0]["paths"][0].update(more=1), "more"),
+        (lambda top: top["patchsets"][0].update(more=1), "more"),
+        (lambda top: top.update(more=1), "more"),
+    ],
+)
+def test_a_forged_hook_is_refused(change, told):
+    top = json.loads(write_hook(hook(asked(level=1))))
+    assert read_hook(json.dumps(top).encode(), "hook.json") == hook(asked(level=1))
+    change(top)
+    with pytest.raises(StoreError, match=told):
+        read_hook(json.dumps(top).encode(), "hook.json")
+
+
+def test_the_texts_of_another_patchset_than_the_one_it_was_made_with_are_refused(tmp_path):
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two/patchset.toml").write_bytes(b"\xef\xbb\xbfx")
+    assert read_texts(str(tmp_path), asked()) == TEXTS
+    (tmp_path / "two/patchset.toml").write_text("y")
+    with pytest.raises(StoreError, match="is not the patchset that the hook was made with"):
+        read_texts(str(tmp_path), asked())
+    (tmp_path / "two/patchset.toml").unlink()
+    with pytest.raises(StoreError, match="cannot be read"):
+        read_texts(str(tmp_path), asked())
