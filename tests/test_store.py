@@ -892,8 +892,8 @@ def test_half_of_a_copy_is_no_kept_text_and_the_next_run_removes_it(site):
 def test_a_file_that_somebody_changes_during_the_commit_is_left_alone_and_named(site, monkeypatch):
     real = journal.write
 
-    def write(home, phase, entries):
-        real(home, phase, entries)
+    def write(home, phase, *what):
+        real(home, phase, *what)
         if phase == journal.COMMITTING:
             (site / A).write_bytes(b"the next release")
 
