@@ -176,6 +176,9 @@ def test_forget_drops_the_receipt_of_a_file_that_is_gone(site):
     Store(str(site)).commit([Change(C, "", None, None, forget=True)], {})
     assert set(Store(str(site)).receipts()) == {A, B}
     assert not (site / ".sitepatch/pristine" / sha(PRISTINE[C])).exists()
+    (site / B).unlink()
+    Store(str(site)).commit([Change(B, "", None, None, forget=True)], {})
+    assert set(Store(str(site)).receipts()) == {A}
 
 
 def test_merged_bytes_without_a_receipt_drop_the_receipt(site):
@@ -724,6 +727,7 @@ def test_changes_that_contradict_themselves_are_refused(site):
         "no receipt to restore by": [Change(A, old, None, None)],
         "two for one file": [Change(A, old, new(A), good)] * 2,
         "no pristine copy": [Change(A, old, new(A), good._replace(pristine="0" * 64))],
+        "a receipt that could not be read back": [Change(A, old, new(A), good._replace(mode=0o100644))],
         "a link that its receipt does not know": [Change(C, sha(PRISTINE[C]), new(C), receipt(C))],
     }
     before = tree(site)
