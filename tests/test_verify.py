@@ -320,7 +320,7 @@ def test_a_link_is_a_link_again_and_what_it_leads_to_was_never_touched(venv):
 
 def test_an_interpreter_that_cannot_be_run_proves_nothing_so_the_patch_is_taken_back(venv):
     name = venv.patchset("good", "three = 3")
-    (venv.site / "sitecustomize.py").write_text("import os, sys\nif sys.prefix != sys.base_prefix:\n    os.unlink(sys.executable)\n")
+    (venv.site / "gone.pth").write_text("import os, sys; sys.prefix != sys.base_prefix and os.unlink(sys.executable)\n")
     before = venv.tree()
     done = venv("apply", name)
     assert done.code == 1, done
