@@ -231,7 +231,7 @@ def test_what_inserted_code_hides_is_pointed_out(site, command):
 @pytest.mark.parametrize("command", ["show", "diff", "check", "apply"])
 def test_what_looks_like_a_placeholder_in_a_string_is_pointed_out(site, command):
     (site.path / "pkg/m.py").write_text("def f(a):\n    old(a)\n\n\ndef new(*a):\n    return a\n", encoding="utf-8")
-    patch = "--- pkg/m.py\n@@ f @@\n-old($A)\n+new('free $word', f'{$A} $A', $word, 'echo $HOME')\n"
+    patch = "--- pkg/m.py\n@@ f @@\n-old($A)\n+new('free $word', f'{$A}', 'of $A', $word, 'echo $HOME')\n"
     (site.cwd / "patchsets" / NAME / "m.spatch").write_text(patch, encoding="utf-8")
     done = sitepatch(command, NAME, *([] if command == "show" else ["--target", site.path]), cwd=site.cwd)
     assert done.code == 0, done

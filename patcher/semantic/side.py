@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import FrozenSet, List, Mapping, NamedTuple, NoReturn, Optional, Sequence, Set, Tuple
 
 from patcher.model import HunkText, OptionValue
@@ -88,8 +89,10 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
             min(error.column, len(line)),
             0,
         )
+    begins = [node.begin for node in nodes]
     for statement in logical:
-        if not any(node.begin <= statement.start < node.outer_end for node in nodes):
+        index = bisect_right(begins, statement.start) - 1
+        if index < 0 or nodes[index].outer_end <= statement.start:
             message = "a side that begins with a clause (`else`, `except`, …) has clauses alone: write another hunk for this"
             mark(hunk, side, message, statement.start, statement.end)
     for node in [node for top in nodes for node in top.walk() if node.kind == "Try"]:
@@ -160,11 +163,13 @@ def _with_clauses(text: str, numbers: List[int], may: FrozenSet[int]) -> Tuple[s
     logical, lines = lex.logical_lines(text), lex.Lines(text)
     added: List[Tuple[int, str]] = []
     for index, line in reversed(list(enumerate(logical))):
+        if line.first != "try":
+            continue
         last = index + 1
         while last < len(logical) and len(logical[last].indent) > len(line.indent):
             last += 1
         alone = not any(each.first in ("except", "finally") for each in logical[last : last + 1] if each.indent == line.indent)
-        if line.first == "try" and alone and numbers[lines.number(line.start) - 1] in may:
+        if alone and numbers[lines.number(line.start) - 1] in may:
             added.append((lines.number(logical[last - 1].end - 1), f"{line.indent}finally: ..."))
     rows: Set[int] = set()
     written = text.split("\n")

@@ -78,6 +78,12 @@ def test_what_is_too_deep_is_said(name: str, size: int, monkeypatch: pytest.Monk
     check_state(f"def f(a, b, c):\n{body(code)}", "-x = old(1)\n+x = 1\n", State.CONFLICT, words)
 
 
+@pytest.mark.parametrize("name", [name for name in DEEP if name != "blocks"])  # of those libcst keeps count itself
+def test_it_is_said_before_libcst_is_called(name: str) -> None:
+    with pytest.raises(SyntaxProblem, match="nested too deeply"):
+        check_depth(DEEP[name](600))
+
+
 @pytest.mark.parametrize("name", DEEP)
 def test_in_a_target_too(name: str) -> None:
     source = f"def f(a, b, c):\n{body(DEEP[name](2_000))}"
