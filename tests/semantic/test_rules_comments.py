@@ -102,6 +102,11 @@ RULE_20 = {
     ),
     "a comment below a changed statement of several lines": inside("x = [\n        1,\n    ]\n    b()", "-x = [1]\n+x = [2]\n+# end\n", "x = [\n        2,\n    ]\n    # end\n    b()"),
     "a comment above and below a changed compound statement": inside("if a:\n        b()\n    c()", "+# one\n-if a:\n+if x:\n     b()\n", "# one\n    if x:\n        b()\n    c()"),
+    "the comment of a statement taken out of a one-line suite": inside("if a: A(b)\n    c()", "-if a:\n-    A(b)\n+A(b)  # n\n", "A(b)  # n\n    c()"),
+    "the comment of a statement below a run that is wrapped": Changed(
+        "def f(a):\n    b = 1\n    c = 2  # c\n    return a  # old\n", " def f(a):\n-    ...\n-    return a\n+    if a:\n+        ...\n+        return a  # n\n",
+        "def f(a):\n    if a:\n        b = 1\n        c = 2  # c\n        return a  # n\n",
+    ),
     "a changed line without one keeps what stands there": beside("-x = a\n+x = b\n", "x = a  # trailing", "x = b  # trailing"),
     "the comment of a changed header": Changed("def f(a):  # c\n    pass\n", "-def f(a):\n+def f(a, b):  # n\n", "def f(a, b):  # n\n    pass\n"),
     "a changed header without one": Changed("def f(a):  # c\n    pass\n", "-def f(a):\n+def f(a, b):\n", "def f(a, b):  # c\n    pass\n"),
