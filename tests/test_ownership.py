@@ -61,6 +61,12 @@ def test_a_link_of_somebody_else_and_what_lies_inside_count(tmp_path):
     (said,) = problems(str(tmp_path / "mine"), inside=True)
     assert said.startswith(f"{tmp_path}/mine/deep/file: belongs to user 1001")
     os.chown(tmp_path / "mine" / "deep" / "file", 0, 0)
+    (tmp_path / "theirs").write_text("")
+    os.chown(tmp_path / "theirs", A, A)
+    (tmp_path / "mine" / "deep" / "link").symlink_to(tmp_path / "theirs")
+    (said,) = problems(str(tmp_path / "mine"), inside=True)
+    assert said.startswith(f"{tmp_path}/theirs: belongs to user 1001")
+    (tmp_path / "mine" / "deep" / "link").unlink()
     (tmp_path / "mine" / "deep").chmod(0o1777)  # sticky is enough above, not below: anybody can add files
     assert problems(str(tmp_path / "mine"), inside=True) == [f"{tmp_path}/mine/deep: others may write to it (everybody)"]
 

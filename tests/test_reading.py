@@ -78,7 +78,9 @@ def test_a_link_of_a_third_user_to_a_private_file_is_not_followed(tmp_path, owne
             return error.message
 
     expected = "it" if good else f"{folder}/link: found a link, made by user {maker}, to a private file of user {owner}"
-    assert as_user(reader, read) == expected
+    opened = len(os.listdir("/dev/fd"))
+    assert (as_user(reader, read) if reader else read()) == expected
+    assert len(os.listdir("/dev/fd")) == opened
 
 
 def test_no_descriptor_is_left_open(tmp_path):
