@@ -55,8 +55,10 @@ def check(
             problem = _changed_again(result, hunk)
             if not problem and answer.state is State.APPLICABLE:
                 problem = _check_hunk(result, hunk, ways[index], edits[index], others, moved)
-        except (SyntaxProblem, TooManySteps, Conflict) as error:
+        except (SyntaxProblem, TooManySteps) as error:
             problem = f"the result cannot be read for checking: {error}"
+        except Conflict as error:
+            problem = f"applying it a second time would fail: {error}"
         checked.append(answer._replace(state=State.CONFLICT, problem=problem) if problem else answer)
     missing = unbound(source, result, inserted, injected)
     if missing:

@@ -15,6 +15,7 @@ MARK = "\u01c2"  # a letter that Python allows in identifiers and that nobody us
 RUN_NAME = MARK * 3
 RUN_STAR = MARK * 2
 RUN_DOUBLE_STAR = MARK
+_MOST_RUNS = 200  # in one statement: each is looked at beside the whole of it
 _LAYOUT = ("space", "newline", "comment")
 _KEYWORDS = frozenset(
     [
@@ -72,7 +73,7 @@ def to_python(text: str, *, before: bool) -> str:
 
     Raises:
         NotationError: a `$` without a name or in mixed case, a string of the before side that is meant to hold a placeholder,
-            `{...}`.
+            `{...}`, hundreds of `...` in one statement.
     """
     out = list(text)
     names = {name for name, _, _ in holes(text)}
@@ -87,6 +88,9 @@ def to_python(text: str, *, before: bool) -> str:
                 _check_string(token, names)
     inside = [[each for each in expressions(token) if each.kind not in _LAYOUT] for token in tokens(text)]
     for line in [*_token_lines(text), *inside]:
+        runs = [token for token in line if token.kind == "run"]
+        if runs[_MOST_RUNS:]:
+            raise NotationError(f"more than {_MOST_RUNS} `...` in one statement", runs[_MOST_RUNS].start, runs[_MOST_RUNS].end)
         for index, token in enumerate(line):
             if token.kind == "run":
                 out[token.start : token.end] = _run_text(line, index)

@@ -124,3 +124,7 @@ def test_the_line_is_named() -> None:
     with pytest.raises(SyntaxProblem) as caught:
         check_depth("x = 1\ny = (\n" + "a +\n" * 600 + "1)\n")
     assert caught.value.line == 502
+
+
+def test_hundreds_of_runs_in_one_statement_are_refused() -> None:
+    check_refused("-f(" + "a, ..., " * 6_000 + ")\n+f()\n", "more than 200 `...` in one statement", scope="f")
