@@ -1,7 +1,6 @@
 """One element of a list or chain changes, in every kind of list and every layout: the others keep their comments and lines.
 
-A run tries a sample, always the same one; SITEPATCH_CORPUS=all tries every case (an hour), SITEPATCH_CORPUS=random another
-sample each time.
+A run tries a sample, always the same one; SITEPATCH_ALL_CORPUS=1 tries every case (an hour).
 """
 
 from __future__ import annotations
@@ -159,8 +158,7 @@ def all_cases() -> List[Tuple[str, str, Callable[[Kind, Change], str], Change]]:
         runs = kind.separator == "," and name not in ("a subscript", "targets", "deleted names", "a tuple", "a tuple as an argument")
         ways = [whole, *([by_lines] if kind.separator == "," and "lambda" not in name else []), *([with_runs] if runs else [])]
         found += [(name, layout, way, change) for layout in LAYOUTS for way in ways for change in changes(kind)]
-    chosen = os.environ.get("SITEPATCH_CORPUS", "")
-    return found if chosen == "all" else (Random() if chosen else Random(7)).sample(found, SAMPLE)
+    return found if os.environ.get("SITEPATCH_ALL_CORPUS") else Random(7).sample(found, SAMPLE)
 
 
 def file_with(kind: Kind, elements: str) -> str:
