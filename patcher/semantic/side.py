@@ -57,6 +57,7 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
     context = frozenset(number for _, number, both in lines if both)
     numbers = [number for _, number, _ in lines] or [hunk.line]
     what = "before" if tag == "-" else "after"
+    _check_continuations(hunk, raw, logical, numbers)
     _check_indentation(hunk, what, raw, logical, numbers)
     clause = _CLAUSE.match(raw, logical[0].start) if logical else None
     case = " " if clause and clause.group() == "case" else ""
@@ -114,6 +115,18 @@ def _dedent(raw: str, indent: str, base: str) -> str:
         lines.append(kept if offset in inside or line.strip() else "")
         offset += len(line) + 1
     return "\n".join(lines)
+
+
+def _check_continuations(hunk: HunkText, raw: str, logical: Sequence[lex.LogicalLine], numbers: Sequence[int]) -> None:
+    """Refuse a backslash beside which one side of the line has no code: the parser would read past it."""
+    starts, lines = [line.start for line in logical], lex.Lines(raw)
+    for token in lex.tokens(raw):
+        index = bisect_right(starts, token.start) - 1
+        if token.kind == "space" and token.text[0] == "\\" and (index < 0 or logical[index].end <= token.start):
+            begin, row = lines.start(token.start), lines.number(token.start) - 1
+            message = "this `\\` joins no code with the line below it: leave it out"
+            column = token.start - begin
+            refuse(hunk.origin, numbers[row], message, raw[begin : token.start + 1].replace("\t", " "), column, column + 1)
 
 
 def _check_indentation(

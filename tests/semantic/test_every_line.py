@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import List, Optional, Tuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from patcher.errors import PatchError
@@ -46,6 +46,7 @@ def check(lines: List[Tuple[str, str, str]]) -> bool:
 
 @settings(max_examples=400, deadline=None)
 @given(LINES)
+@example([(" ", "", "\\"), (" ", "", "# note"), ("-", "", "a.b"), ("+", "", "x = 1")])
 def test_every_line_of_an_accepted_hunk_is_accounted_for(lines: List[Tuple[str, str, str]]) -> None:
     check(lines)
 
