@@ -1,11 +1,12 @@
 """Who may change what is run, applied and believed: one rule for patchsets, overlays, caches and stores."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
 from patcher.errors import StoreError
-from patcher.ownership import problems
+from patcher.ownership import check_store, problems
 from tests.command import done
 from tests.overlays import Overlay
 from tests.users import ROOT_ONLY, as_user, theirs
@@ -91,6 +92,42 @@ def test_an_unprivileged_user_trusts_root_and_themselves(tmp_path, monkeypatch):
     os.chown(mine, B, B)
     assert problems(str(mine)) == []
     assert len(as_user(A, problems, str(mine))) == 1  # who is not root is not helped by SUDO_UID
+
+
+ME = 1003
+MEANS = "others may write to it"
+
+
+@pytest.mark.parametrize(
+    ("site", "uid", "gid", "mode", "said"),
+    [
+        ((A, A, 0o755), A, A, 0o755, ""),
+        ((A, A, 0o755), 0, 0, 0o755, ""),
+        ((A, A, 0o755), ME, ME, 0o755, ""),
+        ((A, A, 0o755), B, A, 0o755, f"belongs to user {B}, not to user {ME}, root or the owner of its site directory"),
+        ((A, GROUP, 0o775), B, GROUP, 0o775, ""),  # a group shares the site directory
+        ((A, GROUP, 0o775), B, A, 0o755, f"belongs to user {B}"),
+        ((A, GROUP, 0o755), B, GROUP, 0o755, f"belongs to user {B}"),
+        ((A, GROUP, 0o777), B, GROUP, 0o755, f"belongs to user {B}"),  # everybody can write there, not only the group
+        ((A, GROUP, 0o777), A, GROUP, 0o755, f"belongs to user {A}"),
+        ((A, GROUP, 0o1777), 0, GROUP, 0o755, ""),
+        ((A, GROUP, 0o1777), ME, GROUP, 0o755, ""),
+        ((A, A, 0o755), A, A, 0o775, MEANS),
+        ((A, GROUP, 0o775), A, A, 0o775, MEANS),
+        ((A, A, 0o755), A, 0, 0o775, ""),  # the group of root
+        ((A, GROUP, 0o775), A, GROUP, 0o777, f"{MEANS} (mode 777)"),
+        ((A, A, 0o755), 0, 0, 0o757, f"{MEANS} (mode 757)"),
+    ],
+)
+def test_who_is_believed_in_a_store(monkeypatch, site, uid, gid, mode, said):
+    monkeypatch.setattr(os, "geteuid", lambda: ME)
+    info = SimpleNamespace(st_uid=site[0], st_gid=site[1], st_mode=site[2])
+    if not said:
+        check_store(uid, gid, mode, info, "store")
+        return
+    with pytest.raises(StoreError) as caught:
+        check_store(uid, gid, mode, info, "store")
+    assert caught.value.message.startswith(f"store: {said}") and "chown -R" in caught.value.hint
 
 
 @ROOT_ONLY

@@ -27,6 +27,21 @@ def test_a_device_is_not_even_opened(monkeypatch):
         read_file("/dev/null")
 
 
+def test_what_takes_the_place_of_a_file_before_it_is_opened_is_not_read_and_nothing_waits(tmp_path, monkeypatch):
+    path, real = tmp_path / "file", os.open
+    path.write_bytes(b"")
+
+    def opened(name, flags, *rest, **more):
+        path.unlink()
+        os.mkfifo(str(path))
+        assert flags & os.O_NONBLOCK
+        return real(name, flags, *rest, **more)
+
+    monkeypatch.setattr(os, "open", opened)
+    with pytest.raises(SitepatchError, match="found a FIFO, expected a regular file"):
+        read_file(path)
+
+
 def test_a_limit_holds_for_what_is_read_not_for_what_the_size_says(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"12345")
@@ -35,9 +50,9 @@ def test_a_limit_holds_for_what_is_read_not_for_what_the_size_says(tmp_path):
         read_file(path, 4)
     with path.open("wb") as file:
         file.truncate(3 << 30)  # sparse
-    with pytest.raises(SitepatchError, match="found 3,221,225,472 bytes or more"):
+    with pytest.raises(SitepatchError, match="found 3,221,225,472 bytes or more, expected at most 268,435,456"):
         read_file(path)
-    with pytest.raises(SitepatchError, match="expected at most 10"):
+    with pytest.raises(SitepatchError, match="found 11 bytes or more, expected at most 10"):
         read_file("/proc/self/environ", 10)  # its size is said to be 0
 
 
