@@ -44,8 +44,7 @@ def clean(
                 folder.remove(name)
             if unwanted:
                 folder.sync()
-        if not standing and not bad:
-            home.remove_folder(folder_name)
+        home.remove_folder(folder_name)
     if not standing and not bad:
         home.remove(prepare.SPARE)
         home.sync()  # the journal goes last: without it nobody would look for what a power cut brings back
@@ -73,5 +72,4 @@ def tidy_edited(home: Folder) -> None:
         for name in edited.names():
             if name.endswith(".tmp"):
                 edited.remove(name)
-        if not edited.names():
-            home.remove_folder(EDITED)
+        home.remove_folder(EDITED)

@@ -1,0 +1,282 @@
+"""The journal and what is removed after it: each file of a commit, in every state that it can be found in."""
+
+import hashlib
+import json
+import os
+
+import pytest
+
+from patcher import journal, tidy
+from patcher.errors import StoreError
+from patcher.folder import Folder
+from patcher.journal import COMMITTING, FORGET, LINK, PREPARING, WRITE, Entry, Journal
+from patcher.model import Receipt, Step
+from patcher.receipt import file_name
+
+FILE = "pkg/sub/a.py"
+TEMPORARY, BACKUP = "pkg/sub/.a.py.sitepatch-tmp", "pkg/sub/.a.py.sitepatch-old"
+RECEIPT = f".sitepatch/receipts/{file_name(FILE)}"
+STAGED = f"{RECEIPT}.new"
+
+
+def sha(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def entry(action=WRITE, path=FILE, link="", receipt="receipt"):
+    new = "old" if action == FORGET else "new"
+    return Entry(path, action, sha("old"), sha(new), link, receipt and sha(receipt))
+
+
+@pytest.fixture
+def site(tmp_path):
+    for name in ("pkg/sub", ".sitepatch/receipts"):
+        (tmp_path / name).mkdir(parents=True)
+    return tmp_path
+
+
+def call(site, function, *args):
+    with Folder.open(str(site)) as folder, folder.sub(".sitepatch") as home:
+        return function(folder, home, *args)
+
+
+def lay_out(site, files):
+    for name, text in files.items():
+        if text.startswith("->"):
+            (site / name).symlink_to(text[2:])
+        else:
+            (site / name).write_text(text)
+
+
+def state(site):
+    """Every file and where every link leads; without the folders."""
+    paths = [path for path in site.rglob("*") if path.is_symlink() or path.is_file()]
+    texts = ((path, f"->{os.readlink(path)}" if path.is_symlink() else path.read_text()) for path in paths)
+    return {path.relative_to(site).as_posix(): text for path, text in texts}
+
+
+LOST = "is not the file that the interrupted run had prepared"
+READY = {FILE: "old", TEMPORARY: "new", BACKUP: "old", STAGED: "receipt"}
+DONE = {FILE: "new", RECEIPT: "receipt"}
+CACHED = {"b.py": "new", **READY, TEMPORARY: "->../../b.py"}
+FINISHED = {  # what is there; the entry; what is there afterwards, or the file that is named; what was left alone
+    "ready": (READY, entry(), DONE, []),
+    "ready, over an old receipt": ({**READY, RECEIPT: "before"}, entry(), DONE, []),
+    "renamed": ({FILE: "new", BACKUP: "old", STAGED: "receipt"}, entry(), DONE, []),
+    "renamed, receipt too": (DONE, entry(), DONE, []),
+    "ready, no receipt": ({FILE: "old", TEMPORARY: "new", RECEIPT: "before"}, entry(receipt=""), {FILE: "new"}, []),
+    "changed by somebody": ({**READY, FILE: "other"}, entry(), {FILE: "other", RECEIPT: "receipt"}, [FILE]),
+    "not there any more": ({TEMPORARY: "new", STAGED: "receipt"}, entry(), {RECEIPT: "receipt"}, [FILE]),
+    "folder not there any more": ({STAGED: "receipt"}, entry(path="gone/a.py", receipt=""), {STAGED: "receipt"}, ["gone/a.py"]),
+    "prepared file lost": ({FILE: "old", STAGED: "receipt"}, entry(), TEMPORARY, []),
+    "prepared file is another": ({**READY, TEMPORARY: "other"}, entry(), TEMPORARY, []),
+    "prepared file is a link": ({**READY, "b.py": "new", TEMPORARY: "->../../b.py"}, entry(), TEMPORARY, []),
+    "prepared file is another, target done": ({**DONE, TEMPORARY: "other"}, entry(), TEMPORARY, []),
+    "receipt lost": ({FILE: "old", TEMPORARY: "new"}, entry(), RECEIPT, []),
+    "receipt is another": ({**READY, STAGED: "other", RECEIPT: "receipt"}, entry(), STAGED, []),
+    "link": (CACHED, entry(LINK, link="../../b.py"), {"b.py": "new", FILE: "->../../b.py", RECEIPT: "receipt"}, []),
+    "link that leads elsewhere": (CACHED, entry(LINK, link="../c.py"), TEMPORARY, []),
+    "link that is a file": (READY, entry(LINK, link="../../b.py"), TEMPORARY, []),
+    "forget": ({FILE: "old", RECEIPT: "before", TEMPORARY: "x"}, entry(FORGET, receipt=""), {FILE: "old", TEMPORARY: "x"}, []),
+}
+
+
+@pytest.mark.parametrize(("files", "one", "expected", "left"), FINISHED.values(), ids=FINISHED)
+def test_a_run_past_its_commit_point_is_finished_from_every_state(site, files, one, expected, left):
+    lay_out(site, files)
+    if isinstance(expected, str):
+        with pytest.raises(StoreError) as caught:
+            call(site, journal.finish, [one])
+        where = site / ".sitepatch" if expected.startswith(".sitepatch") else site
+        assert caught.value.message == f"{site}/{expected}: {LOST}"
+        assert caught.value.hint.endswith(f"then delete .sitepatch/journal.json (see {where})")
+        assert state(site) == files
+        return
+    for _ in range(2):  # it may be repeated
+        assert call(site, journal.finish, [one]) == left
+        assert state(site) == expected
+    assert not (site / "gone").exists()
+
+
+def test_one_that_cannot_be_finished_keeps_all_from_being_put_in_place(site):
+    lay_out(site, {**READY, "pkg/b.py": "old"})
+    with pytest.raises(StoreError, match=r"\.b\.py\.sitepatch-tmp"):
+        call(site, journal.finish, [entry(), entry(path="pkg/b.py", receipt="")])
+    assert state(site) == {**READY, "pkg/b.py": "old"}
+
+
+OLD = {FILE: "old"}
+UNDONE = {  # what is there; the entry; what is there afterwards, None where there is no way back
+    "nothing renamed": ({FILE: "old", TEMPORARY: "new", BACKUP: "old"}, entry(), OLD),
+    "renamed": ({FILE: "new", BACKUP: "old"}, entry(), OLD),
+    "renamed over a link": ({"b.py": "old", FILE: "new", BACKUP: "->../../b.py"}, entry(), {"b.py": "old", FILE: "->../../b.py"}),
+    "nothing renamed, no second name": ({FILE: "old", TEMPORARY: "new"}, entry(), OLD),
+    "renamed, no second name": ({FILE: "new"}, entry(), None),
+    "renamed, second name of another": ({FILE: "new", BACKUP: "other"}, entry(), None),
+    "changed by somebody": ({FILE: "other", BACKUP: "old"}, entry(), {FILE: "other"}),
+    "not there any more": ({BACKUP: "old"}, entry(), {}),
+    "receipt in place": ({FILE: "new", BACKUP: "old", RECEIPT: "receipt"}, entry(), None),
+    "another receipt in place": ({FILE: "new", BACKUP: "old", RECEIPT: "before"}, entry(), {FILE: "old", RECEIPT: "before"}),
+    "receipt dropped": ({FILE: "new", BACKUP: "old"}, entry(receipt=""), None),
+    "folder not there any more": (OLD, entry(path="gone/a.py"), OLD),
+}
+
+
+@pytest.mark.parametrize(("files", "one", "expected"), UNDONE.values(), ids=UNDONE)
+def test_a_run_that_cannot_be_finished_is_undone_from_every_state(site, files, one, expected):
+    lay_out(site, files)
+    assert call(site, journal._roll_back, [one]) is (expected is not None)
+    assert state(site) == (files if expected is None else expected)
+
+
+def test_nothing_is_undone_where_one_file_has_no_way_back(site):
+    files = {FILE: "new", BACKUP: "old", "pkg/b.py": "new", "pkg/.c.py.sitepatch-tmp": "not ours"}
+    lay_out(site, files)
+    entries = [entry(), entry(path="pkg/b.py"), entry(FORGET, "pkg/c.py")]
+    assert call(site, journal._roll_back, entries) is False
+    assert state(site) == files
+    entries[1] = entries[1]._replace(old=sha("new"))  # not changed at all
+    assert call(site, journal._roll_back, entries) is True
+    assert state(site) == {FILE: "old", "pkg/b.py": "new", "pkg/.c.py.sitepatch-tmp": "not ours"}
+
+
+RAN, AS_MEANT = "an interrupted run", "1 file as it meant them to be"
+NO_WAY_ON = f"{RAN} could not be finished and was undone: 1 file as before it"
+
+
+@pytest.mark.parametrize(
+    ("phase", "files", "said"),
+    [
+        (PREPARING, READY, f"{RAN} was undone: 1 file as before it"),
+        (COMMITTING, READY, f"{RAN} was finished: {AS_MEANT}"),
+        (COMMITTING, {**READY, FILE: "other"}, f"{RAN} was finished: {AS_MEANT}, but for {FILE}, changed by somebody else since"),
+        (COMMITTING, {FILE: "old", BACKUP: "old"}, NO_WAY_ON),
+        (COMMITTING, {FILE: "new", BACKUP: "old", RECEIPT: "other", TEMPORARY: "x"}, NO_WAY_ON),
+        (COMMITTING, {FILE: "new", TEMPORARY: "x"}, None),
+    ],
+)
+def test_what_becomes_of_an_interrupted_run_is_said(site, phase, files, said):
+    lay_out(site, files)
+    one = Journal(phase, (entry(),))
+    if said is None:
+        with pytest.raises(StoreError, match=LOST):
+            call(site, journal.recover, one)
+        return
+    assert call(site, journal.recover, one) == said
+    assert not {TEMPORARY, BACKUP} & set(state(site))
+    assert state(site)[FILE] == ("old" if "undone" in said else "other" if FILE in said else "new")
+
+
+def test_what_will_become_of_it_is_said_before():
+    two = (entry(), entry(path="pkg/b.py"))
+    for phase, said in ((PREPARING, "undone: 2 files as before it"), (COMMITTING, "finished: 2 files as it meant them to be")):
+        for done, word in ((True, "was"), (False, "will be")):
+            assert journal.describe(Journal(phase, two), done=done) == f"an interrupted run {word} {said}"
+    assert journal.but_for("done", []) == "done"
+    assert journal.but_for("done", ["a", "b"]) == "done, but for a, b, changed by somebody else since"
+
+
+@pytest.mark.parametrize(
+    ("changed", "of_entry", "said"),
+    [
+        ({"phase": "done"}, {}, "phase: expected 'preparing' or 'committing'"),
+        ({"later": 1}, {}, "later: expected no such field"),
+        ({"named": [1]}, {}, "named: expected a list of strings"),
+        ({}, {"path": "../a"}, "files[0]: path: expected a path below the site directory"),
+        ({}, {"action": "run"}, "files[0]: action: expected write, link or forget"),
+        ({}, {"old": ""}, "files[0]: old and new: expected a sha256 in hex"),
+        ({}, {"new": ""}, "files[0]: old and new: expected a sha256 in hex"),
+        ({}, {"action": "link", "new": ""}, "files[0]: old and new: expected a sha256 in hex"),
+        ({}, {"old": "x"}, "files[0]: old: expected a sha256 in hex"),
+        ({}, {"new": "x"}, "files[0]: new: expected a sha256 in hex"),
+        ({}, {"receipt": "x"}, "files[0]: receipt: expected a sha256 in hex"),
+        ({}, {"link": 1}, "files[0]: link: expected a string"),
+        ({}, {"later": 1}, "files[0]: later: expected no such field"),
+        ({}, {}, ""),
+        ({}, {"action": "forget", "old": "", "new": "", "receipt": ""}, ""),
+        ({}, {"action": "link", "link": ".."}, ""),
+    ],
+    ids=str,
+)
+def test_a_journal_reads_back_as_written_and_is_refused_where_one_field_is_wrong(site, changed, of_entry, said):
+    with Folder.open(str(site)) as folder, folder.sub(".sitepatch") as home:
+        assert journal.read(home) is None
+        journal.write(home, COMMITTING, [entry()], ["a"])
+        assert journal.read(home) == Journal(COMMITTING, (entry(),), ("a",))
+        path = site / ".sitepatch/journal.json"
+        fields = json.loads(path.read_text())
+        one = {**fields["files"][0], **of_entry}
+        del fields["named"]  # which older releases did not write
+        path.write_text(json.dumps({**fields, "files": [one], **changed}))
+        if not said:
+            assert journal.read(home) == Journal(COMMITTING, (Entry(**one),))
+            return
+        with pytest.raises(StoreError) as caught:
+            journal.read(home)
+        assert caught.value.message.startswith(f"{path}: {said}")
+        assert caught.value.hint.endswith(f"then delete {path}")
+
+
+@pytest.mark.parametrize(
+    ("names", "is_tidy"),
+    [
+        ([], False),
+        (["lock"], False),
+        (["patchsets/a.json"], False),
+        (["receipts/a.json"], True),
+        (["pristine/a"], True),
+        (["edited/a"], True),
+        (["edited/"], False),
+        (["edited/a", "edited/b.tmp"], False),
+        (["receipts/a.json", "edited/b.tmp"], False),
+        (["receipts/a.json", "edited/"], False),
+        (["receipts/a.json", "journal.json"], False),
+        (["receipts/a.json", "journal.json.tmp"], False),
+    ],
+)
+def test_whether_something_waits_to_be_finished_or_removed(site, names, is_tidy):
+    (site / ".sitepatch/receipts").rmdir()
+    for name in names:
+        path = site / ".sitepatch" / name
+        path.parent.mkdir(exist_ok=True)
+        path.mkdir() if name.endswith("/") else path.write_text("")
+    with Folder.open(str(site)) as folder, folder.sub(".sitepatch") as home:
+        assert tidy.is_tidy(home) is is_tidy
+        tidy.tidy_edited(home)
+    left = [name for name in names if name != "edited/" and not name.startswith("edited/b")]
+    assert sorted(name.split("/", 1)[1] for name in state(site)) == sorted(left)
+    assert (site / ".sitepatch/edited").exists() == any(name.startswith("edited/") for name in left)
+
+
+HEX = {name: sha(name) for name in ("old", "new", "named", "needed", "other")}
+KEPT = {f"receipts/{file_name(FILE)}", f"pristine/{HEX['needed']}", f"patchsets/{HEX['needed']}.json"}
+UNNEEDED = {f"pristine/{HEX[name]}" for name in ("old", "new", "named")} | {f"patchsets/{HEX['old']}.json", "patchsets/half.tmp"}
+HALF = {"receipts/half.json.new", f"pristine/{HEX['other']}.tmp", "spare.tmp", "journal.json.tmp", "journal.json"}
+UNEXPLAINED = {f"pristine/{HEX['other']}"}
+
+
+@pytest.mark.parametrize(
+    ("standing", "bad", "there", "left"),
+    [
+        (True, False, KEPT | UNNEEDED | HALF | UNEXPLAINED | {"spare"}, KEPT | UNEXPLAINED | {"spare"}),
+        (True, True, KEPT | UNNEEDED | HALF | {"spare"}, KEPT | UNNEEDED | {"spare"}),
+        (False, True, KEPT | UNNEEDED | HALF | {"spare"}, KEPT | UNNEEDED | {"spare"}),
+        (False, False, UNNEEDED | HALF | {"spare"}, set()),
+        (False, False, HALF | UNEXPLAINED, UNEXPLAINED),
+    ],
+)
+def test_what_no_receipt_needs_is_removed_and_what_nothing_explains_stays(site, standing, bad, there, left):
+    home = site / ".sitepatch"
+    for name in there:
+        (home / name).parent.mkdir(exist_ok=True)
+        (home / name).write_text("")
+
+    def receipts(errors):
+        errors += [StoreError("not believed")] * bad
+        step = Step("p", "1", HEX["needed"], "fix", {}, ())
+        one = Receipt(FILE, "pkg", "pkg", "1", HEX["needed"], HEX["new"], 0o644, 0, "", (step,))
+        return {FILE: one} if standing else {}
+
+    call(site, lambda _, home: tidy.clean(home, [entry()], [HEX["named"], HEX["needed"]], receipts))
+    assert {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()} == left
+    assert {path.name for path in home.iterdir() if path.is_dir()} == {name.split("/")[0] for name in left if "/" in name}

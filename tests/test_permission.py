@@ -1,0 +1,194 @@
+"""What keeps a site directory from being changed, asked of the functions themselves as root and as another user."""
+
+import errno
+import fcntl
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from patcher import permission
+from patcher.errors import StoreError
+from patcher.folder import Folder
+from patcher.permission import explain, explained, no_room, problems
+from tests.users import ROOT_ONLY, as_user, theirs
+
+A, GROUP = 1001, 1500
+FILE = "pkg/sub/a.py"
+CLOSED = "user 1001 may not write here, its owner is user 0; run this as the owner of the directory"
+
+
+@pytest.fixture
+def site(tmp_path):
+    """The site directory of the user A, with one file."""
+    site = tmp_path / "site"
+    (site / "pkg/sub/__pycache__").mkdir(parents=True)
+    (site / FILE).write_bytes(b"")
+    if not os.geteuid():
+        theirs(tmp_path, 0)
+        for path in (site, *site.rglob("*")):
+            os.chown(path, A, A)
+    return site
+
+
+def found(site, paths=(FILE,), moved=()):
+    with Folder.open(str(site)) as folder:
+        return [text.replace(f"{site}/", "").replace(str(site), "SITE") for text in problems(folder, paths, moved)]
+
+
+def given(path, uid, gid=None, mode=None):
+    def give(site):
+        (site / path).is_symlink() or mode is None or (site / path).chmod(mode)
+        os.chown(site / path, uid, uid if gid is None else gid)
+
+    return give
+
+
+def store(*closed):
+    def make(site):
+        for name in ("receipts", "pristine", "patchsets"):
+            (site / ".sitepatch" / name).mkdir(parents=True)
+        for path in (site / ".sitepatch", *(site / ".sitepatch").iterdir()):
+            path.name in closed or os.chown(path, A, A)
+
+    return make
+
+
+def linked(to, owner=A):
+    def link(site):
+        (site / "real.py").write_bytes(b"")  # of root
+        (site / FILE).unlink()
+        (site / FILE).symlink_to(to)
+        os.lchown(site / FILE, owner, owner)
+
+    return link
+
+
+def sticky(folder, file):
+    def make(site):
+        given("pkg/sub", folder, folder, 0o1777)(site)
+        given(FILE, file, A, 0o666)(site)
+
+    return make
+
+
+NOT_MINE = f"{FILE}: belongs to user 0, and user 1001 may not give it back to them; run this as that user"
+STICKY = f"{FILE}: belongs to user 1002, and in a sticky directory user 1001 may not replace it; run this as that user"
+GONE = f"{FILE}: user 1001 may not read it, or its link leads nowhere"
+CASES = {
+    "nothing": (lambda site: None, []),
+    "site": (given("", 0), [f"SITE: {CLOSED}"]),
+    "site, but there is a store": (lambda site: (store()(site), given("", 0)(site)), []),
+    "store": (store(".sitepatch"), [f".sitepatch: {CLOSED}"]),
+    "receipts": (store("receipts"), [f".sitepatch/receipts: {CLOSED}"]),
+    "pristine": (store("pristine"), [f".sitepatch/pristine: {CLOSED}"]),
+    "patchsets": (store("patchsets"), [f".sitepatch/patchsets: {CLOSED}"]),
+    "a store that is a file": (lambda site: (site / ".sitepatch").write_bytes(b""), [".sitepatch: is a link or not a directory"]),
+    "folder": (given("pkg/sub", 0), [f"pkg/sub: {CLOSED}"]),
+    "folder and site": (lambda site: (given("pkg/sub", 0)(site), given("", 0)(site)), [f"SITE: {CLOSED}", f"pkg/sub: {CLOSED}"]),
+    "may be written, not entered": (given("pkg/sub", A, A, 0o600), [f"{FILE}: [Errno 13]"]),
+    "bytecode": (given("pkg/sub/__pycache__", 0), [f"pkg/sub/__pycache__: {CLOSED}"]),
+    "no bytecode": (lambda site: (site / "pkg/sub/__pycache__").rmdir(), []),
+    "gone": (lambda site: (site / FILE).unlink(), [f"{FILE}: there is no such file"]),
+    "not to be read": (given(FILE, 0, 0, 0o600), [GONE]),
+    "a link that leads nowhere": (linked("none.py"), [GONE]),
+    "a link to a file of another": (linked("../../real.py"), []),
+    "another user": (given(FILE, 0, 0, 0o666), [NOT_MINE]),
+    "another group": (given(FILE, A, GROUP), [f"{FILE}: belongs to group 1500, of which user 1001 is no member"]),
+    "another user, and every directory is open": (lambda site: (sticky(0, 0)(site), given("pkg/sub", 0, 0, 0o777)(site)), [NOT_MINE]),
+    "sticky": (sticky(0, 1002), [STICKY]),
+    "sticky, a link": (lambda site: (linked("../../real.py", 1002)(site), given("pkg/sub", 0, 0, 0o1777)(site)), [STICKY]),
+    "sticky, my file": (sticky(0, A), []),
+    "sticky, my directory": (sticky(A, 1002), [NOT_MINE.replace("user 0", "user 1002")]),
+}
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize(("make", "expected"), CASES.values(), ids=CASES)
+def test_what_another_user_may_not_do_is_named(site, make, expected):
+    make(site)
+    said = as_user(A, found, str(site))
+    assert len(said) == len(expected) and all(map(str.startswith, said, expected)), said
+    if "user 1001 may not" in str(expected) and "link" not in str(expected):
+        assert found(site) == []  # root may
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize(("mode", "moved", "expected"), [(0o666, [FILE], []), (0o644, [FILE], [NOT_MINE]), (0o666, [], [NOT_MINE])])
+def test_a_file_that_is_put_back_by_a_second_name_need_not_be_given_away(site, mode, moved, expected):
+    given(FILE, 0, 0, mode)(site)
+    assert as_user(A, found, str(site), [FILE], moved) == expected
+
+
+def test_what_is_wrong_with_several_files_is_said_once_each(site):
+    (site / "to").symlink_to("pkg/sub")
+    said = found(site, ["../x", "pkg/none.py", "to/a.py", "to/b.py", "none/a.py"])
+    assert said[0] == "../x: the path is not a plain path below the site directory"
+    assert said[1] == "pkg/none.py: there is no such file"
+    assert said[2].startswith("to: is a link or not a directory; sitepatch does not write through it")
+    assert said[3].startswith("none/a.py: [Errno 2]") and len(said) == 4
+
+
+def test_a_fifo_is_not_waited_for_and_what_is_mounted_over_a_file_is_named(site, monkeypatch):
+    (site / FILE).unlink()
+    os.mkfifo(str(site / FILE))
+    assert found(site) == []
+    monkeypatch.setattr(Folder, "mounted", lambda folder, name: name == "a.py")
+    assert found(site) == [f"{FILE}: {permission.MOUNTED}"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"), [(0x10, True), (0x20, True), (0, False), (0xFFFFFFCF, False), (OSError(errno.ENOTTY, "no flags here"), False)]
+)
+def test_a_file_or_a_directory_that_is_immutable_or_append_only(site, monkeypatch, flags, said):
+    def ioctl(fd, request, argument):
+        assert (request, len(argument)) == (0x80086601, 8)
+        if isinstance(flags, OSError):
+            raise flags
+        return flags.to_bytes(4, "little") + b"\xff" * 4
+
+    monkeypatch.setattr(fcntl, "ioctl", ioctl)
+    before = os.listdir("/dev/fd")
+    expected = [f"{FILE}: the file is immutable; take that away with chattr -i or chflags"] if said else []
+    assert found(site) == expected
+    assert len(os.listdir("/dev/fd")) == len(before)
+    monkeypatch.setattr(os, "access", lambda name, mode, **more: name != ".")
+    monkeypatch.setattr(os, "fstatvfs", lambda fd: SimpleNamespace(f_flag=0))
+    told = "the directory is immutable" if said else f"user {os.getuid()} may not write here"
+    assert found(site)[0].startswith(f"SITE: {told}")
+    monkeypatch.setattr(os, "fstatvfs", lambda fd: SimpleNamespace(f_flag=os.ST_RDONLY | os.ST_NOSUID))
+    assert found(site)[0] == "SITE: the filesystem is mounted read-only; mount it writable, or change a copy with --target"
+
+
+@pytest.mark.parametrize(
+    ("uid", "disk", "said"),
+    [
+        (0, {"f_blocks": 0, "f_bfree": 0}, ""),
+        (0, {"f_bfree": 3}, ""),
+        (0, {"f_bfree": 2, "f_bavail": 9}, "3,072 bytes are needed and 2,048 are free; free some space on that disk"),
+        (A, {"f_bavail": 2}, "3,072 bytes are needed and 2,048 are free; free some space on that disk"),
+        (A, {"f_bfree": 2}, ""),  # that is what root alone may use
+        (0, {"f_ffree": 2}, ""),
+        (0, {"f_ffree": 1}, "2 inodes are needed and 1 are free; free some space on that disk"),
+        (0, {"f_files": 0, "f_ffree": 0}, ""),  # a filesystem that does not count them
+    ],
+)
+def test_whether_there_is_room(site, monkeypatch, uid, disk, said):
+    fields = {"f_blocks": 9, "f_frsize": 1024, "f_bfree": 9, "f_bavail": 9, "f_files": 9, "f_ffree": 9, **disk}
+    monkeypatch.setattr(os, "fstatvfs", lambda fd: SimpleNamespace(**fields))
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    with Folder.open(str(site)) as folder:
+        told = no_room(folder, [1, 2048])
+    assert len(told) == bool(said) and all(text.startswith(f"{site}: {said}") for text in told)
+
+
+def test_a_system_call_that_failed_is_explained():
+    assert set(permission._HELP) >= {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT}
+    for number, help_text in permission._HELP.items():
+        error = explain("/site", OSError(number, "it failed", "/site/a"), "nothing was changed")
+        assert (error.message, error.hint) == ("/site/a: it failed", f"nothing was changed; {help_text}")
+    error = explain("/site", OSError(errno.EIO, "it failed", "a"))
+    assert (error.message, error.hint) == (f"/site: [Errno {errno.EIO}] it failed: 'a'", "")
+    with pytest.raises(StoreError, match=r"^/site: it failed$") as caught, explained("/site", "undone"):
+        raise OSError("it failed")
+    assert caught.value.hint == "undone"
