@@ -57,12 +57,8 @@ class Carrier:
                 self.lose()
             else:
                 self._touched.add(body.name)
+            self._left.append((splice.start, len(splice.new) - (splice.end - splice.start)))
         self.take(step.splices)
-        grown = 0
-        for splice in step.splices:
-            growth = len(splice.new) - (splice.end - splice.start)
-            self._left.append((splice.start + grown, growth))
-            grown += growth
 
     def carried(self, step: Step, hunks: Sequence[HunkText], old: bytes, new: bytes) -> Optional[Step]:
         """Return a step for the text `new` as it stands recorded for `old`; None where its hunks have to be matched."""
@@ -100,8 +96,7 @@ def _bodies(data: bytes) -> Iterator[Body]:
             return
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            decorators = getattr(node.body[0], "decorator_list", [])
-            first = min([node.body[0].lineno, *(each.lineno for each in decorators)])
+            first = node.body[0].lineno
             while _ASIDE.match(data, starts[first - 2]):
                 first -= 1
             if first > node.lineno:

@@ -42,7 +42,7 @@ ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).with_suffix(".txt")
 PACKAGES = {  # modules below patcher/, and the test files and folders that are about them
     "engine": ("semantic/*", "semantic"),
-    "planner": ("plan fold jobs merge lines", "test_plan.py test_merge.py test_foreign.py test_commands.py"),
+    "planner": ("plan fold jobs carry merge lines", "test_plan.py test_merge.py test_foreign.py test_commands.py"),
     "store": ("store prepare journal folder receipt permission commit together lock bytecode standing tidy meta ownership reading",
               "test_store.py test_receipt.py test_journal.py test_folder.py test_permission.py test_bytecode.py test_reading.py "
               "test_ownership.py test_stores_of_others.py test_lost_receipts.py test_races.py test_commands.py faults"),

@@ -131,8 +131,9 @@ def state(*lines, head="sitepatch-hook 1 ID tried"):
 def test_what_a_state_tells(tmp_path):
     (tmp_path / "a.py").write_text("12345")
     os.utime(tmp_path / "a.py", (1_000_000_000.9, 1_000_000_000.9))
+    (tmp_path / "link.py").symlink_to("a.py")
     site, good = str(tmp_path), "= 1000000000:5 a.py"
-    assert boot.compare(state(good, "= absent b.py"), site, "ID", False) == []
+    assert boot.compare(state(good, "= absent b.py", "= 1000000000:5 link.py"), site, "ID", False) == []
     assert boot.compare(state("! 1000000000:5 a.py", ": it does not fit"), site, "ID", False) == ["it does not fit"]
     assert boot.compare(state(good), site, "another", False) is None
     assert boot.compare(state("= 1000000001:5 a.py"), site, "ID", False) is None, "newer"

@@ -112,11 +112,14 @@ def test_the_pristine_file_becomes_what_was_kept_with_the_receipt_that_apply_wri
 
 def test_a_link_is_kept_as_one_and_a_file_without_record_is_unrecorded(site):
     (site.path / M).rename(site.path / "elsewhere.py")
+    os.utime(f"{site}/elsewhere.py", (5, 5))
     (site.path / M).symlink_to("../elsewhere.py")
     (site.path / "demo_kit-1.0.dist-info/RECORD").unlink()
     found = judge(str(site), hook(), [kept(exact=False)])  # nothing tells its release any more
     (change,) = found.changes
     assert (change.receipt.link, change.receipt.origin, found.records) == ("../elsewhere.py", "unrecorded", {})
+    assert change.receipt.mtime_ns == os.lstat(f"{site}/{M}").st_mtime_ns
+    unknown(judge(str(site), hook(), [kept()]), f"{M}: is not among the known files (here it is of demo); {NEEDED}")
 
 
 def test_what_is_applied_stays_and_an_absent_file_or_package_is_no_failure(site):
@@ -206,8 +209,9 @@ def test_a_patched_file_of_another_release_is_named(site):
 
 
 def test_a_compiled_module_beside_it_is_what_is_imported(site):
-    (site.path / "demo/m.so").write_bytes(b"")
-    wrong(judge(str(site), hook(), [kept()]), f"{M}: {M} is not what is imported: the compiled m.so")
+    name = "m.cpython-{}{}.so".format(*sys.version_info)
+    (site.path / "demo" / name).write_bytes(b"")
+    wrong(judge(str(site), hook(), [kept()]), f"{M}: {M} is not what is imported: the compiled {name}")
 
 
 def test_two_distributions_of_one_package_are_named_only_where_a_file_is_there(site):
@@ -216,9 +220,8 @@ def test_two_distributions_of_one_package_are_named_only_where_a_file_is_there(s
     other.mkdir()
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: demo-too\nVersion: 3.0\n")
     (other / "RECORD").write_text((site.path / "demo_kit-1.0.dist-info/RECORD").read_text())
-    found = judge(str(site), hook(), [kept()])
-    assert (found.changes, found.unknown, list(found.wrong)) == ((), {}, ["two"])
-    assert found.wrong["two"].startswith("two: ")
+    absent = Asked("three", "1", DIGEST, {}, (), {"nowhere": ("nowhere/m.py",)})
+    wrong(judge(str(site), hook(asked(paths=(M, "demo/absent.py")), absent), [kept()]), "two: ")
     (site.path / M).unlink()
     nothing(judge(str(site), hook(), [kept()]))
 
@@ -228,9 +231,13 @@ def test_what_sitepatch_applied_to_an_unknown_release_is_as_wanted(site):
     receipt = Receipt(M, "demo", "demo_kit", "1.0", digest(b"VALUE = 5\n"), digest(PATCHED), 0o644, 7, "", (step(level=1),))
     Store(str(site)).commit([Change(M, digest(b"VALUE = 5\n"), PATCHED, receipt)], {DIGEST: TEXTS})
     nothing(judge(str(site), hook(asked(level=1)), [kept()]))
+    nothing(judge(str(site), hook(asked(level=1), asked("other", (N,))), [kept(N, after=PRISTINE, steps=())]))
     unknown(judge(str(site), hook(asked(level=2)), [kept()]), f"{M}: is not among the known files (here it is of demo_kit 1.0); {NEEDED}")
     both = hook(asked(level=1), asked("three", level=1))
     assert set(judge(str(site), both, [kept()]).unknown) == {"two", "three"}, "one of them is missing there"
+    more = receipt._replace(steps=(step(level=1), step("three", level=1)))
+    Store(str(site)).commit([Change(M, digest(PATCHED), PATCHED, more)], {DIGEST: TEXTS})
+    nothing(judge(str(site), both, []))
 
 
 def test_what_another_patchset_changed_too_is_left_to_sitepatch(site):
@@ -268,12 +275,17 @@ def test_a_patchset_is_changed_in_all_of_its_files_or_in_none_and_so_is_what_sha
     assert "somebody edited it" in found.unknown["two"]
     assert found.unknown["three"] == f"{N}: shares it with a patchset that is not known there; {NEEDED}"
     assert found.expected == {**found.before, "demo/__init__.py": digest(b"#\n")}
+    chain = hook(two, asked("three", (N, "demo/__init__.py")), four)
+    assert list(judge(str(site), chain, entries).unknown) == ["two", "three", "four"]
     site.write(PATCHED, M)
     site.install()
     site.apply(step(), path=M)
     site.write(PATCHED + b"# mine\n", M)
     found = judge(str(site), hook(two, three, four), entries)
     assert list(found.wrong) == ["two"] and list(found.unknown) == ["three"], "what is wrong is not asked of sitepatch"
+    site.write(b"VALUE = 8\n", N)
+    found = judge(str(site), hook(two, three, four), entries)
+    assert list(found.wrong) == ["two"] and list(found.unknown) == ["three"], "nor where it is unknown as well"
 
 
 @pytest.mark.parametrize(
@@ -301,12 +313,12 @@ def started(tmp_path, monkeypatch, capfd):
     (tmp_path / "m.py").write_text("12345")
     os.utime(str(tmp_path / "m.py"), (7, 7))
 
-    def start(*lines, mode="repair", force="", did="tried", again=False):
+    def start(*lines, mode="repair", force="", did="tried", again=False, fails=""):
         head = f"sitepatch-hook 1 ID {did}"
         (folder / "state").write_text("\n".join([head, *lines, "end", ""]))
         text = Path(boot.__file__).read_text(encoding="utf-8").replace("@NAME@", "hook-x").replace("@ID@", "ID").replace("@MODE@", mode)
         (folder / "__init__.py").write_text(text, encoding="utf-8")
-        (folder / "closer.py").write_text("def look_closer(here, name, mode, read, say):\n    read(mode, True)\n    say('looked ' + mode)\n    return ['closer'], False\n")
+        (folder / "closer.py").write_text(f"def look_closer(here, name, mode, read, say):\n    {fails}\n    read(mode, True)\n    say('looked ' + mode)\n    return ['closer'], False\n")
         monkeypatch.setenv("SITEPATCH_HOOK", force)
         monkeypatch.syspath_prepend(str(tmp_path))
         for name in [name for name in sys.modules if name.startswith("_hook_x")]:
@@ -323,6 +335,7 @@ def started(tmp_path, monkeypatch, capfd):
 
 
 GOOD, BAD, WHY = "= 7:5 m.py", "! 7:5 m.py", ": it does not fit"
+FAILED = "hook-x could not look at its files: ZeroDivisionError: division by zero"
 STRICT = "hook-x is strict: the program is not started (SITEPATCH_HOOK=off starts it, to mend this)"
 
 
@@ -345,6 +358,9 @@ STRICT = "hook-x is strict: the program is not started (SITEPATCH_HOOK=off start
         (["= 8:5 m.py"], {}, [], ["looked repair"]),
         (["= 8:5 m.py"], {"mode": "strict"}, [1], ["looked strict", "closer", STRICT]),
         (["= absent n.py"], {}, [], []),
+        (["= 8:5 m.py"], {"fails": "1 / 0"}, [], [FAILED]),
+        (["= 8:5 m.py"], {"fails": "1 / 0", "mode": "warn"}, [], [FAILED]),
+        (["= 8:5 m.py"], {"fails": "1 / 0", "mode": "strict"}, [1], [FAILED, STRICT]),
     ],
 )
 def test_what_a_start_says_and_whether_the_program_is_started(started, lines, how, exits, said):

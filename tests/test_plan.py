@@ -324,20 +324,31 @@ def three(a):
 
 def old(a, b):
     return a + b
+
+
+def six(a): return old(a, 6)
 """
 STEPS = {
     "a-one": "@@ one @@\n-old($X, 1)\n+old($X, 10)\n",
     "b-more": "@@ one @@\n+a = abs(a)\n a = old(...)\n",
     "c-two": "@@ Two.two @@\n-old($X, 2)\n+old(\n+    $X,\n+    20,\n+)\n",
     "d-other": "@@ Two.other @@\n def other(...):\n+    LIMIT = 3\n+\n     ...\n",
-    "e-after": "@@ one @@ when-present\n-abs(a)\n+max(a, 0)\n",  # what b-more brings
+    "e-after": "@@ one @@ when-present\n-abs(a)\n+max(a, 0)\n@@ old @@ when-present\n-gone(1)\n+gone(2)\n",  # what b-more brings
     "f-import": "@@ <module> @@\n import os\n+import sys\n",
     "g-uses": "@@ three @@ when-present\n-return old($X, 4)\n+return old($X, sys.maxsize)\n",  # needs f-import
     "h-global": "@@ Two.two @@\n def two(...):\n+    global FAST\n     ...\n",
     "i-fast": "@@ three @@\n def three(...):\n+    a = FAST or a\n     ...\n",  # needs h-global
     "k-body": "@@ <module> @@ when-present\n def one(a):\n     ...\n     a = old($X, 10)\n-    return a\n+    return -a\n",
     "k-long": "@@ one @@\n def one(...):\n+    b = '" + 300 * "x" + "'\n     ...\n",
+    "k-short": "@@ one @@ when-present\n-b = '" + 300 * "x" + "'\n+b = a\n",
     "l-last": "@@ one @@ when-present\n-return -a\n+return -abs(a)\n",
+    "m-limit": "@@ <module> @@\n def three(...):\n     ...\n+LIMIT = 4\n",
+    "m-uses": "@@ old @@ when-present\n def old(...):\n+    print(LIMIT)\n     ...\n",
+    "n-bound": "@@ <module> @@ when-present\n-LIMIT = 4\n+BOUND = 4\n",
+    "o-uses": "@@ old @@ when-present\n-return a + b\n+return a + b + BOUND\n",
+    "p-names": "@@ <module> @@\n-def three(a):\n+def trois(a):\n     ...\n@@ <module> @@\n-def six(a):\n+def sept(a):\n     ...\n",
+    "q-trois": "@@ Two.two @@ when-present\n def two(...):\n+    trois(a)\n     ...\n",
+    "r-sept": "@@ Two.other @@ when-present\n def other(...):\n+    sept(a)\n     ...\n",
     "j-any": "@@ T* @@\n-old($X, 3)\n+old($X, 30)\n",
 }
 
@@ -356,17 +367,20 @@ def test_what_is_carried_over_is_what_a_fresh_start_gives(tmp_path: Path) -> Non
     lines = tuple((tag, text.replace("20", "20000"), line) for tag, text, line in other.lines)
     newer = jobs["c-two"]._replace(hunks=(other._replace(lines=lines),))
     newer = newer._replace(wanted=newer.wanted._replace(patchset=newer.wanted.patchset._replace(digest="newer")))
-    singles, pairs = [*zip(STEPS)], [*zip(STEPS, [*STEPS][4:])]
-    for gone, now in [*((each, jobs) for each in singles + pairs), *((each, {**jobs, "c-two": newer}) for each in singles[3::2])]:
+    singles, pairs = [*zip(STEPS)], [("b-more", "c-two"), *[*zip(STEPS, [*STEPS][4:])][::3]]
+    for gone, now in [*((each, jobs) for each in singles + pairs), *((each, {**jobs, "c-two": newer}) for each in singles[3::4])]:
         order = [name for name in STEPS if name not in gone]
         assert fold(".", NEW, found, order, now)[:2] == fold(".", NEW, pristine, order, now)[:2], gone
 
 
 def test_restoring_one_matches_anew_only_what_may_depend_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names, matched = [f"p{number:02}" for number in range(20)], []
-    functions = "".join(f"def f_{number}(a):\n    return old(a, {number})\n\n\n" for number in range(20))
+
+    functions = "".join(f"def f_{number}(a):\n    # why\n    return old(a, {number})\n\n\n" for number in range(20)) + "INVALID = '\\d'\n"
     for number, name in enumerate(names):
-        text = "".join(f"--- mmengine/m{file}.py\n@@ f_{number} @@\n-old($X, $Y)\n+max($X, $Y)\n" for file in range(4))
+        hunk = f"@@ f_{number} @@\n def f_{number}(a):\n-    return old($X, $Y)\n+    return max($X, $Y, 'class')\n"
+        hunk = hunk if number != 7 else "@@ f_7 @@\n def f_7(...):\n+    a += 1\n     ...\n"
+        text = "".join(f"--- mmengine/m{file}.py\n{hunk}" for file in range(4))
         patchset(tmp_path, name, text)
     site = Site(tmp_path, "mmengine-0.10.7")
     for file in range(4):
@@ -378,7 +392,7 @@ def test_restoring_one_matches_anew_only_what_may_depend_on_it(tmp_path: Path, m
     assert matched == []
     expected = functions
     for number in range(20):
-        expected = expected.replace(f"old(a, {number})", f"max(a, {number})" if number != 7 else f"old(a, {number})")
+        expected = expected.replace(f"old(a, {number})", f"max(a, {number}, 'class')" if number != 7 else f"old(a, {number})")
     assert [file.after.decode() for file in plan.files] == [expected] * 4
     for file in plan.files:
-        assert [step.places for step in file.steps] == [(4 * int(step.patchset[1:]) + 2,) for step in file.steps]
+        assert [step.places for step in file.steps] == [(5 * int(step.patchset[1:]) + 3,) for step in file.steps]

@@ -73,9 +73,7 @@ def judge(site: str, hook: Hook, kept: Sequence[Kept]) -> Judged:
             change = _judge(site, file, kept, _needed(hook))
         except SitepatchError as error:
             text = f"{path}: {error.message}; {error.hint}" if error.hint else f"{path}: {error.message}"
-            (found.unknown if isinstance(error, Unknown) else found.wrong).update(
-                (name, text) for name in names if not isinstance(error, Unknown) or name in error.names
-            )
+            (found.unknown if isinstance(error, Unknown) else found.wrong).update(dict.fromkeys(names, text))
         else:
             if change is not None:
                 changes[path] = change
@@ -85,9 +83,7 @@ def judge(site: str, hook: Hook, kept: Sequence[Kept]) -> Judged:
 
 
 class Unknown(SitepatchError):
-    """A file is none of those that are known; `names` are the patchsets that need to look at it."""
-
-    names: Tuple[str, ...] = ()
+    """A file is none of those that are known."""
 
 
 def _locate(site: str, hook: Hook, texts: Dict[str, Optional[bytes]], found: Judged) -> Dict[str, Located]:
@@ -140,15 +136,11 @@ def _judge(site: str, file: _File, kept: Sequence[Kept], needed: str) -> Optiona
             return None
         release = f"{located.distribution or located.package} {located.version}".rstrip()
         edited = "" if live else _edited(file)
-        error = Unknown(edited) if edited else Unknown(f"is not among the known files (here it is of {release})", needed)
-        error.names = tuple(names)
-        raise error
+        raise Unknown(edited) if edited else Unknown(f"is not among the known files (here it is of {release})", needed)
     if [_key(step) for step in mine] == [_key(step) for step in entry.steps]:
         return None
     if live and (len(mine) < len(live.steps) or not entry.steps):
-        error = Unknown("another patchset stands applied in it, or another version of this one", needed)
-        error.names = tuple(names)
-        raise error
+        raise Unknown("another patchset stands applied in it, or another version of this one", needed)
     return _change(site, file, entry, live)
 
 
