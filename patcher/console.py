@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import sys
-import textwrap
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -14,6 +13,7 @@ import click
 
 from patcher.drawn import Painted, drawn, join, lines
 from patcher.errors import SitepatchError
+from patcher.width import LONGEST, fit, padded, width, wrapped
 
 if TYPE_CHECKING:
     from patcher.environment import Environment
@@ -92,8 +92,8 @@ class Console:
         if self.as_json:
             return
         stream = sys.stderr if err else sys.stdout
-        width = shutil.get_terminal_size().columns if stream.isatty() else 0
-        for line in table(rows, width):
+        most = shutil.get_terminal_size().columns if stream.isatty() else 0
+        for line in table(rows, most):
             click.echo(line, err=err, color=self.color(stream))
 
     def data(self, ok: bool, fields: Dict[str, Any]) -> None:
@@ -223,35 +223,39 @@ def style(text: str, **how: Any) -> Painted:
     return Painted(click.style(drawn(text), **how))
 
 
-def table(rows: Sequence[Row], width: int = 0) -> Iterable[str]:
+def table(rows: Sequence[Row], most: int = 0) -> Iterable[str]:
     """The lines of a table, styled; the last cell of a row is not padded.
 
-    Where a row is wider than `width` columns (0: no limit), its further cells and long texts go on below.
+    Where a row is wider than `most` columns (0: no limit), its further cells and long texts go on below; of a very long
+    word (the name of a scope) the middle is left out.
     """
-    texts = [[drawn(cell) for cell in row.cells] for row in rows]
-    first = max((len(row.word) for row in rows), default=0)
+    texts = [[_words(drawn(cell)) for cell in row.cells] for row in rows]
+    first = max((width(row.word) for row in rows), default=0)
     count = max(map(len, texts), default=0)
-    widths = [max((len(cells[at]) for cells in texts if len(cells) > at), default=0) for at in range(count)]
-    room = max(20, width - first - 2) if width else sys.maxsize
+    widths = [max((width(cells[at]) for cells in texts if len(cells) > at), default=0) for at in range(count)]
+    room = max(20, most - first - 2) if most else sys.maxsize
     for row, cells in zip(rows, texts):
         filled = [""]
         for cell, column in zip(cells, widths):
-            if filled[-1] and len(filled[-1]) + len(cell) > room:
+            if filled[-1] and width(filled[-1] + cell) > room:
                 filled.append("")
             filled[-1:] = [*_wrapped(filled[-1] + cell, room)]
-            filled[-1] = f"{filled[-1]:<{len(filled[-1]) + column - len(cell) + 2}}"
-        head = style(f"{row.word:<{first}}", fg=_COLORS.get(row.word, "red"))
+            filled[-1] += " " * (column - width(cell) + 2)
+        head = style(padded(row.word, first), fg=_COLORS.get(row.word, "red"))
         yield f"{head}  {filled[0]}".rstrip()
         details = [line for each in row.details for line in ([each] if isinstance(each, Painted) else each.split("\n"))]
-        for line in [*filled[1:], *(part for detail in details for part in _wrapped(drawn(detail), room))]:
+        for line in [*filled[1:], *(part for detail in details for part in _wrapped(_words(drawn(detail)), room))]:
             yield (" " * (first + 2) + line).rstrip()
 
 
-def _wrapped(text: str, width: int) -> List[str]:
-    """A text in lines of at most `width` columns; code, which is painted or begins with a blank, stays as it is."""
-    if len(text) <= width or isinstance(text, Painted) or text[:1] == " ":
-        return [text]
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+def _words(text: str) -> str:
+    """The text with what is too long of each word left out; code, which is painted, stays as it is."""
+    return text if isinstance(text, Painted) else re.sub(rf"\S{{{LONGEST},}}", lambda word: fit(word.group(), LONGEST), text)
+
+
+def _wrapped(text: str, most: int) -> List[str]:
+    """A text in lines of at most `most` columns; code, which is painted or begins with a blank, stays as it is."""
+    return [text] if width(text) <= most or isinstance(text, Painted) or text[:1] == " " else wrapped(text, most)
 
 
 def description(one: Patchset) -> List[str]:

@@ -19,7 +19,6 @@ that could not be tried:
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
 from patcher.drawn import Painted, drawn, join
@@ -28,7 +27,7 @@ from patcher.model import State
 from patcher.report import Row, shown
 from patcher.semantic.explain import Explanation, Spot
 from patcher.semantic.nearest import Closest, Mark
-from patcher.width import underline
+from patcher.width import fit, underline, wrapped
 
 _WIDTH = 86  # columns beside the states
 _LONGEST = 60  # of the code that a metavariable stands for
@@ -70,7 +69,8 @@ def _about(one: Told, paint: Paint) -> List[str]:
         scope = "" if found.scopes or not found.near else found.near[0]
         lines += _closest(found.closest, scope, paint) if found.closest is not None else []
         for spot in found.elsewhere:
-            lines += _wrapped(f"elsewhere in this file: `{spot.scope or '<module>'}`, line {spot.line}: {_cut(spot.text)}")
+            where = f"`{spot.scope or '<module>'}`, line {spot.line}"
+            lines += _wrapped(f"elsewhere in this file: {where}: {fit(spot.text, _LONGEST)}")
     for other in one.elsewhere:
         what = f"`{one.answer.scope}` stands in" if other.line else "a file of that name:"
         lines += _wrapped(f"{what} {other.path}" + (f":{other.line}" if other.line else ""))
@@ -93,8 +93,8 @@ def _scope(found: Explanation) -> List[str]:
 
 
 def _spot(spot: Spot, *, code: bool) -> List[str]:
-    lines = [f"line {spot.line}: {_cut(spot.text)}"] if code else []
-    return lines + [join(f"  {name} = {_cut(text)}") for name, text in spot.names]
+    lines = [f"line {spot.line}: {fit(spot.text, _LONGEST)}"] if code else []
+    return lines + [join(f"  {name} = {fit(text, _LONGEST)}") for name, text in spot.names]
 
 
 def _closest(best: Closest, scope: str, paint: Paint) -> List[str]:
@@ -103,7 +103,7 @@ def _closest(best: Closest, scope: str, paint: Paint) -> List[str]:
     where = f" in `{scope}`" if scope else ""
     lines = [f"closest{where}, {best.likeness:.0%} of the pattern:"]
     if best.code.line != best.line:
-        lines.append(join(f"  code    {best.line:>{width}} | {_cut(best.text)}"))
+        lines.append(join(f"  code    {best.line:>{width}} | {fit(best.text, _LONGEST)}"))
     for word, mark in (("code   ", best.code), ("pattern", best.pattern)):
         lines += _marked(f"  {word} {mark.line:>{width}} | ", mark, paint)
     more = f" (and {best.more} more)" if best.more else ""
@@ -119,13 +119,7 @@ def _marked(head: str, mark: Mark, paint: Paint) -> List[str]:
 
 
 def _wrapped(text: str) -> List[str]:
-    return [line for each in text.split("\n") for line in textwrap.wrap(each, _WIDTH, break_long_words=False)]
-
-
-def _cut(text: str) -> str:
-    """A text cut in the middle, where both ends tell what it is."""
-    half = (_LONGEST - 1) // 2
-    return text if len(text) <= _LONGEST else f"{text[:half]}…{text[-half:]}"
+    return [line for each in text.split("\n") for line in wrapped(each, _WIDTH)]
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------

@@ -254,9 +254,11 @@ def _digest(reader: Reader, where: str, value: object) -> None:
 
 
 def _once(reader: Reader, where: str, names: Sequence[str]) -> None:
+    seen: Set[str] = set()
     for index, name in enumerate(names):
-        if name in names[:index]:
+        if name in seen:
             reader.wrong(f"{where}[{index}]", f"{shown(name)} a second time", "every one once")
+        seen.add(name)
 
 
 def write(path: Path, lock: Lock) -> None:

@@ -31,10 +31,12 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
+from patcher.drawn import drawn
 from patcher.errors import SitepatchError
 from patcher.lines import LineEdit, line_edits
 from patcher.model import Answer, OptionValue, Patchset, Plan, State, Step
 from patcher.standing import Condition, Standing
+from patcher.width import padded, width
 
 CONTEXT = 3
 _PLAIN = {
@@ -134,13 +136,13 @@ def stat(diffs: Sequence[FileDiff]) -> str:
     """The table of `git diff --stat`, "" where nothing differs."""
     if not diffs:
         return ""
-    width, most = max(len(diff.path) for diff in diffs), max(diff.added + diff.removed for diff in diffs)
+    column, most = max(width(drawn(diff.path)) for diff in diffs), max(diff.added + diff.removed for diff in diffs)
     digits, scale = len(str(most)), min(1.0, 40 / most)
     lines = []
     for diff in diffs:
         plus, minus = (-(-int(count * scale * 1000) // 1000) for count in (diff.added, diff.removed))
         bar = "+" * plus + "-" * minus
-        lines.append(f" {diff.path:<{width}} | {diff.added + diff.removed:>{digits}} {bar}")
+        lines.append(f" {padded(drawn(diff.path), column)} | {diff.added + diff.removed:>{digits}} {bar}")
     added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
     parts = [count(len(diffs), "file") + " changed"]
     parts += [count(added, "insertion") + "(+)"] if added else []

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Sequence, 
 from patcher.errors import PatchError, SitepatchError
 from patcher.reading import TEXT as LIMIT
 from patcher.reading import read_file
-from patcher.width import marked
+from patcher.width import fit, marked
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 TEXT, TEXTS, INTEGER, TABLE = "a string", "a list of strings", "an integer", "a table"
 TABLES = "a list of tables"
-_DEEPEST, _DOTS, _MOST = 64, 1000, 20  # levels of tables and lists; dots in a line; problems that are told
+_DEEPEST, _DOTS, _MOST = 64, 1000, 20  # levels of tables and lists; dots in a line; problems that are reported
+_WIDEST = 60  # columns of a value that is shown
 _TOO_DEEP = f"found tables or lists more than {_DEEPEST} levels deep, expected fewer"
 _TOO_LONG = "found an integer of more than 64 bits, expected a smaller one"
 
@@ -42,7 +43,7 @@ class Reader:
 
     def wrong(self, where: str, found: str, expected: str) -> None:
         """Add a problem; indices in `where` count from 0, as in JSON."""
-        self.problems.append(f"{self.origin}: {_cut(where)}: found {found}, expected {expected}")
+        self.problems.append(f"{self.origin}: {fit(where, _WIDEST)}: found {found}, expected {expected}")
 
     def stop(self, error: Type[SitepatchError], hint: str = "") -> None:
         """Raise what is wrong so far, if anything is."""
@@ -140,19 +141,15 @@ def _check_size(top: Dict[str, Any], origin: Path) -> None:
             raise PatchError(f"{origin}: {where}: {_TOO_LONG}")
         if isinstance(value, (dict, list)):
             if depth > _DEEPEST:
-                raise PatchError(f"{origin}: {_cut(where)}: {_TOO_DEEP}")
+                raise PatchError(f"{origin}: {fit(where, _WIDEST)}: {_TOO_DEEP}")
             items = value.items() if isinstance(value, dict) else enumerate(value)
             left += [(f"{where}.{key}" if where else str(key), each, depth + 1) for key, each in items]
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def shown(value: object) -> str:
     """A TOML value as a message shows it."""
     if isinstance(value, str):
-        return f'"{_cut(value)}"'
+        return f'"{fit(value, _WIDEST)}"'
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (int, float)):

@@ -1,10 +1,12 @@
-"""How many columns a text takes in a terminal, and a marker under a part of it."""
+"""How many columns a text takes in a terminal: padding, cutting and wrapping by it, and a marker under a part of a line."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from typing import List
 
-_LONGEST = 400  # characters of a line that is shown
+LONGEST = 400  # columns of a line, or of a name, that is shown
 
 
 def width(text: str) -> int:
@@ -18,6 +20,37 @@ def _columns(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
+def padded(text: str, columns: int) -> str:
+    """The text with blanks behind it, `columns` wide."""
+    return text + " " * (columns - width(text))
+
+
+def fit(text: str, columns: int) -> str:
+    """The text, or of one that is wider than `columns` its beginning and its end, which both tell what it is."""
+    if width(text) <= columns:
+        return text
+    half = (columns - 1) // 2
+    return f"{_beginning(text, half)}…{_beginning(text[::-1], half)[::-1]}"
+
+
+def _beginning(text: str, columns: int) -> str:
+    for at, char in enumerate(text):
+        columns -= _columns(char)
+        if columns < 0:
+            return text[:at]
+    return text
+
+
+def wrapped(text: str, columns: int) -> List[str]:
+    """A text in lines of at most `columns`, or of one longer word each."""
+    lines = [""]
+    for word in re.findall(r"\s*\S+", text):
+        if lines[-1] and width(lines[-1] + word) > columns:
+            lines.append("")
+        lines[-1] += word if lines[-1] else word.lstrip()
+    return lines
+
+
 def underline(text: str, start: int, end: int) -> str:
     """`^~~~` under the characters `start` to `end` (0-based) of a line; a tab before them stays a tab."""
     blank = "".join("\t" if char == "\t" else " " * width(char) for char in text[:start])
@@ -26,7 +59,7 @@ def underline(text: str, start: int, end: int) -> str:
 
 def marked(text: str, start: int, end: int, indent: str = "") -> str:
     """A line and below it the marker under the characters `start` to `end`; of a very long line what is around them."""
-    if len(text) > _LONGEST:
-        first = max(0, start - _LONGEST // 2)
-        text, start, end = text[first : first + _LONGEST], start - first, min(end - first, _LONGEST)
+    if len(text) > LONGEST:
+        first = max(0, start - LONGEST // 2)
+        text, start, end = text[first : first + LONGEST], start - first, min(end - first, LONGEST)
     return f"{indent}{text}\n{indent}{underline(text, start, end)}"

@@ -21,6 +21,7 @@ from patcher.ddp.log import read_log
 from patcher.ddp.page import page
 from patcher.ddp.runs import find_runs
 from patcher.ddp.table import WIDTH, heading, judge, table, well
+from patcher.width import width
 from tests.command import environ, sitepatch
 from tests.test_ddp_helper import Lazy, Model, Tensor, helper
 
@@ -442,6 +443,14 @@ def test_the_table_is_aligned_and_fits_into_100_columns(make):
     assert all(len(f"{row.text}  {row.verdict}") <= WIDTH for row in rows)
     assert [row.text.split()[0] for row in rows] == [str(rank) for rank in range(len(texts))]
     assert ("host" in head.text) == ("host" in texts[0]), "the column is there only where a host is known"
+
+
+def test_the_table_is_aligned_by_columns_and_what_a_terminal_carries_out_is_drawn():
+    hosts = ["工作节点-0", "🚀-1", "n\x1b[8m\t2", "工作节点" * 20 + "-3"]
+    head, *rows = table(judged(*(report(rank, model("cpu"), None, world=4, host=host) for rank, host in enumerate(hosts))))
+    assert len({width(row.text) for row in [head, *rows]}) == 1 and width(head.text) + 2 + len(head.verdict) <= WIDTH
+    assert [row.text.split()[1] for row in rows[:3]] == ["工作节点-0", "🚀-1", "n␛[8m␉2"]
+    assert re.match(r"3 +(工作节点)+…[工作节点]+-3 ", rows[3].text), rows[3]
 
 
 def made_page(*texts):

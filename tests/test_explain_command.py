@@ -301,3 +301,18 @@ def test_help_has_an_example_and_a_name_is_completed(site):
     done = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS="sitepatch explain mm", COMP_CWORD="2")
     assert "mmengine-ddp-debug" in done.out
     assert sitepatch("explain", "mmengine-dpp-debug", cwd=site.cwd).code == 2
+
+
+def test_names_of_any_length_are_shown_in_short(site):
+    (site.cwd / "patchsets" / "long").mkdir(parents=True)
+    (site.cwd / "patchsets" / "long" / "patchset.toml").write_text(
+        'schema = 1\nname = "long"\nversion = "1"\nkind = "debug"\nsummary = "x"\n'
+        '[[variant]]\npackage = "mmengine"\nversions = ""\npatches = ["p.spatch"]\n'
+    )
+    scope = f"Runner.{'wrap_' * 50_000}model"
+    (site.cwd / "patchsets" / "long" / "p.spatch").write_text(f"--- {RUNNER}\n@@ {scope} @@\n-a($X)\n+b($X)\n")
+    for words in (["explain", "long"], ["apply", "long"], ["diff", "long"], ["check", "long"]):
+        ended = site(*words)
+        assert ended.code == 1 and "not found" in ended.out + ended.err
+        assert len(ended.out + ended.err) < 4_000, words
+    assert json.loads(site("explain", "long", "--json").out)["hunks"][0]["scope"] == scope

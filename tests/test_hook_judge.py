@@ -12,8 +12,9 @@ import pytest
 
 from patcher.errors import StoreError
 from patcher.hook import boot
-from patcher.hook.judge import judge
+from patcher.hook.judge import environment, judge
 from patcher.hook.kept import Asked, Hook, Kept, read_hook, read_texts, write_hook
+from patcher.hook.places import folders
 from patcher.model import Change, Receipt, Splice, Step, patchset_digest
 from patcher.store import Store
 from tests.places import wheel
@@ -302,6 +303,28 @@ def test_of_two_hooks_that_want_it_otherwise_the_first_by_name_has_its_way(site,
     else:
         assert [each.path for each in found.changes] == [M]
         assert list(found.records) == ["demo_kit-1.0.dist-info/RECORD"]
+
+
+@pytest.mark.parametrize(
+    ("files", "counts"),
+    [
+        ({"hook.json": write_hook(hook())}, True),
+        ({"hook.json": b"{", "kept.json": b'{"sitepatch": "0.1.0"}'}, True),
+        ({"hook.json": b'{"sitepatch"'}, True),
+        ({"hook.json": b'{"hooks": ["pre-commit"]}'}, False),
+        ({"hook.json": b"\xff"}, False),
+        ({"hook.json": b""}, False),
+        ({"kept.json": b'{"sitepatch": "0.1.0"}'}, False),
+    ],
+)
+def test_only_what_sitepatch_wrote_is_a_hook(site, files, counts):
+    folder = site.path / "_other"
+    folder.mkdir()
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    assert folders(environment(str(site))) == [str(folder)] * counts
+    if not counts:
+        assert [each.path for each in judge(str(site), hook(), [kept()]).changes] == [M]
 
 
 # what runs at a start, without starting ---------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 from patcher.console import table
 from patcher.drawn import drawn, join, lines
 from patcher.report import Row
+from patcher.width import fit, padded, width
 from tests.command import Site, environ, sitepatch
 
 pytest.importorskip("pty")
@@ -281,6 +282,31 @@ def test_a_row_that_is_too_wide_goes_on_below_and_keeps_its_cells_whole():
         "ok  name  some cell", "    a b c d", "    a detail", "    of two lines, one of", "    many words", "      code = stays(as, it, was)",
     ]  # fmt: skip
     assert OURS.sub("", next(iter(table(rows)))) == "ok  name  some cell  a b c d"
+
+
+def test_rows_are_aligned_by_the_columns_that_wide_characters_take():
+    rows = [Row("ok", ("设备", "e\u0301", "x"), ()), Row("note", ("a", "🚀", "x"), ("设备 设备 设备 设备 设备",))]
+    assert [OURS.sub("", line) for line in table(rows)] == [
+        "ok    设备  e\u0301   x", "note  a     🚀  x", "      设备 设备 设备 设备 设备",
+    ]  # fmt: skip
+    assert [OURS.sub("", line) for line in table(rows, 24)][2:] == ["      设备 设备 设备 设备", "      设备"]
+
+
+def test_the_middle_of_a_very_long_name_is_left_out_of_a_row():
+    lines = list(table([Row("ok", ("a" * 500_000 + "b",), ("there is no `" + "设" * 500_000 + "` in this file", "  " + "c" * 500_000))]))
+    assert max(map(width, lines)) < 450 and len(lines) == 3
+    assert lines[0].endswith("ab") and lines[1].startswith("    there is no `设") and lines[1].endswith("设` in this file")
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "cut"),
+    [("abcdef", 6, "abcdef"), ("abcdefg", 6, "ab…fg"), ("设备设备", 8, "设备设备"), ("设备设备", 7, "设…备"), ("设备设备", 6, "设…备"),
+     ("🚀🚀🚀🚀", 5, "🚀…🚀"), ("e\u0301" * 6, 6, "e\u0301" * 6)],
+)  # fmt: skip
+def test_what_is_too_wide_keeps_its_beginning_and_its_end(text, columns, cut):
+    assert fit(text, columns) == cut
+    assert width(cut) <= columns
+    assert width(padded(cut, columns)) == columns
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])

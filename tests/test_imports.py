@@ -26,7 +26,7 @@ STORE = {
 READ = {"model", "errors", "reading", "versions", "distribution", "interpreter", "environment"}
 SOURCES = {*SEMANTIC, "reading", "versions", "tables", "confusable", "manifest", "patchset"}
 PLAN = {*STORE, *READ, *SOURCES, "store", "standing"}
-REPORT = {"model", "errors", "standing", "lines", ""}
+REPORT = {"model", "errors", "standing", "lines", "drawn", "width", ""}
 PLANS = {*PLAN, "jobs", "fold", "carry", "merge", "lines"}
 EXPLAIN = {"explain", "explanation"}
 VERIFY = {"model", "report", "interpreter", "process"}
@@ -70,11 +70,11 @@ ALLOWED = {
     "lockfile": {*STORE, "jobs", "tables"},
     "report": REPORT,
     "drawn": set(),
-    "page": {*REPORT, "report", "drawn"},
+    "page": {*REPORT, "report"},
     "explain": {*PLANS, "plan", "report"},
-    "explanation": {*REPORT, "report", "drawn", "semantic", "explain", "width"},
+    "explanation": {*REPORT, "report", "semantic", "explain"},
     "fixture": {"errors"},
-    "ddp": {"ddp", "report", "drawn", ""},
+    "ddp": {"ddp", "report", "drawn", "width", ""},
     "process": set(),
     "verify": VERIFY,
     "verify_child": set(),

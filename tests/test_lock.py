@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -14,6 +15,7 @@ from patcher import lockfile
 from patcher.errors import SitepatchError
 from patcher.fixture import lay_out
 from patcher.model import Held
+from patcher.tables import Reader
 from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, done, environ, sitepatch
 from tests.test_sync import UTILS, asks, standing
 
@@ -304,7 +306,7 @@ BAD = {
     "no format": ("format = 1", "", ["format: found nothing, expected 1"]),
     "a format that is true": ("format = 1", "format = true", ["format: found true, expected 1"]),
     "no sha256": (f'sha256 = "{ZERO}"', 'sha256 = "abc"', ['patchset[0].sha256: found "abc", expected a sha256 in lower-case hex']),
-    "upper case": (f'after = "{ONE}"', f'after = "{"A" * 64}"', [f'target[0].file[0].after: found "{"A" * 57}...", expected a sha256 in lower-case hex']),
+    "upper case": (f'after = "{ONE}"', f'after = "{"A" * 64}"', [f'target[0].file[0].after: found "{"A" * 29}…{"A" * 29}", expected a sha256 in lower-case hex']),
     "a type": ('version = "2"', "version = 2", ["target[0].version: found 2, expected a string"]),
     "a path that leaves": ('path = "pkg/m.py"', 'path = "../m.py"', ['target[0].file[0].path: found "../m.py", expected a path below a site directory (the path is not a plain path below the site directory)']),
     "an unknown key": ('name = "a"', 'name = "a"\nnam = 1', ["patchset[0].nam: found an unknown key, expected one of name, version, sha256, options; did you mean \"name\"?"]),
@@ -343,6 +345,15 @@ def test_what_stands_twice_in_a_lock_is_refused(tmp_path):
         f'{path}: patchset[1]: found "a" a second time, expected every one once',
         f'{path}: target[1]: found "pkg pkg 2" a second time, expected every one once',
     ]
+
+
+def test_a_lock_of_many_files_is_read_in_proportion_to_them(tmp_path):
+    names = [f"pkg/m{number}.py" for number in range(60_000)]
+    reader = Reader(tmp_path, {}, {})
+    start = time.process_time()
+    lockfile._once(reader, "target[0].file", [*names, *names[:3]])
+    assert time.process_time() - start < 1
+    assert [each.partition("found ")[0] for each in reader.problems] == [f"{tmp_path}: target[0].file[{60_000 + at}]: " for at in range(3)]
 
 
 def test_a_damaged_lock_is_one_error_for_every_command_and_lock_does_not_write_over_a_newer_one(site, lock):

@@ -94,6 +94,11 @@ def test_the_table_of_changes_adds_up():
     assert stat([]) == ""
 
 
+def test_the_table_of_changes_is_aligned_by_the_columns_of_a_path():
+    wide = [compare("", path, b"", b"x\n") for path in ("设备/🚀.py", "abcdef.py", "a\u202e.py")]
+    assert stat(wide).splitlines()[:3] == [" 设备/🚀.py   | 1 +", " abcdef.py    | 1 +", " a<U+202E>.py | 1 +"]
+
+
 def test_the_page_escapes_everything_and_asks_for_nothing_else():
     before, after = b"x = '<script>'\n", b"x = '</td>&\x01\xff'\r\n"
     diff = compare("/<site>", "a&b.py", before, after, ["<p>"])

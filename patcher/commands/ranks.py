@@ -186,11 +186,10 @@ def _styled(verdict: str) -> Painted:
 
 def _indented(text: str, indent: int) -> str:
     """Text in lines of at most 100 columns, all but the first two columns in; the first begins at column `indent`."""
-    from textwrap import wrap
-
     from patcher.ddp.table import WIDTH
+    from patcher.width import wrapped
 
-    return "\n  ".join(line for line in wrap("." * indent + text, WIDTH - 2, break_on_hyphens=False))[indent:]
+    return "\n  ".join(wrapped("." * indent + text, WIDTH - 2))[indent:]
 
 
 def _tell_damage(console: Console, logs: Sequence[Log]) -> None:

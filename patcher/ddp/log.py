@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any, BinaryIO, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, cast
 
+from patcher.drawn import drawn
+
 _OURS = b"sitepatch-ddp"
 _REFUSAL = b"DistributedDataParallel device_ids and output_device"  # how torch's DDP begins to refuse, in every release
 _BEGIN = b'{"schema":'
@@ -251,7 +253,7 @@ def _pairs(found: object) -> Tuple[Tuple[str, Any], ...]:
 
 def _text(value: object) -> str:
     """Text that may be shown on a terminal: a log can hold anything, also what would move its cursor."""
-    return "" if value is None else "".join(char if char.isprintable() else "?" for char in str(value))
+    return "" if value is None else drawn(str(value)).replace("\t", "␉")
 
 
 def _number(value: object) -> Optional[int]:

@@ -20,6 +20,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 from patcher.ddp.conclusions import Conclusion, conclude, ranges
 from patcher.ddp.log import Devices, Log, Report
 from patcher.ddp.runs import Run, Wrap
+from patcher.width import fit, padded, width
 
 READY = "ready"
 WIDTH = 100
@@ -107,20 +108,12 @@ def table(judged: Judged) -> List[Line]:
     """The lines of the table, no wider than WIDTH; the column of hosts only where a host is known."""
     lines = [HEAD[:-1], *(cells(row) for row in judged.wrap.rows)]
     columns = [column for column in zip(*lines) if column[0] != "host" or any(column[1:])]
-    widths = [max(map(len, column)) for column in columns]
-    verdicts = max(map(len, (HEAD[-1], *judged.verdicts)))
+    widths = [max(map(width, column)) for column in columns]
+    verdicts = max(map(width, (HEAD[-1], *judged.verdicts)))
     while sum(widths) + 2 * len(widths) + verdicts > WIDTH and max(widths) > _LEAST:
         widths[widths.index(max(widths))] -= 1
-    texts = ["  ".join(f"{_fit(cell, width):<{width}}" for cell, width in zip(line, widths)) for line in zip(*columns)]
+    texts = ["  ".join(padded(fit(cell, room), room) for cell, room in zip(line, widths)) for line in zip(*columns)]
     return [Line(text, verdict) for text, verdict in zip(texts, (HEAD[-1], *judged.verdicts))]
-
-
-def _fit(text: str, width: int) -> str:
-    """The text, or of one that is too long the beginning and the end, where the number of a node stands."""
-    if len(text) <= width:
-        return text
-    head = (width - 2) // 2
-    return text[:head] + ".." + text[len(text) - (width - 2 - head) :]
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------

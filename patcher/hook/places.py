@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import List, Sequence
 
-from patcher.hook.kept import HOOK
+from patcher.errors import SitepatchError
+from patcher.hook.kept import HOOK, KEPT
 from patcher.interpreter import Environment
+from patcher.reading import read_file
 
 
 def folders(env: Environment) -> List[str]:
@@ -15,8 +18,18 @@ def folders(env: Environment) -> List[str]:
     for site in env.sites:
         if os.path.isdir(site):
             names = sorted(name for name in os.listdir(site) if name.startswith("_"))
-            found += [f"{site}/{name}" for name in names if os.path.isfile(f"{site}/{name}/{HOOK}")]
+            found += [f"{site}/{name}" for name in names if _is_hook(f"{site}/{name}")]
     return found
+
+
+def _is_hook(folder: str) -> bool:
+    """Whether sitepatch made it, who writes its name into both files: others may have a hook.json, and ours may be damaged."""
+    if os.path.isfile(f"{folder}/{HOOK}"):
+        for name in (HOOK, KEPT):
+            with suppress(OSError, SitepatchError):
+                if b'"sitepatch"' in read_file(f"{folder}/{name}"):
+                    return True
+    return False
 
 
 def keeping(env: Environment, names: Sequence[str]) -> List[str]:
