@@ -58,7 +58,7 @@ def apply(
         for site, paths in sites.items():
             cells = (f"{', '.join(chosen)}: {report.count(len(paths), 'file')} in {site}",)
             console.rows([] if console.quiet else [report.Row("applied", cells)])
-        console.say(f"take it back: {place.command('restore', *chosen)}")
+        console.say(f"restore with: {place.command('restore', *chosen)}")
 
     return carry_out(console, place, plan, wanted, None if asked.no_verify else how, recovered, tell, dry_run=dry_run)
 
@@ -121,7 +121,7 @@ def carry_out(
             console.say(f"{name}: nothing to do, {_why(plan, name)}")
     if outcome:
         written = not outcome.rolled_back
-        console.fate = console.fate if written else "what was written is taken back, every file is as before"
+        console.fate = console.fate if written else "what was written was rolled back, every file is as before"
         _tell(console, outcome, changed, place.command("restore", *chosen))
     if written:
         tell(changed, chosen)
@@ -164,7 +164,7 @@ def _tell(console: Console, outcome: Outcome, changed: Sequence[FilePlan], back:
     if outcome.rolled_back:
         console.note(f"{why}; {report.count(len(changed), 'file')} as before this run", "rolled back")
     if outcome.problem:
-        hint = f"{outcome.problem.hint}\nto take all of it back: {back}"
+        hint = f"{outcome.problem.hint}\nto restore all of it: {back}"
         raise StoreError(f"{why}, and the change could not be undone: {outcome.problem.message}", hint)
 
 
@@ -237,8 +237,8 @@ def _write(
         console.note(note)
     changed = [file for file in plan.files if file.change]
     if plan.failed:
-        count = report.count(len(plan.failed), "answer")
-        console.note(f"nothing was written: {count} of {len(plan.answers)} against it", "stopped")
+        hunks = report.count(len(plan.answers), "hunk")
+        console.note(f"nothing was written: {len(plan.failed)} of {hunks} failed", "stopped")
         return changed, False
     if dry_run and changed:
         if not console.quiet:

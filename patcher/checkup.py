@@ -155,7 +155,7 @@ def _kept(case: Case) -> _Found:
 
 def _locks(case: Case) -> _Found:
     if not _TOLD.exists():
-        yield NOTE, f"there is no {_TOLD} that tells who is at work here", ""
+        yield NOTE, f"there is no {_TOLD} that shows who is at work here", ""
         return
     for site in case.sites:
         for who in holders(site):
@@ -178,7 +178,7 @@ def _left(case: Case) -> _Found:
         for name, wanted in kept.items():
             for path in sorted((home / name).iterdir()) if (home / name).is_dir() else ():
                 if path.name not in wanted and str(path) not in changed:
-                    yield NOTE, f"{path} belongs to nothing that stands applied", "it can be removed"
+                    yield NOTE, f"{path} belongs to nothing that is applied", "it can be removed"
     for site, paths in case.sites.items():
         for target in paths if not (Path(site) / HOME / NAME).exists() else ():
             for name in (temporary(target), backup(target)):
@@ -273,9 +273,9 @@ CHECKS = (
     Check("shared files", "no target file is shared with a cache", _links),
     Check("hand edits", "every target file is as its distribution recorded it, or patched by sitepatch", _recorded),
     Check("backups", "no backups beside target files", _backups),
-    Check("applied", "what stands applied is as it was applied", _standing),
+    Check("applied", "what is applied is as it was applied", _standing),
     Check("bytecode", "no bytecode of an older source would run", _bytecode),
-    Check("store", "every receipt, pristine copy and patchset that is kept can be believed", _store),
+    Check("store", "every receipt, pristine copy and patchset that is kept is valid", _store),
     Check("interrupted runs", "none", _stopped),
     Check("leftovers", "none", _left),
     Check("kept edits", "none", _kept),

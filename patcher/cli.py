@@ -49,7 +49,7 @@ class _Commands(Group):
 @click.group(cls=_Commands, context_settings=_SETTINGS, epilog="\b\nThe whole story, on a throw-away copy:\n  sitepatch demo")
 @click.version_option(__version__, prog_name="sitepatch")
 def commands() -> None:
-    """Patch installed Python packages by syntax, and take every change back exactly."""
+    """Patch installed Python packages by syntax, and restore them exactly."""
 
 
 def main() -> None:

@@ -70,7 +70,7 @@ class Console:
         """Say which environment is meant, with --verbose; and what stands patched in directories that it shares."""
         for site in env.outer:
             if os.path.isdir(os.path.join(site, ".sitepatch")):
-                self.note(f"what stands patched in {site}, shared with others, is left alone without --system")
+                self.note(f"what is patched in {site}, shared with others, is left alone without --system")
         if self.verbose:
             self.note(f"{env.python}, Python {'.'.join(map(str, env.version))}: {', '.join(env.sites)}", "environment")
 

@@ -152,7 +152,7 @@ class Story:
         now = tree(site)
         changed = [path for path, entry in before.items() if path in now and now[path].content != entry.content]
         self._prove(f"{len(changed)} files changed, those of the patchset", sorted(changed) == sorted(FILES))
-        self._step("What stands applied?", ["status", *here])
+        self._step("What is applied?", ["status", *here])
         self._execute(site)
         between = tree(site)
         self._step("Apply it again.", ["apply", NAME, *here])

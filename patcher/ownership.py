@@ -101,4 +101,4 @@ def check_store(uid: int, gid: int, mode: int, site: os.stat_result, path: str) 
         what = f"others may write to it (mode {mode:o})"
     if what:
         hint = "if its receipts are yours, make it so: chown -R, chmod -R go-w; else remove it and reinstall what was patched"
-        raise StoreError(f"{path}: {what}; nothing in it is believed", f"see who made it; {hint}")
+        raise StoreError(f"{path}: {what}; nothing in it is trusted", f"see who made it; {hint}")

@@ -216,7 +216,7 @@ def outdated(items: Iterable[Standing], patch_dirs: Sequence[str]) -> Tuple[Dict
                 broken[step.patchset] = error
                 continue
             if one.digest != step.digest:
-                found[step.digest] = f"{one.name} {one.version} ({one.source}) is another one than stands applied"
+                found[step.digest] = f"{one.name} {one.version} ({one.source}) is another one than is applied"
     return found, broken
 
 

@@ -214,7 +214,7 @@ def unclaimed(env: Environment, bad: Iterable[StoreError] = ()) -> List[Tuple[st
                 if data is not None and sha256(data).hexdigest() != digest:
                     file = os.path.join(store.site, path)
                     hint = f"put it back, then remove that copy: cp -p {quote(copy)} {quote(file)}"
-                    found.append((f"{copy}: is the pristine copy of {path}, which stands changed and has no receipt", hint))
+                    found.append((f"{copy}: is the pristine copy of {path}, which is changed and has no receipt", hint))
     return found
 
 

@@ -93,7 +93,7 @@ def _read(request: Request) -> List[Project]:
             raise UsageError(f"{table}, expected what the project asks for", how)
         names = ", ".join(request.requirements)
         dropped = "pip-compile, uv pip compile and pip freeze drop comments: name the file that they are made from"
-        wanted = "to ask that nothing stands applied, write [tool.sitepatch] with patchsets = [] in pyproject.toml"
+        wanted = "to request that nothing is applied, write [tool.sitepatch] with patchsets = [] in pyproject.toml"
         raise UsageError(f'{names}: found no comment "# sitepatch: NAME"\n{table}', f"{dropped}\n{wanted}")
     return projects
 
@@ -127,7 +127,7 @@ def sync(console: Console, place: Place, request: Request, asked: Asked, *, dry_
     names = [one.patchset.name for one in wanted]
     going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
     live = {step.patchset for item in items if item.live for step in item.receipt.steps}
-    said = [f"{name} stands applied and is not asked for: it is taken back" for name in going if name in live]
+    said = [f"{name} is applied and is not asked for: it is reverted" for name in going if name in live]
     plan = plan._replace(notes=(*asked_for.notes, *said, *plan.notes))
     answered = {answer.patchset for answer in plan.answers}
     fitting = [one for one in wanted if one.patchset.name in answered]
@@ -207,7 +207,7 @@ def lock(console: Console, place: Place, request: Request, *, check: bool) -> in
         console.out(f"{path}: {problem}")
     written = False
     if plan.failed:
-        console.note(f"{path} was not written: {report.count(len(plan.failed), 'answer')} against it", "stopped")
+        console.note(f"{path} was not written: {report.count(len(plan.failed), 'hunk')} failed", "stopped")
     elif check:
         if not problems:
             console.say(f"{path} holds what `sitepatch lock` would write")

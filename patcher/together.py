@@ -70,8 +70,8 @@ def _take_back(way: WayBack, sites: Sequence[str]) -> str:
                 roll_back(WayBack(back, way.texts))
     left = [f"{file.site}/{file.path}" for back in backs for file in back.files if _stands(file)]
     if left:
-        return f"it could not be taken back everywhere, these files stand changed: {', '.join(left)}"
-    return f"it was taken back, every file is as before this run, in {' and '.join(sites)}"
+        return f"it could not be rolled back everywhere, these files are changed: {', '.join(left)}"
+    return f"it was rolled back, every file is as before this run, in {' and '.join(sites)}"
 
 
 def _stands(back: FilePlan) -> bool:

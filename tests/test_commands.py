@@ -329,7 +329,7 @@ def test_a_version_outside_every_variant(tmp_path):
 
 def test_one_that_does_not_fit_keeps_the_others_from_being_applied(tmp_path):
     site = Site(tmp_path, "torch-1.13.0", "mmengine-0.10.7")
-    done = refused(site, 1, ["apply", DDP, DYNAMO], "1 answer of 5 against it")
+    done = refused(site, 1, ["apply", DDP, DYNAMO], "1 of 5 hunks failed")
     assert done.out.count("applicable") == 4
 
 
@@ -509,8 +509,8 @@ def test_an_interrupted_run_is_finished_by_the_next_command_that_says_so(site, c
     kill = (
         "import os, sys, patcher.journal as j, patcher.cli as c\n"
         "write = j.write\n"
-        "def stop(home, phase, entries):\n"
-        "    write(home, phase, entries)\n"
+        "def stop(home, phase, *rest):\n"
+        "    write(home, phase, *rest)\n"
         "    phase == 'committing' and os._exit(9)\n"
         "j.write = stop\n"
         f"sys.argv = ['sitepatch', 'apply', '{DDP}', '--target', {str(site.path)!r}]\n"

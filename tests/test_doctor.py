@@ -299,7 +299,7 @@ def test_what_became_of_patched_files(patched, tmp_path):
 
 def test_a_patchset_that_is_newer_than_what_stands(patched):
     patched.source(GUARD, toml=[('version = "1.0"', 'version = "1.1"')])
-    expect(doctor(patched), (NOTE, "applied", rf"{GUARD} 1.1 .*is another one than stands applied"))
+    expect(doctor(patched), (NOTE, "applied", rf"{GUARD} 1.1 .*is another one than is applied"))
 
 
 def stale(file, to, mode):

@@ -288,8 +288,8 @@ def test_status_does_not_wait_for_a_run_that_is_under_way(site):
     hold = (
         "import os, sys, patcher.journal as j, patcher.cli as c\n"
         "write = j.write\n"
-        "def stop(home, phase, entries):\n"
-        "    write(home, phase, entries)\n"
+        "def stop(home, phase, *rest):\n"
+        "    write(home, phase, *rest)\n"
         "    phase == 'committing' and (os.write(1, b'here\\n'), sys.stdin.readline())\n"
         "j.write = stop\n"
         f"sys.argv = ['sitepatch', 'apply', '{DDP}', '-q', '--target', {str(site.path)!r}]\n"

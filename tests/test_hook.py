@@ -528,7 +528,7 @@ def test_remove_alone_says_that_the_files_stay_patched(place):
     place.install()
     place.start("-c", "0")
     said = place.sitepatch("hook", "remove", "--python", place.python)
-    assert "its files stay patched; take that back with: sitepatch restore two" in said.out
+    assert "its files stay patched; restore them with: sitepatch restore two" in said.out
     assert value(place.start()) == 22
 
 

@@ -242,7 +242,7 @@ def test_what_sitepatch_applied_to_an_unknown_release_is_as_wanted(site):
 
 
 def test_what_another_patchset_changed_too_is_left_to_sitepatch(site):
-    text = f"{M}: another patchset stands applied in it, or another version of this one; {NEEDED}"
+    text = f"{M}: another patchset is applied in it, or another version of this one; {NEEDED}"
     other = step("other", b"22")._replace(splices=(Splice(0, 0, b"#\n"),))
     site.apply(other, data=b"#\nVALUE = 1\n")
     unknown(judge(str(site), hook(), [kept()]), text)
@@ -251,14 +251,14 @@ def test_what_another_patchset_changed_too_is_left_to_sitepatch(site):
 
 
 def test_what_this_version_does_not_change_any_more_is_left_to_sitepatch(site):
-    text = f"{M}: another patchset stands applied in it, or another version of this one; {NEEDED}"
+    text = f"{M}: another patchset is applied in it, or another version of this one; {NEEDED}"
     site.apply(step())
     unknown(judge(str(site), hook(), [kept(after=PRISTINE, steps=())]), text)
 
 
 def test_a_file_that_an_earlier_version_changed_is_left_to_sitepatch(site):
     site.apply(step(), path=N)
-    unknown(judge(str(site), hook(), [kept()]), f"{N}: an earlier version of it stands applied there; {NEEDED}")
+    unknown(judge(str(site), hook(), [kept()]), f"{N}: an earlier version of it is applied there; {NEEDED}")
     nothing(judge(str(site), hook(asked(paths=(N,))), [kept(N)]))
 
 

@@ -50,7 +50,7 @@ def test_what_a_deleted_receipt_was_about_is_kept_and_said_until_it_is_put_back(
     if gone == "the folder":
         (two.home / "receipts").rmdir()
     copy = two.pristine(OLD)
-    said = f"{copy}: is the pristine copy of demo/m.py, which stands changed and has no receipt"
+    said = f"{copy}: is the pristine copy of demo/m.py, which is changed and has no receipt"
     for words in (["status", "--check"], ["doctor"], ["restore"], ["restore"], ["status", "--check"]):
         ended = done(two(*words), 1)
         assert said in ended.out + ended.err, words

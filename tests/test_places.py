@@ -145,7 +145,7 @@ def test_the_file_of_the_base_installation_is_patched_only_where_that_is_said(sh
     stands = tree(library / ".sitepatch")
     for words in (["restore"], ["restore", "two"], ["status"], ["verify"]):
         done = command(folder, *words, "--python", python)
-        assert f"what stands patched in {library}, shared with others, is left alone without --system" in done.err, done
+        assert f"what is patched in {library}, shared with others, is left alone without --system" in done.err, done
         assert tree(library / ".sitepatch") == stands and value(python) == 2, done
     assert "applied" in command(folder, "status", "--system", "--python", python).out
     assert command(folder, "verify", "--system", "--python", python).code == 0

@@ -646,7 +646,7 @@ def test_who_waited_and_finds_the_work_done_says_so(venv, planned_first):
     outs = [(out, head + err) for (out, err), head in zip(outs, heads)]
     assert [process.returncode for process in both] == [0, 0]
     (second,) = [(out, err) for out, err in outs if "nothing to do, it is applied already" in out]
-    (first,) = [(out, err) for out, err in outs if "take it back" in out]
+    (first,) = [(out, err) for out, err in outs if "restore with: " in out]
     assert first != second
     assert not planned_first or "another process was at work here meanwhile" in second[1]
 

@@ -166,7 +166,7 @@ def test_without_a_name_the_environment_is_made_what_the_project_asks_for(projec
     project.asks('"two"')
     ended = done(project.run(project.python, "-c", VALUE, names=[]))
     assert ended.out == "2\n"
-    assert "other stands applied and is not asked for: it is taken back" in ended.err
+    assert "other is applied and is not asked for: it is reverted" in ended.err
     assert project.values() == (2, 1)
     for more in (["--project", "elsewhere"], ["-r", "requirements.txt"], ["--locked"]):
         assert "found a NAME and a project" in done(project.run("true", options=more), 2).err

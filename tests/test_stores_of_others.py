@@ -130,7 +130,7 @@ def test_whose_store_is_believed(shared, site, site_mode, owner, mode, reader, s
     before = {name: what for name, what in tree(shared.site).items() if not name.startswith(".sitepatch/lock")}
     code, text = shared.run(reader, "status")
     if said:
-        assert code == 1 and f"{shared.home}: {said}" in text and "nothing in it is believed" in text, text
+        assert code == 1 and f"{shared.home}: {said}" in text and "nothing in it is trusted" in text, text
     if said or reader != owner:
         after = {name: what for name, what in tree(shared.site).items() if not name.startswith(".sitepatch/lock")}
         assert after == before, text

@@ -67,7 +67,7 @@ def test_what_is_missing_is_applied_what_changed_is_updated_and_what_is_not_aske
     assert f"applied   {DYNAMO}: 1 file in {site.path}\n" in second.out
     assert f"updated   {DDP}: 3 files in {site.path}\n" in second.out
     assert f"restored  {GUARD}: 1 file in {site.path}, not asked for\n" in second.out
-    assert f"note: {GUARD} stands applied and is not asked for: it is taken back" in second.err
+    assert f"note: {GUARD} is applied and is not asked for: it is reverted" in second.err
     fixtures = ("mmengine-0.10.7", "torch-2.7.1-musa")
     assert sources(site) == same_as(tmp_path, fixtures, ("apply", DDP, DYNAMO, "--set", f"{DDP}.params=8"))
 
@@ -81,7 +81,7 @@ def test_what_was_applied_by_hand_is_taken_back_and_that_is_said_before_it_is_do
     between = site.tree()
     asks(site, DDP)
     dry = done(site("sync", "--dry-run"))
-    assert f"{GUARD} stands applied and is not asked for: it is taken back" in dry.err
+    assert f"{GUARD} is applied and is not asked for: it is reverted" in dry.err
     assert "4 files would be changed" in dry.err
     assert site.tree() == between
     done(site("sync"))
@@ -345,7 +345,7 @@ def test_quiet_says_nothing_but_errors_and_help_says_that_what_is_not_asked_for_
     for words in (["lock"], ["lock", "--check"], ["sync"], ["sync", "--locked"]):
         told = done(site(*words, "-q"))
         assert (told.out, told.err) == ("", "")
-    assert "TAKEN BACK, also what was applied by hand" in " ".join(sitepatch("sync", "--help", cwd=site.cwd).out.split())
+    assert "REVERTED, also what was applied by hand" in " ".join(sitepatch("sync", "--help", cwd=site.cwd).out.split())
     painted = done(site("sync", "--color", "--force"))
     assert "\x1b[" in painted.out
     assert "\x1b[" not in done(site("sync", NO_COLOR="1")).out

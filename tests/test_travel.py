@@ -420,8 +420,8 @@ def test_an_interrupted_run_is_finished_where_it_was_copied_to(site, tmp_path):
     code = (
         "import os, sys, patcher.journal as j, patcher.cli as c\n"
         "write = j.write\n"
-        "def stop(home, phase, entries):\n"
-        "    write(home, phase, entries)\n"
+        "def stop(home, phase, *rest):\n"
+        "    write(home, phase, *rest)\n"
         "    phase == 'committing' and os._exit(9)\n"
         "j.write = stop\n"
         f"sys.argv = ['sitepatch', 'apply', '{DDP}', '--target', {str(site.path)!r}]\n"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def check(
     console: Console, place: Place, names: Tuple[str, ...], against: Tuple[str, ...], jobs: int, html: Optional[str]
 ) -> int:
-    """Tell whether patchsets would apply.
+    """Check whether patchsets would apply.
 
     In this environment; with --against to those releases, whose wheels pip fetches without installing them. All
     patchsets without a name. Nothing is written but a cache of the files that matter (SITEPATCH_CACHE).

@@ -10,9 +10,9 @@ from patcher.console import Console, Place, takes
 @click.command(epilog="\b\nExample:\n  sitepatch doctor --python /opt/venv")
 @takes()
 def doctor(console: Console, place: Place) -> int:
-    """Tell what in this environment will bite, and what to do.
+    """Report known problems of this environment, and what to do.
 
-    Looked at are the target files of the patchsets at hand and what stands applied, not every file of the environment,
+    Looked at are the target files of the patchsets at hand and what is applied, not every file of the environment,
     so that it stays fast. A problem needs a hand (exit code 1), a note is good to know. Writes nothing.
     """
     from patcher.checkup import CHECKS

@@ -15,7 +15,7 @@ from patcher.console import Console, Place, paint, style, takes
 @sets_options
 @takes()
 def explain(console: Console, place: Place, name: str, settings: Tuple[str, ...]) -> int:
-    """Tell why each hunk of a patchset does or does not fit here.
+    """Explain why each hunk of a patchset does or does not fit here.
 
     Of one that does not fit: the code that comes closest, the first difference, and what to write. Of one that does:
     where it matches, what each placeholder stands for, and what changes. Writes nothing.

@@ -72,7 +72,7 @@ def hook_init(
         console.note(note)
     failed = [answer for answer in found.answers if answer.state.failed]
     if failed:
-        console.note(f"nothing was written: {count(len(failed), 'answer')} against it", "stopped")
+        console.note(f"nothing was written: {count(len(failed), 'hunk')} failed", "stopped")
         console.data(False, {"written": []})
         return 1
     asked = [made.asked(one) for one in wanted]
@@ -198,7 +198,7 @@ def hook_status(console: Console, place: Place) -> int:
 
 @hook.command("remove", epilog="\b\nExample:\n  sitepatch hook remove --restore")
 @click.argument("name", metavar="[NAME]", required=False)
-@click.option("--restore", "back", is_flag=True, help="Then take its patchsets back, too.")
+@click.option("--restore", "back", is_flag=True, help="Then restore the files that it has patched, too.")
 @takes(sources=False)
 @takes_turns
 def hook_remove(console: Console, place: Place, name: Optional[str], back: bool) -> int:
@@ -224,6 +224,6 @@ def hook_remove(console: Console, place: Place, name: Optional[str], back: bool)
         console.say(f"removed {each.hook.name} {each.hook.version} from {each.site}")
         if back:
             return restore(console, place, patchsets, force=False, dry_run=False)
-        console.say(f"its files stay patched; take that back with: {place.command('restore', *patchsets)}")
+        console.say(f"its files stay patched; restore them with: {place.command('restore', *patchsets)}")
     console.data(True, {"removed": [each.hook.name for each in chosen]})
     return 0

@@ -31,9 +31,9 @@ _NEWS = 24 * 60 * 60  # seconds for which `status` tells of an edited text that 
 def diff(
     console: Console, place: Place, names: Tuple[str, ...], as_stat: bool, html: Optional[str], exit_code: bool
 ) -> int:
-    """Show what would change, or stands changed.
+    """Show what would change, or what is changed.
 
-    Of a patchset that is not applied: what apply would change. Of one that is, and without names: what stands changed.
+    Of a patchset that is not applied: what apply would change. Of one that is, and without names: what is changed.
     """
     from patcher import report
     from patcher.standing import interrupted
@@ -73,7 +73,7 @@ def diff(
     else:
         console.diff(b"".join(each.text for each in diffs), pager=True)
     if not diffs and not names:
-        console.note("nothing stands changed here")
+        console.note("nothing is changed here")
     code = 1 if failed or (exit_code and diffs) else 0
     told = {"answers": [report.answer_json(each) for each in answers], "notes": notes}
     console.data(not code, {"files": [report.diff_json(each) for each in diffs], **told})
@@ -105,7 +105,7 @@ def _standing_diffs(env: Environment, names: Sequence[str]) -> Tuple[List[FileDi
 @click.option("--check", is_flag=True, help="Exit with 1 if anything is not as it was applied.")
 @takes()
 def status(console: Console, place: Place, check: bool) -> int:
-    """Tell what stands applied, and what has become of it."""
+    """Show which patchsets are applied, and the state of their files."""
     from patcher import report
     from patcher.selection import outdated
     from patcher.standing import damaged, recover, standing, stores, unclaimed

@@ -36,7 +36,7 @@ def takes_turns(function: Callable[..., int]) -> Callable[..., int]:
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_names)
 @sets_options
 @click.option("--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all.")
-@click.option("--restore", "back", is_flag=True, help="Take the patchsets back, as restore does.")
+@click.option("--restore", "back", is_flag=True, help="Restore the files, as the command restore does.")
 @click.option("--force", is_flag=True, help="Also where a file was edited by hand; the edited text is kept in the store.")
 @click.option("--no-verify", is_flag=True, help="Do not verify what was written.")
 @ways_to_verify
@@ -48,8 +48,8 @@ def apply(
 ) -> int:  # fmt: skip
     """Apply patchsets, all of them or none.
 
-    Where one does not fit, nothing is written, and every problem is told. What was written is compiled and imported by
-    the target interpreter; where that fails and did not fail before, all of it is taken back.
+    Where one does not fit, nothing is written, and every problem is reported. What was written is compiled and imported by
+    the target interpreter; where that fails and did not fail before, all of it is rolled back.
     """
     from patcher import change
     from patcher.verify import Asked
@@ -67,14 +67,14 @@ def apply(
 @click.command(epilog="\b\nExamples:\n  sitepatch restore\n  sitepatch restore mmengine-ddp-debug")
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @click.option("--force", is_flag=True, help="Drop edits made by hand; a copy is kept in the store.")
-@click.option("--dry-run", is_flag=True, help="Show what would come back, and write nothing at all.")
+@click.option("--dry-run", is_flag=True, help="Show what would be restored, and write nothing at all.")
 @takes()
 @takes_turns
 def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool, dry_run: bool) -> int:
-    """Take patchsets back, byte for byte.
+    """Restore the files that patchsets changed, byte for byte.
 
-    All of them without a name. Mode and mtime are as before, too. In a file that was edited by hand since, the edit is
-    kept and only our change is taken out.
+    Those of all patchsets without a name. Mode and mtime are as before, too. In a file that was edited by hand since, the
+    edit is kept and only our change is removed.
     """
     from patcher import change
 

@@ -31,7 +31,7 @@ _MARK = "mmengine-ddp-debug"
 @click.option("--html", metavar="FILE", help="Write a page with a picture, that can be read offline.")
 @takes(environment=False, sources=False)
 def ddp_report(console: Console, place: Place, logs: Tuple[str, ...], which: Optional[str], html: Optional[str]) -> int:
-    """Tell from the logs of a training why DDP fails.
+    """Report from the logs of a training why DDP fails.
 
     It reads what mmengine-ddp-debug printed on every rank, from files (compressed by gzip, too), from directories with
     all that is below them, or from standard input (-), and says which rank stands where and what to do.

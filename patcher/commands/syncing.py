@@ -34,7 +34,7 @@ def names_a_project(function: Callable[..., int]) -> Callable[..., int]:
 
 @click.command(epilog="\b\nExample:\n  pip install -r requirements.txt && sitepatch sync -r requirements.txt --locked")
 @names_a_project
-@click.option("--locked", is_flag=True, help="Do nothing where anything differs from the lock; tell all that does.")
+@click.option("--locked", is_flag=True, help="Do nothing where anything differs from the lock; report all that does.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all.")
 @click.option("--force", is_flag=True, help="Also where a file was edited by hand; the edited text is kept in the store.")
 @click.option("--no-verify", is_flag=True, help="Do not verify what was written.")
@@ -47,7 +47,7 @@ def sync(
 ) -> int:  # fmt: skip
     """Make the environment what the project asks for.
 
-    What is missing is applied, what changed is updated, and what stands applied but is not asked for is TAKEN BACK, also
+    What is missing is applied, what changed is updated, and what is applied but is not asked for is REVERTED, also
     what was applied by hand. All of it or nothing, and verified as by apply.
 
     The project asks in [tool.sitepatch] of its pyproject.toml and in comments of requirements files.

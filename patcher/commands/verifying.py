@@ -36,10 +36,10 @@ def ways_to_verify(function: Callable[..., int]) -> Callable[..., int]:
 def verify(
     console: Console, place: Place, names: Tuple[str, ...], compile_only: bool, probe: bool, timeout: float
 ) -> int:
-    """Compile and import what stands patched.
+    """Compile and import what is patched.
 
-    In the target interpreter: all that stands applied without a name. A module that cannot be imported without the patch
-    either is told, and is no failure.
+    In the target interpreter: all that is applied without a name. A module that cannot be imported without the patch
+    either is reported, and is no failure.
     """
     from patcher.change import how_to_verify
     from patcher.selection import check_names

@@ -140,7 +140,7 @@ def _judge(site: str, file: _File, kept: Sequence[Kept], needed: str) -> Optiona
     if [_key(step) for step in mine] == [_key(step) for step in entry.steps]:
         return None
     if live and (len(mine) < len(live.steps) or not entry.steps):
-        raise Unknown("another patchset stands applied in it, or another version of this one", needed)
+        raise Unknown("another patchset is applied in it, or another version of this one", needed)
     return _change(site, file, entry, live)
 
 
@@ -198,7 +198,7 @@ def _moved(hook: Hook, receipts: Iterable[Receipt], found: Judged) -> None:
     for receipt in receipts:
         for step in receipt.steps:
             if step.patchset in names and step.patchset not in watched.get(receipt.path, ()):
-                what = f"{receipt.path}: an earlier version of it stands applied there; {_needed(hook)}"
+                what = f"{receipt.path}: an earlier version of it is applied there; {_needed(hook)}"
                 found.unknown.setdefault(step.patchset, what)
 
 

@@ -64,4 +64,4 @@ def _problem(fields: Dict[str, Any]) -> str:
     for each in fields.get("answers", ()):
         if each["state"] in ("not found", "ambiguous", "conflict"):
             return f"{each['path']}: {each['state']}: {each['problem']}"
-    return "what was written failed to compile and was taken back"
+    return "what was written failed to compile and was rolled back"

@@ -64,8 +64,8 @@ def _lay(
     console: Console, plan: Plan, wanted: Sequence[Wanted], how: How, asked: Asked
 ) -> Tuple[Laid, Optional[Verified]]:
     if plan.failed:
-        count = report.count(len(plan.failed), "answer")
-        console.note(f"nothing was run: {count} of {len(plan.answers)} against it", "stopped")
+        hunks = report.count(len(plan.answers), "hunk")
+        console.note(f"nothing was run: {len(plan.failed)} of {hunks} failed", "stopped")
         return Laid(False, None), None
     files = make.patched(plan)
     if not files:

@@ -86,4 +86,15 @@ def test_what_cannot_be_taken_back_is_named(two):
     done = two.run(two.count * 3 // 4, "broken")
     now = two.tree()
     assert (done.code, now[0]) == (1, two.new[0])
-    assert f"these files stand changed: {two.sites[0]}/{unit.A}" in done.text
+    assert f"these files are changed: {two.sites[0]}/{unit.A}" in done.text
+
+
+def test_a_kill_between_two_leaves_the_first_one_done_and_nothing_to_recover(two):
+    """No journal spans them: each directory is recoverable alone."""
+    found = []
+    for point in range(two.count // 2 - 4, two.count // 2 + 5):
+        two.run(point, "before")
+        if not any(Store(str(site)).interrupted() for site in two.sites):
+            assert [Store(str(site)).recover() for site in two.sites] == ["", ""], point
+            found.append(two.tree())
+    assert [two.new[0], two.old[1]] in found
