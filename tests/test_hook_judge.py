@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import StoreError
-from patcher.hook import boot
+from patcher.hook import boot, installed, other, places, repair
 from patcher.hook.judge import environment, judge
-from patcher.hook.kept import Asked, Hook, Kept, read_hook, read_texts, write_hook
-from patcher.hook.places import folders
+from patcher.hook.kept import Asked, Content, Hook, Kept, read_hook, read_texts, write_hook
+from patcher.hook.wheel import wheel as hook_wheel
 from patcher.model import Change, Receipt, Splice, Step, patchset_digest
 from patcher.store import Store
 from tests.places import wheel
@@ -322,7 +322,7 @@ def test_only_what_sitepatch_wrote_is_a_hook(site, files, counts):
     folder.mkdir()
     for name, data in files.items():
         (folder / name).write_bytes(data)
-    assert folders(environment(str(site))) == [str(folder)] * counts
+    assert places.folders(environment(str(site))) == [str(folder)] * counts
     if not counts:
         assert [each.path for each in judge(str(site), hook(), [kept()]).changes] == [M]
 
@@ -394,6 +394,136 @@ def test_a_damaged_state_is_said_where_it_is_looked_at_again(started):
     exits, said = started("?")
     assert exits == [] and len(said) == 2
     assert "/_hook_x/state: is damaged (" in said[0] and said[0].endswith("; looking at every file again")
+
+
+# what the child of a start does, and what `hook status` says --------------------------------------------------------------
+FOLDER, RECORD, ENGINE = "_sitepatch_hook_x", "demo_kit-1.0.dist-info/RECORD", "patcher/__init__.py"
+APPLIED = "applied two to {}; processes that are running keep the code they have loaded"
+
+
+def put(site, entries, *patchsets):
+    """Unpack the wheel of a hook; returns its folder."""
+    content = Content(hook(*patchsets), tuple(entries), {f"{name}/patchset.toml": "x" for name in ("two", "three")})
+    for name, data in hook_wheel(content).files.items():
+        (site.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (site.path / name).write_bytes(data)
+    return f"{site}/{FOLDER}"
+
+
+def state(site, did, *lines):
+    """The text of the state: a line is (mark, path), or a reason."""
+    signed = [f": {line}" if isinstance(line, str) else f"{line[0]} {boot.signature(f'{site}/{line[1]}')} {line[1]}" for line in lines]
+    return "\n".join([f"sitepatch-hook 1 0.1.0+h123 {did}", *signed, "end", ""])
+
+
+def ran(folder, mode, capfd):
+    """(exit code, lines of stderr, text of the state) of the child."""
+    code = repair.main(folder, mode)
+    said = [line.partition("sitepatch-hook: ")[2] for line in capfd.readouterr().err.splitlines()]
+    return code, said, Path(folder, "state").read_text()
+
+
+@pytest.mark.parametrize(("paths", "count"), [((M,), "1 file"), ((M, N), "2 files")])
+def test_the_child_patches_records_and_says_it_once(site, capfd, paths, count):
+    folder = put(site, [kept(path) for path in paths], asked(paths=paths))
+    assert installed.look(folder)[1:] == ("repair", False, ("the next start of Python applies two",))
+    told = state(site, "looked", ("=", RECORD), *(("!", path) for path in paths), ("=", ENGINE), f"two is not applied in {site}")
+    assert ran(folder, "warn", capfd) == (1, [], told)
+    assert installed.look(folder)[1:] == ("repair", False, (f"two is not applied in {site}",))
+    assert (site.path / M).read_bytes() == PRISTINE and not (site.path / ".sitepatch").exists()
+    code, said, text = ran(folder, "repair", capfd)
+    assert (code, said, text) == (0, [APPLIED.format(count)], state(site, "tried", ("=", RECORD), *(("=", path) for path in paths)))
+    assert {(site.path / path).read_bytes() for path in paths} == {PATCHED}
+    assert Store(str(site)).patchset_files(DIGEST) == TEXTS
+    assert list((Path(folder) / "__pycache__").iterdir())
+    assert ran(folder, "strict", capfd) == (0, [], text)
+    assert installed.look(folder)[1:] == ("repair", True, ())
+
+
+@pytest.mark.parametrize(
+    ("answer", "mode", "reasons", "said"),
+    [
+        (None, "repair", [f"two: {M}: is not among the known files (here it is of demo_kit 2.0); {NEEDED}"], []),
+        (other.Answer(True, "", {}, 0), "repair", [], []),
+        (other.Answer(True, "", {}, 0), "warn", [], []),
+        (other.Answer(True, "", {}, 1), "repair", [], [APPLIED.format("1 file")]),
+        (other.Answer(True, "", {M: "other", "more.py": ""}, 1), "warn", ["two is not applied in {site}"], []),
+        (other.Answer(False, "why not", {M: "other"}, 1), "repair", ["two: why not"], []),
+    ],
+)
+def test_what_is_not_known_is_left_to_sitepatch(site, capfd, monkeypatch, answer, mode, reasons, said):
+    site.install("2.0", text=b"VALUE = 7\n")
+    folder = put(site, [kept()])
+    asks = f"two: {M}: is not among the known files (here it is of demo_kit 2.0); {NEEDED}; the next start of Python asks sitepatch"
+    assert installed.look(folder)[1:] == ("repair", False, (asks,))
+
+    def apply(*words, write):
+        assert (*words, write) == (str(site), f"{folder}/patchsets", asked(), mode == "repair")
+        return answer
+
+    monkeypatch.setattr(repair, "apply_with_sitepatch", apply)
+    reasons = [each.format(site=site) for each in reasons]
+    said = said + reasons * (mode == "repair")
+    lines = [("!", M), ("=", ENGINE), *reasons] if reasons else [("=", M)]
+    text = state(site, "tried" if mode == "repair" else "looked", ("=", RECORD.replace("1.0", "2.0")), *lines)
+    assert ran(folder, mode, capfd) == (1 if reasons else 0, said, text)
+
+
+def test_what_sitepatch_made_of_a_file_is_what_is_expected_there(site, capfd, monkeypatch):
+    site.install("2.0", text=b"VALUE = 7\n")
+    folder = put(site, [kept()])
+
+    def apply(*words, write):
+        site.write(b"VALUE = 9\n")
+        return other.Answer(True, "", {M: digest(b"VALUE = 9\n")}, 1)
+
+    monkeypatch.setattr(repair, "apply_with_sitepatch", apply)
+    assert ran(folder, "repair", capfd)[:2] == (0, [APPLIED.format("1 file")])
+
+
+@pytest.mark.parametrize(("name", "data"), [("hook.json", None), ("kept.json", None), ("hook.json", b"{"), ("patchsets/two/patchset.toml", b"y")])
+def test_a_damaged_hook_is_one_line(site, capfd, name, data):
+    folder = put(site, [kept()])
+    path = Path(folder, name)
+    path.unlink() if data is None else path.write_bytes(data)
+    code, (said,), text = ran(folder, "repair", capfd)
+    assert code == 1 and text == "" and "; " in said
+    assert (f"{path}: cannot be read: No such file or directory; install the hook again" == said) == (data is None)
+
+
+def test_what_hook_status_says_of_a_hook(site, monkeypatch):
+    folder = put(site, [kept()])
+    (site.path / "sitepatch_hook_x.pth").rename(site.path / "x")
+    Path(folder, "state").write_text("?")
+    first, second, third = installed.look(folder).told
+    assert first == "its .pth file is gone: it does not run; install it again"
+    assert second.startswith("its state file: ") and second.endswith("; the next start of Python makes a new one")
+    assert third == "the next start of Python applies two"
+    (site.path / "x").rename(site.path / "sitepatch_hook_x.pth")
+    Path(folder, "state").write_text("")
+    monkeypatch.setenv("SITEPATCH_HOOK", "warn")
+    assert installed.look(folder)[1:] == ("warn", False, ("the next start of Python warns of two",))
+    monkeypatch.setenv("SITEPATCH_HOOK", "off")
+    assert installed.look(folder)[1:3] == ("off", False) and installed.look(folder).told[0] == "SITEPATCH_HOOK=off: it does nothing"
+    monkeypatch.delenv("SITEPATCH_HOOK")
+    site.write(b"VALUE = 8\n")
+    found = installed.look(folder)
+    assert not found.good and "somebody edited it" in "".join(found.told)
+    (site.path / "demo").rename(site.path / "gone")
+    assert installed.look(folder)[2:] == (True, (f"demo is not installed in {site}; elsewhere it is not looked at",))
+
+
+def test_a_hook_is_found_and_removed(site):
+    before = sorted(path.relative_to(site.path).as_posix() for path in site.path.rglob("*"))
+    folder = put(site, [kept()])
+    (site.path / "_not_a_hook").mkdir()
+    env = environment(str(site))._replace(sites=("/nowhere", str(site)))
+    assert places.folders(env) == [folder]
+    assert places.keeping(env, ["one", "two"]) == ["sitepatch-hook-x"] and places.keeping(env, ["one"]) == []
+    installed.remove(repair.load(folder))
+    (site.path / "_not_a_hook").rmdir()
+    assert places.folders(env) == []
+    assert sorted(path.relative_to(site.path).as_posix() for path in site.path.rglob("*")) == before
 
 
 # what a hook carries ----------------------------------------------------------------------------------------------------
