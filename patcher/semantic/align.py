@@ -6,13 +6,15 @@ in common.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.semantic.node import CLAUSES, COMPOUND, Node, Value, index_of, same
+from patcher.semantic.node import CLAUSES, COMPOUND, Node, Value, index_of, keyword, same
 from patcher.semantic.pattern import Hunk
 from patcher.semantic.side import blank_between
 
 Pair = Tuple[Node, Node]
+_TABLE = 2_500  # pairs of nodes held against each other at once: a long list is parted first
 
 
 class Gap(NamedTuple):
@@ -31,8 +33,8 @@ def align(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[Li
     i = j = 0
     above: Optional[Pair] = None
     for below in [*pairs, None]:
-        end_i = index_of(before, below[0]) if below else len(before)
-        end_j = index_of(after, below[1]) if below else len(after)
+        end_i = index_of(before, below[0], i) if below else len(before)
+        end_j = index_of(after, below[1], j) if below else len(after)
         if end_i > i or end_j > j:
             gaps.append(Gap(above, list(before[i:end_i]), list(after[j:end_j]), below))
         i, j, above = end_i + 1, end_j + 1, below
@@ -41,8 +43,8 @@ def align(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[Li
 
 def align_arguments(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[List[Pair], List[Gap]]:
     """Like `align`; keyword arguments pair by name wherever they stand, since their order does not matter."""
-    names = {_keyword(node): node for node in before if _keyword(node)}
-    moved = [(names[_keyword(node)], node) for node in after if _keyword(node) in names]
+    names = {keyword(node): node for node in before if keyword(node)}
+    moved = [(names[keyword(node)], node) for node in after if keyword(node) in names]
     in_order = _best(hunk, before, after)
     if all(any(old is a and new is b for a, b in in_order) for old, new in moved):
         return align(hunk, before, after)
@@ -62,11 +64,6 @@ def anchors(hunk: Hunk, before: Sequence[Node], after: Sequence[Node], path: str
         if "body" in old.fields and "body" in new.fields and old.kind != "Lambda" and not old.role:
             where = f"{path}/{index_of(before, old)}"
             yield from anchors(hunk, old.node("body").items("body"), new.node("body").items("body"), where)
-
-
-def _keyword(node: Node) -> str:
-    """The name of a keyword argument, "" for anything else."""
-    return str(node.node("arg").fields["value"]) if node.kind == "Keyword" and not node.node("arg").role else ""
 
 
 def shares(before: Node, after: Node) -> bool:
@@ -118,6 +115,9 @@ def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[Pai
         tail += 1
     ends = list(zip(before, after[:head])), list(zip(before[len(before) - tail :], after[len(after) - tail :]))
     before, after = before[head : len(before) - tail], after[head : len(after) - tail]
+    if len(before) * len(after) > _TABLE:
+        i, j = _cut(hunk, before, after)
+        return [*ends[0], *_best(hunk, before[:i], after[:j]), *_best(hunk, before[i:], after[j:]), *ends[1]]
     like = [[_likeness(hunk, old, new) for new in after] for old in before]
     best: Dict[Tuple[int, int], int] = {}
     for i in range(len(before) - 1, -1, -1):
@@ -137,9 +137,18 @@ def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[Pai
     return [*ends[0], *pairs, *ends[1]]
 
 
+def _cut(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[int, int]:
+    """Where to part two long lists: nearest to the middle of the first, at what stands once in each of them."""
+    old = [(hunk.before.kept_line(node), repr(node)) for node in before]
+    new = [(hunk.after.kept_line(node), repr(node)) for node in after]
+    times, middle, found = Counter(old + new), len(old) // 2, {key: index for index, key in enumerate(new)}
+    once = [(abs(i - middle), i, found[key]) for i, key in enumerate(old) if times[key] == 2 and found.get(key, 0) and i]
+    return min(once, default=(0, middle, len(new) // 2))[1:]
+
+
 def _certain(hunk: Hunk, old: Node, new: Node) -> bool:
     """Whether two nodes belong together whatever stands beside them: on one context line, or the same and on none."""
     if "run" in (old.role, new.role):  # the body that a header stands for lies on the header's line
         return _likeness(hunk, old, new) > 0
     line = hunk.before.kept_line(old)
-    return line == hunk.after.kept_line(new) and (bool(line) or (same(old, new) and old.name == new.name))
+    return line == hunk.after.kept_line(new) and (bool(line) or same(old, new))

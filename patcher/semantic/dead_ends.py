@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, Iterator, Mapping, Sequence, Tuple, TypeVar
+from typing import Callable, Dict, FrozenSet, Iterator, List, Mapping, Sequence, Tuple
 
 from patcher.semantic.node import Node
 
-T = TypeVar("T")
+Steps = Callable[[int, int], Iterator[Tuple[int, int]]]
 
 
 class DeadEnds:
@@ -20,40 +20,50 @@ class DeadEnds:
         self._found: Dict[Tuple[object, ...], int] = {}  # how many nodes were left
         self._reads: Dict[Tuple[Node, int], FrozenSet[str]] = {}
 
-    def without(
-        self, patterns: Sequence[Node], i: int, nodes: Sequence[Node], j: int, names: Mapping[str, Node], ways: Iterator[T]
-    ) -> Iterator[T]:
-        """`ways` to match `patterns[i:]` (not empty) against `nodes[j:]`; none, and not tried, where there were none before.
+    def ways(
+        self, patterns: Sequence[Node], nodes: Sequence[Node], start: int, names: Mapping[str, Node], steps: Steps, whole: bool
+    ) -> Iterator[int]:
+        """Match a list of patterns to `nodes[start:]`; yields the index past the last node used, once for each way.
+
+        The stack is a list, since Python's own ends before a literal of some hundred entries does.
 
         Args:
             patterns: a list of patterns.
-            i: where its rest begins.
             nodes: a list of nodes.
-            j: where its rest begins.
-            names: what each metavariable is bound to now.
-            ways: the ways, looked for as they are asked for.
+            start: the index of the first one to use.
+            names: what each metavariable is bound to, kept up to date by `steps`.
+            steps: matches one pattern, given the indexes of it and of a node; yields those of what is to be matched next.
+            whole: whether no node may be left over at the end.
         """
-        left = len(nodes) - j
-        if not left:
-            yield from ways
-            return
-        rest = patterns[i], len(patterns) - i
-        # A run that leads nowhere leads nowhere from any later node either: only the end of the list counts for it.
-        place = (nodes[-1],) if patterns[i].role == "run" else (nodes[j], left)
-        key = (*rest, *place, *self._bound(patterns, i, names))
-        if left <= self._found.get(key, 0):
-            return
-        alive = False
-        for way in ways:
-            alive = True
-            yield way
-        if not alive:
-            self._found[key] = left
+        ways = 0
+        stack: List[Tuple[Iterator[Tuple[int, int]], int, Tuple[object, ...], int]] = [(iter([(0, start)]), 0, (), 0)]
+        while stack:
+            following, left, state, before = stack[-1]
+            i, j = next(following, (-1, -1))
+            if i < 0:
+                stack.pop()
+                if left and ways == before:
+                    self._found[state] = left
+            elif i < len(patterns):
+                left = len(nodes) - j
+                state = self._state(patterns, i, nodes, j, names) if left else ()
+                if not left or left > self._found.get(state, 0):
+                    stack.append((steps(i, j), left, state, ways))
+            elif j == len(nodes) or not whole:
+                ways += 1
+                yield j
 
-    def _bound(self, patterns: Sequence[Node], i: int, names: Mapping[str, Node]) -> Tuple[Tuple[str, Node], ...]:
-        """The bindings that the rest of a pattern reads."""
+    def _state(
+        self, patterns: Sequence[Node], i: int, nodes: Sequence[Node], j: int, names: Mapping[str, Node]
+    ) -> Tuple[object, ...]:
+        """What the ways on depend on: the rest of the pattern, that of the code, and the bindings that are read again."""
         rest = patterns[i], len(patterns) - i
         if rest not in self._reads:
-            reads = (node.name for pattern in patterns[i:] for node in pattern.walk() if node.role == "meta")
-            self._reads[rest] = frozenset(reads)
-        return tuple(item for item in names.items() if item[0] in self._reads[rest])
+            read: FrozenSet[str] = frozenset()
+            for length, pattern in enumerate(reversed(patterns), 1):
+                read |= {node.name for node in pattern.walk() if node.role == "meta"}
+                self._reads[pattern, length] = read
+        bound = (item for item in names.items() if item[0] in self._reads[rest])
+        # A run that leads nowhere leads nowhere from any later node either: only the end of the list counts for it.
+        place = (nodes[-1],) if patterns[i].role == "run" else (nodes[j], len(nodes) - j)
+        return (*rest, *place, *bound)

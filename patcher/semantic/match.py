@@ -6,11 +6,12 @@ the number of steps is bounded. What is looked at and what is not are rules 6 to
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple, Union
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from patcher.semantic.dead_ends import DeadEnds
-from patcher.semantic.node import CASE_PATTERNS, NOT_EXPRESSIONS, STATEMENTS, Node, same
+from patcher.semantic.node import CASE_PATTERNS, NOT_EXPRESSIONS, STATEMENTS, Node, keyword, same
 
 MAX_STEPS = 200_000
 MAX_WAYS = 51  # one more than anybody looks at
@@ -18,6 +19,7 @@ _STEPS_A_START = 50  # a long scope is no explosion: each place where a match ma
 _OPTIONAL = frozenset(["returns", "annotation", "type_parameters", "doc"])  # rule 10: not looked at unless written
 _SUBSEQUENCE = frozenset(["decorators", "clauses"])
 GONE = "gone"  # the name of a run of decorators that is removed: it holds at least one
+_NAMED = frozenset(["Keyword", "DoubleStar"])
 _ROLE_KINDS = frozenset(["Param", "Alias"])
 
 Bound = Union[Node, List[Node]]
@@ -78,7 +80,7 @@ class Matcher:
         for siblings in _lists(block, module, clauses):
             for start in range(1 if patterns[0].role == "run" else len(siblings)):
                 self._limit += _STEPS_A_START
-                ends = self.sequence(patterns, siblings, 0, start, open_end=True)
+                ends = self.sequence(patterns, siblings, start, open_end=True)
                 ways = self._ways(self._way(siblings[start:end] or siblings[:1]) for end in ends)
                 if ways:
                     found.append(Place(min(w.start for w in ways), max(w.end for w in ways), siblings, ways))
@@ -147,123 +149,117 @@ class Matcher:
         for _ in self._field(pattern, node, keys[0]):
             yield from self._fields(pattern, node, keys[1:])
 
-    def _field(self, pattern: Node, node: Node, key: str) -> Iterator[None]:
+    def _field(self, pattern: Node, node: Node, key: str) -> Iterator[object]:
         wanted, found = pattern.fields[key], node.fields.get(key)
         if self.strict and key in pattern.absent:
             if isinstance(wanted, list) and isinstance(found, list):
-                for _ in self.sequence(wanted, found, 0, 0):
-                    yield
+                yield from self.sequence(wanted, found)
             elif not found:
-                yield
+                yield None
         elif isinstance(wanted, Node):
             if isinstance(found, Node):
                 yield from self.node(wanted, found)
         elif key in _OPTIONAL and wanted is None:
-            yield
+            yield None
         elif key in _SUBSEQUENCE and isinstance(wanted, list) and isinstance(found, list):
-            yield from self._subsequence(wanted, found, 0, 0)
+            yield from self._dead_ends.ways(wanted, found, 0, self.names, partial(self._later, wanted, found), whole=False)
         elif key == "args" and isinstance(wanted, list) and isinstance(found, list):
             if pattern.kind == "ClassDef" and not wanted:
-                yield
+                yield None
             else:
                 yield from self._arguments(wanted, found)
         elif key == "params" and isinstance(wanted, list) and isinstance(found, list):
             yield from self._parameters(wanted, found)
         elif isinstance(wanted, list) and isinstance(found, list):
-            for _ in self.sequence(wanted, found, 0, 0):
-                yield
+            yield from self.sequence(wanted, found)
         elif (wanted or None) == (found or None):
-            yield
+            yield None
 
     # lists ------------------------------------------------------------------------------------------------------------
     def sequence(
-        self, patterns: Sequence[Node], nodes: Sequence[Node], i: int, j: int, *, open_end: bool = False
+        self, patterns: Sequence[Node], nodes: Sequence[Node], start: int = 0, *, open_end: bool = False
     ) -> Iterator[int]:
-        """Match `patterns[i:]` against `nodes[j:]`, shortest runs first; yields the index past the last node used.
+        """Match `patterns` against `nodes[start:]`, shortest runs first; yields the index past the last node used.
 
         With `open_end` nodes may be left over at the end, unless the last pattern is a run: that one takes them.
         """
-        if i == len(patterns):
-            if open_end or j == len(nodes):
-                yield j
-            return
-        ways = self._ends(patterns, nodes, i, j, open_end)
-        yield from self._dead_ends.without(patterns, i, nodes, j, self.names, ways)
+        steps = partial(self._next, patterns, nodes)
+        return self._dead_ends.ways(patterns, nodes, start, self.names, steps, whole=not open_end)
 
-    def _ends(self, patterns: Sequence[Node], nodes: Sequence[Node], i: int, j: int, open_end: bool) -> Iterator[int]:
+    def _next(self, patterns: Sequence[Node], nodes: Sequence[Node], i: int, j: int) -> Iterator[Tuple[int, int]]:
+        """Match `patterns[i]` to `nodes[j:]`; yields the indexes of the next pattern and the next node."""
         pattern = patterns[i]
         if pattern.role == "run":
             needed = sum(1 for rest in patterns[i + 1 :] if rest.role != "run")
             for end in range(len(nodes) if i + 1 == len(patterns) else j, len(nodes) - needed + 1):
                 self._step()
                 self.nodes[id(pattern)] = list(nodes[j:end])
-                yield from self.sequence(patterns, nodes, i + 1, end, open_end=open_end)
+                yield i + 1, end
             self.nodes.pop(id(pattern), None)
         elif j < len(nodes):
             for _ in self.node(pattern, nodes[j]):
-                yield from self.sequence(patterns, nodes, i + 1, j + 1, open_end=open_end)
+                yield i + 1, j + 1
 
-    def _subsequence(self, patterns: List[Node], nodes: List[Node], i: int, j: int) -> Iterator[None]:
-        if i == len(patterns):
-            yield
-        else:
-            ways = self._later(patterns, nodes, i, j)
-            yield from self._dead_ends.without(patterns, i, nodes, j, self.names, ways)
-
-    def _later(self, patterns: List[Node], nodes: List[Node], i: int, j: int) -> Iterator[None]:
+    def _later(self, patterns: Sequence[Node], nodes: Sequence[Node], i: int, j: int) -> Iterator[Tuple[int, int]]:
+        """The same for a list of which a pattern need not write all."""
         if patterns[i].role == "run":  # all that stand before the next one that is written
             least = j + (patterns[i].name == GONE)
             for end in range(least if i + 1 < len(patterns) else max(least, len(nodes)), len(nodes) + 1):
                 self.nodes[id(patterns[i])] = list(nodes[j:end])
                 if i + 1 == len(patterns):
-                    yield
+                    yield i + 1, end
                 elif end < len(nodes):
                     for _ in self.node(patterns[i + 1], nodes[end]):
-                        yield from self._subsequence(patterns, nodes, i + 2, end + 1)
+                        yield i + 2, end + 1
             self.nodes.pop(id(patterns[i]), None)
             return
         for index in range(j, len(nodes)):
             for _ in self.node(patterns[i], nodes[index]):
-                yield from self._subsequence(patterns, nodes, i + 1, index + 1)
+                yield i + 1, index + 1
 
     def _arguments(self, patterns: List[Node], nodes: List[Node]) -> Iterator[None]:
         """Arguments: the positional ones in order, keywords by name in any order; a `...` also covers unnamed keywords."""
-        plain = [node for node in patterns if node.kind not in ("Keyword", "DoubleStar") or node.role == "run"]
-        named = [node for node in patterns if node.kind == "Keyword"]
-        double = [node for node in patterns if node.kind == "DoubleStar" and node.role != "run"]
+        plain = [node for node in patterns if node.kind not in _NAMED or node.role == "run"]
+        named = [node for node in patterns if node.kind in _NAMED and node.role != "run"]
         run = next((node for node in patterns if node.role == "run"), None)
-        have_plain = [node for node in nodes if node.kind not in ("Keyword", "DoubleStar")]
-        rest = [node for node in nodes if node.kind in ("Keyword", "DoubleStar")]
-        if len(named) + len(double) > len(rest) or (run is None and len(named) + len(double) < len(rest)):
+        have_plain = [node for node in nodes if node.kind not in _NAMED]
+        have_named = [node for node in nodes if node.kind in _NAMED]
+        by_name = {keyword(node): node for node in have_named}
+        known = [node for node in named if keyword(node)]
+        partners = [by_name[keyword(node)] for node in known if keyword(node) in by_name]
+        left = len(have_named) - len(named)
+        if len(partners) < len(known) or left < 0 or (left and run is None):
             return
-        for _ in self.sequence(plain, have_plain, 0, 0):
-            for left in self._keywords([*named, *double], rest):
-                if run is None and left:
-                    continue
-                positional = self.nodes.get(id(run)) if run is not None else None
-                if run is not None and isinstance(positional, list):
-                    self.nodes[id(run)] = [*positional, *left]
-                    yield
-                    self.nodes[id(run)] = positional
-                else:
-                    yield
+        others = [node for node in named if not keyword(node)]
+        taken = {*partners}
+        rest = [node for node in have_named if node not in taken]
+        for _ in self.sequence(plain, have_plain):
+            for _ in self.sequence(known, partners):
+                for more in self._keywords(others, rest):
+                    yield from self._also(run, more)
 
-    def _parameters(self, patterns: List[Node], nodes: List[Node]) -> Iterator[None]:
+    def _parameters(self, patterns: List[Node], nodes: List[Node]) -> Iterator[object]:
         """Parameters in order; `**kw`, which can only be last, may lie in any `...` of the pattern (rule 16)."""
         run = next((node for node in patterns if node.role == "run"), None)
         hides = run is not None and patterns[-1].role != "run" and patterns[-1].fields.get("star") != "**"
         if run is None or not hides or not nodes or nodes[-1].fields.get("star") != "**":
-            for _ in self.sequence(patterns, nodes, 0, 0):
-                yield
+            yield from self.sequence(patterns, nodes)
             return
-        for _ in self.sequence(patterns, nodes[:-1], 0, 0):
-            covered = self.nodes[id(run)]
-            assert isinstance(covered, list)
-            self.nodes[id(run)] = [*covered, nodes[-1]]
+        for _ in self.sequence(patterns, nodes[:-1]):
+            yield from self._also(run, nodes[-1:])
+
+    def _also(self, run: Optional[Node], more: List[Node]) -> Iterator[None]:
+        """Let a `...` cover more than those that stand in its place, if there is one."""
+        covered = self.nodes.get(id(run))
+        if isinstance(covered, list):
+            self.nodes[id(run)] = [*covered, *more]
             yield
             self.nodes[id(run)] = covered
+        else:
+            yield
 
     def _keywords(self, patterns: List[Node], nodes: List[Node]) -> Iterator[List[Node]]:
+        """Match patterns that may stand for any keyword; yields those that are left over."""
         if not patterns:
             yield nodes
             return

@@ -173,9 +173,14 @@ class Node:
         return self.name == "text" or (self.kind == "Expr" and isinstance(value, Node) and value.kind == "String")
 
 
-def index_of(nodes: Sequence[Node], wanted: Node) -> int:
-    """The index of this very node in a list of nodes."""
-    return next(index for index, node in enumerate(nodes) if node is wanted)
+def keyword(node: Node) -> str:
+    """The name of a keyword argument, "" for anything else."""
+    return str(node.node("arg").fields["value"]) if node.kind == "Keyword" and not node.node("arg").role else ""
+
+
+def index_of(nodes: Sequence[Node], wanted: Node, start: int = 0) -> int:
+    """The index of this very node in a list of nodes, from `start` on."""
+    return next(index for index in range(start, len(nodes)) if nodes[index] is wanted)
 
 
 def same(a: Value, b: Value) -> bool:

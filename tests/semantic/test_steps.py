@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import textwrap
 from typing import Iterator, List
 
 import pytest
@@ -150,6 +151,25 @@ def test_a_long_hunk_is_matched() -> None:
     lines = "".join(f" x{number} = other(a.b[{number}], key=(a, 'text'))\n" for number in range(80))
     result = run(function(80), lines + "+print(1)\n y = old(a, 1)\n")
     assert [answer.state for answer in result.answers] == [State.APPLICABLE]
+
+
+LONG = {
+    "a list": lambda numbers: "x = [\n" + "".join(f"    {number},\n" for number in numbers) + "]\n",
+    "keywords": lambda numbers: "g(\n" + "".join(f"    k{number}={number},\n" for number in numbers) + ")\n",
+    "statements": lambda numbers: "".join(f"g({number})\n" for number in numbers),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_literal_or_block_of_500_parts_is_matched_and_keeps_those_that_stay(name: str) -> None:
+    """Python's own stack ends before that, and a table of all pairs would have 250,000 cells."""
+    old, new = (LONG[name](numbers) for numbers in (range(500), [0, 1, 900, *range(2, 496), 901, 497, 498, 499]))
+    source, result = (f"def f(g):\n{textwrap.indent(side, '    ')}    return 1\n" for side in (old, new))
+    text = textwrap.indent(old, "-", lambda line: True) + textwrap.indent(new, "+", lambda line: True)
+    assert steps(source, text) < 20_000
+    changed = run(source, text)
+    assert (changed.data.decode(), [answer.problem for answer in changed.answers]) == (result, [""])
+    assert sum(len(splice.new) for splice in changed.splices) < 50
 
 
 def test_no_garbage_is_collected_while_a_file_is_read() -> None:
