@@ -178,17 +178,27 @@ def test_what_a_name_is(tmp_path, folder):
         folder.has("file/x")
 
 
-def test_a_file_of_our_own_is_a_regular_file(tmp_path, folder):
+def test_a_file_of_our_own_is_a_regular_file(tmp_path, folder, monkeypatch):
     (tmp_path / "file").write_bytes(b"text")
     (tmp_path / "link").symlink_to("file")
     os.mkfifo(str(tmp_path / "fifo"))
     assert folder.own("file") == b"text"
+    with pytest.raises(NotADirectoryError):
+        Folder.open(str(tmp_path / "file"))
     with pytest.raises(FileNotFoundError):
         folder.own("none")
     for name, said in (("link", "is a link; sitepatch writes regular files there"), ("fifo", "found a FIFO, expected a regular file")):
         with pytest.raises(StoreError) as caught:
             folder.own(name)
         assert (caught.value.message, caught.value.hint) == (f"{tmp_path}/{name}: {said}", OWN_HINT)
+
+    def broken(name):
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(folder, "look", broken)
+    with pytest.raises(StoreError) as caught:
+        folder.own("file")
+    assert (caught.value.message, caught.value.hint) == (f"{tmp_path}/file: cannot be read: broken", "")
 
 
 @ROOT_ONLY
@@ -230,6 +240,9 @@ def test_a_file_is_written_anew_with_exactly_what_it_is_given(tmp_path, folder, 
     found = (tmp_path / "file").stat()
     assert info(tmp_path / "file") == (0o4751, *owner) and found.st_mtime_ns == MTIME and found.st_size == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "old"]
+    with monkeypatch.context() as patch, pytest.raises(FileExistsError):
+        patch.setattr(folder, "remove", lambda name: None)  # somebody puts it there again at once
+        folder.write("file", b"")
     (tmp_path / "tree").mkdir()
     for call in (lambda: folder.write("tree", b""), lambda: folder.put("tree", b""), lambda: folder.remove("tree")):
         with pytest.raises(OSError) as caught:
@@ -243,7 +256,9 @@ def test_a_file_written_in_a_store_belongs_to_the_owner_and_outside_to_who_write
     with folder.make(".sitepatch") as home:
         home.write("in", b"")
         home.write("given", b"", Meta(uid=B, gid=0))
+        home.write("of root", b"", Meta(uid=0, gid=GROUP))
     folder.write("out", b"")
+    assert info(tmp_path / ".sitepatch/of root") == (0o644, 0, GROUP)
     assert [info(tmp_path / name)[1] for name in (".sitepatch", ".sitepatch/in", ".sitepatch/given", "out")] == [A, A, B, 0]
 
     def give():  # only root may

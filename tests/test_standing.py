@@ -1,0 +1,202 @@
+"""What has become of a patched file: each condition by the file, its receipt, and what RECORD and METADATA say now."""
+
+import base64
+import hashlib
+import os
+
+import pytest
+
+from patcher import bytecode, standing
+from patcher.folder import Folder
+from patcher.interpreter import Environment
+from patcher.model import Receipt, Step
+from patcher.receipt import encode, file_name
+from patcher.standing import Condition, Standing, damaged, judge, read
+
+FILE, HEX = "demo/sub/a.py", "0" * 64
+OLD = 1_600_000_000
+
+
+def sha(text):
+    return hashlib.sha256(text.encode())
+
+
+def receipt(origin="recorded", distribution="de.mo", digest=HEX, path=FILE):
+    step = Step("p", "1", digest, "fix", {}, ())
+    return Receipt(
+        path, "demo", distribution, "1.0", sha("old").hexdigest(), sha("new").hexdigest(), 0o644, 0, "", (step,), origin
+    )
+
+
+def install(site, folder, recorded="", version=""):
+    (site / folder).mkdir()
+    if recorded:
+        digest = base64.urlsafe_b64encode(sha(recorded).digest()).rstrip(b"=").decode()
+        (site / folder / "RECORD").write_text(f"{FILE},sha256={digest},3\n")
+    if version:
+        (site / folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: De.Mo\nversion: \t{version}\nVersion: 9\n")
+
+
+@pytest.mark.parametrize(
+    ("data", "version", "recorded", "origin", "expected"),
+    [
+        (None, "1.0", "old", "recorded", Condition.MISSING),
+        ("old", "1.0", "old", "recorded", Condition.OVERWRITTEN),
+        ("new", "1.0", "old", "recorded", Condition.APPLIED),
+        ("new", "1.0", "third", "recorded", Condition.APPLIED),
+        ("new", "", "", "recorded", Condition.APPLIED),
+        ("new", "2", "old", "recorded", Condition.APPLIED),  # the next release has the same file
+        ("new", "2", "third", "recorded", Condition.ASTRAY),
+        ("new", "2", "", "unrecorded", Condition.ASTRAY),
+        ("new", "2", "new", "recorded", Condition.OVERWRITTEN),  # it was fixed there
+        ("other", "1.0", "old", "recorded", Condition.EDITED),
+        ("other", "1.0", "other", "recorded", Condition.OVERWRITTEN),
+        ("other", "1.0", "third", "recorded", Condition.OVERWRITTEN),  # another build of the same version
+        ("other", "1.0", "third", "unrecorded", Condition.EDITED),
+        ("other", "1.0", "", "recorded", Condition.EDITED),
+        ("other", "", "", "recorded", Condition.EDITED),
+        ("other", "2", "old", "recorded", Condition.EDITED),
+        ("other", "2", "third", "unrecorded", Condition.OVERWRITTEN),
+        ("other", "2", "", "recorded", Condition.OVERWRITTEN),
+    ],
+)
+def test_the_condition_of_a_file(tmp_path, data, version, recorded, origin, expected):
+    if version:
+        install(tmp_path, f"De_Mo-{version}.dist-info", recorded)
+    found = judge(str(tmp_path), receipt(origin), data and data.encode())
+    assert found == Standing(str(tmp_path), receipt(origin), expected, (data or "").encode(), version)
+    assert found.live is (expected in (Condition.APPLIED, Condition.EDITED))
+    assert found.replaced is (version == "2")
+
+
+@pytest.mark.parametrize(
+    ("folders", "version"),
+    [
+        ({}, ""),
+        ({"de_mo-1.0.dist-info": "7"}, "1.0"),  # the folder's is the receipt's: METADATA need not be read
+        ({"DE.Mo-1.dist-info": "1.post1"}, "1.post1"),
+        ({"de_mo-1.dist-info": ""}, "1"),
+        ({"de_mo-1.dist-info": "", "de_mo-2.dist-info": ""}, ""),
+        ({"dem-1.dist-info": "", "demo_x-1.dist-info": "", "x-1.dist-info": "", "de_mo.dist-info": "", "de_mo-1.egg-info": ""}, ""),
+    ],
+)
+def test_the_release_that_is_installed_now(tmp_path, folders, version):
+    for name, told in folders.items():
+        install(tmp_path, name, version=told)
+    assert judge(str(tmp_path), receipt(), None).installed == version
+
+
+ANOTHER = "the file is that of de.mo 1.0 as we patched it, but another build of it is installed; put back what belongs there: pip install"
+
+
+@pytest.mark.parametrize(
+    ("condition", "installed", "origin", "said"),
+    [
+        (Condition.OVERWRITTEN, "2", "recorded", "de.mo 2 was installed over 1.0, our change is gone; apply again"),
+        (Condition.OVERWRITTEN, "1.0", "recorded", "a reinstall replaced the file, our change is gone; apply again"),
+        (Condition.EDITED, "1.0", "recorded", "the file was changed after it was patched; restore takes our change out"),
+        (Condition.MISSING, "", "recorded", "de.mo is not installed any more; restore forgets it"),
+        (Condition.MISSING, "", "edited", "de.mo is not installed any more; restore forgets it"),
+        (Condition.MISSING, "", "unrecorded", "the file is not there any more; restore forgets it"),
+        (Condition.MISSING, "1.0", "recorded", "the file is not there any more; restore forgets it"),
+        (Condition.ASTRAY, "2", "recorded", ANOTHER),
+        (Condition.APPLIED, "1.0", "edited", "the file was edited by hand before it was patched (unproven)"),
+        (Condition.APPLIED, "1.0", "unrecorded", "no RECORD proves the file of before (unproven)"),
+    ],
+)
+def test_what_a_condition_means(tmp_path, condition, installed, origin, said):
+    assert Standing(str(tmp_path), receipt(origin), condition, b"", installed).meaning.startswith(said)
+
+
+def test_what_is_in_order_means_nothing_and_a_package_without_a_distribution_has_a_name(tmp_path):
+    assert Standing("", receipt(), Condition.APPLIED, b"", "1.0").meaning == ""
+    bare = receipt(distribution="")._replace(version="")
+    assert Standing("", bare, Condition.APPLIED, b"").release == "demo"
+    assert Standing("", receipt(), Condition.APPLIED, b"").release == "de.mo 1.0"
+    assert Standing("", bare, Condition.MISSING, b"").meaning.startswith("demo is not installed")
+
+
+def test_the_bytes_of_a_file_that_may_not_be_there(tmp_path):
+    (tmp_path / "a").write_bytes(b"x")
+    assert [read(str(tmp_path), path) for path in ("a", "b", "a/b", "c/d")] == [b"x", None, None, None]
+
+
+def test_every_receipt_of_the_own_directories_and_what_is_missing_for_a_way_back(tmp_path):
+    sites = [tmp_path / name for name in ("one", "two", "none", "outer")]
+    for site in sites:
+        site.mkdir()
+    for site in (sites[0], sites[1], sites[3]):
+        for path in (FILE, "demo/sub/b.py"):
+            where = site / ".sitepatch/receipts" / file_name(path)
+            where.parent.mkdir(parents=True, exist_ok=True)
+            where.write_bytes(encode(receipt(path=path)))
+            (site / path).parent.mkdir(parents=True, exist_ok=True)
+            (site / path).write_text("new" if site == sites[0] else "old")
+    words = tuple(map(str, sites))
+    env = Environment("python", words, words, (3, 11), (words[3],))
+    found = standing.standing(env)
+    assert [(item.site, item.receipt.path) for item in found] == [(word, p) for word in words[:2] for p in (FILE, "demo/sub/b.py")]
+    assert [item.live for item in found] == [True, True, False, False]
+    problems = damaged(found)  # two files share them: said once; of those that are not live nothing is needed
+    assert [message.split(": ")[0] for message, hint in problems if hint] == [
+        f"{words[0]}/.sitepatch/pristine/{sha('old').hexdigest()}",
+        f"{words[0]}/.sitepatch/patchsets/{HEX}.json",
+    ]
+    assert standing.interrupted(env) == [] and standing.recover(env) == ([], [])
+    assert [standing.has_store(word) for word in words] == [True, True, False, True]
+
+
+# bytecode -------------------------------------------------------------------------------------------------------------
+def pyc(flags, recorded, length=16):
+    return (b"\0\0\0\0" + flags.to_bytes(4, "little") + recorded.to_bytes(4, "little") + b"\xff" * 4)[:length]
+
+
+@pytest.mark.parametrize(
+    ("old_ns", "files", "expected"),
+    [
+        (0, {}, OLD),
+        ((OLD - 2) * 10**9, {}, OLD),
+        ((OLD - 2) * 10**9 + 1, {}, OLD + 1),
+        (OLD * 10**9, {}, OLD + 2),
+        (0, {"__pycache__/a.cpython-311.pyc": pyc(0, OLD)}, OLD + 2),
+        (0, {"__pycache__/a.cpython-311.opt-1.pyc": pyc(0, OLD), "a.pyc": pyc(0, OLD + 1)}, OLD + 3),
+        (0, {"a.pyc": pyc(0, OLD + 1), "__pycache__/a.x.pyc": pyc(0, OLD)}, OLD + 3),
+        (0, {"__pycache__/a.cpython-311.pyc": pyc(1, OLD)}, OLD),
+        (0, {"__pycache__/a.cpython-311.pyc": pyc(3, OLD)}, OLD),
+        (0, {"__pycache__/a.cpython-311.pyc": pyc(2, OLD)}, OLD + 2),
+        (0, {"__pycache__/a.cpython-311.pyc": pyc(0, OLD, 15)}, OLD),
+        (0, {"__pycache__/a.cpython-311.pyc": pyc(0, OLD) + b"code"}, OLD + 2),
+        (0, {"__pycache__/b.cpython-311.pyc": pyc(0, OLD), "__pycache__/a.cpython-311.txt": pyc(0, OLD)}, OLD),
+        (0, {"__pycache__/ab.cpython-311.pyc": pyc(0, OLD), "__pycache__/a.pyc": pyc(1, OLD)}, OLD),
+    ],
+)
+def test_the_new_mtime_fits_no_bytecode(tmp_path, monkeypatch, old_ns, files, expected):
+    monkeypatch.setattr(bytecode.time, "time", lambda: OLD + 0.9)
+    (tmp_path / "demo/sub/__pycache__").mkdir(parents=True)
+    for name, data in files.items():
+        (tmp_path / "demo/sub" / name).write_bytes(data)
+    with Folder.open(str(tmp_path)) as site:
+        assert bytecode.fresh_mtime_ns(site, FILE, old_ns) == expected * 10**9
+        assert bytecode.fresh_mtime_ns(site, "demo/sub/a.so", 0) == bytecode.fresh_mtime_ns(site, "none/a.py", 0) == OLD * 10**9
+
+
+@pytest.mark.parametrize("way", ["variable", "sys", "both", "relative"])
+def test_bytecode_is_removed_wherever_it_may_lie(tmp_path, monkeypatch, way):
+    (tmp_path / "real/demo/sub/__pycache__").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("real")
+    monkeypatch.chdir(tmp_path)
+    prefix = "caches" if way == "relative" else str(tmp_path / "caches")
+    monkeypatch.setattr("sys.pycache_prefix", prefix if way in ("sys", "both") else None)
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path / "more") if way == "both" else "" if way == "sys" else prefix)
+    tops = ["caches", *(["more"] if way == "both" else [])]
+    mirrors = [os.path.join(top, str(tmp_path / site).lstrip("/"), "demo/sub") for top in tops for site in ("real", "link")]
+    gone = [f"{folder}/a.cpython-311{level}.pyc" for folder in ("real/demo/sub/__pycache__", *mirrors) for level in ("", ".opt-2")]
+    stays = [f"{folder}/ab.cpython-311.pyc" for folder in ("real/demo/sub/__pycache__", *mirrors)]
+    for name in [*gone, *stays, "real/demo/sub/a.pyc", "real/demo/sub/ab.pyc"]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"")
+    with Folder.open("link") as site:
+        bytecode.purge(site, FILE)
+        bytecode.purge(site, "a/none.py")
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.pyc")}
+    assert left == {*stays, "real/demo/sub/ab.pyc"}
