@@ -10,6 +10,7 @@ import ast
 import re
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
+from patcher.semantic.lex import find_outside
 from patcher.semantic.literal import f_string_text, string_value
 from patcher.semantic.node import CLAUSES, COMPOUND, Node, Span, SyntaxProblem, Value
 from patcher.semantic.notation import MARK, RUN_DOUBLE_STAR, RUN_NAME, RUN_STAR
@@ -177,8 +178,10 @@ class Converter:
     def on_Subscript(self, node: Any) -> Node:
         parts = [self.one(element) for element in node.slice]
         index = parts[0]
-        if len(parts) > 1 or index.kind == "Star":  # `a[1, 2]` is `a[(1, 2)]`
-            span = (index.outer_start, index.outer_start, parts[-1].outer_end, parts[-1].outer_end)
+        lone = len(parts) == 1 and type(node.slice[0].comma).__name__ == "Comma"
+        if len(parts) > 1 or index.kind == "Star" or lone:  # `a[1, 2]` is `a[(1, 2)]`, and `a[1,]` is `a[(1,)]`
+            end = self.shift + find_outside(self.text, index.outer_end - self.shift, ",") + 1 if lone else parts[-1].outer_end
+            span = (index.outer_start, index.outer_start, end, end)
             index = Node("Tuple", span, elements=parts)
         return self.make("Subscript", node, value=self.one(node.value), slice=index)
 
@@ -236,10 +239,8 @@ class Converter:
 
     def on_FormattedStringExpression(self, node: Any) -> Node:
         spec = None if node.format_spec is None else [self.one(part) for part in node.format_spec]
-        debug = "=" if node.equal is not None else ""
-        return self.make(
-            "FExpr", node, expression=self.one(node.expression), conversion=node.conversion, debug=debug, spec=spec
-        )
+        inner = self.one(node.expression)
+        return self.make("FExpr", node, expression=inner, conversion=node.conversion, debug="=" * bool(node.equal), spec=spec)
 
     # statements -------------------------------------------------------------------------------------------------------
     def statements(self, body: Any) -> Node:
@@ -260,8 +261,8 @@ class Converter:
         return made
 
     def on_AnnAssign(self, node: Any) -> Node:
-        annotation, value = self.one(node.annotation), self.convert(node.value)
-        return self.make("Assign", node, targets=[self.one(node.target)], annotation=annotation, value=value)
+        target, annotation, value = self.one(node.target), self.one(node.annotation), self.convert(node.value)
+        return self.make("Assign", node, targets=[target], annotation=annotation, value=value)
 
     def on_ImportFrom(self, node: Any) -> Node:
         star = type(node.names).__name__ == "ImportStar"
@@ -288,9 +289,8 @@ def _merged(parts: List[Node]) -> List[Node]:
     merged: List[Node] = []
     for part in parts:
         if part.kind == "String":
-            part = Node(
-                "FText", (part.start, part.start, part.end, part.end), value=str(ast.literal_eval(str(part.fields["value"])))
-            )
+            value = str(ast.literal_eval(str(part.fields["value"])))
+            part = Node("FText", (part.start, part.start, part.end, part.end), value=value)
         if part.kind == "FText" and merged and merged[-1].kind == "FText":
             last = merged[-1]
             text = f"{last.fields['value']}{part.fields['value']}"

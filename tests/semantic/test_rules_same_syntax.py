@@ -21,6 +21,10 @@ def different(code: str, pattern: str) -> Case:
 
 # Layout, comments, redundant parentheses, trailing commas, quotes and prefixes, order of keywords; numbers and async as written.
 RULE_8 = {
+    "a subscript with a comma is another one": inside("x = b[1,]\n    c = b[1]", "-b[1]\n+b[2]\n", "x = b[1,]\n    c = b[2]"),
+    "a comma that goes": inside("x = b[1,]", "-b[1,]\n+b[1]\n", "x = b[1]"),
+    "a comma that comes": inside("x = b[1]", "-b[1]\n+b[1,]\n", "x = b[1,]"),
+    "a second index": inside("x = b[1,]", "-b[$X,]\n+b[$X, 2]\n", "x = b[1, 2,]"),
     "blanks, line breaks and comments": same("A(1,\n        # c\n        b)", "A(1, b)"),
     "blanks and line breaks of the pattern": same("A(1, b)", "A(\n    1,\n    b\n)"),
     "redundant parentheses": same("A((1), (b))", "A(1, b)"),
