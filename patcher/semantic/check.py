@@ -177,5 +177,6 @@ def _syntax_error(text: str) -> str:
     try:
         ast.parse(text)
     except (SyntaxError, ValueError) as error:
-        return str(error)
+        digits = "Exceeds the limit" in str(error)  # its own words advise a setting of the interpreter
+        return "a number has more digits than Python reads; write it in hexadecimal" if digits else str(error)
     return "unknown reason"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import resource
+import sys
 from typing import List, Optional
 
 import pytest
@@ -128,3 +129,9 @@ def test_the_line_is_named() -> None:
 
 def test_hundreds_of_runs_in_one_statement_are_refused() -> None:
     check_refused("-f(" + "a, ..., " * 6_000 + ")\n+f()\n", "more than 200 `...` in one statement", scope="f")
+
+
+@pytest.mark.skipif(not hasattr(sys, "get_int_max_str_digits"), reason="this Python reads any number of digits")
+def test_a_number_that_python_does_not_read_is_said() -> None:
+    words = "the result does not parse: a number has more digits than Python reads; write it in hexadecimal"
+    check_state("def f():\n    x = 1\n", f"-x = 1\n+x = {'9' * 5_000}\n", State.CONFLICT, words)
