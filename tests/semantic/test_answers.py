@@ -114,4 +114,6 @@ def test_a_hunk_that_is_too_deep_is_refused() -> None:
 
 @pytest.mark.once
 def test_a_hunk_of_more_than_a_thousand_lines_has_an_answer() -> None:
-    check_refused("".join(f" x{number} = 1\n" for number in range(1500)) + "-old(a)\n+max(a)\n", "too long")
+    lines = "".join(f" x{number} = 1\n" for number in range(1500))
+    source = "def f(a):\n" + lines.replace(" x", "    x")
+    check_transformed(f"{source}    old(a)\n", f"{lines}-old(a)\n+max(a, 1)\n", f"{source}    max(a, 1)\n")
