@@ -1,0 +1,110 @@
+"""A plan for two site directories: where the second cannot be done, the first is put back, from whatever stood there."""
+
+import pytest
+
+from patcher import together
+from patcher.commit import WayBack, commit, roll_back, way_back
+from patcher.errors import StoreError
+from patcher.model import Change, FilePlan, Patchset, Plan, Receipt, Step, Verify, patchset_digest
+from patcher.store import Store
+from tests.test_store import sha
+
+FILE, OLD, NEW, NEWER = "pkg/a.py", b"old", b"new", b"newer"
+TEXTS = {"patchset.toml": "x"}
+PATCHSET = Patchset("p", "1.0", "fix", "", "", {}, (), (), Verify(), patchset_digest(TEXTS), "", TEXTS)
+STEP = Step("p", "1.0", PATCHSET.digest, "fix", {}, ())
+
+
+def receipt(current):
+    return Receipt(FILE, "pkg", "pkg", "1", sha(OLD), sha(current), 0o644, 0, "", (STEP,))
+
+
+def apply(site, before, after):
+    return FilePlan(str(site), FILE, before, after, Change(FILE, sha(before), after, receipt(after)), (STEP,))
+
+
+@pytest.fixture
+def sites(tmp_path):
+    sites = [tmp_path / name for name in "ab"]
+    for site in sites:
+        (site / "pkg").mkdir(parents=True)
+        (site / FILE).write_bytes(OLD)
+    return sites
+
+
+def stands(sites):
+    """The bytes of each file, and those that its receipt is for."""
+    current = [Store(str(site)).receipts().get(FILE) for site in sites]
+    return [(site / FILE).read_bytes() for site in sites], [one and one.current for one in current]
+
+
+@pytest.mark.parametrize("before", [OLD, NEW, b"edited by hand"])
+@pytest.mark.parametrize(("kind", "words"), [(StoreError, ["failed", "see there"]), (StoreError, ["failed"]), (KeyboardInterrupt, [])])
+def test_where_the_second_fails_the_first_is_as_before(sites, monkeypatch, before, kind, words):
+    if before != OLD:
+        assert commit(Plan(tuple(apply(site, OLD, NEW) for site in sites), ()), [PATCHSET]) == []
+    for site in sites:
+        (site / FILE).write_bytes(before)
+    was, real = stands(sites), together.commit
+
+    def fails(part, patchsets):
+        if part.files[0].site == str(sites[1]):
+            raise kind(*words)
+        return real(part, patchsets)
+
+    monkeypatch.setattr(together, "commit", fails)
+    plan = Plan(tuple(apply(site, before, NEWER) for site in sites), ())
+    with pytest.raises(kind) as caught:
+        together.commit_all(plan, [PATCHSET])
+    fate = f"it was rolled back, every file is as before this run, in {sites[0]} and {sites[1]}"
+    said = str(caught.value) if kind is KeyboardInterrupt else caught.value.hint
+    assert said == "\n".join([*words[1:], fate])
+    assert stands(sites) == was
+    assert before != OLD or not (sites[0] / ".sitepatch").exists()
+
+
+def test_what_cannot_be_put_back_is_named_and_what_recovery_said_is_returned(sites, monkeypatch):
+    plan, real = Plan((*(apply(site, OLD, NEW) for site in sites), FilePlan("c", FILE, OLD, OLD, None, ())), ()), Store.commit
+
+    def commits(store, changes, texts, **more):
+        if store.site == str(sites[1]):
+            monkeypatch.setattr(Store, "commit", fails)
+            raise StoreError("failed")
+        return real(store, changes, texts, **more) or "recovered"
+
+    def fails(store, changes, texts, **more):
+        raise StoreError("failed too")
+
+    monkeypatch.setattr(Store, "commit", commits)
+    with pytest.raises(StoreError) as caught:
+        together.commit_all(plan, [PATCHSET])
+    assert caught.value.hint == f"it could not be rolled back everywhere, these files are changed: {sites[0]}/{FILE}"
+    monkeypatch.setattr(Store, "commit", lambda store, *args, **more: "recovered" if store.site == str(sites[1]) else "")
+    assert together.commit_all(plan, [PATCHSET]) == ["recovered"]
+
+
+def test_the_way_back_is_known_before_and_leads_there(sites):
+    plan = Plan((apply(sites[0], OLD, NEW), FilePlan("none", FILE, OLD, OLD, None, ())), ())
+    back = FilePlan(str(sites[0]), FILE, NEW, OLD, Change(FILE, sha(NEW), None, None), ())
+    assert way_back(plan) == WayBack(Plan((back,), ()), {})
+    commit(plan, [PATCHSET])
+    again = way_back(Plan((apply(sites[0], NEW, NEWER),), ()))
+    change = Change(FILE, sha(NEWER), NEW, receipt(NEW))
+    assert again == WayBack(Plan((FilePlan(str(sites[0]), FILE, NEWER, NEW, change, (STEP,)),), ()), {PATCHSET.digest: TEXTS})
+    edited = way_back(Plan((apply(sites[0], b"edited", NEWER),), ()))
+    assert edited.plan.files[0].change == Change(FILE, sha(NEWER), b"edited", receipt(NEW), merged=True)
+    forget = FilePlan(str(sites[0]), FILE, OLD, OLD, Change(FILE, sha(OLD), None, None, forget=True), ())
+    assert way_back(Plan((forget,), ())).plan.files == ()
+    overwritten = way_back(Plan((apply(sites[0], OLD, NEWER),), ()))  # by a reinstall
+    assert overwritten.plan.files[0].change == Change(FILE, sha(NEWER), None, None)
+    roll_back(WayBack(Plan((back,), ()), {}))
+    assert stands(sites[:1]) == ([OLD], [None])
+
+
+def test_the_directories_are_held_in_one_order_and_only_those_that_change(sites, monkeypatch):
+    held, real = [], Store.held
+    monkeypatch.setattr(Store, "held", lambda store: held.append(store.site) or real(store))
+    files = (apply(sites[1], OLD, NEW), apply(sites[0], OLD, NEW), FilePlan("none", FILE, OLD, OLD, None, ()))
+    with together.held(Plan(files, ())):
+        assert (sites[0] / ".sitepatch/lock").exists()
+    assert held == [str(site) for site in sites] and not (sites[0] / ".sitepatch").exists()
