@@ -154,3 +154,20 @@ def test_space_is_set_aside_by_apply_and_given_up_by_restore(tmp_path, monkeypat
     assert sizes[1] == sizes[2]  # it was enough
     store.commit([change(old=b"3", data=None)], {})
     assert seen == [False, True, True, False] and not (site / ".sitepatch").exists()
+
+
+def test_a_run_that_applies_and_restores_keeps_the_space_and_a_file_that_changes_meanwhile_is_refused(site):
+    spare = site / ".sitepatch/spare"
+    spare.write_bytes(b"")
+    (site / TWIN).write_bytes(NEW)
+    works = check(site, [receipt(TWIN)], change(new=receipt()), change(TWIN, NEW, None))
+    with Folder.open(str(site)) as folder, folder.sub(".sitepatch") as home:
+        prepare.use_spare(home, works)
+        assert spare.exists()
+        prepare.prepare(folder, home, works, {})
+        assert spare.stat().st_size > 1 << 19
+        prepare.use_spare(home, works[1:])
+        assert not spare.exists()
+        (site / FILE).write_bytes(b"other")
+        with pytest.raises(StoreError, match=f"{FILE} was changed by somebody else while sitepatch was at work"):
+            prepare.prepare(folder, home, works, {})

@@ -77,7 +77,9 @@ def test_the_condition_of_a_file(tmp_path, data, version, recorded, origin, expe
         ({"DE.Mo-1.dist-info": "1.post1"}, "1.post1"),
         ({"de_mo-1.dist-info": ""}, "1"),
         ({"de_mo-1.dist-info": "", "de_mo-2.dist-info": ""}, ""),
-        ({"dem-1.dist-info": "", "demo_x-1.dist-info": "", "x-1.dist-info": "", "de_mo.dist-info": "", "de_mo-1.egg-info": ""}, ""),
+        ({"de_mo-1.dist-info": "", "de_mo-2.egg-info": "", "x-1.dist-info": ""}, "1"),
+        ({"dem-1.dist-info": ""}, ""),
+        ({"de_mo.dist-info": ""}, ""),
     ],
 )
 def test_the_release_that_is_installed_now(tmp_path, folders, version):

@@ -53,7 +53,8 @@ def test_where_the_second_fails_the_first_is_as_before(sites, monkeypatch, befor
         return real(part, patchsets)
 
     monkeypatch.setattr(together, "commit", fails)
-    plan = Plan(tuple(apply(site, before, NEWER) for site in sites), ())
+    untouched, third = FilePlan("none", FILE, OLD, OLD, None, ()), apply(sites[0].with_name("third"), OLD, NEW)
+    plan = Plan((untouched, *(apply(site, before, NEWER) for site in sites), third), ())
     with pytest.raises(kind) as caught:
         together.commit_all(plan, [PATCHSET])
     fate = f"it was rolled back, every file is as before this run, in {sites[0]} and {sites[1]}"
@@ -61,6 +62,12 @@ def test_where_the_second_fails_the_first_is_as_before(sites, monkeypatch, befor
     assert said == "\n".join([*words[1:], fate])
     assert stands(sites) == was
     assert before != OLD or not (sites[0] / ".sitepatch").exists()
+
+
+def test_a_plan_for_one_directory_is_one_commit(sites, monkeypatch):
+    monkeypatch.setattr(together, "commit", lambda plan, patchsets: ["recovered"])
+    monkeypatch.setattr(together, "way_back", lambda plan: pytest.fail("nothing to go back to"))
+    assert together.commit_all(Plan((apply(sites[0], OLD, NEW),), ()), [PATCHSET]) == ["recovered"]
 
 
 def test_what_cannot_be_put_back_is_named_and_what_recovery_said_is_returned(sites, monkeypatch):
