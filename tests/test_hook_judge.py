@@ -13,7 +13,7 @@ import pytest
 from patcher.errors import StoreError
 from patcher.hook import boot, installed, other, places, repair
 from patcher.hook.judge import environment, judge
-from patcher.hook.kept import Asked, Content, Hook, Kept, read_hook, read_texts, write_hook
+from patcher.hook.kept import Asked, Content, Hook, Kept, read_hook, read_kept, read_texts, write_hook, write_kept
 from patcher.hook.wheel import wheel as hook_wheel
 from patcher.model import Change, Receipt, Splice, Step, patchset_digest
 from patcher.store import Store
@@ -542,6 +542,16 @@ def test_a_forged_hook_is_refused(change, told):
     change(top)
     with pytest.raises(StoreError, match=told):
         read_hook(json.dumps(top).encode(), "hook.json")
+
+
+def test_a_forged_list_of_changes_is_refused():
+    top = json.loads(write_kept([kept()], {"two": DIGEST}))
+    assert read_kept(json.dumps(top).encode(), "kept.json") == ((kept(),), {"two": DIGEST})
+    for table in (top["files"][0], top):
+        table["more"] = 1
+        with pytest.raises(StoreError, match="more"):
+            read_kept(json.dumps(top).encode(), "kept.json")
+        del table["more"]
 
 
 def test_the_texts_of_another_patchset_than_the_one_it_was_made_with_are_refused(tmp_path):

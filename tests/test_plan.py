@@ -229,10 +229,12 @@ def planned(folder: Path, *patchsets: str) -> List[Tuple[str, str]]:
         (SHIM, SHIM, (OLD, "not found")),
         (CODE, CODE, (OLD, "ambiguous")),
         (CODE, None, (OLD, "applicable")),
+        (GONE, GONE, (OLD, "not found")),  # where none has the code, the first
+        (None, None, (OLD, "not found")),  # and not left out for the part that need not be there
     ],
 )
 def test_of_alternative_places_the_one_with_the_code_is_meant(
-    tmp_path: Path, old: str, new: Optional[str], expected: Tuple[str, str]
+    tmp_path: Path, old: Optional[str], new: Optional[str], expected: Tuple[str, str]
 ) -> None:
     patchset(tmp_path, "moved", MOVED)
     site = Site(tmp_path, "mmengine-0.10.7")
