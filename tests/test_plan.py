@@ -253,6 +253,14 @@ def test_of_alternative_places_it_stays_the_one_that_was_patched(tmp_path: Path)
     assert planned(tmp_path, "moved") == [(NEW, "applied")]
 
 
+def test_beside_a_compiled_module_that_is_imported_instead_nothing_is_patched(tmp_path: Path) -> None:
+    patchset(tmp_path, "moved", MOVED)
+    site = Site(tmp_path, "mmengine-0.10.7")
+    site.file(OLD).write_text(CODE)
+    site.file(OLD).with_suffix(".so").touch()
+    assert planned(tmp_path, "moved") == [(OLD, "conflict")]
+
+
 @pytest.mark.parametrize(
     ("path", "near"),
     [
