@@ -48,6 +48,10 @@ class StoreError(SitepatchError):
     """The store cannot go on: no permission, no space, a lock not got in time, a damaged receipt."""
 
 
+class FormatError(StoreError):
+    """A file of the store is in a format that this release does not know: another release of sitepatch wrote it."""
+
+
 class BusyError(StoreError):
     """Another process is changing the site directory, and did not end in time."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
 from patcher import __version__
-from patcher.errors import StoreError
+from patcher.errors import FormatError, StoreError
 from patcher.folder import OWN, sha256
 from patcher.model import OptionValue, Receipt, Splice, State, Step
 
@@ -125,7 +125,7 @@ class Fields:
             raise StoreError(f"{where}: is not the JSON that sitepatch writes: {error}", hint) from error
         number, writer = fields.whole("format"), fields.text("sitepatch")
         if number != FORMAT:
-            raise StoreError(
+            raise FormatError(
                 f"{where}: written by sitepatch {writer} in format {number}; this one, {__version__}, reads format {FORMAT}",
                 "use that release of sitepatch, or a newer one, for this environment",
             )

@@ -45,11 +45,14 @@ def clean(
             if unwanted:
                 folder.sync()
         home.remove_folder(folder_name)
+    loose = [name for name in (f"{prepare.SPARE}.tmp", f"{journal.NAME}.tmp") if home.has(name)]
     if not standing and not bad:
-        home.remove(prepare.SPARE)
-        home.sync()  # the journal goes last: without it nobody would look for what a power cut brings back
-    for name in (f"{prepare.SPARE}.tmp", f"{journal.NAME}.tmp", journal.NAME):
+        loose.append(prepare.SPARE)
+    for name in loose:
         home.remove(name)
+    if loose:
+        home.sync()  # the journal goes last: without it nobody would look for what a power cut brings back
+    home.remove(journal.NAME)
     home.sync()
 
 

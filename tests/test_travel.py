@@ -162,7 +162,7 @@ def test_a_link_that_is_planted_at_the_wrong_moment_leads_nowhere(site, tmp_path
     assert out.is_dir(), ran  # this test can plant
     assert ran.returncode == 1, ran
     assert b"is a link or not a directory" in ran.stderr, ran
-    waiting = {".runner.py.sitepatch-tmp"} if phase == "before the commit point" else set()
+    waiting = {".runner.py.sitepatch-tmp", ".runner.py.sitepatch-old"} if phase == "before the commit point" else set()
     assert {name: told for name, told in tree(out).items() if name not in waiting} == inside
     os.unlink(folder)
     out.rename(folder)
@@ -206,7 +206,14 @@ def test_a_forged_receipt_leads_nowhere(site, tmp_path, path, word):
     fields["path"] = path.replace("OUT", str(out))
     receipt.write_text(json.dumps(fields))
     words = [word, DDP] if word == "apply" else [word]
-    refused(site, words, str(receipt), "path", also=out)
+    if word != "restore":
+        refused(site, words, str(receipt), "path", also=out)
+        return
+    before = tree(out), site.file().read_bytes(), receipt.read_bytes()
+    ended = done(site("restore"), 1)  # the files of the other receipts, and what is wrong
+    assert str(receipt) in ended.out + ended.err and "path" in ended.out + ended.err
+    assert (tree(out), site.file().read_bytes(), receipt.read_bytes()) == before
+    assert b"_sitepatch_ddp_report" not in site.file(UTILS).read_bytes()
 
 
 def test_a_receipt_whose_splices_were_changed_is_not_believed(site, tmp_path):
@@ -238,7 +245,7 @@ def test_a_changed_pristine_copy_is_not_put_in_place(site):
     done(site("apply", DDP))
     copy = store_file(site, "pristine", b"class Runner")
     copy.write_bytes(copy.read_bytes().replace(b"class Runner", b"evil()\n\n\nclass Runner"))
-    refused(site, ["restore"], str(copy), "damaged", "reinstall")
+    refused(site, ["restore"], str(copy), "damaged", "install the package it belongs to again")
 
 
 def test_a_changed_text_of_a_stored_patchset_is_not_applied(site, tmp_path):
