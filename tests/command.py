@@ -97,3 +97,19 @@ class Site:
                 text = text.replace(old, new)
             (folder / path.name).write_text(text, encoding="utf-8")
         return folder
+
+
+def killed_once_committed(site, *words):
+    """Run the command on the site and kill it right after its commit point: the files are still the old ones."""
+    code = (
+        "import os, sys, patcher.journal as j, patcher.cli as c\n"
+        "write = j.write\n"
+        "def stop(home, phase, *rest):\n"
+        "    write(home, phase, *rest)\n"
+        "    phase == 'committing' and os._exit(9)\n"
+        "j.write = stop\n"
+        f"sys.argv = {['sitepatch', *words, '--target', str(site.path)]!r}\n"
+        "c.main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], env=environ(), cwd=str(site.cwd), stdout=subprocess.PIPE)
+    assert ended.returncode == 9

@@ -19,7 +19,7 @@ import pytest
 from patcher import __version__
 from patcher.fixture import lay_out
 from patcher.patchset import builtin_dir
-from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch, tree
+from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ, killed_once_committed, sitepatch, tree
 
 ALL = (DDP, GUARD, DYNAMO)
 CHANGED = {"mmengine/_strategy/distributed.py", "mmengine/dist/utils.py", RUNNER}
@@ -506,19 +506,7 @@ def test_a_lost_copy_of_a_patchset_is_told_and_does_not_keep_restore_from_workin
 @pytest.mark.parametrize("command", [["apply", DDP], ["status", "--check"]])
 def test_an_interrupted_run_is_finished_by_the_next_command_that_says_so(site, command):
     before = site.tree()
-    kill = (
-        "import os, sys, patcher.journal as j, patcher.cli as c\n"
-        "write = j.write\n"
-        "def stop(home, phase, *rest):\n"
-        "    write(home, phase, *rest)\n"
-        "    phase == 'committing' and os._exit(9)\n"
-        "j.write = stop\n"
-        f"sys.argv = ['sitepatch', 'apply', '{DDP}', '--target', {str(site.path)!r}]\n"
-        "c.main()\n"
-    )
-    assert (
-        subprocess.run([sys.executable, "-c", kill], env=environ(), cwd=str(site.cwd), stdout=subprocess.PIPE).returncode == 9
-    )
+    killed_once_committed(site, "apply", DDP)
     done = site(*command)
     assert done.code == 0
     assert "an interrupted run was finished: 3 files" in done.err

@@ -5,8 +5,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
-import sys
 import time
 
 import pytest
@@ -16,7 +14,7 @@ from patcher.errors import SitepatchError
 from patcher.fixture import lay_out
 from patcher.model import Held
 from patcher.tables import Reader
-from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, done, environ, sitepatch
+from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, done, killed_once_committed, sitepatch
 from tests.test_sync import UTILS, asks, standing
 
 ZERO, ONE = "0" * 64, "1" * 64
@@ -236,18 +234,7 @@ def test_builds_of_one_release_stand_side_by_side_and_each_is_held_to_its_own(tm
 
 @pytest.mark.parametrize("options", ["params=7", "params=8"])
 def test_an_interrupted_run_is_recovered_before_the_environment_is_held_against_the_lock(site, lock, options):
-    kill = (
-        "import os, sys, patcher.journal as j, patcher.cli as c\n"
-        "write = j.write\n"
-        "def stop(home, phase, *rest):\n"
-        "    write(home, phase, *rest)\n"
-        "    phase == 'committing' and os._exit(9)\n"
-        "j.write = stop\n"
-        f"sys.argv = ['sitepatch', 'sync', '--target', {str(site.path)!r}]\n"
-        "c.main()\n"
-    )
-    ended = subprocess.run([sys.executable, "-c", kill], env=environ(), cwd=str(site.cwd), stdout=subprocess.PIPE)
-    assert ended.returncode == 9
+    killed_once_committed(site, "sync")
     asks(site, f"{DDP} {options}", GUARD)
     told = done(site("sync", "--locked"), options == "params=8")
     assert "an interrupted run was finished: 4 files" in told.err

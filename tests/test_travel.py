@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from patcher.fixture import lay_out
-from tests.command import DDP, GUARD, ROOT, RUNNER, Site, done, environ, sitepatch, tree
+from tests.command import DDP, GUARD, ROOT, RUNNER, Site, done, environ, killed_once_committed, sitepatch, tree
 from tests.test_plan import FIX, patchset
 
 pytestmark = pytest.mark.once
@@ -424,17 +424,7 @@ def test_an_interrupted_run_is_finished_where_it_was_copied_to(site, tmp_path):
     done(site("apply", DDP))
     patched = {name: told[0] for name, told in site.tree().items() if name.endswith(".py")}
     done(site("restore"))
-    code = (
-        "import os, sys, patcher.journal as j, patcher.cli as c\n"
-        "write = j.write\n"
-        "def stop(home, phase, *rest):\n"
-        "    write(home, phase, *rest)\n"
-        "    phase == 'committing' and os._exit(9)\n"
-        "j.write = stop\n"
-        f"sys.argv = ['sitepatch', 'apply', '{DDP}', '--target', {str(site.path)!r}]\n"
-        "c.main()\n"
-    )
-    assert subprocess.run([sys.executable, "-c", code], env=environ(), cwd=str(tmp_path), stdout=subprocess.PIPE).returncode == 9
+    killed_once_committed(site, "apply", DDP)
     there = Site(tmp_path / "second")
     there.cwd.mkdir()
     WAYS["bytes alone"](site.path, there.path)

@@ -79,9 +79,10 @@ class Cut:
             return f"recovery fails: {error}"
         if now == self.old:
             return "old"
+        old = self.old or {}
         if now != self.new:
-            wrong = {name for name in {*now, *self.new, *(self.old or {})} if now.get(name) not in (self.new.get(name), (self.old or {}).get(name))}
-            return f"neither: {[(name, now.get(name), (self.old or {}).get(name), self.new.get(name)) for name in sorted(wrong)] or 'a mixture'}"
+            wrong = {name for name in {*now, *self.new, *old} if now.get(name) not in (self.new.get(name), old.get(name))}
+            return f"neither: {[(name, now.get(name), old.get(name), self.new.get(name)) for name in sorted(wrong)] or 'a mixture'}"
         spare = site / HOME / "spare"
         if spare.exists() and spare.stat().st_size < prepare._SPARE_SIZE:
             return "the spare space is not there"
