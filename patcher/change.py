@@ -8,12 +8,12 @@ from patcher import report
 from patcher.commit import way_back
 from patcher.console import Console, Place
 from patcher.environment import Environment
-from patcher.errors import StoreError, UsageError
+from patcher.errors import FormatError, StoreError, UsageError
 from patcher.hook.places import keeping
 from patcher.model import FilePlan, Plan, State
 from patcher.plan import plan_apply, plan_restore
 from patcher.rollback import Outcome, verify_or_roll_back
-from patcher.standing import has_store, interrupted, standing, stores, unclaimed
+from patcher.standing import has_store, interrupted, named, standing, stores, unclaimed
 from patcher.store import FINISHED, Store
 from patcher.together import commit_all, held
 from patcher.turns import undisturbed
@@ -188,13 +188,14 @@ def restore(console: Console, place: Place, names: Sequence[str], *, force: bool
     def planned() -> Tuple[List[str], List[str], List[str], Plan, List[Tuple[str, str]]]:
         bad: List[StoreError] = []
         items = standing(env, bad)
-        stands = list(dict.fromkeys(step.patchset for item in items for step in item.receipt.steps))
-        idle = [name for name in dict.fromkeys(names) if name not in stands]
+        for error in bad:
+            if isinstance(error, FormatError):  # what its release knows of the other files is not known here
+                raise error
+        stands, idle, chosen = named(items, names)
         if idle:
             from patcher.selection import check_names
 
             check_names(idle, stands, place.patch_dirs)
-        chosen = [name for name in (dict.fromkeys(names) if names else stands) if name in stands]
         plan = plan_restore(items, chosen, force=force) if chosen else Plan((), ())
         return stands, idle, chosen, plan, unclaimed(env, bad)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.model import Located, normalized
+from patcher.model import Located, normalized, untagged
 from patcher.reading import read_file
 
 _LITERAL = re.compile(r"""^__version__\s*(?::[^=\n]+)?=\s*(["'])([^"'\n]+)\1""", re.MULTILINE)
@@ -75,9 +75,16 @@ def put_back(site: str, name: str, version: str) -> str:
     came = re.search(r'"url"\s*:\s*"([^"]+)"', _text(infos[0] / "direct_url.json")) if len(infos) == 1 else None  # PEP 610
     if came:
         return f"install {name} {version} again from where it came: {came.group(1)}"
-    if "+" in version or not re.match(r"v?[\d.]*[1-9]", version):  # as `says_nothing` tells, but hooks have no packaging
+    if "+" in version or untagged(version):
         return f"install the same build of {name} again from where it came: it is not one that an index has"
     return f"pip install --force-reinstall --no-deps {name}=={version}"
+
+
+def edited(located: Located) -> Tuple[str, str]:
+    """What is said of a file that is not what its distribution installed, and what to do."""
+    name = located.distribution or located.package
+    what = f"the file is not what {name} {located.version} installed: somebody edited it (its sha256 differs from RECORD)"
+    return what, f"put it back first: {put_back(located.site, name, located.version)}"
 
 
 def recorded_hash(located: Located, path: str) -> Optional[str]:

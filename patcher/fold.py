@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.carry import Carrier
-from patcher.distribution import UNRECORDED, put_back, recorded_hash
+from patcher.distribution import UNRECORDED, edited, recorded_hash
 from patcher.errors import SitepatchError, StoreError
 from patcher.jobs import Job, Wanted
 from patcher.manifest import load
@@ -80,11 +80,8 @@ def read_file(
             where = f"{site}/{HOME}/pristine/{sha256(data).hexdigest()}"
             notes.append(f"{path}: was edited by hand; restore gives the edited file back, the store keeps it as {where}")
             return found._replace(origin="edited")
-        name = located.distribution or located.package
-        raise SitepatchError(
-            f"the file is not what {name} {located.version} installed: somebody edited it (its sha256 differs from RECORD)",
-            f"put it back first: {put_back(site, name, located.version)}; or keep it: --force",
-        )
+        what, hint = edited(located)
+        raise SitepatchError(what, f"{hint}; or keep it: --force")
     return found
 
 
@@ -127,7 +124,7 @@ def fold(
                 break
             if carrier is None:
                 carrier = Carrier(found.pristine, steps)
-                if [*map(id, steps), id(step)] != [*map(id, found.steps[: len(steps) + 1])]:
+                if (*steps, step) != found.steps[: len(steps) + 1]:
                     carrier.lose()
             carrier.leave_out(step, texts[step.patchset])
         if known is not None and (job is None or _stands(known, job)):

@@ -264,6 +264,11 @@ class Held(NamedTuple):
     after: str
 
 
+def untagged(version: str) -> bool:
+    """Whether a version is one of a build that was given none: "", `0.0.0`, `0+untagged`, or nothing like a version."""
+    return not re.match(r"v?[\d.]*[1-9]", version)
+
+
 def normalized(name: str) -> str:
     """The name of a distribution as PEP 503 compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()

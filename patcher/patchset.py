@@ -11,7 +11,7 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.manifest import MANIFEST, load
 from patcher.model import Option, OptionValue, Patchset, Variant
 from patcher.reading import TEXT, read_file
-from patcher.tables import shown, suggest
+from patcher.tables import decode_text, shown, suggest
 from patcher.versions import accepts, says_nothing
 
 __all__ = ["BUILT_IN", "LOCAL", "PATCH_DIR", "Found", "builtin_dir", "candidates", "choose", "find", "folders", "load",
@@ -76,7 +76,11 @@ def folders(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Dict[str, List[Tuple
     Raises:
         UsageError: when one of `patch_dirs` is not a directory.
     """
-    places, _ = searched(patch_dirs, cwd)
+    return by_name(searched(patch_dirs, cwd)[0])
+
+
+def by_name(places: Sequence[Tuple[str, str]]) -> Dict[str, List[Tuple[str, str]]]:
+    """`folders` of the places that `searched` gave."""
     found: Dict[str, List[Tuple[str, str]]] = {}
     seen = set()
     for place, source in places:
@@ -97,12 +101,16 @@ def find(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Found:
         UsageError: when no place has it, see `unknown`.
         PatchError: when its folder is wrong in itself.
     """
-    from pathlib import Path
-
     known = folders(patch_dirs, cwd)
     if name not in known:
         raise unknown(name, known, patch_dirs, cwd)
-    (folder, source), *others = known[name]
+    return _load(name, known[name])
+
+
+def _load(name: str, places: Sequence[Tuple[str, str]]) -> Found:
+    from pathlib import Path
+
+    (folder, source), *others = places
     one = load(Path(folder), source)
     return Found(one, tuple(f"{name} of {other} ({where})" for where, other in others if not has_texts(where, one.files)))
 
@@ -125,9 +133,10 @@ def has_texts(folder: str, files: Mapping[str, str]) -> bool:
     """Whether a folder holds these files (name -> text), with other line ends perhaps."""
     try:
         for name, text in files.items():
-            if read_file(os.path.join(folder, name), TEXT).decode("utf-8-sig").replace("\r\n", "\n") != text:
+            path = os.path.join(folder, name)
+            if decode_text(read_file(path, TEXT), path).replace("\r\n", "\n") != text:
                 return False
-    except (OSError, SitepatchError, UnicodeDecodeError):
+    except (OSError, SitepatchError):
         return False
     return True
 
@@ -139,10 +148,10 @@ def find_every(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Found]
         UsageError: see `folders`.
     """
     found: List[Found] = []
-    broken = dict(searched(patch_dirs, cwd)[1])
-    for name in sorted(folders(patch_dirs, cwd)):
+    places, broken = searched(patch_dirs, cwd)
+    for name, known in sorted(by_name(places).items()):
         try:
-            found.append(find(name, patch_dirs, cwd))
+            found.append(_load(name, known))
         except SitepatchError as error:
             broken[name] = error
     return found, broken

@@ -15,6 +15,7 @@ from patcher.patchset import (
     LOCAL,
     PATCH_DIR,
     Found,
+    by_name,
     find,
     folders,
     has_texts,
@@ -193,8 +194,8 @@ def outdated(items: Iterable[Standing], patch_dirs: Sequence[str]) -> Tuple[Dict
     more than the rest of `status`. A name that is not to be had, or whose folder is broken now, is not outdated: the second
     says what is wrong with such folders, and with entry points.
     """
-    places = folders(patch_dirs, os.getcwd())
-    broken = searched(patch_dirs, os.getcwd())[1]
+    looked, broken = searched(patch_dirs, os.getcwd())
+    places = by_name(looked)
     found: Dict[str, str] = {}
     judged = set()
     for item in items:

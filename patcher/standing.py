@@ -83,6 +83,13 @@ class Standing(NamedTuple):
         return ""
 
 
+def named(items: Iterable[Standing], names: Iterable[str]) -> Tuple[List[str], List[str], List[str]]:
+    """The patchsets that are applied, those of `names` that are not, and those that are meant: all that are without names."""
+    applied = list(dict.fromkeys(step.patchset for item in items for step in item.receipt.steps))
+    idle = [name for name in dict.fromkeys(names) if name not in applied]
+    return applied, idle, [name for name in dict.fromkeys(names) or applied if name in applied]
+
+
 def standing(env: Environment, bad: Optional[List[StoreError]] = None) -> List[Standing]:
     """Every file of the environment's own directories that has a receipt, in a fixed order.
 
@@ -138,7 +145,7 @@ def recover(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
 
 def has_store(site: str) -> bool:
     """Whether something was patched in a site directory, and not all of it restored."""
-    return os.path.lexists(os.path.join(site, ".sitepatch"))
+    return os.path.lexists(os.path.join(site, HOME))
 
 
 def _writer(site: str) -> int:

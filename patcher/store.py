@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Container, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from patcher import journal, permission, prepare, receipt
-from patcher.errors import FormatError, OutdatedError, StoreError
+from patcher.errors import OutdatedError, StoreError
 from patcher.folder import Folder, sha256
 from patcher.lock import locked
 from patcher.meta import Meta
@@ -46,8 +46,7 @@ class Store:
             bad: takes an error for each receipt that cannot be believed, so that it does not stand in the way of others.
 
         Raises:
-            FormatError: another release of sitepatch wrote a receipt; what it knows of the other files is not known here.
-            StoreError: a receipt is damaged or forged, and there is no `bad`.
+            StoreError: a receipt is damaged, forged or from a newer sitepatch (FormatError), and there is no `bad`.
         """
         found: Dict[str, Receipt] = {}
         with permission.explained(self.site), suppress(FileNotFoundError), self._home("receipts") as folder:
@@ -59,7 +58,7 @@ class Store:
                     except FileNotFoundError:
                         pass  # a commit may be dropping it right now
                     except StoreError as error:
-                        if bad is None or isinstance(error, FormatError):
+                        if bad is None:
                             raise
                         bad.append(error)
         return found

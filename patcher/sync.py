@@ -148,7 +148,7 @@ def _refuse_what_a_hook_undoes(env: Environment, wanted: Sequence[Wanted]) -> No
     asked = {one.patchset.name: one for one in wanted}
     problems = []
     for folder in folders(env._replace(sites=env.own)):
-        hook = read_hook(Path(folder, HOOK).read_bytes(), f"{folder}/{HOOK}")
+        hook = read_hook(read_file(f"{folder}/{HOOK}"), f"{folder}/{HOOK}")
         for kept in hook.patchsets:
             mine = asked.get(kept.name)
             what = f"{kept.name}: {hook.name} keeps it applied in {Path(folder).parent}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Sequence, Tuple, Type
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Sequence, Tuple, Type, Union
 
 from patcher.errors import PatchError, SitepatchError
 from patcher.reading import TEXT as LIMIT
@@ -92,7 +92,7 @@ def read_toml(path: Path, limit: int = LIMIT) -> Dict[str, Any]:
     return decode_toml(decode_text(read_file(path, limit), path), path)
 
 
-def decode_text(data: bytes, origin: Path) -> str:
+def decode_text(data: bytes, origin: Union[Path, str]) -> str:
     """UTF-8 -> text, without a byte order mark; PatchError with the line of a byte that is not UTF-8."""
     try:
         return data.decode("utf-8-sig")

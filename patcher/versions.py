@@ -10,6 +10,8 @@ import operator
 import re
 from typing import TYPE_CHECKING, Iterable, Iterator, List, Optional, Tuple
 
+from patcher.model import untagged
+
 if TYPE_CHECKING:
     from packaging.specifiers import Specifier
     from packaging.version import Version
@@ -34,7 +36,7 @@ def is_version(text: str) -> bool:
 
 def says_nothing(version: str) -> bool:
     """Whether a version does not tell which release it is: none, no PEP 440 version, `0.0.0` or `0+untagged` of a build."""
-    return not is_version(version) or bool(re.match(r"v?0+(\.0+)*($|[^.\d]|\.(?!\d))", version))
+    return not is_version(version) or untagged(version)
 
 
 def is_range(text: str) -> bool:

@@ -128,14 +128,15 @@ def status(console: Console, place: Place, check: bool) -> int:
     newer, unreadable = outdated(items, place.patch_dirs)
     for error in unreadable.values():
         console.note(error.brief, "broken")
-    kept = [path for store in stores(env) for path in store.kept()]
+    homes = stores(env)
+    kept = [path for store in homes for path in store.kept()]
     rows = [report.Row(word, (site,), (problem,)) for word, site, problem in stopped]
     rows += [report.Row("damaged", (), (problem, f"hint: {hint}")) for problem, hint in broken]
     rows += report.status_rows(items, newer)
     console.rows([row for row in rows if not console.quiet or row.word != "applied"])
     if not rows:
         console.say(f"nothing is applied in {', '.join(env.own)}")
-    for path in (path for store in stores(env) for path in store.kept(time.time() - _NEWS)):
+    for path in (path for store in homes for path in store.kept(time.time() - _NEWS)):
         console.note(f"{path}, an edited text that was set aside; remove it when it is of no use any more", "kept")
     differs = any(row.word != "applied" for row in rows)
     code = 1 if unknown or (check and differs) else 0  # what a damaged receipt is about cannot be said at all

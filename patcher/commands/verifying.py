@@ -44,7 +44,7 @@ def verify(
     from patcher.change import how_to_verify
     from patcher.selection import check_names
     from patcher.signals import stoppable
-    from patcher.standing import interrupted, standing
+    from patcher.standing import interrupted, named, standing
     from patcher.turns import settled
     from patcher.verify import Asked, rows, verified_json
     from patcher.verify import verify as run
@@ -52,13 +52,11 @@ def verify(
     env = place.environment()
     console.about(env)
 
-    def look() -> Tuple[List[Tuple[str, str]], Dict[str, None], List[str], List[str], List[Standing], Verified]:
+    def look() -> Tuple[List[Tuple[str, str]], List[str], List[str], List[str], List[Standing], Verified]:
         waiting, items = interrupted(env), standing(env)
-        stands = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps)
-        idle = [name for name in dict.fromkeys(names) if name not in stands]
+        stands, idle, chosen = named(items, names)
         if idle:
             check_names(idle, stands, place.patch_dirs)
-        chosen = [name for name in (dict.fromkeys(names) if names else stands) if name in stands]
         patchsets = _stored(items, chosen)
         how = how_to_verify(console, place, env, Asked(timeout, False, compile_only, probe), patchsets)
         here = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]

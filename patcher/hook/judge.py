@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.distribution import put_back
+from patcher.distribution import edited
 from patcher.environment import Environment, blocker, locate, recorded_hash
 from patcher.errors import SitepatchError, StoreError
 from patcher.folder import sha256
@@ -148,9 +148,7 @@ def _edited(file: _File) -> str:
     """Say so, where a file is not what RECORD has; "" where it is, or nothing is recorded."""
     if recorded_hash(file.located, file.path) in (None, sha256(file.data)):
         return ""
-    name, version = file.located.distribution or file.located.package, file.located.version
-    back = f"put it back first: {put_back(file.located.site, name, version)}"
-    return f"the file is not what {name} {version} installed: somebody edited it (its sha256 differs from RECORD); {back}"
+    return "; ".join(edited(file.located))
 
 
 def _asked(step: Step, asked: Sequence[Asked]) -> bool:
