@@ -35,6 +35,13 @@ def pytest_collection_modifyitems(items):
             item.add_marker("quick")
 
 
+@pytest.fixture(autouse=True)
+def heard():
+    """No test leaves Ctrl-C ignored behind, which the children of all later tests would inherit."""
+    yield
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 @pytest.fixture
 def counted(request):
     """Call `counted(what, number)` with the points that a test has tried; their sums stand at the end of the run."""

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import struct
 import sys
 
@@ -76,8 +77,10 @@ def run(folder, words):
 def loaded(tmp_path_factory):
     """Everything that the commands import: the standard library may be closed to other users."""
     other, here, words = Shared(tmp_path_factory.mktemp("loaded")), os.getcwd(), sys.argv
+    ctrl_c = signal.getsignal(signal.SIGINT)  # `main` ignores it at its end, with which a process usually ends
     for each in (["apply", "two"], ["status"], ["restore"]):
         assert run(str(other.folder), each)[0] == 0
+    signal.signal(signal.SIGINT, ctrl_c)
     os.chdir(here)
     sys.argv = words
 

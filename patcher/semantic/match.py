@@ -77,7 +77,7 @@ class Matcher:
     def runs(self, patterns: List[Node], block: Node, *, module: bool, clauses: bool) -> List[Place]:
         """Every run of consecutive statements (or clauses) of one block that the list of patterns matches."""
         found: List[Place] = []
-        for siblings in _lists(block, module, clauses):
+        for siblings in _lists(block, module, clauses, docstrings=any(pattern.is_text() for pattern in patterns)):
             for start in range(1 if patterns[0].role == "run" else len(siblings)):
                 self._limit += _STEPS_A_START
                 ends = self.sequence(patterns, siblings, start, open_end=True)
@@ -277,9 +277,10 @@ def is_literal(node: Node) -> bool:
     return node.kind in ("Integer", "Float", "String")
 
 
-def _lists(block: Node, module: bool, clauses: bool) -> Iterator[List[Node]]:
+def _lists(block: Node, module: bool, clauses: bool, docstrings: bool) -> Iterator[List[Node]]:
     for node in block.reachable(module):
         if node.kind == "Block" and not clauses:
-            yield node.items("body")
+            doc = node.fields.get("doc")
+            yield [doc, *node.items("body")] if docstrings and isinstance(doc, Node) else node.items("body")
         elif clauses and node.items("clauses"):
             yield node.items("clauses")

@@ -41,7 +41,7 @@ def change_lines(
 def change_docstring(edits: Edits, old: Value, new: Value, block: Node) -> None:
     """Add a docstring to a block that has none, or remove it."""
     if isinstance(old, Node):
-        _delete(edits, old, None)
+        _delete(edits, old, block)
     elif isinstance(new, Node):
         _insert_first(edits, Gap(None, [], [new], None), block.items("body"), block)
 
@@ -170,8 +170,9 @@ def _size(edits: Edits, block: Node) -> Optional[Tuple[int, int]]:
         return None
     if block.parent is None:  # a definition found by its own name: its block was not read
         return edits.source.block(edits.lines.start(block.start))
-    body = block.items("body")
-    return None if block.fields["doc"] else (edits.lines.start(body[0].begin), len(body))
+    doc = block.fields["doc"]
+    body = [*([doc] if isinstance(doc, Node) else []), *block.items("body")]
+    return edits.lines.start(body[0].begin), len(body)
 
 
 def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]) -> None:
