@@ -7,14 +7,14 @@ import sys
 
 
 def main() -> None:
-    """Run the command line of this process and exit (see `patcher.cli.main`)."""
+    """Run the command line of this process and exit (see `patcher.cli.main.main`)."""
     gc.disable()  # a command ends before there is garbage worth collecting: a tenth of the time of its imports
     try:
-        from patcher.cli import main as run
+        from patcher.cli.main import main as run
 
         run()
     except KeyboardInterrupt:  # before a command has begun, or while its last words wait for a reader
-        from patcher.signals import end_interrupted
+        from patcher.system.signals import end_interrupted
 
         sys.exit(end_interrupted())
 

@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from patcher.fixture import lay_out
+from patcher.ops.fixture import lay_out
 from tests import scaling
 
 LIMITS = {"sitepatch --help": 5.2, "sitepatch status, 12 files": 5.5, "sitepatch apply, first, one hunk": 26.0}

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import patcher
-from patcher.fixture import lay_out
+from patcher.ops.fixture import lay_out
 
 ROOT = Path(patcher.__file__).parents[1]
 DDP, GUARD, DYNAMO = "mmengine-ddp-debug", "torch-musa-guard", "torch-dynamo-suppress"
@@ -86,7 +86,7 @@ class Site:
 
     def source(self, name, **changes):
         """A copy of a built-in patchset in ./patchsets beside the site, with texts replaced; returns its folder."""
-        from patcher.patchset import builtin_dir
+        from patcher.patchset.sources import builtin_dir
 
         folder = self.cwd / "patchsets" / name
         folder.mkdir(parents=True)
@@ -102,7 +102,7 @@ class Site:
 def killed_once_committed(site, *words):
     """Run the command on the site and kill it right after its commit point: the files are still the old ones."""
     code = (
-        "import os, sys, patcher.journal as j, patcher.cli as c\n"
+        "import os, sys, patcher.store.journal as j, patcher.cli.main as c\n"
         "write = j.write\n"
         "def stop(home, phase, *rest):\n"
         "    write(home, phase, *rest)\n"

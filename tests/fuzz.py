@@ -28,12 +28,12 @@ from types import FrameType
 from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 import tests.semantic
+from patcher.engine.engine import rewrite
+from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError
 from patcher.model import OptionValue, Rewrite
-from patcher.patchset import BUILT_IN, builtin_dir, choose, load, pick_variants, resolve_options
-from patcher.semantic.engine import rewrite
-from patcher.semantic.hunk import parse_spatch
-from patcher.semantic.splice import apply_splices
+from patcher.patchset.sources import BUILT_IN, builtin_dir, choose, load, pick_variants, resolve_options
+from patcher.splice import apply_splices
 from tests.semantic import corpus
 
 CPU_SECONDS = 10.0

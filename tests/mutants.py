@@ -1,6 +1,6 @@
 """Changes the code in small ways, one at a time, and runs the tests that reach the change: which changes does no test see?
 
-    python -m tests.mutants --module merge                # each change of one module; `semantic/*` is a glob
+    python -m tests.mutants --module planner/merge        # each change of one module; `engine/*` is a glob
     python -m tests.mutants --sample 200 --seed 1         # a sample of all modules in PACKAGES
 
 The first run records with coverage which test reaches which line (again for each test file that was edited). A change that
@@ -41,9 +41,9 @@ from tests.mutations import Mutant, mutants
 ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).with_suffix(".txt")
 PACKAGES = {  # modules below patcher/, and the test files and folders that are about them
-    "engine": ("semantic/*", "semantic"),
-    "planner": ("plan fold jobs carry merge lines", "test_plan.py test_merge.py test_foreign.py test_commands.py"),
-    "store": ("store prepare journal folder receipt permission commit together lock bytecode standing tidy meta ownership reading",
+    "engine": ("engine/* engine/*/*", "semantic"),
+    "planner": ("planner/* text/lines", "test_plan.py test_merge.py test_foreign.py test_commands.py"),
+    "store": ("store/* system/ownership system/reading",
               "test_store.py test_receipt.py test_journal.py test_folder.py test_prepare.py test_permission.py test_standing.py test_together.py "
               "test_bytecode.py test_reading.py test_ownership.py test_stores_of_others.py test_lost_receipts.py test_races.py test_commands.py faults"),
     "hook": ("hook/*", "test_hook_judge.py test_hook_starts.py test_hook.py test_hook_boot.py test_hook_directory.py"),

@@ -19,7 +19,7 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
-from patcher.store import Store
+from patcher.store.store import Store
 from tests.faults import calls
 from tests.faults.tiny import FILES, MODES, NAME, OTHER, Tiny, content, wheel_files
 
@@ -97,7 +97,7 @@ def run_killed(tiny, words, version, wait):
             tell_first_call(writer)
             sys.argv = ["sitepatch", *tiny.words(*words, version=version)]
             os.chdir(tiny.folder)
-            from patcher.cli import main
+            from patcher.cli.main import main
 
             main()
         except SystemExit as end:

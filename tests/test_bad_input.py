@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from patcher import lockfile
 from patcher.errors import SitepatchError, UsageError
 from patcher.hook.directory import head
-from patcher.manifest import load
 from patcher.model import Option, Patchset
-from patcher.patchset import resolve_options
-from patcher.project import read_project
-from patcher.requirements import read_requirements
+from patcher.patchset.manifest import load
+from patcher.patchset.sources import resolve_options
+from patcher.project import lockfile
+from patcher.project.pyproject import read_project
+from patcher.project.requirements import read_requirements
 from tests.command import ROOT, Site, sitepatch
 
 NAME = "some-patch"
@@ -182,6 +182,6 @@ def test_no_command_ends_with_a_traceback(tmp_path, words, shape):
 
 def test_the_readers_above_are_all_that_read_toml():
     users = {path.name for path in (ROOT / "patcher").rglob("*.py") if re.search("decode_toml|read_toml", path.read_text())}
-    assert users == {"tables.py", "manifest.py", "lockfile.py", "project.py", "directory.py", "hooking.py"}
+    assert users == {"tables.py", "manifest.py", "lockfile.py", "pyproject.py", "directory.py", "hooking.py"}
     loaders = [path.name for path in Path(ROOT / "patcher").rglob("*.py") if "tomllib.load" in path.read_text()]
     assert loaders == ["tables.py"]

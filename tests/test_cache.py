@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher import cache
+from patcher.system import cache
 from tests.command import done, environ, sitepatch, tree
 from tests.overlays import Overlay
 

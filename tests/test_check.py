@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from patcher.check import try_release
-from patcher.fixture import fixtures, lay_out
-from patcher.interpreter import discover
-from patcher.manifest import load
-from patcher.patchset import builtin_dir, resolve_options
-from patcher.plan import Wanted, plan_apply
-from patcher.versions import accepts, meant, oldest_first
+from patcher.ops.check import try_release
+from patcher.ops.fixture import fixtures, lay_out
+from patcher.patchset.manifest import load
+from patcher.patchset.sources import builtin_dir, resolve_options
+from patcher.planner.plan import Wanted, plan_apply
+from patcher.target.interpreter import discover
+from patcher.target.versions import accepts, meant, oldest_first
 from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch
 from tests.index import Index, sdist
 from tests.test_commands import tutorial

@@ -5,7 +5,7 @@ import json
 import click
 import pytest
 
-from patcher.cli import commands
+from patcher.cli.main import commands
 from tests.command import DDP, Site, sitepatch
 
 SECTIONS = {

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from patcher import __version__
-from patcher.fixture import lay_out
-from patcher.patchset import builtin_dir
+from patcher.ops.fixture import lay_out
+from patcher.patchset.sources import builtin_dir
 from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ, killed_once_committed, sitepatch, tree
 
 ALL = (DDP, GUARD, DYNAMO)
@@ -713,9 +713,9 @@ runpy.run_module("patcher", run_name="__main__")
 @pytest.mark.parametrize(
     ("where", "words"),
     [
-        ("patcher.cli", ["status"]), ("click", ["list"]), ("patcher.console", ["show", DDP]),
-        ("patcher.commands.looking", ["status"]), ("patcher.interpreter", ["status"]), ("patcher.report", ["diff"]),
-        ("patcher.doctor", ["doctor"]), ("patcher.standing", ["verify"]), ("patcher.selection", ["check"]), ("libcst", ["apply", DDP]),
+        ("patcher.cli.main", ["status"]), ("click", ["list"]), ("patcher.cli.console", ["show", DDP]),
+        ("patcher.cli.commands.looking", ["status"]), ("patcher.target.interpreter", ["status"]), ("patcher.cli.report", ["diff"]),
+        ("patcher.ops.doctor", ["doctor"]), ("patcher.store.standing", ["verify"]), ("patcher.project.selection", ["check"]), ("libcst", ["apply", DDP]),
     ],
 )  # fmt: skip
 def test_ctrl_c_while_a_command_imports_what_it_needs_ends_it_without_a_traceback(site, where, words):

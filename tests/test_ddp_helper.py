@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from patcher.fixture import lay_out
-from patcher.patchset import BUILT_IN, builtin_dir, load, resolve_options
+from patcher.ops.fixture import lay_out
+from patcher.patchset.sources import BUILT_IN, builtin_dir, load, resolve_options
 
 SPATCH = Path(builtin_dir()) / "mmengine-ddp-debug" / "ddp_debug.spatch"
 CODES = (
@@ -348,7 +348,7 @@ def test_the_helper_is_python_3_7():
 
 def wrap_in_a_patched_stand_in(name, site, code):
     """Apply the patchset to a stand-in of MMEngine and run `code` there as rank 3, which the CPU model makes fail."""
-    from patcher.semantic.engine import rewrite
+    from patcher.engine.engine import rewrite
 
     lay_out(name, site)
     patchset = load(Path(builtin_dir()) / "mmengine-ddp-debug", BUILT_IN)

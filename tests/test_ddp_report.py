@@ -16,12 +16,12 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from patcher.ddp.conclusions import ranges
-from patcher.ddp.log import read_log
-from patcher.ddp.page import page
-from patcher.ddp.runs import find_runs
-from patcher.ddp.table import WIDTH, heading, judge, table, well
-from patcher.width import width
+from patcher.diagnose.conclusions import ranges
+from patcher.diagnose.log import read_log
+from patcher.diagnose.page import page
+from patcher.diagnose.runs import find_runs
+from patcher.diagnose.table import WIDTH, heading, judge, table, well
+from patcher.text.width import width
 from tests.command import environ, sitepatch
 from tests.test_ddp_helper import Lazy, Model, Tensor, helper
 
@@ -671,7 +671,7 @@ def megabytes(count, separator):
 def test_300_megabytes_in_the_memory_of_three(separator):
     """Piped through the real command, which is not allowed to grow with them."""
     def most(count):
-        code = "import resource, sys; from patcher.cli import main\ntry: main()\nfinally: " \
+        code = "import resource, sys; from patcher.cli.main import main\ntry: main()\nfinally: " \
                "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"  # fmt: skip
         command = [sys.executable, "-c", code, "ddp-report", "--json", "-"]
         child = subprocess.Popen(command, env=environ(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from patcher.fixture import lay_out
-from patcher.patchset import BUILT_IN, builtin_dir, load, resolve_options
+from patcher.ops.fixture import lay_out
+from patcher.patchset.sources import BUILT_IN, builtin_dir, load, resolve_options
 
 DEVICE, DEBUG = "mmengine-ddp-device", "mmengine-ddp-debug"
 VERSIONS = ("0.1.0", "0.7.4", "0.10.7")
@@ -48,7 +48,7 @@ model.weight.device, model.bias.device = map(torch.Device, {devices!r})
 
 def patched(version, site, *names):
     """Lay out a stand-in with these patchsets applied in the order that sitepatch applies them."""
-    from patcher.semantic.engine import rewrite
+    from patcher.engine.engine import rewrite
 
     lay_out(f"mmengine-{version}", site)
     for name in names:

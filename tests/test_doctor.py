@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from patcher import journal
-from patcher.checkup import CHECKS
-from patcher.doctor import NOTE, OK, PROBLEM, Case, Check, examine
 from patcher.errors import SitepatchError
-from patcher.fixture import lay_out
-from patcher.interpreter import Environment, discover
+from patcher.ops.checkup import CHECKS
+from patcher.ops.doctor import NOTE, OK, PROBLEM, Case, Check, examine
+from patcher.ops.fixture import lay_out
+from patcher.store import journal
+from patcher.target.interpreter import Environment, discover
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, sitepatch
 from tests.test_races import held, site_of, told, venv_of
 
@@ -352,7 +352,7 @@ def test_bytecode_under_a_prefix(patched, tmp_path):
 @pytest.mark.once
 @told
 def test_an_interrupted_run_and_one_that_is_under_way(site):
-    from patcher.commands.patching import apply
+    from patcher.cli.commands.patching import apply
 
     child = os.fork()
     if not child:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from patcher import interpreter
-from patcher.distribution import put_back
-from patcher.environment import Environment, blocker, discover, find_file, locate, recorded_hash
 from patcher.errors import SitepatchError, UsageError
+from patcher.target import interpreter
+from patcher.target.distribution import put_back
+from patcher.target.environment import Environment, blocker, discover, find_file, locate, recorded_hash
 
 TAG = f"cpython-{sys.version_info[0]}{sys.version_info[1]}-x86_64-linux-gnu"
 
@@ -110,8 +110,8 @@ def test_the_running_interpreter_is_not_started_again(monkeypatch):
 
 
 def test_asked_and_computed_in_process_the_answer_is_the_same():
-    code = "from patcher.interpreter import discover; print(list(discover(None, None)))"
-    env = {**os.environ, "PYTHONPATH": str(Path(interpreter.__file__).parents[1])}
+    code = "from patcher.target.interpreter import discover; print(list(discover(None, None)))"
+    env = {**os.environ, "PYTHONPATH": str(Path(interpreter.__file__).parents[2])}
     inside = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     os.environ["PYTHONPATH"] = env["PYTHONPATH"]
     try:
@@ -123,9 +123,9 @@ def test_asked_and_computed_in_process_the_answer_is_the_same():
 
 
 def test_neither_the_working_directory_nor_the_script_is_searched(tmp_path):
-    code = "from patcher.interpreter import discover; print(list(discover(None, None).search))"
+    code = "from patcher.target.interpreter import discover; print(list(discover(None, None).search))"
     (tmp_path / "tool.py").write_text(code)
-    root = Path(interpreter.__file__).parents[1]
+    root = Path(interpreter.__file__).parents[2]
     env = {**os.environ, "PYTHONPATH": str(root)}
     for command in (["tool.py"], ["-m", "tool"], ["-c", "import tool"]):
         run = [sys.executable, *command]

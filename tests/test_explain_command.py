@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from patcher.explain import _now
-from patcher.fold import File
 from patcher.model import Splice, Step
-from patcher.semantic.splice import apply_splices
+from patcher.ops.explain import _now
+from patcher.planner.fold import File
+from patcher.splice import apply_splices
 from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, sitepatch
 from tests.test_commands import ship, tutorial
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import UsageError
-from patcher.fixture import fixtures, lay_out
 from patcher.model import State
-from patcher.patchset import BUILT_IN, builtin_dir, choose, load, resolve_options
+from patcher.ops.fixture import fixtures, lay_out
+from patcher.patchset.sources import BUILT_IN, builtin_dir, choose, load, resolve_options
 
 WRAP = """
 from mmengine.model import BaseModel
@@ -142,7 +142,7 @@ for text in {texts!r}:
 
 @pytest.mark.parametrize("patchset", VALUES)
 def test_the_compilers_settings_read_their_variable_as_upstream_does_and_then_as_the_patchset_says(patchset, tmp_path):
-    from patcher.semantic.engine import rewrite
+    from patcher.engine.engine import rewrite
 
     setting, variable, upstream = VALUES[patchset]
     for name, values in upstream.items():
@@ -178,7 +178,7 @@ def test_the_compilers_settings_read_their_variable_as_upstream_does_and_then_as
     ],
 )
 def test_every_shape_that_a_built_in_patchset_looks_for_is_there(name, patchset, expected, tmp_path):
-    from patcher.semantic.engine import rewrite
+    from patcher.engine.engine import rewrite
 
     lay_out(name, tmp_path)
     loaded = load(Path(builtin_dir()) / patchset, BUILT_IN)

@@ -9,10 +9,10 @@ import sys
 
 import pytest
 
-from patcher import meta
 from patcher.errors import StoreError
-from patcher.folder import OWN_HINT, Folder, sha256
-from patcher.meta import Meta
+from patcher.store import meta
+from patcher.store.folder import OWN_HINT, Folder, sha256
+from patcher.store.meta import Meta
 from tests.users import ROOT_ONLY, as_user, theirs
 
 A, B, GROUP, MTIME = 1001, 1002, 1500, 1_600_000_000_123_456_789

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from patcher.commit import commit, roll_back, way_back
-from patcher.interpreter import discover
-from patcher.merge import parses
-from patcher.plan import plan_apply
-from patcher.selection import choose as chosen
-from patcher.standing import recover
-from patcher.store import Store
+from patcher.planner.merge import parses
+from patcher.planner.plan import plan_apply
+from patcher.project.selection import choose as chosen
+from patcher.store.commit import commit, roll_back, way_back
+from patcher.store.standing import recover
+from patcher.store.store import Store
+from patcher.target.interpreter import discover
 from tests.command import DDP, RUNNER, Site, done, environ, sitepatch, tree
 from tests.test_plan import FIX, TITLE, patchset
 from tests.test_store import as_somebody_else
@@ -286,7 +286,7 @@ def test_what_status_needs_for_a_restore_and_is_lost_or_damaged_is_told(site):
 
 def test_status_does_not_wait_for_a_run_that_is_under_way(site):
     hold = (
-        "import os, sys, patcher.journal as j, patcher.cli as c\n"
+        "import os, sys, patcher.store.journal as j, patcher.cli.main as c\n"
         "write = j.write\n"
         "def stop(home, phase, *rest):\n"
         "    write(home, phase, *rest)\n"
@@ -532,7 +532,7 @@ def test_status_tells_of_an_edited_text_that_was_set_aside_while_that_is_news(si
 
     from click.testing import CliRunner
 
-    from patcher.cli import commands
+    from patcher.cli.main import commands
 
     done(site("apply", DDP))
     with site.file().open("ab") as file:

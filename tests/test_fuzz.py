@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from patcher.engine import engine
 from patcher.errors import PatchError
-from patcher.semantic import engine
 from tests import fuzz
 
 pytestmark = pytest.mark.once

@@ -483,7 +483,7 @@ def test_a_damaged_state_is_told_in_one_line_and_made_anew(place, line):
     assert place.start().err == ""
 
 
-@pytest.mark.parametrize("name", ["hook.json", "kept.json", "patchsets/two/p.spatch", "lib/patcher/store.py"])
+@pytest.mark.parametrize("name", ["hook.json", "kept.json", "patchsets/two/p.spatch", "lib/patcher/store/store.py"])
 @pytest.mark.parametrize("gone", [True, False])
 def test_a_damaged_hook_breaks_no_start(place, name, gone):
     place.install()

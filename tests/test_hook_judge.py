@@ -16,7 +16,7 @@ from patcher.hook.judge import environment, judge
 from patcher.hook.kept import Asked, Content, Hook, Kept, read_hook, read_kept, read_texts, write_hook, write_kept
 from patcher.hook.wheel import wheel as hook_wheel
 from patcher.model import Change, Receipt, Splice, Step, patchset_digest
-from patcher.store import Store
+from patcher.store.store import Store
 from tests.places import wheel
 
 M, N = "demo/m.py", "demo/n.py"

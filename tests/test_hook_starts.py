@@ -71,7 +71,7 @@ MESSAGES = {
     "missing closer": (replace("closer.py", None), ""),
     "missing hook.json": (replace("hook.json", None), ""),
     "damaged kept.json": (replace("kept.json", "{"), ""),
-    "damaged library": (replace("lib/patcher/store.py", "("), ""),
+    "damaged library": (replace("lib/patcher/store/store.py", "("), ""),
     "child killed": (replace("lib/patcher/hook/repair.py", "import os; os.kill(os.getpid(), 9)"), ""),
 }
 
@@ -158,7 +158,7 @@ def test_few_file_descriptors_are_no_failure(place):
 APPLY = """
 import os, sys, time
 from patcher import journal
-from patcher.cli import main
+from patcher.cli.main import main
 undo, begun, go_on, *sys.argv[1:] = journal.undo, *sys.argv[1:]
 def pause(*rest):
     open(begun, "w").close()

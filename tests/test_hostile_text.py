@@ -9,10 +9,10 @@ import sys
 
 import pytest
 
-from patcher.console import table
-from patcher.drawn import drawn, join, lines
-from patcher.report import Row
-from patcher.width import fit, padded, width
+from patcher.cli.console import table
+from patcher.text.drawn import drawn, join, lines
+from patcher.text.table import Row
+from patcher.text.width import fit, padded, width
 from tests.command import Site, environ, sitepatch
 
 pytest.importorskip("pty")
@@ -246,8 +246,8 @@ def test_what_looks_like_a_placeholder_in_a_string_is_pointed_out(site, command)
 def test_nothing_is_pointed_out_about_the_built_in_patchsets():
     from pathlib import Path
 
-    from patcher.confusable import remarks
-    from patcher.patchset import builtin_dir, load
+    from patcher.patchset.sources import builtin_dir, load
+    from patcher.text.confusable import remarks
 
     folders = [path for path in Path(builtin_dir()).iterdir() if path.is_dir()]
     assert len(folders) > 3

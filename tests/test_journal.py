@@ -6,12 +6,12 @@ import os
 
 import pytest
 
-from patcher import journal, tidy
 from patcher.errors import StoreError
-from patcher.folder import Folder
-from patcher.journal import COMMITTING, FORGET, LINK, PREPARING, WRITE, Entry, Journal
 from patcher.model import Receipt, Step
-from patcher.receipt import file_name
+from patcher.store import journal, tidy
+from patcher.store.folder import Folder
+from patcher.store.journal import COMMITTING, FORGET, LINK, PREPARING, WRITE, Entry, Journal
+from patcher.store.receipt import file_name
 
 FILE = "pkg/sub/a.py"
 TEMPORARY, BACKUP = "pkg/sub/.a.py.sitepatch-tmp", "pkg/sub/.a.py.sitepatch-old"

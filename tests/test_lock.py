@@ -9,11 +9,11 @@ import time
 
 import pytest
 
-from patcher import lockfile
 from patcher.errors import SitepatchError
-from patcher.fixture import lay_out
 from patcher.model import Held
-from patcher.tables import Reader
+from patcher.ops.fixture import lay_out
+from patcher.patchset.tables import Reader
+from patcher.project import lockfile
 from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, done, killed_once_committed, sitepatch
 from tests.test_sync import UTILS, asks, standing
 

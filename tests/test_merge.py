@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from patcher.lines import line_edits
-from patcher.merge import Overlap, carry, exchange, inverse, parses
 from patcher.model import Splice, Step
-from patcher.semantic.splice import apply_splices
+from patcher.planner.merge import Overlap, carry, exchange, inverse, parses
+from patcher.splice import apply_splices
+from patcher.text.lines import line_edits
 
 
 def step(name, *splices):

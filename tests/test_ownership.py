@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from patcher.errors import StoreError
-from patcher.ownership import check_store, problems
+from patcher.system.ownership import check_store, problems
 from tests.command import done
 from tests.overlays import Overlay
 from tests.users import ROOT_ONLY, as_user, theirs

@@ -12,12 +12,13 @@ from random import Random
 import pytest
 from packaging.version import Version
 
-from patcher import manifest, patchset, tables
 from patcher.errors import PatchError, UsageError
 from patcher.model import Option, Patchset, Variant, Verify, patchset_digest
-from patcher.versions import accepts, extent, overlap
+from patcher.patchset import manifest, tables
+from patcher.patchset import sources as patchset
+from patcher.target.versions import accepts, extent, overlap
 
-CHECKOUT = Path(patchset.__file__).parents[1]
+CHECKOUT = Path(patchset.__file__).parents[2]
 SCHEMA = json.loads((CHECKOUT / "patcher" / "patchset.schema.json").read_text(encoding="utf-8"))
 
 TOML = """\
@@ -405,7 +406,7 @@ def test_built_in_patchsets_stay_built_in_when_the_checkout_is_the_working_direc
 
 def test_the_built_in_directory_of_a_wheel_lies_inside_the_package(tmp_path, monkeypatch):
     (tmp_path / "patcher" / "_patchsets").mkdir(parents=True)
-    monkeypatch.setattr(patchset, "__file__", str(tmp_path / "patcher" / "patchset.py"))
+    monkeypatch.setattr(patchset, "__file__", str(tmp_path / "patcher" / "patchset" / "sources.py"))
     assert patchset.builtin_dir() == str(tmp_path / "patcher" / "_patchsets")
     (tmp_path / "patcher" / "_patchsets").rmdir()
     assert patchset.builtin_dir() == str(tmp_path / "patchsets")
@@ -591,7 +592,7 @@ def test_there_are_built_in_patchsets():
     assert BUILT_IN
 
 
-@pytest.mark.parametrize("module", ["patcher.patchset", "patcher.environment"])
+@pytest.mark.parametrize("module", ["patcher.patchset.sources", "patcher.target.environment"])
 def test_importing_costs_none_of_the_expensive_modules(module):
     code = (
         f"import sys, {module}; heavy = {{'libcst', 'importlib.metadata', 'packaging', 'dataclasses', 'tomllib',"
@@ -608,7 +609,7 @@ def test_find_and_load_use_no_importlib_metadata(tmp_path):
     shutil.copytree(CHECKOUT / "patcher", tmp_path / "patcher", ignore=shutil.ignore_patterns("__pycache__"))
     write(tmp_path / "patchsets")
     code = (
-        "import sys; from pathlib import Path; from patcher.patchset import find; find('demo-fix', [], Path.cwd());"
+        "import sys; from pathlib import Path; from patcher.patchset.sources import find; find('demo-fix', [], Path.cwd());"
         "print(sorted({'libcst', 'importlib.metadata', 'configparser'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)

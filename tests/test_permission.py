@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from patcher import permission
 from patcher.errors import StoreError
-from patcher.folder import Folder
-from patcher.permission import explain, explained, no_room, problems
+from patcher.store import permission
+from patcher.store.folder import Folder
+from patcher.store.permission import explain, explained, no_room, problems
 from tests.users import ROOT_ONLY, as_user, theirs
 
 A, GROUP = 1001, 1500

@@ -10,15 +10,15 @@ from typing import List, Optional, Tuple
 
 import pytest
 
-from patcher.fixture import lay_out
-from patcher.fold import File, fold
-from patcher.interpreter import discover
-from patcher.jobs import Job
-from patcher.manifest import load
+from patcher.engine import engine
 from patcher.model import Located, State
-from patcher.plan import Wanted, plan_apply, plan_restore
-from patcher.semantic import engine
-from patcher.standing import standing
+from patcher.ops.fixture import lay_out
+from patcher.patchset.manifest import load
+from patcher.planner.fold import File, fold
+from patcher.planner.jobs import Job
+from patcher.planner.plan import Wanted, plan_apply, plan_restore
+from patcher.store.standing import standing
+from patcher.target.interpreter import discover
 from tests.command import DDP, RUNNER, Site, sitepatch, tree
 
 FIX = """Ask for the device instead of believing LOCAL_RANK.

@@ -2,14 +2,14 @@
 
 import pytest
 
-from patcher import permission, prepare
 from patcher.errors import OutdatedError, StoreError
-from patcher.folder import Folder
-from patcher.journal import FORGET, LINK, WRITE, Entry
 from patcher.model import Change, Receipt, Step, patchset_digest
-from patcher.prepare import Work
-from patcher.receipt import encode
-from patcher.store import Store
+from patcher.store import permission, prepare
+from patcher.store.folder import Folder
+from patcher.store.journal import FORGET, LINK, WRITE, Entry
+from patcher.store.prepare import Work
+from patcher.store.receipt import encode
+from patcher.store.store import Store
 from tests.test_store import sha
 
 FILE, TWIN, LINKED = "pkg/sub/a.py", "pkg/sub/b.py", "pkg/sub/c.py"

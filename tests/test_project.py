@@ -3,7 +3,7 @@
 import pytest
 
 from patcher.errors import SitepatchError
-from patcher.project import Project, Wish, chosen, parse_wish, read_project
+from patcher.project.pyproject import Project, Wish, chosen, parse_wish, read_project
 from tests.command import DDP, DYNAMO
 
 

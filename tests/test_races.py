@@ -21,19 +21,20 @@ from pathlib import Path
 
 import pytest
 
-from patcher import journal, turns, verify
-from patcher.cli import commands
-from patcher.commands.patching import apply, restore
-from patcher.commit import commit
+from patcher.cli.commands.patching import apply, restore
+from patcher.cli.main import commands
 from patcher.errors import OutdatedError, StoreError
-from patcher.fixture import lay_out
-from patcher.folder import Folder
-from patcher.interpreter import discover
-from patcher.lock import holders, locked, patience, uv_locks
-from patcher.plan import plan_apply
-from patcher.selection import choose
-from patcher.standing import standing
-from patcher.turns import again, settled, undisturbed
+from patcher.ops.fixture import lay_out
+from patcher.planner.plan import plan_apply
+from patcher.project.selection import choose
+from patcher.store import journal, turns
+from patcher.store.commit import commit
+from patcher.store.folder import Folder
+from patcher.store.lock import holders, locked, patience, uv_locks
+from patcher.store.standing import standing
+from patcher.store.turns import again, settled, undisturbed
+from patcher.target.interpreter import discover
+from patcher.verify import checks as verify
 from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch
 
 pytestmark = pytest.mark.once
@@ -44,8 +45,8 @@ told = pytest.mark.skipif(not Path("/proc/locks").exists(), reason="the kernel d
 NAME = Path(sys.executable).name[:15]
 HOLD = """
 import sys
-from patcher.folder import Folder
-from patcher.lock import locked
+from patcher.store.folder import Folder
+from patcher.store.lock import locked
 with Folder.open(sys.argv[1]) as site, locked(site):
     print("held", flush=True)
     sys.stdin.read()

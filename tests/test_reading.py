@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from patcher.errors import SitepatchError
-from patcher.reading import read_file
+from patcher.system.reading import read_file
 from tests.users import ROOT_ONLY, as_user, theirs
 
 KINDS = [("a FIFO", os.mkfifo), ("a directory", os.mkdir), ("a socket", lambda path: os.mknod(path, stat.S_IFSOCK | 0o600))]

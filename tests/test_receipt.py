@@ -6,7 +6,7 @@ import pytest
 
 from patcher.errors import StoreError
 from patcher.model import Receipt, Splice, Step
-from patcher.receipt import Fields, decode, encode, file_name, is_sha256, path_problem
+from patcher.store.receipt import Fields, decode, encode, file_name, is_sha256, path_problem
 
 HEX, TOP = "0123456789abcdef" * 4, 2**63
 STEP = Step("p", "1.0", HEX, "fix", {"n": 1}, (Splice(0, 1, b"\xff"),), (0,), ("applied",))

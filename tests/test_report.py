@@ -7,9 +7,10 @@ import subprocess
 
 import pytest
 
+from patcher.cli.page import page
+from patcher.cli.report import answer_rows, diff_json, stat
 from patcher.model import Answer, State
-from patcher.page import page
-from patcher.report import answer_rows, compare, diff_json, stat
+from patcher.text.diffs import compare
 
 TEXTS = [
     b"",

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from patcher.errors import SitepatchError
-from patcher.project import Wish
-from patcher.requirements import read_requirements
+from patcher.project.pyproject import Wish
+from patcher.project.requirements import read_requirements
 from tests.command import DDP, DYNAMO, GUARD, done, sitepatch
 
 

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from patcher.interpreter import discover
-from patcher.launch import Python, ignoring, interpreter, other_environment
+from patcher.ops.launch import Python, ignoring, interpreter, other_environment
+from patcher.target.interpreter import discover
 from tests.command import done, environ, sitepatch
 from tests.places import FILES, base, patchset, value, venv
 

@@ -6,12 +6,12 @@ import os
 
 import pytest
 
-from patcher import bytecode, standing
-from patcher.folder import Folder
-from patcher.interpreter import Environment
 from patcher.model import Receipt, Step
-from patcher.receipt import encode, file_name
-from patcher.standing import Condition, Standing, damaged, judge, read
+from patcher.store import bytecode, standing
+from patcher.store.folder import Folder
+from patcher.store.receipt import encode, file_name
+from patcher.store.standing import Condition, Standing, damaged, judge, read
+from patcher.target.interpreter import Environment
 
 FILE, HEX = "demo/sub/a.py", "0" * 64
 OLD = 1_600_000_000

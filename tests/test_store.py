@@ -18,13 +18,13 @@ from pathlib import Path
 
 import pytest
 
-from patcher import journal
 from patcher.errors import StoreError
-from patcher.folder import Folder
-from patcher.lock import locked
 from patcher.model import Change, Receipt, Splice, Step, patchset_digest
-from patcher.receipt import file_name
-from patcher.store import Store
+from patcher.store import journal
+from patcher.store.folder import Folder
+from patcher.store.lock import locked
+from patcher.store.receipt import file_name
+from patcher.store.store import Store
 
 A, B, C = "pkg/a.py", "pkg/sub/b.py", "other/c.py"
 PRISTINE = {A: b"x = 1\r\ny = 2\r", B: b"\xef\xbb\xbf# \x0c caf\xc3\xa9\nz = 1", C: b"\xff\x00 any bytes"}
@@ -850,7 +850,7 @@ def test_bytecode_of_other_modules_stays(site):
 
 def test_reading_the_store_imports_nothing_heavy():
     code = (
-        "import sys; from patcher.store import Store; Store('.').receipts();"
+        "import sys; from patcher.store.store import Store; Store('.').receipts();"
         "bad = {'filelock', 'json', 'hashlib', 'libcst', 'click', 'packaging', 'pathlib'} & set(sys.modules);"
         "sys.exit(str(bad) if bad else 0)"
     )

@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-from patcher.commit import commit
-from patcher.interpreter import discover
-from patcher.plan import plan_apply
-from patcher.selection import choose
-from patcher.standing import recover
-from patcher.store import Store
+from patcher.planner.plan import plan_apply
+from patcher.project.selection import choose
+from patcher.store.commit import commit
+from patcher.store.standing import recover
+from patcher.store.store import Store
+from patcher.target.interpreter import discover
 from tests.command import done, tree
 from tests.places import command, patchset
 from tests.test_environment import install
@@ -59,7 +59,7 @@ def run(folder, words):
     import contextlib
     import io
 
-    from patcher.cli import main
+    from patcher.cli.main import main
 
     os.chdir(folder)
     given = [] if words[0] in ("restore", "status") else ["--patch-dir", f"{folder}/mine", "--no-verify"]

@@ -2,11 +2,11 @@
 
 import pytest
 
-from patcher import together
-from patcher.commit import WayBack, commit, roll_back, way_back
 from patcher.errors import StoreError
 from patcher.model import Change, FilePlan, Patchset, Plan, Receipt, Step, Verify, patchset_digest
-from patcher.store import Store
+from patcher.store import together
+from patcher.store.commit import WayBack, commit, roll_back, way_back
+from patcher.store.store import Store
 from tests.test_store import sha
 
 FILE, OLD, NEW, NEWER = "pkg/a.py", b"old", b"new", b"newer"

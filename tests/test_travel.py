@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.fixture import lay_out
+from patcher.ops.fixture import lay_out
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, done, environ, killed_once_committed, sitepatch, tree
 from tests.test_plan import FIX, patchset
 
@@ -125,7 +125,7 @@ def test_a_directory_that_became_a_link_out_is_not_restored_through(site, tmp_pa
 
 
 PLANT = """
-import os, sys, patcher.change as change, patcher.journal as journal, patcher.cli as cli
+import os, sys, patcher.ops.change as change, patcher.store.journal as journal, patcher.cli.main as cli
 def plant():
     os.rename({folder!r}, {out!r}); os.symlink({out!r}, {folder!r})
 def before(module, name, when):
@@ -305,7 +305,7 @@ def test_root_is_refused_a_link_that_others_may_change_and_sudo_trusts_its_perso
 @ROOT_ONLY
 def test_anybody_else_may_take_patches_from_where_they_like(tmp_path, monkeypatch):
     from patcher.errors import SitepatchError
-    from patcher.selection import check_sources
+    from patcher.project.selection import check_sources
 
     patchset(tmp_path, "ids-fix", FIX)
     (tmp_path / "patches").chmod(0o777)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.verify import _said
+from patcher.verify.checks import _said
 from tests.command import ROOT, environ, sitepatch, tree
 from tests.test_environment import install
 
@@ -602,7 +602,7 @@ def test_killed_while_verifying_it_stands_applied_and_the_child_ends_by_itself(v
 
 
 def test_the_child_needs_nothing_but_the_standard_library_of_python_3_6():
-    source = (ROOT / "patcher" / "verify_child.py").read_text()
+    source = (ROOT / "patcher" / "verify" / "child.py").read_text()
     assert "patcher" not in "".join(line for line in source.splitlines() if "import" in line.split("#")[0])
     assert "__future__" not in source, "annotations are of 3.7"
 

@@ -14,13 +14,13 @@ from patcher.hook import backend
 from patcher.hook.boot import MODES
 from patcher.hook.kept import KEPT, PATCHSETS, Asked, Content, Hook, Kept, read_kept, write_hook, write_kept
 from patcher.hook.wheel import module, wheel
-from patcher.jobs import Wanted
-from patcher.manifest import MANIFEST, load
-from patcher.patchset import resolve_options
-from patcher.project import Wish, read_project
-from patcher.reading import read_file
-from patcher.selection import stop
-from patcher.tables import decode_text, read_toml, suggest
+from patcher.patchset.manifest import MANIFEST, load
+from patcher.patchset.sources import resolve_options
+from patcher.patchset.tables import decode_text, read_toml, suggest
+from patcher.planner.jobs import Wanted
+from patcher.project.pyproject import Wish, read_project
+from patcher.project.selection import stop
+from patcher.system.reading import read_file
 
 BACKEND = "backend.py"
 TABLE = "sitepatch-hook"

@@ -12,7 +12,7 @@ from patcher.hook import boot
 from patcher.hook.judge import environment, judge
 from patcher.hook.repair import Installed, load
 from patcher.hook.wheel import module, stem
-from patcher.turns import settled
+from patcher.store.turns import settled
 
 
 class Standing(NamedTuple):

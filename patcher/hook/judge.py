@@ -6,18 +6,18 @@ import os
 import sys
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.distribution import edited
-from patcher.environment import Environment, blocker, locate, recorded_hash
 from patcher.errors import SitepatchError, StoreError
-from patcher.folder import sha256
 from patcher.hook import boot
 from patcher.hook.kept import HOOK, Asked, Hook, Kept, find, read_hook
 from patcher.hook.places import folders
 from patcher.model import Change, Located, Receipt, Step
-from patcher.semantic.splice import apply_splices
-from patcher.standing import Condition, Standing, read
-from patcher.standing import judge as standing
-from patcher.store import Store
+from patcher.splice import apply_splices
+from patcher.store.folder import sha256
+from patcher.store.standing import Condition, Standing, read
+from patcher.store.standing import judge as standing
+from patcher.store.store import Store
+from patcher.target.distribution import edited
+from patcher.target.environment import Environment, blocker, locate, recorded_hash
 
 
 class Judged(NamedTuple):

@@ -5,17 +5,17 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
-from patcher.environment import Environment, locate
 from patcher.errors import SitepatchError
-from patcher.fold import File, fold, read_file
 from patcher.hook.directory import asked
 from patcher.hook.kept import Kept
-from patcher.jobs import Job, Wanted, find_jobs, rank, refused
-from patcher.merge import parses
 from patcher.model import Answer, Located, State
-from patcher.plan import mixed
-from patcher.standing import read
-from patcher.store import Store
+from patcher.planner.fold import File, fold, read_file
+from patcher.planner.jobs import Job, Wanted, find_jobs, rank, refused
+from patcher.planner.merge import parses
+from patcher.planner.plan import mixed
+from patcher.store.standing import read
+from patcher.store.store import Store
+from patcher.target.environment import Environment, locate
 
 
 class Found(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from patcher import __version__
 from patcher.errors import StoreError
 from patcher.model import OptionValue, Step, patchset_digest
-from patcher.receipt import FORMAT, Fields, dump, read_step, step_fields
+from patcher.store.receipt import FORMAT, Fields, dump, read_step, step_fields
 
 HOOK, KEPT, PATCHSETS = "hook.json", "kept.json", "patchsets"
 _AGAIN = "run `sitepatch hook init` again, and install the hook again"
@@ -107,7 +107,7 @@ def read_hook(data: bytes, where: str) -> Hook:
 
 
 def _paths(table: Fields) -> Tuple[str, Tuple[str, ...]]:
-    from patcher.receipt import path_problem
+    from patcher.store.receipt import path_problem
 
     package, paths = table.text("package"), table.strings("paths")
     table.end()
@@ -152,7 +152,7 @@ def find(kept: Sequence[Kept], path: str, before: str, version: str) -> Optional
 
 
 def read_texts(folder: str, one: Asked) -> Dict[str, str]:
-    """The texts of a patchset's files from `folder/NAME`, read as patcher.manifest does.
+    """The texts of a patchset's files from `folder/NAME`, read as patcher.patchset.manifest does.
 
     Raises:
         StoreError: a file is missing, or the patchset is another one than the hook was made for.

@@ -8,8 +8,8 @@ from typing import List, Sequence
 
 from patcher.errors import SitepatchError
 from patcher.hook.kept import HOOK, KEPT
-from patcher.interpreter import Environment
-from patcher.reading import read_file
+from patcher.system.reading import read_file
+from patcher.target.interpreter import Environment
 
 
 def folders(env: Environment) -> List[str]:

@@ -11,16 +11,16 @@ import time
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.errors import BusyError, OutdatedError, SitepatchError, StoreError
-from patcher.folder import Folder, sha256
 from patcher.hook import boot
 from patcher.hook.judge import Judged, environment, judge
 from patcher.hook.kept import HOOK, KEPT, PATCHSETS, Asked, Hook, Kept, read_hook, read_kept, read_texts
 from patcher.hook.other import apply_with_sitepatch
-from patcher.lock import patience
-from patcher.meta import Meta
-from patcher.standing import read
-from patcher.store import Store
-from patcher.turns import settled, undisturbed
+from patcher.store.folder import Folder, sha256
+from patcher.store.lock import patience
+from patcher.store.meta import Meta
+from patcher.store.standing import read
+from patcher.store.store import Store
+from patcher.store.turns import settled, undisturbed
 
 _PATIENCE = 5.0  # seconds for another sitepatch or for uv, which may be waiting for this very process
 _TRIES = 5

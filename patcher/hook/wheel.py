@@ -10,11 +10,13 @@ from patcher.hook.backend import Wheel
 from patcher.hook.kept import HOOK, KEPT, PATCHSETS, Content, write_hook, write_kept
 
 CARRIED = (
-    "__init__", "bytecode", "distribution", "environment", "errors", "folder", "hook/__init__", "hook/boot", "hook/judge",
-    "hook/kept", "hook/other", "hook/places", "hook/repair", "interpreter", "journal", "lock", "meta", "model", "ownership",
-    "permission", "prepare", "reading", "receipt", "semantic/__init__", "semantic/splice", "standing", "store",
-    "tidy", "turns",
-)  # fmt: skip
+    *("__init__", "errors", "model", "splice"),
+    *(f"hook/{name}" for name in ("__init__", "boot", "judge", "kept", "other", "places", "repair")),
+    *(f"store/{name}" for name in ("__init__", "bytecode", "folder", "journal", "lock", "meta", "permission", "prepare")),
+    *(f"store/{name}" for name in ("receipt", "standing", "store", "tidy", "turns")),
+    *("system/__init__", "system/ownership", "system/reading"),
+    *("target/__init__", "target/distribution", "target/environment", "target/interpreter"),
+)
 """The modules of ours that a hook brings along, so that it works where sitepatch is not installed."""
 OWN = ("state", "state.tmp", "lock")
 """Empty files that the hook writes to; they stand in RECORD, so that whoever uninstalls it removes them."""

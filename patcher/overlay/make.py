@@ -22,11 +22,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, Sequence
 
-from patcher import ownership
-from patcher.cache import cache_dir, hold
 from patcher.errors import OutdatedError, StoreError, UsageError
 from patcher.model import FilePlan, Plan
 from patcher.overlay import boot
+from patcher.system import ownership
+from patcher.system.cache import cache_dir, hold
 
 BOOT, VERIFIED = "boot", "verified"
 _PYTHONPATH = "PYTHONPATH"

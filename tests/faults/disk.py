@@ -281,11 +281,11 @@ def _number(fd):
 
 
 def site_of_sync():
-    """Where in patcher/ a sync is asked for: the lines of code from the first one outside of folder.py to os.fsync."""
+    """Where in patcher/store/ a sync is asked for: the lines of code from the first one outside of folder.py to os.fsync."""
     frame, chain = sys._getframe(1), []
     while frame:
         folder, name = os.path.split(frame.f_code.co_filename)
-        if os.path.basename(folder) == "patcher":
+        if folder.endswith("/patcher/store"):
             chain.append(f"{name}:{frame.f_lineno} {frame.f_code.co_name}")
             if name != "folder.py":
                 break

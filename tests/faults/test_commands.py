@@ -12,7 +12,7 @@ import signal
 
 import pytest
 
-from patcher.store import Store
+from patcher.store.store import Store
 from tests.faults.calls import ERRORS
 from tests.faults.tiny import NAME, OTHER, Tiny, add_bytecode, bytecode, edit
 

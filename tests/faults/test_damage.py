@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from patcher.receipt import file_name
-from patcher.store import Store
+from patcher.store.receipt import file_name
+from patcher.store.store import Store
 from tests.faults.tiny import FILES, NAME, Tiny
 
 pytestmark = pytest.mark.once

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from patcher.model import Change
-from patcher.store import Store
+from patcher.store.store import Store
 from tests import test_store as unit
 from tests.faults.calls import NAMES, in_child, watch
 from tests.faults.tiny import NAME, Tiny, install

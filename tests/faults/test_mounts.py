@@ -14,9 +14,9 @@ import sys
 
 import pytest
 
-from patcher import journal
 from patcher.errors import StoreError
-from patcher.store import Store
+from patcher.store import journal
+from patcher.store.store import Store
 from tests import test_store as unit
 from tests.command import environ
 from tests.faults.calls import in_child, watch

@@ -9,12 +9,12 @@ import shutil
 
 import pytest
 
-from patcher import prepare
 from patcher.errors import StoreError
-from patcher.journal import NAME
 from patcher.model import Change
-from patcher.receipt import HOME
-from patcher.store import Store
+from patcher.store import prepare
+from patcher.store.journal import NAME
+from patcher.store.receipt import HOME
+from patcher.store.store import Store
 from tests import test_store as unit
 from tests.faults import calls
 from tests.faults.disk import Disk, Recorder, write_out

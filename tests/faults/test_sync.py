@@ -4,9 +4,7 @@ import signal
 
 import pytest
 
-import patcher.lockfile
-import patcher.sync  # noqa: F401 - before the fork, so that each child has it
-from patcher.store import Store
+from patcher.store.store import Store
 from tests.faults.test_commands import ALL
 from tests.faults.tiny import NAME, OTHER, Tiny, add_bytecode, bytecode
 

@@ -103,9 +103,9 @@ def preload():
 
     import libcst  # noqa: F401
 
-    import patcher.change
-    import patcher.cli
-    import patcher.selection  # noqa: F401
+    import patcher.cli.main
+    import patcher.ops.change
+    import patcher.project.selection  # noqa: F401
 
 
 class Tiny:
@@ -131,8 +131,8 @@ class Tiny:
         """
 
         def command():
-            from patcher import change
-            from patcher.cli import main
+            from patcher.cli.main import main
+            from patcher.ops import change
 
             if first:
                 first()

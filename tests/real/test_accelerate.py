@@ -15,7 +15,7 @@ import pytest
 from conftest import Environment, alone, run, stream
 from wheels import ALL, files_of, install, sitepatch
 
-from patcher.patchset import builtin_dir
+from patcher.patchset.sources import builtin_dir
 
 pytestmark = pytest.mark.real
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import COMMAND_ROOT, child_environ
 
-from patcher.patchset import builtin_dir
+from patcher.patchset.sources import builtin_dir
 from tests.test_commands import tutorial
 
 pytestmark = pytest.mark.real

@@ -7,8 +7,8 @@ import pytest
 from conftest import Environment, fingerprint, run
 from test_releases import target_files
 
-from patcher.patchset import BUILT_IN, builtin_dir, load
-from patcher.semantic.engine import rewrite
+from patcher.engine.engine import rewrite
+from patcher.patchset.sources import BUILT_IN, builtin_dir, load
 
 pytestmark = pytest.mark.real
 

@@ -13,7 +13,7 @@ from conftest import TARGETS, TORCH, Environment
 from wheels import files_of
 
 from patcher.model import State
-from patcher.patchset import BUILT_IN, builtin_dir, choose, load, resolve_options
+from patcher.patchset.sources import BUILT_IN, builtin_dir, choose, load, resolve_options
 
 pytestmark = pytest.mark.real
 
@@ -46,7 +46,7 @@ def target_files(cache, distribution, version):
 
 def answers(name, version, files):
     """{(path, scope): [answers]} of a patchset on the files of a release, checking what holds for every rewrite."""
-    from patcher.semantic.engine import rewrite
+    from patcher.engine.engine import rewrite
 
     patchset = load(Path(builtin_dir()) / name, BUILT_IN)
     options = resolve_options(patchset, {})
@@ -83,7 +83,7 @@ def states(found):
 
 def together(names, version, files):
     """The files with these patchsets applied one after the other, in both orders: every hunk finds its code, as when alone."""
-    from patcher.semantic.engine import rewrite
+    from patcher.engine.engine import rewrite
 
     made = []
     for order in (names, names[::-1]):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import fingerprint
 
-from patcher.patchset import builtin_dir
+from patcher.patchset.sources import builtin_dir
 
 pytestmark = pytest.mark.real
 

@@ -12,10 +12,10 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import pytest
 
+from patcher.engine.engine import rewrite
+from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.model import OptionValue, Rewrite, State
-from patcher.semantic.engine import rewrite
-from patcher.semantic.hunk import parse_spatch
 
 HEAD = "def f(a, b, c, d, A, x=0):\n    "
 

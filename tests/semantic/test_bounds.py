@@ -9,10 +9,10 @@ from typing import List, Optional
 
 import pytest
 
+from patcher.engine.bounds import check_depth
+from patcher.engine.node import SyntaxProblem
+from patcher.engine.source import Source
 from patcher.model import State
-from patcher.semantic.bounds import check_depth
-from patcher.semantic.node import SyntaxProblem
-from patcher.semantic.source import Source
 from tests.semantic.helpers import check_refused, check_state, check_transformed, run
 
 DEEP = {

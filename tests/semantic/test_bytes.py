@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from patcher.engine.engine import rewrite
+from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import State
-from patcher.semantic.engine import rewrite
-from patcher.semantic.hunk import parse_spatch
 
 BYTES = {
     "CRLF": b"def f(a):\r\n    x = old(a)\r\n    return x\r\n",

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from patcher.engine.spatch.hunk import parse_spatch
+from patcher.engine.spatch.pattern import Hunk, compile_hunk
 from patcher.errors import PatchError
-from patcher.semantic.hunk import parse_spatch
-from patcher.semantic.pattern import Hunk, compile_hunk
 
 CODE = ["a.b", "x = 1", "if a:", "else:", "elif b:", "try:", "except E:", "finally:", "case 1:", "def g():", "g(", ")", "a,", "...", "$X", "x = $_",
         "@d", "'''", "class C: pass", "if a: b.c", "# note", "", "return y", "match a:", "x = (", "+ 1", "\\"]  # fmt: skip

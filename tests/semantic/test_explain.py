@@ -8,15 +8,15 @@ from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 
 import pytest
 
+from patcher.engine.engine import compile_hunks, rewrite
+from patcher.engine.explain.compare import Comparer, fits, weight
+from patcher.engine.explain.explain import Explanation, explain
+from patcher.engine.source import Source
+from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.model import OptionValue, State
-from patcher.semantic.compare import Comparer, fits, weight
-from patcher.semantic.engine import compile_hunks, rewrite
-from patcher.semantic.explain import Explanation, explain
-from patcher.semantic.hunk import parse_spatch
-from patcher.semantic.source import Source
-from patcher.semantic.splice import apply_splices
-from patcher.width import underline, width
+from patcher.splice import apply_splices
+from patcher.text.width import underline, width
 from tests.semantic.helpers import Changed, Refused, Stays, block, every_case
 
 
@@ -637,7 +637,7 @@ def test_a_text_that_is_not_python_is_explained_too(data: bytes) -> None:
 
 
 def test_the_work_is_bounded_and_the_best_candidates_are_looked_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    from patcher.semantic import compare, nearest
+    from patcher.engine.explain import compare, nearest
 
     used = []
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import pytest
 
+from patcher.engine.lex import lines_in_strings
+from patcher.engine.source import Source
 from patcher.model import State
-from patcher.semantic.lex import lines_in_strings
-from patcher.semantic.source import Source
 from tests.semantic.helpers import check_refused, check_state, check_transformed, run
 
 CODE = {

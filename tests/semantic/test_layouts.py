@@ -11,10 +11,10 @@ from typing import Dict, NamedTuple, Tuple
 
 import pytest
 
+from patcher.engine.engine import rewrite
+from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import Rewrite, State
-from patcher.semantic.engine import rewrite
-from patcher.semantic.hunk import parse_spatch
-from patcher.semantic.splice import apply_splices
+from patcher.splice import apply_splices
 
 REWRITE = "-old(a)\n+abs(a)\n"
 INSERTION = " x = old(a)\n+if x:\n+    print(x)\n"

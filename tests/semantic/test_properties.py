@@ -17,11 +17,11 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from patcher.engine.engine import rewrite
+from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.model import Rewrite, State
-from patcher.semantic.engine import rewrite
-from patcher.semantic.hunk import parse_spatch
-from patcher.semantic.splice import apply_splices
+from patcher.splice import apply_splices
 from tests.semantic import corpus
 from tests.semantic.corpus import STATEMENT_KINDS, Function, Made
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import State
-from patcher.semantic.hunk import parse_spatch
 from tests.semantic.helpers import Case, Changed, Form, Refused, Stays, block, cases, check_refused, hold, inside, stays
 
 HUNK = "@@ f @@\n-a.b\n+c.d\n"

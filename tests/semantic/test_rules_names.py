@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from patcher.engine.engine import rewrite
+from patcher.engine.source import Source
+from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import State
-from patcher.semantic.engine import rewrite
-from patcher.semantic.hunk import parse_spatch
-from patcher.semantic.source import Source
 from tests.semantic.helpers import run
 
 RULE_27 = {

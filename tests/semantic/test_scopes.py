@@ -10,8 +10,8 @@ from typing import Dict, Tuple
 
 import pytest
 
+from patcher.engine.source import Source
 from patcher.model import State
-from patcher.semantic.source import Source
 from tests.semantic.helpers import check_state, check_transformed
 
 CODE = """\

@@ -8,13 +8,14 @@ from typing import Iterator, List
 
 import pytest
 
+from patcher.engine import syntax as tree
+from patcher.engine.engine import rewrite
+from patcher.engine.match import match
+from patcher.engine.match.find import find
+from patcher.engine.source import Source
+from patcher.engine.spatch.hunk import parse_spatch
+from patcher.engine.spatch.pattern import compile_hunk
 from patcher.model import HunkText, State
-from patcher.semantic import match, tree
-from patcher.semantic.engine import rewrite
-from patcher.semantic.find import find
-from patcher.semantic.hunk import parse_spatch
-from patcher.semantic.pattern import compile_hunk
-from patcher.semantic.source import Source
 from tests.semantic.helpers import check_state, run
 
 ANCHORS = {

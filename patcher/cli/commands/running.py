@@ -1,0 +1,140 @@
+"""`run`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple
+
+import click
+
+from patcher.cli.commands.completion import complete_names, sets_options
+from patcher.cli.commands.patching import takes_turns
+from patcher.cli.commands.syncing import names_a_project
+from patcher.cli.commands.verifying import ways_to_verify
+from patcher.cli.console import Console, Place, takes
+from patcher.errors import UsageError
+
+if TYPE_CHECKING:
+    from patcher.model import Plan
+    from patcher.target.environment import Environment
+    from patcher.verify.checks import Asked
+
+
+class _Launcher(click.Command):
+    """A command that keeps what stands behind `--` as its parameter `command`."""
+
+    def parse_args(self, ctx: click.Context, args: List[str]) -> List[str]:
+        at = args.index("--") if "--" in args else len(args)
+        command = tuple(args[at + 1 :])
+        left = super().parse_args(ctx, args[:at])
+        if not command and not ctx.resilient_parsing:
+            found = "nothing behind it" if at < len(args) else "no `--`"
+            raise click.UsageError(f"Found {found}; expected: sitepatch run [NAME]... [OPTIONS] -- COMMAND...", ctx)
+        ctx.params["command"] = command
+        return left
+
+    def collect_usage_pieces(self, ctx: click.Context) -> List[str]:
+        return [*super().collect_usage_pieces(ctx), "-- COMMAND..."]
+
+
+@click.command(
+    cls=_Launcher,
+    epilog="\b\nExamples:\n  sitepatch run -- python train.py\n"
+    "  sitepatch run mmengine-ddp-debug --set params=10 --overlay -- torchrun --nproc_per_node=8 train.py",
+)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@sets_options
+@names_a_project
+@click.option("--locked", is_flag=True, help="Without a NAME: run nothing where anything differs from the lock.")
+@click.option("--overlay", is_flag=True, help="Write nothing there: what is started imports patched copies from the cache.")
+@click.option("--no-verify", is_flag=True, help="Do not verify what was patched.")
+@ways_to_verify
+@takes(in_line=True)
+@takes_turns
+def run(
+    console: Console, place: Place, names: Tuple[str, ...], settings: Tuple[str, ...], project: str,
+    requirements: Tuple[str, ...], lock_file: str, locked: bool, overlay: bool, no_verify: bool, command: Tuple[str, ...],
+    **ways: Any,
+) -> int:  # fmt: skip
+    """Apply patchsets, then run a command in place of sitepatch.
+
+    Without a NAME the environment is made what the project asks for, as by sync. Where something does not fit, nothing is
+    run, and the exit code is 1; else it is the command's. What sitepatch says goes to stderr.
+
+    With --overlay nothing is written in the environment, which may be read-only: every Python process that the command
+    starts imports the patched source, unless it is started with -I, -E or -S, or without PYTHONPATH.
+    """
+    from patcher.ops import launch
+    from patcher.verify.checks import Asked
+
+    if ways["probe"] and no_verify:
+        raise UsageError("--probe and --no-verify: found both", "a probe is part of verifying")
+    if lock_file and not locked:
+        raise UsageError("--lock: found no --locked, without which no lock is looked at")
+    if names and (requirements or locked or project != "."):
+        raise UsageError("found a NAME and a project", "without a NAME it is what the project asks for")
+    if settings and not names:
+        raise UsageError("--set: found no patchset that is named", "name one, or write the option where the project asks")
+    program = launch.find(command[0])
+    python = launch.interpreter(program, command[1:])
+    if overlay and python:
+        refused = launch.ignoring(python)
+        if refused:
+            raise UsageError(f"{command[0]} {', '.join(refused)}: it would run unpatched", "leave that option out")
+    asked = Asked(ways["timeout"], no_verify, ways["compile_only"], ways["probe"])
+    variables = dict(os.environ)
+    with redirect_stdout(sys.stderr):
+        env = place.environment()
+        if python and place.target is None and launch.other_environment(python, env):
+            console.note(f"{command[0]} runs {python.path}, and what is patched is the environment of {env.python}")
+        if overlay:
+            request = (project, requirements, lock_file, locked)
+            code = _lay(console, place, env, names, settings, request, asked, variables)
+        elif names:
+            from patcher.ops.change import apply
+
+            code = apply(console, place, names, settings, asked, dry_run=False)
+        else:
+            from patcher.ops.sync import Request, sync
+
+            code = sync(console, place, Request(project, requirements, lock_file, locked), asked)
+    if not code:
+        launch.execute(program, command, variables)
+    return code
+
+
+def _lay(
+    console: Console, place: Place, env: Environment, names: Sequence[str], settings: Sequence[str],
+    project: Tuple[str, Tuple[str, ...], str, bool], asked: Asked, variables: Dict[str, str],
+) -> int:  # fmt: skip
+    """Make an overlay and put it into `variables`; returns 0 where the command may run."""
+    from patcher.ops.overlay import lay
+    from patcher.overlay.make import search_path
+    from patcher.planner.plan import plan_apply, plan_sync
+    from patcher.project.selection import check_sources, choose
+
+    if names:
+        check_sources(names, place.patch_dirs)
+        wanted, notes = choose(names, settings, place.patch_dirs)
+        laid = lay(console, place, env, wanted, notes, asked, lambda: plan_apply(env, wanted))
+    else:
+        from patcher.ops.sync import Request, refuse_other, wants
+        from patcher.project import lockfile
+
+        request = Request(*project)
+        lock = lockfile.read(request.lock_path) if request.locked else None
+        found = wants(request, place.patch_dirs)
+
+        def planned() -> Plan:
+            plan, held = plan_sync(env, found.patchsets)
+            if lock:
+                refuse_other(console, lock, lockfile.make(found.patchsets, held), plan, request.lock_path)
+            return plan
+
+        there = place._replace(patch_dirs=found.patch_dirs)
+        laid = lay(console, there, env, found.patchsets, found.notes, asked, planned)
+    if laid.folder and laid.good:
+        variables["PYTHONPATH"] = search_path(laid.folder, variables)
+    return 0 if laid.good else 1

@@ -1,0 +1,81 @@
+"""`sync` and `lock`."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Tuple
+
+import click
+
+from patcher.cli.commands.patching import takes_turns
+from patcher.cli.commands.verifying import ways_to_verify
+from patcher.cli.console import Console, Place, takes
+from patcher.errors import UsageError
+
+
+def names_a_project(function: Callable[..., int]) -> Callable[..., int]:
+    """Give a command `-r`, `--project` and `--lock`."""
+    for option in (
+        click.option(
+            "--lock", "lock_file", metavar="FILE", type=click.Path(), default="",
+            help="Default: sitepatch.lock beside pyproject.toml.",
+        ),
+        click.option(
+            "--project", metavar="DIR", type=click.Path(), default=".", show_default=True,
+            help="The directory of pyproject.toml, whose [tool.sitepatch] is read.",
+        ),
+        click.option(
+            "-r", "--requirement", "requirements", metavar="FILE", type=click.Path(), multiple=True,
+            help='Read comments "# sitepatch: NAME option=VALUE" of a requirements file; repeatable.',
+        ),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+@click.command(epilog="\b\nExample:\n  pip install -r requirements.txt && sitepatch sync -r requirements.txt --locked")
+@names_a_project
+@click.option("--locked", is_flag=True, help="Do nothing where anything differs from the lock; report all that does.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all.")
+@click.option("--force", is_flag=True, help="Also where a file was edited by hand; the edited text is kept in the store.")
+@click.option("--no-verify", is_flag=True, help="Do not verify what was written.")
+@ways_to_verify
+@takes()
+@takes_turns
+def sync(
+    console: Console, place: Place, project: str, requirements: Tuple[str, ...], lock_file: str, locked: bool, dry_run: bool,
+    force: bool, no_verify: bool, **ways: Any,
+) -> int:  # fmt: skip
+    """Make the environment what the project asks for.
+
+    What is missing is applied, what changed is updated, and what is applied but is not asked for is REVERTED, also
+    what was applied by hand. All of it or nothing, and verified as by apply.
+
+    The project asks in [tool.sitepatch] of its pyproject.toml and in comments of requirements files.
+    """
+    if lock_file and not locked:
+        raise UsageError("--lock: found no --locked, without which no lock is looked at")
+    from patcher.ops.sync import Request
+    from patcher.ops.sync import sync as run
+    from patcher.verify.checks import Asked
+
+    if ways["probe"] and no_verify:
+        raise UsageError("--probe and --no-verify: found both", "a probe is part of verifying")
+    asked = Asked(ways["timeout"], no_verify, ways["compile_only"], ways["probe"])
+    return run(console, place, Request(project, requirements, lock_file, locked), asked, dry_run=dry_run, force=force)
+
+
+@click.command(epilog="\b\nExamples:\n  sitepatch lock\n  sitepatch lock -r requirements.txt --check")
+@names_a_project
+@click.option("--check", is_flag=True, help="Write nothing; exit code 1, and what differs, where the lock would be another.")
+@takes()
+def lock(console: Console, place: Place, project: str, requirements: Tuple[str, ...], lock_file: str, check: bool) -> int:
+    """Write down what the project asks for, and what it makes.
+
+    The version and the sha256 of each patchset, and for each release that is installed the sha256 of every file before
+    and after. The environment stays as it is. Releases that were locked in other environments stay in the lock as long
+    as the patchsets and their options are the same.
+    """
+    from patcher.ops.sync import Request
+    from patcher.ops.sync import lock as run
+
+    return run(console, place, Request(project, requirements, lock_file), check=check)

@@ -1,0 +1,294 @@
+"""What the commands have in common: their shared options, where output goes, colours, the pager, errors as text."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+import click
+
+from patcher.errors import SitepatchError
+from patcher.text.drawn import Painted, drawn, join, lines
+from patcher.text.width import LONGEST, fit, padded, width, wrapped
+
+if TYPE_CHECKING:
+    from patcher.model import Answer, Patchset
+    from patcher.target.environment import Environment
+    from patcher.text.table import Row
+
+_COLORS = {
+    "applied": "green", "updated": "green", "locked": "green", "overlay": "green", "fix": "green",
+    "applicable": "cyan", "default": "cyan", "debug": "cyan", "restored": "green",
+    "verified": "green", "broken before": "yellow",
+    "upstream": "blue", "not needed": "blue", "overwritten": "yellow", "outdated": "yellow", "interrupted": "yellow",
+    "applies": "green", "out of range": "blue", "absent": "yellow",
+    "ok": "green", "note": "yellow",
+}  # fmt: skip
+_DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan", "\\": "yellow"}
+
+
+class Console:
+    """Writes answers to stdout and everything else to stderr, as the options of a command ask for it.
+
+    All text is drawn (see `patcher.text.drawn`), also where it is piped, but for the bytes of a diff that is piped.
+    With `in_line` a JSON answer is one line on stderr and has the remarks as `said`: stdout is another program's.
+    `fate` is what a Ctrl-C from now on says of a run that has written already, "" where it has not.
+    """
+
+    def __init__(
+        self, command: str, as_json: bool, quiet: bool, verbose: bool, color: Optional[bool], *, in_line: bool = False
+    ) -> None:
+        self.command = command
+        self.as_json = as_json
+        self.said: Optional[List[str]] = [] if as_json and in_line else None
+        self.quiet = quiet
+        self.verbose = verbose
+        self.asked_color = color
+        self.fate = ""
+
+    def color(self, stream: Any) -> bool:
+        """Whether colours go to a stream: as asked for, else on a terminal that has them, unless NO_COLOR is set."""
+        if self.asked_color is not None:
+            return self.asked_color
+        return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and stream.isatty()
+
+    def out(self, *parts: str) -> None:
+        """Write a line of the answer, or several."""
+        if not self.as_json:
+            click.echo("".join(map(lines, parts)), color=self.color(sys.stdout))
+
+    def say(self, text: str) -> None:
+        """Write a line about what is being done; not with --quiet."""
+        if not self.quiet:
+            self.out(text)
+
+    def about(self, env: Environment) -> None:
+        """Say which environment is meant, with --verbose; and what stands patched in directories that it shares."""
+        for site in env.outer:
+            if os.path.isdir(os.path.join(site, ".sitepatch")):
+                self.note(f"what is patched in {site}, shared with others, is left alone without --system")
+        if self.verbose:
+            self.note(f"{env.python}, Python {'.'.join(map(str, env.version))}: {', '.join(env.sites)}", "environment")
+
+    def note(self, text: str, word: str = "note") -> None:
+        """Write a remark to stderr; not with --quiet."""
+        if self.said is not None:
+            self.said.append(f"{word}: {text}")
+        elif not self.quiet:
+            click.echo(f"{style(word + ':', fg='yellow')} {lines(text)}", err=True, color=self.color(sys.stderr))
+
+    def see(self, place: Place, answers: Iterable[Answer]) -> None:
+        """Say which command explains the hunks that do not fit."""
+        more = [word for folder in place.patch_dirs for word in ("--patch-dir", folder)]
+        for name in dict.fromkeys(each.patchset for each in answers if each.state.failed and each.scope):
+            self.note(place.command("explain", name, *more), "see")
+
+    def rows(self, rows: Sequence[Row], *, err: bool = False) -> None:
+        """Write a table: aligned, its first word in colour, details indented below."""
+        if self.as_json:
+            return
+        stream = sys.stderr if err else sys.stdout
+        most = shutil.get_terminal_size().columns if stream.isatty() else 0
+        for line in table(rows, most):
+            click.echo(line, err=err, color=self.color(stream))
+
+    def data(self, ok: bool, fields: Dict[str, Any]) -> None:
+        """Write the JSON answer, where --json asks for it."""
+        if self.as_json:
+            import json
+
+            answer = {"schema": 1, "command": self.command, "ok": ok, **fields}
+            if self.said is None:
+                click.echo(json.dumps(answer, indent=2), color=False)
+            else:
+                click.echo(json.dumps({**answer, "said": self.said}), color=False, err=True)
+
+    def diff(self, data: bytes, *, pager: bool = False) -> None:
+        """Write a diff: for a person drawn, with colours where they are wanted; where it is piped the bytes as they are."""
+        if self.as_json or not data:
+            return
+        if not (sys.stdout.isatty() or self.color(sys.stdout)):
+            click.echo(data, nl=False)
+        else:
+            self.page(paint(data.decode("utf-8", "surrogateescape")), pager=pager)
+
+    def page(self, text: Sequence[str], *, pager: bool = True) -> None:
+        """Write lines, through a pager on a terminal."""
+        if self.as_json:
+            return
+        whole = "".join(f"{drawn(line)}\n" for line in text)
+        if pager and sys.stdout.isatty() and os.environ.get("PAGER", "less") not in ("", "cat"):
+            os.environ.setdefault("LESS", "FRX")  # as git does: leave at once what fits on one screen
+            click.echo_via_pager(whole, color=self.color(sys.stdout))
+        else:
+            click.echo(whole, nl=False, color=self.color(sys.stdout))
+
+    def fail(self, error: SitepatchError) -> int:
+        """Write an error and its hint; returns the exit code. The one place where an error becomes text."""
+        code = error.exit_code
+        self.data(False, {"error": {"message": error.message, "hint": error.hint, "exit_code": code}})
+        said = [f"{style('error:', fg='red', bold=True)} {lines(error.message)}"]
+        said += [f"{style('hint:', fg='cyan')} {drawn(line)}" for line in error.hint.split("\n") if line]
+        for line in said if self.said is None else ():
+            click.echo(line, err=True, color=self.color(sys.stderr))
+        return code
+
+
+class Place(NamedTuple):
+    """What a command line says about where to look: the environment and the directories of patchsets."""
+
+    python: Optional[str]
+    target: Optional[str]
+    patch_dirs: Tuple[str, ...]
+    system: bool = False
+
+    def environment(self) -> Environment:
+        """The environment that is meant (see `patcher.target.environment.discover`); with `system` all of it is its own."""
+        from patcher.target.interpreter import discover
+
+        env = discover(self.python, self.target)
+        return env._replace(outer=()) if self.system else env
+
+    def command(self, *words: str) -> str:
+        """A command line for the same environment, to be shown to the person."""
+        import shlex
+
+        more = ["--python", self.python] if self.python else []
+        more += ["--target", self.target] if self.target else []
+        more += ["--system"] if self.system else []
+        return " ".join(shlex.quote(word) for word in ("sitepatch", *words, *more))
+
+
+def takes(
+    *, environment: bool = True, sources: bool = True, in_line: bool = False
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Give a command the shared options; it is called with a Console and a Place and returns the exit code.
+
+    Every SitepatchError and OSError of the command ends here, as text and as an exit code.
+    """
+    options: List[Callable[[Callable[..., int]], Callable[..., int]]] = []
+    if environment:
+        options += [
+            click.option("--python", metavar="PATH", help="Interpreter (or venv) of the environment."),
+            click.option("--target", metavar="DIR", help="A directory of packages, as of pip install --target."),
+            click.option("--system", is_flag=True, help="Also what a venv shares with others (system-site-packages)."),
+        ]
+    if sources:
+        options.append(click.option(
+            "--patch-dir", metavar="DIR", multiple=True, help="Directory of patchsets, looked at first; repeatable.",
+        ))  # fmt: skip
+    options += [
+        click.option(
+            "--json", "as_json", is_flag=True,
+            help="Answer in JSON, as the only line on stderr before the command runs." if in_line else "Answer in JSON.",
+        ),
+        click.option("-q", "--quiet", is_flag=True, help="Only errors and what was asked for."),
+        click.option("-v", "--verbose", is_flag=True, help="Say more."),
+        click.option("--color/--no-color", default=None, help="Default: on a terminal, unless NO_COLOR is set."),
+    ]
+
+    def decorate(function: Callable[..., int]) -> Callable[..., int]:
+        @wraps(function)
+        def run(
+            quiet: bool, verbose: bool, color: Optional[bool], as_json: bool, python: Optional[str] = None,
+            target: Optional[str] = None, patch_dir: Sequence[str] = (), system: bool = False, **rest: Any,
+        ) -> int:  # fmt: skip
+            name = function.__name__.strip("_").replace("_", "-")
+            console = Console(name, as_json, quiet, verbose, color, in_line=in_line)
+            try:
+                return function(console, Place(python, target, tuple(patch_dir), system), **rest)
+            except BrokenPipeError:
+                raise
+            except KeyboardInterrupt as error:
+                raise KeyboardInterrupt(str(error) or console.fate) from error
+            except SitepatchError as error:
+                return console.fail(error)
+            except OSError as error:
+                return console.fail(SitepatchError(str(error)))
+
+        wrapped: Callable[..., int] = run
+        for option in reversed(options):
+            wrapped = option(wrapped)
+        return wrapped
+
+    return decorate
+
+
+def style(text: str, **how: Any) -> Painted:
+    """Text with a colour or a weight, as `click.style` takes them."""
+    return Painted(click.style(drawn(text), **how))
+
+
+def table(rows: Sequence[Row], most: int = 0) -> Iterable[str]:
+    """The lines of a table, styled; the last cell of a row is not padded.
+
+    Where a row is wider than `most` columns (0: no limit), its further cells and long texts go on below; of a very long
+    word (the name of a scope) the middle is left out.
+    """
+    texts = [[_words(drawn(cell)) for cell in row.cells] for row in rows]
+    first = max((width(row.word) for row in rows), default=0)
+    count = max(map(len, texts), default=0)
+    widths = [max((width(cells[at]) for cells in texts if len(cells) > at), default=0) for at in range(count)]
+    room = max(20, most - first - 2) if most else sys.maxsize
+    for row, cells in zip(rows, texts):
+        filled = [""]
+        for cell, column in zip(cells, widths):
+            if filled[-1] and width(filled[-1] + cell) > room:
+                filled.append("")
+            filled[-1:] = [*_wrapped(filled[-1] + cell, room)]
+            filled[-1] += " " * (column - width(cell) + 2)
+        head = style(padded(row.word, first), fg=_COLORS.get(row.word, "red"))
+        yield f"{head}  {filled[0]}".rstrip()
+        details = [line for each in row.details for line in ([each] if isinstance(each, Painted) else each.split("\n"))]
+        for line in [*filled[1:], *(part for detail in details for part in _wrapped(_words(drawn(detail)), room))]:
+            yield (" " * (first + 2) + line).rstrip()
+
+
+def _words(text: str) -> str:
+    """The text with what is too long of each word left out; code, which is painted, stays as it is."""
+    return text if isinstance(text, Painted) else re.sub(rf"\S{{{LONGEST},}}", lambda word: fit(word.group(), LONGEST), text)
+
+
+def _wrapped(text: str, most: int) -> List[str]:
+    """A text in lines of at most `most` columns; code, which is painted or begins with a blank, stays as it is."""
+    return [text] if width(text) <= most or isinstance(text, Painted) or text[:1] == " " else wrapped(text, most)
+
+
+def description(one: Patchset) -> List[str]:
+    """All that there is to say about a patchset, in lines: why it exists, its options, its patches."""
+    from patcher.cli.report import written
+
+    def head(text: str) -> List[str]:
+        return ["", style(text, bold=True)]
+
+    found = [join(style(f"{one.name} {one.version}", bold=True), f"  {one.kind}, {one.source}"), one.summary]
+    found += ["", *one.prose.strip("\n").split("\n")] if one.prose else []
+    if one.provenance:
+        found += [*head("provenance"), *(f"  {key}: {value}" for key, value in one.provenance.items())]
+    found += head("options") if one.options else ["", "It has no options."]
+    for option in one.options:
+        choices = ", one of " + ", ".join(map(written, option.choices)) if option.choices else ""
+        found.append(f"  {one.name}.{option.name}={written(option.default)}  {option.help} ({option.type}{choices})")
+    found += head("for")
+    for variant in one.variants:
+        found.append(f"  {variant.package} {variant.versions or '(any version)'}")
+        found += [f"    {' or '.join(patch.paths)}" for patch in variant.patches]
+    for name, text in one.files.items():
+        if name.endswith(".spatch"):
+            hunks = re.search(r"^--- ", text, re.MULTILINE)
+            found += [*head(name), *paint(text[hunks.start() if hunks else 0 :].rstrip("\n"))]
+    return found
+
+
+def paint(diff: str) -> List[Painted]:
+    """The lines of a unified diff, or of a .spatch, with colours."""
+    out = []
+    for line in diff.split("\n")[: -1 if diff.endswith("\n") else None]:
+        head = line.startswith(("--- ", "+++ "))
+        color = None if head else _DIFF_COLORS.get(line[:1])
+        out.append(style(line, fg=color, bold=head or None) if head or color else join(line))
+    return out

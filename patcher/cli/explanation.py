@@ -1,0 +1,151 @@
+"""Explanations as rows of text and as JSON. Pure: it decides nothing, reads no file, prints nothing.
+
+The JSON answer of `explain` has `patchset` (a name), `notes`, and `hunks`, one for each hunk, or for each scope of a file
+that could not be tried:
+
+- `site`, `path`, `scope`, `state`, `places` (line numbers; of the file as it stands now where the state is `applied`),
+  `problem`, `hint`, `when_present`
+- `origin`, `line`: the .spatch file and the line of the hunk; "" and 0 where no hunk was tried
+- `scopes` (`name`, `first`, `last`): the definitions that the scope names; `near`: names of others in that file that may
+  be meant
+- `matches` (`line`, `text`, `scope`, `names`: each metavariable and the code it stands for): the places that match, in the
+  text without this patchset; of an `upstream` hunk where its after side stands
+- `closest`: null, or the code that comes closest where none matches: `line`, `text`, `likeness` (the part of the pattern
+  that stands there, 0 to 1), `words`, `hint`, `more` (further differences), and `code` and `pattern`: the two sides of the
+  first difference (`line`, `text`, `start`, `end`: columns in `text`)
+- `elsewhere` (`path`, `line`, `scope`): where the code, or else the scope or the file, stands in this package otherwise
+- `diff`: what this hunk alone changes, or has changed
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence
+
+from patcher.cli.report import shown
+from patcher.engine.explain.explain import Explanation, Spot
+from patcher.engine.explain.nearest import Closest, Mark
+from patcher.model import State
+from patcher.ops.explain import Told
+from patcher.text.drawn import Painted, drawn, join
+from patcher.text.table import Row
+from patcher.text.width import fit, underline, wrapped
+
+_WIDTH = 86  # columns beside the states
+_LONGEST = 60  # of the code that a metavariable stands for
+
+
+class Paint(NamedTuple):
+    """How a diff and a marker are coloured, and how many lines of a diff are shown."""
+
+    diff: Callable[[str], List[Painted]]
+    marker: Callable[[str], Painted]
+    lines: int
+
+
+def rows(told: Sequence[Told], paint: Paint) -> List[Row]:
+    """One row for each hunk, with all about it below."""
+    return [_row(one, paint) for one in told]
+
+
+def _row(one: Told, paint: Paint) -> Row:
+    answer = one.answer
+    places = ":" + ",".join(map(str, answer.places)) if answer.places else ""
+    details: List[str] = []
+    if one.explanation is not None:
+        hunk = one.explanation.hunk
+        details.append(f"hunk {hunk.origin.replace(chr(92), '/').rpartition('/')[2]}:{hunk.line}")
+    details += _wrapped(answer.problem) + _about(one, paint)
+    details += _wrapped(f"hint: {answer.hint}") if answer.hint else []
+    return Row(answer.state.value, (answer.path + places, answer.scope), (*details, ""))
+
+
+def _about(one: Told, paint: Paint) -> List[str]:
+    found = one.explanation
+    lines: List[str] = []
+    if found is not None:
+        if one.answer.state is State.APPLIED:
+            lines += _wrapped("recorded in the receipt of this file; its code before the change:")
+        lines += _scope(found) if found.state in (State.NOT_FOUND, State.NOT_NEEDED) else []
+        lines += [line for spot in found.spots for line in _spot(spot, code=one.diff == b"")]
+        scope = "" if found.scopes or not found.near else found.near[0]
+        lines += _closest(found.closest, scope, paint) if found.closest is not None else []
+        for spot in found.elsewhere:
+            where = f"`{spot.scope or '<module>'}`, line {spot.line}"
+            lines += _wrapped(f"elsewhere in this file: {where}: {fit(spot.text, _LONGEST)}")
+    for other in one.elsewhere:
+        what = f"`{one.answer.scope}` stands in" if other.line else "a file of that name:"
+        lines += _wrapped(f"{what} {other.path}" + (f":{other.line}" if other.line else ""))
+    return lines + _diff(one, paint)
+
+
+def _diff(one: Told, paint: Paint) -> List[str]:
+    lines: List[str] = [join("  ", line) for line in paint.diff(shown(one.diff))[2:]]
+    if len(lines) <= paint.lines:
+        return lines
+    return [*lines[: paint.lines], f"  … {len(lines) - paint.lines} more lines: sitepatch diff {one.answer.patchset}"]
+
+
+def _scope(found: Explanation) -> List[str]:
+    if found.scopes:
+        ranges = ", ".join(f"`{one.name}`, lines {one.first} to {one.last}" for one in found.scopes[:4])
+        return _wrapped(f"searched: {ranges}")
+    near = ", ".join(f"`{name}`" for name in found.near)
+    return _wrapped(f"the file has {near}") if near else []
+
+
+def _spot(spot: Spot, *, code: bool) -> List[str]:
+    lines = [f"line {spot.line}: {fit(spot.text, _LONGEST)}"] if code else []
+    return lines + [join(f"  {name} = {fit(text, _LONGEST)}") for name, text in spot.names]
+
+
+def _closest(best: Closest, scope: str, paint: Paint) -> List[str]:
+    """The two sides of the first difference, each with its line number and a marker; `scope` is named if it is another."""
+    width = len(str(max(best.line, best.code.line, best.pattern.line)))
+    where = f" in `{scope}`" if scope else ""
+    lines = [f"closest{where}, {best.likeness:.0%} of the pattern:"]
+    if best.code.line != best.line:
+        lines.append(join(f"  code    {best.line:>{width}} | {fit(best.text, _LONGEST)}"))
+    for word, mark in (("code   ", best.code), ("pattern", best.pattern)):
+        lines += _marked(f"  {word} {mark.line:>{width}} | ", mark, paint)
+    more = f" (and {best.more} more)" if best.more else ""
+    return lines + _wrapped(best.words + more)
+
+
+def _marked(head: str, mark: Mark, paint: Paint) -> List[str]:
+    line = drawn(mark.text)
+    start, end = (len(drawn(mark.text[:column])) for column in (mark.start, mark.end))
+    marker = underline(line, start, end)
+    blank = marker[: -len(marker.lstrip())]
+    return [join(head, line), join(" " * (len(head) - 2) + "| " + blank, paint.marker(marker.lstrip()))]
+
+
+def _wrapped(text: str) -> List[str]:
+    return [line for each in text.split("\n") for line in wrapped(each, _WIDTH)]
+
+
+# JSON -----------------------------------------------------------------------------------------------------------------
+def hunk_json(one: Told) -> Dict[str, Any]:
+    """One hunk as JSON."""
+    answer, found = one.answer, one.explanation
+    head = {
+        "site": one.site, "path": answer.path, "scope": answer.scope, "state": answer.state.value,
+        "places": list(answer.places), "problem": answer.problem, "hint": answer.hint, "when_present": answer.when_present,
+    }  # fmt: skip
+    elsewhere = [{"path": each.path, "line": each.line, "scope": answer.scope} for each in one.elsewhere]
+    if found is not None:
+        elsewhere = [{"path": answer.path, "line": spot.line, "scope": spot.scope} for spot in found.elsewhere] + elsewhere
+    return {
+        **head,
+        "origin": found.hunk.origin if found is not None else "",
+        "line": found.hunk.line if found is not None else 0,
+        "scopes": [scope._asdict() for scope in found.scopes] if found is not None else [],
+        "near": list(found.near) if found is not None else [],
+        "matches": [{**spot._asdict(), "names": dict(spot.names)} for spot in found.spots] if found is not None else [],
+        "closest": _closest_json(found.closest) if found is not None and found.closest is not None else None,
+        "elsewhere": elsewhere,
+        "diff": shown(one.diff),
+    }
+
+
+def _closest_json(best: Closest) -> Dict[str, Any]:
+    return {**best._asdict(), "code": best.code._asdict(), "pattern": best.pattern._asdict()}

@@ -1,0 +1,77 @@
+"""The command line: the group of all commands, and the end of the process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from importlib import import_module
+from io import StringIO, TextIOWrapper
+from typing import List, Optional
+
+import click
+
+from patcher import __version__
+from patcher.cli.commands.group import Group
+from patcher.system.signals import end_interrupted
+from patcher.text.drawn import lines
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_SECTIONS = {
+    "Start here": {"demo": "demo", "list": "looking", "show": "looking"},
+    "Every day": {"diff": "looking", "apply": "patching", "verify": "verifying", "status": "looking", "restore": "patching",
+                  "run": "running"},
+    "Projects": {"sync": "syncing", "lock": "syncing", "hook": "hooking"},
+    "When something is wrong": {"doctor": "doctoring", "check": "checking", "explain": "explaining", "ddp-report": "ranks",
+                                "cache": "caching"},
+}  # fmt: skip
+"""The commands as the help groups them, each with the module of `patcher.cli.commands` that has a function of its name."""
+_HOMES = {name: home for section in _SECTIONS.values() for name, home in section.items()}
+
+
+class _Commands(Group):
+    """Imports the module of a command when that command is asked for: all of them cost half a bare start."""
+
+    sections = _SECTIONS
+
+    def list_commands(self, ctx: click.Context) -> List[str]:
+        return list(_HOMES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> Optional[click.Command]:
+        if cmd_name not in _HOMES:
+            return None
+        home = import_module(f"patcher.cli.commands.{_HOMES[cmd_name]}")
+        function = {"list": "list_"}.get(cmd_name, cmd_name.replace("-", "_"))
+        command: click.Command = getattr(home, function)
+        return command
+
+
+@click.group(cls=_Commands, context_settings=_SETTINGS, epilog="\b\nThe whole story, on a throw-away copy:\n  sitepatch demo")
+@click.version_option(__version__, prog_name="sitepatch")
+def commands() -> None:
+    """Patch installed Python packages by syntax, and restore them exactly."""
+
+
+def main() -> None:
+    """Run the command line of this process and exit: 0 all is as asked, 1 it is not, 2 wrong usage, 130 interrupted."""
+    if sys.stdout is None or sys.stderr is None:  # closed by the caller: there is nobody to tell
+        nobody = open(os.devnull, "w")  # noqa: SIM115 - stays open as long as the process
+        sys.stdout, sys.stderr = sys.stdout or nobody, sys.stderr or nobody
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character must not stop a command
+    try:
+        code = commands.main(prog_name="sitepatch", standalone_mode=False)
+        sys.stdout.flush()
+    except click.Abort as end:  # what click makes of Ctrl-C; the store says what became of the files
+        code = end_interrupted(str(end.__cause__ or ""))
+    except click.ClickException as error:
+        shown = StringIO()
+        error.show(shown)
+        click.echo(lines(shown.getvalue()), nl=False, err=True)
+        code = error.exit_code
+    except BrokenPipeError:
+        code = 1
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: nothing is left to say
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left of this process is short, and could only fail
+    sys.exit(code)

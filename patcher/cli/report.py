@@ -1,0 +1,190 @@
+"""Plans, standings and patchsets as text and as JSON. Pure: it decides nothing, reads no file, prints nothing.
+
+Every JSON answer of a command is one object with `schema` (1), `command` and `ok` (whether the exit code is 0), and:
+
+- `apply`, `restore`: `written` (whether files were changed), `patchsets` (names), `answers` (`patchset`, `path`,
+  `scope`, `state`, `places`: line numbers before the change, `problem`, `hint`), `files` (`site`, `path`, `changes`:
+  whether its bytes change, `before` and `after`: sha256, `patchsets`: the names that stand in it then), `notes`,
+  `recovered` (a sentence for each interrupted run), `diff` (with `--dry-run`), `verify` (where `apply` wrote: see there)
+- `sync`: the fields of `apply`, and `restored` (names of patchsets that were not asked for)
+- `lock`: `written`, `lock` (its path), `patchsets` (names), `differences` (a sentence each, with `--check`), `answers`,
+  `files` (`package`, `distribution`, `version`, `path`, `before`, `after`), `notes`
+- `verify`: `patchsets` (names), `notes`, `verify` (`ok`, `checks`: `what`, `name`, `state`: ok, failed or broken before,
+  `problem`, `output`; `left_out`: modules; `seconds`: of `compile`, `import`, `probe`, `total`; `rolled_back`)
+- `diff`: `files` (`site`, `path`, `patchsets`, `before`, `after`, `added`, `removed`, `diff`), `answers`, `notes`
+- `status`: `files` (`site`, `path`, `package`, `distribution`, `version`, `condition`, `patchsets`: `name`, `version`,
+  `state`, `options`, `places`; `installed`: version, `origin`: recorded, unrecorded or edited), `interrupted` (`site`,
+  `problem`), `recovered` (a sentence each), `damaged` (`problem`, `hint`), `kept` (paths of edited copies)
+- `list`: `patchsets` (`name`, `version`, `kind`, `summary`, `source`, `digest`, `packages`: `package`, `versions`),
+  `broken` (`name`, `problem`), `notes`
+- `show`: `patchset`, the fields of `list` and `prose`, `provenance`, `options`, `variants`, `verify`, `files`; `notes`
+- `explain`: see `patcher.cli.explanation`
+- `doctor`: `sites`, `findings` (`severity`: `ok`, `note` or `problem`, `check`, `what`, `hint`)
+- `demo`: `source` (`pip` or `stand-in`), `proofs` (`what`, `ok`)
+- an error: `error` (`message`, `hint`, `exit_code`)
+
+Text in JSON is ASCII; a byte that is not UTF-8 is written as the lone surrogate of `surrogateescape`.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, Dict, Iterable, List, Mapping, Sequence
+
+from patcher.errors import SitepatchError
+from patcher.model import Answer, OptionValue, Patchset, Plan, State, Step
+from patcher.store.standing import Condition, Standing
+from patcher.text.diffs import FileDiff
+from patcher.text.drawn import drawn
+from patcher.text.table import Row, count
+from patcher.text.width import padded, width
+
+_PLAIN = {
+    State.UPSTREAM: "the code is already as the patch would make it: fixed upstream",
+    State.NOT_NEEDED: "the code that it changes is not there",
+}
+
+
+def stat(diffs: Sequence[FileDiff]) -> str:
+    """The table of `git diff --stat`, "" where nothing differs."""
+    if not diffs:
+        return ""
+    column, most = max(width(drawn(diff.path)) for diff in diffs), max(diff.added + diff.removed for diff in diffs)
+    digits, scale = len(str(most)), min(1.0, 40 / most)
+    lines = []
+    for diff in diffs:
+        plus, minus = (-(-int(count * scale * 1000) // 1000) for count in (diff.added, diff.removed))
+        bar = "+" * plus + "-" * minus
+        lines.append(f" {padded(drawn(diff.path), column)} | {diff.added + diff.removed:>{digits}} {bar}")
+    added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
+    parts = [count(len(diffs), "file") + " changed"]
+    parts += [count(added, "insertion") + "(+)"] if added else []
+    parts += [count(removed, "deletion") + "(-)"] if removed else []
+    return "\n".join([*lines, " " + ", ".join(parts)]) + "\n"
+
+
+# tables ---------------------------------------------------------------------------------------------------------------
+def answer_rows(answers: Iterable[Answer]) -> List[Row]:
+    """One row for each patchset, file and scope; what failed is explained below it."""
+    rows = []
+    for answer in answers:
+        places = ":" + ",".join(map(str, answer.places)) if answer.places else ""
+        details = [*answer.problem.split("\n")] if answer.problem else []
+        details += f"hint: {answer.hint}".split("\n") if answer.hint else []
+        if not details and answer.state in _PLAIN:
+            details = [_PLAIN[answer.state]]
+        rows.append(Row(answer.state.value, (answer.patchset, answer.path + places, answer.scope), tuple(details)))
+    return rows
+
+
+def step_state(item: Standing, step: Step, outdated: Mapping[str, str]) -> str:
+    """The word for a patchset in a file: that of the file, or `outdated` where another version of it is to be had."""
+    if item.condition is Condition.APPLIED and step.digest in outdated:
+        return "outdated"
+    return item.condition.value
+
+
+def status_rows(items: Iterable[Standing], outdated: Mapping[str, str]) -> List[Row]:
+    """One row for each file and patchset that stands in it; `outdated` maps a digest to what is newer."""
+    rows = []
+    for item in items:
+        for step in item.receipt.steps:
+            state = step_state(item, step, outdated)
+            means = outdated[step.digest] if state == "outdated" else item.meaning
+            places = ":" + ",".join(map(str, step.places)) if step.places else ""
+            cells = (f"{step.patchset} {step.version}", item.receipt.path + places, written_options(step.options))
+            rows.append(Row(state, cells, (means,) if means else ()))
+    return rows
+
+
+def packages(patchset: Patchset) -> str:
+    """The packages of a patchset with their ranges of releases, as one text."""
+    return ", ".join(f"{variant.package} {variant.versions or '(any version)'}" for variant in patchset.variants)
+
+
+def list_rows(patchsets: Iterable[Patchset], broken: Mapping[str, SitepatchError]) -> List[Row]:
+    """One row for each patchset, then one for each folder that is wrong in itself, with what is wrong."""
+    rows = []
+    for one in patchsets:
+        cells = (one.name, one.version, packages(one), one.source)
+        rows.append(Row(one.kind, cells, (one.summary,)))
+    return rows + [Row("broken", (name,), (error.brief,)) for name, error in broken.items()]
+
+
+def written_options(options: Mapping[str, OptionValue]) -> str:
+    """Options as `--set` takes them."""
+    return " ".join(f"{name}={written(value)}" for name, value in options.items())
+
+
+def written(value: OptionValue) -> str:
+    """An option's value as `--set` takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# JSON -----------------------------------------------------------------------------------------------------------------
+def answer_json(answer: Answer) -> Dict[str, Any]:
+    """An answer as JSON."""
+    return {**answer._asdict(), "state": answer.state.value, "places": list(answer.places)}
+
+
+def diff_json(diff: FileDiff) -> Dict[str, Any]:
+    """A file's difference as JSON."""
+    fields = {**diff._asdict(), "patchsets": list(diff.patchsets), "diff": shown(diff.text)}
+    del fields["text"]
+    return fields
+
+
+def plan_json(plan: Plan) -> Dict[str, Any]:
+    """`answers`, `files` and `notes` of a plan."""
+    files = [
+        {
+            "site": file.site,
+            "path": file.path,
+            "changes": file.before != file.after,
+            "before": sha256(file.before).hexdigest(),
+            "after": sha256(file.after).hexdigest(),
+            "patchsets": [step.patchset for step in file.steps],
+        }
+        for file in plan.files
+    ]
+    return {"answers": [answer_json(one) for one in plan.answers], "files": files, "notes": list(plan.notes)}
+
+
+def standing_json(item: Standing, outdated: Mapping[str, str]) -> Dict[str, Any]:
+    """One file of `status`."""
+    receipt = item.receipt
+    steps = [
+        {
+            "name": step.patchset,
+            "version": step.version,
+            "state": step_state(item, step, outdated),
+            "options": dict(step.options),
+            "places": list(step.places),
+        }
+        for step in receipt.steps
+    ]
+    head = {"site": item.site, "path": receipt.path, "package": receipt.package, "distribution": receipt.distribution}
+    head.update(installed=item.installed, origin=receipt.origin)
+    return {**head, "version": receipt.version, "condition": item.condition.value, "patchsets": steps}
+
+
+def patchset_json(one: Patchset, *, full: bool = False) -> Dict[str, Any]:
+    """A patchset as `list` tells it, or as `show` does (`full`)."""
+    ranges = [{"package": variant.package, "versions": variant.versions} for variant in one.variants]
+    told = {"name": one.name, "version": one.version, "kind": one.kind, "summary": one.summary, "source": one.source}
+    brief: Dict[str, Any] = {**told, "digest": one.digest, "packages": ranges}
+    if not full:
+        return brief
+    options = [{**option._asdict(), "choices": list(option.choices)} for option in one.options]
+    variants = [
+        {"package": variant.package, "versions": variant.versions, "files": [list(p.paths) for p in variant.patches]}
+        for variant in one.variants
+    ]
+    verify = {"imports": list(one.verify.imports), "probe": one.verify.probe}
+    more = {"prose": one.prose, "provenance": dict(one.provenance), "options": options, "variants": variants}
+    return {**brief, **more, "verify": verify, "files": dict(one.files)}
+
+
+def shown(data: bytes) -> str:
+    """Bytes of a file as text; what is not UTF-8 becomes lone surrogates, so that nothing is lost."""
+    return data.decode("utf-8", "surrogateescape")

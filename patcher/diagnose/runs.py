@@ -1,0 +1,151 @@
+"""Which reports belong together: the runs that a set of logs tells of, and the wrappings in each of them. Pure.
+
+From schema 2 on a line names its process, so a run ends where a rank comes back as another process. Of the older lines
+there is only their order: a new run begins where a rank reports the same place again. Several logs may hold the same line
+(one rank's own log, and that of all ranks): it counts once.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.diagnose.log import Log, Refusal, Report
+
+
+class Source(NamedTuple):
+    """A report and the name of the log that it was read from."""
+
+    log: str
+    report: Report
+
+
+class Wrap(NamedTuple):
+    """The reports that the ranks made before the same wrapping, by rank; those without a rank come last."""
+
+    number: int
+    rows: Tuple[Report, ...]
+
+
+class Run(NamedTuple):
+    """One run; `refusals` are those of its ranks whom DDP refused (None where the log does not name the rank)."""
+
+    number: int
+    logs: Tuple[str, ...]
+    time: Optional[float]
+    wraps: Tuple[Wrap, ...]
+    refusals: Tuple[Optional[int], ...]
+
+
+def find_runs(logs: Sequence[Log]) -> Tuple[Run, ...]:
+    """The runs of some logs, the oldest first, numbered from 1. The lines of the first schema, without time, come first."""
+    groups = _without_processes(logs)
+    named = [Source(log.name, report) for log in logs for report in log.reports if report.time is not None]
+    known: Dict[str, List[Source]] = {}
+    for source in named:
+        known.setdefault(source.report.run, []).append(source)
+    later = [group for sources in known.values() for group in _by_process(sources)]
+    groups += sorted(later, key=lambda group: min(source.report.time or 0 for source in group))
+    refused = _refused(logs, groups)
+    return tuple(_run(number, group, refused[number - 1]) for number, group in enumerate(groups, 1))
+
+
+def _run(number: int, group: Sequence[Source], refusals: Iterable[Optional[int]]) -> Run:
+    wraps: Dict[int, List[Report]] = {}
+    told: Dict[object, int] = {}  # how many reports of a rank without sequence there are so far
+    for source in group:
+        report = source.report
+        key = (source.log, report.line) if report.rank is None else report.rank
+        sequence = told.get(key, 0) if report.sequence is None else report.sequence
+        told[key] = sequence + 1
+        wraps.setdefault(sequence, []).append(report)
+    ordered = [
+        Wrap(count, tuple(sorted(wraps[sequence], key=lambda row: (row.rank is None, row.rank or 0))))
+        for count, sequence in enumerate(sorted(wraps), 1)
+    ]
+    times = [source.report.time for source in group if source.report.time is not None]
+    logs = tuple(dict.fromkeys(source.log for source in group))
+    return Run(number, logs, min(times, default=None), tuple(ordered), tuple(dict.fromkeys(refusals)))
+
+
+# lines that name no process -------------------------------------------------------------------------------------------
+def _without_processes(logs: Iterable[Log]) -> List[List[Source]]:
+    """Runs by order: the first of every log together, the second, ..., unless logs tell differently of the same rank."""
+    runs: List[Dict[object, Source]] = []
+    for log in logs:
+        own: List[Dict[object, Source]] = []
+        for report in log.reports:
+            if report.time is None:
+                key = (report.rank, report.site) if report.rank is not None else (log.name, report.line)
+                if not own or key in own[-1]:
+                    own.append({})
+                own[-1][key] = Source(log.name, report)
+        pairs = list(zip(runs, own))
+        if all(_same(one[key], other[key]) for one, other in pairs for key in one.keys() & other.keys()):
+            runs = [{**other, **one} for one, other in pairs] + runs[len(own) :] + own[len(runs) :]
+        else:
+            runs += own
+    return [list(run.values()) for run in runs]
+
+
+def _same(one: Source, other: Source) -> bool:
+    return one.report._replace(line=0) == other.report._replace(line=0)
+
+
+# lines that name their process ----------------------------------------------------------------------------------------
+def _by_process(sources: Iterable[Source]) -> List[List[Source]]:
+    """The runs among reports that share a port and a run id: no rank is two processes in one run.
+
+    Where a rank comes back as another process, the new run begins after the longest silence since its first one: a rank
+    whose earlier report was lost then goes to the run that it was made in.
+    """
+    ready = sorted(_processes(sources), key=lambda process: process[0].report.time or 0)
+    times = [process[0].report.time or 0 for process in ready]
+    runs: List[List[Source]] = []
+    begin = 0
+    seen: Dict[Optional[int], int] = {}  # where in `ready` the process of a rank stands, in the run that begins at `begin`
+    for at, process in enumerate(ready):
+        rank = process[0].report.rank
+        if rank is not None and rank in seen:
+            cut = max(range(at, seen[rank], -1), key=lambda index: times[index] - times[index - 1])
+            runs.append([source for each in ready[begin:cut] for source in each])
+            begin = cut
+            seen = {each[0].report.rank: index for index, each in enumerate(ready) if begin <= index < at}
+        seen[rank] = at
+    rest = [source for each in ready[begin:] for source in each]
+    return [*runs, rest] if rest else runs
+
+
+def _processes(sources: Iterable[Source]) -> List[List[Source]]:
+    """The reports of each process in order; a process number that was given anew begins again with sequence 0."""
+    ordered = sorted(sources, key=lambda source: (source.report.time or 0, source.report.sequence or 0))
+    found: List[List[Source]] = []
+    current: Dict[object, List[Source]] = {}
+    for source in ordered:
+        report = source.report
+        key = (report.rank, report.host, report.pid)
+        process = current.get(key)
+        if process and _same(process[-1], source):
+            continue
+        if process is None or (report.sequence or 0) <= (process[-1].report.sequence or 0):
+            process = current[key] = []
+            found.append(process)
+        process.append(source)
+    return found
+
+
+# refusals -------------------------------------------------------------------------------------------------------------
+def _refused(logs: Iterable[Log], groups: Sequence[Sequence[Source]]) -> List[List[Optional[int]]]:
+    """The ranks that were refused, for each run: that of the report before the refusal in its log, else the newest."""
+    of = {(source.log, source.report.line): at for at, group in enumerate(groups) for source in group}
+    refused: List[List[Optional[int]]] = [[] for _ in groups]
+    for log in logs:
+        for refusal in log.refusals if groups else ():
+            refused[_run_before(log, refusal, of, len(groups) - 1)].append(refusal.rank)
+    return refused
+
+
+def _run_before(log: Log, refusal: Refusal, of: Dict[Tuple[str, int], int], newest: int) -> int:
+    for report in reversed(log.reports[: refusal.preceding]):
+        if (log.name, report.line) in of:
+            return of[log.name, report.line]
+    return newest

@@ -1,0 +1,149 @@
+"""The runs that logs tell of as rows of a table and as JSON. Pure: it prints nothing.
+
+`sitepatch ddp-report --json` answers with one object: `schema` (1), `command`, `ok` (whether the exit code is 0), and
+
+- `runs`: how many runs the logs tell of
+- `shown`: those that were asked for: `run` (1 is the oldest), `time` (seconds since 1970 of its first report, null where not
+  known), `logs` (names), `wraps`: `wrap` (1 is the first), `ranks`, `conclusions`
+  - `ranks`: `rank`, `local_rank`, `world_size`, `host`, `pid`, `site`, `wrapper`, `model`, `device`, `device_ids`,
+    `parameters` and `buffers` (device: how many tensors), `trainable`, `get_device`, `mmengine`, `verdict` (the code of the
+    first conclusion that names the rank, else `ready`)
+  - `conclusions`, the most important first, none where all is well: `code`, `ranks` (numbers), `text`, `hint`
+- `logs`: `log`, `reports` (how many lines of ours it has), `cut` (how many of them end too early), `cut_lines` (where, the
+  first thousand), `problem` (why reading ended before the log did, else "")
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+
+from patcher.diagnose.conclusions import Conclusion, conclude, ranges
+from patcher.diagnose.log import Devices, Log, Report
+from patcher.diagnose.runs import Run, Wrap
+from patcher.text.width import fit, padded, width
+
+READY = "ready"
+WIDTH = 100
+DOUBTS = ("accelerator-unused", "buffers-elsewhere", "same-device", "ranks-differ", "missing")  # DDP may take the model
+HEAD = ("rank", "host", "device", "device_ids", "parameters", "buffers", "verdict")
+_LEAST = 6  # columns that a cell keeps where a table is too wide
+
+
+class Judged(NamedTuple):
+    """A wrapping with its conclusions, and a verdict for each of its rows."""
+
+    wrap: Wrap
+    conclusions: Tuple[Conclusion, ...]
+    verdicts: Tuple[str, ...]
+
+
+class Line(NamedTuple):
+    """A line of the table: the cells up to the verdict as one aligned text, and the verdict."""
+
+    text: str
+    verdict: str
+
+
+def judge(run: Run) -> Tuple[Judged, ...]:
+    """Every wrapping of a run, with what is to be said about it."""
+    found = []
+    for wrap in run.wraps:
+        conclusions = conclude(wrap, run)
+        verdicts = tuple(_verdict(row, conclusions) for row in wrap.rows)
+        found.append(Judged(wrap, conclusions, verdicts))
+    return tuple(found)
+
+
+def _verdict(row: Report, conclusions: Sequence[Conclusion]) -> str:
+    if row.rank is None:
+        return row.warnings[0] if row.warnings else READY
+    return next((each.code for each in conclusions if row.rank in each.ranks), READY)
+
+
+def heading(judged: Judged) -> str:
+    """What is wrapped, where, by what, on how many ranks."""
+    rows = judged.wrap.rows
+    kinds = " or ".join(dict.fromkeys(f"{row.model or 'the model'} in {row.wrapper or 'DDP'}" for row in rows))
+    sites = " or ".join(dict.fromkeys(row.site for row in rows))
+    size = max((row.world_size or 0 for row in rows), default=0)
+    told = f"{len(rows)} of {size} ranks" if size else f"{len(rows)} rank{'' if len(rows) == 1 else 's'}"
+    return f"wrapping {judged.wrap.number}: {kinds}, {sites}; {told}"
+
+
+def well(judged: Judged) -> str:
+    """The sentence where nothing is wrong."""
+    rows = judged.wrap.rows
+    ranks = ranges(row.rank for row in rows if row.rank is not None)
+    kinds = dict.fromkeys(device.partition(":")[0] for row in rows for device, _ in row.parameters)
+    where = " and ".join(kinds) or "no device"
+    named = f"rank{'' if len(rows) == 1 else 's'} {ranks}" if ranks else "the rank"
+    return f"{named}: all is well, the model is on {where} and nothing keeps DDP from taking it"
+
+
+def device(row: Report) -> str:
+    """The device that a rank works on: the accelerator that is initialised, else what get_device says."""
+    current = [f"{kind}:{index}" for kind, index in row.current if index is not None]
+    return current[0] if current else row.get_device or "-"
+
+
+def spread(devices: Devices) -> str:
+    """How many tensors are on which device."""
+    return ", ".join(f"{name}: {count}" for name, count in devices) or "-"
+
+
+def given(row: Report) -> str:
+    """device_ids as Python writes it."""
+    if "device-ids-unknown" in row.warnings:
+        return "?"
+    return "None" if row.device_ids is None else "[" + ", ".join(row.device_ids) + "]"
+
+
+def cells(row: Report) -> Tuple[str, ...]:
+    """The cells of a row: rank, host, device, device_ids, parameters, buffers."""
+    rank = "?" if row.rank is None else str(row.rank)
+    return rank, row.host, device(row), given(row), spread(row.parameters), spread(row.buffers)
+
+
+def table(judged: Judged) -> List[Line]:
+    """The lines of the table, no wider than WIDTH; the column of hosts only where a host is known."""
+    lines = [HEAD[:-1], *(cells(row) for row in judged.wrap.rows)]
+    columns = [column for column in zip(*lines) if column[0] != "host" or any(column[1:])]
+    widths = [max(map(width, column)) for column in columns]
+    verdicts = max(map(width, (HEAD[-1], *judged.verdicts)))
+    while sum(widths) + 2 * len(widths) + verdicts > WIDTH and max(widths) > _LEAST:
+        widths[widths.index(max(widths))] -= 1
+    texts = ["  ".join(padded(fit(cell, room), room) for cell, room in zip(line, widths)) for line in zip(*columns)]
+    return [Line(text, verdict) for text, verdict in zip(texts, (HEAD[-1], *judged.verdicts))]
+
+
+# JSON -----------------------------------------------------------------------------------------------------------------
+def run_json(run: Run, judged: Sequence[Judged]) -> Dict[str, Any]:
+    """A run, for JSON."""
+    return {"run": run.number, "time": run.time, "logs": list(run.logs), "wraps": [_wrap_json(each) for each in judged]}
+
+
+def _wrap_json(judged: Judged) -> Dict[str, Any]:
+    ranks = [_row_json(row, verdict) for row, verdict in zip(judged.wrap.rows, judged.verdicts)]
+    told = [{**each._asdict(), "ranks": list(each.ranks)} for each in judged.conclusions]
+    return {"wrap": judged.wrap.number, "ranks": ranks, "conclusions": told}
+
+
+def _row_json(row: Report, verdict: str) -> Dict[str, Any]:
+    as_they_are = ("rank", "local_rank", "world_size", "host", "pid", "site", "wrapper", "model")
+    return {
+        **{name: getattr(row, name) for name in as_they_are},
+        "device": device(row),
+        "device_ids": None if row.device_ids is None else list(row.device_ids),
+        "parameters": dict(row.parameters),
+        "buffers": dict(row.buffers),
+        "trainable": row.trainable,
+        "get_device": row.get_device,
+        "mmengine": row.mmengine,
+        "verdict": verdict,
+    }
+
+
+def log_json(log: Log) -> Dict[str, Any]:
+    """A log, for JSON."""
+    told = {"log": log.name, "reports": len(log.reports), "cut": log.cut_count}
+    return {**told, "cut_lines": list(log.cut), "problem": log.problem}

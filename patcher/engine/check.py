@@ -1,0 +1,182 @@
+"""What is checked on the finished text before a byte is written (format rule 17)."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import warnings
+from typing import List, Mapping, Sequence, Tuple
+
+from patcher.engine.edit import Edit
+from patcher.engine.match.find import find, places
+from patcher.engine.match.match import Matcher, TooManySteps, Way
+from patcher.engine.names import unbound
+from patcher.engine.node import SyntaxProblem, same
+from patcher.engine.rewrite.edits import Conflict
+from patcher.engine.rewrite.rewriter import rewritten
+from patcher.engine.source import Source
+from patcher.engine.spatch.pattern import Hunk
+from patcher.engine.spatch.side import identifiers, writes_body
+from patcher.model import HunkAnswer, Splice, State
+
+
+def check(
+    source: Source,
+    new: bytes,
+    hunks: Sequence[Hunk],
+    answers: List[HunkAnswer],
+    splices: Sequence[Splice],
+    edits: Mapping[int, List[Edit]],
+    ways: Mapping[int, List[Way]],
+    injected: Sequence[str],
+) -> List[HunkAnswer]:
+    """Rule 17, on the finished text. A failed check turns the answers of the hunks it concerns into a conflict."""
+    problem = ""
+    source.release()  # before the second tree is made
+    try:
+        result = Source(new)
+        if not source.known:
+            result.whole()
+    except SyntaxProblem as wrong:
+        problem = wrong.message
+    if problem or (source.known and not result.known):  # the words of an interpreter that knows the syntax are the clearest
+        problem = f"the result does not parse: {_syntax_error(new.decode(source.encoding)) if source.known else problem}"
+    else:
+        moved = _Moved(source, result, splices)
+        starts = [moved.to(splice.start) for splice in splices]
+        inserted = [(start, start + len(splice.new.decode(source.encoding))) for start, splice in zip(starts, splices)]
+        problem = _compile_problem(source, result, inserted)
+    if problem:
+        return [answer._replace(state=State.CONFLICT, problem=problem) if answer.splices else answer for answer in answers]
+    checked: List[HunkAnswer] = []
+    for index, (hunk, answer) in enumerate(zip(hunks, answers)):
+        others = [edit for other, made in edits.items() if other != index for edit in made]
+        try:
+            problem = _changed_again(result, hunk)
+            if not problem and answer.state is State.APPLICABLE:
+                problem = _check_hunk(result, hunk, ways[index], edits[index], others, moved)
+        except (SyntaxProblem, TooManySteps) as error:
+            problem = f"the result cannot be read for checking: {error}"
+        except Conflict as error:
+            problem = f"applying it a second time would fail: {error}"
+        checked.append(answer._replace(state=State.CONFLICT, problem=problem) if problem else answer)
+    missing = unbound(source, result, inserted, injected)
+    if missing:
+        names = ", ".join(f"`{item.name}` (line {item.line} of the result)" for item in missing)
+        text = f"the inserted code reads names that nothing binds there: {names}"
+        hint = "import them in the inserted code, or list injected names in the variant (`names = […]`)"
+        checked = [
+            answer._replace(state=State.CONFLICT, problem=text, hint=hint) if answer.splices else answer for answer in checked
+        ]
+    return checked
+
+
+class _Moved:
+    """Where an offset of the old text lies in the new one."""
+
+    def __init__(self, source: Source, result: Source, splices: Sequence[Splice]) -> None:
+        self.result = result
+        self.steps: List[Tuple[int, int, int]] = []  # (byte start, byte end, growth in bytes)
+        for splice in splices:
+            self.steps.append((splice.start, splice.end, len(splice.new) - (splice.end - splice.start)))
+        self.source = source
+
+    def to(self, byte: int, *, end: bool = False) -> int:
+        """The character offset in the new text of a byte offset in the old one; `end` puts it after insertions there."""
+        growth = sum(step for start, stop, step in self.steps if (stop <= byte if end else start < byte))
+        data = self.result.data[self.result.skipped : byte + growth]
+        return len(data.decode(self.result.encoding, "ignore"))
+
+
+def _changed_again(result: Source, hunk: Hunk) -> str:
+    """Why a second application is not without effect, also of a hunk that had nothing to do: the text alone decides."""
+    for place in find(result, hunk, hunk.text.scope).todo:
+        edits = rewritten(result, hunk, place, place.ways[0])
+        if any(result.text[edit.start : edit.end] != edit.text for edit in edits):
+            line = result.lines.number(place.start)
+            return f"applying it a second time would change the result again, at line {line} of it"
+    return ""
+
+
+def _check_hunk(
+    result: Source, hunk: Hunk, ways: Sequence[Way], edits: Sequence[Edit], others: Sequence[Edit], moved: _Moved
+) -> str:
+    if not hunk.after.nodes:
+        return ""
+    wanted = [*identifiers(hunk.after)]
+    blocks = result.scopes(hunk.after_scope, wanted, bodies=writes_body(hunk.after))
+    matcher = Matcher(strict=False)
+    standing = [place for block in blocks for place in places(hunk, hunk.after, block, matcher)]
+    byte = moved.source.byte
+    for way in ways:
+        inside = [edit for edit in edits if edit.end >= way.start and edit.start <= way.end] or list(edits)
+        start = moved.to(byte(min([way.start, *(edit.start for edit in inside)])))
+        end = moved.to(byte(max([way.end, *(edit.end for edit in inside)])), end=True)
+        if not any(
+            place.start < end and start < place.end + 1 and any(_same_names(way, other, others) for other in place.ways)
+            for place in standing
+        ):
+            line = result.lines.number(start)
+            shared = next((edit for edit in others if way.start <= edit.start and edit.end <= way.end), None)
+            if shared is not None:
+                where = moved.source.lines.number(shared.start)
+                return (
+                    f"another hunk of this patchset changes line {where}, which this one writes too: write one hunk for both"
+                )
+            return f"the after side does not match the result at line {line} of it: the change would not be what the hunk says"
+    return ""
+
+
+def _same_names(way: Way, other: Way, edits: Sequence[Edit]) -> bool:
+    """Whether the metavariables stand for the same code, leaving out code that another hunk changed meanwhile."""
+    return all(
+        same(way.names[name], node)
+        or any(way.names[name].start <= edit.start and edit.end <= way.names[name].end for edit in edits)
+        for name, node in other.names.items()
+    )
+
+
+def _compile_problem(source: Source, result: Source, inserted: Sequence[Tuple[int, int]]) -> str:
+    """What the compiler says of code that the parser takes: a `return` outside of a function, a parameter given twice."""
+    if not source.known or result.tree is None:
+        return ""
+    lines = [(result.lines.number(start), result.lines.number(end)) for start, end in inserted]
+    error = _compile_error(_near(result.tree.body, lines))
+    before = source.tree if error else None
+    return f"the result does not compile: {error}" if before is not None and not _compile_error(before.body) else ""
+
+
+def _near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> List[ast.stmt]:
+    """The statements at or beside the given lines, of a class only such members: compiling a whole file costs too much."""
+    found: List[ast.stmt] = []
+    for node in body:
+        first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
+        last = node.end_lineno or first
+        future = isinstance(node, ast.ImportFrom) and node.module == "__future__"  # has to be above the others
+        if future or any(begin <= last + 1 and first - 1 <= end for begin, end in lines):
+            if isinstance(node, ast.ClassDef):
+                node = copy.copy(node)
+                node.body = _near(node.body, lines) or node.body[:1]
+            found.append(node)
+    return found
+
+
+def _compile_error(body: List[ast.stmt]) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(ast.Module(body=body, type_ignores=[]), "result", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            return str(error)
+        except (RecursionError, MemoryError):
+            return ""  # deeply nested: the parser read it, and nothing more can be said here
+    return ""
+
+
+def _syntax_error(text: str) -> str:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        digits = "Exceeds the limit" in str(error)  # its own words advise a setting of the interpreter
+        return "a number has more digits than Python reads; write it in hexadecimal" if digits else str(error)
+    return "unknown reason"

@@ -1,0 +1,300 @@
+"""libcst's nodes -> `Node`s: layout dropped, strings by value, chains and clauses as flat lists (format rules 8 and 9).
+
+A class is looked up by its name: most need only the list of their fields that mean something, the methods `on_NAME` serve
+the rest. libcst itself is not imported here.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+
+from patcher.engine.lex import find_outside
+from patcher.engine.literal import f_string_text, string_value
+from patcher.engine.node import CLAUSES, COMPOUND, Node, Span, SyntaxProblem, Value
+from patcher.engine.spatch.notation import MARK, RUN_DOUBLE_STAR, RUN_NAME, RUN_STAR
+
+FIELDS: Dict[str, Tuple[str, ...]] = {
+    "Attribute": ("value", "attr"), "Ellipsis": (), "UnaryOperation": ("operator", "expression"),
+    "BinaryOperation": ("left", "operator", "right"), "Comparison": ("left", "comparisons"),
+    "ComparisonTarget": ("operator", "comparator"), "IfExp": ("body", "test", "orelse"), "Lambda": ("params", "body"),
+    "Tuple": ("elements",), "List": ("elements",), "Set": ("elements",), "Dict": ("elements",), "Call": ("func", "args"),
+    "DictElement": ("key", "value"), "GeneratorExp": ("elt", "for_in"), "ListComp": ("elt", "for_in"),
+    "SetComp": ("elt", "for_in"), "DictComp": ("key", "value", "for_in"), "CompIf": ("test",),
+    "CompFor": ("asynchronous", "target", "iter", "ifs", "inner_for_in"), "Await": ("expression",), "Yield": ("value",),
+    "From": ("item",), "NamedExpr": ("target", "value"), "Slice": ("lower", "upper", "step"), "Expr": ("value",),
+    "Assign": ("targets", "annotation", "value"), "AugAssign": ("target", "operator", "value"), "Return": ("value",),
+    "Raise": ("exc", "cause"), "Pass": (), "Break": (), "Continue": (), "Del": ("target",), "Global": ("names",),
+    "Nonlocal": ("names",), "Import": ("names",), "Assert": ("test", "msg"), "ImportAlias": ("name", "asname"),
+    "TypeAlias": ("name", "type_parameters", "value"), "TypeParameters": ("params",), "TypeVar": ("name", "bound"),
+    "TypeVarTuple": ("name",), "ParamSpec": ("name",), "TypeParam": ("star", "param", "default"),
+    "Match": ("subject", "cases"), "MatchCase": ("pattern", "guard", "body"), "WithItem": ("item", "asname"),
+    "With": ("asynchronous", "items", "body"), "ExceptHandler": ("type", "name", "body"), "Else": ("body",),
+    "ExceptStarHandler": ("type", "name", "body"), "Finally": ("body",), "While": ("test", "body", "orelse"),
+    "For": ("asynchronous", "target", "iter", "body", "orelse"), "Try": ("body", "handlers", "orelse", "finalbody"),
+    "FunctionDef": ("decorators", "asynchronous", "name", "type_parameters", "params", "returns", "body"),
+    "ClassDef": ("decorators", "name", "type_parameters", "bases", "keywords", "body"),
+    "Param": ("star", "name", "annotation", "default"), "ParamStar": (), "ParamSlash": (), "Decorator": ("decorator",),
+    "MatchValue": ("value",), "MatchSingleton": ("value",), "MatchList": ("patterns",), "MatchTuple": ("patterns",),
+    "MatchStar": ("name",), "MatchMapping": ("elements", "rest"), "MatchMappingElement": ("key", "pattern"),
+    "MatchClass": ("cls", "patterns", "kwds"), "MatchKeywordElement": ("key", "pattern"), "MatchAs": ("pattern", "name"),
+    "MatchOr": ("patterns",),
+}  # fmt: skip
+FIELDS["TryStar"] = FIELDS["Try"]
+# a wrapper around one thing -> the field that holds it
+UNWRAPPED = {
+    "Element": "value", "Annotation": "annotation", "SubscriptElement": "slice", "NameItem": "name", "AsName": "name",
+    "MatchSequenceElement": "value", "MatchOrElement": "pattern", "AssignTarget": "target",
+}  # fmt: skip
+RENAMED = {
+    "ExceptHandler": "Except", "ExceptStarHandler": "ExceptStar", "MatchCase": "Case", "TryStar": "Try",
+    "ImportAlias": "Alias", "ParamStar": "BareStar", "ParamSlash": "Slash",
+}  # fmt: skip
+_PLACEHOLDER = re.compile(MARK + r"[A-Za-z_][A-Za-z0-9_]*")
+_NUMBERS = ("Integer", "Float", "Imaginary")
+_TO_LAST_PART = CLAUSES | COMPOUND | {"Param", "Alias", "WithItem", "DictElement", "Decorator"}
+
+
+class Converter:
+    """Converts the nodes of one parsed text.
+
+    Args:
+        text: the parsed text.
+        shift: what to add to an offset of `text` to get one of the file.
+        outer: where each libcst node's text lies (by id), layout included.
+        inner: the same without layout and parentheses, for those that libcst records so.
+        pattern: whether placeholders are read.
+    """
+
+    def __init__(
+        self, text: str, shift: int, outer: Mapping[int, Tuple[int, int]], inner: Mapping[int, Tuple[int, int]], pattern: bool
+    ) -> None:
+        self.text, self.shift, self.outer, self.inner, self.pattern = text, shift, outer, inner, pattern
+
+    def convert(self, node: Any) -> Value:
+        """A field's value: a node, a list of them, a text, or nothing."""
+        if node is None or isinstance(node, str):
+            return node
+        if isinstance(node, (list, tuple)):
+            return [self.one(item) for item in node]
+        return None if type(node).__name__ == "MaybeSentinel" else self.one(node)
+
+    def one(self, node: Any) -> Node:
+        """The `Node` for one libcst node."""
+        name = type(node).__name__
+        special: Optional[Callable[[Any], Node]] = getattr(self, f"on_{name}", None)
+        if special is not None:
+            return special(node)
+        if name in UNWRAPPED:
+            return self.one(getattr(node, UNWRAPPED[name]))
+        if name in _NUMBERS or name == "Name":
+            return self.placeholder(self.make(name, node, value=node.value))
+        if name in FIELDS:
+            made = self.make(
+                RENAMED.get(name, name), node, **{key: self.convert(getattr(node, key, None)) for key in FIELDS[name]}
+            )
+            if made.kind in _TO_LAST_PART:
+                made.end = made.outer_end = max((child.outer_end for child in made.children()), default=made.end)
+            return self.placeholder(self.shaped(made))
+        if hasattr(node, "_get_token") or name in ("NotIn", "IsNot", "NotEqual", "Asynchronous"):
+            made = self.make("Operator", node)
+            made.fields["value"] = " ".join(self.text[made.start - self.shift : made.end - self.shift].split())
+            return made
+        raise SyntaxProblem(f"a piece of syntax ({name}) that this version does not know")
+
+    def make(self, kind: str, node: Any, **fields: Value) -> Node:
+        """A node with the span of a libcst node; some of those are recorded only with the blanks around them."""
+        outer = self.outer[id(node)]
+        start, end = self.inner.get(id(node), outer)
+        if id(node) not in self.inner:
+            text = self.text[start:end]
+            start, end = start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
+        if not getattr(node, "lpar", ()):
+            outer = (start, end)
+        span: Span = (outer[0] + self.shift, start + self.shift, end + self.shift, outer[1] + self.shift)
+        return Node(kind, span, **fields)
+
+    def prefixed(self, kind: str, node: Any, last: Node, **fields: Value) -> Node:
+        """A node that begins where the libcst node does (with its `*` or name) and ends with its last part."""
+        start = self.outer[id(node)][0] + self.shift
+        return self.placeholder(Node(kind, (start, start, last.outer_end, last.outer_end), **fields))
+
+    def shaped(self, node: Node) -> Node:
+        """One shape where libcst has several: one list of clauses, of arguments, docstrings apart."""
+        fields = node.fields
+        if node.kind in ("For", "While", "Try", "Match"):
+            keys = ("handlers", "cases", "orelse", "finalbody")
+            values = [fields.pop(key, None) for key in keys]
+            fields["clauses"] = [
+                part for value in values for part in (value if isinstance(value, list) else [value]) if isinstance(part, Node)
+            ]
+        if node.kind == "ClassDef":
+            bases, keywords = fields.pop("bases"), fields.pop("keywords")
+            fields["args"] = [*(bases if isinstance(bases, list) else []), *(keywords if isinstance(keywords, list) else [])]
+        if node.kind in ("FunctionDef", "ClassDef"):
+            block = node.node("body")
+            if block.items("body") and block.items("body")[0].is_text():
+                block.fields["doc"] = block.items("body").pop(0)
+        if node.kind in ("Tuple", "List", "Set", "With"):  # a bare `...` among them is a run
+            for item in (*node.items("elements"), *node.items("items")):
+                item.role = "run" if item.role == "ellipsis" else item.role
+        if node.kind == "Param":
+            node.fields["star"] = node.fields["star"] or ""
+        return node
+
+    def placeholder(self, node: Node) -> Node:
+        """Give a pattern's node its role, if it is a placeholder."""
+        if not self.pattern:
+            return node
+        text = self.text[node.start - self.shift : node.end - self.shift]
+        runs = {"Star": "*" + RUN_STAR, "DoubleStar": "**" + RUN_DOUBLE_STAR, "Decorator": "@...", "Expr": "..."}
+        named_run = node.kind in ("Param", "Alias") and text in (RUN_NAME, RUN_DOUBLE_STAR + "=0")
+        if text == runs.get(node.kind) or named_run:
+            node.role = "run"
+        elif text == "..." and node.kind in ("Ellipsis", "WithItem"):
+            node.role = "ellipsis"
+        elif node.kind in ("Name", "Param", "Alias", "Expr", "MatchAs") and _PLACEHOLDER.fullmatch(text):
+            node.name = text[1:]
+            node.role = "meta" if node.name.upper() == node.name else "option"
+        return node
+
+    def on_StarredElement(self, node: Any) -> Node:
+        value = self.one(node.value)
+        start = self.inner.get(id(node), self.outer[id(node)])[0] + self.shift
+        return self.placeholder(Node("Star", (start, start, value.outer_end, value.outer_end), value=value))
+
+    def on_StarredDictElement(self, node: Any) -> Node:
+        value = self.one(node.value)
+        return self.prefixed("DoubleStar", node, value, value=value)
+
+    def on_Arg(self, node: Any) -> Node:
+        value = self.one(node.value)
+        if node.keyword is not None:
+            return self.prefixed("Keyword", node, value, arg=self.one(node.keyword), value=value)
+        kinds = {"*": "Star", "**": "DoubleStar"}
+        return self.prefixed(kinds[node.star], node, value, value=value) if node.star else value
+
+    def on_Subscript(self, node: Any) -> Node:
+        parts = [self.one(element) for element in node.slice]
+        index = parts[0]
+        lone = len(parts) == 1 and type(node.slice[0].comma).__name__ == "Comma"
+        if len(parts) > 1 or index.kind == "Star" or lone:  # `a[1, 2]` is `a[(1, 2)]`, and `a[1,]` is `a[(1,)]`
+            end = self.shift + find_outside(self.text, index.outer_end - self.shift, ",") + 1 if lone else parts[-1].outer_end
+            span = (index.outer_start, index.outer_start, end, end)
+            index = Node("Tuple", span, elements=parts)
+        return self.make("Subscript", node, value=self.one(node.value), slice=index)
+
+    def on_Index(self, node: Any) -> Node:
+        value = self.one(node.value)
+        return self.prefixed("Star", node, value, value=value) if getattr(node, "star", None) else value
+
+    def on_Parameters(self, node: Any) -> Node:
+        parts: List[Any] = [*node.params]
+        if node.posonly_params:
+            parts = [*node.posonly_params, node.posonly_ind, *node.params]
+        if type(node.star_arg).__name__ in ("Param", "ParamStar"):
+            parts.append(node.star_arg)
+        parts += [*node.kwonly_params, *([node.star_kwarg] if node.star_kwarg else [])]
+        return self.make("Parameters", node, params=[self.one(part) for part in parts])
+
+    def on_ParamStar(self, node: Any) -> Node:
+        """A bare `*` or `/` of a signature."""
+        start = self.outer[id(node)][0] + self.shift
+        return Node(RENAMED[type(node).__name__], (start, start, start + 1, start + 1))
+
+    on_ParamSlash = on_ParamStar
+
+    def on_BooleanOperation(self, node: Any) -> Node:
+        kind = type(node.operator).__name__
+        values: List[Node] = []
+        for side in (node.left, node.right):
+            part = self.one(side)
+            values += part.items("values") if part.kind == kind else [part]
+        return self.make(kind, node, values=values)
+
+    def on_SimpleString(self, node: Any) -> Node:
+        return self.make("String", node, value=string_value(node.value))
+
+    def on_ConcatenatedString(self, node: Any) -> Node:
+        parts: List[Node] = []
+        for side in (node.left, node.right):
+            part = self.one(side)
+            parts += part.items("parts") if part.kind == "FString" else [part]
+        if all(part.kind == "String" for part in parts):
+            values = [ast.literal_eval(str(part.fields["value"])) for part in parts]
+            return self.make("String", node, value=repr(type(values[0])().join(values)))
+        return self.make("FString", node, parts=_merged(parts))
+
+    def on_FormattedString(self, node: Any) -> Node:
+        prefix = node.start.lower().rstrip("'\"").replace("f", "")
+        parts = [self.one(part) for part in node.parts]
+        for part in parts:
+            if part.kind == "FText":
+                part.fields["value"] = f_string_text(str(part.fields["value"]), prefix)
+        return self.make("FString", node, parts=_merged(parts))
+
+    def on_FormattedStringText(self, node: Any) -> Node:
+        return self.make("FText", node, value=node.value)
+
+    def on_FormattedStringExpression(self, node: Any) -> Node:
+        spec = None if node.format_spec is None else [self.one(part) for part in node.format_spec]
+        inner = self.one(node.expression)
+        return self.make("FExpr", node, expression=inner, conversion=node.conversion, debug="=" * bool(node.equal), spec=spec)
+
+    # statements -------------------------------------------------------------------------------------------------------
+    def statements(self, body: Any) -> Node:
+        """A `Block` of the given libcst statements; several on one line become several."""
+        found: List[Node] = []
+        for line in body:
+            small = type(line).__name__ in ("SimpleStatementLine", "SimpleStatementSuite")
+            found += [self.one(part) for part in (line.body if small else [line])]
+        start, end = (found[0].begin, found[-1].outer_end) if found else (self.shift, self.shift)
+        return Node("Block", (start, start, end, end), doc=None, body=found)
+
+    def on_IndentedBlock(self, node: Any) -> Node:
+        return self.statements(node.body)
+
+    def on_SimpleStatementSuite(self, node: Any) -> Node:
+        made = self.statements([node])
+        made.name = "inline"
+        return made
+
+    def on_AnnAssign(self, node: Any) -> Node:
+        target, annotation, value = self.one(node.target), self.one(node.annotation), self.convert(node.value)
+        return self.make("Assign", node, targets=[target], annotation=annotation, value=value)
+
+    def on_ImportFrom(self, node: Any) -> Node:
+        star = type(node.names).__name__ == "ImportStar"
+        names: Value = [self.make("Name", node.names, value="*")] if star else self.convert(node.names)
+        return self.make("ImportFrom", node, dots="." * len(node.relative), module=self.convert(node.module), names=names)
+
+    def on_If(self, node: Any) -> Node:
+        """`if`, and every `elif` and `else` below it as one flat list of clauses."""
+        test, body = self.one(node.test), self.one(node.body)
+        clauses: List[Node] = []
+        if node.orelse is not None:
+            rest = self.one(node.orelse)
+            rest.kind = "Elif" if rest.kind == "If" else rest.kind
+            clauses = [rest, *rest.items("clauses")]
+            rest.fields.pop("clauses", None)
+            rest.end = rest.outer_end = rest.node("body").end
+        made = self.make("If", node, test=test, body=body, clauses=clauses)
+        made.end = made.outer_end = (clauses or [body])[-1].end
+        return made
+
+
+def _merged(parts: List[Node]) -> List[Node]:
+    """The parts of an f-string with neighbouring texts as one."""
+    merged: List[Node] = []
+    for part in parts:
+        if part.kind == "String":
+            value = str(ast.literal_eval(str(part.fields["value"])))
+            part = Node("FText", (part.start, part.start, part.end, part.end), value=value)
+        if part.kind == "FText" and merged and merged[-1].kind == "FText":
+            last = merged[-1]
+            text = f"{last.fields['value']}{part.fields['value']}"
+            merged[-1] = Node("FText", (last.start, last.start, part.end, part.end), value=text)
+        else:
+            merged.append(part)
+    return merged

@@ -1,0 +1,274 @@
+"""One patchset's hunks against one text, to a state for each and the new bytes. Pure: bytes in, `Rewrite` out."""
+
+from __future__ import annotations
+
+import gc
+import re
+from functools import lru_cache
+from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
+
+from patcher.engine.check import check
+from patcher.engine.edit import Edit, Removed
+from patcher.engine.match.find import Found, find_hunk
+from patcher.engine.match.match import MAX_WAYS, Place, TooManySteps, Way
+from patcher.engine.node import SyntaxProblem
+from patcher.engine.rewrite.align import anchors
+from patcher.engine.rewrite.edits import Conflict
+from patcher.engine.rewrite.rewriter import rewritten
+from patcher.engine.source import Source
+from patcher.engine.spatch.hunk import refuse
+from patcher.engine.spatch.pattern import Hunk, compile_hunk
+from patcher.errors import PatchError
+from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State
+from patcher.splice import apply_splices
+
+
+class _Failed(Exception):
+    """A hunk that cannot be applied; carries its answer."""
+
+    def __init__(self, answer: HunkAnswer) -> None:
+        super().__init__(answer.problem)
+        self.answer = answer
+
+
+@lru_cache(maxsize=256)
+def _compiled(hunk: HunkText, options: Tuple[Tuple[str, OptionValue], ...]) -> Hunk:
+    return compile_hunk(hunk, dict(options))
+
+
+def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> List[Hunk]:
+    """Parse and check hunks. Raises one `PatchError` with the problems of all of them."""
+    compiled: List[Hunk] = []
+    problems: List[str] = []
+    for hunk in hunks:
+        try:
+            compiled.append(_compiled(hunk, tuple(sorted(options.items()))))
+        except PatchError as error:
+            problems.append(error.message)
+        except RecursionError:
+            problems.append(f"{hunk.origin}:{hunk.line}: the hunk is nested too deeply or too long to be read")
+    if problems:
+        raise PatchError("\n".join(problems))
+    return compiled
+
+
+def rewrite(
+    data: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue], injected: Sequence[str] = ()
+) -> Rewrite:
+    """Apply all hunks of one patchset for one file, or none of them.
+
+    Args:
+        data: the file's bytes.
+        hunks: all matched against this same text.
+        options: the value of each `$option`.
+        injected: names that exist at run time without being bound in the file.
+
+    Returns:
+        the new bytes and their splices, or the old bytes and none where an answer has a failed state.
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+    """
+    compiled = compile_hunks(hunks, options)
+    _check_anchors(compiled)
+    collects = gc.isenabled()
+    gc.disable()  # of a megabyte of source two thirds of the time went to collections that find nothing
+    try:
+        return _rewritten(data, compiled, injected)
+    except RecursionError:
+        text = "the code is nested too deeply to be read, or a hunk is too long to be matched"
+        return Rewrite(data, (), tuple(HunkAnswer(hunk.text, State.CONFLICT, problem=text) for hunk in compiled))
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _rewritten(data: bytes, compiled: Sequence[Hunk], injected: Sequence[str]) -> Rewrite:
+    try:
+        source = Source(data)
+    except SyntaxProblem as problem:
+        where = f" (line {problem.line})" if problem.line else ""
+        text = f"the file cannot be read as Python: {problem.message}{where}"
+        return Rewrite(data, (), tuple(HunkAnswer(hunk.text, State.CONFLICT, problem=text) for hunk in compiled))
+    answers: List[HunkAnswer] = []
+    edits: Dict[int, List[Edit]] = {}
+    ways: Dict[int, List[Way]] = {}
+    for index, hunk in enumerate(compiled):
+        try:
+            answer, edits[index], ways[index] = _answer(source, hunk)
+        except _Failed as failed:
+            answer = failed.answer
+        except SyntaxProblem as problem:
+            answer = HunkAnswer(hunk.text, State.CONFLICT, problem=problem.message)
+        except TooManySteps:
+            text = (
+                "the pattern can be laid over this code in too many ways to try: write more of what stands between the `...`"
+            )
+            answer = HunkAnswer(hunk.text, State.CONFLICT, problem=text)
+        answers.append(answer)
+    if not any(answer.state.failed for answer in answers):
+        answers, splices = _merge(source, answers, edits)
+        if splices and not any(answer.state.failed for answer in answers):
+            new = apply_splices(data, splices)
+            answers = check(source, new, compiled, answers, splices, edits, ways, injected)
+            if not any(answer.state.failed for answer in answers):
+                return Rewrite(new, tuple(splices), tuple(answers))
+    stripped = tuple(answer._replace(splices=()) for answer in answers)
+    return Rewrite(data, (), stripped)
+
+
+class Traces(NamedTuple):
+    """How well a text is the one that hunks are for; the greater tuple is the better one.
+
+    `missing` is minus the number of hunks that have to be there and are not, `matched` how many are, before or after their
+    change, `scopes` how many of their scopes are defined.
+    """
+
+    missing: int = 0
+    matched: int = 0
+    scopes: int = 0
+
+
+def traces(data: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> Traces:
+    """Hold a text against the hunks of one file.
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+    """
+    missing = matched = scopes = 0
+    for hunk in compile_hunks(hunks, options):
+        try:
+            found = find_hunk(Source(data), hunk)
+        except (SyntaxProblem, TooManySteps, RecursionError):
+            found = Found([], [], 0, 0)
+        here = bool(found.todo or found.done)
+        matched += here
+        missing -= not here and not hunk.text.when_present
+        scopes += bool(found.scopes) and hunk.text.scope != "<module>"
+    return Traces(missing, matched, scopes)
+
+
+def _check_anchors(hunks: Sequence[Hunk]) -> None:
+    """Two hunks that insert at the same anchor leave the order open: they are one (rule 14).
+
+    What the patterns do not show is a conflict where the hunks meet.
+    """
+    seen: Dict[Tuple[str, str, str], int] = {}
+    for hunk in hunks:
+        if hunk.form != "expression":
+            for anchor in set(anchors(hunk, hunk.before.nodes, hunk.after.nodes)):
+                before = re.sub(r"\brun\([^)]*\)", "...", repr(hunk.before.nodes))
+                first = seen.setdefault((hunk.text.scope, before, anchor), hunk.text.line)
+                if first != hunk.text.line:
+                    refuse(
+                        hunk.text.origin, hunk.text.line, f"inserts at the same place as the hunk in line {first}: write one"
+                    )
+
+
+# finding --------------------------------------------------------------------------------------------------------------
+
+
+def _answer(source: Source, hunk: Hunk) -> Tuple[HunkAnswer, List[Edit], List[Way]]:
+    found = find_hunk(source, hunk)
+    total = len(found.todo) + len(found.done)
+    count = hunk.text.expected
+    if total == 0 and hunk.text.when_present:
+        return HunkAnswer(hunk.text, State.NOT_NEEDED), [], []
+    if total == 0 or total < count:
+        from patcher.engine.explain.nearest import not_found  # only where something went wrong
+
+        raise _Failed(not_found(source, hunk, found))
+    if count and total > count:
+        where = sorted(source.lines.number(place.start) for place in [*found.todo, *found.done])
+        problem = f"found {total} places in `{hunk.text.scope}` (lines {', '.join(map(str, where))}), expected {count}"
+        hint = "write more of the code around the place, or say `count=all`"
+        places = tuple(source.lines.number(place.start) for place in found.todo)
+        raise _Failed(HunkAnswer(hunk.text, State.AMBIGUOUS, places, problem=problem, hint=hint))
+    if not found.todo:
+        return HunkAnswer(hunk.text, State.UPSTREAM, tuple(source.lines.number(p.start) for p in found.done)), [], []
+    edits: List[Edit] = []
+    ways: List[Way] = []
+    lines: List[int] = []
+    for place in found.todo:
+        made = _edits(source, hunk, place)
+        edits += made
+        ways.append(place.ways[0])
+        lines.append(source.lines.number(min((edit.start for edit in made), default=place.start)))
+    return HunkAnswer(hunk.text, State.APPLICABLE, tuple(lines)), edits, ways
+
+
+def _edits(source: Source, hunk: Hunk, place: Place) -> List[Edit]:
+    line = source.lines.number(place.start)
+    choices: List[List[Edit]] = []
+    try:
+        for way in place.ways[: MAX_WAYS - 1]:
+            made = rewritten(source, hunk, place, way)
+            if made not in choices:
+                choices.append(made)
+    except Conflict as conflict:
+        raise _Failed(HunkAnswer(hunk.text, State.CONFLICT, (line,), problem=str(conflict))) from None
+    if len(choices) > 1 or len(place.ways) == MAX_WAYS:
+        number = len(place.ways) if len(place.ways) < MAX_WAYS else f"more than {MAX_WAYS - 1}"
+        problem = f"the code at line {line} can be matched in {number} ways that would change different parts of it"
+        hint = "write what stands beside the part that is meant"
+        raise _Failed(HunkAnswer(hunk.text, State.AMBIGUOUS, (line,), problem=problem, hint=hint))
+    return choices[0]
+
+
+# putting together -----------------------------------------------------------------------------------------------------
+def _merge(
+    source: Source, answers: List[HunkAnswer], edits: Mapping[int, List[Edit]]
+) -> Tuple[List[HunkAnswer], List[Splice]]:
+    """All edits of all hunks as splices; hunks that overlap or insert at one place are in conflict (rule 14)."""
+    every = [(edit, index) for index, made in edits.items() for edit in made]
+    ordered = sorted(_without_empty_blocks(every), key=lambda item: (item[0].start, item[0].end))
+    for (left, one), (right, other) in zip(ordered, ordered[1:]):
+        same_anchor = left.start == right.start and left.end == left.start and right.end == right.start and one != other
+        if right.start < left.end or same_anchor:
+            line = source.lines.number(right.start)
+            text = f"two changes of this patchset meet at line {line}: write one hunk for both"
+            answers = [
+                answer._replace(state=State.CONFLICT, problem=text) if index in (one, other) else answer
+                for index, answer in enumerate(answers)
+            ]
+            return answers, []
+    splices: List[Splice] = []
+    by_hunk: Dict[int, List[Splice]] = {}
+    try:
+        for edit, index in ordered:
+            edit = _trimmed(source.text, edit)
+            if edit.start < edit.end or edit.text:
+                splice = source.splice(edit.start, edit.end, edit.text)
+                splices.append(splice)
+                by_hunk.setdefault(index, []).append(splice)
+    except SyntaxProblem as problem:
+        return [answer._replace(state=State.CONFLICT, problem=problem.message) for answer in answers], []
+    # A change that comes out as what stands there (an option with upstream's own value) is none.
+    return [
+        answer._replace(state=State.UPSTREAM)
+        if answer.state is State.APPLICABLE and i not in by_hunk
+        else answer._replace(splices=tuple(by_hunk.get(i, ())))
+        for i, answer in enumerate(answers)
+    ], splices
+
+
+def _without_empty_blocks(every: List[Tuple[Edit, int]]) -> List[Tuple[Edit, int]]:
+    """The last statement of a block becomes `pass` where all of them go, by whatever hunk (rule 15)."""
+    gone: Dict[Tuple[int, int], List[Removed]] = {}
+    for edit, _ in every:
+        if edit.removed is not None:
+            gone.setdefault(edit.removed.block, []).append(edit.removed)
+    last = {max(removed) for (_, count), removed in gone.items() if len(removed) == count}
+    return [(Edit(e.removed.start, e.removed.end, "pass") if e.removed in last else e, i) for e, i in every]
+
+
+def _trimmed(text: str, edit: Edit) -> Edit:
+    """The edit without what is the same at its two ends."""
+    old, new = text[edit.start : edit.end], edit.text
+    head = 0
+    while head < min(len(old), len(new)) and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    return Edit(edit.start + head, edit.end - tail, new[head : len(new) - tail])

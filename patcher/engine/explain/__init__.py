@@ -1,0 +1,1 @@
+"""Why a hunk does not match: the code that comes closest, and the first difference."""

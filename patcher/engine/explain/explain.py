@@ -1,0 +1,225 @@
+"""Why each hunk does or does not match a text, in terms of code. Pure: bytes in, an `Explanation` for each hunk out."""
+
+from __future__ import annotations
+
+from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.engine.engine import compile_hunks, rewrite
+from patcher.engine.explain.nearest import Closest, closest, near_scopes
+from patcher.engine.match.find import Found, find, find_hunk, places
+from patcher.engine.match.match import MAX_WAYS, Matcher, Place, TooManySteps
+from patcher.engine.node import CLAUSES, COMPOUND, Node, SyntaxProblem
+from patcher.engine.rewrite.edits import Conflict
+from patcher.engine.rewrite.rewriter import rewritten
+from patcher.engine.source import Source, matches
+from patcher.engine.spatch.pattern import Hunk
+from patcher.model import HunkAnswer, HunkText, OptionValue, Splice, State
+
+_MOST = 5  # places elsewhere in the file that are named
+_CLOSE = 0.6  # of a pattern that need not be there: less than this is other code
+_Failures = (SyntaxProblem, TooManySteps, Conflict)
+
+
+class Scope(NamedTuple):
+    """A definition of the text: its qualified name, and the 1-based numbers of its first and last line."""
+
+    name: str
+    first: int
+    last: int
+
+
+class Spot(NamedTuple):
+    """A place in the text: 1-based first line, that line's code, the innermost definition around it ("" for none).
+
+    `names` are the metavariables with the code that each stands for, on one line.
+    """
+
+    line: int
+    text: str
+    scope: str
+    names: Tuple[Tuple[str, str], ...]
+
+
+class Explanation(NamedTuple):
+    """All that is known of one hunk and one text.
+
+    `scopes` are the definitions that its scope names, `near` names of others that may be meant, `spots` the places that
+    match (the after side where the state is upstream), `elsewhere` those outside of the scope, `closest` the code that
+    comes closest where none matches, `splices` what this hunk alone would change, as byte offsets.
+    """
+
+    hunk: HunkText
+    state: State
+    problem: str
+    hint: str
+    scopes: Tuple[Scope, ...] = ()
+    near: Tuple[str, ...] = ()
+    spots: Tuple[Spot, ...] = ()
+    elsewhere: Tuple[Spot, ...] = ()
+    closest: Optional[Closest] = None
+    splices: Tuple[Splice, ...] = ()
+
+
+def explain(
+    data: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue], injected: Sequence[str] = ()
+) -> Tuple[Explanation, ...]:
+    """Explain the hunks of one patchset for one file; the states are those that `rewrite` gives them.
+
+    Args:
+        data: the file's bytes, with what was applied before this patchset.
+        hunks: the hunks for this file.
+        options: the value of each `$option`.
+        injected: names that exist at run time without being bound in the file.
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+    """
+    answers = rewrite(data, hunks, options, injected).answers
+    try:
+        source = Source(data)
+    except SyntaxProblem:
+        return tuple(_bare(answer) for answer in answers)
+    return tuple(_explained(source, hunk, answer) for hunk, answer in zip(compile_hunks(hunks, options), answers))
+
+
+def _bare(answer: HunkAnswer) -> Explanation:
+    return Explanation(answer.hunk, answer.state, answer.problem, answer.hint, splices=answer.splices)
+
+
+def _explained(source: Source, hunk: Hunk, answer: HunkAnswer) -> Explanation:
+    text = answer.hunk
+    names = {text.scope, hunk.after_scope}
+    lines = source.lines
+    scopes = [
+        Scope(one.name, lines.number(one.start), lines.number(max(one.start, one.end - 1)))
+        for one in source.definitions()
+        if any(matches(one.name, name) for name in names)
+    ]
+    one = _bare(answer)._replace(scopes=tuple(scopes), near=() if scopes else near_scopes(source, text.scope))
+    try:
+        found = find_hunk(source, hunk)
+        one = one._replace(spots=tuple(_spot(source, hunk, place) for place in _shown(found, answer.state)))
+        if answer.state is State.AMBIGUOUS and len(one.spots) > 1:
+            one = one._replace(hint=_apart(source, [*found.todo, *found.done], text))
+        if answer.state is State.APPLICABLE and not answer.splices:
+            one = one._replace(splices=_alone(source, hunk, found))
+    except _Failures:
+        pass  # the answer says why; there is no place to show
+    return _lost(source, hunk, one) if answer.state in (State.NOT_FOUND, State.NOT_NEEDED) else _said(one)
+
+
+def _shown(found: Found, state: State) -> List[Place]:
+    places = {State.UPSTREAM: found.done, State.APPLICABLE: found.todo, State.CONFLICT: found.todo}
+    return sorted(places.get(state, [*found.todo, *found.done]), key=lambda place: place.start)
+
+
+def _said(one: Explanation) -> Explanation:
+    """An upstream hunk has no words of its own in the engine's answer."""
+    if one.state is State.UPSTREAM and not one.problem:
+        what = "the after side stands there already" if one.spots else "the code is already as the hunk would make it"
+        return one._replace(problem=f"{what}, and no receipt says that it was put there by sitepatch")
+    return one
+
+
+def _spot(source: Source, hunk: Hunk, place: Place) -> Spot:
+    way = place.ways[0]
+    order = [node.name for side in (hunk.before, hunk.after) for top in side.nodes for node in top.walk()]
+    bound = [name for name in dict.fromkeys(order) if name in way.names and name[0] != "_"]
+    names = [(f"${name}", _one_line(source, way.names[name])) for name in bound]
+    begin = source.lines.start(place.start)
+    text = source.text[begin : source.lines.end(place.start)].strip()
+    return Spot(source.lines.number(place.start), text, _around(source, place.start), tuple(names))
+
+
+def _one_line(source: Source, node: Node) -> str:
+    return " ".join(source.text[node.start : node.end].split())
+
+
+def _around(source: Source, offset: int) -> str:
+    """The innermost definition that holds an offset."""
+    holding = [one for one in source.definitions() if one.start <= offset < one.end]
+    return min(holding, key=lambda one: one.end - one.start).name if holding else ""
+
+
+def _alone(source: Source, hunk: Hunk, found: Found) -> Tuple[Splice, ...]:
+    """What a hunk would change if it were the only one; overlapping edits (nested places) are left out."""
+    edits = sorted({edit for place in found.todo for edit in rewritten(source, hunk, place, place.ways[0])})
+    if any(left.end > right.start for left, right in zip(edits, edits[1:])):
+        return ()
+    return tuple(source.splice(edit.start, edit.end, edit.text) for edit in edits)
+
+
+# nothing matches ------------------------------------------------------------------------------------------------------
+def _lost(source: Source, hunk: Hunk, one: Explanation) -> Explanation:
+    scope = hunk.text.scope
+    try:
+        outside = [] if one.spots else _elsewhere(source, hunk, one.scopes)
+        one = one._replace(elsewhere=tuple(_spot(source, hunk, place) for place in outside[:_MOST]))
+        look = scope if one.scopes or scope == "<module>" else (one.near or ("",))[0]
+        if look:
+            taken = [place.start for place in find(source, hunk, look).todo]
+            one = one._replace(closest=closest(source, hunk, look, taken))
+    except _Failures:
+        pass  # what was found so far is told
+    if one.state is State.NOT_NEEDED:
+        near = one.closest if one.closest is not None and one.closest.likeness >= _CLOSE else None
+        there = bool(one.scopes) or scope == "<module>"
+        what = f"the code that it changes is not in `{scope}`" if there else f"there is no `{scope}` in this file"
+        return one._replace(closest=near, problem=f"{what}, and `when-present` says that it need not be")
+    one = one._replace(problem=one.problem.split("\n")[0])
+    if one.elsewhere:
+        other = one.elsewhere[0]
+        where = f"`{other.scope or '<module>'}`, line {other.line}"
+        return one._replace(hint=f"the code stands in {where}: write that scope if it is meant")
+    if one.near and not one.scopes:
+        return one._replace(hint=f"a renamed scope is never guessed: write `@@ {one.near[0]} @@` if that is the one")
+    return one._replace(hint=one.closest.hint if one.closest is not None else one.hint)
+
+
+def _elsewhere(source: Source, hunk: Hunk, scopes: Sequence[Scope]) -> List[Place]:
+    """Where the before side matches in the file outside of its scope."""
+    anywhere = hunk._replace(text=hunk.text._replace(scope="*"))
+    if all(node.role == "run" for node in hunk.before.nodes):
+        return []
+    found = places(anywhere, hunk.before, source.whole(), Matcher(most=MAX_WAYS))
+    number = source.lines.number
+    return [one for one in found if not any(scope.first <= number(one.start) <= scope.last for scope in scopes)]
+
+
+# more than one --------------------------------------------------------------------------------------------------------
+def _apart(source: Source, found: Sequence[Place], text: HunkText) -> str:
+    """What to write so that one of several places is meant."""
+    spots = sorted(found, key=lambda place: place.start)
+    lines = [source.lines.number(place.start) for place in spots]
+    all_of_them = f"or `count={len(spots)}` (`count=all`) if all are meant"
+    for name in [name for name in spots[0].ways[0].names if name[0] != "_"]:
+        stands = [_one_line(source, place.ways[0].names[name]) for place in spots if name in place.ways[0].names]
+        if len(set(stands)) == len(spots) and all(len(code) <= 40 for code in stands):
+            choices = ", ".join(f"`{code}` (line {line})" for code, line in zip(stands, lines))
+            return f"write in place of `${name}` what it is: {choices}; {all_of_them}"
+    headers = [_header(source, place) for place in spots]
+    if len(set(headers)) == len(spots):
+        choices = ", ".join(f"`{header}` (line {line})" for header, line in zip(headers, lines))
+        return f"write the header around it: {choices}; {all_of_them}"
+    above = [_above(source, place) for place in spots]
+    if len(set(above)) == len(spots):
+        choices = ", ".join(f"`{code}` (line {line})" for code, line in zip(above, lines) if code)
+        return f"write what stands above it: {choices}; {all_of_them}"
+    return f"write more of the code around the place, {all_of_them}"
+
+
+def _header(source: Source, place: Place) -> str:
+    """The header of the compound statement or clause around a place."""
+    node: Optional[Node] = place.siblings[0]
+    while node is not None and (node is place.siblings[0] or node.kind not in COMPOUND | CLAUSES):
+        node = node.parent
+    return source.text[node.start : source.lines.end(node.start)].strip()[:40] if node is not None else ""
+
+
+def _above(source: Source, place: Place) -> str:
+    """The first line of the statement above a run."""
+    index = next((index for index, node in enumerate(place.siblings) if node.begin >= place.start), 0)
+    if index == 0 or place.siblings[0].kind in CLAUSES:
+        return ""
+    start = place.siblings[index - 1].start
+    return source.text[start : source.lines.end(start)].strip()[:40]

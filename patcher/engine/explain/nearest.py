@@ -1,0 +1,240 @@
+"""The code of a scope that comes closest to a hunk's before side, found by syntax. Loaded only where a hunk was not found."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from patcher.engine.explain.compare import ALIKE, SIMILAR, Comparer, Pair, TooMuch, is_expression, similarity, weight
+from patcher.engine.explain.difference import Describer, Difference, Span
+from patcher.engine.lex import Lines
+from patcher.engine.match.find import Found
+from patcher.engine.node import Node
+from patcher.engine.source import Source
+from patcher.engine.spatch.pattern import Hunk
+from patcher.engine.spatch.side import Side, identifiers, writes_body
+from patcher.model import HunkAnswer, State
+from patcher.text.width import underline
+
+LEAST = 0.3  # of a pattern's weight; code that has less of it is not worth showing
+_MOST = 400  # candidates that are measured, those first that share most names with the pattern
+_MOST_WORDS = 5_000
+_SCREEN = 68  # columns of a line that is shown
+
+
+class Mark(NamedTuple):
+    """A line of a file or of a `.spatch`: its 1-based number, its text, and the columns (0-based) that are meant."""
+
+    line: int
+    text: str
+    start: int
+    end: int
+
+
+class Closest(NamedTuple):
+    """The code that comes closest: the 1-based line and text of its first line, and where it differs first.
+
+    `likeness` is the part of the pattern that stands there, from 0 to 1; `more` the number of further differences.
+    """
+
+    line: int
+    text: str
+    likeness: float
+    code: Mark
+    pattern: Mark
+    words: str
+    hint: str
+    more: int
+
+
+class _Candidate(NamedTuple):
+    score: float
+    alike: float
+    start: int
+    node: Node
+    pairs: List[Pair]
+
+
+def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -> Optional[Closest]:
+    """The code of a scope that comes closest to the before side of a hunk.
+
+    Args:
+        source: the file.
+        hunk: the hunk, whose own scope need not be `scope`.
+        scope: a qualified name or `<module>`.
+        taken: offsets at which the pattern matches, which are left out.
+
+    Returns:
+        None where nothing has enough of the pattern.
+    """
+    side, comparer = hunk.before, Comparer()
+    known = {name for group in identifiers(side) for name in group}
+    names = [frozenset([name]) for name in sorted(known | (_alike(source, side) if scope == "<module>" else set()))]
+    found: List[_Candidate] = []
+    try:
+        for block in source.scopes(scope, names or [frozenset()], bodies=writes_body(side)):
+            look = _expressions if hunk.form == "expression" else _runs
+            for one in look(source, hunk, block, comparer):
+                found.append(one)
+    except TooMuch:
+        pass
+    total = sum(weight(node) for node in side.nodes)
+    found = [one for one in found if one.start not in taken and one.score >= LEAST * total]
+    top = max((one.score for one in found), default=0.0)
+    wanted = " ".join(side.written.split())
+    ties = [one for one in found if one.score >= top - 0.02][:20]
+    best = max(ties, key=lambda one: (one.alike, similarity(wanted, _text(source, one)), -one.start), default=None)
+    return _described(source, side, best, comparer, total) if best is not None else None
+
+
+def _alike(source: Source, side: Side) -> Set[str]:
+    """Words of top-level lines that are, or nearly are, words of a pattern: those statements are worth parsing."""
+    lines = re.findall(r"^[^\s#].*", source.text, re.MULTILINE)
+    words = sorted({word for line in lines for word in re.findall(r"\w+", line)})[:_MOST_WORDS]
+    wanted = set(re.findall(r"\w+", side.written))
+    return {near for word in wanted for near in get_close_matches(word, words, 3, SIMILAR)}
+
+
+def _text(source: Source, one: _Candidate) -> str:
+    codes = [code for _, code in one.pairs if code is not None]
+    return " ".join(source.text[codes[0].start : codes[-1].end][:500].split())
+
+
+def _expressions(source: Source, hunk: Hunk, block: Node, comparer: Comparer) -> Iterator[_Candidate]:
+    pattern = hunk.before.nodes[0]
+    names = set(re.findall(r"\w+", hunk.before.written))
+    nodes = [node for node in block.reachable(hunk.text.scope == "<module>") if is_expression(node)]
+
+    def shared(node: Node) -> Tuple[int, int]:
+        have = names.intersection(re.findall(r"\w+", source.text[node.start : node.end]))
+        return -len(have), node.end - node.start
+
+    for node in sorted(nodes, key=shared)[:_MOST]:
+        score = comparer.measure(pattern, node)
+        yield _Candidate(score, float(node.kind == pattern.kind), node.start, node, [(pattern, node)])
+
+
+def _runs(source: Source, hunk: Hunk, block: Node, comparer: Comparer) -> Iterator[_Candidate]:
+    field = "clauses" if hunk.form == "clauses" else "body"
+    for node in block.reachable(hunk.text.scope == "<module>"):
+        codes = node.items(field) if field == "clauses" or node.kind == "Block" else []
+        patterns = hunk.before.nodes
+        if codes:
+            aligned = comparer.sequence(patterns, codes, ends=True, least=ALIKE)
+            pairs = _cut(aligned.pairs)
+            if pairs:
+                start = next(code.begin for _, code in pairs if code is not None)
+                yield _Candidate(aligned.score, 1.0, start, node, pairs)
+
+
+def _cut(pairs: List[Pair]) -> List[Pair]:
+    """Pairs without codes that stand outside of the pattern; [] where no code belongs to it."""
+    both = [index for index, (pattern, code) in enumerate(pairs) if pattern is not None and code is not None]
+    inside = range(both[0], both[-1] + 1) if both else range(0)
+    return [pair for index, pair in enumerate(pairs) if both and (pair[0] is not None or index in inside)]
+
+
+def _described(source: Source, side: Side, one: _Candidate, comparer: Comparer, total: float) -> Optional[Closest]:
+    describer = Describer(source, side, comparer)
+    differences: List[Difference] = []
+    try:
+        if len(one.pairs) == 1 and one.pairs[0][0] is not None and one.pairs[0][1] is not None:
+            differences += describer.node(one.pairs[0][0], one.pairs[0][1])
+        else:
+            differences += describer.pairs(one.pairs, "body", None, one.node)
+    except TooMuch:
+        pass
+    line = source.lines.number(one.start)
+    if not differences:
+        pattern, code = (next(node for node in nodes if node is not None) for nodes in zip(*one.pairs))
+        words = "each part of the pattern matches by itself, and not all of them in one way together"
+        differences = [Difference((pattern.start, pattern.end), (code.start, code.end), words, "write it as it stands there")]
+    first = differences[0]
+    likeness = min(0.99, one.score / total)
+    pattern_mark = _mark(side.written, first.pattern, [*side.numbers])
+    return Closest(
+        line, source.text[source.lines.start(one.start) : source.lines.end(one.start)].strip(), round(likeness, 2),
+        _mark(source.text, first.code), pattern_mark, first.words, first.hint, len(differences) - 1,
+    )  # fmt: skip
+
+
+def _mark(text: str, span: Span, numbers: Optional[List[int]] = None) -> Mark:
+    """The line on which a span begins, without its indentation; `numbers` are those of the lines of a side."""
+    lines = Lines(text)
+    row = lines.number(span[0])
+    begin, end = lines.start(span[0]), lines.end(span[0])
+    line = text[begin:end].rstrip()
+    blank = len(line) - len(line.lstrip())
+    start = max(0, span[0] - begin - blank)
+    stop = max(start + 1, min(span[1] - begin, len(line)) - blank)
+    shown = line[blank:].replace("\t", " ").replace("\f", " ")
+    number = numbers[min(row, len(numbers)) - 1] if numbers else row
+    return Mark(number, *_narrow(shown, start, stop))
+
+
+def _narrow(text: str, start: int, end: int) -> Tuple[str, int, int]:
+    """A line cut to the screen around what is marked."""
+    if len(text) <= _SCREEN:
+        return text, start, end
+    first = max(0, min(start - 20, len(text) - _SCREEN))
+    head = "…" if first else ""
+    cut = head + text[first + len(head) : first + _SCREEN]
+    cut = cut[:-1] + "…" if first + _SCREEN < len(text) else cut
+    return cut, start - first, min(end - first, len(cut))
+
+
+# scopes ---------------------------------------------------------------------------------------------------------------
+def near_scopes(source: Source, scope: str) -> Tuple[str, ...]:
+    """Definitions of a file that a scope which is not there may have become: of the same last name, else similar ones."""
+    names = list(dict.fromkeys(definition.name for definition in source.definitions()))
+    last = scope.split(".")[-1]
+    if scope == "<module>":
+        return ()
+    of_that_name = [name for name in names if name.split(".")[-1] == last]
+    parent = scope[: -len(last)]
+    siblings = [name[len(parent) :] for name in names if name.startswith(parent) and "." not in name[len(parent) :]]
+    close = [parent + name for name in get_close_matches(last, siblings, 3, 0.7)] or get_close_matches(scope, names, 3)
+    return tuple((of_that_name or close)[:3])
+
+
+# in short -------------------------------------------------------------------------------------------------------------
+def not_found(source: Source, hunk: Hunk, found: Found) -> HunkAnswer:
+    """The answer for a hunk that has no place, or too few: what is there, and the first difference, in a few lines."""
+    scope, count = hunk.text.scope, hunk.text.expected
+    if not found.scopes:
+        near = near_scopes(source, scope)
+        hint = f"the file has: {', '.join(near)}" if near else ""
+        return HunkAnswer(hunk.text, State.NOT_FOUND, problem=f"there is no `{scope}` in this file", hint=hint)
+    places = [*found.todo, *found.done]
+    problem = f"`{scope}` is there, but the code to change is not"
+    if places:
+        numbers = sorted(source.lines.number(place.start) for place in places)
+        where = f"{'line' if len(numbers) == 1 else 'lines'} {', '.join(map(str, numbers))}"
+        problem = f"found {number(len(places), 'place')} in `{scope}` ({where}), expected {count}"
+    best = closest(source, hunk, scope, [place.start for place in places])
+    if best is None:
+        first = next((node for node in hunk.before.nodes if node.role != "run"), None)
+        looked = hunk.before.written[first.start : first.end].strip().split("\n")[0] if first is not None else ""
+        if places:
+            hint = f"write `count={len(places)}` if that is all"
+            return HunkAnswer(hunk.text, State.NOT_FOUND, problem=problem, hint=hint)
+        hint = "nothing like it was found there: it was rewritten or went away"
+        return HunkAnswer(hunk.text, State.NOT_FOUND, problem=f"{problem}\nlooked for: {looked}", hint=hint)
+    return HunkAnswer(hunk.text, State.NOT_FOUND, problem="\n".join([problem, *_brief(best)]), hint=best.hint)
+
+
+def number(count: int, what: str) -> str:
+    """A number and its noun, in the plural where it must be."""
+    return f"{count} {what}" + ("" if count == 1 else "s")
+
+
+def _brief(best: Closest) -> List[str]:
+    width = len(str(max(best.code.line, best.pattern.line)))
+    head = f"closest, line {best.code.line:>{width}}: "
+    return [
+        head + best.code.text,
+        " " * len(head) + underline(*best.code[1:]),
+        f"pattern, line {best.pattern.line:>{width}}: {best.pattern.text}",
+        best.words,
+    ]

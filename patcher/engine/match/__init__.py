@@ -1,0 +1,1 @@
+"""Where a pattern stands in code."""

@@ -1,0 +1,71 @@
+"""Where a hunk stands in a text: the places still to change, and those where its after side is in place."""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple
+
+from patcher.engine.match.match import MAX_WAYS, Matcher, Place
+from patcher.engine.node import Node
+from patcher.engine.source import Source
+from patcher.engine.spatch.pattern import Hunk
+from patcher.engine.spatch.side import Side, identifiers, writes_body
+
+
+class Found(NamedTuple):
+    """Where a hunk stands in a text: places still to change, and places where the after side is in place.
+
+    `scopes` is the number of definitions that were searched, `steps` the work that took.
+    """
+
+    todo: List[Place]
+    done: List[Place]
+    scopes: int
+    steps: int
+
+
+def find_hunk(source: Source, hunk: Hunk) -> Found:
+    """Search the scope of a hunk, or the one that its after side makes of it where that stands there instead."""
+    found = find(source, hunk, hunk.text.scope)
+    renamed = not found.scopes and hunk.after_scope != hunk.text.scope
+    return find(source, hunk, hunk.after_scope) if renamed else found
+
+
+def find(source: Source, hunk: Hunk, scope: str) -> Found:
+    """Search the definitions that `scope` names (format rules 21 to 23)."""
+    wanted = [*identifiers(hunk.before), *identifiers(hunk.after)]
+    bodies = writes_body(hunk.before) or writes_body(hunk.after)
+    blocks = source.scopes(scope, wanted, bodies=bodies)
+    matcher = Matcher(most=MAX_WAYS)
+    before = [place for block in blocks for place in places(hunk, hunk.before, block, matcher)]
+    after = [place for block in blocks for place in places(hunk, hunk.after, block, matcher)] if hunk.proves else []
+    if hunk.text.expected == 0:
+        before = [b for b in before if not any(o is not b and o.start <= b.start and b.end <= o.end for o in before)]
+    if all(node.role == "run" for node in hunk.before.nodes):
+        todo = [] if after else before
+    else:
+        todo = [place for place in before if not any(_covers(hunk, other, place) for other in after)]
+    # An after match inside a place still to change proves nothing (rule 22), nor does one inside another.
+    outer = [*todo, *after]
+    done = [a for a in after if not any(o is not a and o.start <= a.start and a.end <= o.end for o in outer)]
+    return Found(todo, done, len(blocks), matcher.steps)
+
+
+def _covers(hunk: Hunk, after: Place, before: Place) -> bool:
+    """Whether a match of the after side shows that a place is changed already (rule 22).
+
+    Code that merely lies in something a placeholder stands for was not looked at, and proves nothing.
+    """
+    if not (after.start <= before.start and before.end <= after.end):
+        return False
+    way = after.ways[0]
+    held = [way.nodes.get(id(node)) for top in hunk.after.nodes for node in top.walk() if node.role in ("meta", "run")]
+    bound = [code for found in held for code in (found if isinstance(found, list) else [found]) if code is not None]
+    return not any(code.begin <= before.start and before.end <= code.end for code in bound)
+
+
+def places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> List[Place]:
+    """Where one side of a hunk matches in a block."""
+    module = hunk.text.scope == "<module>"
+    if hunk.form == "expression":
+        return matcher.expressions(side.nodes[0], block, module=module)
+    return matcher.runs(side.nodes, block, module=module, clauses=hunk.form == "clauses") if side.nodes else []

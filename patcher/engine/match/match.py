@@ -1,0 +1,286 @@
+"""Pattern against code: where a side of a hunk matches, in which ways, and what each placeholder stands for.
+
+Everything is a generator over one set of bindings that is undone on the way back, so that all ways of matching can be seen;
+the number of steps is bounded. What is looked at and what is not are rules 6 to 10 of the format.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import islice
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from patcher.engine.match.memo import DeadEnds
+from patcher.engine.node import CASE_PATTERNS, NOT_EXPRESSIONS, STATEMENTS, Node, keyword, same
+
+MAX_STEPS = 200_000
+MAX_WAYS = 51  # one more than anybody looks at
+_STEPS_A_START = 50  # a long scope is no explosion: each place where a match may begin adds to the limit
+_OPTIONAL = frozenset(["returns", "annotation", "type_parameters", "doc"])  # rule 10: not looked at unless written
+_SUBSEQUENCE = frozenset(["decorators", "clauses"])
+GONE = "gone"  # the name of a run of decorators that is removed: it holds at least one
+_NAMED = frozenset(["Keyword", "DoubleStar"])
+_ROLE_KINDS = frozenset(["Param", "Alias"])
+
+Bound = Union[Node, List[Node]]
+
+
+class TooManySteps(Exception):
+    """A pattern that can be laid over this code in too many ways to try."""
+
+
+class Way(NamedTuple):
+    """One way to match: the metavariables, and for each pattern node (by id) the code it stands on."""
+
+    start: int
+    end: int
+    names: Dict[str, Node]
+    nodes: Dict[int, Bound]
+
+
+class Place(NamedTuple):
+    """A range of the text that a pattern matches, in one or several ways; `siblings` is the list it lies in."""
+
+    start: int
+    end: int
+    siblings: List[Node]
+    ways: Tuple[Way, ...]
+
+
+class Matcher:
+    """Matches patterns against the code of one scope, looking for at most `most` ways at a place. `steps` counts the work.
+
+    With `strict` the parts that a pattern wants to be absent must be absent (rule 22).
+    """
+
+    def __init__(self, *, strict: bool = True, most: int = MAX_STEPS) -> None:
+        self.strict = strict
+        self.most = most
+        self.names: Dict[str, Node] = {}
+        self.nodes: Dict[int, Bound] = {}
+        self.steps = 0
+        self._limit = MAX_STEPS
+        self._dead_ends = DeadEnds()
+
+    # searching --------------------------------------------------------------------------------------------------------
+    def expressions(self, pattern: Node, block: Node, *, module: bool) -> List[Place]:
+        """Every expression of a scope that `pattern` matches."""
+        found: List[Place] = []
+        for node in block.reachable(module):
+            if node.kind not in NOT_EXPRESSIONS:
+                self._limit += _STEPS_A_START
+                ways = self._ways(self._way([node]) for _ in self.node(pattern, node))
+                if ways and not any(up.kind in ("Alias", "ImportFrom") for up in node.ancestors()):
+                    found.append(Place(node.start, node.end, [node], ways))
+        return found
+
+    def runs(self, patterns: List[Node], block: Node, *, module: bool, clauses: bool) -> List[Place]:
+        """Every run of consecutive statements (or clauses) of one block that the list of patterns matches."""
+        found: List[Place] = []
+        for siblings in _lists(block, module, clauses, docstrings=any(pattern.is_text() for pattern in patterns)):
+            for start in range(1 if patterns[0].role == "run" else len(siblings)):
+                self._limit += _STEPS_A_START
+                ends = self.sequence(patterns, siblings, start, open_end=True)
+                ways = self._ways(self._way(siblings[start:end] or siblings[:1]) for end in ends)
+                if ways:
+                    found.append(Place(min(w.start for w in ways), max(w.end for w in ways), siblings, ways))
+        return found
+
+    def _ways(self, ways: Iterable[Way]) -> Tuple[Way, ...]:
+        found = tuple(islice(ways, self.most))
+        self.names.clear()  # what the last way bound, where others were left off
+        self.nodes.clear()
+        return found
+
+    def _way(self, span: List[Node]) -> Way:
+        start, end = (span[0].begin, span[-1].end) if span else (0, 0)
+        return Way(start, end, dict(self.names), dict(self.nodes))
+
+    # one node ---------------------------------------------------------------------------------------------------------
+    def node(self, pattern: Node, node: Node) -> Iterator[None]:
+        """Yield once for each way in which `pattern` matches `node`; bindings hold during the yield."""
+        self._step()
+        if pattern.role == "meta":
+            yield from self._meta(pattern, node)
+        elif pattern.role == "option":
+            if is_literal(node):
+                yield from self._at(pattern, node, iter([None]))
+        elif pattern.kind == node.kind and pattern.role != "run":
+            yield from self._at(pattern, node, self._fields(pattern, node, list(pattern.fields)))
+
+    def _step(self) -> None:
+        self.steps += 1
+        if self.steps > self._limit:
+            raise TooManySteps
+
+    def _at(self, pattern: Node, node: Bound, ways: Iterator[None]) -> Iterator[None]:
+        self.nodes[id(pattern)] = node
+        for _ in ways:
+            self.nodes[id(pattern)] = node
+            yield
+        self.nodes.pop(id(pattern), None)
+
+    def _meta(self, pattern: Node, node: Node) -> Iterator[None]:
+        wanted = pattern.kind
+        if wanted == "Expr":
+            fits = node.kind in STATEMENTS
+        elif wanted == "MatchAs":
+            fits = node.kind in CASE_PATTERNS
+        elif wanted in _ROLE_KINDS:
+            fits = node.kind == wanted
+        else:
+            fits = node.kind not in NOT_EXPRESSIONS
+        if not fits:
+            return
+        if pattern.name == "_":
+            yield from self._at(pattern, node, iter([None]))
+        elif pattern.name in self.names:
+            if same(self.names[pattern.name], node):
+                yield from self._at(pattern, node, iter([None]))
+        else:
+            self.names[pattern.name] = node
+            yield from self._at(pattern, node, iter([None]))
+            self.names.pop(pattern.name, None)
+
+    def _fields(self, pattern: Node, node: Node, keys: List[str]) -> Iterator[None]:
+        if not keys:
+            yield
+            return
+        for _ in self._field(pattern, node, keys[0]):
+            yield from self._fields(pattern, node, keys[1:])
+
+    def _field(self, pattern: Node, node: Node, key: str) -> Iterator[object]:
+        wanted, found = pattern.fields[key], node.fields.get(key)
+        if self.strict and key in pattern.absent:
+            if isinstance(wanted, list) and isinstance(found, list):
+                yield from self.sequence(wanted, found)
+            elif not found:
+                yield None
+        elif isinstance(wanted, Node):
+            if isinstance(found, Node):
+                yield from self.node(wanted, found)
+        elif key in _OPTIONAL and wanted is None:
+            yield None
+        elif key in _SUBSEQUENCE and isinstance(wanted, list) and isinstance(found, list):
+            yield from self._dead_ends.ways(wanted, found, 0, self.names, partial(self._later, wanted, found), whole=False)
+        elif key == "args" and isinstance(wanted, list) and isinstance(found, list):
+            if pattern.kind == "ClassDef" and not wanted:
+                yield None
+            else:
+                yield from self._arguments(wanted, found)
+        elif key == "params" and isinstance(wanted, list) and isinstance(found, list):
+            yield from self._parameters(wanted, found)
+        elif isinstance(wanted, list) and isinstance(found, list):
+            yield from self.sequence(wanted, found)
+        elif (wanted or None) == (found or None):
+            yield None
+
+    # lists ------------------------------------------------------------------------------------------------------------
+    def sequence(
+        self, patterns: Sequence[Node], nodes: Sequence[Node], start: int = 0, *, open_end: bool = False
+    ) -> Iterator[int]:
+        """Match `patterns` against `nodes[start:]`, shortest runs first; yields the index past the last node used.
+
+        With `open_end` nodes may be left over at the end, unless the last pattern is a run: that one takes them.
+        """
+        steps = partial(self._next, patterns, nodes)
+        return self._dead_ends.ways(patterns, nodes, start, self.names, steps, whole=not open_end)
+
+    def _next(self, patterns: Sequence[Node], nodes: Sequence[Node], i: int, j: int) -> Iterator[Tuple[int, int]]:
+        """Match `patterns[i]` to `nodes[j:]`; yields the indexes of the next pattern and the next node."""
+        pattern = patterns[i]
+        if pattern.role == "run":
+            needed = sum(1 for rest in patterns[i + 1 :] if rest.role != "run")
+            for end in range(len(nodes) if i + 1 == len(patterns) else j, len(nodes) - needed + 1):
+                self._step()
+                self.nodes[id(pattern)] = list(nodes[j:end])
+                yield i + 1, end
+            self.nodes.pop(id(pattern), None)
+        elif j < len(nodes):
+            for _ in self.node(pattern, nodes[j]):
+                yield i + 1, j + 1
+
+    def _later(self, patterns: Sequence[Node], nodes: Sequence[Node], i: int, j: int) -> Iterator[Tuple[int, int]]:
+        """The same for a list of which a pattern need not write all."""
+        if patterns[i].role == "run":  # all that stand before the next one that is written
+            least = j + (patterns[i].name == GONE)
+            for end in range(least if i + 1 < len(patterns) else max(least, len(nodes)), len(nodes) + 1):
+                self.nodes[id(patterns[i])] = list(nodes[j:end])
+                if i + 1 == len(patterns):
+                    yield i + 1, end
+                elif end < len(nodes):
+                    for _ in self.node(patterns[i + 1], nodes[end]):
+                        yield i + 2, end + 1
+            self.nodes.pop(id(patterns[i]), None)
+            return
+        for index in range(j, len(nodes)):
+            for _ in self.node(patterns[i], nodes[index]):
+                yield i + 1, index + 1
+
+    def _arguments(self, patterns: List[Node], nodes: List[Node]) -> Iterator[None]:
+        """Arguments: the positional ones in order, keywords by name in any order; a `...` also covers unnamed keywords."""
+        plain = [node for node in patterns if node.kind not in _NAMED or node.role == "run"]
+        named = [node for node in patterns if node.kind in _NAMED and node.role != "run"]
+        run = next((node for node in patterns if node.role == "run"), None)
+        have_plain = [node for node in nodes if node.kind not in _NAMED]
+        have_named = [node for node in nodes if node.kind in _NAMED]
+        by_name = {keyword(node): node for node in have_named}
+        known = [node for node in named if keyword(node)]
+        partners = [by_name[keyword(node)] for node in known if keyword(node) in by_name]
+        left = len(have_named) - len(named)
+        if len(partners) < len(known) or left < 0 or (left and run is None):
+            return
+        others = [node for node in named if not keyword(node)]
+        taken = {*partners}
+        rest = [node for node in have_named if node not in taken]
+        for _ in self.sequence(plain, have_plain):
+            for _ in self.sequence(known, partners):
+                for more in self._keywords(others, rest):
+                    yield from self._also(run, more)
+
+    def _parameters(self, patterns: List[Node], nodes: List[Node]) -> Iterator[object]:
+        """Parameters in order; `**kw`, which can only be last, may lie in any `...` of the pattern (rule 16)."""
+        run = next((node for node in patterns if node.role == "run"), None)
+        hides = run is not None and patterns[-1].role != "run" and patterns[-1].fields.get("star") != "**"
+        if run is None or not hides or not nodes or nodes[-1].fields.get("star") != "**":
+            yield from self.sequence(patterns, nodes)
+            return
+        for _ in self.sequence(patterns, nodes[:-1]):
+            yield from self._also(run, nodes[-1:])
+
+    def _also(self, run: Optional[Node], more: List[Node]) -> Iterator[None]:
+        """Let a `...` cover more than those that stand in its place, if there is one."""
+        covered = self.nodes.get(id(run))
+        if isinstance(covered, list):
+            self.nodes[id(run)] = [*covered, *more]
+            yield
+            self.nodes[id(run)] = covered
+        else:
+            yield
+
+    def _keywords(self, patterns: List[Node], nodes: List[Node]) -> Iterator[List[Node]]:
+        """Match patterns that may stand for any keyword; yields those that are left over."""
+        if not patterns:
+            yield nodes
+            return
+        for index, node in enumerate(nodes):
+            for _ in self.node(patterns[0], node):
+                yield from self._keywords(patterns[1:], [*nodes[:index], *nodes[index + 1 :]])
+
+
+def is_literal(node: Node) -> bool:
+    """Whether an expression is a literal that an option can stand for."""
+    if node.kind == "UnaryOperation":
+        return node.node("operator").fields["value"] == "-" and is_literal(node.node("expression"))
+    if node.kind == "Name":
+        return node.fields["value"] in ("True", "False", "None")
+    return node.kind in ("Integer", "Float", "String")
+
+
+def _lists(block: Node, module: bool, clauses: bool, docstrings: bool) -> Iterator[List[Node]]:
+    for node in block.reachable(module):
+        if node.kind == "Block" and not clauses:
+            doc = node.fields.get("doc")
+            yield [doc, *node.items("body")] if docstrings and isinstance(doc, Node) else node.items("body")
+        elif clauses and node.items("clauses"):
+            yield node.items("clauses")

@@ -1,0 +1,204 @@
+"""Whether every name that inserted code reads is bound on the finished file (format rule 27)."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from patcher.engine.source import Source
+
+_ALWAYS = frozenset(dir(builtins)) | frozenset(
+    [
+        "__name__",
+        "__file__",
+        "__doc__",
+        "__spec__",
+        "__loader__",
+        "__package__",
+        "__path__",
+        "__builtins__",
+        "__annotations__",
+        "__class__",
+    ]
+)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class Unbound(NamedTuple):
+    """A name that inserted code reads and nothing binds; `line` is 1-based in the finished file."""
+
+    name: str
+    line: int
+
+
+def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], injected: Sequence[str]) -> List[Unbound]:
+    """The names read inside `inserted` that neither their function, nor an enclosing one, the module or builtins binds.
+
+    Args:
+        before: the file as it was; a name that this scope already read there is not reported.
+        after: the finished file.
+        inserted: character ranges of inserted code in `after`.
+        injected: names that the patchset says exist at run time.
+    """
+    if not before.known or after.tree is None:
+        return _unseen(after, inserted, injected)
+    if any(_is_star(node) for node in _statements(after.tree.body)):
+        return []
+    known = _ALWAYS | set(injected) | _bound(after.tree.body, run_time=True)
+    for line in re.findall(r"^[ \t]+global[ \t]+([\w, \t]+)", after.text, re.MULTILINE):
+        known |= set(re.findall(r"\w+", line))
+    lines = [(after.lines.number(start), after.lines.number(max(start, end - 1))) for start, end in inserted if end > start]
+    found: List[Unbound] = []
+    for node in after.tree.body:
+        if _touches(node, lines):
+            for name, scopes, path in _reads(node, [], "", lines):
+                offset = after._offset(name.lineno, name.col_offset)
+                inside = any(start <= offset < end for start, end in inserted)
+                bound = name.id in known or any(name.id in scope for scope in scopes)
+                if inside and not bound and name.id not in _read_before(before, path):
+                    found.append(Unbound(name.id, name.lineno))
+    return sorted(set(found), key=lambda item: (item.line, item.name))
+
+
+def _unseen(after: Source, inserted: Sequence[Tuple[int, int]], injected: Sequence[str]) -> List[Unbound]:
+    """The same where the running interpreter is too old for the file's syntax: names that occur nowhere else in it."""
+    known, found = _ALWAYS | set(injected), []
+    for node in after.whole().walk():
+        name = str(node.fields.get("value"))
+        if node.kind == "Name":
+            parent = node.parent
+            label = parent is not None and node in (parent.fields.get("attr"), parent.fields.get("arg"))
+            if not any(start <= node.start < end for start, end in inserted):
+                known = known | {name}
+            elif parent is not None and parent.kind in (
+                "Assign",
+                "Param",
+                "FunctionDef",
+                "ClassDef",
+                "Alias",
+                "For",
+                "WithItem",
+            ):
+                known = known | ({name} if node is not parent.fields.get("value") else set())
+            if not label:
+                found.append((name, node.start))
+    return [
+        Unbound(name, after.lines.number(offset))
+        for name, offset in found
+        if name not in known and any(start <= offset < end for start, end in inserted)
+    ]
+
+
+def _touches(node: ast.stmt, lines: Sequence[Tuple[int, int]]) -> bool:
+    """Whether a statement, its decorators included, has one of the given (first, last) lines."""
+    first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
+    return any(begin <= (node.end_lineno or first) and end >= first for begin, end in lines)
+
+
+def _is_star(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of one scope: into `if`, `try`, `with` and loops, not into definitions."""
+    for node in body:
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            for field in ("body", "orelse", "finalbody"):
+                yield from _statements(getattr(node, field, []))
+            for part in [*getattr(node, "handlers", []), *getattr(node, "cases", [])]:
+                yield from _statements(part.body)
+
+
+def _bound(body: Sequence[ast.stmt], *, run_time: bool = False) -> Set[str]:
+    """The names that the statements of one scope bind."""
+    names: Set[str] = set()
+    hidden: Set[int] = set()
+    for node in _statements(body):
+        if run_time and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            hidden.update(id(child) for child in _statements(node.body))
+        if id(node) in hidden:
+            continue
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
+        else:
+            names |= _bound_by(node)
+    return names
+
+
+def _bound_by(statement: ast.stmt) -> Set[str]:
+    """What the expressions, targets and handlers of one statement bind (not the statements inside it)."""
+    names: Set[str] = set()
+    todo: List[ast.AST] = [statement]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            names.add(node.id)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            names.add(node.name)
+        elif type(node).__name__ in ("MatchAs", "MatchStar") and getattr(node, "name", None):
+            names.add(node.name)  # type: ignore[attr-defined]
+        elif type(node).__name__ == "MatchMapping" and getattr(node, "rest", None):
+            names.add(node.rest)  # type: ignore[attr-defined]
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
+            names.update(node.names)
+        own = {id(node.target)} if isinstance(node, ast.comprehension) else set()  # bound inside the comprehension only
+        parts = ast.iter_child_nodes(node)
+        todo += [child for child in parts if id(child) not in own and not isinstance(child, (ast.stmt, *_FUNCTIONS))]
+    return names
+
+
+def _reads(
+    node: ast.AST, scopes: List[Set[str]], path: str, lines: Optional[Sequence[Tuple[int, int]]] = None
+) -> Iterator[Tuple[ast.Name, List[Set[str]], str]]:
+    """Every name that is read below `node`, with the scopes it is looked up in and the qualified name of its function.
+
+    Statements that have none of `lines` are passed over.
+    """
+    if lines is not None and isinstance(node, ast.stmt) and not _touches(node, lines):
+        return
+    if isinstance(node, ast.Name):
+        if isinstance(node.ctx, ast.Load):
+            yield node, scopes, path
+        return
+    if isinstance(node, _FUNCTIONS):
+        arguments = node.args
+        parts = [*getattr(arguments, "posonlyargs", []), *arguments.args, *arguments.kwonlyargs]
+        parts += [part for part in (arguments.vararg, arguments.kwarg) if part is not None]
+        outer: List[ast.AST] = [*getattr(node, "decorator_list", []), *arguments.defaults]
+        outer += [default for default in arguments.kw_defaults if default is not None]
+        for child in outer:
+            yield from _reads(child, scopes, path, lines)
+        body: List[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
+        own = {part.arg for part in parts}
+        own |= set() if isinstance(node, ast.Lambda) else _bound(node.body)
+        name = f"{path}.{node.name}" if not isinstance(node, ast.Lambda) else path
+        for child in body:
+            yield from _reads(child, [*scopes, own], name, lines)
+    elif isinstance(node, ast.ClassDef):
+        for child in [*node.decorator_list, *node.bases, *node.keywords]:
+            yield from _reads(child, scopes, path, lines)
+        own = _bound(node.body)
+        for child in node.body:
+            inner = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
+            yield from _reads(child, scopes if inner else [*scopes, own], f"{path}.{node.name}", lines)
+    elif isinstance(node, _COMPREHENSIONS):
+        own = set().union(*(_bound_by(generator.target) for generator in node.generators))  # type: ignore[arg-type]
+        for child in ast.iter_child_nodes(node):
+            yield from _reads(child, [*scopes, own], path, lines)
+    else:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(node, (ast.AnnAssign, ast.arg)) and child is node.annotation:
+                continue  # an annotation may be a string or never be evaluated
+            yield from _reads(child, scopes, path, lines)
+
+
+def _read_before(source: Source, path: str) -> Set[str]:
+    """The names that the pristine code of a scope reads."""
+    body = source.tree.body if source.tree is not None else []
+    return {name.id for node in body for name, _, where in _reads(node, [], "") if where == path}

@@ -1,0 +1,1 @@
+"""A matched hunk -> edits of the text."""

@@ -1,0 +1,282 @@
+"""Elements with a separator between them: arguments, parameters, entries of a list, operands of a chain (format rule 16)."""
+
+from __future__ import annotations
+
+import re
+from typing import Callable, List, Optional, Sequence, Tuple
+
+from patcher.engine.lex import find_outside, scan, tokens
+from patcher.engine.node import Node, index_of
+from patcher.engine.rewrite.align import Gap, Pair, align, align_arguments
+from patcher.engine.rewrite.edits import Conflict, Edits, Whole
+from patcher.engine.rewrite.precedence import is_bare
+
+
+class _Row:
+    """The elements of one list in the file: what stands between them, and whether each has lines of its own.
+
+    `indent` is the indentation of elements that stand one a line, else None; `leads` whether a separator begins their lines.
+    """
+
+    def __init__(self, edits: Edits, elements: List[Node], separator: str) -> None:
+        self.edits, self.text, self.lines = edits, edits.text, edits.lines
+        self.elements, self.separator = elements, separator
+        self.spaced = separator if separator == "," else " " + separator
+        self.leads = any(self._leading(index) for index in range(1, len(elements)))
+        self.indent = self._one_a_line()
+
+    def following(self, end: int) -> int:
+        """The offset past the separator that follows at `end`, 0 where none does."""
+        token = next((token for token in scan(self.text, end) if token.kind not in ("space", "newline", "comment")), None)
+        return token.start + len(self.separator) if token and self.text.startswith(self.separator, token.start) else 0
+
+    def start(self, index: int) -> int:
+        """Where an element begins, with the separator before it where separators lead."""
+        past = self.following(self.elements[index - 1].outer_end) if index and self.leads else 0
+        return past - len(self.separator) if past else self.elements[index].outer_start
+
+    def _leading(self, index: int) -> bool:
+        """Whether the separator before an element stands on its line, and not on that of the element above."""
+        above, start = self.elements[index - 1].outer_end, self.elements[index].outer_start
+        found = self.following(above)
+        return bool(found) and self.lines.number(above) < self.lines.number(found) == self.lines.number(start)
+
+    def _one_a_line(self) -> Optional[str]:
+        """The indentation of the elements if there is one a line (the first may stand beside its bracket)."""
+        indexes = range(1, len(self.elements)) or range(len(self.elements))
+        for index in indexes:
+            start = self.lines.start(self.start(index))
+            if self.text[start : self.start(index)].strip() or self.text[:start].rstrip("\r\n").endswith("\\"):
+                return None
+        return self.lines.indent(self.start(indexes[0])) if self.elements else None
+
+
+def change_elements(
+    edits: Edits, change: Callable[[Node, Node], None], before: List[Node], after: List[Node], code: Node, key: str
+) -> None:
+    """Edit the list in field `key` of `code` so that it becomes what the after side says.
+
+    A generator that is no longer the only argument gets parentheses.
+
+    Raises:
+        Whole: only replacing the node that holds the list can make the difference.
+        Conflict: the change cannot be made safely.
+    """
+    elements = code.items(key)
+    pairs, gaps = align_arguments(edits.hunk, before, after)
+    gone = sum(len(edits.codes(node)) for gap in gaps for node in gap.gone)
+    remaining = len(elements) - gone + sum(len(gap.come) for gap in gaps)
+    if code.kind in ("Import", "ImportFrom") and remaining == 0:
+        raise Conflict("the last name of an import cannot be removed: remove the statement")
+    if (code.kind == "Tuple" and remaining < min(2, len(elements))) or (
+        code.kind == "ClassDef" and not (elements and remaining)
+    ):
+        raise Whole
+    if code.kind == "Tuple" and code.outer_start < code.start and any(node.kind == "Slice" for node in after):
+        raise Whole  # a slice cannot stand in parentheses
+    bare = elements[0] if len(elements) == 1 < remaining and is_bare(elements[0]) else None
+    _change(edits, change, pairs, gaps, _Row(edits, elements, ","), code, bare)
+
+
+def chain(node: Node) -> Tuple[str, List[Node]]:
+    """The operator and the operands of a chain (`a and b and c`, `a + b + c`); "" where there is not one operator."""
+    if node.kind in ("And", "Or"):
+        return node.kind.lower(), node.items("values")
+    if node.kind == "Comparison":
+        links = node.items("comparisons")
+        operators = {str(link.node("operator").fields["value"]) for link in links}
+        operator = operators.pop() if len(operators) == 1 else " "
+        return "" if " " in operator else operator, [node.node("left"), *(link.node("comparator") for link in links)]
+    operands: List[Node] = []
+    operator = str(node.node("operator").fields["value"])
+    while node.kind == "BinaryOperation" and node.node("operator").fields["value"] == operator and operator != "**":
+        operands.append(node.node("right"))
+        node = node.node("left")
+    return "" if operator == "**" else operator, [node, *operands[::-1]]
+
+
+def change_chain(edits: Edits, change: Callable[[Node, Node], None], before: Node, after: Node) -> bool:
+    """Edit the operands of a chain as the elements of a list; False where the two sides are not chains of one operator."""
+    (operator, old), (other, new) = chain(before), chain(after)
+    if not operator or operator != other:
+        return False
+    pairs, gaps = align(edits.hunk, old, new)
+    if not pairs:
+        raise Whole
+    row = _Row(edits, [edits.code(node) for node in old], operator)
+    for above, below in zip(row.elements, row.elements[1:]):
+        if any(token.text in ("(", ")") for token in tokens(edits.text[above.outer_end : below.outer_start])):
+            raise Whole  # a part of the chain stands in parentheses of its own
+    _change(edits, change, pairs, gaps, row, edits.code(before))
+    return True
+
+
+def _change(
+    edits: Edits,
+    change: Callable[[Node, Node], None],
+    pairs: List[Pair],
+    gaps: List[Gap],
+    row: _Row,
+    code: Node,
+    bare: Optional[Node] = None,
+) -> None:
+    for old, new in pairs:
+        if old.role != "run":
+            change(old, new)
+    if bare is not None:
+        edits.add(bare.end, bare.end, ")")
+    removed: List[Node] = []
+    for gap in gaps:
+        going = [element for node in gap.gone for element in edits.codes(node)]
+        edits.gone += gap.gone
+        for element, node in zip(going, gap.come):
+            edits.add(element.outer_start, element.outer_end, edits.render.part(node, edits.lines.indent(element.start)))
+        removed += going[len(gap.come) :]
+        if gap.come[len(going) :]:
+            _insert(edits, gap.come[len(going) :], gap, row, going, code)
+    if removed:
+        _remove(edits, sorted(removed, key=lambda element: element.outer_start), row)
+    if bare is not None:
+        edits.add(bare.start, bare.start, "(")
+
+
+def _remove(edits: Edits, gone: Sequence[Node], row: _Row) -> None:
+    """An element goes with one separator, and with its lines and their comment where it has them to itself."""
+    text, lines, elements = edits.text, edits.lines, row.elements
+    kept = [node for node in elements if not any(node is other for other in gone)]
+    if row.leads and kept:
+        _remove_leading(edits, gone, kept, row)
+        return
+    tail = elements[index_of(elements, kept[-1]) + 1 :] if kept else elements
+    begin = kept[-1].outer_end if kept else elements[0].outer_start
+    if tail and not _own_lines(edits, tail[-1], row) and "#" not in text[begin : tail[-1].outer_start]:
+        end = tail[-1].outer_end
+        edits.add(begin, end if kept else row.following(end) or end, "")
+        gone, tail = gone[: len(gone) - len(tail)], []
+    for element in gone:
+        start, end, comma = element.outer_start, lines.end(element.outer_end - 1), row.following(element.outer_end)
+        index = index_of(elements, element)
+        above, following = elements[max(index - 1, 0)], elements[index + 1 :]  # the first one goes itself: not in `kept`
+        if _own_lines(edits, element, row):
+            edits.add(lines.start(start), end, "")
+        elif following and above in kept and _ends_line(text, above, element, following[0]):
+            edits.add(above.outer_end, element.outer_end, "")
+        elif following and "#" not in text[element.outer_end : following[0].outer_start]:
+            edits.add(start, following[0].outer_start, "")
+        else:
+            stop = comma or element.outer_end
+            blank = not text[stop : lines.end(stop)].strip()
+            left = len(text[:start].rstrip(" \t")) if blank else start
+            edits.add(left, stop if blank else stop + len(text[stop:]) - len(text[stop:].lstrip(" \t")), "")
+    if tail and kept and not row.following(tail[-1].outer_end):
+        last = row.following(kept[-1].outer_end)
+        edits.add(last - len(row.spaced), last, "")
+
+
+def _remove_leading(edits: Edits, gone: Sequence[Node], kept: Sequence[Node], row: _Row) -> None:
+    """An element goes with the separator before it; the first that stays loses its own."""
+    text, lines, elements = edits.text, edits.lines, row.elements
+    for element in gone:
+        index = index_of(elements, element)
+        start, end = row.start(index), element.outer_end
+        above = elements[index - 1].outer_end if index else 0
+        if not text[lines.start(start) : start].strip() and text[end : lines.end(end - 1)].strip()[:1] in ("", "#"):
+            edits.add(lines.start(start), lines.end(end - 1), "")
+        elif index and "#" not in text[above:start]:
+            edits.add(above, end, "")
+        else:
+            edits.add(start, end, "")
+    first = index_of(elements, kept[0])
+    if first:
+        edits.add(row.start(first), kept[0].outer_start, "")
+
+
+def _ends_line(text: str, above: Node, element: Node, below: Node) -> bool:
+    """Whether an element stands on the line of the one above it, and the one below does not: that line break stays."""
+    parted = re.search("[\r\n]", text[above.outer_end : element.outer_start])
+    return not parted and bool(re.search("[\r\n]", text[element.outer_end : below.outer_start]))
+
+
+def _own_lines(edits: Edits, element: Node, row: _Row) -> bool:
+    """Whether nothing but an element, its separator and a comment stands on its lines."""
+    text, lines = edits.text, edits.lines
+    start, end = lines.start(element.outer_start), lines.end(element.outer_end - 1)
+    joined = text[:start].rstrip("\r\n").endswith("\\")
+    comma = row.following(element.outer_end)
+    rest = text[comma if comma and comma <= end else element.outer_end : end].strip()
+    last = element is row.elements[-1]
+    alone = not text[start : element.outer_start].strip() and rest[:1] in ("", "#") and not joined
+    return alone and (last or bool(comma and comma <= end))
+
+
+def _insert(edits: Edits, come: List[Node], gap: Gap, row: _Row, gone: List[Node], code: Node) -> None:
+    """New elements follow the layout of their list, one a line or inline."""
+    text, elements, indent = edits.text, row.elements, row.indent
+    texts = [edits.render.part(node, edits.lines.indent(code.start)) for node in come]
+    if not elements:
+        at = _opened(edits, code)
+        edits.add(at, at, ", ".join(texts))
+        return
+    above = gone[-1] if gone else _last_above(edits, gap.above)
+    if above is not None and above.kind == "Param" and above.fields["star"] == "**":
+        index = index_of(elements, above)  # a new parameter goes before `**kw`
+        above = elements[index - 1] if index else None
+        anchor = above or elements[0]
+    else:
+        anchor = above if above is not None else _first_below(edits, gap.below, elements)
+    newline = edits.source.newline
+    leads = row.leads and indent is not None
+    parted = " " if indent is None else newline + indent
+    separator = f"{parted}{row.separator} " if leads else row.spaced + parted
+    end = edits.lines.end(anchor.outer_end - 1)
+    comma = row.following(anchor.outer_end)
+    comma = comma if comma <= end else 0
+    commented = text[comma or anchor.outer_end : end].lstrip()[:1] == "#"
+    if above is not None and leads and commented:
+        edits.add(end, end, "".join((separator + text)[len(newline) :] + newline for text in texts))
+    elif above is not None and indent is not None and commented:
+        if not comma:  # the comment belongs to the element it stands beside
+            edits.add(anchor.outer_end, anchor.outer_end, row.spaced)
+        lines = [indent + text + (row.spaced if comma or text is not texts[-1] else "") + newline for text in texts]
+        edits.add(end, end, "".join(lines))
+    elif above is not None:
+        edits.add(anchor.outer_end, anchor.outer_end, "".join(separator + text for text in texts))
+    else:
+        start = edits.lines.start(anchor.outer_start)
+        alone = not text[start : anchor.outer_start].strip()
+        while alone and text[edits.lines.start(start - 1) : start].lstrip().startswith("#"):
+            start = edits.lines.start(start - 1)  # the comments over an element are its own
+        at = start + len(edits.lines.indent(start)) if alone and indent is not None else anchor.outer_start
+        if leads and at < anchor.outer_start:
+            edits.add(at, at, separator.join(texts) + newline + edits.lines.indent(at))
+            edits.add(anchor.outer_start, anchor.outer_start, row.separator + " ")
+        else:
+            edits.add(at, at, "".join(text + separator for text in texts))
+
+
+def _opened(edits: Edits, code: Node) -> int:
+    """The offset past the bracket of an empty list."""
+    if code.kind == "Call":
+        return find_outside(edits.text, code.node("func").outer_end, "(") + 1
+    if code.kind == "Parameters":
+        if code.parent is None or code.parent.kind != "FunctionDef":
+            raise Whole
+        return find_outside(edits.text, code.parent.node("name").end, "(") + 1
+    return code.start + 1
+
+
+def _last_above(edits: Edits, pair: Optional[Pair]) -> Optional[Node]:
+    """The last element that stands above an insertion, looking past runs that are empty here."""
+    if pair is None:
+        return None
+    codes = edits.codes(pair[0])
+    if codes:
+        return max(codes, key=lambda node: node.outer_end)
+    siblings = pair[0].siblings()
+    index = index_of(siblings, pair[0])
+    return _last_above(edits, (siblings[index - 1], siblings[index - 1])) if index else None
+
+
+def _first_below(edits: Edits, pair: Optional[Pair], elements: List[Node]) -> Node:
+    codes = edits.codes(pair[0]) if pair is not None else []
+    return codes[0] if codes else elements[0]

@@ -1,0 +1,84 @@
+"""Where the lines of a statement, the comments of its body and its header end: what stands around the nodes of a tree."""
+
+from __future__ import annotations
+
+import re
+from typing import Sequence, Tuple
+
+from patcher.engine.lex import Lines, find_outside, lines_in_strings
+from patcher.engine.node import CLAUSES, COMPOUND, Node
+from patcher.engine.source import Source
+
+
+def alone_on_lines(text: str, lines: Lines, start: int, end: int) -> bool:
+    """Whether nothing but blanks and a comment shares the lines of `[start, end)`."""
+    before = text[lines.start(start) : start]
+    after = text[end : lines.end(max(start, end - 1))].strip()
+    return not before.strip() and (not after or after.startswith("#"))
+
+
+def breaks_f_string(string: str, text: str) -> bool:
+    """Whether code has a quote of the f-string it is put into, or what only Python 3.12 and newer reads there."""
+    quotes = string.lstrip("rRfFtT")[:3]
+    quote, breaks = (quotes, "\\#") if len(set(quotes)) == 1 and len(string) > 5 else (quotes[:1], "\\#\r\n")
+    return quote in text or any(each in text for each in breaks)
+
+
+def lines_end(text: str, lines: Lines, node: Node) -> int:
+    """The offset past the lines of a statement or clause, with the comments at the end of its body."""
+    end = lines.end(max(node.start, node.end - 1))
+    return body_end(text, lines, end, lines.indent(node.begin)) if node.kind in COMPOUND | CLAUSES else end
+
+
+def body_end(text: str, lines: Lines, end: int, indent: str) -> int:
+    """`end`, or the offset past the last comment below it that is indented deeper than `indent`."""
+    at = end
+    while at < len(text):
+        line, at = text[at : lines.end(at)], lines.end(at)
+        comment = line.lstrip(" \t")
+        if comment.startswith("#") and line.startswith(indent) and len(line) - len(comment) > len(indent):
+            end = at
+        elif comment.strip():
+            break
+    return end
+
+
+def header_end(node: Node, text: str) -> int:
+    """The offset past the `:` that ends the header of a compound statement or clause of `text`."""
+    start = max((part.outer_end for part in node.header()), default=node.start)
+    return find_outside(text, start, ":") + 1
+
+
+def moved(
+    source: Source, gone: Sequence[Tuple[int, int]], codes: Sequence[Node], indent: str, comments: Sequence[str] = ()
+) -> str:
+    """Whole lines of consecutive statements at another indentation, without the last line break.
+
+    Comments above and below them come along where they lie in `gone`, the ranges that go; `comments` replace those behind
+    the statements, where they are not "".
+    """
+    text, lines = source.text, source.lines
+    first = codes[0].begin
+    if not alone_on_lines(text, lines, first, codes[-1].end):
+        joined = indent + (source.newline + indent).join(text[code.start : code.end] for code in codes)
+        return "  ".join([joined, *filter(None, comments)])
+    start = lines.start(first)
+    end = lines_end(text, lines, codes[-1])
+    around = next((span for span in gone if span[0] < first and codes[-1].end <= span[1]), (start, end))
+    while start > around[0] and text[lines.start(start - 1) : start].lstrip().startswith("#"):
+        start = lines.start(start - 1)  # what surrounds these statements goes: their comments come along
+    while end < around[1] and text[end : lines.end(end)].lstrip().startswith("#"):
+        end = lines.end(end)
+    region = text[start:end].rstrip("\r\n")
+    for code, comment in reversed(list(zip(codes, comments))):
+        if comment:
+            begin, stop = code.end - start, len(text[start : lines.end(code.end - 1)].rstrip("\r\n"))
+            region = f"{region[:begin]}  {comment}{region[stop:]}"
+    old = text[lines.start(first) : first]
+    inside = set(lines_in_strings(region))
+    out, offset = "", 0
+    for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", region):
+        moves = offset not in inside and line.startswith(old) and line.strip()
+        out += indent + line[len(old) :] if moves else line
+        offset += len(line)
+    return out

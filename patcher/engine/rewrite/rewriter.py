@@ -1,0 +1,202 @@
+"""Before side, after side and one way of matching -> the smallest list of edits (format rules 11 to 13).
+
+A node on both sides keeps its own bytes: the two sides are aligned first, and only what differs is written. What cannot be
+done safely at a place is a `Conflict`, never a guess.
+"""
+
+from __future__ import annotations
+
+from typing import List, Optional
+
+from patcher.engine.edit import Edit
+from patcher.engine.lex import find_outside
+from patcher.engine.match.match import Place, Way
+from patcher.engine.node import CLAUSES, COMPOUND, NOT_EXPRESSIONS, Node, same
+from patcher.engine.rewrite.align import related
+from patcher.engine.rewrite.edits import Conflict, Edits, Whole
+from patcher.engine.rewrite.elements import change_chain, change_elements
+from patcher.engine.rewrite.layout import breaks_f_string, header_end
+from patcher.engine.rewrite.precedence import enclosed
+from patcher.engine.rewrite.statements import change_docstring, change_lines
+from patcher.engine.source import Source
+from patcher.engine.spatch.pattern import Hunk
+
+_PARTS = {"decorators": "decorator", "clauses": "clause", "doc": "docstring", "args": "base class", "annotation": "annotation",
+          "returns": "return annotation", "type_parameters": "type parameter"}  # fmt: skip
+_CHAINS = frozenset(["And", "Or", "Comparison", "BinaryOperation"])
+_SEPARATED = frozenset(["args", "elements", "params", "names", "items"])
+
+
+def rewritten(source: Source, hunk: Hunk, place: Place, way: Way) -> List[Edit]:
+    """The edits for one way of one place, sorted; those at one place in the order of the hunk.
+
+    Raises:
+        Conflict: the change cannot be made safely here.
+    """
+    edits = Edits(source, hunk, way)
+    rewriter = _Rewriter(edits)
+    if hunk.form == "expression":
+        rewriter.change(hunk.before.nodes[0], hunk.after.nodes[0])
+    else:
+        parent = place.siblings[0].parent if place.siblings else None
+        change_lines(edits, rewriter.change, hunk.before.nodes, hunk.after.nodes, place.siblings, parent)
+    for node in edits.gone:
+        rewriter.check_written(node)
+    _check_f_strings(edits, place.siblings)
+    return sorted(edits.made, key=lambda edit: (edit.start, edit.end))
+
+
+def _check_f_strings(edits: Edits, siblings: List[Node]) -> None:
+    """What is put into an f-string of the file must not end it, nor need a newer Python than the file."""
+    around = [node for top in siblings[:1] for node in top.ancestors()]
+    for string in [node for node in (*around, *(each for top in siblings for each in top.walk())) if node.kind == "FString"]:
+        for edit in edits.made:
+            inside = string.start < edit.start and edit.end < string.end
+            if inside and breaks_f_string(edits.text[string.start : string.end], edit.text):
+                where = f"line {edits.lines.number(edit.start)}"
+                raise Conflict(f"{where}: the new code has quotes, a backslash or a line break that an f-string cannot hold")
+
+
+def _holds(node: Node, inner: Node) -> bool:
+    """Whether an expression is a part of another one."""
+    parts = (part for child in node.children() for part in child.walk())
+    return inner.kind not in COMPOUND | CLAUSES and any(same(part, inner) for part in parts)
+
+
+class _Rewriter:
+    """Changes one node at a time; lists of nodes are left to `statements` and `elements`."""
+
+    def __init__(self, edits: Edits) -> None:
+        self.edits = edits
+
+    def change(self, before: Node, after: Node) -> None:
+        """Make the code of a before node what the after node says."""
+        if same(before, after):
+            return
+        made, gone = len(self.edits.made), len(self.edits.gone)
+        try:
+            if before.role or after.role or before.kind != after.kind:
+                raise Whole
+            if before.kind in _CHAINS and change_chain(self.edits, self.change, before, after):
+                return
+            if _holds(after, before) or _holds(before, after):
+                raise Whole  # what lives on inside the other is moved as it is
+            self._fields(before, after)
+        except Whole:
+            if before.kind == "Parameters":  # of a lambda: an empty list has no place of its own
+                raise
+            del self.edits.made[made:], self.edits.gone[gone:]
+            self._replace(before, after)
+
+    def _fields(self, before: Node, after: Node) -> None:
+        code = self.edits.code(before)
+        for key, old in before.fields.items():
+            new = after.fields[key]
+            if same(old, new):
+                continue
+            if key in ("decorators", "clauses") and isinstance(old, list) and isinstance(new, list):
+                change_lines(self.edits, self.change, old, new, code.items(key), code)
+            elif isinstance(old, Node) and isinstance(new, Node):
+                if old.kind == "Block":
+                    self._block(old, new, code.node(key))
+                else:
+                    self.change(old, new)
+            elif isinstance(old, list) and isinstance(new, list) and key in _SEPARATED:
+                change_elements(self.edits, self.change, old, new, code, key)
+            elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+                if any(one.kind == "FText" and not same(one, other) for one, other in zip(old, new)):
+                    raise Whole  # written in the hunk's quotes, not in those of the file
+                for one, other in zip(old, new):
+                    self.change(one, other)
+            elif not self._optional_part(code, key, new if isinstance(new, Node) else None):
+                raise Whole
+        if before.kind in ("Attribute", "Call", "Subscript", "BinaryOperation") and not related(before, after):
+            raise Whole
+
+    def _block(self, before: Node, after: Node, code: Node) -> None:
+        old, new = before.fields.get("doc"), after.fields.get("doc")
+        if isinstance(old, Node) and isinstance(new, Node):
+            self.change(old, new)
+        elif not same(old, new):
+            change_docstring(self.edits, old, new, code)
+        change_lines(self.edits, self.change, before.items("body"), after.items("body"), code.items("body"), code)
+
+    def _optional_part(self, code: Node, key: str, new: Optional[Node]) -> bool:
+        """Add or remove a default, an annotation or a return annotation, leaving the rest of the node alone."""
+        old = code.fields.get(key)
+        if key == "default" and code.kind == "Param":
+            start = max(part.outer_end for part in (code.fields["name"], code.fields["annotation"]) if isinstance(part, Node))
+            prefix = " = " if code.fields["annotation"] else "="
+        elif key == "annotation" and code.kind in ("Param", "Assign"):
+            targets = code.items("targets")
+            start = targets[0].outer_end if targets else code.node("name").outer_end
+            prefix = ": "
+        elif key == "returns":
+            params = code.node("params").items("params")
+            begin = params[-1].outer_end if params else find_outside(self.edits.text, code.node("name").end, "(")
+            start, prefix = find_outside(self.edits.text, begin, ")") + 1, " -> "
+        else:
+            return False
+        end = old.outer_end if isinstance(old, Node) else start
+        text = self.edits.render.expression(new, self.edits.lines.indent(code.start)) if new is not None else ""
+        self.edits.add(start, end, prefix + text if new is not None else "")
+        return True
+
+    def _replace(self, before: Node, after: Node) -> None:
+        code = self.edits.code(before)
+        if before.kind in COMPOUND | CLAUSES:
+            self._replace_header(before, after, code)
+            return
+        self.edits.gone.append(before)
+        if any(node.kind == "Slice" for node in (after, *after.items("elements"))):  # cannot stand in parentheses
+            text = self.edits.render.expression(after, self.edits.lines.indent(code.start))
+            self.edits.add(code.outer_start, code.outer_end, text)
+            return
+        self.edits.render.enclosed = code if code.outer_start < code.start else None
+        text = self.edits.render.expression(after, self.edits.lines.indent(code.start))
+        self.edits.render.enclosed = None
+        is_expression = after.kind not in NOT_EXPRESSIONS or (after.role == "meta" and after.kind == "Name")
+        if is_expression and code.outer_start == code.start:
+            text = enclosed(text, self.edits.render.binds(after), code)
+        self.edits.add(code.start, code.end, text)
+
+    def _replace_header(self, before: Node, after: Node, code: Node) -> None:
+        """The header of a compound statement is written anew; its decorators, body and clauses stay what they are."""
+        for node in before.header():
+            self.check_written(node)
+        self._check_optional(before, code, header_only=before.kind == after.kind)
+        start, stop = after.start, header_end(after, self.edits.hunk.after.text)
+        end = header_end(code, self.edits.text)
+        header = Node("Header", (start, start, stop, stop), parts=list(after.header()))
+        self.edits.add(code.start, end, self.edits.render.part(header, self.edits.lines.indent(code.start)))
+        for key in ("decorators", "clauses"):
+            if not same(before.items(key), after.items(key)):
+                change_lines(self.edits, self.change, before.items(key), after.items(key), code.items(key), code)
+        self._block(before.node("body"), after.node("body"), code.node("body"))
+
+    def check_written(self, before: Node) -> None:
+        """A node that goes away must have no part that the pattern does not write (rule 12)."""
+        if before.role or id(before) in self.edits.render.kept:
+            return
+        code = self.edits.way.nodes.get(id(before))
+        if isinstance(code, Node):
+            self._check_optional(before, code)
+        for child in before.children():
+            self.check_written(child)
+
+    def _check_optional(self, before: Node, code: Node, *, header_only: bool = False) -> None:
+        for key, value in code.fields.items():
+            written = before.fields.get(key)
+            hidden = False
+            if key in ("returns", "annotation", "type_parameters"):
+                hidden = bool(value) and not written
+            elif key == "doc" and value and not written:
+                body = before.items("body")
+                hidden = not (body and body[0].role == "run")
+            elif key in ("decorators", "clauses") and not header_only and isinstance(value, list):
+                hidden = len(value) > sum(len(self.edits.codes(node)) for node in before.items(key))
+            elif key == "args" and code.kind == "ClassDef":
+                hidden = bool(value) and not written
+            if hidden:
+                line = self.edits.lines.number(code.start)
+                raise Conflict(f"line {line} would go away with a part that the hunk does not mention ({_PARTS[key]})")

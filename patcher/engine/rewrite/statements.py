@@ -1,0 +1,271 @@
+"""Statements, clauses and decorators: nodes that have lines of their own (format rules 15 and 18 to 20)."""
+
+from __future__ import annotations
+
+from typing import Callable, List, Optional, Tuple
+
+from patcher.engine.edit import Removed
+from patcher.engine.lex import tokens
+from patcher.engine.node import CLAUSES, COMPOUND, Node, Value
+from patcher.engine.rewrite.align import Gap, align
+from patcher.engine.rewrite.edits import Conflict, Edits
+from patcher.engine.rewrite.layout import alone_on_lines, body_end, header_end, lines_end
+from patcher.engine.spatch.side import blank_between
+
+
+def change_lines(
+    edits: Edits,
+    change: Callable[[Node, Node], None],
+    before: List[Node],
+    after: List[Node],
+    siblings: List[Node],
+    parent: Optional[Node],
+) -> None:
+    """Align two lists of nodes that have lines of their own, and edit those lines."""
+    pairs, gaps = align(edits.hunk, before, after)
+    for old, new in pairs:
+        if old.role != "run":
+            _comments(edits, old, new)
+            change(old, new)
+    comes = any(gap.come for gap in gaps)
+    for gap in gaps:
+        if gap.gone and gap.come:
+            _swap(edits, gap)
+        elif gap.gone:
+            for node in gap.gone:
+                _delete(edits, node, None if comes else parent)
+        else:
+            _insert(edits, gap, siblings, parent)
+
+
+def change_docstring(edits: Edits, old: Value, new: Value, block: Node) -> None:
+    """Add a docstring to a block that has none, or remove it."""
+    if isinstance(old, Node):
+        _delete(edits, old, block)
+    elif isinstance(new, Node):
+        _insert_first(edits, Gap(None, [], [new], None), block.items("body"), block)
+
+
+def _rows(edits: Edits, gap: Gap) -> List[int]:
+    """The rows of the after side that come with a gap: its nodes' and the `+` comments and blank lines around them."""
+    side = edits.hunk.after
+    first, last = side.lines.number(gap.come[0].begin) - 1, side.lines.number(gap.come[-1].end - 1) - 1
+    inside = [
+        row
+        for row in range(first, last + 1)
+        if side.numbers[row] not in side.context
+        or any(side.lines.number(n.begin) - 1 <= row < side.lines.number(n.end - 1) for n in gap.come)
+        or any(side.lines.number(n.end - 1) - 1 == row for n in gap.come)
+    ]
+    return [*_loose(edits, first, -1), *inside, *_loose(edits, last, 1)]
+
+
+def _loose(edits: Edits, row: int, step: int) -> List[int]:
+    """The rows of `+` comments and blank lines directly above (`step` -1) or below a row.
+
+    Those above inserted or changed code are its own, so that none is below anything else.
+    """
+    side = edits.hunk.after
+    rows: List[int] = []
+    texts = side.text.split("\n")
+    row += step
+    while 0 <= row < len(side.numbers) and side.numbers[row] not in side.context:
+        if texts[row].strip() and not texts[row].lstrip().startswith("#"):
+            return rows[::-1] if step < 0 else []
+        rows.append(row)
+        row += step
+    return rows if step > 0 else rows[::-1]
+
+
+def _comments(edits: Edits, old: Node, new: Node) -> None:
+    """Comments that a changed line brings: own lines go above, a trailing one replaces that of the line (rule 20)."""
+    side = edits.hunk.after
+    row = side.lines.number(new.begin) - 1
+    if side.numbers[row] in side.context:
+        return
+    code = edits.code(old)
+    above = _loose(edits, row, -1)
+    if any(side.text.split("\n")[index].strip() for index in above):
+        _guard(edits, code, None)
+        start = edits.lines.start(code.begin)
+        edits.add(start, start, edits.render.lines(above, [], edits.lines.indent(code.begin)))
+    last = side.lines.number(max(new.begin, new.end - 1)) - 1
+    below = _loose(edits, last, 1) if side.numbers[last] not in side.context else []
+    if any(side.text.split("\n")[index].strip() for index in below):
+        _guard(edits, code, None)
+        after = edits.lines.end(code.end - 1)
+        edits.add(after, after, edits.render.lines(below, [], edits.lines.indent(code.begin)))
+    compound = new.kind in COMPOUND | CLAUSES
+    if not compound and any(token.kind == "comment" for token in tokens(side.text[new.start : new.end])):
+        raise Conflict(
+            f"line {edits.lines.number(code.start)} is changed, and a comment inside the new code has no place there"
+        )
+    stop = header_end(new, side.text) if compound else new.end
+    comment = side.text[stop : side.lines.end(stop)].strip()
+    comment = comment[3:].strip() if compound and comment.startswith("...") else comment
+    if comment.startswith("#") and side.numbers[side.lines.number(stop) - 1] not in side.context:
+        at = header_end(code, edits.text) if compound else code.end
+        end = at + len(edits.text[at : edits.lines.end(at)].rstrip())
+        if edits.text[at:end].strip() and not edits.text[at:end].lstrip().startswith("#"):
+            raise Conflict(f"line {edits.lines.number(at)} has more than one statement: no place for the comment")
+        edits.add(at, end, "  " + comment)
+
+
+def _guard(edits: Edits, code: Node, parent: Optional[Node]) -> None:
+    """Beside a one-line suite or a `;` line a statement is neither inserted nor removed (rule 15)."""
+    block = parent if parent is not None and parent.kind == "Block" else code.parent
+    inline = block is not None and block.kind == "Block" and block.name == "inline"
+    if inline or not alone_on_lines(edits.text, edits.lines, code.begin, code.end):
+        line = edits.lines.number(code.start)
+        raise Conflict(f"line {line} shares its line with other code (a one-line suite or `;`): write it on lines of its own")
+
+
+def _swap(edits: Edits, gap: Gap) -> None:
+    """Statements that go are replaced in place by those that come."""
+    gone = [code for node in gap.gone for code in edits.codes(node)]
+    if not gone:
+        raise Conflict("the run that is replaced is empty here")
+    for code in gone:
+        _guard(edits, code, None)
+    edits.gone += gap.gone
+    edits.render.gone = [(code.begin, lines_end(edits.text, edits.lines, code)) for code in gone]
+    text = edits.render.lines(_rows(edits, gap), gap.come, edits.lines.indent(gone[0].begin))
+    regions: List[Tuple[Node, Node, bool]] = []  # (first, last, lives on inside what comes)
+    for node in gap.gone:
+        codes = edits.codes(node)
+        kept = id(node) in edits.render.kept and bool(codes)
+        if kept and regions and regions[-1][2]:
+            regions[-1] = (regions[-1][0], codes[-1], True)
+        else:
+            regions += [(codes[0], codes[-1], True)] if kept else [(code, code, False) for code in codes]
+    start = edits.lines.start(gone[0].begin)
+    simple = len(gone) == len(gap.come) == 1 and gone[0].kind not in COMPOUND and gap.come[0].kind not in COMPOUND
+    end = gone[0].end if simple else lines_end(edits.text, edits.lines, regions[0][1])
+    if simple or (end == len(edits.text) and not edits.text.endswith(("\n", "\r"))):
+        text = text.rstrip("\r\n")
+    if simple and edits.text[end : edits.lines.end(end)].strip():
+        text, comment = _cut_comment(text)
+        at = end + len(edits.text[end : edits.lines.end(end)].rstrip())
+        if comment:
+            edits.add(end, at, comment)
+    edits.add(start, end, text)
+    for first, last, _ in regions[1:]:
+        edits.add(edits.lines.start(first.begin), lines_end(edits.text, edits.lines, last), "")
+
+
+def _delete(edits: Edits, node: Node, parent: Optional[Node]) -> None:
+    edits.gone.append(node)
+    for code in edits.codes(node):
+        _guard(edits, code, None)
+        block = _size(edits, code.parent) if parent is not None and code.parent is not None else None
+        end = lines_end(edits.text, edits.lines, code)
+        last = len(edits.text[:end].rstrip("\r\n")) if code.kind in COMPOUND else code.end
+        removed = Removed(code.begin, last, block) if block is not None else None
+        edits.add(edits.lines.start(code.begin), end, "", removed)
+
+
+def _size(edits: Edits, block: Node) -> Optional[Tuple[int, int]]:
+    """Where a block begins and how many statements it has, None for a list that may be empty (rule 15)."""
+    if block.kind != "Block":
+        return None
+    if block.parent is None:  # a definition found by its own name: its block was not read
+        return edits.source.block(edits.lines.start(block.start))
+    doc = block.fields["doc"]
+    body = [*([doc] if isinstance(doc, Node) else []), *block.items("body")]
+    return edits.lines.start(body[0].begin), len(body)
+
+
+def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]) -> None:
+    """Rule 18: beside the hunk line that the insertion touches."""
+    side = edits.hunk.after
+    above, below = gap.above, gap.below
+    parted = above is not None and blank_between(side, above[1], gap.come[0])
+    if above is not None and above[1].role != "run" and not (parted and below is not None and below[1].role != "run"):
+        _insert_after(edits, gap, edits.codes(above[0])[-1], parent)
+    elif below is not None and below[1].role != "run":
+        _insert_before(edits, gap, edits.codes(below[0])[0], parent)
+    elif gap.come[0].kind == "Decorator" and not siblings and parent is not None:
+        _insert_before(edits, gap, parent, None)
+    elif below is not None and above is None:
+        _insert_first(edits, gap, siblings, parent)
+    elif below is None and siblings:
+        _insert_after(edits, gap, siblings[-1], parent, at=_block_end(edits, siblings[-1], parent))
+    elif parent is not None and parent.kind in COMPOUND:
+        body = parent.node("body")
+        last, indent = body.items("body")[-1], edits.lines.indent(parent.begin)
+        _insert_after(edits, gap, last, None, at=_block_end(edits, last, body), indent=indent)
+    else:
+        _insert_first(edits, gap, siblings, parent)
+
+
+def _block_end(edits: Edits, last: Node, block: Optional[Node]) -> int:
+    """Past the last statement of a block and the comments below it that belong to the block."""
+    end = lines_end(edits.text, edits.lines, last)
+    owner = block.parent if block is not None and block.kind == "Block" else None
+    if owner is not None:
+        return body_end(edits.text, edits.lines, end, edits.lines.indent(owner.begin))
+    return edits.lines.end(len(edits.text.rstrip()) - 1) if edits.hunk.text.scope == "<module>" else end
+
+
+def _insert_after(
+    edits: Edits, gap: Gap, code: Node, parent: Optional[Node], *, at: Optional[int] = None, indent: Optional[str] = None
+) -> None:
+    _guard(edits, code, parent)
+    at = lines_end(edits.text, edits.lines, code) if at is None else at
+    _add_lines(edits, gap, at, edits.lines.indent(code.begin) if indent is None else indent)
+
+
+def _add_lines(edits: Edits, gap: Gap, at: int, indent: str) -> None:
+    """The lines that come with a gap, at the beginning of a line or at the end of the file."""
+    text = edits.render.lines(_rows(edits, gap), gap.come, indent)
+    if at and at == len(edits.text) and not edits.text.endswith(("\n", "\r")):
+        text = edits.source.newline + text.rstrip("\r\n")
+    edits.add(at, at, text)
+
+
+def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Optional[Node]) -> None:
+    _guard(edits, code, parent)
+    at = edits.lines.start(code.begin)
+    indent = edits.lines.indent(code.begin)
+    while at and gap.come[0].kind != "Decorator":  # above the comments directly over it
+        above = edits.lines.start(at - 1)
+        line = edits.text[above:at]
+        if not (line.startswith(indent + "#")) or line.startswith("#!") or (above == 0 and "coding" in line):
+            break
+        at = above
+    _add_lines(edits, gap, at, indent)
+
+
+def _insert_first(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]) -> None:
+    """After the docstring, in a module after the `from __future__` imports as well; a docstring where there is none."""
+    doc = parent.fields.get("doc") if parent is not None else None
+    top = [node for index, node in enumerate(siblings) if _is_future(node) or (index == 0 and node.is_text())]
+    if gap.come[0].is_text():
+        there = doc if isinstance(doc, Node) else next((node for node in top if node.is_text()), None)
+        if there is not None:
+            line = edits.lines.number(there.start)
+            raise Conflict(f"there is a docstring already, in line {line}: write it on a `-` line")
+        top = []
+    if isinstance(doc, Node):
+        _insert_after(edits, gap, doc, parent)
+    elif top and (parent is None or parent.parent is None):
+        _insert_after(edits, gap, top[-1], parent)
+    elif siblings and parent is not None and parent.parent is not None:
+        _insert_before(edits, gap, siblings[0], parent)
+    elif siblings:  # a module's first comments (a licence, a coding cookie) stay first
+        at = edits.lines.start(siblings[0].begin)
+        _guard(edits, siblings[0], parent)
+        _add_lines(edits, gap, at, edits.lines.indent(siblings[0].begin))
+    else:
+        _add_lines(edits, gap, len(edits.text), "")
+
+
+def _is_future(node: Node) -> bool:
+    module = node.fields.get("module")
+    return node.name == "future" or (isinstance(module, Node) and module.fields.get("value") == "__future__")
+
+
+def _cut_comment(text: str) -> Tuple[str, str]:
+    """A rendered line without its trailing comment, and that comment with two blanks before it."""
+    comment = next((token for token in tokens(text) if token.kind == "comment" and token.end == len(text)), None)
+    return (text[: comment.start].rstrip(), "  " + comment.text) if comment else (text, "")

@@ -1,0 +1,1 @@
+"""The text of a `.spatch` -> the two sides of each hunk as trees."""

@@ -1,0 +1,150 @@
+"""`.spatch` text -> `FilePatch`: the form of a patch (format rules 1 to 3), checked without a syntax tree.
+
+What stands on the lines of a hunk is parsed by `patcher.engine.spatch.pattern`, which needs libcst and is imported only when a
+hunk must be matched.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import List, NoReturn, Optional, Tuple
+
+from patcher.errors import PatchError
+from patcher.model import FilePatch, HunkText
+from patcher.text.width import marked
+
+_HEADER = re.compile(r"@@\s+(?P<scope>.*?)\s+@@(?P<flags>.*)$")
+_SCOPE_PART = re.compile(r"[^\W\d*][\w*]*|\*[\w*]*")
+
+
+def refuse(origin: str, line: int, message: str, text: str = "", start: int = 0, end: int = 0) -> NoReturn:
+    """Raise a `PatchError` that shows the line and marks columns `start` to `end` (0-based) of it."""
+    place = "\n" + marked(text, start, end, "    ") if text else ""
+    raise PatchError(f"{origin}:{line}: {message}{place}")
+
+
+def parse_spatch(text: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
+    """Split a `.spatch` into its prose and its patches.
+
+    Args:
+        text: the whole file, newlines as they are.
+        origin: how to name the file in errors.
+
+    Returns:
+        the prose above the first `---` line, and one `FilePatch` for each group of `---` lines.
+
+    Raises:
+        PatchError: the form is wrong; the message names the line and marks the place.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    number = next((index for index, line in enumerate(lines) if line.startswith("--- ")), len(lines))
+    prose = "\n".join(lines[:number]).strip()
+    if number == len(lines):
+        refuse(origin, max(1, len(lines) - 1), "found no `--- PATH` line; expected one for each file to change")
+    for index, line in enumerate(lines[:number]):
+        if line.startswith("@@"):
+            refuse(origin, index + 1, "a hunk before the first `--- PATH` line", line, 0, len(line))
+    files: List[FilePatch] = []
+    while number < len(lines):
+        patch, number = _file(lines, number, origin)
+        files.append(patch)
+    return prose, tuple(files)
+
+
+def _file(lines: List[str], number: int, origin: str) -> Tuple[FilePatch, int]:
+    first = number + 1
+    paths: List[str] = []
+    while number < len(lines) and lines[number].startswith("--- "):
+        paths.append(_path(lines[number], number + 1, origin))
+        number += 1
+    hunks: List[HunkText] = []
+    while number < len(lines) and not lines[number].startswith("--- "):
+        line = lines[number]
+        if line.startswith("@@"):
+            hunk, number = _hunk(lines, number, origin)
+            hunks.append(hunk)
+        elif line.strip():
+            refuse(origin, number + 1, "expected `@@ SCOPE @@` or `--- PATH`", line, 0, len(line))
+        else:
+            number += 1
+    if not hunks:
+        refuse(origin, first, "no hunk for this file; expected `@@ SCOPE @@` below it", lines[first - 1], 0, 3)
+    return FilePatch(tuple(paths), first, tuple(hunks)), number
+
+
+def _path(line: str, number: int, origin: str) -> str:
+    path = line[4:].strip()
+    parts = path.split("/")
+    problem = ""
+    if not path:
+        problem = "expected a path after `---`"
+    elif "\\" in path or re.match(r"[A-Za-z]:", path):
+        problem = "paths are written with `/` and without a drive"
+    elif not path.isprintable():
+        problem = "expected a path without control characters"
+    elif path.startswith("/"):
+        problem = "expected a path relative to the site directory, found an absolute one"
+    elif ".." in parts or "." in parts or "" in parts:
+        problem = "the path must not leave the site directory (`..`) nor have empty or `.` parts"
+    elif not path.endswith((".py", ".pyi")):
+        problem = "only Python source (.py) can be matched by syntax"
+    elif len(parts) == 1 and "." in path[:-3]:
+        problem = "expected a path inside a package"
+    elif path in ("a/dev/null", "dev/null"):
+        problem = "files cannot be created or removed"
+    if problem:
+        refuse(origin, number, problem, line, 4, max(5, len(line)))
+    return path
+
+
+def _hunk(lines: List[str], number: int, origin: str) -> Tuple[HunkText, int]:
+    header, first = lines[number], number + 1
+    found = _HEADER.match(header)
+    if found is None:
+        refuse(origin, first, "expected `@@ SCOPE @@ FLAGS`", header, 0, len(header))
+    scope = found.group("scope")
+    if scope != "<module>" and not all(_SCOPE_PART.fullmatch(part) for part in scope.split(".")):
+        message = "expected a qualified name (`Class.method`, `*` as a glob) or `<module>`"
+        refuse(origin, first, message, header, found.start("scope"), found.end("scope"))
+    count, when_present = _flags(found, header, first, origin)
+    body: List[Tuple[str, str, int]] = []
+    number += 1
+    while number < len(lines) and not lines[number].startswith(("@@", "--- ")):
+        line = lines[number]
+        if line and line[0] not in " -+":
+            refuse(origin, number + 1, "a hunk's line begins with ` `, `-` or `+`", line, 0, 1)
+        if "\r" in line:
+            message = "a carriage return inside a line; line breaks are LF or CRLF, and those of the target do not matter"
+            refuse(origin, number + 1, message, line.replace("\r", " "), line.index("\r"), line.index("\r") + 1)
+        body.append((line[:1] or " ", line[1:], number + 1))
+        number += 1
+    while body and body[-1][0] == " " and not body[-1][1].strip():
+        body.pop()
+    hunk = HunkText(origin, first, scope, count, when_present, tuple(body))
+    _check_body(hunk, header)
+    return hunk, number
+
+
+def _flags(found: re.Match[str], header: str, number: int, origin: str) -> Tuple[int, bool]:
+    count: Optional[int] = None
+    when_present = False
+    for flag in re.finditer(r"\S+", found.group("flags")):
+        start, end = found.start("flags") + flag.start(), found.start("flags") + flag.end()
+        value = re.fullmatch(r"count=(all|[1-9][0-9]{0,5})", flag.group())
+        if value and count is None:
+            count = 0 if value.group(1) == "all" else int(value.group(1))
+        elif flag.group() == "when-present" and not when_present:
+            when_present = True
+        else:
+            what = "a flag given twice" if value or flag.group() == "when-present" else "an unknown flag"
+            refuse(origin, number, f"{what}; expected `count=N`, `count=all`, `when-present`", header, start, end)
+    return (1 if count is None else count), when_present
+
+
+def _check_body(hunk: HunkText, header: str) -> None:
+    tags = {tag for tag, text, _ in hunk.lines if text.strip()}
+    if not tags & {"-", "+"}:
+        refuse(hunk.origin, hunk.line, "the hunk changes nothing: no `-` and no `+` line", header, 0, len(header))
+    if not tags & {"-", " "}:
+        message = "the before side is empty: write the code beside which the `+` lines go"
+        refuse(hunk.origin, hunk.line, message, header, 0, len(header))

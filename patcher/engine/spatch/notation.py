@@ -1,0 +1,216 @@
+"""The notation of a `.spatch` (`$NAME`, `...`) written as Python of the same length (format rules 6 and 7).
+
+`$X` becomes an identifier that nobody uses, a `...` whatever Python accepts in its place. Since every offset stays what it
+was, the tree of the Python text tells where things stand in what the person wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Collection, Iterator, List, Tuple
+
+from patcher.engine.lex import Token, depth_of, expressions, tokens
+
+MARK = "\u01c2"  # a letter that Python allows in identifiers and that nobody uses: stands for `$` and for runs
+RUN_NAME = MARK * 3
+RUN_STAR = MARK * 2
+RUN_DOUBLE_STAR = MARK
+_MOST_RUNS = 200  # in one statement: each is looked at beside the whole of it
+_LAYOUT = ("space", "newline", "comment")
+_KEYWORDS = frozenset(
+    [
+        "and",
+        "as",
+        "assert",
+        "async",
+        "await",
+        "del",
+        "elif",
+        "else",
+        "except",
+        "finally",
+        "for",
+        "from",
+        "if",
+        "import",
+        "in",
+        "is",
+        "lambda",
+        "not",
+        "or",
+        "raise",
+        "return",
+        "while",
+        "with",
+        "yield",
+    ]
+)
+
+
+class NotationError(Exception):
+    """A `$` or `...` that cannot stand where it stands; `start` and `end` are character offsets into the text."""
+
+    def __init__(self, message: str, start: int, end: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.start = start
+        self.end = end
+
+
+def holes(text: str) -> Iterator[Tuple[str, int, int]]:
+    """Yield (name without `$`, start, end) of every `$NAME` outside strings and comments, but in f-strings' braces."""
+    for outer in tokens(text):
+        for token in (outer, *expressions(outer)):
+            if token.kind == "hole":
+                yield token.text[1:], token.start, token.end
+
+
+def to_python(text: str, *, before: bool) -> str:
+    """Write the notation of one side of a hunk as Python, character for character.
+
+    `$X` becomes an identifier; a `...` that stands for a run becomes whatever Python accepts in its place, with the same
+    length, so that every offset stays what it was.
+
+    Raises:
+        NotationError: a `$` without a name or in mixed case, a string of the before side that is meant to hold a placeholder,
+            `{...}`, hundreds of `...` in one statement.
+    """
+    out = list(text)
+    names = {name for name, _, _ in holes(text)}
+    for outer in tokens(text):
+        if MARK in outer.text:
+            raise NotationError(f"the letter {MARK!r} is reserved", outer.start, outer.end)
+        for token in (outer, *expressions(outer)):
+            if token.kind == "hole":
+                _check_hole(token)
+                out[token.start] = MARK
+            elif token.kind == "string" and before:
+                _check_string(token, names)
+    inside = [[each for each in expressions(token) if each.kind not in _LAYOUT] for token in tokens(text)]
+    for line in [*_token_lines(text), *inside]:
+        runs = [token for token in line if token.kind == "run"]
+        if runs[_MOST_RUNS:]:
+            raise NotationError(f"more than {_MOST_RUNS} `...` in one statement", runs[_MOST_RUNS].start, runs[_MOST_RUNS].end)
+        for index, token in enumerate(line):
+            if token.kind == "run":
+                out[token.start : token.end] = _run_text(line, index)
+    return "".join(out)
+
+
+def _check_string(token: Token, names: Collection[str]) -> None:
+    """Inside a string a `$` is text; refused is what was surely meant as a placeholder.
+
+    That is a string of the before side which is nothing but `$NAME`, or which has the name of one of its metavariables.
+    """
+    own = list(token.text)
+    for inner in expressions(token):
+        own[inner.start - token.start : inner.end - token.start] = " " * len(inner.text)
+    text = "".join(own)
+    for found in re.finditer(r"\$([A-Z][A-Z0-9_]*)\b", text):
+        rest = re.sub(r"^\w*", "", text[: found.start()]) + text[found.end() :]
+        if found.group(1) in names or not re.search(r"[^\s{}'\"]", rest):
+            message = "inside a string a `$` is text and would match nothing but itself: write a placeholder for the string"
+            raise NotationError(message, token.start + found.start(), token.start + found.end())
+
+
+def _check_hole(token: Token) -> None:
+    name = token.text[1:]
+    if re.fullmatch(r"[A-Z][A-Z0-9_]*|_|[a-z][a-z0-9_]*", name) is None:
+        message = "expected `$NAME` (a metavariable), `$name` (an option) or `$_`"
+        raise NotationError(message, token.start, token.end)
+
+
+def _token_lines(text: str) -> Iterator[List[Token]]:
+    """The significant tokens of each logical line."""
+    line: List[Token] = []
+    depth = 0
+    for token in tokens(text):
+        if token.kind == "newline" and depth == 0:
+            yield line
+            line = []
+        elif token.kind not in _LAYOUT:
+            depth += depth_of(token)
+            line.append(token)
+    yield line
+
+
+def _run_text(line: List[Token], index: int) -> str:
+    """What the `...` at `index` of a logical line is written as: three characters that Python accepts there."""
+    opened = _opened(line, index)
+    context = _context(line, opened)
+    before = line[index - 1].text if index else ""
+    after = line[index + 1].text if index + 1 < len(line) else ""
+    if before not in (",", "import", "lambda") and index - 1 != opened:
+        return "..."
+    if after not in (",", ")", "}", ":", ""):
+        return "..."
+    earlier = _elements(line[opened + 1 : index])
+    if context == "call":
+        return "**" + RUN_DOUBLE_STAR if any(part[:1] == ["**"] for part in earlier) else "*" + RUN_STAR
+    if context == "params":
+        starred = any(part[:1] == ["*"] for part in earlier)
+        return RUN_DOUBLE_STAR + "=0" if any("=" in part for part in earlier) and not starred else RUN_NAME
+    if context == "import":
+        return RUN_NAME
+    if context == "brace":
+        others = [part for part in _elements(line[opened + 1 : _closing(line, opened)]) if part and part != ["..."]]
+        if not others:
+            message = "`{...}` may be a dict or a set: write one entry of it as well"
+            raise NotationError(message, line[index].start, line[index].end)
+        return "**" + RUN_DOUBLE_STAR if any(":" in part or part[0] == "**" for part in others) else "..."
+    return "..."
+
+
+def _opened(line: List[Token], index: int) -> int:
+    """The index of the bracket or `lambda` whose list holds the token at `index`; -1 at the level of the statement."""
+    depth = colons = 0
+    for back in range(index - 1, -1, -1):
+        depth -= depth_of(line[back])
+        colons += depth == 0 and line[back].text == ":"
+        if depth < 0 or (depth == 0 and line[back].text == "lambda" and not colons):
+            return back
+    return -1
+
+
+def _context(line: List[Token], opened: int) -> str:
+    """What kind of list the bracket at `opened` holds: call, params, import, brace or plain (the run stays as it is)."""
+    words = [token.text for token in line[:3]]
+    imports = "import" in words[:1] or (words[:1] == ["from"] and any(token.text == "import" for token in line))
+    if opened < 0:
+        return "import" if imports else "plain"
+    if line[opened].text == "lambda":
+        return "params"
+    if line[opened].text == "{":
+        return "brace"
+    if line[opened].text != "(":
+        return "plain"
+    if imports:
+        return "import"
+    if "def" in words[:2] and not any(token.text == "(" for token in line[:opened]):
+        return "params"
+    previous = line[opened - 1] if opened else None
+    named = previous is not None and previous.kind == "name" and previous.text not in _KEYWORDS
+    operand = previous is not None and (previous.kind in ("hole", "string") or previous.text in (")", "]"))
+    return "call" if named or operand else "plain"
+
+
+def _closing(line: List[Token], opened: int) -> int:
+    depth = 0
+    for index in range(opened, len(line)):
+        depth += depth_of(line[index])
+        if depth == 0:
+            return index
+    return len(line)
+
+
+def _elements(line: List[Token]) -> List[List[str]]:
+    """The texts of the tokens of each comma-separated element, nested brackets left out."""
+    parts: List[List[str]] = [[]]
+    depth = 0
+    for token in line:
+        depth += depth_of(token)
+        if depth == 0 and token.text == ",":
+            parts.append([])
+        elif depth == 0:
+            parts[-1].append(token.text)
+    return parts

@@ -1,0 +1,280 @@
+"""The lines of a hunk -> its two sides as trees: every placeholder checked when the hunk is loaded (format rules 3 to 7)."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
+
+from patcher.engine import lex
+from patcher.engine.match.match import GONE, Matcher
+from patcher.engine.node import CLAUSES, Node, index_of
+from patcher.engine.spatch.hunk import refuse
+from patcher.engine.spatch.side import Side, mark, read_side
+from patcher.model import HunkText, OptionValue
+
+_SHORT = 3  # characters of a string, below which it names no place
+
+
+class Hunk(NamedTuple):
+    """A hunk ready to be matched. `form` is `expression`, `statements` or `clauses`.
+
+    `proves` is whether a match of the after side shows that upstream made the change (rule 21); `after_scope` is where to
+    look for the result when the hunk renames its own definition.
+    """
+
+    text: HunkText
+    form: str
+    before: Side
+    after: Side
+    proves: bool
+    after_scope: str
+    options: Mapping[str, OptionValue]
+
+
+def compile_hunk(text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
+    """Parse both sides of a hunk and check every reference in it.
+
+    Raises:
+        PatchError: a side that does not parse, an unbound metavariable, an unknown option, a trivial before side, a rule
+            that is not built; the message names file and line and marks the place.
+    """
+    before, after = read_side(text, "-", options), read_side(text, "+", options)
+    form = _form(text, before, after)
+    if form == "expression":
+        before, after = (side._replace(nodes=[side.nodes[0].node("value")]) for side in (before, after))
+        _no_comments(text)
+    _name_unbound(before, after)
+    _check_names(text, before, after)
+    _check_comments(text, before, after)
+    _pair_runs(text, before, after)
+    for option in _placeholders(before, "option"):  # any literal: a `+` line has the option's value in its place (rule 6)
+        option.name = option.name if before.number(option) in before.context else ""
+    _check_trivial(text, form, before)
+    if [repr(node) for node in before.nodes] == [repr(node) for node in after.nodes]:
+        message = "the two sides differ only in layout or comments: nothing would change (comments are not matched)"
+        refuse(text.origin, text.line, message)
+    if form == "statements":
+        _want_absent(before.nodes, after.nodes)
+    proves = not _is_trivial(after.nodes, words=2 if form == "expression" else 1) and not _is_more_general(form, after, before)
+    return Hunk(text, form, before, after, proves, _renamed(text.scope, before, after), options)
+
+
+def _form(text: HunkText, before: Side, after: Side) -> str:
+    if not before.nodes:
+        message = "the before side has no code, and comments are not matched: write the code beside which the `+` lines go"
+        refuse(text.origin, text.line, message)
+    only = [len(side.nodes) == 1 and side.nodes[0].kind == "Expr" and side.nodes[0].role != "run" for side in (before, after)]
+    if all(only) and not before.nodes[0].role:
+        bound = {node.name for role in ("meta", "option") for node in _placeholders(before, role) if node.kind != "Expr"}
+        if after.nodes[0].role in ("", "option") or after.nodes[0].name in bound:  # `$X` of an expression is no statement
+            return "expression"
+    clauses = [all(node.kind in CLAUSES for node in side.nodes) for side in (before, after)]
+    if clauses[0] and clauses[1]:
+        return "clauses"
+    if clauses[0] or (after.nodes and clauses[1]):
+        refuse(text.origin, text.line, "one side begins with a clause (`else`, `except`, …) and the other does not")
+    return "statements"
+
+
+def _no_comments(text: HunkText) -> None:
+    for tag, line, number in text.lines:
+        for token in lex.tokens(line):
+            if token.kind == "comment" and tag == "+":
+                message = "a comment in an expression hunk has no place to go: write the whole statement"
+                refuse(text.origin, number, message, line, token.start, token.end)
+
+
+def _check_comments(text: HunkText, before: Side, after: Side) -> None:
+    """Comments and blank lines come along with inserted code, and only with it (rules 19 and 20)."""
+    for side, tag, what in ((before, "-", "removed"), (after, "+", "inserted")):
+        rows = side.text.split("\n")
+        inside = {row for node in side.nodes for row in range(side.lines.number(node.begin), side.lines.number(node.end) + 1)}
+        for row, line in enumerate(rows[: len(side.numbers)], 1):
+            if side.numbers[row - 1] in side.context or not line.lstrip().startswith("#") or row in inside:
+                continue
+            beside = tag == "+" and any(_joined(side, rows, row, step) for step in (-1, 1))
+            if not beside:
+                message = f"a comment alone is not {what}: comments are not matched, they come along with inserted code"
+                refuse(text.origin, side.numbers[row - 1], message, line, 0, len(line))
+
+
+def _joined(side: Side, rows: List[str], row: int, step: int) -> bool:
+    """Whether code of the same `+` lines stands next to a row (1-based), comments and blank lines between them."""
+    row += step
+    while 1 <= row <= len(side.numbers) and side.numbers[row - 1] not in side.context:
+        if rows[row - 1].strip() and not rows[row - 1].lstrip().startswith("#"):
+            return True
+        row += step
+    return False
+
+
+def _placeholders(side: Side, role: str) -> List[Node]:
+    return [node for top in side.nodes for node in top.walk() if node.role == role]
+
+
+def _check_names(text: HunkText, before: Side, after: Side) -> None:
+    bound = {node.name for node in _placeholders(before, "meta")}
+    for node in _placeholders(after, "meta"):
+        if node.name == "_":
+            mark(text, after, "`$_` stands for anything and cannot be written", node.start, node.end)
+        if node.name not in bound:
+            known = ", ".join(sorted(f"${name}" for name in bound if name[0] != "_")) or "none"
+            message = f"`${node.name}` is not bound by the before side; bound there: {known}"
+            mark(text, after, message, node.start, node.end)
+
+
+def _name_unbound(before: Side, after: Side) -> None:
+    """Give a `$_` on a context line a name of its own, so that the after side keeps the code that it stands for."""
+    for side in (before, after):
+        counted: Dict[int, int] = {}
+        for node in _placeholders(side, "meta"):
+            line = side.number(node)
+            if node.name == "_" and line in side.context:
+                counted[line] = counted.get(line, 0) + 1
+                node.name = f"_{line}.{counted[line]}"
+
+
+def _pair_runs(text: HunkText, before: Side, after: Side) -> None:
+    """Give each `...` of the after side the name of the one it stands for on the before side (rule 7)."""
+    counted: Dict[Tuple[int, int], int] = {}
+    left: List[Node] = []
+    both: Set[str] = set()
+    for side in (before, after):
+        for node in _placeholders(side, "run"):
+            line = side.number(node)
+            following = _next(node) if side is before else None
+            if following is not None and following.role == "run":
+                mark(text, side, "two `...` in a row: nothing tells where one ends", node.start, node.end)
+            key = (id(side), line)
+            counted[key] = counted.get(key, 0) + 1
+            name = f"{line}.{counted[key]}"
+            implicit = node.parent is not None and node.parent.name == "inline"  # the body that a header stands for
+            if line in side.context and (side is before or name in both or implicit):
+                node.name = name
+                both.add(name)
+            elif side is before:
+                node.name = f"-{line}.{len(left)}"
+                left.append(node)
+            else:
+                partner = next((run for run in left if _container(run) == _container(node)), None)
+                if partner is None and _is_stub(after, node):
+                    node.role = ""
+                    continue
+                if partner is None:
+                    message = "this `...` stands for code that no `...` of the before side covers"
+                    mark(text, after, message, node.start, node.end)
+                left.remove(partner)
+                node.name = partner.name
+    _check_removed(text, before, after, left)
+    _check_context_runs(text, before, after)
+
+
+def _check_context_runs(text: HunkText, before: Side, after: Side) -> None:
+    """A header on a context line has its body on both sides, or on none: nothing goes without a `-` line."""
+    for side, other in ((before, after), (after, before)):
+        names = {run.name for run in _placeholders(other, "run")}
+        for run in _placeholders(side, "run"):
+            if side.number(run) in side.context and run.name not in names:
+                there = "the body of this header is not written: write ` ...` beside the `+` lines for what is there already"
+                message = there if side is before else "all of this body goes: write what is to stand there (`+    pass`)"
+                refuse(text.origin, side.number(run), message)
+
+
+def _check_removed(text: HunkText, side: Side, after: Side, left: List[Node]) -> None:
+    for run in left:
+        if run.parent is not None and run.parent.name == "inline":
+            message = "the body that is not written would go with this header: write `-    ...` below it if it is to go"
+            refuse(text.origin, side.number(run), message)
+        if run.kind == "Decorator":
+            stays = any(node.kind == run.parent.kind for top in after.nodes for node in top.walk()) if run.parent else False
+            run.name = GONE if stays else run.name
+
+
+def _is_stub(side: Side, run: Node) -> bool:
+    """Whether a `...` is code: all of the body that is written for an inserted `def` or `class`."""
+    block = run.parent
+    defines = block is not None and block.parent is not None and block.parent.kind in ("FunctionDef", "ClassDef")
+    return defines and run.siblings() == [run] and run.start not in side.bodies
+
+
+def _next(node: Node) -> Optional[Node]:
+    siblings = node.siblings()
+    return next(iter(siblings[index_of(siblings, node) + 1 :]), None)
+
+
+def _container(run: Node) -> str:
+    return {"Star": "arguments", "DoubleStar": "arguments", "Expr": "statements"}.get(run.kind, run.kind)
+
+
+def _check_trivial(text: HunkText, form: str, before: Side) -> None:
+    nodes = before.nodes
+    if form != "clauses" and all(node.role == "run" for node in nodes):
+        if text.scope != "<module>":
+            refuse(text.origin, text.line, "`...` alone is a before side only in `<module>`: write the header above it")
+        return
+    if _is_trivial(nodes):
+        message = "the before side is too little to name a place (`return`, `pass`, one name): add what stands beside it"
+        refuse(text.origin, before.number(nodes[0]), message)
+
+
+def _is_trivial(nodes: List[Node], words: int = 1) -> bool:
+    """Whether code is so common that finding it says nothing (rule 25); a string alone has at least so many words."""
+    small = [node.node("value") if node.kind == "Expr" and not node.role else node for node in nodes if node.role != "run"]
+    return len(small) <= 1 and all(
+        node.role in ("meta", "option")
+        or node.kind in ("Pass", "Break", "Continue", "Name", "Integer", "Float", "Ellipsis")
+        or (node.kind == "String" and _is_short(str(node.fields["value"]).lstrip("b")[1:-1], words))
+        or (node.kind == "Return" and (node.fields["value"] is None or node.node("value").kind in ("Name", "Integer")))
+        for node in small
+    )
+
+
+def _is_short(text: str, words: int) -> bool:
+    return len(text) < _SHORT or len(text.split()) < words
+
+
+def _is_more_general(form: str, after: Side, before: Side) -> bool:
+    """Whether the after side matches its own before side, and so proves nothing about upstream (rule 21)."""
+    for pattern in before.nodes:
+        for node in pattern.walk():
+            comparable = (form == "expression" and node.kind == after.nodes[0].kind) or after.nodes[0].role
+            if comparable and any(True for _ in Matcher().node(after.nodes[0], node)):
+                return True
+    if form == "expression":
+        return False
+    span = (0, 0, 0, 0)
+    block = Node("Block", span, doc=None, body=before.nodes, clauses=before.nodes if form == "clauses" else [])
+    if form == "clauses":
+        block = Node("If", span, clauses=before.nodes)
+    return bool(Matcher().runs(after.nodes, block, module=False, clauses=form == "clauses"))
+
+
+def _want_absent(before: List[Node], after: List[Node]) -> None:
+    """Where only the before side writes an optional part, the after side is in place only without it (rule 22).
+
+    Where it removes a run of decorators, only those may be there that the after side writes.
+    """
+    for old, new in zip(before, after):
+        if old.kind != new.kind or old.role or new.role:
+            continue
+        for key, value in old.fields.items():
+            other = new.fields.get(key)
+            removes = key == "decorators" and any(part.name == GONE for part in old.items(key))
+            if (
+                removes
+                or (key in ("decorators", "returns", "annotation", "clauses") and value and not other)
+                or (key == "args" and old.kind == "ClassDef" and value and not other)
+            ):
+                new.absent = (*new.absent, key)
+        bodies = [node.fields.get("body") for node in (old, new)]
+        if all(isinstance(body, Node) and body.kind == "Block" for body in bodies):
+            _want_absent(old.node("body").items("body"), new.node("body").items("body"))
+
+
+def _renamed(scope: str, before: Side, after: Side) -> str:
+    if len(before.nodes) == len(after.nodes) == 1 and before.nodes[0].kind in ("FunctionDef", "ClassDef"):
+        old, new = before.nodes[0], after.nodes[0]
+        if new.kind == old.kind and not new.node("name").role and not old.node("name").role:
+            names = old.node("name").fields["value"], str(new.node("name").fields["value"])
+            if names[0] != names[1] and scope.split(".")[-1] == names[0]:
+                return ".".join([*scope.split(".")[:-1], names[1]])
+    return scope

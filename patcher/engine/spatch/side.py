@@ -1,0 +1,246 @@
+"""One side of a hunk: its lines written as Python and parsed, with the .spatch line of everything in it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import FrozenSet, List, Mapping, NamedTuple, NoReturn, Optional, Sequence, Set, Tuple
+
+from patcher.engine import lex
+from patcher.engine.node import Node, SyntaxProblem
+from patcher.engine.spatch import notation
+from patcher.engine.spatch.hunk import refuse
+from patcher.engine.syntax import parse
+from patcher.model import HunkText, OptionValue
+
+_CLAUSE = re.compile(r"(elif|else|except|finally)\b|case\b(?!\s*([.=,:;+/%&|^<>@)]|[-*]=|$))")  # `case = 1` is a statement
+
+
+class Side(NamedTuple):
+    """One side of a hunk.
+
+    `text` is Python of the same length as `written`; `nodes` its statements, clauses, or the one expression;
+    `numbers` the .spatch line of each line of `text`; `context` the lines that both sides have; `strings` the offsets of
+    line starts inside strings; `bodies` those of each `...` that stands for a body that is not written.
+    """
+
+    text: str
+    written: str
+    nodes: List[Node]
+    numbers: Tuple[int, ...]
+    context: FrozenSet[int]
+    lines: lex.Lines
+    strings: FrozenSet[int]
+    indent: str
+    bodies: FrozenSet[int]
+
+    def number(self, node: Node) -> int:
+        """The .spatch line on which a node begins."""
+        return self.numbers[self.lines.number(node.start) - 1]
+
+    def kept_line(self, node: Node) -> int:
+        """The .spatch line of a node that lies on context lines only (of a `try` its header), else 0."""
+        first, last = self.lines.number(node.start), self.lines.number(max(node.start, node.end - 1))
+        last = first if node.kind == "Try" else last
+        lines = self.numbers[first - 1 : last]
+        return lines[0] if all(line in self.context for line in lines) else 0
+
+
+def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> Side:
+    """Read the `-` (before) or `+` (after) side of a hunk; a side without code has no nodes.
+
+    Raises:
+        PatchError: the side does not parse, or names an option that is not declared.
+    """
+    lines = [(text, number, kind == " ") for kind, text, number in hunk.lines if kind in (" ", tag)]
+    raw = "\n".join(text for text, _, _ in lines)
+    logical = lex.logical_lines(raw)
+    context = frozenset(number for _, number, both in lines if both)
+    numbers = [number for _, number, _ in lines] or [hunk.line]
+    what = "before" if tag == "-" else "after"
+    _check_continuations(hunk, raw, logical, numbers)
+    _check_indentation(hunk, what, raw, logical, numbers)
+    clause = _CLAUSE.match(raw, logical[0].start) if logical else None
+    case = " " if clause and clause.group() == "case" else ""
+    text = _dedent(raw, logical[0].indent if logical else "", case)
+    text, lone = _with_clauses(text, numbers, context if tag == "+" else frozenset(numbers))
+    text, bodies = _with_bodies(text)
+    side = Side(
+        text, text, [], tuple(numbers), context, lex.Lines(text), frozenset(lex.lines_in_strings(text)), case, bodies
+    )
+    if not logical:
+        return side
+    try:
+        python = notation.to_python(text, before=tag == "-")
+        for name, start, end in notation.holes(text):
+            if name == name.lower() and name != "_" and name not in options:
+                known = ", ".join(f"${option}" for option in sorted(options)) or "none"
+                raise notation.NotationError(f"the option `${name}` is not declared; declared: {known}", start, end)
+        logical = lex.logical_lines(text)
+        nodes = _parse(python, clause.group() if clause else "", {line.first for line in logical if line.indent == case})
+    except notation.NotationError as error:
+        mark(hunk, side, error.message, error.start, error.end)
+    except SyntaxProblem as error:
+        number = min(max(error.line, 1), len(numbers))
+        line = text.split("\n")[number - 1]
+        refuse(
+            hunk.origin,
+            numbers[number - 1],
+            f"the {what} side does not parse: {error.message}",
+            line,
+            min(error.column, len(line)),
+            0,
+        )
+    begins = [node.begin for node in nodes]
+    for statement in logical:
+        index = bisect_right(begins, statement.start) - 1
+        if index < 0 or nodes[index].outer_end <= statement.start:
+            message = "a side that begins with a clause (`else`, `except`, …) has clauses alone: write another hunk for this"
+            mark(hunk, side, message, statement.start, statement.end)
+    for node in [node for top in nodes for node in top.walk() if node.kind == "Try"]:
+        node.fields["clauses"] = [
+            clause for clause in node.items("clauses") if side.lines.number(clause.start) - 1 not in lone
+        ]
+    return side._replace(text=python, nodes=nodes, lines=lex.Lines(python))
+
+
+def _dedent(raw: str, indent: str, base: str) -> str:
+    inside = set(lex.lines_in_strings(raw))
+    lines, offset = [], 0
+    for line in raw.split("\n"):
+        kept = (
+            line
+            if offset in inside or not line.strip()
+            else base + (line[len(indent) :] if line.startswith(indent) else line.lstrip())
+        )
+        lines.append(kept if offset in inside or line.strip() else "")
+        offset += len(line) + 1
+    return "\n".join(lines)
+
+
+def _check_continuations(hunk: HunkText, raw: str, logical: Sequence[lex.LogicalLine], numbers: Sequence[int]) -> None:
+    """Refuse a backslash beside which one side of the line has no code: the parser would read past it."""
+    starts, lines = [line.start for line in logical], lex.Lines(raw)
+    for token in lex.tokens(raw):
+        index = bisect_right(starts, token.start) - 1
+        if token.kind == "space" and token.text[0] == "\\" and (index < 0 or logical[index].end <= token.start):
+            begin, row = lines.start(token.start), lines.number(token.start) - 1
+            message = "this `\\` joins no code with the line below it: leave it out"
+            column = token.start - begin
+            refuse(hunk.origin, numbers[row], message, raw[begin : token.start + 1].replace("\t", " "), column, column + 1)
+
+
+def _check_indentation(
+    hunk: HunkText, what: str, raw: str, logical: Sequence[lex.LogicalLine], numbers: Sequence[int]
+) -> None:
+    """Refuse a line that is indented as no block is: the parser would name another line, or none."""
+    blocks: List[str] = []
+    opens = True
+    for line in logical:
+        deeper = not blocks or (line.indent != blocks[-1] and line.indent.startswith(blocks[-1]))
+        problem = ""
+        if deeper and not opens:
+            problem = "is indented more than the one above it, which opens no block"
+        elif not deeper and line.indent not in blocks:
+            problem = "is indented as no line above it is"
+            if "\t" in line.indent + blocks[-1] and not blocks[-1].startswith(line.indent):
+                problem = "is not indented with the same tabs and blanks as the lines above it"
+            elif blocks[0].startswith(line.indent):
+                problem = "is indented less than the first one: write the header of that block above it"
+        if problem:
+            lines = lex.Lines(raw)
+            begin, end = lines.start(line.start), lines.end(line.start)
+            number = numbers[lines.number(line.start) - 1]
+            message = f"the {what} side does not parse: this line {problem}"
+            refuse(hunk.origin, number, message, raw[begin:end].rstrip("\n").replace("\t", " "), 0, len(line.indent))
+        blocks = [*blocks, line.indent] if deeper else blocks[: blocks.index(line.indent) + 1]
+        opens = line.opens
+
+
+def _with_bodies(text: str) -> Tuple[str, FrozenSet[int]]:
+    """A header whose body is not written has the body `...` (rule 3); also gives the offset of each."""
+    logical = lex.logical_lines(text)
+    added: List[int] = []
+    for line, following in zip(logical, [*logical[1:], None]):
+        if line.opens and (following is None or len(following.indent) <= len(line.indent)):
+            at = line.end + 4 * len(added)
+            text = text[:at] + " ..." + text[at:]
+            added.append(at + 1)
+    return text, frozenset(added)
+
+
+def _with_clauses(text: str, numbers: List[int], may: FrozenSet[int]) -> Tuple[str, FrozenSet[int]]:
+    """A `try` whose clauses are not written gets one, so that it parses; also gives the row (0-based) of each.
+
+    `numbers` grows with the text; `may` are the .spatch lines on which such a `try` can stand.
+    """
+    logical, lines = lex.logical_lines(text), lex.Lines(text)
+    added: List[Tuple[int, str]] = []
+    for index, line in reversed(list(enumerate(logical))):
+        if line.first != "try":
+            continue
+        last = index + 1
+        while last < len(logical) and len(logical[last].indent) > len(line.indent):
+            last += 1
+        alone = not any(each.first in ("except", "finally") for each in logical[last : last + 1] if each.indent == line.indent)
+        if alone and numbers[lines.number(line.start) - 1] in may:
+            added.append((lines.number(logical[last - 1].end - 1), f"{line.indent}finally: ..."))
+    rows: Set[int] = set()
+    written = text.split("\n")
+    for count, (row, clause) in enumerate(sorted(added, key=lambda each: each[0])):
+        written.insert(row + count, clause)
+        numbers.insert(row + count, numbers[row + count - 1])
+        rows.add(row + count)
+    return "\n".join(written), frozenset(rows)
+
+
+def _parse(python: str, first: str, heads: Set[str]) -> List[Node]:
+    """The nodes of a side; clauses, the first one named by its keyword, are parsed below a statement they can belong to."""
+    if not first:
+        return parse(python + "\n", pattern=True).items("body")
+    if first == "case":
+        prefix, dummies = "match _:\n", 0
+    elif heads & {"except", "finally"}:
+        lone_else = first == "else"
+        prefix = "try:\n pass\n" + ("except _:\n pass\n" if lone_else else "")
+        dummies = int(lone_else)
+    else:
+        prefix, dummies = "if _:\n pass\n", 0
+    return parse(prefix + python + "\n", offset=-len(prefix), pattern=True).items("body")[0].items("clauses")[dummies:]
+
+
+def mark(hunk: HunkText, side: Side, message: str, start: int, end: int) -> NoReturn:
+    """Raise a `PatchError` with a marker under the characters `[start, end)` of a side."""
+    number = side.lines.number(start)
+    begin = side.lines.start(start)
+    line = side.written[begin : side.lines.end(start)].rstrip("\n")
+    refuse(hunk.origin, side.numbers[min(number, len(side.numbers)) - 1], message, line, start - begin, end - begin)
+
+
+def identifiers(side: Side) -> List[FrozenSet[str]]:
+    """For each node of a side the identifiers that any code it matches must contain."""
+    found: List[FrozenSet[str]] = []
+    for node in side.nodes:
+        if node.role != "run":
+            names = {str(part.fields["value"]) for part in node.walk() if part.kind == "Name" and not part.role}
+            found.append(frozenset(name for name in names if not name.startswith(notation.MARK)))
+    return found
+
+
+def writes_body(side: Side) -> bool:
+    """Whether a side writes the body of a definition, so that `<module>` must show it."""
+    for top in side.nodes:
+        for node in top.walk():
+            if node.kind in ("FunctionDef", "ClassDef"):
+                block = node.node("body")
+                if block.fields.get("doc") or any(item.role != "run" for item in block.items("body")):
+                    return True
+    return False
+
+
+def blank_between(side: Side, above: Node, below: Optional[Node]) -> bool:
+    """Whether a blank context line stands between two neighbouring nodes of a side."""
+    first = side.lines.number(max(above.start, above.end - 1))
+    last = side.lines.number(below.start) - 1 if below is not None else len(side.numbers)
+    rows = side.text.split("\n")[first:last]
+    return any(not row.strip() and side.numbers[first + index] in side.context for index, row in enumerate(rows))

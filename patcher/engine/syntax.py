@@ -1,0 +1,113 @@
+"""Python text -> a tree of `Node`s. The only module that names libcst."""
+
+from __future__ import annotations
+
+import gc
+import re
+from typing import Any, Dict, Tuple
+
+import libcst as cst
+from libcst._nodes.internal import CodegenState
+
+from patcher.engine.bounds import check_depth
+from patcher.engine.convert import Converter
+from patcher.engine.node import Node, SyntaxProblem
+
+
+class _Recorder(CodegenState):
+    """Runs libcst's code generation and notes at which offset each node's text begins and ends.
+
+    `libcst.metadata` does the same several times slower, and with positions that leave out parts (a parameter's default).
+    """
+
+    def __init__(self, newline: str, indent: str) -> None:
+        super().__init__(default_indent=indent, default_newline=newline)
+        self.offset = 0
+        self.outer: Dict[int, Tuple[int, int]] = {}
+        self.inner: Dict[int, Tuple[int, int]] = {}
+        self.begun: Dict[int, int] = {}
+
+    def add_token(self, value: str) -> None:
+        self.tokens.append(value)
+        self.offset += len(value)
+
+    def add_indent_tokens(self) -> None:
+        self.tokens.extend(self.indent_tokens)
+        self.offset += sum(map(len, self.indent_tokens))
+
+    def pop_trailing_newline(self) -> None:
+        if self.tokens:
+            self.offset -= len(self.tokens.pop())
+
+    def before_codegen(self, node: Any) -> None:
+        self.begun[id(node)] = self.offset
+
+    def after_codegen(self, node: Any) -> None:
+        self.outer[id(node)] = (self.begun[id(node)], self.offset)
+
+    def record_syntactic_position(self, node: Any, *, start_node: Any = None, end_node: Any = None) -> Any:
+        return _Position(self, node)
+
+
+class _Position:
+    def __init__(self, state: _Recorder, node: Any) -> None:
+        self.state, self.node, self.start = state, node, 0
+
+    def __enter__(self) -> None:
+        self.start = self.state.offset
+
+    def __exit__(self, *_: object) -> None:
+        self.state.inner[id(self.node)] = (self.start, self.state.offset)
+
+
+def parse(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "    ", pattern: bool = False) -> Node:
+    """Parse module text (or an indented part of one) into a `Block`.
+
+    Args:
+        text: source text; an indented part begins at the start of a line.
+        offset: what to add to every span, the place of `text` in its file.
+        newline: the file's line break; libcst guesses wrongly on a part of a file.
+        indent: the file's indentation unit.
+        pattern: read the placeholders that `notation.to_python` wrote.
+
+    Raises:
+        SyntaxProblem: not valid Python, or libcst does not give the same text back.
+    """
+    text = text[:-1] if text.endswith("\r") else text  # libcst takes a lone CR for a line break, but not at the end
+    # An indented part is not dedented, which would rewrite its multi-line strings: it gets a header instead.
+    scaffold = f"if 1:{newline}" if text[:1] in (" ", "\t") and not pattern else ""
+    config = cst.PartialParserConfig(default_newline=newline, default_indent=indent)
+    enabled = gc.isenabled()
+    gc.disable()  # a third of the time goes to collections that find nothing
+    try:
+        check_depth(text)
+        module = cst.parse_module(scaffold + text, config)
+        state = _Recorder(module.default_newline, module.default_indent)
+        module._codegen(state)
+        if "".join(state.tokens) != scaffold + text:
+            raise SyntaxProblem("the parser does not give this text back byte for byte (a form feed or an odd line break?)")
+        body: Any = module.body
+        if scaffold:
+            if len(body) != 1 or body[0].orelse is not None:
+                raise SyntaxProblem("a part of the code is indented less than its first line")
+            body = body[0].body.body
+        converter = Converter(scaffold + text, offset - len(scaffold), state.outer, state.inner, pattern)
+        block = converter.statements(body)
+    except RecursionError:
+        raise SyntaxProblem("the code is nested too deeply to be read") from None
+    except cst.ParserSyntaxError as error:
+        line = error.raw_line - (1 if scaffold else 0)
+        message = re.sub(r"^parser error: error at \d+:\d+: expected one of .*", "unexpected code", error.message)
+        message = message.replace("tokenizer error: ", "")
+        raise SyntaxProblem(message.split("\n")[0], line, error.raw_column) from None
+    except cst.CSTValidationError as error:  # what libcst's parser takes and its own nodes do not: `"a" b"b"`
+        raise SyntaxProblem(str(error)) from None
+    finally:
+        if enabled:
+            gc.enable()
+    for node in block.walk():
+        if node.role == "ellipsis":  # not in a list, so it is no run: the literal
+            node.role = ""
+        for child in node.children():
+            child.parent = node
+    return block

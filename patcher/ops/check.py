@@ -1,0 +1,85 @@
+"""A patchset against one release that is not installed: planned by the code that `apply` uses, on the files that are kept."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Dict, NamedTuple, Set, Tuple
+
+from patcher.model import Plan, State
+from patcher.patchset.sources import pick_variants
+from patcher.planner.plan import Wanted, plan_apply
+from patcher.target.interpreter import Environment
+from patcher.text.diffs import FileDiff, compare
+
+APPLIES, OUT_OF_RANGE, NO_RELEASE, NO_WHEEL, NOT_FETCHED = "applies", "out of range", "no release", "no wheel", "not fetched"
+_GOOD = (APPLIES, State.UPSTREAM.value, State.NOT_NEEDED.value, OUT_OF_RANGE)
+
+
+class Outcome(NamedTuple):
+    """What a patchset would do to one release.
+
+    `word` is `applies`, `out of range`, `no release`, `no wheel`, `not fetched` or the value of a State. `places` are the
+    files that it changes (with `upstream`: that are so already) and their lines before the change. `problem` is one line.
+    """
+
+    distribution: str
+    version: str
+    word: str
+    places: Tuple[Tuple[str, Tuple[int, ...]], ...] = ()
+    problem: str = ""
+    hint: str = ""
+    yanked: bool = False
+    diffs: Tuple[FileDiff, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether this outcome makes the command end with exit code 1."""
+        return self.word not in _GOOD
+
+
+def try_release(wanted: Wanted, package: str, distribution: str, version: str, folder: Path) -> Outcome:
+    """Plan a patchset against one release.
+
+    Args:
+        wanted: the patchset and its options.
+        package: the import package that the release provides; variants of other packages are not looked at.
+        distribution: the name of the release's distribution.
+        version: its version.
+        folder: its kept files (`patcher.target.releases`), a site directory.
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+    """
+    variants = tuple(pick_variants(wanted.patchset)[package])
+    only = wanted._replace(patchset=wanted.patchset._replace(variants=variants))
+    env = Environment(sys.executable, (str(folder),), (str(folder),), sys.version_info[:2])
+    plan = plan_apply(env, [only])
+    if plan.failed:
+        first, *others = plan.failed
+        where = f"{first.path}: {first.scope}: " if first.scope else f"{first.path}: " if "/" in first.path else ""
+        more = f" (and {len(others)} more)" if others else ""
+        problem = where + one_line(first.problem).replace(str(folder), "the wheel") + more
+        return Outcome(distribution, version, first.state.value, (), problem, first.hint)
+    states = [answer.state for answer in plan.answers]
+    state = next((each for each in (State.APPLICABLE, State.UPSTREAM) if each in states), State.NOT_NEEDED)
+    diffs = [
+        compare("", file.path, file.before, file.after, [wanted.patchset.name])
+        for file in plan.files
+        if file.before != file.after
+    ]
+    word = APPLIES if state is State.APPLICABLE else state.value
+    return Outcome(distribution, version, word, _places(plan, state), diffs=tuple(diffs))
+
+
+def _places(plan: Plan, state: State) -> Tuple[Tuple[str, Tuple[int, ...]], ...]:
+    lines: Dict[str, Set[int]] = {}
+    for answer in plan.answers:
+        if answer.state is state and answer.places:
+            lines.setdefault(answer.path, set()).update(answer.places)
+    return tuple((path, tuple(sorted(found))) for path, found in sorted(lines.items()))
+
+
+def one_line(text: str) -> str:
+    """The first line of a message."""
+    return text.split("\n")[0]

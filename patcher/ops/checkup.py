@@ -1,0 +1,287 @@
+"""The checks of `doctor`: small functions, each from a Case to what is unusual in it. They read, and change nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Dict, Iterator, List, Set, Tuple
+
+from patcher.hook.installed import look
+from patcher.hook.places import folders
+from patcher.model import normalized
+from patcher.ops.doctor import NOTE, OK, PROBLEM, Case, Check
+from patcher.patchset import sources as patchset
+from patcher.project.selection import OTHERS_HINT, others_change, outdated
+from patcher.store.folder import sha256
+from patcher.store.journal import NAME, backup, temporary
+from patcher.store.lock import holders
+from patcher.store.receipt import HOME, file_name
+from patcher.store.standing import Condition, damaged, interrupted, unclaimed
+from patcher.store.store import Store
+from patcher.store.tidy import EDITED
+from patcher.system import cache
+from patcher.system.reading import read_file
+from patcher.target.distribution import put_back
+from patcher.target.environment import blocker, recorded_hash
+
+_Found = Iterator[Tuple[str, str, str]]
+_TOLD = Path("/proc/locks")
+_ROOM = 16 << 20  # bytes: many times what the largest commit needs
+_BACKUP = re.compile(r"(?:[.~_-].*)?[.~_-](?:orig|bak|backup|old|save|rej|\w+_backup)\w*|~")
+
+
+# the directories and files --------------------------------------------------------------------------------------------
+def _writable(case: Case) -> _Found:
+    for site, paths in case.sites.items():
+        for problem in Store(site).check_writable(paths):
+            yield PROBLEM, problem, ""
+
+
+def _space(case: Case) -> _Found:
+    for site in case.sites:
+        disk = os.statvfs(site)
+        if disk.f_blocks and disk.f_bavail * disk.f_frsize < _ROOM:
+            left = disk.f_bavail * disk.f_frsize >> 10
+            yield PROBLEM, f"{site}: {left} KiB are left on its disk", "free some space; a restore works without"
+        if disk.f_files and not disk.f_favail:
+            yield PROBLEM, f"{site}: its disk can take no more files (inodes)", "remove some files"
+
+
+def _links(case: Case) -> _Found:
+    infos = [(target, target.file.lstat()) for target in case.targets]
+    hint = "nothing to do: sitepatch puts a file of its own there; an edit in place would change the cache too"
+    links = [f"{target.path} -> {os.readlink(target.file)}" for target, info in infos if stat.S_ISLNK(info.st_mode)]
+    hard = [
+        target.path
+        for target, info in infos  # in an interrupted run the second name is ours
+        if stat.S_ISREG(info.st_mode) and info.st_nlink > 1 + os.path.lexists(target.file.parent / backup(target.path))
+    ]
+    for what, paths in (("symbolic links", links), ("hard links to files with other names, as uv makes them", hard)):
+        if paths:
+            yield NOTE, f"{what}: {', '.join(paths)}", hint
+
+
+def _backups(case: Case) -> _Found:
+    for site, paths in case.sites.items():
+        for path in paths:
+            file = Path(site) / path
+            for name in sorted(each.name for each in file.parent.iterdir()):
+                if any(name.startswith(start) and _BACKUP.fullmatch(name[len(start) :]) for start in (file.name, file.stem)):
+                    hint = "move it out of the package: it stays after an uninstall, and then the package imports as empty"
+                    yield NOTE, f"{file.parent / name} looks like a backup made by hand", hint
+
+
+# the packages ---------------------------------------------------------------------------------------------------------
+def _installed(case: Case) -> _Found:
+    for error in case.unpatchable:
+        yield PROBLEM, error.message, error.hint
+    for package, folder in case.ghosts.items():
+        what = f"{folder} holds no module: {package} is uninstalled, and `import {package}` still succeeds"
+        yield PROBLEM, what, "remove that directory, or install the package again"
+    for one in case.located:
+        for note in one.notes:
+            yield NOTE, note, ""
+
+
+def _twice(case: Case) -> _Found:
+    for one in case.located:
+        here: Dict[str, List[str]] = {}
+        for path in sorted(Path(one.site).glob("*.dist-info")):
+            here.setdefault(normalized(path.name.split("-")[0]), []).append(path.name)
+        name = normalized(one.distribution)
+        if len(here.get(name, [])) > 1:
+            what = f"{one.distribution} is recorded {len(here[name])} times in {one.site}: {', '.join(here[name])}"
+            yield PROBLEM, what, "an install was interrupted: install it again, with --force-reinstall"
+
+
+def _outside(case: Case) -> _Found:
+    prefix = Path(case.env.python).parent.parent
+    if (prefix / "pyvenv.cfg").is_file() and case.env.search != case.env.sites:  # no --target
+        for one in case.located:
+            if one.site in case.env.sites and prefix.resolve() not in Path(one.site).resolve().parents:
+                what = f"{one.package} is not of the virtual environment: it would be patched in {one.site}, for everybody"
+                yield NOTE, what, f"to patch it for this environment alone, install it here: {case.env.python} -m pip install"
+
+
+def _imported(case: Case) -> _Found:
+    for target in case.targets:
+        problem = blocker(target.located, target.path, case.env)
+        if problem:
+            yield PROBLEM, problem, "a change of it would have no effect: install the package without compiled modules"
+
+
+def _recorded(case: Case) -> _Found:
+    standing = {(item.site, item.receipt.path) for item in case.standing}
+    for target in case.targets:
+        recorded = recorded_hash(target.located, target.path)
+        if (target.located.site, target.path) in standing or recorded in (None, sha256(read_file(target.file))):
+            continue
+        name, version = target.located.distribution, target.located.version
+        hint = f"keep what is yours as a patchset, then put it back: {put_back(target.located.site, name, version)}"
+        yield PROBLEM, f"{target.path} is not what {name} {version} installed: it was edited by hand", hint
+
+
+# what stands applied --------------------------------------------------------------------------------------------------
+def _standing(case: Case) -> _Found:
+    for item in case.standing:
+        if item.condition is not Condition.APPLIED:
+            yield PROBLEM, f"{item.receipt.path}: {item.condition.value}", item.meaning
+    for text in outdated(case.standing, case.patch_dirs)[0].values() if case.standing else ():
+        yield NOTE, text, "apply it again to have the one that is at hand now"
+
+
+def _store(case: Case) -> _Found:
+    for problem, hint in [*damaged(case.standing), *unclaimed(case.env, case.damaged)]:
+        yield PROBLEM, problem, hint
+
+
+def _stopped(case: Case) -> _Found:
+    for site, sentence in interrupted(case.env):
+        if _TOLD.exists() and holders(site):
+            yield NOTE, f"{site}: another process is in the middle of a change", "wait until it has ended"
+        else:
+            yield PROBLEM, f"{site}: {sentence}, by the next apply or restore", "run one of them"
+
+
+def _kept(case: Case) -> _Found:
+    for site in case.homes:
+        paths = [Path(path) for path in Store(site).kept()]
+        if paths:
+            size = sum(path.stat().st_size for path in paths)
+            what = f"{paths[0].parent} keeps {len(paths)} edited text{'s' * (len(paths) > 1)} set aside, {size:,} bytes"
+            yield NOTE, what, f"when nobody needs them any more: rm -r {paths[0].parent}"
+
+
+def _locks(case: Case) -> _Found:
+    if not _TOLD.exists():
+        yield NOTE, f"there is no {_TOLD} that shows who is at work here", ""
+        return
+    for site in case.sites:
+        for who in holders(site):
+            yield NOTE, who, "apply and restore wait until it has ended"
+
+
+def _left(case: Case) -> _Found:
+    changed = [problem.split(": ")[0] for problem, _ in unclaimed(case.env)]
+    for site in case.homes:
+        home = Path(site) / HOME
+        if case.damaged or (home / NAME).exists():
+            continue  # whose they are cannot be told, or the next run needs them
+        mine = [item.receipt for item in case.standing if item.site == site]
+        kept: Dict[str, Set[str]] = {
+            ".": {"lock", "spare", "receipts", "pristine", "patchsets", EDITED},
+            "receipts": {file_name(one.path) for one in mine},
+            "pristine": {one.pristine for one in mine},
+            "patchsets": {f"{step.digest}.json" for one in mine for step in one.steps},
+        }
+        for name, wanted in kept.items():
+            for path in sorted((home / name).iterdir()) if (home / name).is_dir() else ():
+                if path.name not in wanted and str(path) not in changed:
+                    yield NOTE, f"{path} belongs to nothing that is applied", "it can be removed"
+    for site, paths in case.sites.items():
+        for target in paths if not (Path(site) / HOME / NAME).exists() else ():
+            for name in (temporary(target), backup(target)):
+                left = (Path(site) / target).parent / name
+                if os.path.lexists(left):
+                    yield NOTE, f"{left} was left by a run that ended too early", "it can be removed"
+
+
+_BYTECODE = r"""
+import importlib.util as util, json, marshal, os, sys
+def stale(path, pyc, level, data, info):
+    with open(pyc, "rb") as file:
+        cached = file.read()
+    if cached[:4] != util.MAGIC_NUMBER or len(cached) < 16:
+        return False
+    flags = int.from_bytes(cached[4:8], "little")
+    stamp = [int(info.st_mtime) & 0xFFFFFFFF, info.st_size & 0xFFFFFFFF]
+    if flags == 3 and cached[8:16] != util.source_hash(data):
+        return False
+    if flags == 0 and [int.from_bytes(cached[at:at + 4], "little") for at in (8, 12)] != stamp:
+        return False
+    try:
+        return marshal.loads(cached[16:]) != compile(data, path, "exec", dont_inherit=True, optimize=level)
+    except Exception:
+        return True
+found = []
+for path in json.load(sys.stdin):
+    with open(path, "rb") as file:
+        data, info = file.read(), os.stat(path)
+    for level, name in ((0, ""), (1, "1"), (2, "2")):
+        pyc = util.cache_from_source(path, optimization=name)
+        if os.path.exists(pyc) and stale(path, pyc, level, data, info):
+            found.append([path, pyc])
+print("\n" + json.dumps(found))
+"""
+
+
+def _bytecode(case: Case) -> _Found:
+    prefix = os.environ.get("PYTHONPYCACHEPREFIX")
+    if prefix:
+        what = f"PYTHONPYCACHEPREFIX is set to {prefix}: bytecode of the old source is looked for there too"
+        yield NOTE, what, "apply and restore under the same value as the programs that run"
+    paths = [str(Path(item.site) / item.receipt.path) for item in case.standing if item.condition is Condition.APPLIED]
+    if not paths:
+        return
+    import json
+    import subprocess
+
+    more = ["-X", f"pycache_prefix={prefix}"] if prefix else []
+    command = [case.env.python, "-I", "-B", *more, "-c", _BYTECODE]
+    quiet = {**os.environ, "SITEPATCH_HOOK": "off"}
+    done = subprocess.run(command, input=json.dumps(paths).encode(), capture_output=True, timeout=60, check=True, env=quiet)
+    for path, pyc in json.loads(done.stdout.splitlines()[-1]):
+        yield PROBLEM, f"{pyc} is not of the {path} that stands there, and is what runs", "remove that file"
+
+
+def _hooks(case: Case) -> _Found:
+    for folder in folders(case.env):
+        found = look(folder)
+        for what in () if found.good else found.told:
+            yield PROBLEM, f"{found.installed.hook.name}: {what}", "see: sitepatch hook status"
+
+
+def _cache(case: Case) -> _Found:
+    try:
+        found = cache.entries()
+    except PermissionError:  # of another user, whose HOME is still set
+        return
+    if found:
+        clean = "sitepatch cache clean removes what no process uses"
+        yield OK, f"{cache.size(found)} of overlays and fetched releases in {cache.cache_dir().parent}; {clean}", ""
+
+
+# who runs it ----------------------------------------------------------------------------------------------------------
+def _sources(case: Case) -> _Found:
+    for error in case.broken.values():
+        yield PROBLEM, error.brief, error.hint
+    if os.geteuid():
+        return
+    for places in patchset.folders(case.patch_dirs, Path.cwd()).values():
+        for what in others_change(*places[0]):
+            yield PROBLEM, what, OTHERS_HINT
+
+
+CHECKS = (
+    Check("permissions", "everything that would be changed can be", _writable),
+    Check("space", "there is room", _space),
+    Check("packages", "every package at hand can be patched", _installed),
+    Check("duplicates", "no package is recorded twice", _twice),
+    Check("environment", "every package at hand is of this environment", _outside),
+    Check("loader", "every target file is what is imported", _imported),
+    Check("shared files", "no target file is shared with a cache", _links),
+    Check("hand edits", "every target file is as its distribution recorded it, or patched by sitepatch", _recorded),
+    Check("backups", "no backups beside target files", _backups),
+    Check("applied", "what is applied is as it was applied", _standing),
+    Check("bytecode", "no bytecode of an older source would run", _bytecode),
+    Check("store", "every receipt, pristine copy and patchset that is kept is valid", _store),
+    Check("interrupted runs", "none", _stopped),
+    Check("leftovers", "none", _left),
+    Check("kept edits", "none", _kept),
+    Check("hooks", "every hook that is installed finds its files as wanted, or there is none", _hooks),
+    Check("locks", "nobody is at work here", _locks),
+    Check("cache", "empty", _cache),
+    Check("patchsets", "every patchset at hand can be read, and only you can change it", _sources),
+)

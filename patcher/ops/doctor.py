@@ -1,0 +1,182 @@
+"""What `doctor` examines, how it tells what it finds, and that every check runs whatever the others do."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
+
+from patcher.errors import SitepatchError, StoreError
+from patcher.model import Located, Receipt
+from patcher.patchset.sources import find_every
+from patcher.store.receipt import HOME
+from patcher.store.standing import Standing, judge, read
+from patcher.store.store import Store
+from patcher.target.environment import Environment, find_file, locate
+
+OK, NOTE, PROBLEM = "ok", "note", "problem"
+_ABSENT = " is not installed in "
+
+
+class Finding(NamedTuple):
+    """One thing that was found: how bad it is (OK, NOTE, PROBLEM), by which check, what, and what to do ("" for nothing)."""
+
+    severity: str
+    check: str
+    what: str
+    hint: str = ""
+
+
+class Check(NamedTuple):
+    """A check: its name, what to say where it finds nothing, and what finds: (severity, what, hint) for each thing."""
+
+    name: str
+    fine: str
+    look: Callable[[Case], Iterable[Tuple[str, str, str]]]
+
+
+class Target(NamedTuple):
+    """A file that a patchset at hand would change."""
+
+    located: Located
+    path: str
+
+    @property
+    def file(self) -> Path:
+        """Where it lies."""
+        return Path(self.located.site) / self.path
+
+
+def examine(case: Case, checks: Sequence[Check]) -> List[Finding]:
+    """Run every check; one that cannot run is a finding itself."""
+    found: List[Finding] = []
+    for check in checks:
+        here: List[Finding] = []
+        try:
+            for severity, what, hint in check.look(case):  # one by one: what was found before it failed is kept
+                here.append(Finding(severity, check.name, what, hint))
+        except SitepatchError as error:
+            here.append(Finding(PROBLEM, check.name, f"this could not be looked at: {error.message}", error.hint))
+        except Exception as error:  # whatever it is, the other checks are to be run, and this one is told
+            here.append(Finding(PROBLEM, check.name, f"this could not be looked at: {type(error).__name__}: {error}"))
+        found += list(dict.fromkeys(here)) or [Finding(OK, check.name, check.fine)]
+    return found
+
+
+class Case:
+    """An environment and what of it is looked at: the target files of the patchsets at hand, and what stands applied.
+
+    Args:
+        env: the environment.
+        patch_dirs: the values of `--patch-dir`.
+
+    Raises:
+        UsageError: one of `patch_dirs` is no directory.
+    """
+
+    def __init__(self, env: Environment, patch_dirs: Sequence[str]) -> None:
+        self.env = env
+        self.patch_dirs = tuple(patch_dirs)
+        every, broken = find_every(self.patch_dirs, Path.cwd())
+        self._patchsets, self.broken = [one.patchset for one in every], broken
+
+    @cached_property
+    def places(self) -> Tuple[str, ...]:
+        """Every directory that a package may have been patched in."""
+        return tuple(dict.fromkeys([*self.env.sites, *self.env.search]))
+
+    @cached_property
+    def homes(self) -> Tuple[str, ...]:
+        """The site directories that have a store."""
+        return tuple(place for place in self.places if (Path(place) / HOME).is_dir())
+
+    @cached_property
+    def packages(self) -> Dict[str, Tuple[str, ...]]:
+        """The import packages of the patchsets at hand and of what stands, with the paths of their target files."""
+        paths: Dict[str, List[str]] = {}
+        for one in self._patchsets:
+            for variant in one.variants:
+                paths.setdefault(variant.package, []).extend(each for patch in variant.patches for each in patch.paths)
+        for item in self.standing:
+            paths.setdefault(item.receipt.package, []).append(item.receipt.path)
+        return {package: tuple(dict.fromkeys(each)) for package, each in paths.items()}
+
+    @cached_property
+    def ghosts(self) -> Dict[str, str]:
+        """Packages of which a directory without any module is left, and that directory."""
+        found = {}
+        for package in self.packages:
+            folders_ = [Path(place) / package for place in self.places if (Path(place) / package).is_dir()]
+            if folders_ and not any(_has_code(folder) for folder in folders_):
+                found[package] = str(folders_[0])
+        return found
+
+    @cached_property
+    def _located(self) -> Tuple[List[Located], List[SitepatchError]]:
+        good, bad = [], []
+        for package, paths in self.packages.items():
+            try:
+                if package not in self.ghosts:
+                    good.append(locate(self.env, package, paths))
+            except SitepatchError as error:
+                bad += [] if _ABSENT in error.message else [error]
+        return good, bad
+
+    @property
+    def located(self) -> List[Located]:
+        """The packages that are installed here."""
+        return self._located[0]
+
+    @property
+    def unpatchable(self) -> List[SitepatchError]:
+        """Why packages that are here in some way cannot be patched."""
+        return self._located[1]
+
+    @cached_property
+    def targets(self) -> List[Target]:
+        """The target files that are there."""
+        return [Target(one, path) for one in self.located for each in self.packages[one.package]
+                for path in _existing(one, each)]  # fmt: skip
+
+    @cached_property
+    def sites(self) -> Dict[str, List[str]]:
+        """The site directories that would be written into, with the target files in each."""
+        found: Dict[str, List[str]] = {site: [] for site in self.homes}
+        for target in self.targets:
+            found.setdefault(target.located.site, []).append(target.path)
+        for item in self.standing:
+            if (Path(item.site) / item.receipt.path).is_file():
+                found[item.site].append(item.receipt.path)
+        return {site: list(dict.fromkeys(paths)) for site, paths in found.items()} or {site: [] for site in self.env.sites[:1]}
+
+    @cached_property
+    def _receipts(self) -> Tuple[List[Tuple[str, Receipt]], List[StoreError]]:
+        bad: List[StoreError] = []
+        good = [(site, one) for site in self.homes for _, one in sorted(Store(site).receipts(bad).items())]
+        return good, bad
+
+    @property
+    def damaged(self) -> List[StoreError]:
+        """The receipts that cannot be believed."""
+        return self._receipts[1]
+
+    @cached_property
+    def standing(self) -> List[Standing]:
+        """The files that stand patched, as far as their receipts can be read."""
+        return [judge(site, one, read(site, one.path)) for site, one in self._receipts[0]]
+
+
+def _existing(located: Located, path: str) -> Tuple[str, ...]:
+    try:
+        return find_file(located, [path])
+    except SitepatchError:
+        return ()  # a path out of the package: `check` and `apply` say so
+
+
+def _has_code(folder: Path) -> bool:
+    return any(name.endswith((".py", ".so", ".pyd")) for _, _, names in _walk(folder) for name in names)
+
+
+def _walk(folder: Path) -> Iterator[Tuple[str, List[str], List[str]]]:
+    return os.walk(str(folder))

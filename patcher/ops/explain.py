@@ -1,0 +1,170 @@
+"""Why each hunk of a patchset does or does not fit an environment: files to `patcher.engine.explain.explain`. Reads only."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.engine.explain.explain import Explanation, explain
+from patcher.engine.node import SyntaxProblem
+from patcher.engine.source import Source, matches
+from patcher.errors import SitepatchError
+from patcher.model import Answer, Splice, State, Step
+from patcher.planner.fold import File, fold, read_file
+from patcher.planner.jobs import Job, Wanted, find_jobs, rank, refused
+from patcher.planner.plan import mixed
+from patcher.splice import apply_splices
+from patcher.store.standing import read
+from patcher.store.store import Store
+from patcher.target.environment import Environment, locate
+from patcher.text.diffs import compare
+
+_MOST_FILES = 20_000  # of a package that are read to find a scope again
+_MOST = 5
+
+
+class Elsewhere(NamedTuple):
+    """A file of the same package that has the scope: its path, and the 1-based line (0 for the file itself)."""
+
+    path: str
+    line: int
+
+
+class Told(NamedTuple):
+    """One hunk in one file, or (without an explanation) what keeps all hunks of a file or a package from being tried.
+
+    `answer` is what `apply` would say; the lines of `answer.places` are those of the file as it stands now where the state
+    is `applied`. `diff` is what this hunk alone changes or has changed.
+    """
+
+    site: str
+    answer: Answer
+    explanation: Optional[Explanation] = None
+    diff: bytes = b""
+    elsewhere: Tuple[Elsewhere, ...] = ()
+
+
+def explained(env: Environment, wanted: Wanted) -> Tuple[List[Told], List[str]]:
+    """Every hunk of a patchset in an environment, and remarks.
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+        StoreError: a receipt cannot be believed.
+    """
+    answers: List[Answer] = []
+    notes: List[str] = []
+    jobs = find_jobs(env, wanted, answers, notes)
+    told = [_without_a_file(env, answer) for answer in answers]
+    for job in jobs:
+        told += _file(job, notes)
+    states = mixed([one.answer for one in told])  # what the hunks of several files say together (format rule 24)
+    return [one._replace(answer=answer) for one, answer in zip(told, states)], list(dict.fromkeys(notes))
+
+
+def _file(job: Job, notes: List[str]) -> List[Told]:
+    site, path, name = job.located.site, job.path, job.wanted.patchset.name
+    receipt = Store(site).receipts().get(path)
+    try:
+        found = read_file(site, path, job.located, receipt, notes)
+    except SitepatchError as error:
+        return [Told(site, answer) for answer in refused([job], error)]
+    steps = {step.patchset: step for step in found.steps}
+    order = sorted({**steps, name: None}, key=lambda each: rank(each, steps, [job]))
+    ahead = order[: order.index(name)]
+    data, _, _ = fold(site, path, found, ahead, {})
+    _, _, said = fold(site, path, found, [*ahead, name], {name: job})
+    explanations = explain(data, job.hunks, job.wanted.options, job.names)
+    return [_told(job, found, data, answer, one) for answer, one in zip(said, explanations)]
+
+
+def _told(job: Job, found: File, data: bytes, said: Answer, one: Explanation) -> Told:
+    path = job.path
+    places = said.places or tuple(spot.line for spot in one.spots)
+    answer = Answer(said.patchset, path, said.scope, said.state, places, one.problem, one.hint, one.hunk.when_present)
+    diff = b""
+    if said.state in (State.APPLIED, State.APPLICABLE) and one.splices:
+        diff = compare(job.located.site, path, data, apply_splices(data, one.splices)).text
+    if said.state is State.APPLIED and one.state in (State.UPSTREAM, State.NOT_NEEDED):
+        answer = answer._replace(state=one.state)  # the patchset is applied in this file, and had nothing to do here
+    elif said.state is State.APPLIED:
+        answer = answer._replace(places=_now(found, said.patchset, one.splices), problem="", hint="")
+    needs = said.state is State.NOT_FOUND and not one.scopes and not one.elsewhere
+    elsewhere = _elsewhere(job.located.site, path, said.scope) if needs else ()
+    return Told(job.located.site, answer, one, diff, elsewhere)
+
+
+def _now(found: File, name: str, splices: Sequence[Splice]) -> Tuple[int, ...]:
+    """The lines at which a hunk's changes stand in the file as it is now, after the patchsets that were applied later."""
+    index = next(index for index, step in enumerate(found.steps) if step.patchset == name)
+    lines = []
+    for splice in splices:
+        at = splice.start
+        for step in found.steps[index:]:
+            at = _moved(step, at)
+        lines.append(len(re.findall(rb"\r\n|\r|\n", found.now[:at])) + 1)
+    return tuple(dict.fromkeys(lines))
+
+
+def _moved(step: Step, at: int) -> int:
+    return at + sum(len(each.new) - (each.end - each.start) for each in step.splices if each.start < at)
+
+
+# moved files ----------------------------------------------------------------------------------------------------------
+def _without_a_file(env: Environment, answer: Answer) -> Told:
+    """An answer that was given before any hunk was tried; of a file that is not there, where it may have gone."""
+    if answer.state is not State.NOT_FOUND or not answer.scope:
+        return Told("", answer)
+    try:
+        site = locate(env, answer.path.split("/")[0]).site
+    except SitepatchError:
+        return Told("", answer)
+    same_name = [
+        Elsewhere(path, 0)
+        for path in _sources(site, answer.path)
+        if path.rpartition("/")[2] == answer.path.rpartition("/")[2] and path.count("/") > 1
+    ]
+    return Told(site, answer, elsewhere=(*_elsewhere(site, answer.path, answer.scope), *same_name)[:_MOST])
+
+
+def _elsewhere(site: str, path: str, scope: str) -> Tuple[Elsewhere, ...]:
+    """Where else in the package a scope is defined: found by its text first, then by its qualified name."""
+    last = scope.split(".")[-1]
+    if not last.isidentifier():
+        return ()
+    written = re.compile(rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+" + last.encode() + rb"\b", re.MULTILINE)
+    found: List[Elsewhere] = []
+    for other in _sources(site, path):
+        try:
+            data = read(site, other) or b""
+            source = Source(data) if written.search(data) else None
+        except (OSError, SyntaxProblem):
+            continue  # what cannot be read cannot be named
+        definitions = source.definitions() if source is not None else []
+        for one in definitions:
+            if source is not None and matches(one.name, scope):
+                found.append(Elsewhere(other, source.lines.number(one.start)))
+        if len(found) >= _MOST:
+            break
+    return tuple(found[:_MOST])
+
+
+def _sources(site: str, path: str) -> Iterator[str]:
+    """The Python files of a file's package but that file, `/`-separated and relative to the site directory, sorted."""
+    count = 0
+    for folder, inner, names in os.walk(str(Path(site) / path.split("/")[0])):
+        inner.sort()
+        for name in sorted(names):
+            other = (Path(folder) / name).relative_to(site).as_posix()
+            if name.endswith(".py") and other != path and count < _MOST_FILES:
+                count += 1
+                yield other
+
+
+def summary(told: Sequence[Told]) -> Dict[str, int]:
+    """How many hunks have each state, in the order in which the states come."""
+    counts: Dict[str, int] = {}
+    for one in told:
+        counts[one.answer.state.value] = counts.get(one.answer.state.value, 0) + 1
+    return counts

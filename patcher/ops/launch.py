@@ -1,0 +1,139 @@
+"""A command line of the person's own: what would run it, whether that is the environment that is meant, and running it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import sys
+from typing import List, Mapping, NamedTuple, NoReturn, Optional, Sequence, Tuple
+
+from patcher.errors import SitepatchError, UsageError
+from patcher.target.interpreter import Environment, discover
+
+_NAME = re.compile(r"(python|pypy)[\d.]*")
+_WITH_VALUE = "WX"  # options of the interpreter that have a value, in the same word or in the next one
+_IGNORING = {"I": "isolates it", "E": "ignores PYTHONPATH", "S": "imports no sitecustomize"}
+
+
+class NotFoundCommandError(SitepatchError):
+    """There is no such command (exit code 127, as a shell gives it)."""
+
+    exit_code = 127
+
+
+class NotExecutableError(SitepatchError):
+    """There is such a file, and it cannot be run (exit code 126, as a shell gives it)."""
+
+    exit_code = 126
+
+
+class Python(NamedTuple):
+    """A Python interpreter that runs a command, and the words after it."""
+
+    path: str
+    words: Tuple[str, ...]
+
+
+def find(word: str) -> str:
+    """The file that a command names, looked for as execvp does.
+
+    Raises:
+        NotFoundCommandError: there is none.
+        NotExecutableError: it may not be run.
+    """
+    path = shutil.which(word)
+    if path:
+        return path
+    if os.sep in word and os.path.exists(word):
+        what = "a directory" if os.path.isdir(word) else "a file that is not executable"
+        raise NotExecutableError(f"{word}: found {what}", "name a program, or the interpreter before the file")
+    hint = "" if os.sep in word else "it is looked for in the directories of PATH"
+    raise NotFoundCommandError(f"{word}: command not found", hint)
+
+
+def interpreter(program: str, words: Sequence[str]) -> Optional[Python]:
+    """The Python that runs a program, if that can be told: it is one, or its first line (`#!`) names one.
+
+    Args:
+        program: path of the file.
+        words: what follows it on the command line.
+    """
+    if _NAME.fullmatch(os.path.basename(program)):
+        return Python(program, tuple(words))
+    try:
+        with open(program, "rb") as file:
+            first, second, *_ = [*file.read(4096).split(b"\n"), b"", b""]
+    except OSError:
+        return None
+    line = os.fsdecode(first[2:]) if first.startswith(b"#!") else ""
+    if line.strip() == "/bin/sh" and second.startswith(b"'''exec' "):  # pip's, where the path is long or has a blank
+        line = os.fsdecode(second[len(b"'''exec' ") :]).replace('"$0" "$@"', "")
+    try:
+        parts = shlex.split(line)
+    except ValueError:
+        return None
+    if parts and os.path.basename(parts[0]) == "env":
+        parts = [part for part in parts[1:] if part != "-S" and "=" not in part]
+    path = shutil.which(parts[0]) if parts else None
+    if path is None or not _NAME.fullmatch(os.path.basename(path)):
+        return None
+    return Python(path, (*parts[1:], program, *words))
+
+
+def ignoring(python: Python) -> List[str]:
+    """The options by which an interpreter would not take the overlay, each with what it does."""
+    found: List[str] = []
+    words = iter(python.words)
+    for word in words:
+        if not word.startswith("-") or word in ("-", "--"):
+            break
+        if word.startswith("--"):
+            if word == "--check-hash-based-pycs":
+                next(words, None)
+            continue
+        for index, letter in enumerate(word[1:], 1):
+            if letter in "cm":
+                return found
+            if letter in _IGNORING:
+                found.append(f"-{letter} {_IGNORING[letter]}")
+            if letter in _WITH_VALUE:
+                if index == len(word) - 1:
+                    next(words, None)
+                break
+    return found
+
+
+def other_environment(python: Python, env: Environment) -> bool:
+    """Whether an interpreter searches other site directories than those of the environment; False where it gives no answer."""
+    if _place(python.path) == _place(env.python):
+        return False
+    try:
+        return discover(python.path, None).sites != env.sites
+    except UsageError:
+        return False
+
+
+def _place(path: str) -> Tuple[str, str]:
+    return os.path.realpath(path), os.path.realpath(os.path.dirname(os.path.abspath(path)))
+
+
+def execute(program: str, command: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
+    """Become the command: same process, same descriptors, the signals as a program finds them.
+
+    Raises:
+        NotExecutableError: the system cannot run it.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    for name in ("SIGPIPE", "SIGXFZ", "SIGXFSZ"):  # Python ignores them, and what is ignored stays so
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+    try:
+        os.execve(program, list(command), dict(environ))
+    except OSError as error:
+        missing = isinstance(error, FileNotFoundError)
+        hint = "the interpreter that its first line names is not there" if missing else "a script begins with #!"
+        raise NotExecutableError(f"{program}: {error.strerror}", hint) from error

@@ -1,0 +1,1 @@
+"""A folder -> `Patchset`: the manifest, and the places that patchsets come from."""

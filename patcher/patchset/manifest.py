@@ -1,0 +1,233 @@
+"""A patchset folder -> `Patchset`: `patchset.toml` and the files it names, read strictly, all problems told at once."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from patcher.errors import PatchError, SitepatchError
+from patcher.model import FilePatch, Option, Patchset, Variant, Verify, patchset_digest
+from patcher.patchset.tables import INTEGER, TABLE, TEXT, TEXTS, Reader, decode_text, decode_toml, shown, suggest, tables
+from patcher.system.reading import TEXT as LIMIT
+from patcher.system.reading import read_file
+from patcher.target.versions import extent, is_range, is_version, overlap
+from patcher.text.confusable import look_alike
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MANIFEST = "patchset.toml"
+_NEVER = "===none"  # stands for a wrong range, so that it overlaps with no other
+KINDS = ("fix", "default", "debug")
+OPTION_TYPES: Mapping[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
+PROVENANCE = ("origin", "bug", "forwarded", "author", "last_update", "remove_when")
+KEYS: Mapping[str, Mapping[str, str]] = {
+    "": {"schema": INTEGER, "name": TEXT, "version": TEXT, "kind": TEXT, "summary": TEXT, "provenance": TABLE,
+         "options": TABLE, "variant": tables("variant"), "verify": TABLE},
+    "provenance": dict.fromkeys(PROVENANCE, TEXT),
+    "options": {"type": TEXT, "default": "", "help": TEXT, "choices": ""},
+    "variant": {"package": TEXT, "versions": TEXT, "patches": TEXTS, "names": TEXTS, "distributions": TEXTS},
+    "verify": {"imports": TEXTS, "probe": TEXT},
+}  # fmt: skip
+"""The keys of every table and the type of each value ("" where another key decides); the JSON Schema has the same."""
+REQUIRED: Mapping[str, Tuple[str, ...]] = {
+    "": ("schema", "name", "version", "kind", "summary", "variant"),
+    "options": ("type", "default", "help"),
+    "variant": ("package", "versions", "patches"),
+}
+
+
+class _Reader(Reader):
+    """The reader of a patchset's folder, and of the files that its manifest names."""
+
+    def __init__(self, folder: Path, texts: Optional[Mapping[str, str]] = None) -> None:
+        super().__init__(folder / MANIFEST, KEYS, REQUIRED)
+        self.folder = folder
+        self.texts = texts
+
+    def text(self, name: str) -> str:
+        """The text of a file of the folder (UTF-8; CRLF read as LF, so that a checkout's setting changes no digest)."""
+        path = self.folder / name
+        if self.texts is not None and name in self.texts:
+            return self.texts[name]
+        try:
+            return decode_text(read_file(path, LIMIT), path).replace("\r\n", "\n")
+        except SitepatchError as error:
+            self.problems.append(error.message)
+        except OSError as error:
+            self.problems.append(f"{path}: found no readable file ({error.strerror}), expected one")
+        return ""
+
+
+def load(folder: Path, source: str, texts: Optional[Mapping[str, str]] = None) -> Patchset:
+    """Read a patchset folder.
+
+    Args:
+        folder: the folder that holds `patchset.toml`; its name must be the patchset's.
+        source: where it was found, kept for messages and for deciding whether a probe is trusted.
+        texts: the texts of its files, where the folder itself may be gone (a store's own copy).
+
+    Raises:
+        PatchError: with every problem of `patchset.toml` and of its .spatch files, one after the other.
+    """
+    reader = _Reader(folder, texts)
+    files = {MANIFEST: reader.text(MANIFEST)}
+    reader.stop(PatchError)
+    top = reader.table(decode_toml(files[MANIFEST], reader.origin), "", "")
+    _check_head(reader, top, folder.absolute().name)
+    provenance = reader.table(top.get("provenance", {}), "provenance", "provenance")
+    options = [_option(reader, name, value) for name, value in top.get("options", {}).items()]
+    parsed: Dict[str, Tuple[str, Tuple[FilePatch, ...]]] = {}
+    variants = []
+    if top.get("variant") == []:
+        reader.wrong("variant", "an empty list", "at least one [[variant]]")
+    for index, value in enumerate(top.get("variant", ())):
+        variants.append(_variant(reader, value, f"variant[{index}]", files, parsed))
+    _check_overlaps(reader, variants)
+    verify = reader.table(top.get("verify", {}), "verify", "verify")
+    for index, module in enumerate(verify.get("imports", ())):
+        _check_name(reader, f"verify.imports[{index}]", module, "a dotted module name", module.split("."))
+    probe = verify.get("probe", "")
+    if "probe" in verify and _inside(reader, "verify.probe", probe, ".py"):
+        files[probe] = reader.text(probe)
+    reader.stop(PatchError)
+    prose = "\n\n".join(text.strip("\n") for text, _ in parsed.values() if text.strip())
+    head = {key: top[key] for key in ("name", "version", "kind", "summary")}
+    return Patchset(
+        **head, prose=prose, provenance=provenance, options=tuple(filter(None, options)), variants=tuple(variants),
+        verify=Verify(tuple(verify.get("imports", ())), probe), digest=patchset_digest(files), source=source, files=files,
+    )  # fmt: skip
+
+
+def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
+    if top.get("schema", 1) != 1:
+        reader.wrong("schema", str(top["schema"]), "1 (a newer sitepatch may know more)")
+    name = top.get("name", folder)
+    if re.fullmatch("[a-z0-9-]+", name):
+        reader.check("name", name, name == folder, f'"{folder}", the name of its folder')
+    else:
+        reader.check("name", name, False, 'a name made of a-z, 0-9 and "-"')
+    kind = top.get("kind", KINDS[0])
+    if kind not in KINDS:
+        reader.wrong("kind", shown(kind), f"one of {', '.join(KINDS)}{suggest(kind, KINDS)}")
+    reader.check("summary", top.get("summary", ""), top.get("summary", "x").strip(), "one sentence")
+    if not (_short(top.get("version", "1")) and is_version(top.get("version", "1"))):
+        reader.wrong("version", shown(top["version"]), 'a PEP 440 version such as "1.0"')
+
+
+def _option(reader: _Reader, name: str, value: object) -> Optional[Option]:
+    where, before = f"options.{name}", len(reader.problems)
+    good = re.fullmatch("[a-z][a-z0-9_]*", name)
+    reader.check(where, name, good, 'a name made of a-z, 0-9 and "_" (it is written $name in a .spatch)')
+    if not reader.fits(where, value, TABLE) or not isinstance(value, dict):
+        return None
+    table = reader.table(value, where, "options")
+    kind, choices = table.get("type", ""), table.get("choices", [])
+    if "type" in table:
+        reader.check(f"{where}.type", kind, kind in OPTION_TYPES, f"one of {', '.join(OPTION_TYPES)}")
+    if not isinstance(choices, list) or (not choices and "choices" in table):
+        reader.wrong(f"{where}.choices", shown(choices), "a list of at least one value")
+        choices = []
+    if len(reader.problems) > before:
+        return None
+    typed = []
+    for key, each in [("default", table["default"]), *((f"choices[{i}]", each) for i, each in enumerate(choices))]:
+        if kind == "float" and type(each) is int:
+            each = float(each)
+        typed.append(each)
+        finite = type(each) is not float or abs(each) < float("inf")  # inf and nan have no Python literal
+        if type(each) is not OPTION_TYPES[kind] or not finite:
+            reader.wrong(f"{where}.{key}", shown(each), f"a finite {kind}" if kind == "float" else f"of type {kind}")
+    if typed[1:] and typed[0] not in typed[1:]:
+        reader.wrong(f"{where}.default", shown(typed[0]), f"one of {', '.join(map(shown, typed[1:]))}")
+    return Option(name, kind, typed[0], table["help"], tuple(typed[1:]))
+
+
+def _variant(
+    reader: _Reader, value: Dict[str, Any], where: str, files: Dict[str, str],
+    parsed: Dict[str, Tuple[str, Tuple[FilePatch, ...]]],
+) -> Variant:  # fmt: skip
+    """One `[[variant]]`; reads each .spatch once into `files` and `parsed`, however many variants name it."""
+    from patcher.engine.spatch.hunk import parse_spatch  # not for `status`, which reads no patchset
+
+    table = reader.table(value, where, "variant")
+    package, versions = table.get("package", "x"), table.get("versions", _NEVER)
+    _check_name(reader, f"{where}.package", package, "the name that is imported, without dots", [package])
+    if not (_short(versions) and is_range(versions)):
+        reader.wrong(f"{where}.versions", shown(versions), 'a PEP 440 specifier set such as ">=2.0,<3", or ""')
+        versions = _NEVER
+    names = table.get("names", [])
+    for index, name in enumerate(names):
+        _check_name(reader, f"{where}.names[{index}]", name, "a Python name", [name])
+    distributions = table.get("distributions", [])
+    for index, name in enumerate(distributions):
+        good = re.fullmatch(r"(?ai)[a-z0-9]([a-z0-9._-]*[a-z0-9])?", name)
+        reader.check(f"{where}.distributions[{index}]", name, good, "a name that pip installs")
+    patches: List[FilePatch] = []
+    listed = table.get("patches", ["x"])
+    if not listed:
+        reader.wrong(f"{where}.patches", "an empty list", "at least one .spatch file")
+    for index, name in enumerate(listed if "patches" in table else ()):
+        place = f"{where}.patches[{index}]"
+        if name in listed[:index]:
+            reader.wrong(place, shown(name), "every file once")
+        elif _inside(reader, place, name, ".spatch"):
+            if name not in parsed:
+                before = len(reader.problems)
+                files[name] = reader.text(name)
+                parsed[name] = ("", ())
+                if len(reader.problems) == before:
+                    try:
+                        parsed[name] = parse_spatch(files[name], str(reader.folder / name))
+                    except PatchError as error:
+                        reader.problems.append(error.message)
+            for patch in parsed[name][1]:
+                patches.append(patch)
+                for path in patch.paths:
+                    if "package" in table and path.split("/")[0] not in (package, f"{package}.py"):
+                        reader.wrong(place, f"{shown(path)} (line {patch.line})", f"a file of the package {package}")
+    return Variant(package, versions, tuple(patches), tuple(names), tuple(distributions))
+
+
+def _short(text: str) -> bool:
+    """Whether a version or a range is of a length that somebody writes, and of ASCII: `int` takes digits of any script."""
+    return text.isascii() and len(text) <= 1000
+
+
+def _check_name(reader: _Reader, where: str, text: str, expected: str, parts: Sequence[str]) -> None:
+    """Refuse parts that are no Python names, and such as look like another name."""
+    why = next(filter(None, map(look_alike, parts)), "")
+    good = all(part.isidentifier() for part in parts) and not why
+    reader.check(where, text, good, f"{expected}, which looks like no other: {why}" if why else expected)
+
+
+def _inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:
+    """Whether `name` is a relative path below the folder, with that suffix, also after following links."""
+    parts = name.split("/")
+    good = name.endswith(suffix) and "\\" not in name and name.isprintable() and len(name) < 256
+    good = good and not {"", ".", ".."} & set(parts)
+    if good:
+        top, path = os.path.realpath(reader.folder), os.path.realpath(reader.folder / name)
+        good = os.path.commonpath([top, path]) == top
+    reader.check(where, name, good, f'the relative path of a {suffix} file inside the folder, with "/"')
+    return good
+
+
+def _check_overlaps(reader: _Reader, variants: Sequence[Variant]) -> None:
+    """Refuse ranges of one package that have a version in common; only neighbours by their `extent` are compared."""
+    ranges = [(index, each) for index, each in enumerate(variants) if each.versions != _NEVER]
+    extents = sorted((each.package, *extent(each.versions), index) for index, each in ranges)
+    near: List[Tuple[str, Tuple[float, ...], Tuple[float, ...], int]] = []
+    found: Dict[int, Tuple[int, str]] = {}
+    for one in extents:
+        near = [each for each in near if each[0] == one[0] and each[2] >= one[1]]
+        for *_, index in near:
+            earlier, later = sorted((index, one[3]))
+            shared = None if later in found else overlap(variants[earlier].versions, variants[later].versions)
+            if shared:
+                found[later] = earlier, shared
+        near.append(one)
+    for index, (earlier, shared) in sorted(found.items()):
+        expected = f"no version in common with variant[{earlier}] ({shown(variants[earlier].versions)}): {shared} is in both"
+        reader.wrong(f"variant[{index}].versions", shown(variants[index].versions), expected)

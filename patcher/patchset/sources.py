@@ -1,0 +1,278 @@
+"""Patchsets by name: the places they come from, the variant that fits a version, the options of a command line."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from patcher.errors import SitepatchError, UsageError
+from patcher.model import Option, OptionValue, Patchset, Variant
+from patcher.patchset.manifest import MANIFEST, load
+from patcher.patchset.tables import decode_text, shown, suggest
+from patcher.system.reading import TEXT, read_file
+from patcher.target.versions import accepts, says_nothing
+
+__all__ = ["BUILT_IN", "LOCAL", "PATCH_DIR", "Found", "builtin_dir", "candidates", "choose", "find", "folders", "load",
+           "pick_variants", "resolve_options"]  # fmt: skip
+
+GROUP = "sitepatch.patchsets"
+BUILT_IN, LOCAL, PATCH_DIR = "built in", "./patchsets", "--patch-dir"
+"""What `Patchset.source` is or begins with; that of an entry point is `entry point NAME`."""
+_TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+
+
+AnyPath = Union[str, "os.PathLike[str]"]
+
+
+class Found(NamedTuple):
+    """A patchset found by name; `shadows` says, one text each, which later places have one of that name."""
+
+    patchset: Patchset
+    shadows: Tuple[str, ...]
+
+
+def builtin_dir() -> str:
+    """The directory of the built-in patchsets: inside the installed package, or beside it in a checkout."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    installed = os.path.join(package, "_patchsets")
+    return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(package), "patchsets")
+
+
+def searched(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Tuple[str, str]], Dict[str, SitepatchError]]:
+    """Every (directory, source) of patchsets, the first first, and what is wrong with entry points, by `Patchset.source`.
+
+    The order is: `patch_dirs` (each a directory of patchset folders, or one such folder), `./patchsets` of `cwd`, the
+    entry points of group `sitepatch.patchsets`, the built-in ones. The built-in directory always counts as built in unless
+    it is named in `patch_dirs`.
+
+    Raises:
+        UsageError: when one of `patch_dirs` is not a directory.
+    """
+    places: List[Tuple[str, str]] = []
+    broken: Dict[str, SitepatchError] = {}
+    for each in patch_dirs:
+        if not os.path.isdir(os.path.join(cwd, each)):
+            raise UsageError(f"{PATCH_DIR} {each}: found no such directory", "name a directory of patchset folders")
+        places.append((os.path.join(cwd, each), f"{PATCH_DIR} {each}"))
+    built_in = builtin_dir()
+    local = os.path.join(cwd, "patchsets")
+    if os.path.realpath(local) != os.path.realpath(built_in):
+        places.append((local, LOCAL))
+    for name, path in _entry_points():
+        if isinstance(path, SitepatchError):
+            broken[f"entry point {name}"] = path
+        else:
+            places.append((path, f"entry point {name}"))
+    return [*places, (built_in, BUILT_IN)], broken
+
+
+def folders(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Dict[str, List[Tuple[str, str]]]:
+    """Every patchset name with all the (folder, source) that have it, as `searched` has them; the first of them wins.
+
+    A folder that is reached twice counts once. Entry points that lead nowhere are passed over.
+
+    Raises:
+        UsageError: when one of `patch_dirs` is not a directory.
+    """
+    return by_name(searched(patch_dirs, cwd)[0])
+
+
+def by_name(places: Sequence[Tuple[str, str]]) -> Dict[str, List[Tuple[str, str]]]:
+    """`folders` of the places that `searched` gave."""
+    found: Dict[str, List[Tuple[str, str]]] = {}
+    seen = set()
+    for place, source in places:
+        names = sorted(os.listdir(place)) if os.path.isdir(place) else []
+        inside = [os.path.normpath(place)] if MANIFEST in names else [os.path.join(place, name) for name in names]
+        for folder in inside:
+            real = os.path.realpath(folder)
+            if real not in seen and os.path.isfile(os.path.join(folder, MANIFEST)):
+                seen.add(real)
+                found.setdefault(os.path.basename(folder), []).append((folder, source))
+    return found
+
+
+def find(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Found:
+    """Load the patchset `name` from the first place that has it (see `folders`).
+
+    Raises:
+        UsageError: when no place has it, see `unknown`.
+        PatchError: when its folder is wrong in itself.
+    """
+    known = folders(patch_dirs, cwd)
+    if name not in known:
+        raise unknown(name, known, patch_dirs, cwd)
+    return _load(name, known[name])
+
+
+def _load(name: str, places: Sequence[Tuple[str, str]]) -> Found:
+    from pathlib import Path
+
+    (folder, source), *others = places
+    one = load(Path(folder), source)
+    return Found(one, tuple(f"{name} of {other} ({where})" for where, other in others if not has_texts(where, one.files)))
+
+
+def unknown(name: str, known: Iterable[str], patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> UsageError:
+    """The error for a name that no place has: the nearest name, all names, and the places that were searched."""
+    known = sorted(known)
+    places, broken = searched(patch_dirs, cwd)
+    looked = []
+    for place, source in places:
+        state = "" if os.path.isdir(place) else ", not there"
+        which = f"{source} of the current directory{state}" if source == LOCAL else source
+        looked.append(f"{os.path.abspath(place)} ({which})")
+    hints = [f"known patchsets: {', '.join(known) or 'none'}", f"searched: {', '.join(looked)}"]
+    hints += [error.message for error in broken.values()]
+    return UsageError(f'there is no patchset "{name}"{suggest(name, known)}', "\n".join(hints))
+
+
+def has_texts(folder: str, files: Mapping[str, str]) -> bool:
+    """Whether a folder holds these files (name -> text), with other line ends perhaps."""
+    try:
+        for name, text in files.items():
+            path = os.path.join(folder, name)
+            if decode_text(read_file(path, TEXT), path).replace("\r\n", "\n") != text:
+                return False
+    except (OSError, SitepatchError):
+        return False
+    return True
+
+
+def find_every(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Found], Dict[str, SitepatchError]]:
+    """Every patchset that can be named, by name; and what is wrong with those, and the entry points, that cannot be read.
+
+    Raises:
+        UsageError: see `folders`.
+    """
+    found: List[Found] = []
+    places, broken = searched(patch_dirs, cwd)
+    for name, known in sorted(by_name(places).items()):
+        try:
+            found.append(_load(name, known))
+        except SitepatchError as error:
+            broken[name] = error
+    return found, broken
+
+
+def _entry_points() -> Iterator[Tuple[str, Union[str, SitepatchError]]]:
+    """(name, directory or what is wrong) of each entry point of our group, without importlib.metadata (2.6 bare starts)."""
+    seen = set()
+    for place in filter(None, sys.path):
+        if os.path.realpath(place) in seen or not os.path.isdir(place):
+            continue
+        seen.add(os.path.realpath(place))
+        with os.scandir(place) as entries:
+            names = sorted(entry.name for entry in entries if entry.name.endswith(".dist-info"))
+        for name in names:
+            path = os.path.join(place, name, "entry_points.txt")
+            try:
+                data = read_file(path, TEXT)
+            except OSError:
+                continue  # most distributions have none
+            except SitepatchError as error:
+                yield path, error
+                continue
+            if GROUP.encode() in data:
+                yield from _parse_entry_points(path, data)
+
+
+def _parse_entry_points(path: str, data: bytes) -> Iterator[Tuple[str, Union[str, SitepatchError]]]:
+    import configparser
+
+    parser = configparser.ConfigParser(delimiters=("=",), interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    try:
+        parser.read_string(data.decode("utf-8"))
+    except (UnicodeDecodeError, configparser.Error) as error:
+        words = str(error).split("\n")[0]
+        yield path, SitepatchError(f"{path}: found no valid entry points ({words})", "reinstall that distribution")
+        return
+    for name, value in parser[GROUP].items() if GROUP in parser else ():
+        parts = value.split(":")[0].strip().split(".")
+        tries = [os.path.join(place, *parts) for place in filter(None, sys.path)]
+        modules = [os.path.dirname(at) for at in tries if os.path.isfile(f"{at}.py")]
+        found = [at for at in tries if os.path.isdir(at)] or modules
+        problem = f"{path}: the entry point {name} = {value} leads to no directory on sys.path"
+        yield name, found[0] if found else SitepatchError(problem, "reinstall that distribution, or uninstall it")
+
+
+def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:
+    """The variants of each package, both in the order of `patchset.toml`."""
+    picked: Dict[str, List[Variant]] = {}
+    for variant in patchset.variants:
+        picked.setdefault(variant.package, []).append(variant)
+    return picked
+
+
+def candidates(variants: Sequence[Variant], version: str) -> List[Variant]:
+    """The variant whose range holds `version`, if there is one; all where the version says nothing.
+
+    Local labels, pre-releases and vendor builds of a release in the range count (`patcher.target.versions.accepts`).
+    """
+    if says_nothing(version):
+        return list(variants)
+    return [variant for variant in variants if accepts(variant.versions, version)]
+
+
+def choose(variants: Sequence[Variant], version: str) -> Optional[Variant]:
+    """The only one of the `candidates`, None where there is none or the version alone does not tell."""
+    found = candidates(variants, version)
+    return found[0] if len(found) == 1 else None
+
+
+def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str, OptionValue]:
+    """The value of every option: the text of `--set NAME.option=VALUE` read by the option's type, else the default.
+
+    Args:
+        patchset: the patchset whose options are asked for.
+        settings: "NAME.option" -> VALUE; those of other patchsets (another NAME) are not looked at.
+
+    Raises:
+        UsageError: with all problems, one line each: an option that does not exist, a value that is not of its type
+            or not one of its choices.
+    """
+    values: Dict[str, OptionValue] = {option.name: option.default for option in patchset.options}
+    options = {option.name: option for option in patchset.options}
+    problems: List[str] = []
+    for key, text in settings.items():
+        patchset_name, _, name = key.partition(".")
+        if patchset_name != patchset.name:
+            continue
+        if name not in options:
+            known = f"one of {', '.join(options)}{suggest(name, options)}" if options else "none: it has no options"
+            problems.append(f"--set {key}: found an unknown option, expected {known}")
+            continue
+        value = _parse(options[name], text)
+        choices = options[name].choices
+        if value is None or (choices and value not in choices):
+            kind = options[name].type
+            known = " or ".join(map(_written, choices)) if choices else f"of type {kind}"
+            near = suggest(text, map(_written, choices)) if choices else ""
+            problems.append(f'--set {key}: found {shown(text)}, expected a value {known}{near}')
+        else:
+            values[name] = value
+    if problems:
+        raise UsageError("\n".join(problems), f"see: sitepatch show {patchset.name}")
+    return values
+
+
+def _parse(option: Option, text: str) -> Optional[OptionValue]:
+    """The value that `text` stands for, None when it is not of the option's type."""
+    if option.type == "str":
+        return text
+    if option.type == "bool":
+        return _TRUTH.get(text.strip().lower())
+    if option.type == "int":
+        return int(text) if re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", text) else None
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if abs(value) < float("inf") else None  # inf and nan have no Python literal
+
+
+def _written(value: OptionValue) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,1 @@
+"""Facts and patchsets -> a plan: decides everything, writes nothing."""

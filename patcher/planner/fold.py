@@ -1,0 +1,225 @@
+"""The state of a file, derived: `fold(apply, pristine, every patchset applied to it, in a fixed order)`. Writes nothing."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.errors import SitepatchError, StoreError
+from patcher.model import Answer, Change, FilePlan, Located, Patchset, Receipt, Rewrite, State, Step
+from patcher.patchset.manifest import load
+from patcher.planner.carry import Carrier
+from patcher.planner.jobs import Job, Wanted
+from patcher.splice import apply_splices
+from patcher.store.receipt import HOME
+from patcher.store.standing import Condition, judge, read
+from patcher.store.store import Store
+from patcher.target.distribution import UNRECORDED, edited, recorded_hash
+
+
+class File(NamedTuple):
+    """A target file as found: its pristine bytes, the bytes now, and the steps that were recorded for it.
+
+    `current` is the sha256 (hex) of what the steps lead to, "" without any. `origin` is that of `Receipt`. `aside` is an
+    edited text that would be lost, see `FilePlan`.
+    """
+
+    pristine: bytes
+    now: bytes
+    steps: Tuple[Step, ...] = ()
+    current: str = ""
+    origin: str = "recorded"
+    aside: bytes = b""
+
+
+def read_file(
+    site: str, path: str, located: Located, receipt: Optional[Receipt], notes: List[str], *, force: bool = False
+) -> File:
+    """The file and what it is made of.
+
+    Args:
+        site: the site directory.
+        path: of the file, below it.
+        located: the package.
+        receipt: of the file, if there is one.
+        notes: gets what is unusual.
+        force: also take a file that was edited by hand: before it was patched, as it is; after that, without the edit.
+
+    Raises:
+        SitepatchError: somebody else changed it, so that nobody can say what pristine is.
+    """
+    data = read(site, path) or b""
+    recorded = recorded_hash(located, path)
+    if receipt is not None:
+        item = judge(site, receipt, data)
+        known = File(b"", data, receipt.steps, receipt.current, receipt.origin)
+        if item.condition is Condition.APPLIED:
+            return known._replace(pristine=Store(site).pristine(receipt.pristine))
+        if item.condition is Condition.EDITED and not force:
+            raise SitepatchError(
+                "the file was edited by hand after it was patched",
+                "`sitepatch restore` takes our change out and keeps the edit; --force drops the edit and keeps a copy of it",
+            )
+        if item.condition is Condition.EDITED:
+            return known._replace(pristine=Store(site).pristine(receipt.pristine), aside=data)
+        if item.condition is Condition.ASTRAY:
+            raise SitepatchError(*item.meaning.split("; ", 1))
+        lost = ", ".join(step.patchset for step in receipt.steps)
+        what = f"{item.installed} was installed over {item.release} and" if item.replaced else "a reinstall"
+        notes.append(f"{path}: {what} took {lost} away; what is named now is applied to the new file")
+    found = File(data, data, aside=edited_before(site, receipt, data))
+    if recorded is None:
+        if not any(note.startswith(UNRECORDED) for note in located.notes):  # said of the whole package then
+            notes.append(f"{path}: no hash is recorded for it, so nothing proves that it is as upstream shipped it")
+        return found._replace(origin="unrecorded")
+    if recorded != sha256(data).hexdigest():
+        if force:
+            where = f"{site}/{HOME}/pristine/{sha256(data).hexdigest()}"
+            notes.append(f"{path}: was edited by hand; restore gives the edited file back, the store keeps it as {where}")
+            return found._replace(origin="edited")
+        what, hint = edited(located)
+        raise SitepatchError(what, f"{hint}; or keep it: --force")
+    return found
+
+
+def edited_before(site: str, receipt: Optional[Receipt], now: bytes) -> bytes:
+    """The text of a file that was edited by hand before it was patched, where the store alone has it; else b""."""
+    if receipt is None or receipt.origin != "edited" or receipt.pristine == sha256(now).hexdigest():
+        return b""
+    with suppress(StoreError):  # `status` tells that it is lost
+        return Store(site).pristine(receipt.pristine)
+    return b""
+
+
+def fold(
+    site: str, path: str, found: File, order: Sequence[str], jobs: Mapping[str, Job]
+) -> Tuple[bytes, Tuple[Step, ...], List[Answer]]:
+    """Apply the patchsets `order` to the pristine text; those in `jobs` as asked for, the others as they stood.
+
+    Splices of the last run are used again where a new match would give the same ones (`patcher.planner.carry`), so that what
+    is in place already needs no syntax tree, and a change costs what depends on it.
+    """
+    kept = {step.patchset: step for step in found.steps}
+    old_text, texts = found.pristine, {}
+    for step in found.steps:
+        texts[step.patchset] = old_text
+        old_text = apply_splices(old_text, step.splices)
+    if found.steps and sha256(old_text).hexdigest() != found.current:
+        raise StoreError(
+            f"{site}/{path}: its receipt does not lead to what was written there",
+            "reinstall the package it belongs to, then run this again",
+        )
+    data = found.pristine
+    steps: List[Step] = []
+    answers: List[Answer] = []
+    past = iter(found.steps)
+    carrier: Optional[Carrier] = None  # as soon as a step is left out
+    for name in order:
+        job, known = jobs.get(name), kept.get(name)
+        for step in past if known is not None else ():
+            if step is known:
+                break
+            if carrier is None:
+                carrier = Carrier(found.pristine, steps)
+                if (*steps, step) != found.steps[: len(steps) + 1]:
+                    carrier.lose()
+            carrier.leave_out(step, texts[step.patchset])
+        if known is not None and (job is None or _stands(known, job)):
+            again: Optional[Step] = known
+            if texts[name] != data:
+                job = job or _kept_job(site, path, known)
+                again = carrier.carried(known, job.hunks, texts[name], data) if carrier is not None else None
+            if again is not None:
+                data = apply_splices(data, again.splices)
+                steps.append(again)
+                answers += [] if name not in jobs else _standing_answers(again, jobs[name])
+                if carrier is not None:
+                    carrier.take(known.splices)
+                continue
+        if job is None:
+            job = _kept_job(site, path, kept[name])
+        result = _rewrite(data, job)
+        if carrier is not None and known is not None and result.splices == carrier.moved(known.splices):
+            carrier.take(known.splices)
+        elif carrier is not None:
+            carrier.lose()
+        for answer in result.answers:
+            hunk = answer.hunk
+            answers.append(
+                Answer(name, path, hunk.scope, answer.state, answer.places, answer.problem, answer.hint, hunk.when_present)
+            )
+        if result.splices:
+            patchset = job.wanted.patchset
+            places = tuple(place for answer in result.answers for place in answer.places if answer.state is State.APPLICABLE)
+            states = tuple(answer.state.value for answer in result.answers)
+            head = Step(name, patchset.version, patchset.digest, patchset.kind, dict(job.wanted.options), result.splices)
+            steps.append(head._replace(places=places, states=states))
+        data = result.data
+    return data, tuple(steps), answers
+
+
+def file_plan(
+    site: str, path: str, found: File, data: bytes, steps: Tuple[Step, ...], receipt: Optional[Receipt], located: Located
+) -> FilePlan:
+    """What is to be done with a file so that it becomes `data`, made by `steps`."""
+    change = None
+    old = sha256(found.now).hexdigest()
+    if data != found.now or (receipt is not None and receipt.steps != steps):
+        if steps:
+            stat = (Path(site) / path).lstat()
+            fresh = receipt is None or receipt.pristine != sha256(found.pristine).hexdigest()
+            link = os.readlink(Path(site) / path) if (Path(site) / path).is_symlink() else ""
+            change = Change(path, old, data, Receipt(
+                path, located.package, located.distribution, located.version, sha256(found.pristine).hexdigest(),
+                sha256(data).hexdigest(), stat.st_mode & 0o7777 if fresh or receipt is None else receipt.mode,
+                stat.st_mtime_ns if fresh or receipt is None else receipt.mtime_ns,
+                link if fresh or receipt is None else receipt.link, steps, found.origin,
+            ))  # fmt: skip
+        elif receipt is not None:
+            change = Change(path, old, None, None, forget=data == found.now)
+    return FilePlan(site, path, found.now, data, change, steps, found.aside if change else b"")
+
+
+def _standing_answers(step: Step, job: Job) -> List[Answer]:
+    """An answer for each hunk of a patchset that stands applied: what was `applicable` then is `applied` now."""
+    name, answers = job.wanted.patchset.name, []
+    for hunk, state in zip(job.hunks, step.states or [State.APPLICABLE] * len(job.hunks)):
+        now = State.APPLIED if state == State.APPLICABLE else State(state)
+        answers.append(Answer(name, job.path, hunk.scope, now, when_present=hunk.when_present))
+    return answers
+
+
+def _stands(step: Step, job: Job) -> bool:
+    return step.digest == job.wanted.patchset.digest and dict(step.options) == dict(job.wanted.options)
+
+
+def _rewrite(data: bytes, job: Job) -> Rewrite:
+    from patcher.engine.engine import compile_hunks, rewrite  # imports libcst: it costs more than all the rest together
+
+    patches = [patch for variant in job.wanted.patchset.variants for patch in variant.patches]
+    compile_hunks([hunk for patch in patches for hunk in patch.hunks], job.wanted.options)  # those for absent files too
+    return rewrite(data, job.hunks, job.wanted.options, job.names)
+
+
+def kept_patchset(site: str, step: Step) -> Patchset:
+    """A patchset as it stands applied, from the copy of it in the store; its `source` is `the store`.
+
+    Raises:
+        StoreError: the copy is missing or damaged.
+    """
+    folder = Path(site) / HOME / "patchsets" / step.digest / step.patchset
+    return load(folder, "the store", Store(site).patchset_files(step.digest))
+
+
+def _kept_job(site: str, path: str, step: Step) -> Job:
+    """The job of a patchset that stands applied, from the copy of it in the store."""
+    patchset = kept_patchset(site, step)
+    for variant in patchset.variants:
+        hunks = tuple(hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks)
+        if hunks:
+            located = Located(variant.package, site, "", "", "")
+            return Job(Wanted(patchset, step.options), located, path, hunks, variant.names)
+    raise SitepatchError(f"{path}: the stored copy of {step.patchset} does not mention this file", "restore all patchsets")

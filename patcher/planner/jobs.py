@@ -1,0 +1,148 @@
+"""Patchsets + environment -> jobs: which hunks go to which file, and what is said where there is no such file."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
+
+from patcher.errors import AbsentError, SitepatchError
+from patcher.model import Answer, FilePatch, HunkText, Located, OptionValue, Patchset, State, Step, Variant
+from patcher.patchset.sources import candidates, pick_variants
+from patcher.store.store import Store
+from patcher.system.reading import read_file
+from patcher.target.environment import Environment, blocker, check_own, find_file, locate, nearest_file
+
+KINDS = ("fix", "default", "debug")  # debug last: it shows what the fixes before it have made of the code
+
+
+class Wanted(NamedTuple):
+    """A patchset to apply, with the value of each of its options; where `optional`, its packages may be absent."""
+
+    patchset: Patchset
+    options: Mapping[str, OptionValue]
+    optional: bool = False
+
+
+class Job(NamedTuple):
+    """One patchset's hunks for one file."""
+
+    wanted: Wanted
+    located: Located
+    path: str
+    hunks: Tuple[HunkText, ...]
+    names: Tuple[str, ...]
+
+
+def find_jobs(env: Environment, wanted: Wanted, answers: List[Answer], notes: List[str]) -> List[Job]:
+    """The jobs of one patchset; what does not fit becomes an answer, what is unusual a note."""
+    jobs: List[Job] = []
+    name = wanted.patchset.name
+    for package, variants in pick_variants(wanted.patchset).items():
+        try:
+            paths = [path for variant in variants for patch in variant.patches for path in patch.paths]
+            located = locate(env, package, paths)
+            variant = _variant(wanted, variants, located)
+        except SitepatchError as error:
+            if wanted.optional and isinstance(error, AbsentError):
+                notes.append(f"{name} is optional and left out: {error.message}")
+            else:
+                answers.append(Answer(name, package, "", State.NOT_FOUND, (), error.message, error.hint))
+            continue
+        notes += located.notes
+        hunks: Dict[str, Tuple[HunkText, ...]] = {}  # a file may be named by several sections or .spatch files
+        for patch in variant.patches:
+            path = _path(env, wanted, located, patch, answers)
+            if path:
+                hunks[path] = hunks.get(path, ()) + patch.hunks
+        jobs += [Job(wanted, located, path, several, variant.names) for path, several in hunks.items()]
+    return jobs
+
+
+def _variant(wanted: Wanted, variants: Sequence[Variant], located: Located) -> Variant:
+    """The variant for the release that is installed; where its version says nothing, the one whose code is there."""
+    found = candidates(variants, located.version)
+    if len(found) == 1:
+        return found[0]
+    known = [_variant_traces(wanted, variant, located) for variant in found]
+    best = [variant for variant, each in zip(found, known) if each == max(known)]
+    ranges = ", ".join(variant.versions or "any version" for variant in variants)
+    have = f"{located.package} {located.version or '(version unknown)'} is installed"
+    if not any(matched for _, matched, _ in known):
+        raise AbsentError(f"{have}; this patchset is for {located.package} {ranges}", "there is nothing to change")
+    if len(best) > 1:
+        problem = f"{have}, a version that says nothing, and its code fits the variants for {ranges} alike"
+        raise SitepatchError(problem, "install a build that has its version")
+    return best[0]
+
+
+def _variant_traces(wanted: Wanted, variant: Variant, located: Located) -> Tuple[int, int, int]:
+    every = []
+    for patch in variant.patches:
+        found = find_file(located, patch.paths)
+        every.append(max((_traces(wanted, located, path, patch) for path in found), default=(-len(patch.hunks), 0, 0)))
+    missing, matched, scopes = map(sum, zip(*every))
+    return missing, matched, scopes
+
+
+def _traces(wanted: Wanted, located: Located, path: str, patch: FilePatch) -> Tuple[int, int, int]:
+    """How well a file, as upstream shipped it, is the one that a patch is for."""
+    from patcher.engine.engine import traces  # imports libcst: only where paths and versions do not tell
+
+    store = Store(located.site)
+    data = read_file(Path(located.site) / path)
+    receipt = store.receipts().get(path)
+    if receipt is not None and receipt.current == sha256(data).hexdigest():
+        data = store.pristine(receipt.pristine)
+    return traces(data, patch.hunks, wanted.options)
+
+
+def _path(env: Environment, wanted: Wanted, located: Located, patch: FilePatch, answers: List[Answer]) -> str:
+    """The one place of a file that is meant, "" (and an answer) where there is none or several."""
+    state, problem, hint = State.CONFLICT, "", ""
+    try:
+        found = _likeliest(wanted, located, patch, find_file(located, patch.paths))
+        if len(found) == 1:
+            check_own(located, found[0], env)
+            problem = blocker(located, found[0], env) or ""
+            if not problem:
+                return found[0]
+        elif found:
+            state, problem = State.AMBIGUOUS, f"the code to change is in several places of this file: {', '.join(found)}"
+            hint = "name the one that is meant in a variant of its own"
+        elif all(hunk.when_present for hunk in patch.hunks):
+            state = State.NOT_NEEDED
+        else:
+            state, problem = State.NOT_FOUND, f"{located.package} {located.version} has no such file"
+            hint = "the file was moved or removed in this release: see `sitepatch show` for the releases it is for"
+            near = nearest_file(located, patch.paths[0])
+            hint = f"the nearest name there is {near}: write that path if it is meant" if near else hint
+    except SitepatchError as error:
+        problem, hint = error.message, error.hint
+    scopes = dict.fromkeys(hunk.scope for hunk in patch.hunks)
+    answers += [Answer(wanted.patchset.name, patch.paths[0], scope, state, (), problem, hint) for scope in scopes]
+    return ""
+
+
+def _likeliest(wanted: Wanted, located: Located, patch: FilePatch, found: Sequence[str]) -> Sequence[str]:
+    """Of several places of a file the one whose code is meant; several only where that does not tell them apart."""
+    if len(found) < 2:
+        return found
+    known = {path: _traces(wanted, located, path, patch) for path in found}
+    best = [path for path in found if known[path] == max(known.values())]
+    return best if known[best[0]][1] else best[:1]  # the first, where none has the code: its answers say so
+
+
+def rank(name: str, steps: Mapping[str, Step], jobs: Sequence[Job]) -> Tuple[int, str]:
+    """The fixed order in which the patchsets of one file are applied: by kind, then by name."""
+    kind = next((job.wanted.patchset.kind for job in jobs if job.wanted.patchset.name == name), "")
+    return KINDS.index(kind or steps[name].kind), name
+
+
+def refused(jobs: Sequence[Job], error: SitepatchError) -> List[Answer]:
+    """A conflict for every scope of jobs that cannot be done, with the reason."""
+    return [
+        Answer(job.wanted.patchset.name, job.path, scope, State.CONFLICT, (), error.message, error.hint)
+        for job in jobs
+        for scope in dict.fromkeys(hunk.scope for hunk in job.hunks)
+    ]

@@ -1,0 +1,157 @@
+"""Takes changes out of a file that was edited by hand since: a three-way merge by lines, exact or not at all. Pure.
+
+What we wrote is known to the byte, so only the edits by hand have to be found. Where one of them and one of our splices
+lie in the same line, or insert at the same point, nobody can say what is meant, and nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import List, NamedTuple, Sequence, Tuple
+
+from patcher.model import Splice, Step
+from patcher.splice import apply_splices
+from patcher.text.lines import line_edits
+
+_ENDS = (b"\n", b"\r")
+
+
+class Overlap(Exception):
+    """An edit by hand and a change of ours lie in the same place.
+
+    Args:
+        line: 1-based, in the text that was edited by hand.
+        text: that line, or the one that the edit took away.
+    """
+
+    def __init__(self, line: int, text: str) -> None:
+        super().__init__(f"line {line}: {text}")
+        self.line = line
+        self.text = text
+
+
+class _Edit(NamedTuple):
+    """The lines `[start, end)` of a text are replaced by `new`."""
+
+    start: int
+    end: int
+    new: bytes
+
+
+def exchange(pristine: bytes, old: Sequence[Step], new: Sequence[Step], edited: bytes) -> bytes:
+    """Replace the steps `old` by the steps `new` in a text that was edited by hand after the old ones.
+
+    Args:
+        pristine: the text before the first step of both.
+        old: the steps that led to the text that was then edited.
+        new: those that are to be there instead; none to take all out.
+        edited: the text with the edits, which are kept.
+
+    Raises:
+        Overlap: an edit lies where a step has to change something.
+    """
+    same = 0
+    while same < min(len(old), len(new)) and old[same] == new[same]:
+        same += 1
+    texts = [pristine]
+    for step in old:
+        texts.append(apply_splices(texts[-1], step.splices))
+    for before, after, step in reversed(list(zip(texts[same:], texts[same + 1 :], old[same:]))):
+        edited = carry(after, inverse(before, step.splices), edited)
+    text = texts[same]
+    for step in new[same:]:
+        edited = carry(text, step.splices, edited)
+        text = apply_splices(text, step.splices)
+    return edited
+
+
+def inverse(before: bytes, splices: Sequence[Splice]) -> Tuple[Splice, ...]:
+    """The splices that lead back to `before` from what `splices` made of it."""
+    back: List[Splice] = []
+    shift = 0
+    for start, end, new in splices:
+        back.append(Splice(start + shift, start + shift + len(new), before[start:end]))
+        shift += len(new) - (end - start)
+    return tuple(back)
+
+
+def carry(base: bytes, splices: Sequence[Splice], edited: bytes) -> bytes:
+    """Do splices that were made for `base` in an edited copy of it.
+
+    Raises:
+        Overlap: see there.
+    """
+    lines, theirs = base.splitlines(keepends=True), edited.splitlines(keepends=True)
+    ours = _by_lines(base, lines, splices)
+    edits = line_edits(lines, theirs)
+    kept: List[_Edit] = []
+    for start, end, first, last in edits:
+        edit = _Edit(start, end, b"".join(theirs[first:last]))
+        if edit in ours:
+            ours.remove(edit)  # done by hand already
+        for one in ours:
+            if (one.start < edit.end and edit.start < one.end) or one[:2] == edit[:2] == (one.start, one.start):
+                shown = theirs[first] if first < last else lines[start]
+                raise Overlap(first + 1, shown.decode("utf-8", "replace").strip())
+        kept.append(edit)
+    out: List[bytes] = []
+    done = 0
+    for start, end, new in sorted([*ours, *kept], key=lambda one: one[:2]):
+        out += [*lines[done:start], new]
+        done = end
+    out = list(filter(None, [*out, *lines[done:]]))
+    if not all(piece.endswith(_ENDS) for piece in out[:-1]):  # lines were added below one that the other side leaves open
+        raise Overlap(edits[-1][2] + 1, theirs[edits[-1][2]].decode("utf-8", "replace").strip())
+    return b"".join(out)
+
+
+def parses(data: bytes) -> bool:
+    """Whether the running interpreter reads a text as Python."""
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(data, "<merged>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def _by_lines(base: bytes, lines: Sequence[bytes], splices: Sequence[Splice]) -> List[_Edit]:
+    """Splices, widened to whole lines; those that meet in a line become one."""
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    groups: List[Tuple[int, int, List[Splice]]] = []
+    for splice in splices:
+        start, end = _lines_of(starts, not base or base.endswith(_ENDS), splice)
+        if groups and start < groups[-1][1]:
+            first, last, members = groups.pop()
+            groups.append((first, max(last, end), [*members, splice]))
+        else:
+            groups.append((start, end, [splice]))
+    edits = []
+    for start, end, members in groups:
+        low = starts[start]
+        moved = [Splice(one.start - low, one.end - low, one.new) for one in members]
+        edits.append(_Edit(start, end, apply_splices(base[low : starts[end]], moved)))
+    return edits
+
+
+def _lines_of(starts: Sequence[int], ended: bool, splice: Splice) -> Tuple[int, int]:
+    """The lines `[start, end)` that a splice touches; none where it inserts whole lines between two.
+
+    Args:
+        starts: where each line starts, and the end of the text.
+        ended: whether the last line has its newline: else what is added at the end of the text is in that line.
+        splice: the splice.
+    """
+    last = len(starts) - 1
+    start = bisect_right(starts, splice.start) - 1
+    end = bisect_right(starts, splice.end) - 1
+    begins = splice.start == starts[start] and (start < last or ended)
+    if begins and splice.end == starts[end] and (end == last or not splice.new or splice.new.endswith(_ENDS)):
+        return start, end
+    joins = splice.end > starts[end] or not splice.new.endswith(_ENDS)  # what follows is in the same line then
+    return min(start, last - 1), min(end + joins, last)

@@ -1,0 +1,235 @@
+"""Environment + patchsets + receipts -> Plan: decides everything, writes nothing.
+
+The state of a file is always derived (`patcher.planner.fold`), so adding, updating and taking away a patchset are the same
+operation, and the order in which a person does them does not matter.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
+
+from patcher.errors import SitepatchError
+from patcher.model import Answer, Change, FilePlan, Held, Plan, Receipt, State, Step
+from patcher.planner.fold import File, edited_before, file_plan, fold, read_file
+from patcher.planner.jobs import Job, Wanted, find_jobs, rank, refused
+from patcher.splice import apply_splices
+from patcher.store.standing import Condition, Standing, recorded_now, standing
+from patcher.store.store import Store
+from patcher.target.environment import Environment
+
+__all__ = ["Wanted", "before_and_after", "mixed", "plan_apply", "plan_restore", "plan_sync"]
+
+
+def plan_apply(env: Environment, wanted: Sequence[Wanted], *, force: bool = False) -> Plan:
+    """What applying patchsets would do.
+
+    Args:
+        env: the environment.
+        wanted: the patchsets.
+        force: also where a file was edited by hand (see `read_file`).
+
+    Returns:
+        the plan; what does not fit is a failed answer in it, for every patchset and file, not only the first.
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+        StoreError: a receipt cannot be believed.
+    """
+    answers: List[Answer] = []
+    notes: List[str] = []
+    jobs = _jobs(env, wanted, answers, notes)
+    files = _left_behind(env, wanted, jobs, answers, force=force)
+    files += [file for file, _ in _derived(jobs, answers, notes, force=force)]
+    return Plan(tuple(files), tuple(mixed(answers)), tuple(dict.fromkeys(notes)))
+
+
+def plan_sync(env: Environment, wanted: Sequence[Wanted], *, force: bool = False) -> Tuple[Plan, Tuple[Held, ...]]:
+    """What makes the wanted patchsets, and no others, stand applied; and each file that they are for, in a fixed order.
+
+    Args:
+        env: the environment.
+        wanted: the patchsets; whatever else stands applied is taken back.
+        force: also where a file was edited by hand (see `read_file`, `plan_restore`).
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+        StoreError: a receipt or a pristine copy cannot be believed.
+    """
+    answers: List[Answer] = []
+    notes: List[str] = []
+    jobs = _jobs(env, wanted, answers, notes)
+    going = [_taken_back(item, (), force=force) for item in standing(env) if (item.site, item.receipt.path) not in jobs]
+    made = list(_derived(jobs, answers, notes, force=force, exact=True))
+    files = [file for plan in going for file in plan.files] + [file for file, _ in made]
+    answers = [*(answer for plan in going for answer in plan.answers), *mixed(answers)]
+    notes += [note for plan in going for note in plan.notes]
+    return Plan(tuple(files), tuple(answers), tuple(dict.fromkeys(notes))), tuple(sorted(held for _, held in made))
+
+
+_Jobs = Dict[Tuple[str, str], List[Job]]
+"""By site directory and path."""
+
+
+def _jobs(env: Environment, wanted: Sequence[Wanted], answers: List[Answer], notes: List[str]) -> _Jobs:
+    jobs: _Jobs = {}
+    for one in wanted:
+        for job in find_jobs(env, one, answers, notes):
+            jobs.setdefault((job.located.site, job.path), []).append(job)
+    return jobs
+
+
+def _derived(
+    jobs: _Jobs, answers: List[Answer], notes: List[str], *, force: bool, exact: bool = False
+) -> Iterator[Tuple[FilePlan, Held]]:
+    """Each file of the jobs with them done; what else stands applied in it stays there, unless `exact`."""
+    receipts = {site: Store(site).receipts() for site in {site for site, _ in jobs}}
+    for (site, path), here in sorted(jobs.items()):
+        receipt = receipts[site].get(path)
+        try:
+            found = read_file(site, path, here[0].located, receipt, notes, force=force)
+        except SitepatchError as error:
+            answers += refused(here, error)
+            continue
+        steps = {step.patchset: step for step in found.steps}
+        by_name = {job.wanted.patchset.name: job for job in here}
+        names = by_name.keys() if exact else {**steps, **by_name}.keys()
+        order = sorted(names, key=lambda name: rank(name, steps, here))
+        for name, job in by_name.items():
+            was = steps[name].options if name in steps else {}
+            for key, value in job.wanted.options.items():
+                if was.get(key, value) != value:
+                    notes.append(f"{name}: an option changes: {key} {was[key]!r} -> {value!r}")
+        data, made, said = fold(site, path, found, order, by_name)
+        answers += said
+        located, hashes = here[0].located, (sha256(found.pristine).hexdigest(), sha256(data).hexdigest())
+        held = Held(located.package, located.distribution, located.version, path, *hashes)
+        yield file_plan(site, path, found, data, made, receipt, located), held
+
+
+def mixed(answers: Sequence[Answer]) -> List[Answer]:
+    """Format rule 24 across files: a part that stands there already and another that does not is a conflict."""
+    changing = {answer.patchset for answer in answers if answer.state is State.APPLICABLE}
+    problem = "this part of the patchset stands there already and other parts do not: upstream did it another way"
+    hint = "compare the release with the patchset; mark hunks that may be there with `when-present`"
+    return [
+        answer._replace(state=State.CONFLICT, problem=problem, hint=hint)
+        if answer.state is State.UPSTREAM and not answer.when_present and answer.patchset in changing
+        else answer
+        for answer in answers
+    ]
+
+
+def plan_restore(items: Sequence[Standing], names: Sequence[str], *, force: bool = False) -> Plan:
+    """What taking patchsets back would do: those named, all where none is named.
+
+    Args:
+        items: what stands applied.
+        names: of patchsets; one that stands nowhere is simply not found in the plan.
+        force: put the pristine file back where it was edited by hand, instead of keeping the edit in the file.
+
+    Raises:
+        StoreError: a receipt or a pristine copy cannot be believed.
+    """
+    taken = [_taken_back(item, names, force=force) for item in items]
+    return Plan(
+        tuple(file for plan in taken for file in plan.files),
+        tuple(answer for plan in taken for answer in plan.answers),
+        tuple(note for plan in taken for note in plan.notes),
+    )
+
+
+def _taken_back(item: Standing, names: Sequence[str], *, force: bool) -> Plan:
+    """What taking the named patchsets (all without a name) out of one file would do."""
+    receipt, site = item.receipt, item.site
+    going = [step for step in receipt.steps if not names or step.patchset in names]
+    if not going:
+        return Plan((), ())
+    old = sha256(item.data).hexdigest() if item.condition is not Condition.MISSING else ""
+    shipped = item.condition is Condition.APPLIED and recorded_now(site, receipt.path) == old  # since
+    if shipped or item.condition in (Condition.MISSING, Condition.OVERWRITTEN):
+        change = Change(receipt.path, old, None, None, forget=True)
+        file = FilePlan(site, receipt.path, item.data, item.data, change, (), edited_before(site, receipt, item.data))
+        why = item.meaning.split(";")[0] if not shipped else f"{item.installed or 'what is installed'} has it as patched"
+        return Plan((file,), (), (f"{receipt.path}: {why}; only the receipt is dropped",))
+    if item.condition is Condition.ASTRAY:
+        return _refusal(item, going, *item.meaning.split("; ", 1))
+    pristine = Store(site).pristine(receipt.pristine)
+    staying = [step.patchset for step in receipt.steps if step not in going]
+    found = File(pristine, item.data, receipt.steps, receipt.current)
+    data, made, said = fold(site, receipt.path, found, staying, {})
+    failed = tuple(answer for answer in said if answer.state.failed)
+    new = receipt._replace(current=sha256(data).hexdigest(), steps=made) if made else None
+    aside = item.data if item.condition is Condition.EDITED and force else b""
+    if item.condition is Condition.EDITED and not force:
+        try:
+            data = _edit_kept(item, pristine, made)
+        except SitepatchError as error:
+            return _refusal(item, going, error.message, error.hint)
+    change = Change(receipt.path, old, None, None)
+    if new or data != pristine:
+        change = Change(receipt.path, old, data, new, merged=item.condition is Condition.EDITED and not force)
+    return Plan((FilePlan(site, receipt.path, item.data, data, change, made, aside),), failed)
+
+
+def _refusal(item: Standing, going: Sequence[Step], problem: str, hint: str) -> Plan:
+    path = item.receipt.path
+    return Plan((), tuple(Answer(step.patchset, path, "", State.CONFLICT, (), problem, hint) for step in going))
+
+
+def _edit_kept(item: Standing, pristine: bytes, made: Sequence[Step]) -> bytes:
+    """A file that was edited by hand, with the steps `made` in the place of those of its receipt.
+
+    Raises:
+        SitepatchError: the edit and our change cannot be told apart.
+    """
+    from patcher.planner.merge import Overlap, exchange, parses
+
+    hint = "undo the edit there, or use --force: it puts the pristine file back and keeps a copy of the edited one"
+    try:
+        data = exchange(pristine, item.receipt.steps, made, item.data)
+    except Overlap as overlap:
+        problem = f"the file was edited by hand where it was patched, at line {overlap.line}: {overlap.text}"
+        raise SitepatchError(problem, hint) from None
+    if parses(item.data) and not parses(data):
+        problem = "the file was edited by hand after it was patched, and without our change it would be no valid Python"
+        raise SitepatchError(problem, hint)
+    return data
+
+
+def _left_behind(
+    env: Environment, wanted: Sequence[Wanted], jobs: Mapping[Tuple[str, str], Sequence[Job]], answers: List[Answer], *,
+    force: bool,
+) -> List[FilePlan]:  # fmt: skip
+    """Files that an earlier version of a wanted patchset changed and this one does not: its change is taken back there."""
+    names = [one.patchset.name for one in wanted]
+    if not names or any(answer.state.failed for answer in answers):
+        return []
+    left = [item for item in standing(env) if (item.site, item.receipt.path) not in jobs]
+    plans = []
+    for item in left:
+        going = [step for step in item.receipt.steps if step.patchset in names]
+        if going and item.condition is Condition.EDITED and not force:
+            hint = "`sitepatch restore` takes our change out and keeps the edit"
+            plans.append(_refusal(item, going, "the file was edited by hand after it was patched", hint))
+        else:
+            plans.append(_taken_back(item, names, force=force))
+    answers += [answer for plan in plans for answer in plan.answers]
+    return [file for plan in plans for file in plan.files]
+
+
+def before_and_after(site: str, receipt: Receipt, names: Sequence[str]) -> Tuple[bytes, bytes]:
+    """What the named patchsets (all without a name) stand changed in a file: the text without and with them.
+
+    Where a patchset that is not named stands between them, the texts are those around the first and the last named one.
+    """
+    data = before = after = Store(site).pristine(receipt.pristine)
+    begun = False
+    for step in receipt.steps:
+        chosen = not names or step.patchset in names
+        if chosen and not begun:
+            before, begun = data, True
+        data = apply_splices(data, step.splices)
+        if chosen:
+            after = data
+    return before, after

@@ -1,0 +1,1 @@
+"""What a project asks for: pyproject.toml, requirements files, sitepatch.lock."""

@@ -1,0 +1,278 @@
+"""`sitepatch.lock`: which patchsets, which releases, and the sha256 of every file before and after; TOML, read strictly.
+
+It is written by a few lines of our own: four kinds of values in a fixed order need no library. It does not name the
+release of sitepatch that wrote it: the sha256 of what it makes tell whether another one makes something else.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
+
+from patcher.errors import PatchError, SitepatchError, UsageError
+from patcher.model import Held, OptionValue
+from patcher.patchset.tables import INTEGER, TABLE, TEXT, Reader, read_toml, shown, tables
+from patcher.planner.jobs import Wanted
+from patcher.store.folder import Folder
+from patcher.store.receipt import is_sha256, path_problem
+
+NAME = "sitepatch.lock"
+FORMAT = 1
+_LARGEST = 1 << 24  # bytes: some 60,000 files
+_HEAD = "# Made by `sitepatch lock`. Where anything differs from it, `sitepatch sync --locked` does nothing.\n"
+_ANEW = "`sitepatch lock` writes it anew, once it is removed"
+_KEYS: Mapping[str, Mapping[str, str]] = {
+    "": {"format": INTEGER, "patchset": tables("patchset"), "target": tables("target")},
+    "patchset": {"name": TEXT, "version": TEXT, "sha256": TEXT, "options": TABLE},
+    "target": {"package": TEXT, "distribution": TEXT, "version": TEXT, "file": tables("target.file")},
+    "file": {"path": TEXT, "before": TEXT, "after": TEXT},
+}
+_REQUIRED: Mapping[str, Tuple[str, ...]] = {kind: tuple(_KEYS[kind]) for kind in ("patchset", "target", "file")}
+
+
+class Pinned(NamedTuple):
+    """A patchset in a lock; `sha256` (hex) is its digest, over all of its files."""
+
+    name: str
+    version: str
+    sha256: str
+    options: Mapping[str, OptionValue]
+
+
+Target = Tuple[Held, ...]
+"""The files of one build of a release, sorted; never empty."""
+
+
+class Lock(NamedTuple):
+    """What a lock holds, both parts in a fixed order; builds of one release (a vendor's, the stock one) stand side by side."""
+
+    patchsets: Tuple[Pinned, ...]
+    targets: Tuple[Target, ...]
+
+    @property
+    def held(self) -> Tuple[Held, ...]:
+        """The files of all targets."""
+        return tuple(held for target in self.targets for held in target)
+
+
+def make(wanted: Iterable[Wanted], held: Iterable[Held]) -> Lock:
+    """The lock of what is asked for, and of the files that a plan leaves so, of one build of each release."""
+    pinned = (Pinned(one.patchset.name, one.patchset.version, one.patchset.digest, dict(one.options)) for one in wanted)
+    files: Dict[Tuple[str, str, str], List[Held]] = {}
+    for one in sorted(set(held)):
+        files.setdefault(release(one), []).append(one)
+    return Lock(tuple(sorted(pinned, key=lambda one: one.name)), tuple(map(tuple, files.values())))
+
+
+def release(held: Held) -> Tuple[str, str, str]:
+    """The import package, the distribution and the version that a file belongs to."""
+    return held.package, held.distribution, held.version
+
+
+def build(target: Target) -> Tuple[Tuple[str, str, str], Tuple[Tuple[str, str], ...]]:
+    """What tells a build from all others: its release, and each path with the sha256 of the pristine file."""
+    return release(target[0]), tuple((held.path, held.before) for held in target)
+
+
+def named(of: Tuple[str, str, str]) -> str:
+    """A release as a message names it."""
+    package, distribution, version = of
+    return f"{distribution or package} {version}".rstrip()
+
+
+def merged(old: Lock, new: Lock) -> Lock:
+    """`new`, with the builds that only `old` has, where both are made with the same patchsets and options.
+
+    So one lock serves several environments: each adds the build that it has.
+    """
+    if _texts(old) != _texts(new):
+        return new
+    have = set(map(build, new.targets))
+    return Lock(new.patchsets, tuple(sorted([*new.targets, *(each for each in old.targets if build(each) not in have)])))
+
+
+def _texts(lock: Lock) -> List[str]:
+    return [_patchset(one) for one in lock.patchsets]
+
+
+# what differs ---------------------------------------------------------------------------------------------------------
+def differences(lock: Lock, now: Lock, *, complete: bool = True) -> List[str]:
+    """What is not as locked, one line each.
+
+    Args:
+        lock: the lock.
+        now: what is asked for, and the files of the environment (of other releases in the lock nothing is said).
+        complete: whether `now` has all of its files; not so where a patchset does not fit.
+    """
+    found: List[str] = []
+    pinned, asked = ({one.name: one for one in each.patchsets} for each in (lock, now))
+    for name in sorted({*pinned, *asked}):
+        if name not in pinned or name not in asked:
+            where = "is asked for, and not in the lock" if name in asked else "is in the lock, and not asked for"
+            found.append(f"{name} {where}")
+        else:
+            found += _changed(pinned[name], asked[name])
+    same = not found
+    for target in now.targets:
+        each, files = release(target[0]), _by_path(target)
+        builds = [other for other in lock.targets if release(other[0]) == each]
+        if builds:
+            nearest = max(builds, key=lambda other: len(set(build(other)[1]) & set(build(target)[1])))
+            found += _files(named(each), _by_path(nearest), files, same=same, complete=complete)
+        else:
+            others = ", ".join(dict.fromkeys(named(release(one)) for one in lock.held if release(one)[:2] == each[:2]))
+            found.append(f"{named(each)} is installed, the lock has {others or f'no release of {each[1] or each[0]}'}")
+    return found
+
+
+def _by_path(target: Target) -> Dict[str, Held]:
+    return {held.path: held for held in target}
+
+
+def _changed(old: Pinned, new: Pinned) -> List[str]:
+    found = []
+    if new.version != old.version:
+        found.append(f"{new.name}: found version {new.version}, the lock has {old.version}")
+    elif new.sha256 != old.sha256:
+        found.append(f"{new.name} {new.version}: found other files (sha256 {new.sha256}), the lock has {old.sha256}")
+    for key in sorted({*old.options, *new.options}):
+        is_now, was = (_value(one.options[key]) if key in one.options else "no such option" for one in (new, old))
+        if is_now != was:
+            found.append(f"{new.name}: found {key} = {is_now}, the lock has {was}")
+    return found
+
+
+def _files(name: str, old: Mapping[str, Held], new: Mapping[str, Held], *, same: bool, complete: bool) -> List[str]:
+    """What differs in the files of a release; `same` is whether the same patchsets are asked for with the same options."""
+    found = []
+    for path in sorted({*old, *new}):
+        if path not in old:
+            found.append(f"{name}: {path} is changed by a patchset, and not in the lock")
+        elif path not in new:
+            found += [f"{name}: {path} is in the lock, and no patchset is for it"] if complete and same else []
+        elif new[path].before != old[path].before:
+            found.append(f"{name}: {path}: found sha256 {new[path].before} before patching, the lock has {old[path].before}")
+        elif same and new[path].after != old[path].after:
+            found.append(f"{name}: {path} would become sha256 {new[path].after}, the lock has {old[path].after}")
+    return found
+
+
+# to text and back -----------------------------------------------------------------------------------------------------
+def encode(lock: Lock) -> str:
+    """The text of a lock: the same text for the same lock."""
+    parts = [f"{_HEAD}format = {FORMAT}\n", *map(_patchset, lock.patchsets)]
+    for target in lock.targets:
+        parts.append(_table("target", zip(("package", "distribution", "version"), release(target[0]))))
+        parts += [_table("target.file", zip(("path", "before", "after"), held[3:])) for held in target]
+    return "\n".join(parts)
+
+
+def _patchset(one: Pinned) -> str:
+    options = ", ".join(f"{key} = {_value(value)}" for key, value in sorted(one.options.items()))
+    head = _table("patchset", zip(("name", "version", "sha256"), one[:3]))
+    return head + (f"options = {{ {options} }}\n" if options else "options = {}\n")
+
+
+def _table(name: str, items: Iterable[Tuple[str, OptionValue]]) -> str:
+    return f"[[{name}]]\n" + "".join(f"{key} = {_value(value)}\n" for key, value in items)
+
+
+def _value(value: OptionValue) -> str:
+    """A value as TOML writes it; its basic strings escape what JSON escapes, and DEL."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        import json
+
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)
+
+
+def read(path: Path) -> Lock:
+    """Read a lock.
+
+    Raises:
+        SitepatchError: there is none.
+        UsageError: it is written in another format, or damaged: all that is wrong with it.
+    """
+    if not path.is_file():
+        raise SitepatchError(f"{path}: found no such file, expected a lock", "write it with: sitepatch lock")
+    try:
+        top = read_toml(path, _LARGEST)
+    except PatchError as error:
+        raise UsageError(error.message, _ANEW) from None
+    number = top.get("format")
+    if number != FORMAT or isinstance(number, bool):
+        hint = "use the sitepatch that wrote it, or a newer one" if isinstance(number, int) and number > FORMAT else _ANEW
+        found = "nothing" if number is None else shown(number)
+        raise UsageError(f"{path}: format: found {found}, expected {FORMAT}", hint)
+    reader = Reader(path, _KEYS, _REQUIRED)
+    table = reader.table(top, "", "")
+    pinned = [_pinned(reader, each, f"patchset[{index}]") for index, each in enumerate(table.get("patchset", ()))]
+    targets = [_target(reader, each, f"target[{index}]") for index, each in enumerate(table.get("target", ()))]
+    _once(reader, "patchset", [one.name for one in pinned])
+    builds: Set[object] = set()
+    for index, files in enumerate(targets):
+        if files and build(files) in builds:
+            reader.wrong(f"target[{index}]", f"{shown(' '.join(release(files[0])))} a second time", "every one once")
+        builds.add(files and build(files))
+    reader.stop(UsageError, _ANEW)
+    return Lock(tuple(pinned), tuple(sorted(filter(None, targets))))
+
+
+def _pinned(reader: Reader, value: Dict[str, Any], where: str) -> Pinned:
+    table = {"name": "", "version": "", "sha256": "", "options": {}, **reader.table(value, where, "patchset")}
+    _digest(reader, f"{where}.sha256", value.get("sha256"))
+    for key, each in table["options"].items():
+        if not isinstance(each, (bool, int, float, str)):
+            reader.wrong(f"{where}.options.{key}", shown(each), "a number, a string, true or false")
+    return Pinned(table["name"], table["version"], table["sha256"], table["options"])
+
+
+def _target(reader: Reader, value: Dict[str, Any], where: str) -> Target:
+    table = {"package": "", "distribution": "", "version": "", "file": [], **reader.table(value, where, "target")}
+    if not table["file"] and isinstance(value.get("file", []), list):
+        reader.wrong(f"{where}.file", "an empty list", "at least one [[target.file]]")
+    held = []
+    for index, each in enumerate(table["file"]):
+        here = f"{where}.file[{index}]"
+        file = {"path": "", "before": "", "after": "", **reader.table(each, here, "file")}
+        problem = path_problem(file["path"]) if isinstance(each.get("path"), str) else ""
+        reader.check(f"{here}.path", file["path"], not problem, f"a path below a site directory ({problem})")
+        for key in ("before", "after"):
+            _digest(reader, f"{here}.{key}", each.get(key))
+        head = (table["package"], table["distribution"], table["version"])
+        held.append(Held(*head, file["path"], file["before"], file["after"]))
+    _once(reader, f"{where}.file", [one.path for one in held])
+    return tuple(sorted(set(held)))
+
+
+def _digest(reader: Reader, where: str, value: object) -> None:
+    if isinstance(value, str):
+        reader.check(where, value, is_sha256(value), "a sha256 in lower-case hex")
+
+
+def _once(reader: Reader, where: str, names: Sequence[str]) -> None:
+    seen: Set[str] = set()
+    for index, name in enumerate(names):
+        if name in seen:
+            reader.wrong(f"{where}[{index}]", f"{shown(name)} a second time", "every one once")
+        seen.add(name)
+
+
+def write(path: Path, lock: Lock) -> None:
+    """Write a lock in one atomic step; it is on the disk when this returns.
+
+    Raises:
+        OSError: it cannot be written; an old one stands as it was.
+    """
+    real = path.resolve()  # over what a link leads to, not over the link
+    with Folder.open(str(real.parent)) as folder:
+        try:
+            folder.put(real.name, encode(lock).encode("utf-8"))
+        except BaseException:
+            with suppress(OSError):
+                folder.remove(f"{real.name}.tmp")
+            raise
+        folder.sync()

@@ -1,0 +1,128 @@
+"""What a project asks for: `[tool.sitepatch]` in its pyproject.toml, and the one notation for a patchset that is asked for."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from patcher.errors import SitepatchError, UsageError
+from patcher.patchset.sources import resolve_options
+from patcher.patchset.tables import read_toml, suggest
+from patcher.planner.jobs import Wanted
+from patcher.project.selection import find_all, stop
+
+KEYS = ("patchsets", "patch-dir")
+OPTIONAL = "optional"
+_FORM = 'expected "NAME [option=VALUE]... [optional]"'
+
+
+class Wish(NamedTuple):
+    """A patchset that is asked for.
+
+    `settings` are texts `option=VALUE`; `optional` says that its packages need not be installed; `origin` is `FILE:LINE`
+    or `FILE: FIELD`, for messages.
+    """
+
+    name: str
+    settings: Tuple[str, ...]
+    optional: bool
+    origin: str
+
+
+class Project(NamedTuple):
+    """What a project asks for, its directories of patchsets (absolute), and remarks."""
+
+    wishes: Tuple[Wish, ...]
+    patch_dirs: Tuple[str, ...]
+    notes: Tuple[str, ...] = ()
+
+
+def parse_wish(text: str, origin: str) -> Wish:
+    """Read `NAME [option=VALUE]... [optional]`; a value with blanks is quoted as in a shell.
+
+    Raises:
+        UsageError: what was found instead.
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"{origin}: found {text} ({str(error).lower()}), {_FORM}") from None
+    if not words or "=" in words[0]:
+        raise UsageError(f"{origin}: found {text.strip() or 'nothing'}, {_FORM}")
+    for word in words[1:]:
+        name, equals, _ = word.partition("=")
+        if word != OPTIONAL and not (name and equals):
+            raise UsageError(f'{origin}: found "{word}", {_FORM}{suggest(word, [OPTIONAL])}')
+    return Wish(words[0], tuple(word for word in words[1:] if word != OPTIONAL), OPTIONAL in words[1:], origin)
+
+
+def read_project(path: Path) -> Optional[Project]:
+    """Read `[tool.sitepatch]` of a pyproject.toml; None without that table, for an empty one asks that nothing stands.
+
+    Args:
+        path: of the file; a relative `patch-dir` (a string, or a list of them) begins at its directory.
+
+    Raises:
+        SitepatchError: the file cannot be read or is no TOML, or what is wrong with the table, all of it.
+    """
+    tool = read_toml(path).get("tool", {})
+    table = tool.get("sitepatch") if isinstance(tool, dict) else None
+    where = f"{path}: tool.sitepatch"
+    if table is None:
+        return None
+    if not isinstance(table, dict):
+        raise UsageError(f"{where}: found no table, expected one with {' and '.join(KEYS)}")
+    errors: List[SitepatchError] = []
+    for key in table:
+        if key not in KEYS:
+            errors.append(UsageError(f"{where}.{key}: found an unknown key, expected {' or '.join(KEYS)}{suggest(key, KEYS)}"))
+    folders = table.get("patch-dir", [])
+    folders = [folders] if isinstance(folders, str) else folders
+    wishes: List[Wish] = []
+    for key, values in (("patch-dir", folders), ("patchsets", table.get("patchsets", []))):
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            errors.append(UsageError(f"{where}.{key}: expected a list of strings"))
+        elif key == "patchsets":
+            for index, value in enumerate(values):
+                try:
+                    wishes.append(parse_wish(value, f"{where}.{key}[{index}]"))
+                except UsageError as error:
+                    errors.append(error)
+    stop(errors)
+    return Project(tuple(wishes), tuple(str(path.absolute().parent / folder) for folder in folders))
+
+
+def chosen(wishes: Iterable[Wish], patch_dirs: Sequence[str]) -> Tuple[List[Wanted], List[str]]:
+    """The patchsets that are asked for with their options, and remarks (see `patcher.project.selection.choose`).
+
+    One that is asked for more than once is optional where each of its wishes says so.
+
+    Raises:
+        SitepatchError: names that no place has, options that do not fit, an option asked for with two values.
+    """
+    settings: Dict[str, Dict[str, str]] = {}
+    origins: Dict[str, str] = {}
+    needed: Set[str] = set()
+    found: List[Wanted] = []
+    notes: List[str] = []
+    errors: List[SitepatchError] = []
+    for wish in wishes:
+        settings.setdefault(wish.name, {})
+        needed |= set() if wish.optional else {wish.name}
+        for option, _, value in (text.partition("=") for text in wish.settings):
+            if settings[wish.name].setdefault(option, value) != value:
+                was = settings[wish.name][option]
+                both = f"{wish.name} {option}={value}: {origins[wish.name]} has {option}={was}"
+                errors.append(UsageError(f"{wish.origin}: {both}"))
+        origins[wish.name] = f"{origins[wish.name]}, {wish.origin}" if wish.name in origins else wish.origin
+    for name, values in settings.items():
+        try:
+            patchsets, said = find_all([name], patch_dirs)
+            options = resolve_options(patchsets[0], {f"{name}.{key}": values[key] for key in values})
+            found.append(Wanted(patchsets[0], options, name not in needed))
+            notes += said
+        except SitepatchError as error:
+            errors.append(type(error)(f"{origins[name]}: {error.message}", error.hint))
+    stop(errors)
+    return found, notes

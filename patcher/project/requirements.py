@@ -1,0 +1,124 @@
+"""What requirements files ask for: their comments `# sitepatch: NAME ...`, and those of the files that they include."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import List, NamedTuple, Sequence, Set
+
+from patcher.errors import SitepatchError, UsageError
+from patcher.project.pyproject import Project, Wish, parse_wish
+from patcher.project.selection import stop
+from patcher.system.reading import TEXT, read_file
+
+_PATCH_DIR = "--patch-dir"
+_DIRECTIVE = re.compile(r"(?:^|\s)#\s*sitepatch:")
+_REMARK = re.compile(r"(^|\s)#.*")
+_NOT_OURS_TO_JUDGE = ("no such option", "${")
+"""What newer releases of pip may know, and what they fill in from the environment."""
+
+
+class _Found(NamedTuple):
+    """What was found so far; `seen` holds the real paths of the files that were begun, so that a circle of them ends."""
+
+    wishes: List[Wish]
+    patch_dirs: List[str]
+    notes: List[str]
+    errors: List[SitepatchError]
+    seen: Set[str]
+
+
+def read_requirements(paths: Sequence[str]) -> Project:
+    """Read requirements files and those that they include with `-r` and `-c`, each once.
+
+    A comment `# sitepatch: NAME [option=VALUE]... [optional]` asks for a patchset, on a line of its own or behind a
+    requirement; `# sitepatch: --patch-dir DIR` names a directory of patchsets. What follows a further ` #` is a remark.
+    A relative path begins at the directory of the file that it is written in.
+
+    Raises:
+        SitepatchError: files that are missing or no text, and lines that cannot be read, all of them.
+    """
+    found = _Found([], [], [], [], set())
+    for path in paths:
+        _follow(path, "", found)
+    stop(found.errors)
+    return Project(tuple(found.wishes), tuple(found.patch_dirs), tuple(found.notes))
+
+
+def _follow(path: str, asked_by: str, found: _Found) -> None:
+    """Read one file that was not read yet; `asked_by` is `FILE:LINE: ` of what includes it, "" for the command line."""
+    real = str(Path(path).resolve())
+    if real in found.seen:
+        return
+    found.seen.add(real)
+    try:
+        _read(path, found)
+    except OSError as error:
+        problem = f"found no readable file ({error.strerror}), expected one"
+    except UnicodeDecodeError as error:
+        byte = f"0x{error.object[error.start]:02x}"
+        problem = f"found the byte {byte}, which is not {error.encoding}, expected the text of a requirements file"
+    except (LookupError, ValueError) as error:
+        problem = f"found {error}, expected the text of a requirements file"
+    except SitepatchError as error:
+        problem = error.message[len(path) + 2 :]
+    else:
+        return
+    found.errors.append(UsageError(f"{asked_by}{path}: {problem}"))
+
+
+def _read(path: str, found: _Found) -> None:
+    from pip_requirements_parser import (
+        CommentRequirementLine,
+        InvalidRequirementLine,
+        OptionLine,
+        RequirementsFile,
+        auto_decode,
+    )
+
+    if "\0" in auto_decode(read_file(path, TEXT)):
+        raise ValueError("a NUL character")
+    for line in RequirementsFile.parse(path):
+        origin = f"{path}:{line.line_number}"
+        if isinstance(line, CommentRequirementLine):
+            _comment(line.line, origin, path, found)
+        elif isinstance(line, InvalidRequirementLine):
+            _invalid(line.line, line.error_message, origin, found)
+        elif isinstance(line, OptionLine):
+            for name in [*line.options.get("requirements", ()), *line.options.get("constraints", ())]:
+                if re.match("[a-z]+://", name, re.IGNORECASE):
+                    found.notes.append(f"{origin}: {name} is not looked at for what it asks for; only files are")
+                else:
+                    _follow(_beside(path, name), f"{origin}: ", found)
+
+
+def _invalid(line: str, problem: str, origin: str, found: _Found) -> None:
+    """A line that is no requirement and no option of pip."""
+    why = " ".join(problem.split("\n")[0].split("error: ")[-1].rstrip(":").split())
+    if any(text in f"{problem}{line}" for text in _NOT_OURS_TO_JUDGE):
+        found.notes.append(f"{origin}: {line} is passed over ({why}); pip may know it")
+    else:
+        shown = line if len(line) <= 60 else f"{line[:57]}..."
+        found.errors.append(UsageError(f"{origin}: found {shown} ({why}), expected a requirement or an option of pip"))
+
+
+def _comment(text: str, origin: str, path: str, found: _Found) -> None:
+    for directive in _DIRECTIVE.split(text)[1:]:
+        asked = _REMARK.sub("", directive).strip()
+        try:
+            if asked.split(" ")[0] == _PATCH_DIR:
+                folders = shlex.split(asked)[1:]
+                if len(folders) != 1:
+                    raise ValueError("one directory after it")
+                found.patch_dirs.append(str(Path(_beside(path, folders[0])).absolute()))
+            else:
+                found.wishes.append(parse_wish(asked, origin))
+        except UsageError as error:
+            found.errors.append(error)
+        except ValueError as error:
+            found.errors.append(UsageError(f"{origin}: found {asked} ({error}), expected {_PATCH_DIR} DIR"))
+
+
+def _beside(path: str, name: str) -> str:
+    return str(Path(path).parent / name)

@@ -1,0 +1,234 @@
+"""From the words of a command line to patchsets: names, `--set`, what is outdated. All problems are told at once."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Dict, Iterable, List, Sequence, Tuple
+
+from patcher.errors import SitepatchError, StoreError, UsageError
+from patcher.model import Patchset
+from patcher.patchset.sources import (
+    BUILT_IN,
+    LOCAL,
+    PATCH_DIR,
+    Found,
+    by_name,
+    find,
+    folders,
+    has_texts,
+    load,
+    resolve_options,
+    searched,
+    unknown,
+)
+from patcher.patchset.tables import suggest
+from patcher.store.standing import Standing
+from patcher.store.store import Store
+from patcher.system.ownership import problems
+from patcher.text.confusable import remarks
+
+if TYPE_CHECKING:
+    from patcher.planner.plan import Wanted
+
+
+def find_all(names: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Patchset], List[str]]:
+    """The patchsets of these names, each once, and remarks: one that hides another of its name, code that hides something.
+
+    Raises:
+        UsageError: names that no place has.
+        PatchError: folders that are wrong in themselves.
+    """
+    found: List[Patchset] = []
+    notes: List[str] = []
+    errors: List[SitepatchError] = []
+    for name in dict.fromkeys(names):
+        try:
+            one = find(name, patch_dirs, os.getcwd())
+        except SitepatchError as error:
+            errors.append(error)
+        else:
+            found.append(one.patchset)
+            notes += [*shadow_notes(one), *remarks(one.patchset)]
+    stop(errors)
+    return found, notes
+
+
+def shadow_notes(found: Found) -> List[str]:
+    """What to say aloud about patchsets that are hidden by one of the same name."""
+    return [f"{found.patchset.name} ({found.patchset.source}) is used; it hides {other}" for other in found.shadows]
+
+
+def check_sources(names: Sequence[str], patch_dirs: Sequence[str]) -> None:
+    """Refuse patchsets, for root, from folders that others may change (see `others_change`); for anybody else do nothing.
+
+    Raises:
+        SitepatchError: naming what others may write to.
+    """
+    if os.geteuid() == 0:
+        known = folders(patch_dirs, os.getcwd())
+        found = [each for name in dict.fromkeys(names) for folder, source in known.get(name, ())[:1]
+                 for each in others_change(folder, source)]  # fmt: skip
+        if found:
+            raise SitepatchError("\n".join(dict.fromkeys(found)), OTHERS_HINT)
+
+
+OTHERS_HINT = (
+    "root is asked to apply it: take that right away (chmod go-w, chown -R root), "
+    "or copy the patchset where only root may write"
+)
+
+
+def others_change(folder: str, source: str) -> List[str]:
+    """Why others could change a patchset: it is code. Those built in or installed lie beside code that runs anyway."""
+    named = source == LOCAL or source.startswith(f"{PATCH_DIR} ")
+    return problems(os.path.abspath(folder), inside=True) if named else []
+
+
+def stop(errors: Sequence[SitepatchError]) -> None:
+    """Raise all errors as one, of the kind that has the highest exit code; do nothing where there is none."""
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        message = "\n".join(error.message for error in errors)
+        hint = "\n".join(dict.fromkeys(error.hint for error in errors if error.hint))
+        raise max(errors, key=lambda error: error.exit_code).__class__(message, hint)
+
+
+def choose(names: Sequence[str], texts: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Wanted], List[str]]:
+    """The patchsets of a command line with their options, and remarks.
+
+    Args:
+        names: of patchsets.
+        texts: the values of `--set`: `NAME.option=VALUE`, or `option=VALUE` where one patchset is named.
+        patch_dirs: the values of `--patch-dir`.
+
+    Raises:
+        SitepatchError: see `find_all`; UsageError for a `--set` that fits no option.
+    """
+    from patcher.planner.plan import Wanted
+
+    patchsets, notes = find_all(names, patch_dirs)
+    settings = read_settings([one.name for one in patchsets], texts)
+    wanted: List[Wanted] = []
+    errors: List[SitepatchError] = []
+    for one in patchsets:
+        try:
+            wanted.append(Wanted(one, resolve_options(one, settings)))
+        except UsageError as error:
+            errors.append(error)
+    stop(errors)
+    return wanted, notes
+
+
+def read_settings(names: Sequence[str], texts: Sequence[str]) -> Dict[str, str]:
+    """The values of `--set` as "NAME.option" -> VALUE; see `choose`.
+
+    Raises:
+        UsageError: texts that are of another form or name another patchset.
+    """
+    settings: Dict[str, str] = {}
+    errors: List[SitepatchError] = []
+    for text in texts:
+        key, equals, value = text.partition("=")
+        name, dot, _ = key.partition(".")
+        form = "expected NAME.option=VALUE"
+        if not equals or not key:
+            errors.append(UsageError(f'--set {text}: found no "=", {form}'))
+        elif not dot and len(names) == 1:
+            settings[f"{names[0]}.{key}"] = value
+        elif not dot:
+            errors.append(UsageError(f"--set {text}: {len(names)} patchsets are named, {form}"))
+        elif name not in names:
+            known = f"one of {', '.join(names)}{suggest(name, names)}"
+            errors.append(UsageError(f'--set {text}: found "{name}", a patchset that is not named, expected {known}'))
+        else:
+            settings[key] = value
+    stop(errors)
+    return settings
+
+
+def check_names(names: Iterable[str], standing: Iterable[str], patch_dirs: Sequence[str]) -> None:
+    """Refuse names that neither stand applied nor are to be had anywhere; nothing is loaded.
+
+    Raises:
+        UsageError: with the nearest name for each of them.
+    """
+    known = {*standing, *folders(patch_dirs, os.getcwd())}
+    stop([unknown(name, known, patch_dirs, os.getcwd()) for name in dict.fromkeys(names) if name not in known])
+
+
+def trusted(patchset: Patchset, patch_dirs: Sequence[str]) -> bool:
+    """Whether the probe of a patchset may be run: the same patchset is built in, or in a directory that the person named."""
+    if _is_trusted(patchset.source):
+        return True
+    for folder, source in folders(patch_dirs, os.getcwd()).get(patchset.name, ()):
+        if _is_trusted(source):
+            from pathlib import Path
+
+            with suppress(SitepatchError):  # `list` tells what is wrong with it
+                if load(Path(folder), source).digest == patchset.digest:
+                    return True
+    return False
+
+
+def _is_trusted(source: str) -> bool:
+    return source == BUILT_IN or source.startswith(f"{PATCH_DIR} ")
+
+
+def check_probes(patchsets: Iterable[Patchset], patch_dirs: Sequence[str]) -> None:
+    """Refuse probes from a source that is not trusted.
+
+    Raises:
+        UsageError: naming each of them.
+    """
+    hint = "read it; if you trust it, name its directory, in the same version, with --patch-dir"
+    bad = [one for one in patchsets if one.verify.probe and not trusted(one, patch_dirs)]
+    stop([UsageError(f"{one.name} ({one.source}): its probe is code, and is not run from there", hint) for one in bad])
+
+
+def outdated(items: Iterable[Standing], patch_dirs: Sequence[str]) -> Tuple[Dict[str, str], Dict[str, SitepatchError]]:
+    """Which digests of what stands applied are no longer those of the patchset of that name, and what is to be had.
+
+    The texts are held against the copies in the stores; a manifest is decoded only where they differ, since that costs
+    more than the rest of `status`. A name that is not to be had, or whose folder is broken now, is not outdated: the second
+    says what is wrong with such folders, and with entry points.
+    """
+    looked, broken = searched(patch_dirs, os.getcwd())
+    places = by_name(looked)
+    found: Dict[str, str] = {}
+    judged = set()
+    for item in items:
+        for step in item.receipt.steps:
+            if step.digest in judged or step.patchset not in places:
+                continue
+            judged.add(step.digest)
+            folder, source = places[step.patchset][0]
+            try:
+                if has_texts(folder, Store(item.site).patchset_files(step.digest)):
+                    continue
+            except StoreError:
+                pass  # without its copy the digest alone has to tell; restore does not need the copy
+            from pathlib import Path
+
+            try:
+                one = load(Path(folder), source)
+            except SitepatchError as error:
+                broken[step.patchset] = error
+                continue
+            if one.digest != step.digest:
+                found[step.digest] = f"{one.name} {one.version} ({one.source}) is another one than is applied"
+    return found, broken
+
+
+def settings_for_completion(begun: str, names: Sequence[str], patch_dirs: Sequence[str]) -> List[str]:
+    """What `--set BEGUN` can become: `NAME.option=`, and the choices after it."""
+    found: List[str] = []
+    known = folders(patch_dirs, os.getcwd())
+    for one in find_all([name for name in names if name in known] or list(known), patch_dirs)[0]:
+        for option in one.options:
+            head = f"{one.name}.{option.name}="
+            choices = option.choices or ((True, False) if option.type == "bool" else ())
+            values = [head + str(value).lower() if isinstance(value, bool) else f"{head}{value}" for value in choices]
+            found += values if begun.startswith(head) else [head]
+    return [text for text in found if text.startswith(begun)]

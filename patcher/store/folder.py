@@ -1,0 +1,300 @@
+"""A directory held open: every write below a site directory goes through here, and none of them can leave it.
+
+Names are resolved against an open directory, one component at a time and never through a link, so nobody can swap a
+directory for a link between a check and a write (a checked path that is used later loses that race).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Iterator, List, Optional, Tuple, Type
+
+from patcher.errors import SitepatchError, StoreError
+from patcher.store.meta import Meta, mount, read_xattrs, set_xattrs, stamp
+from patcher.system.ownership import check_store
+from patcher.system.reading import open_file, read_open
+
+OWN = ".sitepatch"
+"""The folder of sitepatch in a site directory."""
+OWN_HINT = (
+    "something else lies where sitepatch keeps its own files: move it away and put back what was there, from a backup; "
+    "without one, install the patched packages again, the same builds, and move .sitepatch away"
+)
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+def sha256(data: bytes) -> str:
+    """Return the sha256 of `data` in hex."""
+    import hashlib
+
+    return hashlib.sha256(data).hexdigest()
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Give an OSError the whole path: the system call knew only a name in an open directory."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = path
+        raise
+
+
+class Folder:
+    """An open directory. `path` is for messages only; a name is one component, never a path.
+
+    Methods raise OSError as the system call does, and StoreError for something that is not what it must be.
+    """
+
+    def __init__(self, fd: int, path: str, site: Optional[os.stat_result] = None) -> None:
+        self.fd = fd
+        self.path = path
+        self._site = site  # in a store: of the site directory, which tells whom to believe here
+
+    @classmethod
+    def open(cls, path: str) -> Folder:
+        """Open the directory at `path`, which may itself be reached through links."""
+        return cls(os.open(path, os.O_RDONLY | os.O_DIRECTORY), path)
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the directory; a second call does nothing."""
+        if self.fd >= 0:
+            os.close(self.fd)
+        self.fd = -1
+
+    def sub(self, name: str) -> Folder:
+        """Open the directory `name` in this one.
+
+        Raises:
+            StoreError: it is a link, wherever that leads, or a store that is not to be believed (see `check_store`).
+        """
+        path = f"{self.path}/{name}"
+        try:
+            found = Folder(os.open(name, _DIRECTORY, dir_fd=self.fd), path, os.fstat(self.fd) if name == OWN else self._site)
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+                raise
+            hint = "name the directory that the link leads to, with --target"
+            raise StoreError(
+                f"{path}: is a link or not a directory; sitepatch does not write through it",
+                OWN_HINT if OWN in path.split("/") else hint,
+            ) from error
+        try:
+            found._believe(Meta.of(os.fstat(found.fd)), path)
+        except StoreError:
+            found.close()
+            raise
+        return found
+
+    def _believe(self, meta: Meta, path: str) -> None:
+        if self._site is not None:
+            check_store(meta.uid, meta.gid, meta.mode, self._site, path)
+
+    def make(self, name: str) -> Folder:
+        """Open the directory `name` of a store, made first, and on the disk, if there is none: readable whatever the umask."""
+        with suppress(FileNotFoundError):
+            return self.sub(name)
+        with suppress(FileExistsError):
+            os.mkdir(name, 0o755, dir_fd=self.fd)
+            with Folder(os.open(name, _DIRECTORY, dir_fd=self.fd), name) as made:
+                self.settle(made.fd)
+                os.fchmod(made.fd, 0o755 | self.shared)
+            self.sync()
+        return self.sub(name)
+
+    @property
+    def shared(self) -> int:
+        """The bits of its mode that let a group write here; 0 where nobody else may, or everybody."""
+        mode = os.fstat(self.fd).st_mode
+        return mode & (stat.S_IWGRP | stat.S_ISGID) if mode & 0o022 == stat.S_IWGRP else 0
+
+    def settle(self, fd: int) -> None:
+        """Give what was made in a store to the owner of this directory (as root can), or to the group that shares it."""
+        here, info = os.fstat(self.fd), os.fstat(fd)
+        if here.st_mode & stat.S_IWOTH:
+            return
+        uid = info.st_uid if os.geteuid() else here.st_uid
+        gid = here.st_gid if self.shared or uid != info.st_uid else info.st_gid
+        with suppress(PermissionError):  # who is not in that group works alone, as before
+            if (uid, gid) != (info.st_uid, info.st_gid):
+                os.fchown(fd, uid, gid)
+
+    def holder(self, path: str) -> Folder:
+        """Open the directory that holds the `/`-separated, already checked `path` below this one."""
+        folder = Folder(os.dup(self.fd), self.path)
+        for part in path.split("/")[:-1]:
+            with folder:
+                folder = folder.sub(part)
+        return folder
+
+    def names(self) -> List[str]:
+        """Return the names in this directory, sorted."""
+        os.lseek(self.fd, 0, os.SEEK_SET)  # btrfs shows what there was when a directory was opened or rewound last
+        return sorted(os.listdir(self.fd))  # noqa: PTH208  (pathlib cannot list an open directory)
+
+    def mounted(self, name: str) -> bool:
+        """Tell whether something is mounted on the file `name` (its device does not); False where the kernel does not tell."""
+        if sys.platform != "linux":
+            return False
+        try:
+            fd = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=self.fd)
+        except FileNotFoundError:
+            return False
+        try:
+            return mount(fd) != mount(self.fd)
+        finally:
+            os.close(fd)
+
+    def look(self, name: str) -> Tuple[bytes, Meta]:
+        """Return the bytes and metadata of the regular file `name`, followed if it is a link."""
+        path = f"{self.path}/{name}"
+        try:
+            with naming(path):
+                fd = open_file(name, self.fd, path)
+            info, xattrs = os.fstat(fd), read_xattrs(fd)
+            return read_open(fd, path), Meta.of(info)._replace(xattrs=xattrs)
+        except SitepatchError as error:
+            raise StoreError(error.message, error.hint or "sitepatch changes regular files only") from error
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of the regular file `name`, followed if it is a link."""
+        return self.look(name)[0]
+
+    def own(self, name: str, *, proven: bool = False) -> bytes:
+        """Return the bytes of `name`, a file that sitepatch wrote.
+
+        Raises:
+            FileNotFoundError: there is nothing of this name.
+            StoreError: it is something else, or of somebody who is not believed here. Bytes that the caller proves by their
+                hash (`proven`) may be anybody's: a pristine copy has the owner and the mode of its file.
+        """
+        path = f"{self.path}/{name}"
+        if self.link(name):
+            raise StoreError(f"{path}: is a link; sitepatch writes regular files there", OWN_HINT)
+        try:
+            data, meta = self.look(name)
+        except FileNotFoundError:
+            raise
+        except StoreError as error:
+            raise StoreError(error.message, OWN_HINT) from error
+        except OSError as error:
+            hint = f"make it readable for user {os.getuid()}, or run this as its owner" if error.errno == errno.EACCES else ""
+            raise StoreError(f"{path}: cannot be read: {error.strerror}", hint) from error
+        if not proven:
+            self._believe(meta, path)
+        return data
+
+    def digest(self, name: str) -> str:
+        """Return the sha256 (hex) of the file `name`, "" if there is none or its link leads nowhere."""
+        try:
+            return sha256(self.read(name))
+        except FileNotFoundError:
+            return ""
+
+    def link(self, name: str) -> str:
+        """Return where the symbolic link `name` leads, as written; "" if it is no link or not there."""
+        try:
+            return os.readlink(name, dir_fd=self.fd)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOENT):
+                raise
+            return ""
+
+    def has(self, name: str) -> bool:
+        """Tell whether there is anything called `name`, a dangling link included."""
+        try:
+            os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def write(self, name: str, data: bytes, meta: Optional[Meta] = None) -> None:
+        """Make the file `name` anew (an old one is removed first, never written to) with its bytes on the disk.
+
+        Not atomic: for names that nobody reads yet. The directory entry is safe after `sync`.
+        """
+        inherits, meta = meta is None, meta or Meta()
+        self.remove(name)
+        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=self.fd)
+        try:
+            view = memoryview(data)
+            while view:  # a write may take less than it was given
+                view = view[os.write(fd, view) :]
+            if meta.uid >= 0:
+                with suppress(PermissionError):  # only root may give a file away
+                    os.fchown(fd, meta.uid, meta.gid)
+            elif self._site is not None:
+                self.settle(fd)
+            if not inherits:
+                set_xattrs(fd, meta.xattrs)
+            stamp(fd, meta)
+        finally:
+            os.close(fd)
+
+    def put(self, name: str, data: bytes, meta: Optional[Meta] = None) -> None:
+        """Give the file `name` these bytes in one atomic step, by way of `name.tmp`. Safe on the disk after `sync`."""
+        self.write(f"{name}.tmp", data, meta)
+        self.move(f"{name}.tmp", name)
+
+    def stamp(self, name: str, meta: Meta) -> None:
+        """Set the permission bits and the mtime of the regular file `name`."""
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self.fd)
+        try:
+            info = os.fstat(fd)
+            if (stat.S_IMODE(info.st_mode), info.st_mtime_ns) != (meta.mode, meta.mtime_ns):
+                stamp(fd, meta)  # its owner alone can do that, and in a shared directory somebody else may restore
+        finally:
+            os.close(fd)
+
+    def make_link(self, name: str, target: str, mtime_ns: int) -> None:
+        """Make the symbolic link `name` anew, with its own mtime (nanoseconds)."""
+        self.remove(name)
+        os.symlink(target, name, dir_fd=self.fd)
+        os.utime(name, ns=(mtime_ns, mtime_ns), dir_fd=self.fd, follow_symlinks=False)
+
+    def move(self, name: str, new: str) -> None:
+        """Rename `name` to `new`, over whatever file or link is there, atomically."""
+        with naming(f"{self.path}/{new}"):
+            os.replace(name, new, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+
+    def link_to(self, name: str, to: Folder, new: str) -> bool:
+        """Give the file or link `name` a second name, `new` in the folder `to`; it takes no space.
+
+        False where that cannot be: in another mount, on a filesystem without hard links, on a file of somebody else.
+        """
+        to.remove(new)
+        try:
+            os.link(name, new, src_dir_fd=self.fd, dst_dir_fd=to.fd, follow_symlinks=False)
+        except OSError:
+            return False
+        return True
+
+    def remove(self, name: str) -> None:
+        """Remove the file or link `name` if there is one."""
+        with suppress(FileNotFoundError), naming(f"{self.path}/{name}"):
+            os.unlink(name, dir_fd=self.fd)
+
+    def remove_folder(self, name: str) -> None:
+        """Remove the directory `name` if it is there and empty, and nothing is mounted on it."""
+        try:
+            os.rmdir(name, dir_fd=self.fd)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY):
+                raise
+
+    def sync(self) -> None:
+        """Wait until the names in this directory are on the disk."""
+        os.fsync(self.fd)

@@ -1,0 +1,244 @@
+"""The redo journal of a commit: what was about to happen, and how to undo it or to finish it after a crash.
+
+The journal lies in `.sitepatch/journal.json` from before the first change of a commit until after the last. While it
+says "preparing", nothing that anybody reads has changed and recovery removes what was prepared. From the rename that
+makes it say "committing", every new file lies complete on the disk and recovery finishes: each step is a rename or a
+removal that may be repeated and needs no space. Where a file cannot be replaced all the same (it has been mounted over
+meanwhile, say), recovery goes back: until the receipts are put in place, each old file is there under a second name.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import List, NamedTuple, Optional, Sequence, Tuple
+
+from patcher import __version__
+from patcher.errors import StoreError
+from patcher.store import bytecode
+from patcher.store.folder import Folder
+from patcher.store.receipt import FORMAT, Fields, dump, file_name
+
+NAME = "journal.json"
+PREPARING, COMMITTING = "preparing", "committing"
+WRITE, LINK, FORGET = "write", "link", "forget"
+
+
+class Entry(NamedTuple):
+    """What becomes of one target file.
+
+    `action` is WRITE (rename the temporary file over it), LINK (rename the temporary symbolic link to `link` over it) or
+    FORGET (leave it alone). `old` and `new` are the sha256 of the target before and after. `receipt` is the sha256 of the
+    receipt waiting beside the old one, "" to drop the receipt.
+    """
+
+    path: str
+    action: str
+    old: str
+    new: str
+    link: str
+    receipt: str
+
+
+class Journal(NamedTuple):
+    """What a commit was about to do, how far it had come, and the pristine copies (sha256) that its old receipts named."""
+
+    phase: str
+    entries: Tuple[Entry, ...]
+    named: Tuple[str, ...] = ()
+
+
+def temporary(path: str) -> str:
+    """Return the name, beside the target `path`, of the file that waits to be renamed over it."""
+    return f".{path.rpartition('/')[2]}.sitepatch-tmp"
+
+
+def backup(path: str) -> str:
+    """Return the second name, beside the target `path`, of the file that stood there before."""
+    return f".{path.rpartition('/')[2]}.sitepatch-old"
+
+
+def staged(path: str) -> str:
+    """Return the name of the receipt of `path` that waits to be renamed over the old one."""
+    return f"{file_name(path)}.new"
+
+
+def write(home: Folder, phase: str, entries: Sequence[Entry], named: Sequence[str] = ()) -> None:
+    """Put the journal on the disk in one atomic step; with phase COMMITTING this is the commit point."""
+    files = [entry._asdict() for entry in entries]
+    fields = {"format": FORMAT, "sitepatch": __version__, "phase": phase, "files": files, "named": list(named)}
+    home.put(NAME, dump(fields))
+    home.sync()
+
+
+def read(home: Folder) -> Optional[Journal]:
+    """Return the journal, None if there is none.
+
+    Raises:
+        StoreError: it is damaged or forged: it names a path out of the site directory, or a field is not as written.
+    """
+    try:
+        data = home.own(NAME)
+    except FileNotFoundError:
+        return None
+    where = f"{home.path}/{NAME}"
+    top = Fields.load(data, where, f"reinstall the packages that it names, then delete {where}")
+    phase = top.text("phase")
+    if phase not in (PREPARING, COMMITTING):
+        top.refuse("phase", f"{PREPARING!r} or {COMMITTING!r}")
+    entries = tuple(_entry(table) for table in top.tables("files"))
+    named = top.strings("named", missing=())
+    top.end()
+    return Journal(phase, entries, named)
+
+
+def _entry(table: Fields) -> Entry:
+    entry = Entry(
+        path=table.path("path"),
+        action=table.text("action"),
+        old=table.sha256("old", empty=True),
+        new=table.sha256("new", empty=True),
+        link=table.text("link"),
+        receipt=table.sha256("receipt", empty=True),
+    )
+    table.end()
+    if entry.action not in (WRITE, LINK, FORGET):
+        table.refuse("action", "write, link or forget")
+    if entry.action != FORGET and not (entry.old and entry.new):
+        table.refuse("old and new", "a sha256 in hex")
+    return entry
+
+
+def undo(site: Folder, entries: Sequence[Entry]) -> None:
+    """Remove the temporary files of a commit, and the second names of the files that it was to replace."""
+    for entry in entries:
+        try:
+            folder = site.holder(entry.path)
+        except FileNotFoundError:
+            continue  # the package was uninstalled since
+        with folder:
+            folder.remove(temporary(entry.path))
+            folder.remove(backup(entry.path))
+            folder.sync()
+
+
+def finish(site: Folder, home: Folder, entries: Sequence[Entry]) -> List[str]:
+    """Do what the entries say, from whatever point an earlier try had reached.
+
+    Returns:
+        The paths of files that were left alone because somebody else (an installer) has changed them since.
+
+    Raises:
+        StoreError: a prepared file is lost or is not what the journal promised; nothing was put in place then.
+    """
+    targets = [entry for entry in entries if entry.action != FORGET]
+    with home.make("receipts") as receipts:
+        verdicts = [(entry, _verdict(site, entry)) for entry in targets]
+        for entry in entries:
+            name = staged(entry.path) if receipts.has(staged(entry.path)) else file_name(entry.path)
+            if entry.receipt and receipts.digest(name) != entry.receipt:
+                raise _broken(home, f"{receipts.path}/{name}")
+        for entry, verdict in verdicts:  # nothing but renames, so that readers see a mixture as briefly as possible
+            if verdict == "ready":
+                with site.holder(entry.path) as folder:
+                    folder.move(temporary(entry.path), entry.path.rpartition("/")[2])
+        undo(site, targets)  # removes what waits for a file that is left alone, and syncs every directory
+        for entry in targets:
+            bytecode.purge(site, entry.path)
+        for entry in entries:
+            if not entry.receipt:
+                receipts.remove(file_name(entry.path))
+            elif receipts.has(staged(entry.path)):
+                receipts.move(staged(entry.path), file_name(entry.path))
+        receipts.sync()
+    return [entry.path for entry, verdict in verdicts if verdict == "changed"]
+
+
+def _roll_back(site: Folder, home: Folder, entries: Sequence[Entry]) -> bool:
+    """Put every old file back after the commit point; may be repeated.
+
+    Returns:
+        False where there is no way back: receipts are in place already, or an old file has no second name. Nothing was
+        changed then. A file that somebody else has changed since is left alone.
+    """
+    with home.make("receipts") as receipts:
+        if any(receipts.digest(file_name(entry.path)) == entry.receipt for entry in entries):
+            return False
+    targets = [entry for entry in entries if entry.action != FORGET]
+    backs: List[str] = []
+    for entry in targets:
+        with suppress(FileNotFoundError), site.holder(entry.path) as folder:
+            now, kept = (folder.digest(name) for name in (entry.path.rpartition("/")[2], backup(entry.path)))
+            if now in (entry.old, entry.new) and kept == entry.old:
+                backs.append(entry.path)
+            elif now == entry.new != entry.old:
+                return False
+    for path in backs:
+        with site.holder(path) as folder:
+            folder.move(backup(path), path.rpartition("/")[2])
+    undo(site, targets)
+    for entry in targets:
+        bytecode.purge(site, entry.path)
+    return True
+
+
+def _verdict(site: Folder, entry: Entry) -> str:
+    """Return "ready" to rename, "done" already, or "changed" by somebody else; StoreError if it can be neither."""
+    try:
+        folder = site.holder(entry.path)
+    except FileNotFoundError:
+        return "changed"
+    with folder:
+        now, name = folder.digest(entry.path.rpartition("/")[2]), temporary(entry.path)
+        if now not in (entry.old, entry.new):
+            return "changed"
+        if folder.has(name):
+            is_link = entry.action == LINK
+            if folder.link(name) == (entry.link if is_link else "") and (is_link or folder.digest(name) == entry.new):
+                return "ready"
+        elif now == entry.new:
+            return "done"
+    raise _broken(site, f"{folder.path}/{name}")
+
+
+def _broken(folder: Folder, what: str) -> StoreError:
+    return StoreError(
+        f"{what}: is not the file that the interrupted run had prepared",
+        f"reinstall the package it belongs to, then delete .sitepatch/{NAME} (see {folder.path})",
+    )
+
+
+def recover(site: Folder, home: Folder, journal: Journal) -> str:
+    """Undo or finish an interrupted run; return the sentence about it.
+
+    Raises:
+        OSError: it can be neither finished nor undone.
+        StoreError: the same.
+    """
+    said = describe(journal, done=True)
+    if journal.phase == PREPARING:
+        undo(site, journal.entries)
+        return said
+    try:
+        return but_for(said, finish(site, home, journal.entries))
+    except (OSError, StoreError):
+        if not _roll_back(site, home, journal.entries):
+            raise
+        return f"an interrupted run could not be finished and was undone: {_files(journal)} as before it"
+
+
+def but_for(said: str, left_alone: Sequence[str]) -> str:
+    """Add to a sentence the files that were left alone."""
+    return f"{said}, but for {', '.join(left_alone)}, changed by somebody else since" if left_alone else said
+
+
+def describe(journal: Journal, *, done: bool) -> str:
+    """Return one sentence about an interrupted run: what recovery did (`done`) or will do."""
+    files = _files(journal)
+    if journal.phase == PREPARING:
+        return f"an interrupted run {'was' if done else 'will be'} undone: {files} as before it"
+    return f"an interrupted run {'was' if done else 'will be'} finished: {files} as it meant them to be"
+
+
+def _files(journal: Journal) -> str:
+    count = len(journal.entries)
+    return f"{count} file" if count == 1 else f"{count} files"

@@ -1,0 +1,168 @@
+"""What keeps a site directory from being changed, found before anything is, and what would help."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from contextlib import contextmanager, suppress
+from typing import Container, Iterator, List, Sequence
+
+from patcher.errors import StoreError
+from patcher.store.folder import OWN_HINT, Folder
+from patcher.store.receipt import HOME, path_problem
+
+MOUNTED = "another file is mounted over it; change that file where it is mounted from, or run without that mount"
+_HELP = {
+    errno.ENOSPC: "free some space on that disk, then run this again",
+    errno.EDQUOT: "the disk quota of this account is used up; free some space, then run this again",
+    errno.EROFS: "the filesystem is mounted read-only; mount it writable, or change a copy with --target",
+    errno.EACCES: "run this as the owner of the directory, or use a virtual environment of your own",
+    errno.EPERM: "the directory or the file may be immutable (lsattr, chattr -i), or belong to somebody else",
+    errno.EISDIR: OWN_HINT,
+    errno.ENOTDIR: OWN_HINT,
+    errno.ELOOP: OWN_HINT,
+    errno.ENOENT: "the package may have been uninstalled or reinstalled meanwhile; see `sitepatch status`",
+}
+
+
+def explain(site: str, error: OSError, after: str = "") -> StoreError:
+    """Return the StoreError for a system call that failed; `after` tells what became of the run."""
+    help_text = _HELP.get(error.errno or 0, "")
+    what = f"{error.filename}: {error.strerror}" if str(error.filename or "").startswith(site) else f"{site}: {error}"
+    return StoreError(what, "; ".join(text for text in (after, help_text) if text))
+
+
+@contextmanager
+def explained(site: str, after: str = "") -> Iterator[None]:
+    """Turn an OSError into the StoreError that explains it (see `explain`)."""
+    try:
+        yield
+    except OSError as error:
+        raise explain(site, error, after) from error
+
+
+def problems(site: Folder, paths: Sequence[str], moved: Container[str] = ()) -> List[str]:
+    """Return everything that would keep `paths` below `site` from being changed, each text once.
+
+    In the place of those in `moved` come their pristine copies themselves, which have their owners already.
+    """
+    found: List[str] = []
+    try:
+        with site.sub(HOME) as home:
+            found += _unwritable(home)
+            for name in ("receipts", "pristine", "patchsets"):
+                with suppress(FileNotFoundError), home.sub(name) as folder:
+                    found += _unwritable(folder)
+    except FileNotFoundError:
+        found += _unwritable(site)
+    except StoreError as error:
+        found.append(error.message)
+    for path in paths:
+        problem = path_problem(path)
+        try:
+            if not problem:
+                found += _target_problems(site, path, moved=path in moved)
+        except StoreError as error:
+            found.append(error.message)
+        except OSError as error:
+            problem = str(error)
+        if problem:
+            found.append(f"{site.path}/{path}: {problem}")
+    return list(dict.fromkeys(found))
+
+
+def no_room(site: Folder, sizes: Sequence[int]) -> List[str]:
+    """Return why files of these sizes (bytes) would not fit on the filesystem of `site`: one text, or none."""
+    disk = os.fstatvfs(site.fd)
+    if not disk.f_blocks:  # a filesystem that does not tell
+        return []
+    unit = disk.f_frsize
+    needed = sum(-(-size // unit) for size in sizes) * unit
+    free = (disk.f_bavail if os.geteuid() else disk.f_bfree) * unit
+    if needed > free:
+        return [f"{site.path}: {needed:,} bytes are needed and {free:,} are free; {_HELP[errno.ENOSPC]}"]
+    if disk.f_files and disk.f_ffree < len(sizes):
+        return [f"{site.path}: {len(sizes)} inodes are needed and {disk.f_ffree} are free; {_HELP[errno.ENOSPC]}"]
+    return []
+
+
+def _target_problems(site: Folder, path: str, *, moved: bool) -> List[str]:
+    name = path.rpartition("/")[2]
+    with site.holder(path) as folder:
+        found = _unwritable(folder)
+        if not folder.has(name):
+            return [*found, f"{folder.path}/{name}: there is no such file"]
+        if folder.mounted(name):
+            found.append(f"{folder.path}/{name}: {MOUNTED}")
+        elif not os.access(name, os.R_OK, dir_fd=folder.fd):
+            found.append(f"{folder.path}/{name}: user {os.getuid()} may not read it, or its link leads nowhere")
+        elif not folder.link(name) and _immutable(folder, name):
+            found.append(f"{folder.path}/{name}: the file is immutable; take that away with chattr -i or chflags")
+        else:
+            # protected_hardlinks (proc(5)): the file of another user gets a second name from those who may write to it
+            may_link = os.access(name, os.R_OK | os.W_OK, dir_fd=folder.fd)
+            found += _sticky(folder, name) or ([] if moved and may_link else _not_mine(folder, name))
+        with suppress(FileNotFoundError), folder.sub("__pycache__") as cache:
+            found += _unwritable(cache)
+    return found
+
+
+def _not_mine(folder: Folder, name: str) -> List[str]:
+    """Return why a new file could not be given the owner and group of the file `name`: one text, or none.
+
+    A read-only file is no problem: as with every installer it is its directory that has to be writable, and the new file
+    is as read-only as the old one.
+    """
+    info, mine = os.stat(name, dir_fd=folder.fd), os.geteuid()
+    if not mine or folder.link(name):  # what a link leads to is left as it is
+        return []
+    if info.st_uid != mine:
+        return [f"{folder.path}/{name}: belongs to user {info.st_uid}, and user {mine} may not give it back to them; "
+                "run this as that user"]  # fmt: skip
+    if info.st_gid not in {os.getegid(), *os.getgroups()}:
+        return [f"{folder.path}/{name}: belongs to group {info.st_gid}, of which user {mine} is no member; "
+                "run this as a member of that group"]  # fmt: skip
+    return []
+
+
+def _sticky(folder: Folder, name: str) -> List[str]:
+    """Return why the name itself cannot be given to a new file, though its directory can be written: one text, or none."""
+    here, owner, mine = os.fstat(folder.fd), os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_uid, os.geteuid()
+    if not here.st_mode & stat.S_ISVTX or mine in (0, here.st_uid, owner):
+        return []
+    return [f"{folder.path}/{name}: belongs to user {owner}, and in a sticky directory user {mine} may not replace it; "
+            "run this as that user"]  # fmt: skip
+
+
+def _unwritable(folder: Folder) -> List[str]:
+    """Return why no name in `folder` can be changed: one text, or none."""
+    if os.access(".", os.W_OK | os.X_OK, dir_fd=folder.fd):  # also false for root where it is read-only or immutable
+        return []
+    if os.fstatvfs(folder.fd).f_flag & os.ST_RDONLY:
+        return [f"{folder.path}: {_HELP[errno.EROFS]}"]
+    if _immutable(folder, "."):
+        return [f"{folder.path}: the directory is immutable; take that away with chattr -i or chflags"]
+    owner = os.fstat(folder.fd).st_uid
+    return [f"{folder.path}: user {os.getuid()} may not write here, its owner is user {owner}; {_HELP[errno.EACCES]}"]
+
+
+def _immutable(folder: Folder, name: str) -> bool:
+    """Tell whether a file is marked immutable or append-only, which stops even root from replacing it."""
+    fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK, dir_fd=folder.fd)
+    try:
+        if sys.platform == "darwin":
+            flags = os.fstat(fd).st_flags
+            return bool(flags & (stat.UF_IMMUTABLE | stat.SF_IMMUTABLE | stat.UF_APPEND | stat.SF_APPEND))
+        else:  # noqa: RET505  (so that mypy sees two platforms and no dead code)
+            import fcntl
+
+            get_flags, immutable, append_only = 0x80086601, 0x10, 0x20  # FS_IOC_GETFLAGS, <linux/fs.h>
+            try:
+                flags = int.from_bytes(fcntl.ioctl(fd, get_flags, bytes(8))[:4], sys.byteorder)
+            except OSError:
+                return False  # a filesystem without such flags
+            return bool(flags & (immutable | append_only))
+    finally:
+        os.close(fd)

@@ -1,0 +1,228 @@
+"""From a change to a file that has only to be renamed: all that a commit checks and writes before its commit point."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+from patcher import __version__
+from patcher.errors import OutdatedError, StoreError
+from patcher.model import Change, Receipt
+from patcher.store import bytecode, permission, receipt
+from patcher.store.folder import Folder, sha256
+from patcher.store.journal import FORGET, LINK, WRITE, Entry, backup, staged, temporary
+
+SPARE = "spare"
+# xfs asks for 200 KB of room before it makes a file, even an empty one.
+_SPARE_SIZE = 1 << 19  # bytes set aside on every apply, so that a restore can write its journal on a full disk ...
+_SPARE_EACH = 1 << 11  # ... and so many more for each file: its two entries, in the journal and in the one that replaces it
+
+
+class Work(NamedTuple):
+    """A change that was checked, with what it takes to prepare it.
+
+    `text` is the JSON of its receipt, b"" to drop the receipt; `data` the new bytes, for WRITE; `back` the receipt of a
+    file that is put back, `shared` whether other files need its pristine copy; `save` whether the file as it stands is to
+    be kept as the pristine copy.
+    """
+
+    entry: Entry
+    text: bytes = b""
+    data: bytes = b""
+    back: Optional[Receipt] = None
+    shared: bool = False
+    save: bool = False
+
+
+def check(
+    site: Folder,
+    home: Folder,
+    standing: Mapping[str, Receipt],
+    changes: Sequence[Change],
+    patchsets: Mapping[str, Mapping[str, str]],
+) -> List[Work]:
+    """Return what to do for each change. Writes nothing.
+
+    Args:
+        site: the site directory, locked.
+        home: its `.sitepatch`.
+        standing: the receipts by path.
+        changes: see `Store.commit`.
+        patchsets: see `Store.commit`.
+
+    Raises:
+        StoreError: a file is not as its change says (OutdatedError), or a change contradicts itself; all problems in one.
+    """
+    problems = [
+        f"{digest!r}: expected the sha256 of a patchset" for digest in patchsets if not receipt.is_sha256(digest)
+    ]
+    for path, count in Counter(change.path for change in changes).items():
+        if count > 1:
+            problems.append(f"{path}: {count} changes for one file")
+    # A pristine copy that one file alone needs becomes that file; one that twins share has to be copied.
+    needed = Counter(one.pristine for one in standing.values())
+    needed.update(change.receipt.pristine for change in changes if change.receipt)
+    works: List[Work] = []
+    kind = StoreError
+    for change in changes:
+        try:
+            _check_target(site, change)
+            if change.forget:
+                works.append(Work(Entry(change.path, FORGET, change.old, change.old, "", "")))
+            elif change.data is not None:
+                works.append(_writing(home, change, change.data, patchsets))
+            elif change.path not in standing:
+                raise StoreError(f"{change.path}: there is no receipt to restore it by")
+            else:
+                back = standing[change.path]
+                works.append(_restoring(site, home, change, back, shared=needed[back.pristine] > 1))
+        except StoreError as error:
+            problems.append(error.message)
+            kind = OutdatedError if isinstance(error, OutdatedError) else kind
+    if problems:
+        hint = "nothing was changed; see what `sitepatch status` says, then run the command again"
+        raise kind(f"{site.path}: " + "\n".join(problems), hint)
+    return works
+
+
+def _check_target(site: Folder, change: Change) -> None:
+    """Raise StoreError unless the target file is the one that the change was planned for."""
+    path, name = change.path, change.path.rpartition("/")[2]
+    problem = receipt.path_problem(path)
+    if problem:
+        raise StoreError(f"{path}: {problem}")
+    now = link = ""
+    try:
+        with site.holder(path) as folder:
+            now, link = folder.digest(name), folder.link(name)
+            if folder.mounted(name):  # what it hides is neither replaced nor forgotten
+                raise StoreError(f"{path}: {permission.MOUNTED}")
+    except FileNotFoundError:
+        pass  # the package is not there: no file
+    if now != change.old:
+        raise OutdatedError(f"{path}: has changed since the plan was made" if now else f"{path}: is not there any more")
+    if not now and not change.forget:
+        raise StoreError(f"{path}: is not there, so it can only be forgotten")
+    new = change.receipt
+    if new and link and new.pristine == now and new.link != link:
+        raise StoreError(f"{path}: is a link to {link}, but its receipt says {new.link or 'a regular file'}")
+
+
+def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, Mapping[str, str]]) -> Work:
+    """Return the work for new bytes."""
+    new = change.receipt
+    if new is None:
+        return Work(Entry(change.path, WRITE, change.old, sha256(data), "", ""), data=data)
+    text = receipt.encode(new)
+    receipt.decode(text, receipt.file_name(change.path))  # what could not be read back is not written
+    if new.current != sha256(data) and not change.merged:
+        raise StoreError(f"{change.path}: its receipt is for other bytes")
+    save = new.pristine == change.old
+    if not save:
+        _pristine(home, new)
+    for step in new.steps:
+        if step.digest not in patchsets and not _has(home, "patchsets", f"{step.digest}.json"):
+            raise StoreError(f"{change.path}: the text of patchset {step.patchset!r} ({step.digest}) is missing")
+    return Work(Entry(change.path, WRITE, change.old, sha256(data), "", sha256(text)), text, data, save=save)
+
+
+def _restoring(site: Folder, home: Folder, change: Change, back: Receipt, *, shared: bool) -> Work:
+    """Return the work for the pristine file: the old link, the pristine copy itself, or a copy of it."""
+    with site.holder(change.path) as folder:
+        if back.link and folder.digest(back.link) == back.pristine:
+            return Work(Entry(change.path, LINK, change.old, back.pristine, back.link, ""), back=back)
+        data = _pristine(home, back)  # a link that leads nowhere now is no way back: put the file itself there
+        return Work(Entry(change.path, WRITE, change.old, back.pristine, "", ""), data=data, back=back, shared=shared)
+
+
+def _pristine(home: Folder, of: Receipt) -> bytes:
+    try:
+        with home.sub("pristine") as pristine:
+            data = pristine.own(of.pristine, proven=True)
+    except FileNotFoundError as error:
+        raise StoreError(f"{of.path}: its pristine copy {of.pristine} is missing; reinstall {of.package}") from error
+    if sha256(data) != of.pristine:
+        raise StoreError(f"{of.path}: its pristine copy {of.pristine} is damaged; reinstall {of.package}")
+    return data
+
+
+def _has(home: Folder, folder_name: str, name: str) -> bool:
+    try:
+        with home.sub(folder_name) as folder:
+            return folder.has(name)
+    except FileNotFoundError:
+        return False
+
+
+def _spare_size(count: int) -> int:
+    """Return how many bytes to set aside where `count` files stand changed."""
+    return _SPARE_SIZE + _SPARE_EACH * count
+
+
+def check_possible(site: Folder, works: Sequence[Work]) -> None:
+    """Raise StoreError with everything that would keep `works` from being done: permissions, and the room to apply.
+
+    A restore is not asked about room: it has to work on a full disk.
+    """
+    moved = {work.entry.path for work in works if work.back and not work.shared}
+    problems = permission.problems(site, [work.entry.path for work in works if work.entry.action != FORGET], moved)
+    if any(work.text for work in works):
+        sizes = [size for work in works for size in (len(work.data), len(work.text), _SPARE_EACH)]
+        kept = [len(work.data) for work in works if work.save]
+        problems += permission.no_room(site, [_spare_size(2 * len(works)), *sizes, *kept])
+    if problems:
+        raise StoreError("\n".join(problems), "nothing was changed")
+
+
+def use_spare(home: Folder, works: Sequence[Work]) -> None:
+    """Before a restore, give the space that was set aside to the journal that follows."""
+    if not any(work.text for work in works):
+        home.remove(SPARE)
+
+
+def prepare(site: Folder, home: Folder, works: Sequence[Work], patchsets: Mapping[str, Mapping[str, str]]) -> None:
+    """Write pristine copies, temporary files, receipts and patchset texts, and wait until all are on the disk.
+
+    The journal must name every file of `works` already, so that what is written here can be found and removed.
+    """
+    with home.make("pristine") as pristine, home.make("receipts") as receipts, home.make("patchsets") as texts:
+        for digest, files in patchsets.items():
+            fields: Dict[str, object] = {"format": receipt.FORMAT, "sitepatch": __version__, "files": dict(files)}
+            texts.put(f"{digest}.json", receipt.dump(fields))
+        for work in works:
+            if work.text:
+                receipts.write(staged(work.entry.path), work.text)
+            if work.entry.action != FORGET:
+                with site.holder(work.entry.path) as folder:
+                    _prepare_file(site, folder, pristine, work)
+                    folder.sync()
+                bytecode.purge(site, work.entry.path)  # now, while it can fail without harm, and again after the rename
+        spare = _spare_size(len(receipts.names()))
+        if any(work.text for work in works) and (not home.has(SPARE) or len(home.own(SPARE)) < spare):
+            home.put(SPARE, bytes(spare))
+        for written in (pristine, receipts, texts):
+            written.sync()
+
+
+def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) -> None:
+    path, action, old, new, link, _ = work.entry
+    name = path.rpartition("/")[2]
+    if work.back and action == LINK:
+        folder.make_link(temporary(path), link, work.back.mtime_ns)
+    elif work.back:
+        meta = pristine.look(new)[1]
+        if not work.back.link:  # else mode and mtime are those of the link, and the copy has those of what it led to
+            meta = meta._replace(mode=work.back.mode, mtime_ns=work.back.mtime_ns)
+        if not work.shared and pristine.link_to(new, folder, temporary(path)):
+            folder.stamp(temporary(path), meta)
+        else:
+            folder.write(temporary(path), work.data, meta)
+    else:
+        now, meta = folder.look(name)
+        if sha256(now) != old:
+            raise StoreError(f"{folder.path}: {path} was changed by somebody else while sitepatch was at work")
+        if work.save and pristine.digest(old) != old:
+            pristine.put(old, now, meta)
+        meta = meta._replace(mtime_ns=bytecode.fresh_mtime_ns(site, path, meta.mtime_ns or 0))
+        folder.write(temporary(path), work.data, meta)
+    folder.link_to(name, folder, backup(path))

@@ -1,0 +1,270 @@
+"""What stands in an environment: every receipt, held against the file on disk. Reads only, and needs no syntax tree."""
+
+from __future__ import annotations
+
+import os
+import re
+from enum import Enum
+from hashlib import sha256
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+
+from patcher.errors import BusyError, StoreError
+from patcher.model import Receipt, normalized
+from patcher.store.journal import NAME as JOURNAL
+from patcher.store.receipt import HOME
+from patcher.store.store import Store
+from patcher.system.ownership import trusted
+from patcher.system.reading import read_file
+
+if TYPE_CHECKING:
+    from patcher.target.interpreter import Environment
+
+
+class Condition(str, Enum):
+    """How a file relates to its receipt."""
+
+    APPLIED = "applied"
+    OVERWRITTEN = "overwritten"
+    EDITED = "edited by hand"
+    MISSING = "missing"
+    ASTRAY = "astray"  # as patched in one release, but lying in another
+
+
+class Standing(NamedTuple):
+    """One receipt and what has become of its file.
+
+    `data` are the bytes on disk, empty where it is missing, `installed` the version of the distribution that is there
+    now, "" where its metadata do not tell.
+    """
+
+    site: str
+    receipt: Receipt
+    condition: Condition
+    data: bytes
+    installed: str = ""
+
+    @property
+    def live(self) -> bool:
+        """Whether our change is in the file, edited by hand or not."""
+        return self.condition in (Condition.APPLIED, Condition.EDITED)
+
+    @property
+    def release(self) -> str:
+        """The distribution of the receipt and its version."""
+        return f"{self.receipt.distribution or self.receipt.package} {self.receipt.version}".rstrip()
+
+    @property
+    def replaced(self) -> bool:
+        """Whether another release is installed now than the one that was patched."""
+        return bool(self.installed) and self.installed != self.receipt.version
+
+    @property
+    def meaning(self) -> str:
+        """What the condition means and what to do, "" where there is nothing to say."""
+        name = self.receipt.distribution or self.receipt.package
+        if self.condition is Condition.OVERWRITTEN:
+            newer = f"{name} {self.installed} was installed over {self.receipt.version}"
+            how = newer if self.replaced else "a reinstall replaced the file"
+            return f"{how}, our change is gone; apply again, or restore to forget it"
+        if self.condition is Condition.EDITED:
+            return "the file was changed after it was patched; restore takes our change out and keeps the edit"
+        if self.condition is Condition.MISSING:
+            gone = self.receipt.origin != "unrecorded" and not self.installed
+            return f"{f'{name} is not installed' if gone else 'the file is not there'} any more; restore forgets it"
+        if self.condition is Condition.ASTRAY:
+            from patcher.target.distribution import put_back  # not for `status` of what is in order
+
+            back = f"put back what belongs there: {put_back(self.site, name, self.installed)}"
+            return f"the file is that of {self.release} as we patched it, but another build of it is installed; {back}"
+        if self.receipt.origin == "edited":
+            return "the file was edited by hand before it was patched (unproven); restore gives the edited file back"
+        if self.receipt.origin == "unrecorded":
+            return "no RECORD proves the file of before (unproven); restore gives it back as it was found"
+        return ""
+
+
+def named(items: Iterable[Standing], names: Iterable[str]) -> Tuple[List[str], List[str], List[str]]:
+    """The patchsets that are applied, those of `names` that are not, and those that are meant: all that are without names."""
+    applied = list(dict.fromkeys(step.patchset for item in items for step in item.receipt.steps))
+    idle = [name for name in dict.fromkeys(names) if name not in applied]
+    return applied, idle, [name for name in dict.fromkeys(names) or applied if name in applied]
+
+
+def standing(env: Environment, bad: Optional[List[StoreError]] = None) -> List[Standing]:
+    """Every file of the environment's own directories that has a receipt, in a fixed order.
+
+    Args:
+        env: the environment.
+        bad: takes an error for each receipt that cannot be believed.
+
+    Raises:
+        StoreError: a receipt cannot be believed, and there is no `bad`.
+    """
+    found: List[Standing] = []
+    for store in stores(env):
+        for path, receipt in sorted(store.receipts(bad).items()):
+            found.append(judge(store.site, receipt, read(store.site, path)))
+    return found
+
+
+def interrupted(env: Environment) -> List[Tuple[str, str]]:
+    """(site directory, sentence) for each interrupted run that waits to be undone or finished; changes nothing."""
+    found = ((store.site, store.interrupted()) for store in stores(env))
+    return [(site, sentence) for site, sentence in found if sentence]
+
+
+def recover(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
+    """Finish or undo interrupted runs of this user, without waiting for another process.
+
+    Returns:
+        A sentence for each that was finished or undone, and (`interrupted` or `under way`, site directory, why) for each
+        that could not be.
+
+    Raises:
+        StoreError: a journal cannot be believed.
+    """
+    said: List[str] = []
+    left: List[Tuple[str, str, str]] = []
+    mine = trusted() - ({0} if os.geteuid() else set())
+    for site, sentence in interrupted(env):
+        writer = _writer(site)
+        if writer not in {-1, *mine}:
+            how = f"it is user {writer}'s: that user's `sitepatch status` does it, or an `apply` or `restore` of yours"
+            left.append(("interrupted", site, f"{sentence}; {how}"))
+            continue
+        try:
+            done = Store(site).recover(lock_timeout=0)
+        except BusyError as error:
+            left.append(("under way", site, error.message))
+        except StoreError as error:
+            left.append(("interrupted", site, f"{sentence}, when the store can be written: {error.message}"))
+        else:
+            said += [f"{site}: {done}"] if done else []
+    return said, left
+
+
+def has_store(site: str) -> bool:
+    """Whether something was patched in a site directory, and not all of it restored."""
+    return os.path.lexists(os.path.join(site, HOME))
+
+
+def _writer(site: str) -> int:
+    """The id of the user whose run was interrupted, -1 if there is no journal any more."""
+    try:
+        return os.lstat(os.path.join(site, HOME, JOURNAL)).st_uid
+    except FileNotFoundError:
+        return -1
+
+
+def stores(env: Environment) -> List[Store]:
+    """The store of each directory of the environment that has one."""
+    return [Store(site) for site in env.stores if has_store(site)]
+
+
+def judge(site: str, receipt: Receipt, data: Optional[bytes]) -> Standing:
+    """Hold a receipt against the bytes of its file (None where there is no such file) and the release that is installed."""
+    installed = _installed(site, receipt)
+    item = Standing(site, receipt, Condition.MISSING, data or b"", installed)
+    if data is None:
+        return item
+    digest = sha256(data).hexdigest()
+    if digest == receipt.pristine:
+        return item._replace(condition=Condition.OVERWRITTEN)
+    if digest == receipt.current and not item.replaced:
+        return item._replace(condition=Condition.APPLIED)
+    recorded = recorded_now(site, receipt.path)
+    # What was proven by RECORD then and is not what RECORD says now is of no use any more: the file belongs to another
+    # build, whatever its version. Where nothing was proven, only the version can tell.
+    proven = receipt.origin == "recorded" and recorded is not None
+    stale = recorded != receipt.pristine and (item.replaced or proven)
+    if digest == recorded or (stale and digest != receipt.current):
+        return item._replace(condition=Condition.OVERWRITTEN)
+    if stale:
+        return item._replace(condition=Condition.ASTRAY)
+    return item._replace(condition=Condition.APPLIED if digest == receipt.current else Condition.EDITED)
+
+
+def damaged(items: Iterable[Standing]) -> List[Tuple[str, str]]:
+    """What restore and later changes need and is missing from the stores, or not what it was: (problem, what to do)."""
+    found: List[Tuple[str, str]] = []
+    tries: Dict[Tuple[str, Callable[[Store, str], object], str], None] = {}  # files share patchsets: each is read once
+    for item in items:
+        if item.live:  # else there is nothing to go back from
+            tries[item.site, Store.pristine, item.receipt.pristine] = None
+            tries.update(((item.site, Store.patchset_files, step.digest), None) for step in item.receipt.steps)
+    for site, get, digest in tries:
+        try:
+            get(Store(site), digest)
+        except StoreError as error:
+            found.append((error.message, error.hint))
+    return found
+
+
+def unclaimed(env: Environment, bad: Iterable[StoreError] = ()) -> List[Tuple[str, str]]:
+    """Receipts that cannot be believed (`bad`), and files that stand changed without one while their pristine copy is kept.
+
+    Returns:
+        (problem, what to do) for each.
+    """
+    found: List[Tuple[str, str]] = [(error.message, error.hint) for error in bad]
+    for store in stores(env):
+        for digest in store.unclaimed():
+            from pathlib import Path
+            from shlex import quote
+
+            from patcher.target.distribution import files_recorded
+
+            copy = f"{store.site}/{HOME}/pristine/{digest}"
+            infos = sorted(Path(store.site).glob("*.dist-info"))
+            for path in [path for info in infos for path in files_recorded(info, digest)]:
+                data = read(store.site, path)
+                if data is not None and sha256(data).hexdigest() != digest:
+                    file = os.path.join(store.site, path)
+                    hint = f"put it back, then remove that copy: cp -p {quote(copy)} {quote(file)}"
+                    found.append((f"{copy}: is the pristine copy of {path}, which is changed and has no receipt", hint))
+    return found
+
+
+def _installed(site: str, receipt: Receipt) -> str:
+    """The version of the receipt's distribution by its dist-info folder; "" where there is none, or several."""
+    wanted, versions = normalized(receipt.distribution), []
+    for name in os.listdir(site):
+        if not name.endswith(".dist-info") or name[:1].lower() != wanted[:1]:
+            continue  # as nearly all: `status` does this for every file
+        head, dash, version = name[: -len(".dist-info")].partition("-")
+        if dash and normalized(head) == wanted:
+            versions.append(version if version == receipt.version else _version(os.path.join(site, name)) or version)
+    return versions[0] if len(versions) == 1 else ""
+
+
+def _version(dist_info: str) -> str:
+    """The version that METADATA tells; a folder's name may write it in another way."""
+    try:
+        data = read_file(os.path.join(dist_info, "METADATA"))
+    except OSError:
+        return ""
+    found = re.search(rb"^Version:[ \t]*(\S+)", data, re.MULTILINE | re.IGNORECASE)
+    return found.group(1).decode("utf-8", "replace") if found else ""
+
+
+def read(site: str, path: str) -> Optional[bytes]:
+    """The bytes of a target file, None where there is no file."""
+    try:
+        return read_file(os.path.join(site, path))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def recorded_now(site: str, path: str) -> Optional[str]:
+    """The sha256 that any distribution of the site directory records for a file."""
+    from pathlib import Path
+
+    from patcher.model import Located
+    from patcher.target.distribution import recorded_hash
+
+    package = path.split("/", 1)[0]
+    for folder in sorted(Path(site).glob("*.dist-info")):
+        digest = recorded_hash(Located(package, site, "", "", str(folder)), path)
+        if digest:
+            return digest
+    return None

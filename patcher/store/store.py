@@ -1,0 +1,272 @@
+"""The store of one site directory: changes installed files, all of a commit or none, and remembers how to go back.
+
+`.sitepatch/` in the site directory holds the lock, the journal of a commit under way, a receipt for each changed file,
+pristine copies and the texts of the patchsets that stand applied. When the last change is taken back it is removed,
+unless copies of files that somebody had edited lie in it.
+No other module writes into a site directory; this one does it with prepare.py, journal.py and folder.py.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Container, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from patcher.errors import OutdatedError, StoreError
+from patcher.model import Change, Receipt, patchset_digest
+from patcher.store import journal, permission, prepare, receipt
+from patcher.store.folder import Folder, sha256
+from patcher.store.lock import locked
+from patcher.store.meta import Meta
+from patcher.store.tidy import EDITED, clean, is_tidy, tidy_edited
+
+_REINSTALL = "install the package it belongs to again, the same build from where it came, then run this again"
+_UNTOUCHED = "nothing was changed"
+FINISHED = "the run was finished all the same, every file is as it meant it to be"
+_OPEN = "the next command that writes says whether the run is finished or undone"
+
+
+class Store:
+    """What sitepatch has done to one site directory, and the one way to do more.
+
+    Every method raises StoreError for what it cannot read or write. Ctrl-C in one that writes raises KeyboardInterrupt
+    with a text that says what became of the run.
+
+    Args:
+        site: path of the site directory; it may be reached through links, nothing below it is.
+    """
+
+    def __init__(self, site: str) -> None:
+        self.site = site
+
+    def receipts(self, bad: Optional[List[StoreError]] = None) -> Dict[str, Receipt]:
+        """Return every receipt by the path of its target file; {} where sitepatch has changed nothing.
+
+        Args:
+            bad: takes an error for each receipt that cannot be believed, so that it does not stand in the way of others.
+
+        Raises:
+            StoreError: a receipt is damaged, forged or from a newer sitepatch (FormatError), and there is no `bad`.
+        """
+        found: Dict[str, Receipt] = {}
+        with permission.explained(self.site), suppress(FileNotFoundError), self._home("receipts") as folder:
+            for name in folder.names():
+                if name.endswith(".json"):
+                    try:
+                        one = receipt.decode(folder.own(name), f"{folder.path}/{name}")
+                        found[one.path] = one
+                    except FileNotFoundError:
+                        pass  # a commit may be dropping it right now
+                    except StoreError as error:
+                        if bad is None:
+                            raise
+                        bad.append(error)
+        return found
+
+    def pristine(self, digest: str) -> bytes:
+        """Return the pristine copy with this sha256 (hex); StoreError if it is missing or not those bytes."""
+        data = self._kept("pristine", digest, "", _REINSTALL)
+        if sha256(data) != digest:
+            where = f"{self.site}/{receipt.HOME}/pristine/{digest}"
+            raise StoreError(f"{where}: the pristine copy is damaged, its sha256 differs", _REINSTALL)
+        return data
+
+    def unclaimed(self) -> List[str]:
+        """Return the pristine copies (sha256) that no receipt names; [] while a journal or a bad receipt may explain them."""
+        bad: List[StoreError] = []
+        with permission.explained(self.site), suppress(FileNotFoundError), self._home() as home:
+            with home.sub("pristine") as folder:
+                names = set(filter(receipt.is_sha256, folder.names()))
+            names -= {one.pristine for one in self.receipts(bad).values()}
+            return [] if bad or home.has(journal.NAME) else sorted(names)
+        return []
+
+    def patchset_files(self, digest: str) -> Dict[str, str]:
+        """Return the texts, by file name, of the patchset with this digest (hex) that stands applied."""
+        hint = "name the folder it came from with --patch-dir, or restore and apply it again"
+        data = self._kept("patchsets", digest, ".json", hint)
+        fields = receipt.Fields.load(data, f"{self.site}/{receipt.HOME}/patchsets/{digest}.json", hint)
+        texts = fields.texts("files")
+        fields.end()
+        if patchset_digest(texts) != digest:
+            where = f"{self.site}/{receipt.HOME}/patchsets/{digest}.json"
+            raise StoreError(f"{where}: the stored patchset is damaged, its sha256 differs", hint)
+        return texts
+
+    def keep(self, path: str, data: bytes) -> str:
+        """Keep a copy of an edited text of the target file `path` in `.sitepatch/edited` and return where it lies.
+
+        It stays when everything else of the store is gone, until somebody removes it.
+        """
+        base = path.rpartition("/")[2]
+        name = f"{base}.{sha256(data)[:16]}"  # ends so that nothing takes it for a module
+        with self._locked() as (site, home, _):
+            meta = Meta(mode=0o600)
+            with suppress(FileNotFoundError), site.holder(path) as folder:
+                meta = folder.look(base)[1]
+            with home.make(EDITED) as edited:
+                if edited.digest(name) != sha256(data):
+                    edited.put(name, data, meta)
+                edited.sync()
+        return f"{self.site}/{receipt.HOME}/{EDITED}/{name}"
+
+    def kept(self, since: float = 0) -> List[str]:
+        """Return where the copies of edited texts lie, those that were made at the time `since` (Unix, seconds) or later."""
+        with permission.explained(self.site), suppress(FileNotFoundError), self._home(EDITED) as folder:
+            names = [name for name in folder.names() if not name.endswith(".tmp")]
+            new = [name for name in names if os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_ctime >= since]
+            return [f"{folder.path}/{name}" for name in new]
+        return []
+
+    def interrupted(self) -> str:
+        """Return one sentence about the journal of an interrupted run, "" if there is none. Changes nothing.
+
+        A run that another process is in the middle of reads the same; `recover` waits for it and finds nothing to do.
+        """
+        found: Optional[journal.Journal] = None
+        with permission.explained(self.site), suppress(FileNotFoundError), self._home() as home:
+            found = journal.read(home)
+        return journal.describe(found, done=False) if found else ""
+
+    def recover(self, *, lock_timeout: Optional[float] = None) -> str:
+        """Finish or undo an interrupted run and return a sentence that says which, "" if there was none.
+
+        Args:
+            lock_timeout: seconds to wait for another process that is changing this site directory (see `locked`).
+        """
+        clean = True
+        with permission.explained(self.site), suppress(FileNotFoundError), self._home() as home:
+            clean = is_tidy(home)
+        if clean:
+            return ""
+        with self._locked(lock_timeout) as (site, home, fate):
+            return self._recover(site, home, fate)
+
+    def commit(
+        self, changes: Sequence[Change], patchsets: Mapping[str, Mapping[str, str]], *, lock_timeout: Optional[float] = None
+    ) -> str:
+        """Carry out all changes or none, even if the process or the machine dies in between.
+
+        Args:
+            changes: at most one for each file. `old` is "" for a file that is not there, which can only be forgotten.
+                New bytes without a receipt (edits by hand that outlive a restore) drop the receipt.
+            patchsets: digest (hex) to name and text of each file, for the patchsets the new receipts name; those that
+                are stored already may be left out.
+            lock_timeout: seconds to wait for another process that is changing this site directory (see `locked`).
+
+        Returns:
+            What had to be recovered from an interrupted run first, one sentence, else "".
+
+        Raises:
+            StoreError: a file is not what `old` says, or something failed; nothing was changed then. When it failed
+                after the commit point, the hint says that the run was finished, or the journal waits for `recover`.
+        """
+        with self._locked(lock_timeout) as (site, home, fate):
+            said = self._recover(site, home, fate)
+            if said:
+                fate.append(f"{said}; then {_UNTOUCHED}")
+            try:
+                standing = self.receipts([])
+                works = prepare.check(site, home, standing, changes, patchsets)
+            except OutdatedError as error:
+                error.recovered = said and f"{self.site}: {said}"
+                raise
+            if not works:
+                return said
+            prepare.check_possible(site, works)
+            entries = [work.entry for work in works]
+            prepare.use_spare(home, works)
+            named = sorted({standing[entry.path].pristine for entry in entries if entry.path in standing})
+            journal.write(home, journal.PREPARING, entries, named)
+            prepare.prepare(site, home, works, patchsets)
+            journal.write(home, journal.COMMITTING, entries, named)
+            left_alone = journal.finish(site, home, entries)
+            fate.append(journal.but_for(FINISHED, left_alone))
+            clean(home, entries, named, self.receipts)
+        if left_alone:
+            raise StoreError(
+                f"{', '.join(left_alone)} in {self.site}: changed by somebody else while sitepatch was at work",
+                "see what `sitepatch status` says, then run the command again",
+            )
+        return said
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep every other process from writing here meanwhile; the commits of this one inside are part of it."""
+        with ExitStack() as stack:
+            try:
+                with permission.explained(self.site, _UNTOUCHED):
+                    stack.enter_context(locked(stack.enter_context(Folder.open(self.site)), shared=True))
+            except KeyboardInterrupt as error:
+                raise KeyboardInterrupt(f"{self.site}: {_UNTOUCHED}") from error
+            yield
+
+    def check_writable(self, paths: Sequence[str], moved: Container[str] = ()) -> List[str]:
+        """Return everything that would keep these files from being changed, one text a problem. Changes nothing.
+
+        In the place of those in `moved` come their pristine copies.
+        """
+        with permission.explained(self.site), Folder.open(self.site) as site:
+            return permission.problems(site, paths, moved)
+
+    @contextmanager
+    def _locked(self, timeout: Optional[float] = None) -> Iterator[Tuple[Folder, Folder, List[str]]]:
+        """Yield the site directory, its `.sitepatch` under the lock, and what became of the run: its last text holds.
+
+        A failure inside is recovered from at once, while the lock is held.
+        """
+        fate = [_UNTOUCHED]
+        try:
+            with permission.explained(self.site, _UNTOUCHED), Folder.open(self.site) as site, locked(site, timeout) as home:
+                try:
+                    yield site, home, fate
+                except OSError as error:
+                    self._rescue(site, home, fate)
+                    raise permission.explain(self.site, error, fate[-1]) from error
+                except BaseException:
+                    self._rescue(site, home, fate)
+                    raise
+        except KeyboardInterrupt as error:
+            raise KeyboardInterrupt(f"{self.site}: {fate[-1]}") from error
+
+    def _home(self, name: str = "") -> Folder:
+        """Open `.sitepatch`, or the folder `name` in it."""
+        with Folder.open(self.site) as site:
+            home = site.sub(receipt.HOME)
+        if not name:
+            return home
+        with home:
+            return home.sub(name)
+
+    def _kept(self, folder_name: str, digest: str, suffix: str, hint: str) -> bytes:
+        """Return the bytes of `.sitepatch/FOLDER_NAME/DIGEST+SUFFIX`."""
+        where = f"{self.site}/{receipt.HOME}/{folder_name}/{digest}{suffix}"
+        if not receipt.is_sha256(digest):
+            raise StoreError(f"{where}: expected a sha256 in hex")
+        with permission.explained(self.site):
+            try:
+                with self._home(folder_name) as folder:
+                    return folder.own(digest + suffix, proven=True)  # by its hash
+            except FileNotFoundError as error:
+                raise StoreError(f"{where}: is missing", hint) from error
+
+    def _recover(self, site: Folder, home: Folder, fate: List[str]) -> str:
+        """Under the lock: undo or finish what the journal says; return the sentence about it, told in `fate` too."""
+        found = journal.read(home)
+        if found is None:
+            home.remove(f"{journal.NAME}.tmp")
+            tidy_edited(home)
+            return ""
+        fate.append(journal.recover(site, home, found))
+        clean(home, found.entries, found.named, self.receipts)
+        return fate[-1]
+
+    def _rescue(self, site: Folder, home: Folder, fate: List[str]) -> None:
+        """After a failure: recover at once; where even that fails, `fate` says what waits."""
+        known = fate[-1]
+        fate.append(_OPEN)
+        try:
+            fate.append(self._recover(site, home, fate) or known)
+        except OSError:  # the disk has become read-only, say
+            waiting = self.interrupted()
+            fate.append(f"{waiting}, by the next command that can write here" if waiting else known)

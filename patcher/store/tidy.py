@@ -1,0 +1,78 @@
+"""What is removed from `.sitepatch` after a commit, and whether anything there waits to be finished, undone or removed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Callable, Dict, List, Mapping, Sequence
+
+from patcher.errors import StoreError
+from patcher.model import Receipt
+from patcher.store import journal, prepare, receipt
+from patcher.store.folder import Folder
+
+EDITED = "edited"
+
+
+def clean(
+    home: Folder, entries: Sequence[journal.Entry], named: Sequence[str],
+    receipts: Callable[[List[StoreError]], Mapping[str, Receipt]],
+) -> None:  # fmt: skip
+    """Drop what the receipts named before a commit and name no more, then the journal.
+
+    A pristine copy that nothing of this commit explains stays: somebody may have removed the receipt that named it.
+
+    Args:
+        home: `.sitepatch`, locked.
+        entries: of the journal.
+        named: the pristine copies that the receipts of these files named before.
+        receipts: reads those of now (see `Store.receipts`).
+    """
+    bad: List[StoreError] = []
+    standing = receipts(bad)
+    texts = {f"{step.digest}.json" for one in standing.values() for step in one.steps}
+    gone = {digest for entry in entries for digest in (entry.old, entry.new)} | set(named)
+    gone -= {one.pristine for one in standing.values()}
+    rules: Dict[str, Callable[[str], bool]] = {
+        "receipts": lambda name: not name.endswith(".json"),
+        "pristine": lambda name: not receipt.is_sha256(name) or (name in gone and not bad),
+        "patchsets": lambda name: name not in texts and not bad,
+    }
+    for folder_name, is_unwanted in rules.items():
+        with suppress(FileNotFoundError), home.sub(folder_name) as folder:
+            unwanted = [name for name in folder.names() if is_unwanted(name)]
+            for name in unwanted:
+                folder.remove(name)
+            if unwanted:
+                folder.sync()
+        home.remove_folder(folder_name)
+    loose = [name for name in (f"{prepare.SPARE}.tmp", f"{journal.NAME}.tmp") if home.has(name)]
+    if not standing and not bad:
+        loose.append(prepare.SPARE)
+    for name in loose:
+        home.remove(name)
+    if loose:
+        home.sync()  # the journal goes last: without it nobody would look for what a power cut brings back
+    home.remove(journal.NAME)
+    home.sync()
+
+
+def is_tidy(home: Folder) -> bool:
+    """Tell whether nothing in `.sitepatch` waits to be finished, undone or removed."""
+    names = home.names()
+    if any(name.startswith(journal.NAME) for name in names):
+        return False
+    if EDITED in names:
+        with home.sub(EDITED) as edited:
+            kept = edited.names()
+        if not kept or any(name.endswith(".tmp") for name in kept):
+            return False
+    return bool({"receipts", "pristine", EDITED} & set(names))
+
+
+def tidy_edited(home: Folder) -> None:
+    """Remove what `keep` leaves where it is killed: half of a copy, or an empty folder."""
+    with suppress(FileNotFoundError), home.sub(EDITED) as edited:
+        for name in edited.names():
+            if name.endswith(".tmp"):
+                edited.remove(name)
+        home.remove_folder(EDITED)

@@ -1,0 +1,112 @@
+"""Several processes at work on one environment: a plan is made while nobody writes, and again when somebody did."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Callable, List, Tuple, TypeVar
+
+from patcher.errors import OutdatedError, StoreError
+from patcher.store.journal import NAME
+from patcher.store.lock import holders
+from patcher.store.receipt import HOME
+from patcher.target.interpreter import Environment
+
+_TRIES = 10
+"""Each try that fails means that another process has finished its work."""
+_WAIT = 1.0  # seconds that a command which only looks waits for one that writes
+_PAUSE = 0.02  # seconds between two looks
+
+_T = TypeVar("_T")
+
+
+def undisturbed(env: Environment, make: Callable[[], _T], *, dry_run: bool = False) -> _T:
+    """Return what `make` makes of an environment that no sitepatch changed meanwhile.
+
+    A commit puts the files in place first and their receipts after them; who reads in between sees edits by hand.
+
+    Args:
+        env: the environment.
+        make: reads it, and writes nothing.
+        dry_run: also where an interrupted run waits to be recovered.
+
+    Raises:
+        OutdatedError: another process has changed something, or is about to.
+    """
+    before = _ground(env)
+    problem = None
+    try:
+        made = make()
+    except (StoreError, OSError) as error:
+        problem = error
+    if _ground(env) != before or (not dry_run and _writing(env)):
+        raise OutdatedError("another sitepatch keeps changing this environment", "run this again when it has ended")
+    if problem:
+        raise problem
+    return made
+
+
+def settled(env: Environment, look: Callable[[], _T]) -> _T:
+    """Return what `look` makes of an environment, looked at again where another sitepatch was at work on it meanwhile.
+
+    For commands that change nothing: no lock is taken, and a change that takes long or never ends is not waited for.
+
+    Args:
+        env: the environment.
+        look: reads it; may be called several times.
+    """
+    for last in [*[False] * (_TRIES - 1), True]:
+        before, problem = _ground(env), None
+        try:
+            seen = look()
+        except (StoreError, OSError) as error:  # NFS: ESTALE of a file that was replaced meanwhile
+            problem = error
+        end = time.monotonic() + _WAIT
+        while any(_at_work(site) for site in env.stores) and time.monotonic() < end:
+            time.sleep(_PAUSE)
+        if last or time.monotonic() >= end or _ground(env) == before:
+            break
+    if problem:
+        raise problem
+    return seen
+
+
+def again(once: Callable[[], int], say: Callable[[str], None]) -> int:
+    """Return what `once` returns, called again where another process was faster, a bounded number of times."""
+    for _ in range(_TRIES - 1):
+        try:
+            return once()
+        except OutdatedError as error:
+            if error.recovered:
+                say(error.recovered)
+            say("another process was at work here meanwhile: looking at it again")
+    return once()
+
+
+def _ground(env: Environment) -> List[Tuple[int, int]]:
+    """What differs after every commit: it makes and removes a journal, and the last restore removes its folder.
+
+    Nothing but sitepatch changes these, so that an installer at work does not stop a plan from being made.
+    """
+    found = []
+    for site in env.stores:
+        try:
+            info = os.stat(os.path.join(site, HOME))
+            found.append((info.st_ino, info.st_mtime_ns))
+        except OSError:
+            found.append((0, 0))
+    return found
+
+
+def _writing(env: Environment) -> bool:
+    return any(os.path.exists(os.path.join(site, HOME, NAME)) for site in env.stores)
+
+
+def _at_work(site: str) -> bool:
+    """Tell whether a process that lives is in the middle of a commit; also where the kernel does not tell."""
+    if not os.path.exists(os.path.join(site, HOME, NAME)):
+        return False
+    try:
+        return bool(holders(site))
+    except OSError:
+        return True

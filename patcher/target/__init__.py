@@ -1,0 +1,1 @@
+"""What is to be patched: interpreters, distributions and their RECORD, releases of the index. Reads only."""

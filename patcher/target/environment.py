@@ -1,0 +1,199 @@
+"""Where an interpreter would import a package from, and what of it can be patched. Reads only, imports no target."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Iterator, List, Optional, Sequence, Tuple
+
+from patcher.errors import AbsentError, SitepatchError
+from patcher.model import Located
+from patcher.system.reading import read_file
+from patcher.target.distribution import owner, recorded_hash
+from patcher.target.interpreter import Environment, discover
+
+__all__ = ["Environment", "blocker", "check_own", "discover", "find_file", "locate", "nearest_file", "recorded_hash"]
+
+
+def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located:
+    """Where the interpreter would import `package` from, and which distribution and version that is.
+
+    Args:
+        env: the environment.
+        package: the import package, without dots.
+        files: paths (`/`, relative to the site directory) whose hashes help to tell two owners of a package apart.
+
+    Raises:
+        AbsentError: not installed.
+        SitepatchError: of the standard library, in a zip, editable, an empty left-over, or owned by two.
+    """
+    targeted = env.search == env.sites and len(env.sites) == 1
+    if _is_stdlib(package, env):
+        raise SitepatchError(f"{package} belongs to the standard library, which is not patched")
+    found = [place for place in env.search if _holds(Path(place), package)]
+    loose = [place for place in env.sites if (Path(place) / package).is_dir() and place not in found]
+    zipped = [place for place in env.search if _zip_holds(Path(place), package)]
+    if zipped and (not found or env.search.index(zipped[0]) < env.search.index(found[0])):
+        raise SitepatchError(f"{package} lies inside the archive {zipped[0]}", "install it with pip, which unpacks it")
+    site = found[0] if found else loose[0] if loose else ""
+    editable = "" if targeted or (found and site in env.sites) else _editable(env, package)
+    if editable:
+        hint = f"to patch the checkout itself: --target {editable}"
+        raise SitepatchError(f"{package} is an editable install; its files lie in {editable}", hint)
+    if not site:
+        raise AbsentError(f"{package} is not installed in {env.sites[0] if env.sites else env.python}",
+                          _similar(env, package))  # fmt: skip
+    owned = owner(Path(site), package, files)
+    notes = [owned.note] if owned.note else []
+    if not found and not targeted and not owned.recorded:
+        left = f"{Path(site) / package} has no __init__.py and no RECORD lists it: it is left over from an uninstall"
+        raise SitepatchError(left, f"remove that directory, then install {package} again")
+    if site not in env.sites and not owned.recorded:
+        raise SitepatchError(f"{package} is imported from {site}, which is no site directory", f"use --target {site}")
+    if len(found) > 1:
+        notes.insert(0, f"{package} is found twice: in {' and in '.join(found)}; {site} comes first and is patched")
+    return Located(package, site, owned.name, owned.version, owned.dist_info, tuple(notes))
+
+
+def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
+    """Which of the alternative places of a file exist, as given (`/`, relative to the site directory).
+
+    Raises:
+        SitepatchError: when a path leaves the package, or a directory on the way is a link out of the site directory.
+    """
+    found = []
+    for path in paths:
+        parts = path.split("/")
+        inside = parts[0] in (located.package, f"{located.package}.py") and not {"", ".", ".."} & set(parts)
+        if not inside or "\\" in path or "\0" in path:
+            raise SitepatchError(f"{path}: found a path outside the package {located.package}")
+        directory, top = Path(located.site), os.path.realpath(located.site)
+        for part in parts[:-1]:
+            directory = directory / part
+            if directory.is_symlink() and os.path.commonpath([top, os.path.realpath(directory)]) != top:
+                raise SitepatchError(
+                    f"{path}: {directory} is a link to {os.path.realpath(directory)}, outside the site directory",
+                    "patch it there: --target with the directory that holds the package",
+                )
+        if (directory / parts[-1]).is_file():
+            found.append(path)
+    return tuple(found)
+
+
+def nearest_file(located: Located, path: str) -> str:
+    """The Python file whose path is most like one that is not there: of its directory, else of the package; "" for none."""
+    import difflib
+
+    site, (folder, _, name) = Path(located.site), path.rpartition("/")
+    for top, pattern, least in ((site / folder, "*.py", 0.6), (site / located.package, "**/*.py", 0.8)):
+        files = sorted(top.glob(pattern))
+        stems = difflib.get_close_matches(name[:-3], sorted({each.stem for each in files} - {"__init__"}), 1, least)
+        near = [each.relative_to(site).as_posix() for each in files if [each.stem] == stems]
+        if near:
+            return difflib.get_close_matches(path, near, 1, 0)[0]
+    return ""
+
+
+def check_own(located: Located, path: str, env: Environment) -> None:
+    """Refuse a file that a virtual environment shares with its base installation or with other environments.
+
+    Raises:
+        SitepatchError: when the site directory is one of `env.outer`.
+    """
+    if located.site in env.outer:
+        what = f"{located.distribution or located.package} {located.version}".rstrip()
+        hint = f"install {located.package} into the environment, or patch it there, for all who use it, with --system"
+        other = next((each for each in Path(located.site).parents if (each / "pyvenv.cfg").is_file()), None)
+        raise SitepatchError(
+            f"{path} is not of this virtual environment: {what} lies in {located.site}, which others share",
+            f"if {other} is the environment that is meant: --python {other}" if other else hint,
+        )
+
+
+def blocker(located: Located, path: str, env: Environment) -> Optional[str]:
+    """Why a change of this file would have no effect when it is imported; None when it would have one.
+
+    A compiled module beside the source is imported first (black and charset_normalizer ship such pairs), and so is a
+    package directory of the same name; the standard library is frozen into the interpreter from 3.11 on.
+    """
+    file = Path(located.site) / path
+    if file.suffix != ".py":
+        return f"{path} is not a .py file"
+    if (Path(located.site) / "os.py").is_file():
+        return f"{path} belongs to the standard library, parts of which are frozen into the interpreter"
+    if (file.with_suffix("") / "__init__.py").is_file():
+        return f"{path} is not what is imported: the package {path[:-3]}/ comes first"
+    for twin in sorted(each.name for each in file.parent.iterdir() if each.name.startswith(f"{file.stem}.")):
+        tags = re.fullmatch(r"\.(?:([^.]+)\.)?(?:so|pyd)", twin[len(file.stem) :])
+        made_for = re.match(r"(?:cpython-|cp)(\d)(\d+)", (tags and tags.group(1)) or "")
+        if tags and (not made_for or tuple(map(int, made_for.groups())) == env.version):
+            return f"{path} is not what is imported: the compiled {twin} beside it comes first"
+    return None
+
+
+def _holds(place: Path, package: str) -> bool:
+    return (place / package / "__init__.py").is_file() or (place / f"{package}.py").is_file()
+
+
+def _zip_holds(place: Path, package: str) -> bool:
+    if place.is_dir() or not place.is_file():
+        return False
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(place) as archive:
+            return bool({f"{package}/__init__.py", f"{package}.py"} & set(archive.namelist()))
+    except (zipfile.BadZipFile, OSError):
+        return False  # the interpreter passes over it too
+
+
+def _is_stdlib(package: str, env: Environment) -> bool:
+    libraries = [Path(os.__file__).parent, *(Path(each) for each in env.search if (Path(each) / "os.py").is_file())]
+    return package in sys.builtin_module_names or any(_holds(each, package) for each in libraries)
+
+
+def _editable(env: Environment, package: str) -> str:
+    """The directory an editable install of `package` points to, "" if there is none."""
+    for place in map(Path, env.sites):
+        for directory in _pointers(place, package) if place.is_dir() else ():
+            for each in (directory, directory / "src"):
+                if (each / package).is_dir() or (each / f"{package}.py").is_file():
+                    return str(each)
+    return ""
+
+
+def _pointers(site: Path, package: str) -> Iterator[Path]:
+    """The directories that the editable installs of a site directory name, in each of the ways installers have."""
+    from urllib.parse import unquote, urlsplit
+
+    for path in sorted(site.iterdir()):
+        if path.suffix == ".egg-link" or (path.suffix == ".pth" and path.name.startswith(("__editable__", "easy-"))):
+            yield from (site / line.strip() for line in _lines(path) if line.strip() and not line.startswith("import"))
+        elif path.name.startswith("__editable__") and path.suffix == ".py":
+            mapped = re.search(rf"""["']{re.escape(package)}["']\s*:\s*(["'])(.+?)\1""", "\n".join(_lines(path)))
+            if mapped:
+                yield Path(mapped.group(2)).parent
+        elif path.suffix == ".dist-info":
+            origin = "\n".join(_lines(path / "direct_url.json"))
+            url = re.search(r'"url"\s*:\s*"(file:[^"]*)"', origin)
+            if url and re.search(r'"editable"\s*:\s*true', origin):
+                yield Path(unquote(urlsplit(url.group(1)).path))
+
+
+def _lines(path: Path) -> List[str]:
+    try:
+        return read_file(path).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+
+
+def _similar(env: Environment, package: str) -> str:
+    """A hint that names what is installed and looks alike."""
+    import difflib
+
+    names = {each.name.split(".")[0] for place in map(Path, env.sites) if place.is_dir() for each in place.iterdir()}
+    near = difflib.get_close_matches(package, sorted(name for name in names if name.isidentifier()), n=3)
+    other = "or name another environment with --python or --target"
+    return f"installed are {', '.join(near)}; {other}" if near else f"install it, {other}"

@@ -1,0 +1,155 @@
+"""What the package index has, asked through pip: only pip knows the person's indexes, proxies and certificates."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import FrozenSet, List, NamedTuple, Optional, Set, Tuple, Type
+
+from patcher.errors import SitepatchError
+from patcher.target.versions import is_version
+
+# What a wheel may be made for, the smallest first: a torch for macOS has 80 MB. The sources in them are the same. No Python
+# has a wheel of every release, and pip takes one Python at a time; the first one here has most.
+_PLATFORMS = ("macosx_26_0_arm64", "manylinux_2_34_x86_64", "manylinux_2_28_x86_64", "manylinux_2_27_x86_64",
+              "manylinux_2_17_x86_64", "manylinux2014_x86_64", "linux_x86_64", "manylinux_2_28_aarch64",
+              "manylinux2014_aarch64", "linux_aarch64")  # fmt: skip
+PYTHONS = ("3.10", "3.12", "3.8", "3.14")
+_WHEELS = ("--only-binary", ":all:")
+_NO_SUCH_VERSION = "0a0.dev0+none"
+_ENVIRON = {
+    "PIP_CONSTRAINT": os.devnull,  # a constraint would forbid all other releases; "" leaves a configured one in force
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "PIP_NO_INPUT": "1",
+    "PIP_QUIET": "0",
+    "PIP_VERBOSE": "0",
+    "NO_COLOR": "1",
+    "PYTHONSAFEPATH": "1",  # a folder called `pip` in the current directory is not pip
+}
+
+
+class Listing(NamedTuple):
+    """The releases that the index has, those with no more than a source distribution too, and the yanked ones of them."""
+
+    versions: FrozenSet[str]
+    yanked: FrozenSet[str]
+
+
+class NoPip(SitepatchError):
+    """There is no pip that can be used; nothing can be fetched at all."""
+
+
+class NoWheel(SitepatchError):
+    """A release that has no wheel for any of the platforms and Pythons that are tried."""
+
+
+class Pip:
+    """pip of the running interpreter; a context manager that ends what still runs and leaves nothing behind."""
+
+    def __init__(self) -> None:
+        self._scratch = tempfile.TemporaryDirectory(prefix="sitepatch-")
+        self._lock = threading.Lock()
+        self._children: Set[subprocess.Popen[bytes]] = set()
+        self._stopped = False
+
+    def __enter__(self) -> Pip:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.stop()
+        self._scratch.cleanup()
+
+    def stop(self) -> None:
+        """End every pip that runs; none can be started after it."""
+        with self._lock:
+            self._stopped = True
+            for child in self._children:
+                child.terminate()
+
+    def listing(self, distribution: str, python: str) -> Listing:
+        """The releases that a Python (`3.10`) could install: those with a wheel for it or with a source distribution.
+
+        Raises:
+            NoPip: pip is not there or too old.
+            SitepatchError: pip could not reach its index.
+        """
+        _, said = self._run(python, [f"{distribution}=={_NO_SUCH_VERSION}"], self._folder())
+        found = re.search(r"\(from versions: ([^)]*)\)", said)
+        if not found or re.search(r"Retry\(total=0|Could not fetch URL", said):
+            raise SitepatchError(f"pip could not list the releases of {distribution}: {_reason(said)}", _hint(said))
+        yanked = re.search(r"yanked versions: (.*)", said)
+        taken_back = _versions(yanked.group(1)) if yanked else frozenset()
+        return Listing(_versions(found.group(1)) | taken_back, taken_back)
+
+    def download(self, distribution: str, version: str) -> Tuple[Path, bool]:
+        """Fetch a wheel of a release into a folder of its own, which the caller deletes; the second is: is it yanked?
+
+        Raises:
+            NoPip: pip is not there or too old.
+            NoWheel: it has none that fits.
+            SitepatchError: pip could not fetch it.
+        """
+        folder = self._folder()
+        for python in PYTHONS:
+            words = [*_WHEELS, "--dest", str(folder), f"{distribution}==={version}"]
+            code, said = self._run(python, words, folder)
+            wheels = sorted(folder.glob("*.whl"))
+            if not code and wheels:
+                return wheels[0], "yanked version" in said
+            if "No matching distribution found" not in said or "Retry(total=0" in said:
+                raise SitepatchError(f"pip could not fetch it: {_reason(said)}", _hint(said))
+        pythons = ", ".join(sorted(PYTHONS, key=lambda python: int(python[2:])))
+        raise NoWheel(f"it has no wheel for Python {pythons} on macOS or Linux, at most a source distribution")
+
+    def _folder(self) -> Path:
+        return Path(tempfile.mkdtemp(dir=self._scratch.name))
+
+    def _run(self, python: str, words: List[str], scratch: Path) -> Tuple[int, str]:
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-cache-dir", "--ignore-requires-python"]
+        command += ["--progress-bar", "off", "--python-version", python]
+        command += [word for each in _PLATFORMS for word in ("--platform", each)]
+        environ = {**os.environ, **_ENVIRON, "TMPDIR": str(scratch)}
+        with self._lock:
+            if self._stopped:
+                raise SitepatchError("interrupted")
+            child = subprocess.Popen(
+                [*command, *words], env=environ,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+            self._children.add(child)
+        said = child.communicate()[0].decode("utf-8", "replace")
+        with self._lock:
+            self._children.discard(child)
+        if "No module named pip" in said:
+            hint = f"releases are fetched with pip: {sys.executable} -m ensurepip, or in a uv environment: uv pip install pip"
+            raise NoPip(f"{sys.executable} has no pip", hint)
+        if "no such option" in said:
+            hint = f"{sys.executable} -m pip install --upgrade pip"
+            raise NoPip("this pip is too old to fetch releases, expected pip 21.2 or newer", hint)
+        return child.returncode, said
+
+
+def _versions(text: str) -> FrozenSet[str]:
+    return frozenset(each.strip() for each in text.split(",") if is_version(each.strip()))
+
+
+def _reason(said: str) -> str:
+    """The line of pip's output that says why, without what differs from run to run."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    telling = [line for line in lines if re.search(r"connection broken by|Could not fetch URL|HTTP error", line)]
+    telling = telling or [line for line in lines if line.startswith("ERROR:")] or lines or ["it said nothing"]
+    line = re.sub(r"^(WARNING|ERROR): |Retrying .*? after |<[^>]*\bat 0x\w+>:? ?|[^ ']*/pip-[^/]+/", "", telling[-1])
+    return line if len(line) <= 200 else line[:197] + "..."
+
+
+def _hint(said: str) -> str:
+    offline = re.search(r"connection broken by|Could not fetch URL|Retrying", said)
+    return "is there a network, and a proxy or an index that pip has to be told of? see: pip config list" if offline else ""

@@ -1,0 +1,141 @@
+"""Releases of a distribution without installing them: their target files, kept in a cache folder laid out as a site directory.
+
+    CACHE/DISTRIBUTION/VERSION/KEY/    the files that were asked for and METADATA, RECORD, WHEEL; KEY is a hash of them all
+
+A folder appears there complete, in one rename, and is never written to again, so that several processes may share a cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+import zipfile
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import Iterable, List, Optional
+
+from patcher.errors import SitepatchError
+from patcher.model import Located, normalized
+from patcher.target.distribution import recorded_hash
+from patcher.target.index import Pip
+
+_METADATA = ("METADATA", "RECORD", "WHEEL")
+_YANKED = "yanked"
+
+
+def kept(cache: Path, distribution: str, version: str, paths: Iterable[str]) -> Optional[Path]:
+    """The kept files of a release, laid out as a site directory; None where not all of `paths` are known.
+
+    A path that its RECORD does not list is known not to be in it. A folder that was damaged is deleted.
+    """
+    paths = list(paths)
+    for folder in sorted(_home(cache, distribution, version).glob("[0-9a-f]*")):
+        if _damage(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+        elif all((folder / path).is_file() or _recorded(folder, path) is None for path in paths):
+            with suppress(OSError):  # somebody else's
+                os.utime(folder.parent)  # used now, for `sitepatch cache`
+            return folder
+    return None
+
+
+def was_yanked(cache: Path, distribution: str, version: str) -> bool:
+    """Whether a kept release was yanked when it was fetched."""
+    return (_home(cache, distribution, version) / _YANKED).exists()
+
+
+def fetch(pip: Pip, cache: Path, distribution: str, version: str, paths: Iterable[str]) -> Path:
+    """Fetch a release, keep the files `paths` (those that it has), and delete the wheel.
+
+    Args:
+        pip: what fetches it.
+        cache: the folder of all kept releases.
+        distribution: its name.
+        version: a version, as the listing of the distribution has it.
+        paths: `/`-separated, relative to the site directory.
+
+    Returns:
+        the folder with the files, laid out as a site directory.
+
+    Raises:
+        NoPip: pip is not there or too old.
+        NoWheel: the release has none that fits.
+        SitepatchError: it cannot be fetched, or is no proper wheel.
+        OSError: the cache cannot be written.
+    """
+    wheel, yanked = pip.download(distribution, version)
+    home = _home(cache, distribution, version)
+    home.mkdir(parents=True, exist_ok=True)
+    stage = Path(tempfile.mkdtemp(prefix=".part-", dir=str(home)))
+    try:
+        _unpack(wheel, stage, paths)
+        problem = _damage(stage)
+        if problem:
+            raise SitepatchError(f"{wheel.name}: {problem}", "fetched again it may be sound; else tell who runs the index")
+        if yanked:
+            (home / _YANKED).touch()
+        key = home / _key(stage)
+        try:
+            stage.rename(key)
+        except OSError:
+            if not key.is_dir():  # another process was faster: there are the same bytes
+                raise
+        return key
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+        shutil.rmtree(wheel.parent, ignore_errors=True)
+
+
+def _home(cache: Path, distribution: str, version: str) -> Path:
+    return cache / normalized(distribution) / version
+
+
+def _unpack(wheel: Path, stage: Path, paths: Iterable[str]) -> None:
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            names = set(archive.namelist())
+            infos = [name for name in names if re.fullmatch(r"[^/]+\.dist-info/RECORD", name)]
+            if len(infos) != 1:
+                raise SitepatchError(f"{wheel.name}: found {len(infos)} RECORD files in it, expected one")
+            info = infos[0].rpartition("/")[0]
+            for name in sorted(names & {*paths, *(f"{info}/{each}" for each in _METADATA)}):
+                (stage / name).parent.mkdir(parents=True, exist_ok=True)
+                (stage / name).write_bytes(archive.read(name))
+            for top in {path.split("/")[0] for path in paths if "/" in path}:
+                if any(name.startswith(f"{top}/") for name in names):  # the package is there, even without those files
+                    (stage / top).mkdir(exist_ok=True)
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise SitepatchError(f"{wheel.name}: it is no wheel: {error}") from None
+
+
+def _files(folder: Path) -> List[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _damage(folder: Path) -> str:
+    """What is wrong with an unpacked release: no metadata, or a file that is not as its RECORD says; "" if nothing is."""
+    if len(list(folder.glob("*.dist-info/METADATA"))) != 1:
+        return "it has no METADATA"
+    for file in _files(folder):
+        path = file.relative_to(folder).as_posix()
+        expected = _recorded(folder, path)
+        if expected is not None and hashlib.sha256(file.read_bytes()).hexdigest() != expected:
+            return f"{path} is not the file that its RECORD lists (another sha256)"
+    return ""
+
+
+def _recorded(folder: Path, path: str) -> Optional[str]:
+    infos = [str(each.parent) for each in folder.glob("*.dist-info/RECORD")]
+    return recorded_hash(Located("", str(folder), "", "", infos[0]), path) if infos else None
+
+
+def _key(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for file in _files(folder):
+        for part in (file.relative_to(folder).as_posix().encode(), file.read_bytes()):
+            digest.update(b"%d:" % len(part) + part)
+    return digest.hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""Text for people: widths, hostile characters made visible, which lines differ."""

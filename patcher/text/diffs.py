@@ -1,0 +1,89 @@
+"""Unified diffs of files, in their own bytes, as `git apply` and `patch -p1` take them."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Iterable, List, NamedTuple, Sequence, Tuple
+
+from patcher.model import Plan
+from patcher.text.lines import LineEdit, line_edits
+
+CONTEXT = 3
+
+
+class FileDiff(NamedTuple):
+    """How a file differs: `text` is a unified diff with `a/` and `b/` before the path, in the file's own bytes."""
+
+    site: str
+    path: str
+    patchsets: Tuple[str, ...]
+    before: str
+    after: str
+    added: int
+    removed: int
+    text: bytes
+
+
+def compare(site: str, path: str, before: bytes, after: bytes, patchsets: Iterable[str] = ()) -> FileDiff:
+    """The difference between two texts of a file; `text` is b"" where they are the same.
+
+    Only LF ends a line, as it does for git and patch: a lone CR and the CR of CRLF are bytes like any other.
+    """
+    old, new = _lines(before), _lines(after)
+    edits = line_edits(old, new) if before != after else []
+    out: List[bytes] = []
+    if edits:
+        name = path.encode("utf-8", "surrogateescape") + (b"\t" if " " in path else b"")  # ends a name with spaces
+        out = [b"--- a/%s\n" % name, b"+++ b/%s\n" % name]
+    for group in _groups(edits):
+        out += _hunk(old, new, group)
+    added, removed = sum(j2 - j1 for _, _, j1, j2 in edits), sum(i2 - i1 for i1, i2, _, _ in edits)
+    hashes = sha256(before).hexdigest(), sha256(after).hexdigest()
+    return FileDiff(site, path, tuple(patchsets), *hashes, added, removed, b"".join(out))
+
+
+def _lines(data: bytes) -> List[bytes]:
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
+
+
+def _groups(edits: Sequence[LineEdit]) -> List[List[LineEdit]]:
+    groups: List[List[LineEdit]] = []
+    for edit in edits:
+        if groups and edit[0] - groups[-1][-1][1] <= 2 * CONTEXT:
+            groups[-1].append(edit)
+        else:
+            groups.append([edit])
+    return groups
+
+
+def _hunk(old: Sequence[bytes], new: Sequence[bytes], edits: Sequence[LineEdit]) -> List[bytes]:
+    start, end = max(0, edits[0][0] - CONTEXT), min(len(old), edits[-1][1] + CONTEXT)
+    shift, shift_after = edits[0][2] - edits[0][0], edits[-1][3] - edits[-1][1]
+    out = [f"@@ -{_range(start, end)} +{_range(start + shift, end + shift_after)} @@\n".encode()]
+    at = start
+    for i1, i2, j1, j2 in edits:
+        out += [b" " + line for line in old[at:i1]]
+        out += [b"-" + line for line in old[i1:i2]]
+        out += [b"+" + line for line in new[j1:j2]]
+        at = i2
+    out += [b" " + line for line in old[at:end]]
+    return [line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in out]
+
+
+def _range(start: int, end: int) -> str:
+    """A range as a unified diff writes it: an empty one is named by the line before it."""
+    if end - start == 1:
+        return str(start + 1)
+    return f"{start if start == end else start + 1},{end - start}"
+
+
+def plan_diffs(plan: Plan) -> List[FileDiff]:
+    """What a plan would change, file by file."""
+    diffs = []
+    for file in plan.files:
+        if file.before != file.after:
+            names = [step.patchset for step in file.steps]
+            diffs.append(compare(file.site, file.path, file.before, file.after, names))
+    return diffs

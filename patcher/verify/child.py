@@ -1,0 +1,159 @@
+"""Run by the target interpreter: compiles files, imports modules or runs a probe, and writes down what came of it.
+
+    python -I -B child.py REQUEST RESULTS
+
+Standard library alone, Python 3.6 or later, nothing of ours. REQUEST is a JSON file that `patcher.verify.checks` writes.
+RESULTS gets a line of JSON when a task begins and one when it ends: what a module prints, and how it may end the process,
+cannot be taken for an answer. A task that fails to import is the last of its process, so that it spoils none that follows.
+"""
+
+import binascii
+import importlib
+import importlib.machinery
+import json
+import marshal
+import os
+import sys
+import time
+import warnings
+
+TYPE_CHECKING = False  # typing, and what is imported below, would cost half as much again as all the rest
+if TYPE_CHECKING:
+    from types import CodeType
+    from typing import Any, Dict, Optional
+
+_MOST = 8000  # characters of a traceback; that of an endless recursion is longer than anybody reads
+_OURS = (__file__, importlib.__file__, "<frozen importlib")  # frames above the module that was asked for
+
+
+class _Results:
+    """The file of results. Opened for each line: a module may close every descriptor that it finds."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.process = os.getpid()
+
+    def write(self, fields: "Dict[str, Any]") -> None:
+        if os.getpid() != self.process:
+            os._exit(0)  # a copy that a module forked and never ended; the answer is not its to give
+        with open(self.path, "a", encoding="ascii") as file:
+            file.write(json.dumps(fields) + "\n")
+
+
+def compiled(path: str, now: bytes, served: "Optional[bytes]") -> str:
+    """Compile a file, execute nothing, and hold it against what the source loader would load.
+
+    Args:
+        path: of the file.
+        now: the bytes that it must hold.
+        served: bytes to compile in place of those, without a look at the disk.
+
+    Returns:
+        What is wrong beside errors that are raised, "" if nothing is.
+    """
+    warnings.simplefilter("ignore")
+    if served is not None:
+        compile(served, path, "exec", dont_inherit=True)
+        return ""
+    with open(path, "rb") as file:
+        if file.read() != now:
+            return "it is not what was written: somebody changed it meanwhile"
+    code = compile(now, path, "exec", dont_inherit=True)
+    loaded = importlib.machinery.SourceFileLoader(path, path).get_code(path)  # the name is free: nothing is imported
+    if loaded is None or not _same(loaded, code):
+        return "stale bytecode: the interpreter would load other code than the file holds"
+    return ""
+
+
+def _same(one: "CodeType", other: "CodeType") -> bool:
+    return one == other or marshal.dumps(one, 2) == marshal.dumps(other, 2)  # a constant nan is no other's equal
+
+
+def serve(texts: "Dict[str, bytes]") -> None:
+    """Make every import of these paths (directories resolved) read these bytes; the files are not touched."""
+    import linecache
+
+    loader: Any = importlib.machinery.SourceFileLoader
+    get_data, get_code = loader.get_data, loader.get_code
+
+    def data_of(self: "Any", path: str) -> "Any":
+        served = texts.get(_resolved(path))
+        return get_data(self, path) if served is None else served
+
+    def code_of(self: "Any", fullname: str) -> "Any":
+        path = self.get_filename(fullname)
+        served = texts.get(_resolved(path))
+        if served is None:
+            return get_code(self, fullname)
+        lines = served.decode("utf-8", "replace").splitlines(True)
+        linecache.cache[path] = (len(served), None, lines, path)  # or `inspect.getsource` would read the disk
+        return compile(served, path, "exec", dont_inherit=True)
+
+    loader.get_data, loader.get_code = data_of, code_of
+
+
+def _resolved(path: str) -> str:
+    return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+
+
+def _explained(error: BaseException) -> "Dict[str, str]":
+    """The last line of an exception, and its traceback without our own frames."""
+    import traceback
+
+    try:
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OURS):
+            trace = trace.tb_next
+        lines = traceback.format_exception(type(error), error, trace)
+        last = traceback.format_exception_only(type(error), error)[-1]
+    except BaseException:  # the module's own exception class may be what is broken
+        lines = [last] = [type(error).__name__]
+    return {"problem": last.strip()[-_MOST:], "output": "".join(lines)[-_MOST:]}
+
+
+def main(request_path: str, results_path: str) -> None:
+    """Do what the request says. Ends the process itself, or leaves that to the probe."""
+    with open(request_path, encoding="ascii") as file:
+        request = json.load(file)
+    results = _Results(results_path)
+    try:
+        import faulthandler
+
+        faulthandler.enable()
+        # says where it hangs, and ends it even where nobody is left to do so
+        faulthandler.dump_traceback_later(request["limit"], exit=True)
+    except (ImportError, AttributeError, ValueError, RuntimeError):
+        pass  # an interpreter without it; the parent keeps the time as well
+    sys.path[:] = request["search"] + (sys.path if request["ahead"] else [])
+    served = {_resolved(path): binascii.a2b_base64(text) for path, text in request["serve"].items()}
+    if served:
+        serve(served)
+    if request["probe"]:
+        import runpy
+
+        sys.argv = [request["probe"]]
+        runpy.run_path(request["probe"], run_name="__main__")
+        return
+    sys.argv = [""]
+    for what, name in request["tasks"]:
+        results.write({"begin": [what, name]})
+        begun = time.monotonic()
+        ended = {"problem": "", "output": ""}
+        try:
+            if what == "compile":
+                now = binascii.a2b_base64(request["texts"][name])
+                ended["problem"] = compiled(name, now, served.get(_resolved(name)))
+            else:
+                importlib.import_module(name)
+        except BaseException as error:  # SystemExit and KeyboardInterrupt of a module too
+            ended = _explained(error)
+        results.write({"end": [what, name], "seconds": time.monotonic() - begun, **ended})
+        if ended["problem"] and what == "import":
+            break
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # neither threads that a module left behind nor what it does at exit is any concern here
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
