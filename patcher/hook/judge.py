@@ -124,7 +124,7 @@ def _judge(site: str, file: _File, kept: Sequence[Kept], needed: str) -> Optiona
     """
     path, item, located = file.path, file.item, file.located
     if item and item.condition in (Condition.EDITED, Condition.ASTRAY):
-        raise SitepatchError(*item.meaning.split("; ", 1))
+        raise SitepatchError(*item.why)
     live = item.receipt if item and item.condition is Condition.APPLIED else None
     names = [one.name for one in file.asked]
     mine = [step for step in live.steps if step.patchset in names] if live else []

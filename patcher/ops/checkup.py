@@ -18,7 +18,7 @@ from patcher.store.folder import sha256
 from patcher.store.journal import NAME, backup, temporary
 from patcher.store.lock import holders
 from patcher.store.receipt import HOME, file_name
-from patcher.store.standing import Condition, damaged, interrupted, unclaimed
+from patcher.store.standing import Condition, damaged, interrupted, orphans, unclaimed
 from patcher.store.store import Store
 from patcher.store.tidy import EDITED
 from patcher.system import cache
@@ -127,7 +127,7 @@ def _recorded(case: Case) -> _Found:
 def _standing(case: Case) -> _Found:
     for item in case.standing:
         if item.condition is not Condition.APPLIED:
-            yield PROBLEM, f"{item.receipt.path}: {item.condition.value}", item.meaning
+            yield PROBLEM, f"{item.receipt.path}: {item.condition.value}", "; ".join(filter(None, item.meaning))
     for text in outdated(case.standing, case.patch_dirs)[0].values() if case.standing else ():
         yield NOTE, text, "apply it again to have the one that is at hand now"
 
@@ -164,7 +164,7 @@ def _locks(case: Case) -> _Found:
 
 
 def _left(case: Case) -> _Found:
-    changed = [problem.split(": ")[0] for problem, _ in unclaimed(case.env)]
+    changed = [copy for copy, _, _ in orphans(case.env)]
     for site in case.homes:
         home = Path(site) / HOME
         if case.damaged or (home / NAME).exists():

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
-from patcher.errors import SitepatchError, StoreError
+from patcher.errors import AbsentError, SitepatchError, StoreError
 from patcher.model import Located, Receipt
 from patcher.patchset.sources import find_every
 from patcher.store.receipt import HOME
@@ -16,7 +16,6 @@ from patcher.store.store import Store
 from patcher.target.environment import Environment, find_file, locate
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
-_ABSENT = " is not installed in "
 
 
 class Finding(NamedTuple):
@@ -120,7 +119,7 @@ class Case:
                 if package not in self.ghosts:
                     good.append(locate(self.env, package, paths))
             except SitepatchError as error:
-                bad += [] if _ABSENT in error.message else [error]
+                bad += [] if isinstance(error, AbsentError) else [error]
         return good, bad
 
     @property

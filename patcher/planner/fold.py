@@ -66,7 +66,7 @@ def read_file(
         if item.condition is Condition.EDITED:
             return known._replace(pristine=Store(site).pristine(receipt.pristine), aside=data)
         if item.condition is Condition.ASTRAY:
-            raise SitepatchError(*item.meaning.split("; ", 1))
+            raise SitepatchError(*item.why)
         lost = ", ".join(step.patchset for step in receipt.steps)
         what = f"{item.installed} was installed over {item.release} and" if item.replaced else "a reinstall"
         notes.append(f"{path}: {what} took {lost} away; what is named now is applied to the new file")

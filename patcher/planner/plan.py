@@ -150,10 +150,10 @@ def _taken_back(item: Standing, names: Sequence[str], *, force: bool) -> Plan:
     if shipped or item.condition in (Condition.MISSING, Condition.OVERWRITTEN):
         change = Change(receipt.path, old, None, None, forget=True)
         file = FilePlan(site, receipt.path, item.data, item.data, change, (), edited_before(site, receipt, item.data))
-        why = item.meaning.split(";")[0] if not shipped else f"{item.installed or 'what is installed'} has it as patched"
+        why = item.why[0] if not shipped else f"{item.installed or 'what is installed'} has it as patched"
         return Plan((file,), (), (f"{receipt.path}: {why}; only the receipt is dropped",))
     if item.condition is Condition.ASTRAY:
-        return _refusal(item, going, *item.meaning.split("; ", 1))
+        return _refusal(item, going, *item.why)
     pristine = Store(site).pristine(receipt.pristine)
     staying = [step.patchset for step in receipt.steps if step not in going]
     found = File(pristine, item.data, receipt.steps, receipt.current)

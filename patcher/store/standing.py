@@ -6,7 +6,7 @@ import os
 import re
 from enum import Enum
 from hashlib import sha256
-from typing import TYPE_CHECKING, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from patcher.errors import BusyError, StoreError
 from patcher.model import Receipt, normalized
@@ -61,26 +61,31 @@ class Standing(NamedTuple):
     @property
     def meaning(self) -> str:
         """What the condition means and what to do, "" where there is nothing to say."""
+        return "; ".join(filter(None, self.why))
+
+    @property
+    def why(self) -> Tuple[str, str]:
+        """What the condition means and, apart, what to do; both "" where there is nothing to say."""
         name = self.receipt.distribution or self.receipt.package
         if self.condition is Condition.OVERWRITTEN:
             newer = f"{name} {self.installed} was installed over {self.receipt.version}"
             how = newer if self.replaced else "a reinstall replaced the file"
-            return f"{how}, our change is gone; apply again, or restore to forget it"
+            return f"{how}, our change is gone", "apply again, or restore to forget it"
         if self.condition is Condition.EDITED:
-            return "the file was changed after it was patched; restore takes our change out and keeps the edit"
+            return "the file was changed after it was patched", "restore takes our change out and keeps the edit"
         if self.condition is Condition.MISSING:
             gone = self.receipt.origin != "unrecorded" and not self.installed
-            return f"{f'{name} is not installed' if gone else 'the file is not there'} any more; restore forgets it"
+            return f"{f'{name} is not installed' if gone else 'the file is not there'} any more", "restore forgets it"
         if self.condition is Condition.ASTRAY:
             from patcher.target.distribution import put_back  # not for `status` of what is in order
 
             back = f"put back what belongs there: {put_back(self.site, name, self.installed)}"
-            return f"the file is that of {self.release} as we patched it, but another build of it is installed; {back}"
+            return f"the file is that of {self.release} as we patched it, but another build of it is installed", back
         if self.receipt.origin == "edited":
-            return "the file was edited by hand before it was patched (unproven); restore gives the edited file back"
+            return "the file was edited by hand before it was patched (unproven)", "restore gives the edited file back"
         if self.receipt.origin == "unrecorded":
-            return "no RECORD proves the file of before (unproven); restore gives it back as it was found"
-        return ""
+            return "no RECORD proves the file of before (unproven)", "restore gives it back as it was found"
+        return "", ""
 
 
 def named(items: Iterable[Standing], names: Iterable[str]) -> Tuple[List[str], List[str], List[str]]:
@@ -206,23 +211,28 @@ def unclaimed(env: Environment, bad: Iterable[StoreError] = ()) -> List[Tuple[st
     Returns:
         (problem, what to do) for each.
     """
-    found: List[Tuple[str, str]] = [(error.message, error.hint) for error in bad]
+    found = [(error.message, error.hint) for error in bad]
+    for copy, site, path in orphans(env):
+        from shlex import quote
+
+        hint = f"put it back, then remove that copy: cp -p {quote(copy)} {quote(os.path.join(site, path))}"
+        found.append((f"{copy}: is the pristine copy of {path}, which is changed and has no receipt", hint))
+    return found
+
+
+def orphans(env: Environment) -> Iterator[Tuple[str, str, str]]:
+    """(pristine copy, site directory, path in it) of each file that is changed and has no receipt."""
     for store in stores(env):
         for digest in store.unclaimed():
             from pathlib import Path
-            from shlex import quote
 
             from patcher.target.distribution import files_recorded
 
-            copy = f"{store.site}/{HOME}/pristine/{digest}"
-            infos = sorted(Path(store.site).glob("*.dist-info"))
-            for path in [path for info in infos for path in files_recorded(info, digest)]:
-                data = read(store.site, path)
-                if data is not None and sha256(data).hexdigest() != digest:
-                    file = os.path.join(store.site, path)
-                    hint = f"put it back, then remove that copy: cp -p {quote(copy)} {quote(file)}"
-                    found.append((f"{copy}: is the pristine copy of {path}, which is changed and has no receipt", hint))
-    return found
+            for info in sorted(Path(store.site).glob("*.dist-info")):
+                for path in files_recorded(info, digest):
+                    data = read(store.site, path)
+                    if data is not None and sha256(data).hexdigest() != digest:
+                        yield f"{store.site}/{HOME}/pristine/{digest}", store.site, path
 
 
 def _installed(site: str, receipt: Receipt) -> str:
