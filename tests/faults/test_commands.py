@@ -84,7 +84,7 @@ def test_killed_before_and_after_every_call(case, counted):
     """What is found after a call is what is found before the next one, so that few are killed after it."""
     outcomes, waiting = set(), set()
     tried = [("before", point) for point in range(1, case.count + 1)]
-    tried += [("after", point) for point in sorted({*every(case, 9), case.count})]
+    tried += [("after", point) for point in sorted({*every(case, 15), case.count})]
     for how, point in tried:
         told = f"{case.name}, killed {how} call {point}"
         assert case.run(point, how).code == -signal.SIGKILL, told
@@ -120,7 +120,7 @@ def test_a_write_that_takes_half_of_its_bytes_goes_on_with_the_rest(case, counte
 @pytest.mark.parametrize("how", ["SIGTERM", "SIGINT"])
 def test_interrupted_at_every_call(case, counted, how):
     last = range(case.count - 4, case.count + 1)  # the lock is given back: all is done, and that has to be said
-    outcomes, points = set(), sorted({*every(case, 6), *last})
+    outcomes, points = set(), sorted({*every(case, 11), *last})
     for point in points:
         told = f"{case.name}, {how} at call {point}"
         done = case.run(point, how)
@@ -142,7 +142,7 @@ def test_interrupted_at_every_call(case, counted, how):
 
 def test_one_call_that_fails_at_every_call(case, counted):
     tried, failed = 0, 0
-    for number, point in enumerate(every(case, 2)):
+    for number, point in enumerate(every(case, 3)):
         for error in ERRORS if ALL else (ERRORS[number % len(ERRORS)],):
             told = f"{case.name}, {error} at call {point}"
             tried += 1
@@ -153,7 +153,7 @@ def test_one_call_that_fails_at_every_call(case, counted):
 
 @pytest.mark.parametrize("how", ["full", "quota"])
 def test_a_disk_that_is_full_from_every_call_on(case, counted, how):
-    failed, points = 0, every(case, 6)
+    failed, points = 0, every(case, 9)
     for point in points:
         done = case.run(point, how)
         failed += check_failed(case, done, f"{case.name}, {how} from call {point} on")
@@ -162,7 +162,7 @@ def test_a_disk_that_is_full_from_every_call_on(case, counted, how):
 
 
 def test_a_disk_that_breaks_for_good_is_recovered_when_it_is_mended(case, counted):
-    outcomes, points = set(), every(case, 5)
+    outcomes, points = set(), every(case, 9)
     for point in points:
         told = f"{case.name}, broken from call {point} on"
         done = case.run(point, "broken")
@@ -204,7 +204,7 @@ def check_failed(case, done, told):
 def killed(case):
     """(point, site directory that a kill there leaves) for each kind of state that has to be recovered."""
     seen, folder = [], case.tiny.folder / "killed"
-    for point in every(case, 9):
+    for point in every(case, 15):
         case.run(point, "before")
         state = case.tiny.tree()
         if state not in seen and Store(str(case.tiny.site)).interrupted():

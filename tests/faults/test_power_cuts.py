@@ -50,16 +50,19 @@ class Cut:
         return disk, recorder
 
     def violations(self, without=""):
-        """Yield a sentence for each state that is neither; the last ones are of power cuts after the end."""
+        """Yield a sentence for each state that is neither old nor new, the latest power cut first: there harm is found soonest."""
         disk, recorder = self.record(without)
+        cuts = []
         for event, *args in recorder.events:
             getattr(disk, event)(*args)
-            for state in disk.states():
-                if self.outcome(state) not in ("old", "new"):
-                    yield f"a power cut after {event} {args}: {self.outcome(state)}"
-        for state in disk.states():
+            cuts.append((f"{event} {args}", list(disk.states())))
+        for state in cuts[-1][1]:
             if self.outcome(state) != "new" or f"{HOME}/{NAME}" in state:
                 yield f"a power cut after the end: {self.outcome(state)}, or the journal is back"
+        for event, states in reversed(cuts):
+            for state in states:
+                if self.outcome(state) not in ("old", "new"):
+                    yield f"a power cut after {event}: {self.outcome(state)}"
 
     def outcome(self, state):
         key = frozenset(state.items())

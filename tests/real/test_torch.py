@@ -2,6 +2,7 @@
 
 import pytest
 from conftest import fingerprint
+from wheels import ALL
 
 pytestmark = pytest.mark.real
 
@@ -45,8 +46,8 @@ def test_a_failing_backend_falls_back_unless_the_variable_says_no(environment):
     assert_computes_and_warns(environment.script("compile_script.py"))
     assert_computes_and_warns(environment.script("compile_script.py", **{VARIABLE: "1"}))
     assert_raises(environment.script("compile_script.py", **{VARIABLE: "0"}))
-    assert_raises(environment.script("compile_script.py", **{VARIABLE: "False"}))
-    assert_raises(environment.script("compile_script.py", **{VARIABLE: ""}))
+    for value in ("False", "") if ALL else ():
+        assert_raises(environment.script("compile_script.py", **{VARIABLE: value}))
     assert_raises(environment.script("compile_script.py", "fullgraph"))
 
     restored = environment.sitepatch("restore")
