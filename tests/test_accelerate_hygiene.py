@@ -8,6 +8,8 @@ import pytest
 
 from tests.command import Site
 
+pytestmark = pytest.mark.once
+
 NAME = "accelerate-ddp-hygiene"
 OLD, NEW = "accelerate-0.25.0", "accelerate-1.15.0"
 SEEDS = """

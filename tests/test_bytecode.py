@@ -163,7 +163,7 @@ def test_bytecode_with_timestamps_under_a_prefix_that_apply_does_not_know_is_not
 
 KILLED = """\
 import os, py_compile, sys
-from patcher import journal
+from patcher.store import journal
 def die(*args):  # the call that follows the renames
     os.chdir(sys.argv[-1])
     with open("old", "w") as old:

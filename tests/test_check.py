@@ -24,6 +24,8 @@ from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ
 from tests.index import Index, sdist
 from tests.test_commands import tutorial
 
+pytestmark = pytest.mark.once
+
 # stand-ins ------------------------------------------------------------------------------------------------------------
 INIT, SHARE = "demo/__init__.py", "demo/share.py"
 PLAIN = "def share(storage):\n    if storage.is_musa:\n        return 1\n    return 2\n"
@@ -216,7 +218,6 @@ def test_another_patchset_of_the_package_needs_no_wheel_again(check, told, index
     assert len(index.fetched) == fetched
 
 
-@pytest.mark.once
 def test_what_is_said_of_a_release_is_what_is_said_where_it_is_installed(tmp_path):
     """Of each example of the README: the tutorial's, one that is not needed, and one that reads a name nobody binds."""
     words = {}
@@ -430,7 +431,6 @@ def test_progress_is_for_a_terminal_alone(index, patchsets, tmp_path):
 
 
 # when things go wrong -------------------------------------------------------------------------------------------------
-@pytest.mark.once
 def test_without_a_network_each_distribution_has_one_line_and_kept_releases_are_still_checked(check, told, tmp_path):
     nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple/"}
     ended = check("ask", "--against", "1.0", "--against", "1.1", **nowhere)
@@ -455,7 +455,6 @@ def test_a_kept_file_that_was_damaged_is_fetched_again(check, told, cache, index
     assert kept.read_text() == PLAIN
 
 
-@pytest.mark.once
 def test_two_at_once_do_not_disturb_each_other(index, patchsets, tmp_path):
     words = [sys.executable, "-m", "patcher", "check", "ask", *against("1.0", "1.1"), "--patch-dir", str(patchsets)]
     variables = environ(**index.variables(tmp_path / "cache"))
@@ -467,7 +466,6 @@ def test_two_at_once_do_not_disturb_each_other(index, patchsets, tmp_path):
         assert len(list((tmp_path / "cache/releases/demo" / version).iterdir())) == 1, "one of the two is kept, nothing else"
 
 
-@pytest.mark.once
 def test_an_interrupt_ends_it_with_130_and_leaves_nothing_behind(index, patchsets, tmp_path):
     index.held.add("demo-1.2-py3-none-any.whl")
     index.asked.clear()
@@ -577,7 +575,6 @@ def test_a_compatibility_table_is_no_part_of_the_patchset(patchsets, tmp_path):
     assert load(folder, "here") == before
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("folder", [path.parent for path in sorted(Path(builtin_dir()).glob("*/compatibility.txt"))])
 def test_a_built_in_patchset_fits_every_release_in_its_table_which_is_of_its_version(folder, tmp_path):
     heading, *rows = (folder / "compatibility.txt").read_text(encoding="utf-8").splitlines()

@@ -25,6 +25,8 @@ from patcher.text.width import width
 from tests.command import environ, sitepatch
 from tests.test_ddp_helper import Lazy, Model, Tensor, helper
 
+pytestmark = pytest.mark.once
+
 NEW = ("host", "pid", "time", "sequence", "run", "world_size", "visible", "wrapper", "model", "mmengine", "get_device")
 REFUSAL = "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device GPU modules\n"
 

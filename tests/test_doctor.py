@@ -23,6 +23,8 @@ from patcher.target.interpreter import Environment, discover
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, sitepatch
 from tests.test_races import held, site_of, told, venv_of
 
+pytestmark = pytest.mark.once
+
 UTILS = "mmengine/dist/utils.py"
 FILES = ["mmengine/_strategy/distributed.py", UTILS, RUNNER]
 
@@ -161,7 +163,6 @@ def test_an_immutable_file(site):
         subprocess.run(["chattr", "-i", site.file()], check=True)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("option", "check", "text"),
     [("size=1m", "space", "KiB are left"), ("nr_inodes=200", "space", "no more files"), ("ro", "permissions", "mounted read-only")],
@@ -313,7 +314,6 @@ def stale(file, to, mode):
     other.unlink()
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("mode", list(py_compile.PycInvalidationMode))
 @pytest.mark.parametrize("level", ["", "1"])
 def test_bytecode_of_an_older_source(patched, mode, level):
@@ -349,7 +349,6 @@ def test_bytecode_under_a_prefix(patched, tmp_path):
     expect(rows, (NOTE, "bytecode", "PYTHONPYCACHEPREFIX"), (PROBLEM, "bytecode", str(pyc)))
 
 
-@pytest.mark.once
 @told
 def test_an_interrupted_run_and_one_that_is_under_way(site):
     from patcher.cli.commands.patching import apply

@@ -12,6 +12,8 @@ from patcher.splice import apply_splices
 from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, sitepatch
 from tests.test_commands import ship, tutorial
 
+pytestmark = pytest.mark.once
+
 STRATEGY = "mmengine/_strategy/distributed.py"
 REDUCTIONS = "torch/multiprocessing/reductions.py"
 

@@ -12,6 +12,8 @@ from tests.command import environ, tree
 from tests.hooks import Place
 from tests.places import patchset
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture
 def place(tmp_path):

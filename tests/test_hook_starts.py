@@ -157,7 +157,7 @@ def test_few_file_descriptors_are_no_failure(place):
 # beside another process that commits ------------------------------------------------------------------------------------
 APPLY = """
 import os, sys, time
-from patcher import journal
+from patcher.store import journal
 from patcher.cli.main import main
 undo, begun, go_on, *sys.argv[1:] = journal.undo, *sys.argv[1:]
 def pause(*rest):

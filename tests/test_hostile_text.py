@@ -15,6 +15,8 @@ from patcher.text.table import Row
 from patcher.text.width import fit, padded, width
 from tests.command import Site, environ, sitepatch
 
+pytestmark = pytest.mark.once
+
 pytest.importorskip("pty")
 
 EVIL = "\x1b[8mhidden\x1b[2K\x1b]0;title\x07\x9b31m\x1b[32mGREEN\x08\x7f\r\u202egnp\u2066\u200b\u2028end"

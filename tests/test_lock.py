@@ -17,6 +17,8 @@ from patcher.project import lockfile
 from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, done, killed_once_committed, sitepatch
 from tests.test_sync import UTILS, asks, standing
 
+pytestmark = pytest.mark.once
+
 ZERO, ONE = "0" * 64, "1" * 64
 GOOD = f"""\
 format = 1
@@ -307,7 +309,6 @@ BAD = {
 }  # fmt: skip
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("name", BAD)
 def test_a_lock_that_was_edited_is_refused_with_all_that_is_wrong(tmp_path, name):
     old, new, expected = BAD[name]

@@ -14,6 +14,8 @@ from patcher.target.interpreter import discover
 from tests.command import done, environ, sitepatch
 from tests.places import FILES, base, patchset, value, venv
 
+pytestmark = pytest.mark.once
+
 VALUE = "import demo.m as m; print(m.VALUE)"
 
 

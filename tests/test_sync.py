@@ -13,6 +13,8 @@ from tests.test_foreign import OTHER, Shop
 from tests.test_imports import loaded
 from tests.test_verify import Venv
 
+pytestmark = pytest.mark.once
+
 UTILS = "mmengine/dist/utils.py"
 
 

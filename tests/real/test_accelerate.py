@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Environment, alone, linked, run, stream
-from wheels import ALL, files_of, install, sitepatch
+from wheels import ALL, files_of, install, sitepatch, slow
 
 from patcher.patchset.sources import builtin_dir
 
@@ -170,6 +170,7 @@ def test_two_ranks(ranks):
     assert ranks.files() == pristine
 
 
+@slow
 def test_no_more_processes_than_devices(ranks):
     config = ranks.tmp_path / "config.yaml"
     config.write_text("compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nnum_processes: 4\nnum_machines: 1\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import COMMAND_ROOT, run
-from wheels import ALL
+from wheels import ALL, slow
 
 pytestmark = pytest.mark.real
 
@@ -46,6 +46,7 @@ def test_a_model_on_the_cpu_that_ddp_refuses(environment, count):
     assert len({row["pid"] for row in wrap["ranks"]}) == len(wrap["ranks"])
 
 
+@slow
 def test_two_runs_in_one_log_and_the_newest_one_is_well(environment):
     assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0
     failed = ranks(environment, 2, "flexible")

@@ -13,6 +13,7 @@ from test_torch import (
     assert_computes_and_warns,
     assert_raises,
 )  # fmt: skip
+from wheels import slow
 
 from tests.overlays import unwritable
 
@@ -93,6 +94,7 @@ def test_processes_of_multiprocessing_see_the_patched_source(overlay):
     assert listing(site) == before
 
 
+@slow
 def test_a_failing_backend_of_torch_compile_falls_back(overlay):
     site = overlay.environment.site
     before = listing(site)

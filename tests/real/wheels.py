@@ -12,6 +12,7 @@ import pytest
 from conftest import COMMAND_ROOT, alone, child_environ, run
 
 ALL = os.environ.get("SITEPATCH_ALL_RELEASES") == "1"
+slow = pytest.mark.skipif(not ALL, reason="a minute of its own: SITEPATCH_ALL_RELEASES=1 runs it")
 # No Python has a wheel of every torch or triton. Torch's smallest are for macOS, their .py files are those for Linux; triton
 # has wheels for Linux alone.
 MACOS = ["--platform=macosx_11_0_arm64", "--platform=macosx_14_0_arm64"]
