@@ -284,7 +284,10 @@ def test_a_stamp_is_only_set_where_it_differs(tmp_path, folder, monkeypatch):
     folder.stamp("file", Meta(0o600, mtime_ns=MTIME + 1))
     assert calls == [0o600, 0o600]
     fd = os.open(str(tmp_path / "file"), os.O_RDONLY)
+    synced = []
+    monkeypatch.setattr(os, "fsync", synced.append)
     meta.stamp(fd, Meta(0o644))
+    assert synced == [fd]
     os.close(fd)
     assert (tmp_path / "file").stat().st_mtime_ns == MTIME + 1
     (tmp_path / "link").symlink_to("file")

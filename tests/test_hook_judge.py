@@ -3,6 +3,8 @@
 import importlib
 import json
 import os
+import shutil
+import subprocess
 import sys
 import zipfile
 from hashlib import sha256
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.errors import StoreError
+from patcher.errors import OutdatedError, SitepatchError, StoreError
 from patcher.hook import boot, installed, other, places, repair
 from patcher.hook.judge import environment, judge
 from patcher.hook.kept import Asked, Content, Hook, Kept, read_hook, read_kept, read_texts, write_hook, write_kept
@@ -435,7 +437,7 @@ def test_the_child_patches_records_and_says_it_once(site, capfd, paths, count):
     assert (code, said, text) == (0, [APPLIED.format(count)], state(site, "tried", ("=", RECORD), *(("=", path) for path in paths)))
     assert {(site.path / path).read_bytes() for path in paths} == {PATCHED}
     assert Store(str(site)).patchset_files(DIGEST) == TEXTS
-    assert list((Path(folder) / "__pycache__").iterdir())
+    assert list((Path(folder) / "__pycache__").iterdir()) and Path(folder, "state").stat().st_mode & 0o777 == 0o644
     assert ran(folder, "strict", capfd) == (0, [], text)
     assert installed.look(folder)[1:] == ("repair", True, ())
 
@@ -469,6 +471,36 @@ def test_what_is_not_known_is_left_to_sitepatch(site, capfd, monkeypatch, answer
     assert ran(folder, mode, capfd) == (1 if reasons else 0, said, text)
 
 
+@pytest.mark.parametrize(
+    ("code", "out", "expected"),
+    [
+        (77, b"", None),
+        (0, b'{"ok": true, "files": [{"path": "a", "after": "1", "changes": [1]}, {"path": "b", "after": "2", "changes": []}]}',
+         other.Answer(True, "what was written failed to compile and was rolled back", {"a": "1", "b": "2"}, 1)),
+        (1, b'{"ok": false, "error": {"message": "m", "hint": "h"}}', other.Answer(False, "m; h", {}, 0)),
+        (1, b'{"ok": false, "error": {"message": "m", "hint": ""}}', other.Answer(False, "m", {}, 0)),
+        (1, b'{"ok": false, "answers": [{"state": "applied"}, {"state": "conflict", "path": "a", "problem": "p"}]}',
+         other.Answer(False, "a: conflict: p", {}, 0)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(("write", "more"), [(True, ["--lock-timeout", "5"]), (False, ["--dry-run"])])
+def test_what_sitepatch_is_asked_and_what_it_answers(tmp_path, monkeypatch, code, out, expected, write, more):
+    def run(command, cwd, check, **_):
+        options = ["--set", "two.a=true", "--set", "two.b=x y"]
+        words = ["apply", "two", "--target", "/site", "--patch-dir", str(tmp_path), "--json", "--quiet", "--compile-only"]
+        assert (command[1:4], command[5:], cwd, check) == (["-I", "-B", "-c"], [*words, *options, *more], str(tmp_path), False)
+        return subprocess.CompletedProcess(command, code, out, b"")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert other.apply_with_sitepatch("/site", str(tmp_path), asked(a=True, b="x y"), write=write) == expected
+
+
+def test_a_sitepatch_without_an_answer_is_quoted_with_its_last_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 3, b"", b"Traceback\nOops: x\n"))
+    with pytest.raises(SitepatchError, match=r"^sitepatch could not apply two \(exit code 3\): Oops: x$"):
+        other.apply_with_sitepatch("/site", str(tmp_path), asked(), write=True)
+
+
 def test_what_sitepatch_made_of_a_file_is_what_is_expected_there(site, capfd, monkeypatch):
     site.install("2.0", text=b"VALUE = 7\n")
     folder = put(site, [kept()])
@@ -491,6 +523,114 @@ def test_a_damaged_hook_is_one_line(site, capfd, name, data):
     assert (f"{path}: cannot be read: No such file or directory; install the hook again" == said) == (data is None)
 
 
+@pytest.mark.parametrize(("problems", "told"), [(["m.py: no"], "m.py: no"), (["m.py: no", "n.py: no"], "m.py: no (and 1 more)")])
+def test_what_cannot_be_written_is_one_line_and_only_said_where_something_is_to_be_written(site, capfd, monkeypatch, problems, told):
+    folder = put(site, [kept()])
+    monkeypatch.setattr(Store, "check_writable", lambda store, paths: problems)
+    assert ran(folder, "repair", capfd) == (1, [f"two: not applied in {site}: {told}"], "")
+    assert (site.path / M).read_bytes() == PRISTINE
+    site.apply(step())
+    assert ran(folder, "repair", capfd)[:2] == (0, [])
+
+
+@pytest.mark.parametrize(("error", "said"), [(KeyboardInterrupt(), []), (ValueError("x"), [f"{FOLDER}: ValueError: x"])])
+def test_whatever_happens_in_the_child_is_one_line_at_most(site, capfd, monkeypatch, error, said):
+    monkeypatch.setattr(repair, "judge", lambda *_: (_ for _ in ()).throw(error))
+    assert ran(put(site, [kept()]), "repair", capfd) == (1, said, "")
+
+
+def test_where_the_state_cannot_be_written_the_child_says_what_the_next_start_could_not_read(site, capfd):
+    folder = put(site, [kept()])
+    Path(folder, "state").unlink()
+    Path(folder, "state").mkdir()
+    assert repair.main(folder, "warn") == 1
+    assert capfd.readouterr().err == f"sitepatch-hook: two is not applied in {site}\n"
+
+
+def interrupt(site):
+    """Leave what a run that was killed before its commit point leaves."""
+    entry = {"path": N, "action": "write", "old": digest(PRISTINE), "new": digest(PATCHED), "link": "", "receipt": ""}
+    (site.path / ".sitepatch").mkdir()
+    (site.path / ".sitepatch/journal.json").write_text(
+        json.dumps({"format": 1, "sitepatch": "0", "phase": "preparing", "files": [entry]})
+    )
+
+
+def after_the_first_look(monkeypatch, action):
+    """Let somebody else do `action` between the first look of a hook and what follows from it."""
+    actions = [action]
+
+    def look(*words):
+        found = judge(*words)
+        if actions:
+            actions.pop()()
+        return found
+
+    monkeypatch.setattr(repair, "judge", look)
+
+
+@pytest.mark.parametrize("meanwhile", [False, True])
+def test_an_interrupted_run_is_recovered_and_told_before_files_are_looked_at(site, capfd, monkeypatch, meanwhile):
+    folder = put(site, [kept()])
+    if meanwhile:
+        after_the_first_look(monkeypatch, lambda: interrupt(site))
+    else:
+        interrupt(site)
+        assert ran(folder, "warn", capfd)[:2] == (1, [])
+        assert (site.path / ".sitepatch/journal.json").exists()
+    code, (first, second), _ = ran(folder, "repair", capfd)
+    assert (code, second) == (0, APPLIED.format("1 file"))
+    assert first.startswith(f"{site}: an interrupted run was undone")
+
+
+def test_what_another_process_recovers_meanwhile_is_not_told(site, capfd, monkeypatch):
+    monkeypatch.setattr(Store, "interrupted", lambda store: "an interrupted run will be undone")
+    assert ran(put(site, [kept()]), "repair", capfd)[:2] == (0, [APPLIED.format("1 file")])
+
+
+def test_a_file_that_is_changed_after_it_was_looked_at_is_looked_at_again(site, capfd, monkeypatch):
+    folder = put(site, [kept()])
+    ran(folder, "repair", capfd)
+    after_the_first_look(monkeypatch, lambda: site.write(PATCHED.replace(b"2", b"3")))
+    code, (said,), text = ran(folder, "repair", capfd)
+    assert code == 1 and "the file was changed after it was patched" in said and said in text
+
+
+def test_what_changes_again_and_again_is_left_to_the_next_start_before_long(site, capfd, monkeypatch):
+    pauses = []
+    monkeypatch.setattr(repair.time, "sleep", pauses.append)
+    monkeypatch.setattr(repair, "make_so", lambda *_, **__: (_ for _ in ()).throw(OutdatedError("x")))
+    told = f"{site}: somebody keeps changing files there; the next start of Python looks again"
+    assert ran(put(site, [kept()]), "repair", capfd) == (1, [told], "")
+    assert len(pauses) > 1 and 0.1 < sum(pauses) < 2, "seconds"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "after", "mtime", "waited"),
+    [
+        (False, b"VALUE = 2\n", 7, 1.0),
+        (False, b"VALUE = 2\n", 2_000_000_000, 4.0),  # no longer, whatever the file says
+        (True, b"VALUE = 2\n", 7, 0.0),  # its RECORD tells of a reinstall
+        (False, b"VALUE = 22\n", 7, 0.0),  # as does its size
+        (False, None, 7, 0.0),
+        (False, PRISTINE, 7, 0.0),
+    ],
+)
+def test_until_a_reinstall_would_show_it_waits(site, capfd, monkeypatch, recorded, after, mtime, waited):
+    if not recorded:
+        (site.path / RECORD).unlink()
+    steps = (step(new=after[8:-1]),) if after not in (None, PRISTINE) else ()
+    folder = put(site, [kept(after=after or PATCHED, steps=steps, exact=False)], asked(paths=(M,)))
+    os.utime(f"{site}/{M}", (mtime, mtime))
+    if after is None:
+        (site.path / M).unlink()
+    clock = [1_700_000_000.0]
+    monkeypatch.setattr(repair.time, "time", lambda: clock[0])
+    monkeypatch.setattr(repair.time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
+    assert ran(folder, "repair", capfd)[0] == 0
+    assert clock[0] - 1_700_000_000 == pytest.approx(waited, abs=0.1)
+
+
 def test_what_hook_status_says_of_a_hook(site, monkeypatch):
     folder = put(site, [kept()])
     (site.path / "sitepatch_hook_x.pth").rename(site.path / "x")
@@ -509,6 +649,10 @@ def test_what_hook_status_says_of_a_hook(site, monkeypatch):
     site.write(b"VALUE = 8\n")
     found = installed.look(folder)
     assert not found.good and "somebody edited it" in "".join(found.told)
+    site.write(PRISTINE)
+    site.apply(step())
+    site.write(PATCHED + b"# mine\n")
+    assert "the file was changed after it was patched" in "".join(installed.look(folder).told)
     (site.path / "demo").rename(site.path / "gone")
     assert installed.look(folder)[2:] == (True, (f"demo is not installed in {site}; elsewhere it is not looked at",))
 
@@ -517,13 +661,27 @@ def test_a_hook_is_found_and_removed(site):
     before = sorted(path.relative_to(site.path).as_posix() for path in site.path.rglob("*"))
     folder = put(site, [kept()])
     (site.path / "_not_a_hook").mkdir()
+    shutil.copytree(folder, f"{site}/not_a_hook")
     env = environment(str(site))._replace(sites=("/nowhere", str(site)))
     assert places.folders(env) == [folder]
     assert places.keeping(env, ["one", "two"]) == ["sitepatch-hook-x"] and places.keeping(env, ["one"]) == []
+    (site.path / "sitepatch_hook_x.start").unlink()
     installed.remove(repair.load(folder))
     (site.path / "_not_a_hook").rmdir()
+    shutil.rmtree(f"{site}/not_a_hook")
     assert places.folders(env) == []
     assert sorted(path.relative_to(site.path).as_posix() for path in site.path.rglob("*")) == before
+
+
+def test_a_hook_that_cannot_be_removed_says_why(site, monkeypatch):
+    found = repair.load(put(site, [kept()]))
+
+    def rmtree(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(installed.shutil, "rmtree", rmtree)
+    with pytest.raises(SitepatchError, match=r"^sitepatch-hook-x could not be removed: .*Permission denied"):
+        installed.remove(found)
 
 
 # what a hook carries ----------------------------------------------------------------------------------------------------

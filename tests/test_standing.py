@@ -2,15 +2,20 @@
 
 import base64
 import hashlib
+import json
 import os
+import time
 
 import pytest
 
+from patcher.errors import StoreError
 from patcher.model import Receipt, Step
 from patcher.store import bytecode, standing
 from patcher.store.folder import Folder
+from patcher.store.lock import locked
 from patcher.store.receipt import encode, file_name
 from patcher.store.standing import Condition, Standing, damaged, judge, read
+from patcher.store.store import Store
 from patcher.target.interpreter import Environment
 
 FILE, HEX = "demo/sub/a.py", "0" * 64
@@ -78,6 +83,7 @@ def test_the_condition_of_a_file(tmp_path, data, version, recorded, origin, expe
         ({"de_mo-1.dist-info": ""}, "1"),
         ({"de_mo-1.dist-info": "", "de_mo-2.dist-info": ""}, ""),
         ({"de_mo-1.dist-info": "", "de_mo-2.egg-info": "", "x-1.dist-info": ""}, "1"),
+        ({"de_mo-1.0-1.dist-info": ""}, "1.0-1"),
         ({"dem-1.dist-info": ""}, ""),
         ({"de_mo.dist-info": ""}, ""),
     ],
@@ -86,6 +92,19 @@ def test_the_release_that_is_installed_now(tmp_path, folders, version):
     for name, told in folders.items():
         install(tmp_path, name, version=told)
     assert judge(str(tmp_path), receipt(), None).installed == version
+
+
+def test_metadata_without_a_version_leave_that_of_the_folder(tmp_path):
+    install(tmp_path, "de_mo-2.dist-info")
+    (tmp_path / "de_mo-2.dist-info/METADATA").write_text("Name: De.Mo\n")
+    assert judge(str(tmp_path), receipt(), None).installed == "2"
+
+
+def test_the_hash_of_whichever_distribution_records_the_file(tmp_path):
+    for name, text in (("a-1.dist-info", ""), ("b-1.dist-info", "old"), ("c-1.dist-info", "")):
+        install(tmp_path, name, text)
+    assert standing.recorded_now(str(tmp_path), FILE) == sha("old").hexdigest()
+    assert standing.recorded_now(str(tmp_path), "demo/none.py") is None
 
 
 ANOTHER = "the file is that of de.mo 1.0 as we patched it, but another build of it is installed; put back what belongs there: pip install"
@@ -146,6 +165,93 @@ def test_every_receipt_of_the_own_directories_and_what_is_missing_for_a_way_back
     ]
     assert standing.interrupted(env) == [] and standing.recover(env) == ([], [])
     assert [standing.has_store(word) for word in words] == [True, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [((), (["p"], [], ["p"])), (("q", "p", "q"), (["p"], ["q"], ["p"])), (("q",), (["p"], ["q"], []))],
+)
+def test_the_patchsets_that_are_meant(names, expected):
+    items = [Standing("", receipt(path=path), Condition.APPLIED, b"") for path in (FILE, "demo/b.py")]
+    assert standing.named(items, names) == expected
+
+
+# runs that were interrupted -------------------------------------------------------------------------------------------
+@pytest.fixture
+def interrupted(tmp_path):
+    """An environment in which a run was killed before its commit point."""
+    entry = {"path": FILE, "action": "write", "old": HEX, "new": HEX, "link": "", "receipt": ""}
+    (tmp_path / ".sitepatch").mkdir()
+    text = json.dumps({"format": 1, "sitepatch": "0", "phase": "preparing", "files": [entry]})
+    (tmp_path / ".sitepatch/journal.json").write_text(text)
+    return Environment("python", (str(tmp_path),), (str(tmp_path),), (3, 11))
+
+
+@pytest.mark.parametrize(
+    ("me", "writer", "mine"), [(7, 7, True), (7, 8, False), (7, 0, False), (0, 0, True), (0, 7, False), (7, None, True)]
+)
+def test_a_run_of_another_user_is_left_to_that_user(interrupted, monkeypatch, me, writer, mine):
+    (site,) = interrupted.stores
+    found = writer if writer is not None else standing._writer("/nowhere")
+    monkeypatch.setattr(standing, "_writer", lambda site: found)
+    monkeypatch.setattr(os, "geteuid", lambda: me)
+    monkeypatch.setattr(Store, "recover", lambda store, lock_timeout: "an interrupted run was undone")
+    said, left = standing.recover(interrupted)
+    assert said == [f"{site}: an interrupted run was undone"] * mine
+    assert [each[:2] for each in left] == [("interrupted", site)] * (not mine)
+    assert mine or (left[0][2].startswith("an interrupted run will be undone: ") and f"; it is user {writer}'s: " in left[0][2])
+
+
+def test_a_run_is_of_the_user_whose_journal_it_is_a_link_included(interrupted):
+    (site,) = interrupted.stores
+    assert standing._writer(site) == os.geteuid()
+    os.unlink(f"{site}/.sitepatch/journal.json")
+    os.symlink("nowhere", f"{site}/.sitepatch/journal.json")
+    assert standing._writer(site) == os.geteuid()
+
+
+def test_a_run_that_is_recovered_or_was_by_another_process_meanwhile(interrupted, monkeypatch):
+    (site,) = interrupted.stores
+    ((said,), left) = standing.recover(interrupted)
+    assert said.startswith(f"{site}: an interrupted run was undone") and left == []
+    os.makedirs(f"{site}/.sitepatch", exist_ok=True)
+    monkeypatch.setattr(Store, "interrupted", lambda store: "an interrupted run will be undone")
+    assert standing.recover(interrupted) == ([], [])
+
+
+def test_a_run_that_is_under_way_is_not_waited_for(interrupted):
+    (site,) = interrupted.stores
+    begun = time.monotonic()
+    with Folder.open(site) as folder, locked(folder):
+        said, ((word, where, why),) = standing.recover(interrupted)
+    assert (said, word, where) == ([], "under way", site) and f"process {os.getpid()}" in why
+    assert time.monotonic() - begun < 0.9
+
+
+def test_a_run_that_cannot_be_recovered_says_why(interrupted, monkeypatch):
+    def recover(store, lock_timeout):
+        raise StoreError("why not")
+
+    monkeypatch.setattr(Store, "recover", recover)
+    said, ((word, _, why),) = standing.recover(interrupted)
+    assert (said, word) == ([], "interrupted")
+    assert why.startswith("an interrupted run will be undone: ") and why.endswith(", when the store can be written: why not")
+
+
+# receipts that are gone -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("data", "told"), [("new", True), ("old", False), (None, False)])
+def test_a_changed_file_whose_pristine_copy_no_receipt_names_is_told(tmp_path, data, told):
+    digest = sha("old").hexdigest()
+    install(tmp_path, "de_mo-1.0.dist-info", "old")
+    for name, text in ((f".sitepatch/pristine/{digest}", "old"), (FILE, data)):
+        (tmp_path / name).parent.mkdir(parents=True)
+        if text is not None:
+            (tmp_path / name).write_text(text)
+    env = Environment("python", (str(tmp_path),), (str(tmp_path),), (3, 11))
+    copy = f"{tmp_path}/.sitepatch/pristine/{digest}"
+    problem = f"{copy}: is the pristine copy of {FILE}, which is changed and has no receipt"
+    hint = f"put it back, then remove that copy: cp -p {copy} {tmp_path}/{FILE}"
+    assert standing.unclaimed(env, [StoreError("bad", "do")]) == [("bad", "do"), *[(problem, hint)] * told]
 
 
 # bytecode -------------------------------------------------------------------------------------------------------------

@@ -53,8 +53,7 @@ def look(folder: str) -> Standing:
         return Standing(installed, mode, not reasons, (*told, *reasons))
     found = settled(environment(installed.site), lambda: judge(installed.site, installed.hook, installed.kept))
     does = "warns of" if mode == "warn" else "applies"
-    for name in dict.fromkeys(step.patchset for each in found.changes if each.receipt for step in each.receipt.steps):
-        told.append(f"the next start of Python {does} {name}")
+    told += [f"the next start of Python {does} {name}" for name in found.applied]
     told += [f"{name}: {what}; the next start of Python asks sitepatch" for name, what in found.unknown.items()]
     told += dict.fromkeys(found.wrong.values())
     return Standing(installed, mode, not (found.changes or found.unknown or found.wrong), tuple(told))

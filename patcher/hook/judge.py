@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError
@@ -36,6 +37,11 @@ class Judged(NamedTuple):
     before: Dict[str, str]
     expected: Dict[str, str]
     sizes: Dict[str, int]
+
+    @property
+    def applied(self) -> Dict[str, int]:
+        """The patchsets that the changes apply, and to how many files."""
+        return Counter(step.patchset for each in self.changes if each.receipt for step in each.receipt.steps)
 
 
 class _File(NamedTuple):

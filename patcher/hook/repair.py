@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 from patcher.errors import BusyError, OutdatedError, SitepatchError, StoreError
 from patcher.hook import boot
@@ -112,15 +112,15 @@ def make_so(installed: Installed, *, write: bool) -> Judged:
         found.expected.update(found.before)
     patchsets = {one.name: one for one in hook.patchsets}
     if found.changes:
-        names = list(dict.fromkeys(step.patchset for each in found.changes if each.receipt for step in each.receipt.steps))
+        names = found.applied
         if write:
             _check_writable(site, names, [each.path for each in found.changes])
             texts = {
                 patchsets[name].digest: read_texts(f"{installed.folder}/{PATCHSETS}", patchsets[name]) for name in names
             }
             Store(site).commit(found.changes, texts)
-            for name in names:
-                _tell(name, sum(name in [s.patchset for s in each.receipt.steps] for each in found.changes if each.receipt))
+            for name, count in names.items():
+                _tell(name, count)
         else:
             for name in names:
                 found.wrong[name] = f"{name} is not applied in {site}"
@@ -129,7 +129,7 @@ def make_so(installed: Installed, *, write: bool) -> Judged:
     return found
 
 
-def _check_writable(site: str, names: Sequence[str], paths: Sequence[str]) -> None:
+def _check_writable(site: str, names: Iterable[str], paths: Sequence[str]) -> None:
     problems = Store(site).check_writable(paths)
     if problems:
         more = f" (and {len(problems) - 1} more)" if problems[1:] else ""

@@ -272,9 +272,8 @@ def recorded_now(site: str, path: str) -> Optional[str]:
     from patcher.model import Located
     from patcher.target.distribution import recorded_hash
 
-    package = path.split("/", 1)[0]
     for folder in sorted(Path(site).glob("*.dist-info")):
-        digest = recorded_hash(Located(package, site, "", "", str(folder)), path)
+        digest = recorded_hash(Located("", site, "", "", str(folder)), path)
         if digest:
             return digest
     return None
