@@ -106,6 +106,19 @@ def rows(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
         return [*command("apply", "mmengine", name), "--no-verify"]
 
     restore = [*ours, "restore", "--target", str(sites / "mmengine")]
+    overlay = [*command("run", "mmengine", "one-hunk", "--overlay", "--no-verify", "--quiet"), "--", "true"]
+
+    def restored() -> None:
+        quiet(restore)
+
+    def unseen() -> None:
+        quiet(restore)
+        shutil.rmtree(environ["SITEPATCH_CACHE"], ignore_errors=True)
+
+    def laid() -> None:
+        quiet(restore)
+        quiet(overlay)
+
     quiet(command("apply", "twelve", "twelve-files"))
     again = work / "again"
     shutil.copytree(sites / "mmengine", again)
@@ -117,10 +130,12 @@ def rows(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
         Row("bare interpreter", [*python, "-c", "pass"], nothing, work),
         Row("sitepatch --help", [*ours, "--help"], nothing, work),
         Row("sitepatch status, 12 files", [*ours, "status", "--target", str(sites / "twelve")], nothing, work),
-        Row("sitepatch apply, first, one hunk", unverified("one-hunk"), lambda: quiet(restore), work),
+        Row("sitepatch apply, first, one hunk", unverified("one-hunk"), unseen, work),
+        Row("sitepatch apply, first, the file was seen before", unverified("one-hunk"), restored, work),
         Row("sitepatch apply, again", apply_again, nothing, work),
-        Row("sitepatch apply, first, mmengine-ddp-debug", unverified("mmengine-ddp-debug"), lambda: quiet(restore), work),
-        Row("the same, compiled by the target", command("apply", "mmengine", "mmengine-ddp-debug"), lambda: quiet(restore), work),
+        Row("sitepatch apply, first, mmengine-ddp-debug", unverified("mmengine-ddp-debug"), unseen, work),
+        Row("the same, compiled by the target", command("apply", "mmengine", "mmengine-ddp-debug"), unseen, work),
+        Row("sitepatch run --overlay, again", overlay, laid, work),
     ]  # fmt: skip
     return [*found, *peers(work, environ, offline)]
 
@@ -202,6 +217,7 @@ def main() -> int:
     environ["PYTHONPATH"] = str(Path(__file__).resolve().parents[1])
     with tempfile.TemporaryDirectory(prefix="sitepatch-benchmarks-") as folder:
         work = Path(folder)
+        environ["SITEPATCH_CACHE"] = str(work / "cache")
         measured = rows(work, environ, asked.offline)
         bare = measured[0].name
         times: Dict[str, List[float]] = {row.name: [] for row in measured}
@@ -221,7 +237,7 @@ def main() -> int:
         limit = LIMITS.get(row.name)
         verdict = "" if limit is None else f"  limit {limit:g} x: {'held' if ratio <= limit else 'NOT HELD'}"
         held = held and (limit is None or ratio <= limit)
-        print(f"  {row.name:<44} {ratio:6.1f} x{verdict}")
+        print(f"  {row.name:<50} {ratio:6.1f} x{verdict}")
     print(grown)
     if asked.startup_rounds:
         from tests import startup  # which needs this module
@@ -234,7 +250,7 @@ def scale(work: Path, environ: Dict[str, str], rounds: int, offline: bool) -> st
     """The second table, as multiples of a bare interpreter start beside each command."""
     patches = work / "scaling-patches"
     cells = scaling.cells(work, patches, patchset, offline)
-    environ = {**environ, "PYTHONPATH": os.pathsep.join([environ["PYTHONPATH"], str(work)])}
+    environ = {**environ, "SITEPATCH_CACHE": os.devnull, "PYTHONPATH": os.pathsep.join([environ["PYTHONPATH"], str(work)])}
     times: List[List[float]] = [[] for _ in cells]
     bare: List[float] = []
     for number in range(rounds):

@@ -14,6 +14,7 @@ from patcher.system import cache
 from tests.command import done, environ, sitepatch, tree
 from tests.overlays import Overlay
 
+KNOWN = ("known", "2 results")  # the files that the patchset changes
 needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the kernel does not tell the variables of processes")
 
 
@@ -55,20 +56,21 @@ def test_what_is_there_is_listed_and_what_no_process_uses_is_removed(over):
     made, fetched = over.made, release(over)
     told = ask(over)
     assert told["folder"] == str(over.cache)
-    files = [path for path in made.rglob("*") if path.is_file()]
+    size = {folder: sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) for folder in (made, over.cache / "known")}
     assert [(each["kind"], each["name"], each["path"], each["size"], each["in_use"]) for each in told["entries"]] == [
-        ("overlay", made.name, str(made), sum(path.stat().st_size for path in files), False),
+        ("overlay", made.name, str(made), size[made], False),
         ("release", "mmengine 0.10.7", str(fetched), 500, False),
+        (*KNOWN, str(over.cache / "known"), size[over.cache / "known"], False),
     ]
     text = sitepatch("cache", cwd=over.folder, SITEPATCH_CACHE=str(over.cache)).out.splitlines()
-    assert [line.split()[:2] for line in text[:2]] == [["unused", "overlay"], ["unused", "release"]]
-    assert text[1].split()[-4:] == ["0.5", "kB", "used", "today"] and text[2].endswith(f"kB in {over.cache}")
-    both = [("overlay", made.name), ("release", "mmengine 0.10.7")]
+    assert [line.split()[:2] for line in text[:3]] == [["unused", "overlay"], ["unused", "release"], ["unused", "known"]]
+    assert text[1].split()[-4:] == ["0.5", "kB", "used", "today"] and text[3].endswith(f"kB in {over.cache}")
+    every = [("overlay", made.name), ("release", "mmengine 0.10.7"), KNOWN]
     before = tree(over.cache)
-    assert clean(over, "--dry-run") == both
+    assert clean(over, "--dry-run") == every
     assert clean(over, "--older-than", "1") == []
     assert tree(over.cache) == before
-    assert clean(over) == both
+    assert clean(over) == every
     assert sorted(tree(over.cache)) == ["overlay", "releases"]
     over._path = None
     assert over.prints("import demo.m as m; print(m.VALUE)") == "2", "it is made again"
@@ -88,9 +90,9 @@ def test_an_overlay_is_in_use_as_long_as_the_command_or_what_it_started_runs(ove
     words = [sys.executable, "-m", "patcher", "run", "demo-patch", "--overlay", "--python", over.python, "--patch-dir", over.folder / "mine",
              "--no-verify", "--quiet", "--", "sh", "-c", "echo running; cat"]  # fmt: skip
     child = running(over, words)
-    (entry,) = ask(over)["entries"]
-    assert entry["in_use"]
-    assert clean(over) == []
+    entry, known = ask(over)["entries"]
+    assert entry["in_use"] and not known["in_use"]
+    assert clean(over) == [KNOWN]
     end(child)
     assert clean(over) == [("overlay", entry["name"])]
 
@@ -99,7 +101,7 @@ def test_an_overlay_is_in_use_as_long_as_the_command_or_what_it_started_runs(ove
 def test_a_process_that_holds_no_descriptor_of_its_overlay_uses_it_all_the_same(over):
     name = over.made.name
     child = running(over, ["sh", "-c", "echo running; cat"], PYTHONPATH=over.path)
-    assert clean(over) == []
+    assert clean(over) == [KNOWN]
     end(child)
     assert clean(over) == [("overlay", name)]
 
@@ -109,11 +111,11 @@ def test_what_is_held_is_in_use_without_looking_at_processes(over, monkeypatch):
     monkeypatch.setenv("SITEPATCH_CACHE", str(over.cache))
     monkeypatch.setattr(cache, "_environments", list)
     fd = cache.hold(made)
-    (entry,) = cache.entries()
+    entry, known = cache.entries()
     assert entry.in_use and not cache.remove(entry)
     os.close(fd)
-    (entry,) = cache.entries()
-    assert not entry.in_use and cache.remove(entry)
+    entry, known = cache.entries()
+    assert not entry.in_use and cache.remove(entry) and cache.remove(known)
     assert cache.entries() == []
     assert cache.remove(entry), "gone is gone"
     with pytest.raises(FileNotFoundError):
@@ -134,7 +136,7 @@ def test_an_overlay_that_is_removed_while_it_is_asked_for_is_made_again(over, mo
     """Who waits for the remover sees that what it waited for has lost its name."""
     made = over.made
     monkeypatch.setenv("SITEPATCH_CACHE", str(over.cache))
-    (entry,) = cache.entries()
+    entry, _ = cache.entries()
     begun = threading.Event()
     rename = Path.rename
 
@@ -181,7 +183,7 @@ def test_doctor_names_the_size_of_the_cache(over):
     release(over)
     told = sitepatch("doctor", "--python", over.python, cwd=over.folder, SITEPATCH_CACHE=str(over.cache))
     (line,) = [line for line in told.out.splitlines() if line.split()[1] == "cache"]
-    assert line.startswith("ok") and f"0.5 kB of overlays and fetched releases in {over.cache}; sitepatch cache clean" in line
+    assert line.startswith("ok") and f"0.5 kB of overlays, fetched releases and known results in {over.cache}; sitepatch cache clean" in line
 
 
 def test_the_cache_is_where_the_system_keeps_such_things_unless_it_is_named(monkeypatch, tmp_path):

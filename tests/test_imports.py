@@ -105,7 +105,7 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["cli/main.py", "system/signals.py"], "nothing: /dev/null where a stream is closed"),
     **dict.fromkeys([f"cli/commands/{name}.py" for name in ("checking", "looking", "ranks")], "the page of --html FILE"),
     **dict.fromkeys(["cli/demo.py", "ops/fixture.py", "target/index.py"], "a directory of their own"),
-    **dict.fromkeys(["system/cache.py", "target/releases.py"], "the cache"),
+    **dict.fromkeys(["system/cache.py", "system/results.py", "target/releases.py"], "the cache"),
     **dict.fromkeys(["overlay/make.py", "ops/overlay.py"], "the cache of overlays"),
     **dict.fromkeys(["cli/commands/hooking.py", "hook/backend.py", "hook/directory.py"], "a hook's directory and its wheel"),
     **dict.fromkeys(["hook/boot.py", "overlay/boot.py"], "stderr"),
@@ -145,13 +145,13 @@ def test_only_the_store_writes_into_a_site_directory():
     assert {path for path in users if not path.startswith("store/")} == set(OWN_FILES)
 
 
-def loaded(site, *words):
-    """The modules in memory when `sitepatch WORDS` ends."""
+def loaded(site, *words, before="", **more):
+    """The modules in memory when `sitepatch WORDS` ends; `before` is code that is run first."""
     out = site.cwd / "modules"
-    code = DUMP.format(out=str(out)) + "import os; os.execve = lambda *words: sys.exit(0)\n" + f"sys.argv = {['sitepatch', *map(str, words)]!r}\nimport patcher.cli.main as c\nc.main()\n"
+    code = DUMP.format(out=str(out)) + f"import os; os.execve = lambda *words: sys.exit(0)\n{before}\nsys.argv = {['sitepatch', *map(str, words)]!r}\nimport patcher.cli.main as c\nc.main()\n"
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env=environ(),
+        env=environ(**more),
         cwd=str(site.cwd),
         capture_output=True,
     )
@@ -219,6 +219,35 @@ def test_a_repeated_apply_and_a_restore_of_all_need_no_syntax_tree(site):
     assert loaded(site, "diff", "--target", site.path) & {"libcst", "packaging", "importlib.metadata"} == set()
     back = loaded(site, "restore", "--target", site.path)
     assert back & {"libcst", "packaging", "importlib.metadata", "subprocess"} == set()
+
+
+NO_TREE = {"libcst", "packaging", "importlib.metadata", "difflib", "patcher.engine.engine"}
+
+
+def test_a_first_apply_of_what_is_in_the_cache_needs_no_syntax_tree(tmp_path):
+    cache, made = {"SITEPATCH_CACHE": str(tmp_path / "cache")}, []
+    for name in ("one", "two"):
+        site = Site(tmp_path / name, "mmengine-0.10.7")
+        made.append(loaded(site, "apply", DDP, "--target", site.path, **cache))
+    assert NO_TREE & made[0] == {"libcst", "patcher.engine.engine"}  # this test can see what is imported
+    assert NO_TREE & made[1] == set()
+
+
+def test_a_first_apply_of_a_known_release_needs_neither_a_syntax_tree_nor_a_cache(site):
+    from patcher.planner.known import write_table
+    from tests.tables import results
+
+    table = site.cwd / "known.json"
+    table.write_bytes(write_table({key: made for key, (_, _, made) in results(DDP, [site.path]).items()}))
+    before = f"import patcher.planner.rewriter as r; r.builtin_table = lambda name: open({str(table)!r}, 'rb').read()"
+    assert (NO_TREE | {"platformdirs"}) & loaded(site, "apply", DDP, "--target", site.path, before=before, SITEPATCH_CACHE="") == set()
+    assert site("status").out.count(DDP) == 3
+
+
+def test_a_repeated_run_in_an_overlay_needs_no_syntax_tree(site):
+    words, cache = ["run", DDP, "--overlay", "--target", site.path, "--", "true"], {"SITEPATCH_CACHE": str(site.cwd / "cache")}
+    assert "libcst" in loaded(site, *words, **cache)
+    assert NO_TREE & loaded(site, *words, **cache) == set()
 
 
 def test_a_repeated_run_needs_no_syntax_tree_and_never_what_a_project_asks_for(site):

@@ -249,8 +249,8 @@ def _cache(case: Case) -> _Found:
     except PermissionError:  # of another user, whose HOME is still set
         return
     if found:
-        clean = "sitepatch cache clean removes what no process uses"
-        yield OK, f"{cache.size(found)} of overlays and fetched releases in {cache.cache_dir().parent}; {clean}", ""
+        what = f"{cache.size(found)} of overlays, fetched releases and known results in {cache.cache_dir().parent}"
+        yield OK, f"{what}; sitepatch cache clean removes what no process uses", ""
 
 
 # who runs it ----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import stat
 import tempfile
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -26,11 +25,11 @@ from patcher.errors import OutdatedError, StoreError, UsageError
 from patcher.model import FilePlan, Plan
 from patcher.overlay import boot
 from patcher.system import ownership
-from patcher.system.cache import cache_dir, hold
+from patcher.system.cache import HINT, cache_dir, hold, private
 
 BOOT, VERIFIED = "boot", "verified"
 _PYTHONPATH = "PYTHONPATH"
-_PRIVATE = "code is run from there: chmod 700 it, or set SITEPATCH_CACHE to a directory of your own"
+_PRIVATE = f"code is run from there: {HINT}"
 
 
 def patched(plan: Plan) -> List[FilePlan]:
@@ -53,7 +52,7 @@ def make(files: Sequence[FilePlan]) -> Path:
     for name, data in sorted(texts.items()):
         for part in (os.fsencode(name), data):
             digest.update(b"%d:" % len(part) + part)
-    home = private(cache_dir("overlay"))
+    home = private(cache_dir("overlay"), _PRIVATE)
     folder = home / digest.hexdigest()[:32]
     if os.pathsep in str(folder):
         hint = "set SITEPATCH_CACHE to another one"
@@ -91,29 +90,6 @@ def _texts(files: Sequence[FilePlan]) -> Dict[str, bytes]:
         rows.append(b"\0".join(map(os.fsencode, fields)))
     texts["manifest"] = boot.END.join([*rows, b""])
     return texts
-
-
-def private(folder: Path) -> Path:
-    """Make a folder that only we may read and write, or see that it is one.
-
-    Raises:
-        StoreError: somebody else may write there, or it cannot be made.
-    """
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
-        info = folder.lstat()
-    except OSError as error:
-        raise StoreError(str(error), "set SITEPATCH_CACHE to a directory that you may write to") from error
-    if not stat.S_ISDIR(info.st_mode):
-        raise StoreError(f"{folder}: found a link or a file, expected a directory", _PRIVATE)
-    if info.st_uid != os.geteuid():
-        raise StoreError(f"{folder}: belongs to user {info.st_uid}, not to you", _PRIVATE)
-    if info.st_mode & 0o077:
-        raise StoreError(f"{folder}: found mode {stat.S_IMODE(info.st_mode):o}, expected 700", _PRIVATE)
-    ownership.check(str(folder), _PRIVATE)
-    return folder
 
 
 def intact(folder: Path, texts: Mapping[str, bytes]) -> bool:

@@ -40,6 +40,14 @@ def builtin_dir() -> str:
     return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(package), "patchsets")
 
 
+def builtin_table(name: str) -> bytes:
+    """The known results that ship with the built-in patchset of this name (`patcher.planner.known`); b"" if it has none."""
+    try:
+        return read_file(os.path.join(builtin_dir(), name, "known.json"))
+    except (OSError, SitepatchError):
+        return b""
+
+
 def searched(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Tuple[str, str]], Dict[str, SitepatchError]]:
     """Every (directory, source) of patchsets, the first first, and what is wrong with entry points, by `Patchset.source`.
 

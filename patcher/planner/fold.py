@@ -197,11 +197,11 @@ def _stands(step: Step, job: Job) -> bool:
 
 
 def _rewrite(data: bytes, job: Job) -> Rewrite:
-    from patcher.engine.engine import compile_hunks, rewrite  # imports libcst: it costs more than all the rest together
+    from patcher.planner import known, rewriter  # with json, which a `restore` of nothing need not import
 
-    patches = [patch for variant in job.wanted.patchset.variants for patch in variant.patches]
-    compile_hunks([hunk for patch in patches for hunk in patch.hunks], job.wanted.options)  # those for absent files too
-    return rewrite(data, job.hunks, job.wanted.options, job.names)
+    every = (hunk for variant in job.wanted.patchset.variants for patch in variant.patches for hunk in patch.hunks)
+    request = known.Request(job.wanted.patchset.name, job.hunks, job.wanted.options, job.names, tuple(every))
+    return rewriter.rewrite(data, request)
 
 
 def kept_patchset(site: str, step: Step) -> Patchset:

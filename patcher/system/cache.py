@@ -6,19 +6,25 @@ import fcntl
 import os
 import re
 import shutil
+import stat
 import tempfile
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Iterator, List, NamedTuple, Sequence
 
-OVERLAY, RELEASE = "overlay", "release"
+from patcher.errors import StoreError
+from patcher.system import ownership
+
+OVERLAY, RELEASE, KNOWN = "overlay", "release", "known"
+HINT = "chmod 700 it, or set SITEPATCH_CACHE to a directory of your own"
 _PART = r"\.part-.*"  # what a process that was killed has left
 _OVERLAYS = re.compile(f"[0-9a-f]{{32}}|{_PART}")
 _RELEASES = re.compile(f"[0-9a-f]{{16}}|yanked|{_PART}")
+_RESULTS = re.compile(f"[0-9a-f]{{64}}|{_PART}")
 
 
 class Entry(NamedTuple):
-    """An overlay, or a release that was fetched.
+    """An overlay, a release that was fetched, or all known results (`patcher.system.results`).
 
     `size` is in bytes, `used` when it was made or used last (seconds since the epoch), `in_use` whether a process uses it.
     """
@@ -39,6 +45,34 @@ def cache_dir(name: str = "releases") -> Path:
     from platformdirs import user_cache_dir
 
     return Path(user_cache_dir("sitepatch"), name)
+
+
+def private(folder: Path, hint: str = HINT) -> Path:
+    """Make a folder that only we may read and write, or see that it is one.
+
+    Raises:
+        StoreError: somebody else may write there (with this hint), or it cannot be made.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        check_private(folder, hint)
+    except OSError as error:
+        raise StoreError(str(error), "set SITEPATCH_CACHE to a directory that you may write to") from error
+    ownership.check(str(folder), hint)
+    return folder
+
+
+def check_private(folder: Path, hint: str = HINT) -> None:
+    """Raise StoreError with this hint unless a folder is one that only we may read and write, OSError where there is none."""
+    info = folder.lstat()
+    if not stat.S_ISDIR(info.st_mode):
+        raise StoreError(f"{folder}: found a link or a file, expected a directory", hint)
+    if info.st_uid != os.geteuid():
+        raise StoreError(f"{folder}: belongs to user {info.st_uid}, not to you", hint)
+    if info.st_mode & 0o077:
+        raise StoreError(f"{folder}: found mode {stat.S_IMODE(info.st_mode):o}, expected 700", hint)
 
 
 def hold(folder: Path) -> int:
@@ -74,7 +108,7 @@ def in_use(folder: Path) -> Iterator[None]:
 
 def entries() -> List[Entry]:
     """Everything in the cache; what does not look like ours is left out."""
-    overlays, releases = cache_dir("overlay"), cache_dir()
+    overlays, releases, results = cache_dir("overlay"), cache_dir(), cache_dir(KNOWN)
     found = [(OVERLAY, path.name, path) for path in sorted(overlays.glob("*")) if _OVERLAYS.fullmatch(path.name)]
     for path in sorted(releases.glob("*/*")):
         names = [each.name for each in path.iterdir()] if path.is_dir() else []
@@ -86,6 +120,11 @@ def entries() -> List[Entry]:
         with suppress(FileNotFoundError), _alone(kind, path) as alone:
             in_use = not alone or _named(path, started)
             made.append(Entry(kind, name, path, _size(path), path.stat().st_mtime, in_use))
+    with suppress(OSError):  # none, or those of another user
+        every = list(results.iterdir())
+        if every and all(_RESULTS.fullmatch(path.name) for path in every):
+            used = max(path.lstat().st_mtime for path in every)
+            made.append(Entry(KNOWN, f"{len(every)} results", results, _size(results), used, False))
     return made
 
 
@@ -95,6 +134,9 @@ def remove(entry: Entry) -> bool:
     Raises:
         OSError: it cannot be removed.
     """
+    if entry.kind == KNOWN:
+        _remove_results(entry.path)
+        return True
     with suppress(FileNotFoundError), _alone(entry.kind, entry.path) as alone:
         if not alone or _named(entry.path, _environments()):
             return False
@@ -105,6 +147,17 @@ def remove(entry: Entry) -> bool:
             with suppress(OSError):  # there are other versions
                 entry.path.parent.rmdir()
     return True
+
+
+def _remove_results(folder: Path) -> None:
+    """Remove results one by one; the folder stays where another process writes one meanwhile."""
+    with suppress(FileNotFoundError):
+        for path in folder.iterdir():
+            if _RESULTS.fullmatch(path.name):
+                with suppress(FileNotFoundError):
+                    path.unlink()
+    with suppress(OSError):
+        folder.rmdir()
 
 
 @contextmanager

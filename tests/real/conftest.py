@@ -32,7 +32,7 @@ def child_environ(**more):
     """The variables for a child: nothing that tells it where packages are or not to write bytecode."""
     dropped = ("PYTHON", "TORCH", "VIRTUAL_ENV", "CONDA_", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_", "SITEPATCH")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
-    return {**kept, "PYTHONNOUSERSITE": "1", "PYTHONIOENCODING": "utf-8", "OMP_NUM_THREADS": "1", **more}
+    return {**kept, "PYTHONNOUSERSITE": "1", "PYTHONIOENCODING": "utf-8", "OMP_NUM_THREADS": "1", "SITEPATCH_CACHE": os.devnull, **more}
 
 
 class Ended:

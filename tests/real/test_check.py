@@ -13,6 +13,8 @@ import pytest
 from conftest import COMMAND_ROOT, child_environ
 
 from patcher.patchset.sources import builtin_dir
+from patcher.planner.known import Table
+from tests.tables import TABLE, releases, results
 from tests.test_commands import tutorial
 
 pytestmark = pytest.mark.real
@@ -65,9 +67,27 @@ def test_the_tutorial_of_the_readme_applies_to_the_releases_that_it_is_for(check
     assert len(words(out)) >= (37 if ALL else 3)
 
 
+def check_known(name, sites):
+    """The known results of these releases are those that the engine makes; returns for how many texts."""
+    known = Table((Path(builtin_dir()) / name / TABLE).read_bytes())
+    found = [(made, known.find(key, data, request)) for key, (data, request, made) in results(name, sites).items()]
+    assert [(made, kept) for made, kept in found if kept not in (made, None)] == []
+    return sum(kept is not None for _, kept in found), len(found)
+
+
+def test_the_known_results_of_a_few_releases_are_those_of_the_engine(check, real_cache):
+    asked = ["0.1.0", "0.7.4", "0.10.7"]
+    assert check("mmengine-ddp-debug", *(word for each in asked for word in ("--against", each)))[0] == 0
+    sites = [site for site in releases(real_cache / "check" / "releases") if site.parent.name in asked]
+    for name in ("mmengine-ddp-debug", "mmengine-ddp-device"):
+        known, every = check_known(name, sites)
+        assert known == every == 7, "make it anew: python -m tests.tables"
+
+
 @pytest.mark.skipif(not ALL, reason="set SITEPATCH_ALL_RELEASES=1 for all releases (gigabytes of wheels)")
 @pytest.mark.parametrize("name", PATCHSETS)
-def test_the_table_made_anew_is_the_one_that_is_kept(check, name):
+def test_the_table_made_anew_is_the_one_that_is_kept(check, real_cache, name):
     code, out = check(name, "--against", "all")
     assert out == table(name)
     assert code == 0
+    check_known(name, releases(real_cache / "check" / "releases"))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 )
 @takes(environment=False, sources=False)
 def cache(console: Console, place: Place) -> int:
-    """List the overlays and fetched releases that are kept.
+    """List the overlays, fetched releases and known results that are kept.
 
     With the size of each, when it was used last, and whether a process uses it.
     """
@@ -41,7 +41,7 @@ def cache(console: Console, place: Place) -> int:
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
 @takes(environment=False, sources=False)
 def cache_clean(console: Console, place: Place, older_than: float, dry_run: bool) -> int:
-    """Remove overlays and fetched releases that no process uses.
+    """Remove overlays and fetched releases that no process uses, and known results.
 
     Processes of other machines that share the cache are seen where the filesystem locks across machines; with
     --older-than what they may have begun to use is kept.

@@ -1,0 +1,110 @@
+"""Known results: what hunks make of one text, kept so that nobody has to match them there again. Pure: bytes in, bytes out.
+
+A table is JSON. Its results are found by a key over the text and all that is asked of it; the inserted texts stand in it once:
+
+    {"format": 1, "texts": [TEXT, ...], "results": {KEY: {"hunks": [[STATE, LINES], ...],
+                                                          "splices": [[START, END, INDEX OF TEXT, INDEX OF HUNK], ...],
+                                                          "seal": SHA256}}}
+
+The seal is over the key, the answers, the splices and the bytes that they lead to, so that a damaged result is not believed.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State
+from patcher.splice import apply_splices
+
+FORMAT = 1
+"""Of the tables, and of the engine: another number where the same hunks make something else of the same text."""
+
+
+class Request(NamedTuple):
+    """What is asked of a text: all hunks of one patchset for it.
+
+    `patchset` is its name, `every` are all its hunks, those for other files too: they have to be right in themselves.
+    `names` exist at run time without being bound in the file.
+    """
+
+    patchset: str
+    hunks: Tuple[HunkText, ...]
+    options: Mapping[str, OptionValue]
+    names: Tuple[str, ...]
+    every: Tuple[HunkText, ...]
+
+
+def key_of(data: bytes, request: Request, maker: Sequence[str] = ()) -> str:
+    """The key of a result: two sha256 (hex), of what is asked and of the text.
+
+    Where a hunk stands in its .spatch, and the prose around it, make no difference.
+
+    Args:
+        data: the text.
+        request: what is asked.
+        maker: what else the result may depend on.
+    """
+    hunks = [[_written(hunk) for hunk in hunks] for hunks in (request.hunks, request.every)]
+    asked = json.dumps([FORMAT, hunks, sorted(request.options.items()), request.names, maker])
+    return f"{sha256(asked.encode()).hexdigest()} {sha256(data).hexdigest()}"
+
+
+def _written(hunk: HunkText) -> Tuple[str, int, bool, List[Tuple[str, str]]]:
+    return hunk.scope, hunk.expected, hunk.when_present, [(tag, text) for tag, text, _ in hunk.lines]
+
+
+def write_table(results: Mapping[str, Rewrite]) -> bytes:
+    """The table of results by key; those that are no complete success are left out."""
+    texts: Dict[str, int] = {}
+    rows = []
+    for key, made in sorted(results.items()):
+        owned = [(splice, index) for index, answer in enumerate(made.answers) for splice in answer.splices]
+        owned.sort(key=lambda each: each[0][:2])
+        failed = any(answer.state.failed or answer.problem or answer.hint for answer in made.answers)
+        if not failed and [splice for splice, _ in owned] == list(made.splices):
+            hunks = [[answer.state.value, answer.places] for answer in made.answers]
+            splices = [[*splice[:2], texts.setdefault(_text(splice), len(texts)), index] for splice, index in owned]
+            row = json.dumps({"hunks": hunks, "splices": splices, "seal": _seal(key, made)})
+            rows.append(f"{json.dumps(key)}: {row}")
+    head = f'{{"format": {FORMAT}, "texts": ['
+    return "\n".join([head, ",\n".join(map(json.dumps, texts)), '], "results": {', ",\n".join(rows), "}}\n"]).encode()
+
+
+class Table:
+    """A table as read; one that is damaged knows nothing."""
+
+    def __init__(self, data: bytes) -> None:
+        try:
+            top: Any = json.loads(data.decode("ascii"))
+        except (ValueError, RecursionError):
+            top = {}
+        self._top: Dict[str, Any] = top if isinstance(top, dict) and top.get("format") == FORMAT else {}
+
+    def find(self, key: str, data: bytes, request: Request) -> Optional[Rewrite]:
+        """The result with this key (of `key_of`), None where it is not known or not as it was written."""
+        try:
+            made = self._made(self._top["results"][key], data, request)
+            return made if self._top["results"][key]["seal"] == _seal(key, made) else None
+        except (LookupError, TypeError, ValueError, AttributeError):
+            return None
+
+    def _made(self, row: Mapping[str, Any], data: bytes, request: Request) -> Rewrite:
+        splices = [Splice(start, end, self._top["texts"][text].encode("latin-1")) for start, end, text, _ in row["splices"]]
+        owners = [index for *_, index in row["splices"]]
+        answers = [
+            HunkAnswer(hunk, State(state), tuple(places), tuple(own for own, at in zip(splices, owners) if at == index))
+            for index, (hunk, (state, places)) in enumerate(zip(request.hunks, row["hunks"]))
+        ]
+        return Rewrite(apply_splices(data, splices), tuple(splices), tuple(answers))
+
+
+def _text(splice: Splice) -> str:
+    return splice.new.decode("latin-1")  # one character a byte: exact, and a person can read it
+
+
+def _seal(key: str, made: Rewrite) -> str:
+    hunks = [[answer.state.value, answer.places, [splice[:2] for splice in answer.splices]] for answer in made.answers]
+    splices = [[*splice[:2], _text(splice)] for splice in made.splices]
+    return sha256(json.dumps([key, sha256(made.data).hexdigest(), hunks, splices]).encode()).hexdigest()

@@ -1,0 +1,65 @@
+"""Make `known.json` of the built-in patchsets: what each of them makes, with its default options, of the releases that are here.
+
+    SITEPATCH_CACHE=DIR sitepatch check NAME --against all > patchsets/NAME/compatibility.txt
+    SITEPATCH_CACHE=DIR python -m tests.tables [NAME...] [--site DIRECTORY...]
+
+The releases are those that `check --against` has kept in the cache, and site directories in which the packages are installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Dict, Iterable, List, Tuple
+from unittest import mock
+
+from patcher.model import Rewrite
+from patcher.patchset.sources import BUILT_IN, builtin_dir, load, resolve_options
+from patcher.planner import rewriter
+from patcher.planner.known import Request, key_of, write_table
+from patcher.planner.plan import Wanted, plan_apply
+from patcher.system.cache import cache_dir
+from patcher.target.interpreter import Environment
+
+TABLE = "known.json"
+NAMES = sorted(path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml"))
+
+
+def releases(cache: Path) -> List[Path]:
+    """The releases that are kept in a cache, each a site directory."""
+    return sorted(path.parents[1] for path in cache.glob("*/*/*/*.dist-info/METADATA"))
+
+
+def results(name: str, sites: Iterable[Path]) -> Dict[str, Tuple[bytes, Request, Rewrite]]:
+    """What the engine makes of each file of these site directories, with its text and what was asked, by key."""
+    patchset = load(Path(builtin_dir()) / name, BUILT_IN)
+    wanted, found = Wanted(patchset, resolve_options(patchset, {})), {}
+
+    def record(data: bytes, request: Request) -> Rewrite:
+        key = key_of(data, request)
+        if key not in found:
+            found[key] = data, request, rewriter.engine(data, request)
+        return found[key][2]
+
+    with mock.patch.object(rewriter, "rewrite", record):
+        for site in sites:
+            plan_apply(Environment(sys.executable, (str(site),), (str(site),), sys.version_info[:2]), [wanted])
+    return found
+
+
+def main() -> None:
+    """Write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", default=NAMES)
+    parser.add_argument("--site", action="append", type=Path, default=[], help="a site directory with packages as released")
+    asked = parser.parse_args()
+    for name in asked.names:
+        made = results(name, [*releases(cache_dir()), *asked.site])
+        path = Path(builtin_dir()) / name / TABLE
+        path.write_bytes(write_table({key: each[2] for key, each in made.items()}))
+        print(f"{path}: {len(made)} texts, {path.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()
