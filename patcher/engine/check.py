@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import warnings
-from typing import List, Mapping, Sequence, Tuple
+from typing import List, NamedTuple, Sequence, Tuple
 
 from patcher.engine.edit import Edit
 from patcher.engine.match.find import find, places
@@ -20,17 +20,20 @@ from patcher.engine.spatch.side import identifiers, writes_body
 from patcher.model import HunkAnswer, Splice, State
 
 
+class Matched(NamedTuple):
+    """A hunk, its answer, and for each place still to change how it matched there; `edits` are those of all places."""
+
+    hunk: Hunk
+    answer: HunkAnswer
+    edits: Sequence[Edit] = ()
+    ways: Sequence[Way] = ()
+
+
 def check(
-    source: Source,
-    new: bytes,
-    hunks: Sequence[Hunk],
-    answers: List[HunkAnswer],
-    splices: Sequence[Splice],
-    edits: Mapping[int, List[Edit]],
-    ways: Mapping[int, List[Way]],
-    injected: Sequence[str],
+    source: Source, new: bytes, matched: Sequence[Matched], splices: Sequence[Splice], injected: Sequence[str]
 ) -> List[HunkAnswer]:
     """Rule 17, on the finished text. A failed check turns the answers of the hunks it concerns into a conflict."""
+    answers = [each.answer for each in matched]
     problem = ""
     source.release()  # before the second tree is made
     try:
@@ -49,12 +52,12 @@ def check(
     if problem:
         return [answer._replace(state=State.CONFLICT, problem=problem) if answer.splices else answer for answer in answers]
     checked: List[HunkAnswer] = []
-    for index, (hunk, answer) in enumerate(zip(hunks, answers)):
-        others = [edit for other, made in edits.items() if other != index for edit in made]
+    for hunk, answer, edits, ways in matched:
+        others = [edit for other in matched if other.hunk is not hunk for edit in other.edits]
         try:
             problem = _changed_again(result, hunk)
             if not problem and answer.state is State.APPLICABLE:
-                problem = _check_hunk(result, hunk, ways[index], edits[index], others, moved)
+                problem = _check_hunk(result, hunk, ways, edits, others, moved)
         except (SyntaxProblem, TooManySteps) as error:
             problem = f"the result cannot be read for checking: {error}"
         except Conflict as error:

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.engine.check import check
+from patcher.engine.check import Matched, check
 from patcher.engine.edit import Edit, Removed
 from patcher.engine.match.find import Found, find_hunk
 from patcher.engine.match.match import MAX_WAYS, Place, TooManySteps, Way
@@ -90,27 +90,26 @@ def _rewritten(data: bytes, compiled: Sequence[Hunk], injected: Sequence[str]) -
         where = f" (line {problem.line})" if problem.line else ""
         text = f"the file cannot be read as Python: {problem.message}{where}"
         return Rewrite(data, (), tuple(HunkAnswer(hunk.text, State.CONFLICT, problem=text) for hunk in compiled))
-    answers: List[HunkAnswer] = []
-    edits: Dict[int, List[Edit]] = {}
-    ways: Dict[int, List[Way]] = {}
-    for index, hunk in enumerate(compiled):
+    matched: List[Matched] = []
+    for hunk in compiled:
         try:
-            answer, edits[index], ways[index] = _answer(source, hunk)
+            matched.append(_matched(source, hunk))
         except _Failed as failed:
-            answer = failed.answer
+            matched.append(Matched(hunk, failed.answer))
         except SyntaxProblem as problem:
-            answer = HunkAnswer(hunk.text, State.CONFLICT, problem=problem.message)
+            matched.append(Matched(hunk, HunkAnswer(hunk.text, State.CONFLICT, problem=problem.message)))
         except TooManySteps:
             text = (
                 "the pattern can be laid over this code in too many ways to try: write more of what stands between the `...`"
             )
-            answer = HunkAnswer(hunk.text, State.CONFLICT, problem=text)
-        answers.append(answer)
+            matched.append(Matched(hunk, HunkAnswer(hunk.text, State.CONFLICT, problem=text)))
+    answers = [each.answer for each in matched]
     if not any(answer.state.failed for answer in answers):
-        answers, splices = _merge(source, answers, edits)
+        answers, splices = _merge(source, matched)
         if splices and not any(answer.state.failed for answer in answers):
             new = apply_splices(data, splices)
-            answers = check(source, new, compiled, answers, splices, edits, ways, injected)
+            matched = [each._replace(answer=answer) for each, answer in zip(matched, answers)]
+            answers = check(source, new, matched, splices, injected)
             if not any(answer.state.failed for answer in answers):
                 return Rewrite(new, tuple(splices), tuple(answers))
     stripped = tuple(answer._replace(splices=()) for answer in answers)
@@ -168,12 +167,12 @@ def _check_anchors(hunks: Sequence[Hunk]) -> None:
 # finding --------------------------------------------------------------------------------------------------------------
 
 
-def _answer(source: Source, hunk: Hunk) -> Tuple[HunkAnswer, List[Edit], List[Way]]:
+def _matched(source: Source, hunk: Hunk) -> Matched:
     found = find_hunk(source, hunk)
     total = len(found.todo) + len(found.done)
     count = hunk.text.expected
     if total == 0 and hunk.text.when_present:
-        return HunkAnswer(hunk.text, State.NOT_NEEDED), [], []
+        return Matched(hunk, HunkAnswer(hunk.text, State.NOT_NEEDED))
     if total == 0 or total < count:
         from patcher.engine.explain.nearest import not_found  # only where something went wrong
 
@@ -185,7 +184,8 @@ def _answer(source: Source, hunk: Hunk) -> Tuple[HunkAnswer, List[Edit], List[Wa
         places = tuple(source.lines.number(place.start) for place in found.todo)
         raise _Failed(HunkAnswer(hunk.text, State.AMBIGUOUS, places, problem=problem, hint=hint))
     if not found.todo:
-        return HunkAnswer(hunk.text, State.UPSTREAM, tuple(source.lines.number(p.start) for p in found.done)), [], []
+        answer = HunkAnswer(hunk.text, State.UPSTREAM, tuple(source.lines.number(place.start) for place in found.done))
+        return Matched(hunk, answer)
     edits: List[Edit] = []
     ways: List[Way] = []
     lines: List[int] = []
@@ -194,7 +194,7 @@ def _answer(source: Source, hunk: Hunk) -> Tuple[HunkAnswer, List[Edit], List[Wa
         edits += made
         ways.append(place.ways[0])
         lines.append(source.lines.number(min((edit.start for edit in made), default=place.start)))
-    return HunkAnswer(hunk.text, State.APPLICABLE, tuple(lines)), edits, ways
+    return Matched(hunk, HunkAnswer(hunk.text, State.APPLICABLE, tuple(lines)), edits, ways)
 
 
 def _edits(source: Source, hunk: Hunk, place: Place) -> List[Edit]:
@@ -216,11 +216,10 @@ def _edits(source: Source, hunk: Hunk, place: Place) -> List[Edit]:
 
 
 # putting together -----------------------------------------------------------------------------------------------------
-def _merge(
-    source: Source, answers: List[HunkAnswer], edits: Mapping[int, List[Edit]]
-) -> Tuple[List[HunkAnswer], List[Splice]]:
+def _merge(source: Source, matched: Sequence[Matched]) -> Tuple[List[HunkAnswer], List[Splice]]:
     """All edits of all hunks as splices; hunks that overlap or insert at one place are in conflict (rule 14)."""
-    every = [(edit, index) for index, made in edits.items() for edit in made]
+    answers = [each.answer for each in matched]
+    every = [(edit, index) for index, each in enumerate(matched) for edit in each.edits]
     ordered = sorted(_without_empty_blocks(every), key=lambda item: (item[0].start, item[0].end))
     for (left, one), (right, other) in zip(ordered, ordered[1:]):
         same_anchor = left.start == right.start and left.end == left.start and right.end == right.start and one != other

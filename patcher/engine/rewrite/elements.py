@@ -75,7 +75,7 @@ def change_elements(
     if code.kind == "Tuple" and code.outer_start < code.start and any(node.kind == "Slice" for node in after):
         raise Whole  # a slice cannot stand in parentheses
     bare = elements[0] if len(elements) == 1 < remaining and is_bare(elements[0]) else None
-    _change(edits, change, pairs, gaps, _Row(edits, elements, ","), code, bare)
+    _change(change, pairs, gaps, _Row(edits, elements, ","), code, bare)
 
 
 def chain(node: Node) -> Tuple[str, List[Node]]:
@@ -107,12 +107,11 @@ def change_chain(edits: Edits, change: Callable[[Node, Node], None], before: Nod
     for above, below in zip(row.elements, row.elements[1:]):
         if any(token.text in ("(", ")") for token in tokens(edits.text[above.outer_end : below.outer_start])):
             raise Whole  # a part of the chain stands in parentheses of its own
-    _change(edits, change, pairs, gaps, row, edits.code(before))
+    _change(change, pairs, gaps, row, edits.code(before))
     return True
 
 
 def _change(
-    edits: Edits,
     change: Callable[[Node, Node], None],
     pairs: List[Pair],
     gaps: List[Gap],
@@ -120,6 +119,7 @@ def _change(
     code: Node,
     bare: Optional[Node] = None,
 ) -> None:
+    edits = row.edits
     for old, new in pairs:
         if old.role != "run":
             change(old, new)
