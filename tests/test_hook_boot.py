@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import patcher
-from patcher.hook import boot
+from patcher.hook import backend, boot
 from patcher.hook.wheel import CARRIED
 from tests.command import ROOT, environ, tree
 from tests.hooks import Place
@@ -177,3 +177,17 @@ def test_the_wheel_has_the_same_bytes_wherever_it_is_made_and_a_record_of_all_of
             assert (digest, size) == (("", "") if name == record else (told, str(len(data))))
         empty = {name.rpartition("/")[2] for name in rows if rows[name][1] == "0"}
     assert empty >= {"state", "state.tmp", "lock"}, "what is written later stands in RECORD, so that an uninstall removes it"
+
+
+def test_every_member_of_a_wheel_is_a_plain_file_of_1980_that_record_lists():
+    data = backend.Wheel("a-1-py3-none-any.whl", {"b.py": b"x", "a,b": b""}).pack()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = [(each.filename, each.create_system, each.external_attr, each.date_time) for each in archive.infolist()]
+        names = ("a,b", "b.py", "a-1.dist-info/RECORD")
+        assert members == [(name, 3, 0o100644 << 16, (1980, 1, 1, 0, 0, 0)) for name in names]
+        assert archive.read(names[-1]).decode().split("\n") == [
+            '"a,b",sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0',
+            "b.py,sha256=LXEWQrcmsEQBYnyp-6wy9chTD7GQPMTbAiWHF5IaSIE,1",
+            "a-1.dist-info/RECORD,,",
+            "",
+        ]

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.errors import StoreError
+from patcher.errors import OutdatedError, StoreError
 from patcher.model import Change, Receipt, Splice, Step, patchset_digest
 from patcher.store import journal
 from patcher.store.folder import Folder
@@ -902,3 +902,135 @@ def test_a_journal_of_which_one_field_is_not_known_is_refused(site, changed, exp
         Store(str(site)).recover()
     (site / ".sitepatch/journal.json").unlink()
     assert tree(site) == before
+
+
+def test_receipts_are_those_that_can_be_believed_and_no_other_files(site):
+    apply(site)
+    folder = site / ".sitepatch/receipts"
+    (folder / f"{file_name(A)}.new").write_text("{")
+    (folder / file_name(B)).write_text("{")
+    bad = []
+    assert set(Store(str(site)).receipts(bad)) == {A, C}
+    assert [error.message.split(": ")[0] for error in bad] == [str(folder / file_name(B))]
+
+
+def test_a_receipt_that_is_dropped_while_they_are_read_is_none(site, monkeypatch):
+    apply(site)
+    real = Folder.own
+
+    def own(folder, name, **more):
+        if name == file_name(B):
+            raise FileNotFoundError
+        return real(folder, name, **more)
+
+    monkeypatch.setattr(Folder, "own", own)
+    assert set(Store(str(site)).receipts()) == {A, C}
+
+
+def test_pristine_copies_that_no_receipt_names_are_told_where_nothing_else_explains_them(site):
+    store = Store(str(site))
+    assert store.unclaimed() == []
+    apply(site)
+    assert store.unclaimed() == []
+    (site / ".sitepatch/pristine/more").write_text("")
+    (site / ".sitepatch/receipts" / file_name(A)).unlink()
+    assert store.unclaimed() == [sha(PRISTINE[A])]
+    (site / ".sitepatch/journal.json").write_text("")
+    assert store.unclaimed() == []
+    (site / ".sitepatch/journal.json").unlink()
+    (site / ".sitepatch/receipts" / file_name(B)).write_text("{")
+    assert store.unclaimed() == []
+
+
+def test_a_kept_text_has_the_mode_of_its_file_and_is_written_once(site):
+    store = Store(str(site))
+    kept = Path(store.keep(B, b"edited"))
+    assert kept == site / f".sitepatch/edited/b.py.{sha(b'edited')[:16]}"
+    assert (kept.read_bytes(), stat.S_IMODE(kept.stat().st_mode)) == (b"edited", MODES[B])
+    before = kept.stat()
+    assert store.keep(B, b"edited") == str(kept)
+    assert kept.stat() == before
+    kept.write_bytes(b"half")
+    store.keep(B, b"edited")
+    assert kept.read_bytes() == b"edited"
+    assert stat.S_IMODE(Path(store.keep("pkg/none.py", b"x")).stat().st_mode) == 0o600
+
+
+def test_kept_texts_are_told_from_a_time_on_a_link_with_its_own(site):
+    store = Store(str(site))
+    assert store.kept() == []
+    kept = Path(store.keep(A, b"edited"))
+    (kept.parent / "z").symlink_to("nowhere")
+    info = kept.stat()
+    assert store.kept() == store.kept(info.st_ctime) == [str(kept), str(kept.parent / "z")]
+    assert str(kept) not in store.kept(info.st_ctime + 0.001)
+
+
+def test_where_nothing_waits_no_lock_is_taken_and_nothing_is_written(site, monkeypatch):
+    store = Store(str(site))
+    monkeypatch.setattr(journal, "write", lambda *_: pytest.fail("nothing to do"))
+    assert store.commit([], {}) == ""
+    monkeypatch.undo()
+    apply(site)
+    monkeypatch.setattr("patcher.store.store.locked", lambda *_: pytest.fail("nothing to do"))
+    assert store.recover() == Store(str(site.parent)).recover() == Store(str(site.parent / "none")).recover() == ""
+
+
+def interrupt(site):
+    """Leave what a run that was killed before its commit point leaves."""
+    entry = {"path": A, "action": "write", "old": "0" * 64, "new": "1" * 64, "link": "", "receipt": ""}
+    (site / ".sitepatch").mkdir(exist_ok=True)
+    fields = {"format": 1, "sitepatch": "0", "phase": "preparing", "files": [entry]}
+    (site / ".sitepatch/journal.json").write_text(json.dumps(fields))
+
+
+def test_what_was_recovered_first_is_told_whatever_becomes_of_the_run(site, monkeypatch):
+    store, undone = Store(str(site)), "an interrupted run was undone: 1 file as before it"
+    interrupt(site)
+    assert store.interrupted() == "an interrupted run will be undone: 1 file as before it"
+    assert store.commit([], {}) == undone
+    interrupt(site)
+    with pytest.raises(OutdatedError) as caught:
+        store.commit([Change(A, sha(b"other"), b"x", None)], {})
+    assert caught.value.recovered == f"{site}: {undone}"
+    with pytest.raises(OutdatedError) as caught:
+        store.commit([Change(A, sha(b"other"), b"x", None)], {})
+    assert not caught.value.recovered
+    interrupt(site)
+    monkeypatch.setattr("patcher.store.prepare.check_possible", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        apply(site)
+    assert str(stopped.value) == f"{site}: {undone}; then nothing was changed"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_pristine_copy_is_believed_by_its_hash_whoever_owns_it(site):
+    apply(site)
+    copy = site / ".sitepatch/pristine" / sha(PRISTINE[A])
+    os.chown(str(copy), 1234, 1235)
+    copy.chmod(0o666)
+    assert Store(str(site)).pristine(sha(PRISTINE[A])) == PRISTINE[A]
+
+
+def test_while_it_is_held_others_wait_and_commits_inside_need_not(site, monkeypatch):
+    store = Store(str(site))
+    with store.held():
+        apply(site)
+        assert together(1, lambda _: os.execv(sys.executable, [sys.executable, "-c", TRY, str(site)])) == [7]
+    assert (site / A).read_bytes() == new(A)
+    monkeypatch.setattr("patcher.store.store.locked", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt, match=f"^{site}: nothing was changed$"), store.held():
+        pass
+
+
+TRY = """
+import sys
+from patcher.errors import BusyError
+from patcher.store.folder import Folder
+from patcher.store.lock import locked
+try:
+    with Folder.open(sys.argv[1]) as site, locked(site, 0):
+        pass
+except BusyError:
+    sys.exit(7)
+"""

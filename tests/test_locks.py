@@ -1,0 +1,317 @@
+"""The lock of a site directory and uv's: who holds it, what is said of that, what is left behind, and whom it belongs to."""
+
+import contextlib
+import errno
+import fcntl
+import os
+import stat
+import time
+
+import pytest
+
+from patcher.errors import BusyError
+from patcher.store import lock
+from patcher.store.folder import Folder
+from patcher.store.lock import Patience, locked
+from tests.users import ROOT_ONLY, give
+
+OWNER, GROUP = 1001, 1500
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A site directory that is open; no descriptor and no lock may be left."""
+    before = len(os.listdir("/dev/fd"))
+    with Folder.open(str(tmp_path)) as folder:
+        yield folder
+    assert len(os.listdir("/dev/fd")) == before
+    assert lock._held == {} and len(lock._patience) == 1
+
+
+@contextlib.contextmanager
+def somebody_holds(path):
+    """Hold a lock on a file as another process would: by a descriptor of its own."""
+    fd = os.open(str(path), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def free(path):
+    """Whether nobody holds a lock on a file."""
+    with open(path, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+# what is left behind --------------------------------------------------------------------------------------------------
+def test_while_it_is_held_the_file_is_private_and_names_the_process_and_nothing_is_left(tmp_path, site):
+    file = tmp_path / ".sitepatch/lock"
+    with locked(site) as home:
+        assert (home.path, home.names()) == (f"{tmp_path}/.sitepatch", ["lock"])
+        assert (file.read_text(), stat.S_IMODE(file.stat().st_mode), free(file)) == (f"{os.getpid()}\n", 0o600, False)
+        (tmp_path / ".sitepatch/more").write_text("")
+    assert sorted(os.listdir(str(tmp_path / ".sitepatch"))) == ["lock", "more"] and free(file)
+    file.write_text("a longer text of somebody else\n")
+    with locked(site):
+        assert file.read_text() == f"{os.getpid()}\n"
+        (tmp_path / ".sitepatch/more").unlink()
+    assert not (tmp_path / ".sitepatch").exists()
+
+
+def test_what_this_process_does_inside_takes_no_lock_only_where_it_is_shared(tmp_path, site):
+    with locked(site, shared=True) as home, locked(site, 0) as inner:
+        assert inner is home
+    with locked(site), pytest.raises(BusyError), locked(site, 0):
+        pass
+    with pytest.raises(ValueError, match="x"), locked(site, shared=True):
+        raise ValueError("x")
+    with locked(site, 0):
+        pass
+    assert not (tmp_path / ".sitepatch").exists()
+
+
+@pytest.mark.parametrize("what", ["open", "ftruncate", "write", "flock", "rmdir"])
+def test_where_a_call_fails_no_folder_is_left_and_no_message_is_needed(tmp_path, site, monkeypatch, what):
+    module, real = (fcntl if what == "flock" else os), getattr(fcntl if what == "flock" else os, what)
+
+    def fails(first, *rest, **more):
+        if what != "open" or first == "lock":
+            raise OSError(errno.EIO, "injected")
+        return real(first, *rest, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, what, fails)
+        with pytest.raises(OSError, match="injected") if what in ("open", "flock") else contextlib.nullcontext(), locked(site):
+            pass
+    assert (tmp_path / ".sitepatch/lock").exists() is (what == "flock")
+    assert (tmp_path / ".sitepatch").exists() is (what in ("flock", "rmdir"))
+    with locked(site, 0):
+        pass
+    assert not (tmp_path / ".sitepatch").exists()
+
+
+@pytest.mark.parametrize("error", [errno.ENOENT, errno.ESTALE])
+def test_a_folder_that_is_gone_in_the_middle_is_made_again(tmp_path, site, monkeypatch, error):
+    real, calls = lock._try, []
+
+    def removed_once(fd):
+        calls.append(fd)
+        if len(calls) == 1:
+            raise OSError(error, "gone")
+        return real(fd)
+
+    monkeypatch.setattr(lock, "_try", removed_once)
+    with locked(site):
+        assert len(calls) == 2 and (tmp_path / ".sitepatch/lock").exists()
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path, site):
+    (tmp_path / ".sitepatch").mkdir()
+    (tmp_path / ".sitepatch/lock").symlink_to("../elsewhere")
+    with pytest.raises(OSError, match=r"\.sitepatch/lock"), locked(site):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(("mode", "expected"), [(0o755, 0o600), (0o2775, 0o660), (0o757, 0o600)])
+def test_in_a_directory_that_a_group_shares_the_group_can_lock(tmp_path, site, monkeypatch, mode, expected):
+    tmp_path.chmod(mode)
+    (tmp_path / ".sitepatch").mkdir()
+    (tmp_path / ".sitepatch").chmod(mode & ~stat.S_IWOTH)
+    (tmp_path / ".sitepatch/more").write_text("")
+    with locked(site):
+        assert stat.S_IMODE((tmp_path / ".sitepatch/lock").stat().st_mode) == expected
+    if mode == 0o2775:  # somebody else of the group has made it
+        monkeypatch.setattr(os, "fchmod", lambda *_: (_ for _ in ()).throw(PermissionError()))
+        with locked(site):
+            pass
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize(
+    ("owner", "store", "mode", "given"),
+    [(OWNER, 0, 0o755, True), (OWNER, OWNER, 0o755, False), (0, 0, 0o755, False), (OWNER, 0, 0o777, False), (OWNER, 0, 0o1777, False)],
+)
+def test_what_root_left_in_the_directory_of_somebody_becomes_that_persons(tmp_path, site, owner, store, mode, given):
+    home = tmp_path / ".sitepatch"
+    for name in ("receipts/r", "pristine/p", "spare"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/x").write_text("")
+    (home / "receipts/link").symlink_to("../../outside/x")
+    (home / "link").symlink_to("../outside")
+    tmp_path.chmod(mode)
+    give(tmp_path, 0)
+    os.chown(str(tmp_path), owner, GROUP)
+    os.chown(str(home), store, 0)
+    with locked(site):
+        pass
+    names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if os.lstat(str(path)).st_uid == OWNER}
+    inside = {".sitepatch", *(f".sitepatch/{name}" for name in ("lock", "spare", "receipts", "receipts/r", "receipts/link", "pristine", "link"))}
+    expected = inside if given else {".sitepatch", ".sitepatch/lock"} if store else set()
+    assert names == expected
+    if given:
+        assert {os.lstat(str(tmp_path / name)).st_gid for name in names} == {GROUP}
+
+
+# waiting --------------------------------------------------------------------------------------------------------------
+def test_who_waits_says_for_whom_once_after_a_second_and_gives_up_in_time(tmp_path, site, monkeypatch):
+    clock, said = [1000.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
+    (tmp_path / ".sitepatch").mkdir()
+    with somebody_holds(tmp_path / ".sitepatch/lock"), lock.patience(3.0, lambda text: said.append((clock[0], text))):
+        with pytest.raises(BusyError) as caught, locked(site):
+            pass
+        assert clock[0] - 1000 == pytest.approx(3, abs=0.05), "seconds: it looks often"
+        with pytest.raises(BusyError, match=r" 0\.5 seconds"), locked(site, 0.5):
+            pass
+        with pytest.raises(BusyError, match=r" 0 seconds"), locked(site, 0):
+            pass
+    who, _, how_long = caught.value.message.partition(", and ")
+    assert who.startswith(f"{tmp_path}: another sitepatch (process ") and how_long == "has not ended in 3 seconds"
+    assert [text for _, text in said] == [who]
+    assert said[0][0] - 1000 == pytest.approx(1, abs=0.1)
+
+
+def test_each_that_is_waited_for_is_named_as_long_as_it_takes(monkeypatch):
+    clock, said = [0.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(lock, "_patience", [Patience(60.0, said.append)])
+    wait = lock._Wait("/site", None)
+    for clock[0], who in ((0.5, "a"), (1.5, "a"), (2.0, "a"), (2.5, "b")):
+        wait.pause(who)
+    assert said == [f"/site: {who} is changing this directory" for who in "ab"]
+    clock[0] = 61.0
+    with pytest.raises(BusyError):
+        wait.pause("b")
+
+
+# uv -------------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("depth", "files", "expected"),
+    [
+        ("lib/python3.11/site-packages", ["pyvenv.cfg", ".lock"], [".lock"]),
+        ("lib/python3.11/site-packages", [".lock"], []),
+        ("lib/python3.11/site-packages", ["pyvenv.cfg"], []),
+        ("a/b/c/d", ["pyvenv.cfg", ".lock"], [".lock"]),
+        ("a/b/c/d/e", ["pyvenv.cfg", ".lock"], []),
+        ("a/b", ["pyvenv.cfg", ".lock", "a/pyvenv.cfg", "a/.lock"], ["a/.lock"]),
+        ("a/b", ["a/b/.lock"], ["a/b/.lock"]),
+        ("a/b", ["a/b/.lock", "pyvenv.cfg", ".lock"], ["a/b/.lock", ".lock"]),
+    ],
+)
+def test_where_uv_has_its_locks(tmp_path, depth, files, expected):
+    (tmp_path / depth).mkdir(parents=True)
+    for name in files:
+        (tmp_path / name).write_text("")
+    (tmp_path / "link").symlink_to(depth)
+    for site in (depth, "link"):
+        assert lock.uv_locks(str(tmp_path / site)) == [str(tmp_path / name) for name in expected]
+
+
+def test_uv_is_kept_out_and_waited_for(tmp_path, site, monkeypatch):
+    file = tmp_path / ".lock"
+    file.write_text("")
+    with locked(site):
+        assert not free(file)
+    assert free(file)
+    with somebody_holds(file), pytest.raises(BusyError, match=r": uv \(.*\) is changing"), locked(site, 0):
+        pass
+    assert not (tmp_path / ".sitepatch").exists()
+    real = os.open
+
+    def not_to_write(name, flags, *rest, **more):
+        if name == str(file) and flags & os.O_RDWR:
+            raise PermissionError(errno.EACCES, "injected")
+        return real(name, flags, *rest, **more)
+
+    monkeypatch.setattr(os, "open", not_to_write)
+    with locked(site):
+        assert not free(file)
+
+
+def test_a_lock_of_uv_that_is_a_pipe_stops_nobody(tmp_path, site, monkeypatch):
+    os.mkfifo(str(tmp_path / ".lock"))
+    monkeypatch.setattr(lock, "uv_locks", lambda _: [str(tmp_path / ".lock")])
+    with locked(site, 0):
+        pass
+
+
+# who holds it ---------------------------------------------------------------------------------------------------------
+class Info:
+    st_ino, st_dev = 77, os.makedev(0xFE, 1)
+
+
+@pytest.fixture
+def told(tmp_path, monkeypatch):
+    """Write what /proc/locks tells; `None` for a kernel that tells nothing."""
+
+    def write(*rows):
+        if rows != (None,):
+            (tmp_path / "locks").write_text("".join(f"{number}: {row}\n" for number, row in enumerate(rows, 1)))
+
+    def opened(path, *rest, **more):
+        names = {"/proc/locks": tmp_path / "locks", "/proc/5/comm": tmp_path / "comm"}
+        return open(names.get(path, path), *rest, **more)
+
+    (tmp_path / "comm").write_text("uv\n")
+    monkeypatch.setattr(lock, "open", opened, raising=False)
+    return write
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([], ""),
+        (["FLOCK  ADVISORY  WRITE 5 fe:01:77 0 EOF"], "process 5, uv"),
+        (["FLOCK  ADVISORY  WRITE 5 fe:01:77"], "process 5, uv"),
+        (["FLOCK  ADVISORY  WRITE 1 fe:01:77 0 EOF"], lock._process("1")),
+        (["FLOCK  ADVISORY  WRITE 999999999 fe:01:77 0 EOF"], "process 999999999"),
+        (["FLOCK  ADVISORY  WRITE 0 fe:01:77 0 EOF"], "a process of another container"),
+        (["FLOCK  ADVISORY  WRITE -1 fe:01:77 0 EOF"], "a process of another container"),
+        (["POSIX  ADVISORY  WRITE 5 fe:01:77 0 EOF"], ""),
+        (["-> FLOCK  ADVISORY  WRITE 5 fe:01:77 0 EOF"], ""),
+        (["FLOCK  ADVISORY  WRITE 5 fe:01:177 0 EOF"], ""),
+        (["FLOCK  ADVISORY  WRITE 5"], ""),
+        (["FLOCK  ADVISORY  WRITE 6 00:2a:77 0 EOF", "FLOCK  ADVISORY  WRITE 5 fe:01:77 0 EOF"], "process 5, uv"),
+        (["FLOCK  ADVISORY  WRITE 5 00:2a:77 0 EOF"], "process 5, uv"),  # btrfs
+    ],
+)
+def test_the_process_that_holds_a_lock_by_what_the_kernel_tells(told, rows, expected):
+    told(*rows)
+    assert lock._holder(Info) == expected
+
+
+def test_where_the_kernel_tells_nothing(tmp_path, told, site):
+    told(None)
+    assert lock._holder(Info) == ""
+    with locked(site), pytest.raises(FileNotFoundError):
+        lock.holders(str(tmp_path))
+    assert lock.holders(str(tmp_path)) == []
+    with locked(site), pytest.raises(BusyError, match=rf"another sitepatch \(process {os.getpid()}\)"), locked(site, 0):
+        pass
+    (tmp_path / ".sitepatch").mkdir()
+    with somebody_holds(tmp_path / ".sitepatch/lock"), pytest.raises(BusyError, match=r"\(process unknown\)"), locked(site, 0):
+        pass
+
+
+def test_the_holders_of_both_locks_are_told(tmp_path, told, site):
+    assert lock.holders(str(tmp_path)) == []
+    (tmp_path / ".lock").write_text("")
+    (tmp_path / ".sitepatch").mkdir()
+    ours = tmp_path / ".sitepatch/lock"
+    (tmp_path / "real").write_text("")
+    ours.symlink_to("../real")
+    told(f"FLOCK  ADVISORY  WRITE 5 00:00:{ours.stat().st_ino} 0 EOF")
+    assert lock.holders(str(tmp_path)) == [f"{ours} is held by process 5, uv"]
+    told(f"FLOCK  ADVISORY  WRITE 5 00:00:{(tmp_path / '.lock').stat().st_ino} 0 EOF")
+    assert lock.holders(str(tmp_path)) == [f"{tmp_path}/.lock is held by process 5, uv"]
