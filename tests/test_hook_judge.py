@@ -4,8 +4,10 @@ import importlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import zipfile
 from hashlib import sha256
 from pathlib import Path
@@ -13,13 +15,14 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import OutdatedError, SitepatchError, StoreError
-from patcher.hook import boot, installed, other, places, repair
+from patcher.hook import boot, closer, installed, other, places, repair
 from patcher.hook.judge import environment, judge
 from patcher.hook.kept import Asked, Content, Hook, Kept, read_hook, read_kept, read_texts, write_hook, write_kept
 from patcher.hook.wheel import wheel as hook_wheel
 from patcher.model import Change, Receipt, Splice, Step, patchset_digest
 from patcher.store.store import Store
 from tests.places import wheel
+from tests.users import ROOT_ONLY
 
 M, N = "demo/m.py", "demo/n.py"
 PRISTINE, PATCHED = b"VALUE = 1\n", b"VALUE = 22\n"
@@ -396,6 +399,147 @@ def test_a_damaged_state_is_said_where_it_is_looked_at_again(started):
     exits, said = started("?")
     assert exits == [] and len(said) == 2
     assert "/_hook_x/state: is damaged (" in said[0] and said[0].endswith("; looking at every file again")
+
+
+# the slow part of a start -------------------------------------------------------------------------------------------------
+SILENT = "hook-x could not see to its files"
+
+
+@pytest.mark.parametrize("lock", [None, 7])
+@pytest.mark.parametrize(
+    ("mode", "states", "problem", "expected", "said"),
+    [
+        ("repair", [["x"]], "not run", (["x"], False), []),  # another process has looked meanwhile
+        ("repair", [[]], "not run", ([], False), []),
+        ("repair", [None, []], "", ([], True), []),
+        ("warn", [None, ["x"]], None, (["x"], False), []),
+        ("strict", [None, ["x"]], None, (["x"], True), []),
+        ("warn", [None, None], "", ([], True), []),  # nothing can be written, and all is as wanted
+        ("warn", [None, None], None, ([SILENT], True), []),
+        ("warn", [None, None], "why not", ([SILENT], True), ["hook-x: why not"]),
+        ("warn", [None, ["x"]], "why not", (["x"], False), ["hook-x: why not"]),
+    ],
+)
+def test_one_process_looks_closer_and_says_what_its_child_did_not(monkeypatch, lock, mode, states, problem, expected, said):
+    heard, left, aloud, closed = [], list(states), [], []
+
+    def read(how, **more):
+        assert how == mode
+        aloud.append(more)
+        return left.pop(0)
+
+    def run(here, how):
+        assert (here, how, len(left)) == ("/here", mode, 1)
+        return problem
+
+    monkeypatch.setattr(closer, "take_lock", lambda path: lock if path == "/here/lock" else pytest.fail(path))
+    monkeypatch.setattr(closer, "run", run)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "close", closed.append)
+        assert closer.look_closer("/here", "hook-x", mode, read, heard.append) == expected
+    assert (heard, left, closed) == (said, [], [7] if lock else [])
+    assert aloud == [{"aloud": True}, {}][: len(states)], "what is damaged is said once"
+
+
+@pytest.fixture
+def no_descriptor_left():
+    before = len(os.listdir("/dev/fd"))
+    yield
+    assert len(os.listdir("/dev/fd")) == before
+
+
+def test_the_lock_of_a_hook_is_waited_for_and_not_for_ever(tmp_path, monkeypatch, no_descriptor_left):
+    path, clock = str(tmp_path / "lock"), [1000.0]
+    held = closer.take_lock(path)
+    assert held >= 10, "the child keeps it"
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
+    with pytest.raises(TimeoutError, match=f"^another process has held {path} for {closer.WAIT} seconds$"):
+        closer.take_lock(path)
+    assert clock[0] - 1000 == pytest.approx(closer.WAIT, abs=0.5)
+    os.close(held)
+    os.close(closer.take_lock(path))
+    assert closer.take_lock(str(tmp_path / "none/lock")) is None
+    monkeypatch.setattr("fcntl.flock", lambda *_: (_ for _ in ()).throw(OSError("no locks here")))
+    assert closer.take_lock(path) is None
+
+
+@pytest.mark.parametrize(("mode", "kept"), [(0o600, True), (0o700, True), (0o640, False), (0o604, False), (None, True)])
+def test_a_lock_file_that_others_may_open_is_replaced(tmp_path, no_descriptor_left, mode, kept):
+    path = tmp_path / "lock"
+    if mode is not None:
+        path.write_text("a")
+        path.chmod(mode)
+    fd = closer.open_private(str(path))
+    os.write(fd, os.pread(fd, 1, 0) + b"b")
+    os.close(fd)
+    assert path.read_text() == ("ab" if mode and kept else "b") and path.stat().st_mode & 0o077 == 0
+
+
+@ROOT_ONLY
+def test_a_lock_file_of_somebody_else_is_refused(tmp_path, no_descriptor_left):
+    path = tmp_path / "lock"
+    for mode in (0o600, 0o666):
+        path.write_text("")
+        path.chmod(mode)
+        os.chown(str(path), 1001, 1001)
+        with pytest.raises(PermissionError):
+            closer.open_private(str(path))
+        assert path.stat().st_uid == 1001
+    (tmp_path / "link").symlink_to("elsewhere")
+    with pytest.raises(OSError):
+        closer.open_private(str(tmp_path / "link"))
+
+
+@pytest.mark.parametrize(
+    ("does", "expected"),
+    [("exit 0", ""), ("exit 1", None), ("kill -9 $$", "the process that looks at its files was ended by signal 9")],
+)
+@pytest.mark.parametrize("stderr", [True, False])
+def test_how_the_child_ends(tmp_path, monkeypatch, capfd, stderr, does, expected):
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "$1 $2 $3 $4 $6 $7 $SITEPATCH_HOOK $(cat)"\n{does}\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(closer, "interpreter", lambda: str(python))
+    if not stderr:
+        monkeypatch.setattr(sys, "stderr", None)
+    assert closer.run("/here", "warn") == expected
+    assert capfd.readouterr() == ("", "-I -S -B -c /here warn off \n" if stderr else "")
+
+
+def test_without_a_python_there_is_no_child_and_one_that_is_lost_has_spoken(monkeypatch):
+    monkeypatch.setattr(closer, "interpreter", lambda: "")
+    assert closer.run("/here", "warn") == f"found no Python to run; start the one of this environment once: {sys.prefix}"
+    monkeypatch.setattr(closer, "interpreter", lambda: "/bin/true")
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert closer.run("/here", "warn") is None
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+VERSIONED = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+@pytest.mark.parametrize(
+    ("executable", "there", "expected"),
+    [
+        ("at/python3", ["at/python3", f"bin/{VERSIONED}"], "at/python3"),
+        ("at/pypy3", ["at/pypy3"], "at/pypy3"),
+        ("at/uwsgi", ["at/uwsgi", "bin/python", "bin/python3", f"bin/{VERSIONED}"], f"bin/{VERSIONED}"),
+        ("at/python3", ["bin/python", "bin/python3"], "bin/python3"),
+        (None, ["bin/python"], "bin/python"),
+        ("at/uwsgi", ["at/uwsgi"], ""),
+    ],
+)
+def test_which_python_the_child_is(tmp_path, monkeypatch, executable, there, expected):
+    for name in there:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setattr(sys, "executable", executable and str(tmp_path / executable))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert closer.interpreter() == (expected and str(tmp_path / expected))
 
 
 # what the child of a start does, and what `hook status` says --------------------------------------------------------------

@@ -942,7 +942,7 @@ def test_pristine_copies_that_no_receipt_names_are_told_where_nothing_else_expla
     assert store.unclaimed() == []
 
 
-def test_a_kept_text_has_the_mode_of_its_file_and_is_written_once(site):
+def test_a_kept_text_has_the_mode_of_its_file_and_is_written_once(site, monkeypatch):
     store = Store(str(site))
     kept = Path(store.keep(B, b"edited"))
     assert kept == site / f".sitepatch/edited/b.py.{sha(b'edited')[:16]}"
@@ -953,7 +953,10 @@ def test_a_kept_text_has_the_mode_of_its_file_and_is_written_once(site):
     kept.write_bytes(b"half")
     store.keep(B, b"edited")
     assert kept.read_bytes() == b"edited"
+    synced, real = [], Folder.sync
+    monkeypatch.setattr(Folder, "sync", lambda folder: synced.append(folder.path) or real(folder))
     assert stat.S_IMODE(Path(store.keep("pkg/none.py", b"x")).stat().st_mode) == 0o600
+    assert str(kept.parent) in synced
 
 
 def test_kept_texts_are_told_from_a_time_on_a_link_with_its_own(site):
@@ -1001,6 +1004,17 @@ def test_what_was_recovered_first_is_told_whatever_becomes_of_the_run(site, monk
     with pytest.raises(KeyboardInterrupt) as stopped:
         apply(site)
     assert str(stopped.value) == f"{site}: {undone}; then nothing was changed"
+
+
+@pytest.mark.parametrize("spoil", [lambda top: top["files"].update(more=""), lambda top: top.update(more=1)])
+def test_the_text_of_a_patchset_that_is_not_as_it_was_written_is_refused(site, spoil):
+    apply(site)
+    path = site / f".sitepatch/patchsets/{DIGESTS[1]}.json"
+    top = json.loads(path.read_text())
+    spoil(top)
+    path.write_text(json.dumps(top))
+    with pytest.raises(StoreError, match=f"^{path}: "):
+        Store(str(site)).patchset_files(DIGESTS[1])
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
