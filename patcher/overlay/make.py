@@ -15,7 +15,6 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import tempfile
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -102,6 +101,8 @@ def intact(folder: Path, texts: Mapping[str, bytes]) -> bool:
 
 def _write(home: Path, folder: Path, texts: Mapping[str, bytes]) -> None:
     """Put an overlay there in one rename; locked, or somebody could take a good one away for the damaged one that it was."""
+    import tempfile  # with random; an overlay that is there needs neither
+
     with _locked(home):
         if intact(folder, texts):  # another process was faster
             return

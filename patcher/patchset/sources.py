@@ -58,22 +58,31 @@ def searched(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Tuple[st
     Raises:
         UsageError: when one of `patch_dirs` is not a directory.
     """
-    places: List[Tuple[str, str]] = []
+    places = named_places(patch_dirs, cwd)
     broken: Dict[str, SitepatchError] = {}
-    for each in patch_dirs:
-        if not os.path.isdir(os.path.join(cwd, each)):
-            raise UsageError(f"{PATCH_DIR} {each}: found no such directory", "name a directory of patchset folders")
-        places.append((os.path.join(cwd, each), f"{PATCH_DIR} {each}"))
-    built_in = builtin_dir()
-    local = os.path.join(cwd, "patchsets")
-    if os.path.realpath(local) != os.path.realpath(built_in):
-        places.append((local, LOCAL))
     for name, path in _entry_points():
         if isinstance(path, SitepatchError):
             broken[f"entry point {name}"] = path
         else:
             places.append((path, f"entry point {name}"))
-    return [*places, (built_in, BUILT_IN)], broken
+    return [*places, (builtin_dir(), BUILT_IN)], broken
+
+
+def named_places(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> List[Tuple[str, str]]:
+    """The first of those places: `patch_dirs` and `./patchsets` of `cwd`.
+
+    Raises:
+        UsageError: when one of `patch_dirs` is not a directory.
+    """
+    places: List[Tuple[str, str]] = []
+    for each in patch_dirs:
+        if not os.path.isdir(os.path.join(cwd, each)):
+            raise UsageError(f"{PATCH_DIR} {each}: found no such directory", "name a directory of patchset folders")
+        places.append((os.path.join(cwd, each), f"{PATCH_DIR} {each}"))
+    local = os.path.join(cwd, "patchsets")
+    if os.path.realpath(local) != os.path.realpath(builtin_dir()):
+        places.append((local, LOCAL))
+    return places
 
 
 def folders(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Dict[str, List[Tuple[str, str]]]:
@@ -102,14 +111,16 @@ def by_name(places: Sequence[Tuple[str, str]]) -> Dict[str, List[Tuple[str, str]
     return found
 
 
-def find(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Found:
-    """Load the patchset `name` from the first place that has it (see `folders`).
+def find(
+    name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath, known: Optional[Mapping[str, List[Tuple[str, str]]]] = None
+) -> Found:
+    """Load the patchset `name` from the first place that has it; `known` is what `folders` gave, where that was asked before.
 
     Raises:
         UsageError: when no place has it, see `unknown`.
         PatchError: when its folder is wrong in itself.
     """
-    known = folders(patch_dirs, cwd)
+    known = folders(patch_dirs, cwd) if known is None else known
     if name not in known:
         raise unknown(name, known, patch_dirs, cwd)
     return _load(name, known[name])

@@ -18,6 +18,7 @@ from patcher.patchset.sources import (
     folders,
     has_texts,
     load,
+    named_places,
     resolve_options,
     searched,
     unknown,
@@ -42,9 +43,10 @@ def find_all(names: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Patc
     found: List[Patchset] = []
     notes: List[str] = []
     errors: List[SitepatchError] = []
+    known = folders(patch_dirs, os.getcwd()) if names else {}
     for name in dict.fromkeys(names):
         try:
-            one = find(name, patch_dirs, os.getcwd())
+            one = find(name, patch_dirs, os.getcwd(), known)
         except SitepatchError as error:
             errors.append(error)
         else:
@@ -66,7 +68,7 @@ def check_sources(names: Sequence[str], patch_dirs: Sequence[str]) -> None:
         SitepatchError: naming what others may write to.
     """
     if os.geteuid() == 0:
-        known = folders(patch_dirs, os.getcwd())
+        known = by_name(named_places(patch_dirs, os.getcwd()))  # those of entry points and the built-in ones come after these
         found = [each for name in dict.fromkeys(names) for folder, source in known.get(name, ())[:1]
                  for each in others_change(folder, source)]  # fmt: skip
         if found:

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import stat
-import tempfile
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Iterator, List, NamedTuple, Sequence
@@ -137,6 +136,8 @@ def remove(entry: Entry) -> bool:
     if entry.kind == KNOWN:
         _remove_results(entry.path)
         return True
+    import tempfile  # with random; what reads the cache needs neither
+
     with suppress(FileNotFoundError), _alone(entry.kind, entry.path) as alone:
         if not alone or _named(entry.path, _environments()):
             return False

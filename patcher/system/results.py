@@ -9,7 +9,6 @@ as if it were empty. It holds at most `_MOST` files and `_BYTES` bytes; what was
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import List, Tuple
@@ -38,6 +37,8 @@ def read(key: str) -> bytes:
 
 def write(key: str, data: bytes) -> None:
     """Keep something under a key; it appears complete or not at all, and where it cannot be kept nothing happens."""
+    import tempfile  # with random; what finds its result needs neither
+
     if len(data) > TEXT:
         return
     with suppress(OSError, SitepatchError):
