@@ -158,6 +158,7 @@ def test_what_was_worked_out_once_is_not_worked_out_again(every, worked, folder)
     worked.clear()
     for data, request, made in every:
         assert rewriter.rewrite(data, request) == made
+    assert len(list(folder.iterdir())) == sum(not any(answer.state.failed for answer in made.answers) for _, _, made in every)
     failed = {data for data, _, made in every if any(answer.state.failed for answer in made.answers)}
     assert 0 < len(worked) < len(first) and set(worked) <= failed, "a failure is not kept: its words are not in a table"
     assert folder.stat().st_mode & 0o777 == 0o700 and {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
@@ -254,8 +255,12 @@ def test_the_cache_is_bounded_and_what_was_not_used_for_longest_goes(monkeypatch
     os.utime(folder / names[0], (1_000_000,) * 2)
     results.write(names[4], b"x" * 10)
     assert {path.name for path in folder.iterdir()} == {names[3], names[4]}
-    results.write(names[0], b"x" * ((1 << 20) + 1))
-    assert not (folder / names[0]).exists(), "nobody would read so much"
+
+
+def test_a_result_that_is_too_large_to_be_read_is_not_written(folder):
+    for size, kept in ((1 << 20, True), ((1 << 20) + 1, False)):
+        results.write(f"{size:064x}", b"x" * size)
+        assert bool(results.read(f"{size:064x}")) is (folder / f"{size:064x}").exists() is kept
 
 
 def test_eight_processes_write_read_and_clean_at_once(folder):

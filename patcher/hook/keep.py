@@ -9,12 +9,9 @@ from patcher.errors import SitepatchError
 from patcher.hook.directory import asked
 from patcher.hook.kept import Kept
 from patcher.model import Answer, Located, State
-from patcher.planner.fold import File, fold, read_file
-from patcher.planner.jobs import Job, Wanted, find_jobs, rank, refused
-from patcher.planner.merge import parses
-from patcher.planner.plan import mixed
+from patcher.planner.jobs import Wanted, find_jobs
+from patcher.planner.plan import Jobs, derived, mixed
 from patcher.store.standing import read
-from patcher.store.store import Store
 from patcher.target.environment import Environment, locate
 
 
@@ -37,7 +34,7 @@ def keep(env: Environment, wanted: Sequence[Wanted]) -> Found:
     """
     answers: List[Answer] = []
     notes: List[str] = []
-    jobs: Dict[Tuple[str, str], List[Job]] = {}
+    jobs: Jobs = {}
     for one in wanted:
         said: List[Answer] = []
         for job in find_jobs(env, one, said, notes):
@@ -48,23 +45,10 @@ def keep(env: Environment, wanted: Sequence[Wanted]) -> Found:
             else:
                 answers.append(answer)
     kept: List[Kept] = []
-    receipts = {site: Store(site).receipts() for site in {site for site, _ in jobs}}
-    for (site, path), here in sorted(jobs.items()):
-        try:
-            found = read_file(site, path, here[0].located, receipts[site].get(path), notes)
-        except SitepatchError as error:
-            answers += refused(here, error)
-            continue
-        by_name = {job.wanted.patchset.name: job for job in here}
-        order = sorted(by_name, key=lambda name: rank(name, {}, here))
-        data, steps, told = fold(site, path, File(found.pristine, found.pristine), order, by_name)
-        if parses(found.pristine) and not parses(data):
-            told = refused(here, SitepatchError("the file would be no valid Python"))
-        answers += told
-        before, after = (sha256(each).hexdigest() for each in (found.pristine, data))
-        located = here[0].located
-        exact = any(variant.versions for job in here for variant in job.wanted.patchset.variants)
-        kept.append(Kept(path, located.package, located.distribution, located.version, exact, before, after, steps))
+    for file, held in derived(jobs, answers, notes, exact=True, fresh=True):
+        every = (job.wanted.patchset for job in jobs[file.site, file.path])
+        exact = any(variant.versions for patchset in every for variant in patchset.variants)
+        kept.append(Kept(file.path, held.package, held.distribution, held.version, exact, held.before, held.after, file.steps))
     kept += _others(wanted, [each[0].located for each in jobs.values()], [one.path for one in kept])
     return Found(tuple(sorted(kept, key=lambda one: one.path)), tuple(mixed(answers)), tuple(dict.fromkeys(notes)))
 

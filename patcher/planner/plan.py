@@ -18,7 +18,7 @@ from patcher.store.standing import Condition, Standing, recorded_now, standing
 from patcher.store.store import Store
 from patcher.target.environment import Environment
 
-__all__ = ["Wanted", "before_and_after", "mixed", "plan_apply", "plan_restore", "plan_sync"]
+__all__ = ["Jobs", "Wanted", "before_and_after", "derived", "mixed", "plan_apply", "plan_restore", "plan_sync"]
 
 
 def plan_apply(env: Environment, wanted: Sequence[Wanted], *, force: bool = False) -> Plan:
@@ -40,7 +40,7 @@ def plan_apply(env: Environment, wanted: Sequence[Wanted], *, force: bool = Fals
     notes: List[str] = []
     jobs = _jobs(env, wanted, answers, notes)
     files = _left_behind(env, wanted, jobs, answers, force=force)
-    files += [file for file, _ in _derived(jobs, answers, notes, force=force)]
+    files += [file for file, _ in derived(jobs, answers, notes, force=force)]
     return Plan(tuple(files), tuple(mixed(answers)), tuple(dict.fromkeys(notes)))
 
 
@@ -60,29 +60,38 @@ def plan_sync(env: Environment, wanted: Sequence[Wanted], *, force: bool = False
     notes: List[str] = []
     jobs = _jobs(env, wanted, answers, notes)
     going = [_taken_back(item, (), force=force) for item in standing(env) if (item.site, item.receipt.path) not in jobs]
-    made = list(_derived(jobs, answers, notes, force=force, exact=True))
+    made = list(derived(jobs, answers, notes, force=force, exact=True))
     files = [file for plan in going for file in plan.files] + [file for file, _ in made]
     answers = [*(answer for plan in going for answer in plan.answers), *mixed(answers)]
     notes += [note for plan in going for note in plan.notes]
     return Plan(tuple(files), tuple(answers), tuple(dict.fromkeys(notes))), tuple(sorted(held for _, held in made))
 
 
-_Jobs = Dict[Tuple[str, str], List[Job]]
+Jobs = Dict[Tuple[str, str], List[Job]]
 """By site directory and path."""
 
 
-def _jobs(env: Environment, wanted: Sequence[Wanted], answers: List[Answer], notes: List[str]) -> _Jobs:
-    jobs: _Jobs = {}
+def _jobs(env: Environment, wanted: Sequence[Wanted], answers: List[Answer], notes: List[str]) -> Jobs:
+    jobs: Jobs = {}
     for one in wanted:
         for job in find_jobs(env, one, answers, notes):
             jobs.setdefault((job.located.site, job.path), []).append(job)
     return jobs
 
 
-def _derived(
-    jobs: _Jobs, answers: List[Answer], notes: List[str], *, force: bool, exact: bool = False
+def derived(
+    jobs: Jobs, answers: List[Answer], notes: List[str], *, force: bool = False, exact: bool = False, fresh: bool = False
 ) -> Iterator[Tuple[FilePlan, Held]]:
-    """Each file of the jobs with them done; what else stands applied in it stays there, unless `exact`."""
+    """Each file of the jobs with them done; what else stands applied in it stays there, unless `exact`.
+
+    Args:
+        jobs: what to do.
+        answers: gets those of every hunk.
+        notes: gets remarks.
+        force: also where a file was edited by hand (see `read_file`).
+        exact: nothing but the jobs is to be applied.
+        fresh: as if nothing were applied now.
+    """
     receipts = {site: Store(site).receipts() for site in {site for site, _ in jobs}}
     for (site, path), here in sorted(jobs.items()):
         receipt = receipts[site].get(path)
@@ -91,6 +100,8 @@ def _derived(
         except SitepatchError as error:
             answers += refused(here, error)
             continue
+        if fresh:
+            found = File(found.pristine, found.pristine)
         steps = {step.patchset: step for step in found.steps}
         by_name = {job.wanted.patchset.name: job for job in here}
         names = by_name.keys() if exact else {**steps, **by_name}.keys()
