@@ -456,7 +456,7 @@ def test_the_lock_of_a_hook_is_waited_for_and_not_for_ever(tmp_path, monkeypatch
     monkeypatch.setattr(time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
     with pytest.raises(TimeoutError, match=f"^another process has held {path} for {closer.WAIT} seconds$"):
         closer.take_lock(path)
-    assert clock[0] - 1000 == pytest.approx(closer.WAIT, abs=0.5)
+    assert clock[0] - 1000 == pytest.approx(closer.WAIT, abs=0.1)
     os.close(held)
     os.close(closer.take_lock(path))
     assert closer.take_lock(str(tmp_path / "none/lock")) is None
@@ -503,7 +503,15 @@ def test_how_the_child_ends(tmp_path, monkeypatch, capfd, stderr, does, expected
     monkeypatch.setattr(closer, "interpreter", lambda: str(python))
     if not stderr:
         monkeypatch.setattr(sys, "stderr", None)
-    assert closer.run("/here", "warn") == expected
+    python.with_name("in").write_text("not for the child")
+    stdin = os.dup(0)
+    with python.with_name("in").open() as file:
+        os.dup2(file.fileno(), 0)
+        try:
+            assert closer.run("/here", "warn") == expected
+        finally:
+            os.dup2(stdin, 0)
+            os.close(stdin)
     assert capfd.readouterr() == ("", "-I -S -B -c /here warn off \n" if stderr else "")
 
 

@@ -20,11 +20,11 @@ import pytest
 
 from patcher.errors import OutdatedError, StoreError
 from patcher.model import Change, Receipt, Splice, Step, patchset_digest
-from patcher.store import journal
+from patcher.store import journal, tidy
 from patcher.store.folder import Folder
 from patcher.store.lock import locked
 from patcher.store.receipt import file_name
-from patcher.store.store import Store
+from patcher.store.store import FINISHED, Store
 
 A, B, C = "pkg/a.py", "pkg/sub/b.py", "other/c.py"
 PRISTINE = {A: b"x = 1\r\ny = 2\r", B: b"\xef\xbb\xbf# \x0c caf\xc3\xa9\nz = 1", C: b"\xff\x00 any bytes"}
@@ -695,8 +695,8 @@ def test_a_damaged_or_missing_pristine_copy_is_refused(site):
         assert {path: (site / path).read_bytes() for path in PRISTINE} == before
         kept.unlink(missing_ok=True)
     for read in (Store(str(site)).pristine, Store(str(site)).patchset_files):
-        for digest in ("0" * 64, "../lock"):
-            with pytest.raises(StoreError):
+        for digest, why in (("0" * 64, "is missing"), ("../lock", "expected a sha256 in hex")):
+            with pytest.raises(StoreError, match=why):
                 read(digest)
 
 
@@ -1004,6 +1004,8 @@ def test_what_was_recovered_first_is_told_whatever_becomes_of_the_run(site, monk
     with pytest.raises(KeyboardInterrupt) as stopped:
         apply(site)
     assert str(stopped.value) == f"{site}: {undone}; then nothing was changed"
+    with pytest.raises(KeyboardInterrupt, match=f"^{site}: nothing was changed$"):
+        apply(site)
 
 
 @pytest.mark.parametrize("spoil", [lambda top: top["files"].update(more=""), lambda top: top.update(more=1)])
@@ -1015,6 +1017,73 @@ def test_the_text_of_a_patchset_that_is_not_as_it_was_written_is_refused(site, s
     path.write_text(json.dumps(top))
     with pytest.raises(StoreError, match=f"^{path}: "):
         Store(str(site)).patchset_files(DIGESTS[1])
+
+
+def failing(monkeypatch, where, error):
+    """Let the next call of a function of the store raise an error."""
+    real = []
+
+    def fails(*words, **more):
+        monkeypatch.setattr(where, real[0])
+        raise error
+
+    module, name = where.rsplit(".", 1)
+    real.append(getattr(sys.modules[module], name))
+    monkeypatch.setattr(where, fails)
+
+
+@pytest.mark.parametrize(("error", "kind"), [(OSError(errno.EIO, "why"), StoreError), (KeyboardInterrupt(), KeyboardInterrupt), (StoreError("why"), StoreError)])
+def test_a_failure_before_the_commit_point_is_undone_at_once_and_told(site, monkeypatch, error, kind):
+    before = tree(site)
+    failing(monkeypatch, "patcher.store.prepare.prepare", error)
+    with pytest.raises(kind) as caught:
+        apply(site)
+    assert tree(site) == before
+    if kind is KeyboardInterrupt:
+        assert str(caught.value) == f"{site}: an interrupted run was undone: 3 files as before it"
+    else:
+        assert "why" in caught.value.message
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.EIO, "why")])
+def test_a_failure_after_all_is_done_says_so(site, monkeypatch, error):
+    real = tidy.clean
+
+    def clean(*words):
+        real(*words)
+        raise error
+
+    monkeypatch.setattr("patcher.store.store.clean", clean)
+    with pytest.raises((StoreError, KeyboardInterrupt)) as caught:
+        apply(site)
+    assert FINISHED in f"{caught.value} {getattr(caught.value, 'hint', '')}"
+    assert (site / A).read_bytes() == new(A)
+
+
+@pytest.mark.parametrize(
+    ("fails", "again", "fate"),
+    [
+        ("prepare", KeyboardInterrupt(), "the next command that writes says whether the run is finished or undone"),
+        ("prepare", OSError(errno.EIO, "why"),
+         "an interrupted run will be undone: 3 files as before it, by the next command that can write here"),
+        ("check", OSError(errno.EIO, "why"), "nothing was changed"),
+    ],
+)  # fmt: skip
+def test_where_even_the_recovery_fails_it_is_said_what_waits(site, monkeypatch, fails, again, fate):
+    calls = []
+
+    def tidy_edited(home):  # where there is no journal
+        calls.append(home)
+        if calls[1:]:
+            raise again
+
+    failing(monkeypatch, f"patcher.store.prepare.{fails}", OSError(errno.EIO, "why"))
+    with monkeypatch.context() as patched:
+        failing(patched, "patcher.store.journal.recover", again)
+        patched.setattr("patcher.store.store.tidy_edited", tidy_edited)
+        with pytest.raises((StoreError, KeyboardInterrupt)) as caught:
+            apply(site)
+    assert fate in f"{caught.value} {getattr(caught.value, 'hint', '')}"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

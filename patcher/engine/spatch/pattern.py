@@ -64,7 +64,7 @@ def _form(text: HunkText, before: Side, after: Side) -> str:
         refuse(text.origin, text.line, message)
     only = [len(side.nodes) == 1 and side.nodes[0].kind == "Expr" and side.nodes[0].role != "run" for side in (before, after)]
     if all(only) and not before.nodes[0].role:
-        bound = {node.name for role in ("meta", "option") for node in _placeholders(before, role) if node.kind != "Expr"}
+        bound = {node.name for role in ("meta", "option") for node in _placeholders(before, role)}
         if after.nodes[0].role in ("", "option") or after.nodes[0].name in bound:  # `$X` of an expression is no statement
             return "expression"
     clauses = [all(node.kind in CLAUSES for node in side.nodes) for side in (before, after)]
