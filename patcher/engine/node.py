@@ -153,6 +153,11 @@ class Node:
             yield node
             node = node.parent
 
+    def field(self) -> str:
+        """The field of the parent that holds this node, itself or in a list; "" where there is none."""
+        held = self.parent.fields.items() if self.parent is not None else ()
+        return next((key for key, value in held if value is self or (isinstance(value, list) and self in value)), "")
+
     def siblings(self) -> List[Node]:
         """The list of the parent that holds this node; itself alone where no list does."""
         values = self.parent.fields.values() if self.parent is not None else ()
@@ -171,6 +176,11 @@ class Node:
         """Whether this statement is a string alone: a docstring, if it comes first."""
         value = self.fields.get("value")
         return self.name == "text" or (self.kind == "Expr" and isinstance(value, Node) and value.kind == "String")
+
+
+def is_expression(node: Node) -> bool:
+    """Whether a node is an expression, for which a metavariable can stand."""
+    return node.kind not in NOT_EXPRESSIONS
 
 
 def keyword(node: Node) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 import pytest
 
 from patcher.engine.engine import compile_hunks, rewrite
-from patcher.engine.explain.compare import Comparer, fits, weight
+from patcher.engine.explain.alignment import Aligner, fits
 from patcher.engine.explain.explain import Explanation, explain
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
@@ -297,6 +297,30 @@ DRIFTS = {
         "line 1: def f(self, m, extra):\n                       ^~~~~", "line 3: def f(self, m): ...\n            ^",
         "the code has the parameter `extra`, the pattern has no such parameter", "or `...` for parameters",
     ),
+    "parameters where the pattern has none": Drift(
+        """
+        def f(m, n, o):
+            return m
+        """,
+        """
+        -def f():
+        +def f(*, k):
+        """,
+        "line 1: def f(m, n, o):\n              ^", "line 3: def f(): ...\n            ^",
+        "the code has the parameter `m`, the pattern has no such parameter", "or `...` for parameters",
+    ),
+    "another name for the keywords behind a run": Drift(
+        """
+        def f(m, **kw):
+            return m
+        """,
+        """
+        -def f(..., **options):
+        +def f(..., k=1, **options):
+        """,
+        "line 1: def f(m, **kw):\n                   ^~", "line 3: def f(..., **options): ...\n                     ^~~~~~~",
+        "the parameter: the pattern has `options`, the code has `kw`", "write `kw` there",
+    ),
     "an await around it": Drift(
         """
         async def f(m):
@@ -426,7 +450,7 @@ def underline_of(shown: str, line: str) -> str:
     return f"{text}\n{' ' * (len(line) - len(text))}{marker}"
 
 
-def test_a_measure_is_complete_exactly_where_the_matcher_matches() -> None:
+def test_a_pattern_costs_nothing_exactly_where_the_matcher_matches() -> None:
     held = {True: 0, False: 0}
     for case in every_case().values():
         if isinstance(case, Changed):
@@ -437,8 +461,8 @@ def test_a_measure_is_complete_exactly_where_the_matcher_matches() -> None:
                 patterns = [node for top in hunk.before.nodes for node in top.walk() if node.role != "run"]
                 codes = [node for definition in source.scopes("f", [], bodies=True) for node in definition.walk()]
                 for pattern, code in itertools.product(patterns[:12], codes[:12]):
-                    comparer, matches = Comparer(), fits(pattern, code)
-                    assert (comparer.measure(pattern, code) == weight(pattern)) is matches, (case, pattern, code)
+                    matches = fits(pattern, code)
+                    assert (Aligner().aligned(pattern, code).cost == 0) is matches, (case, pattern, code)
                     held[matches] += 1
     assert held[True] > 300 and held[False] > 3000
 
@@ -637,17 +661,17 @@ def test_a_text_that_is_not_python_is_explained_too(data: bytes) -> None:
 
 
 def test_the_work_is_bounded_and_the_best_candidates_are_looked_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    from patcher.engine.explain import compare, nearest
+    from patcher.engine.explain import alignment, nearest
 
     used = []
 
-    class Counting(Comparer):
+    class Counting(Aligner):
         def __init__(self) -> None:
             super().__init__()
             used.append(self)
 
-    monkeypatch.setattr(nearest, "Comparer", Counting)
-    monkeypatch.setattr(compare, "MAX_STEPS", 100)
+    monkeypatch.setattr(nearest, "Aligner", Counting)
+    monkeypatch.setattr(alignment, "MAX_STEPS", 100)
     filler = "".join(f"    a{n} = b(c(d{n}, e={n}), [{n}])\n" for n in range(200))
     source = f"def f(a):\n{filler}    x = registry.create(a, 1)\n{filler}"
     best = explained(source, "-registry.build($A, 1)\n+registry.build($A)\n").closest

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from difflib import SequenceMatcher
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.engine.explain.compare import FREE, LEAVES, Comparer, Pair, TooMuch, fits, is_expression, weight
-from patcher.engine.node import CLAUSES, STATEMENTS, Node, same
+from patcher.engine.explain.alignment import LEAVES, Aligner, Part, fits
+from patcher.engine.match.match import TooManySteps
+from patcher.engine.node import CLAUSES, COMPOUND, STATEMENTS, Node, is_expression, same
 from patcher.engine.source import Source
 from patcher.engine.spatch.side import Side
 
@@ -57,8 +58,8 @@ class Difference(NamedTuple):
 class Describer:
     """Finds the differences of one hunk's before side and one file."""
 
-    def __init__(self, source: Source, side: Side, comparer: Comparer) -> None:
-        self.source, self.side, self.comparer = source, side, comparer
+    def __init__(self, source: Source, side: Side, aligner: Aligner) -> None:
+        self.source, self.side, self.aligner = source, side, aligner
         self.names: Dict[str, Node] = {}
         used = {node.name for top in side.nodes for node in top.walk() if node.role == "meta"}
         self.fresh = "$" + next(name for name in (*"XYZ", *(f"X{number}" for number in range(1000))) if name not in used)
@@ -72,138 +73,115 @@ class Describer:
         return _one_line(self.source.text[node.start : node.end])
 
     # nodes ------------------------------------------------------------------------------------------------------------
-    def node(self, pattern: Node, code: Node, what: str = "") -> Iterator[Difference]:
-        """The differences of two nodes in the order of the pattern; `what` is how their place is called."""
-        if pattern.role == "run":
-            return
-        if pattern.role:
-            yield from self._placeholder(pattern, code)
-        elif pattern.kind != code.kind or self.comparer.is_wrapped(pattern, code):
-            yield self._other(pattern, code, what)
-        elif pattern.kind in LEAVES:
-            if pattern.fields["value"] != code.fields["value"]:
-                yield self._changed(pattern, code, what)
-        else:
-            for key, wanted in pattern.fields.items():
-                found = code.fields.get(key)
-                role = _ROLES.get((pattern.kind, key)) or _ROLES.get(("", key), what if key == "value" else "")
-                if pattern.kind == "Keyword" and key == "value":
-                    role = f"the value of the keyword `{self.written(pattern.node('arg'))}`"
-                if isinstance(wanted, Node) and isinstance(found, Node):
-                    yield from self.node(wanted, found, role)
-                elif isinstance(wanted, list):
-                    yield from self.pairs(self.comparer.lists(pattern, code, key).pairs, key, pattern, code)
-                elif not (wanted is None and key in FREE):
-                    yield from self._one_side(pattern, code, key, role)
+    def differences(self, parts: Sequence[Part]) -> List[Difference]:
+        """The differences of an alignment, in its order."""
+        found: List[Optional[Difference]] = []
+        for part in parts:
+            pattern, code = part.pattern, part.code
+            if pattern is None or code is None:
+                found.append(self._missed(part, pattern) if pattern else self._added(part, code) if code else None)
+            elif pattern.role:
+                found.append(self._placeholder(pattern, code))
+            elif part.field:
+                found.append(self._one_side(pattern, code, part.field))
+            else:
+                found.append(self._changed(pattern, code, part.inside))
+        return [one for one in found if one is not None]
 
-    def _placeholder(self, pattern: Node, code: Node) -> Iterator[Difference]:
-        bound = self.names.get(pattern.name)
-        if not fits(pattern, code):
-            what = "a literal" if pattern.role == "option" else "one piece of syntax of its kind"
-            words = f"`{self.written(pattern)}` stands for {what}, the code has {self._noun(code)}: `{self.code(code)}`"
-            yield Difference(_span(pattern), _span(code), words, "write what stands there")
-        elif pattern.role == "meta" and bound is not None and not same(bound, code):
-            words = f"`${pattern.name}` is `{self.code(bound)}` before that, and here the code has `{self.code(code)}`"
-            yield Difference(_span(pattern), _span(code), words, f"write `{self.fresh}` here if the two need not be the same")
-        elif pattern.role == "meta" and pattern.name != "_":
-            self.names.setdefault(pattern.name, code)
-
-    def _changed(self, pattern: Node, code: Node, what: str) -> Difference:
+    def _changed(self, pattern: Node, code: Node, inside: Optional[Node]) -> Difference:
+        """Two nodes that stand in the same place."""
+        spans = (_span(pattern), _span(code))
         ours, theirs = self.written(pattern), self.code(code)
-        spans, hint = (_span(pattern), _span(code)), self._instead(pattern, code, what)
-        if pattern.kind in ("String", "FText") and min(len(ours), len(theirs)) > _SHORT:
-            spans = _parting(self.side.written, spans[0], self.source.text, spans[1])
-            ours, theirs = _one_line(self.side.written[slice(*spans[0])]), _one_line(self.source.text[slice(*spans[1])])
-            what = what or "inside the string"
-            whole = f", or `{self.fresh}` for the whole string" if pattern.kind == "String" else ""
-            hint = f"write it as it stands there{whole}"
-        words = f"{what + ': ' if what else 'here '}the pattern has `{ours}`, the code has `{theirs}`"
-        return Difference(*spans, words, hint)
-
-    def _instead(self, pattern: Node, code: Node, what: str) -> str:
-        theirs = self.code(code)
-        if is_expression(pattern) and is_expression(code) and what not in ("the name", "the module", "the keyword"):
-            return f"write `{theirs}` there, or `{self.fresh}` if any will do"
-        return f"write `{theirs}` there"
-
-    def _other(self, pattern: Node, code: Node, what: str) -> Difference:
-        """Two kinds of syntax."""
-        start = f"{what}: " if what else "here "
-        score, inner = self.comparer.wrapped(pattern, code)
+        place = self._place(pattern)
+        here = f"{place}: " if place else "here "
+        any_code = is_expression(pattern) and is_expression(code) and place not in ("the name", "the module", "the keyword")
+        hint = f"write `{theirs}` there" + (f", or `{self.fresh}` if any will do" if any_code else "")
         if {pattern.kind, code.kind} == {"And", "Or"}:
             ours, theirs = pattern.kind.lower(), code.kind.lower()
             words = f"the operator: the pattern has `{ours}`, the code has `{theirs}`"
-            return Difference(_span(pattern), _span(code), words, f"write `{theirs}` there")
-        if inner is not None and score >= 0.6 * weight(pattern):
-            words = f"{start}the pattern has `{self.written(pattern)}`, the code has it inside `{self.code(code)}`"
-            return Difference(_span(pattern), _span(code), words, self._instead(pattern, code, what))
-        ours, theirs = self._noun(pattern), self._noun(code)
-        words = f"{start}the pattern has {ours}, the code has {theirs}"
-        if is_expression(pattern):
-            words = f"{start}the pattern has {ours}, `{self.written(pattern)}`; the code has {theirs}, `{self.code(code)}`"
-        return Difference(_span(pattern), _span(code), words, self._instead(pattern, code, what))
+            return Difference(*spans, words, f"write `{theirs}` there")
+        if inside is not None:
+            return Difference(*spans, f"{here}the pattern has `{ours}`, the code has it inside `{theirs}`", hint)
+        if pattern.kind != code.kind or pattern.kind not in LEAVES:
+            shown = (f", `{ours}`;", f", `{theirs}`") if is_expression(pattern) else (",", "")
+            words = f"{here}the pattern has {_noun(pattern)}{shown[0]} the code has {_noun(code)}{shown[1]}"
+            return Difference(*spans, words, hint)
+        if pattern.kind in ("String", "FText") and min(len(ours), len(theirs)) > _SHORT:
+            spans = _parting(self.side.written, spans[0], self.source.text, spans[1])
+            ours, theirs = _one_line(self.side.written[slice(*spans[0])]), _one_line(self.source.text[slice(*spans[1])])
+            here = here if place else "inside the string: "
+            whole = f", or `{self.fresh}` for the whole string" if pattern.kind == "String" else ""
+            hint = f"write it as it stands there{whole}"
+        return Difference(*spans, f"{here}the pattern has `{ours}`, the code has `{theirs}`", hint)
 
-    def _one_side(self, pattern: Node, code: Node, key: str, role: str) -> Iterator[Difference]:
+    def _place(self, pattern: Node) -> str:
+        """How the place of a node in the pattern is called, "" where it has no name."""
+        holder, key = pattern.parent, pattern.field()
+        if holder is None:
+            return ""
+        if holder.kind == "Keyword" and key == "value":
+            return f"the value of the keyword `{self.written(holder.node('arg'))}`"
+        return _role(holder, key) or (self._place(holder) if key == "value" else "")
+
+    def _placeholder(self, pattern: Node, code: Node) -> Optional[Difference]:
+        spans, bound = (_span(pattern), _span(code)), self.names.get(pattern.name)
+        if not fits(pattern, code):
+            what = "a literal" if pattern.role == "option" else "one piece of syntax of its kind"
+            words = f"`{self.written(pattern)}` stands for {what}, the code has {_noun(code)}: `{self.code(code)}`"
+            return Difference(*spans, words, "write what stands there")
+        if bound is not None and not same(bound, code):
+            words = f"`${pattern.name}` is `{self.code(bound)}` before that, and here the code has `{self.code(code)}`"
+            return Difference(*spans, words, f"write `{self.fresh}` here if the two need not be the same")
+        if pattern.role == "meta" and pattern.name != "_":
+            self.names.setdefault(pattern.name, code)
+        return None
+
+    def _one_side(self, pattern: Node, code: Node, key: str) -> Difference:
         """A part that one side has and the other has not."""
         wanted, found = pattern.fields[key], code.fields.get(key)
-        role = role or ("a value" if key == "value" else "this part")
+        role = _role(pattern, key) or ("a value" if key == "value" else "this part")
+        hint = "write it as it stands there"
         if isinstance(wanted, Node):
-            words = f"the pattern has {role} `{self.written(wanted)}`, the code has none"
-            words = "the pattern has `async`, the code has not" if key == "asynchronous" else words
-            yield Difference(_span(wanted), self._head(code), words, "leave it out")
-        elif isinstance(found, Node):
-            words = f"the code has {role} `{self.code(found)}`, the pattern has none"
-            words = "the code has `async`, the pattern has not" if key == "asynchronous" else words
-            yield Difference(self._head(pattern), _span(found), words, "write it as it stands there")
-        elif (wanted or None) != (found or None):
-            words = f"here the pattern has `{self.written(pattern)}`, the code has `{self.code(code)}`"
-            yield Difference(_span(pattern), _span(code), words, "write it as it stands there")
+            part = f"{role} `{self.written(wanted)}`, the code has none"
+            part = "`async`, the code has not" if key == "asynchronous" else part
+            return Difference(_span(wanted), _head(code), f"the pattern has {part}", "leave it out")
+        if isinstance(found, Node):
+            part = f"{role} `{self.code(found)}`, the pattern has none"
+            part = "`async`, the pattern has not" if key == "asynchronous" else part
+            return Difference(_head(pattern), _span(found), f"the code has {part}", hint)
+        words = f"here the pattern has `{self.written(pattern)}`, the code has `{self.code(code)}`"
+        return Difference(_span(pattern), _span(code), words, hint)
 
     # lists ------------------------------------------------------------------------------------------------------------
-    def pairs(self, pairs: List[Pair], key: str, pattern: Optional[Node], code: Node) -> Iterator[Difference]:
-        """The differences of two lists that were laid over each other; `pattern` and `code` hold them."""
-        element = _ELEMENTS.get(key, "part")
-        above: Pair = (None, None)
-        for index, (ours, theirs) in enumerate(pairs):
-            if ours is not None and theirs is not None:
-                yield from self.node(ours, theirs, f"the {element}" if key in ("decorators", "targets") else "")
-                above = (ours, theirs)
-            elif ours is not None:
-                following = next((pair[1] for pair in pairs[index:] if pair[1] is not None), None)
-                yield self._missed(ours, element, code, above[1], following)
-            elif theirs is not None:
-                yield self._added(theirs, element, pattern, above[0], pairs[index:])
-
-    def _missed(self, ours: Node, element: str, code: Node, above: Optional[Node], below: Optional[Node]) -> Difference:
+    def _missed(self, part: Part, ours: Node) -> Difference:
+        """What the pattern alone has of a list."""
+        code, element = part.holders[1] or ours, _element(ours)
         if ours.kind in STATEMENTS | CLAUSES:
-            return self._missed_statement(ours, element, code, above, below)
-        if ours.kind == "Keyword":
-            words = f"the pattern has the keyword `{self.written(ours.node('arg'))}`, the code has no such keyword"
-            return Difference(_span(ours), self._head(code), words, "leave it out, or write `...` for arguments of any name")
-        words = f"the pattern has the {element} `{self.written(ours)}`, the code has no such {element}"
-        return Difference(_span(ours), self._head(code), words, f"leave it out if the {element} need not be there")
+            return self._missed_statement(part, ours, code)
+        words = f"the pattern has the {element} `{self.written(_shown(ours))}`, the code has no such {element}"
+        hint = f"leave it out if the {element} need not be there"
+        hint = "leave it out, or write `...` for arguments of any name" if element == "keyword" else hint
+        return Difference(_span(ours), _head(code), words, hint)
 
-    def _missed_statement(
-        self, ours: Node, element: str, code: Node, above: Optional[Node], below: Optional[Node]
-    ) -> Difference:
+    def _missed_statement(self, part: Part, ours: Node, code: Node) -> Difference:
         """A statement (or clause) that is not where the pattern has it; it may stand deeper down, or further away."""
-        there = above or below or code
-        text = f"the {element} `{self.written(ours)}`"
-        inside = self._elsewhere(ours, code, there, after=above is not None)
-        if inside is None:
-            where = f"beside line {self.source.lines.number(there.start)}"
-            words = f"the pattern has {text}, the code has no such {element} {where}"
-            return Difference(_span(ours), self._head(there), words, "leave it out if it need not be there")
-        far, near = _holder(inside), _holder(above or below) if above or below else _holder(code) or code
-        words, hint = f"the pattern has {text} here, in the code it is line {self.source.lines.number(inside.start)}", ""
-        if far is not None and far is not near and _within(far, near):
-            words = f"the pattern has {text} here, in the code it stands inside {self._header(far)}"
+        beside = part.above[1] or part.below[1] or code
+        one, line = f"the pattern has the {_element(ours)} `{self.written(ours)}`", self.source.lines.number
+        there = self._elsewhere(ours, code, beside, after=part.above[1] is not None)
+        if there is None:
+            words = f"{one}, the code has no such {_element(ours)} beside line {line(beside.start)}"
+            return Difference(_span(ours), _head(beside), words, "leave it out if it need not be there")
+        far, near = _around(there), _around(beside)
+        if far is not None and near in [*far.ancestors()]:
+            where = f"stands inside {self._header(far)}"
             hint = "write that header above it, or a hunk that begins with this statement: it is found in any block"
-        elif near is not None and near is not far and _within(near, far):
-            words = f"the pattern has {text} here, in the code it stands outside of {self._header(near)}, the rest inside"
+        elif near is not None and far in [*near.ancestors()]:
+            where = f"stands outside of {self._header(near)}, the rest inside"
             hint = "write that header between them, or a hunk for one of the two alone"
-        hint = hint or "write ` ...` where other statements may stand, and the statements in the order of the code"
-        return Difference(_span(ours), _span(inside), words, hint)
+        else:
+            where = f"is line {line(there.start)}"
+            hint = "write ` ...` where other statements may stand, and the statements in the order of the code"
+        return Difference(_span(ours), _span(there), f"{one} here, in the code it {where}", hint)
 
     def _header(self, node: Node) -> str:
         header = _one_line(self.source.text[node.start : self.source.lines.end(node.start)]).rstrip(" :")
@@ -211,57 +189,49 @@ class Describer:
 
     def _elsewhere(self, ours: Node, code: Node, beside: Node, *, after: bool) -> Optional[Node]:
         """Where a missed statement stands now: of several the nearest, with `after` those past its neighbour first."""
+        around = [code, *code.ancestors()]
+        top = next((node for node in around if node.kind in ("FunctionDef", "ClassDef")), around[-1])
+        places = [node for node in top.walk() if node.kind == ours.kind and not node.role]
+        near = sorted(places, key=lambda node: (after and node.start < beside.start, abs(node.start - beside.start)))
         try:
-            top = code
-            while top.parent is not None and top.kind not in ("FunctionDef", "ClassDef"):
-                top = top.parent
-            places = [node for node in top.walk() if node.kind == ours.kind and not node.role]
-            near = sorted(places, key=lambda node: (after and node.start < beside.start, abs(node.start - beside.start)))
-            best = max(near, key=lambda node: self.comparer.measure(ours, node), default=None)
-            if best is not None and self.comparer.measure(ours, best) >= _INSIDE * weight(ours):
-                return best
-        except TooMuch:
-            pass
-        return None
+            best = min(near, key=lambda node: self.aligner.aligned(ours, node).cost, default=None)
+            alike = best is not None and self.aligner.aligned(ours, best).cost <= (1 - _INSIDE) * self.aligner.weight(ours)
+            return best if alike else None
+        except TooManySteps:
+            return None
 
-    def _added(
-        self, theirs: Node, element: str, pattern: Optional[Node], above: Optional[Node], rest: List[Pair]
-    ) -> Difference:
-        below = next((pair[0] for pair in rest if pair[0] is not None), None)
-        if theirs.kind in STATEMENTS | CLAUSES or theirs.kind == "Opaque":
-            line = self.source.lines.number(theirs.begin)
+    def _added(self, part: Part, theirs: Node) -> Difference:
+        """What the code alone has of a list."""
+        (pattern, _), (above, _), (below, _), element = part.holders, part.above, part.below, _element(theirs)
+        if theirs.kind in STATEMENTS | CLAUSES:
             where = "between the two statements" if above is not None and below is not None else "there"
+            line = self.source.lines.number(theirs.begin)
             words = f"the code has a {element} {where} that the pattern has not: line {line}, `{self.code(theirs)}`"
             beside = below or above or pattern
             hint = "write ` ...` on a line of its own for statements that may stand there"
             return Difference(_span(beside) if beside is not None else (0, 1), _span(theirs), words, hint)
-        what = f"keyword `{self.code(theirs.node('arg'))}`" if theirs.kind == "Keyword" else f"{element} `{self.code(theirs)}`"
-        words = f"the code has the {what}, the pattern has no such {'keyword' if theirs.kind == 'Keyword' else element}"
-        at = self._end(pattern) if pattern is not None else (0, 1)
-        return Difference(at, _span(theirs), words, f"write it, or `...` for {element}s that may stand there")
+        words = f"the code has the {element} `{self.code(_shown(theirs))}`, the pattern has no such {element}"
+        many = "argument" if element == "keyword" else element
+        return Difference(self._end(pattern), _span(theirs), words, f"write it, or `...` for {many}s that may stand there")
 
-    # places -----------------------------------------------------------------------------------------------------------
-    def _head(self, node: Node) -> Span:
-        """What to mark of a node that lacks something: the name it begins with."""
-        for key in ("func", "name"):
-            part = node.fields.get(key)
-            if isinstance(part, Node):
-                return _span(part)
-        if node.kind == "Parameters" and node.parent is not None and isinstance(node.parent.fields.get("name"), Node):
-            return _span(node.parent.node("name"))
-        return (node.start, max(node.end, node.start + 1))
-
-    def _end(self, node: Node) -> Span:
+    def _end(self, node: Optional[Node]) -> Span:
         """Where a `...` would be written into a list: its closing bracket, else its name."""
-        if node.kind in ("Call", "List", "Tuple", "Set", "Dict") and self.side.written[node.end - 1 : node.end] in (*")]}",):
-            return node.end - 1, node.end
-        return self._head(node)
+        if node is None:
+            return 0, 1
+        closed = node.kind in ("Call", "List", "Tuple", "Set", "Dict") and self.side.written[node.end - 1] in ")]}"
+        return (node.end - 1, node.end) if closed else _head(node)
 
-    def _noun(self, node: Node) -> str:
-        if node.role:
-            return "any code"
-        article = "an" if node.kind[0] in "AEIO" else "a"
-        return _NOUNS.get(node.kind, f"{article} `{node.kind.lower()}`")
+
+def _head(node: Node) -> Span:
+    """What to mark of a node that lacks something: the name it begins with."""
+    holder = node.parent if node.kind == "Parameters" and node.parent is not None else node
+    names = (holder.fields.get(key) for key in ("func", "name"))
+    return _span(next((name for name in names if isinstance(name, Node)), node))
+
+
+def _noun(node: Node) -> str:
+    article = "an" if node.kind[0] in "AEIO" else "a"
+    return _NOUNS.get(node.kind, f"{article} `{node.kind.lower()}`")
 
 
 def _parting(a: str, of_a: Span, b: str, of_b: Span) -> Tuple[Span, Span]:
@@ -278,16 +248,23 @@ def _tokens(tokens: List[str], start: int, first: int, end: int) -> Span:
     return begin, begin + max(1, len("".join(tokens[first:end])))
 
 
-def _within(node: Optional[Node], holder: Optional[Node]) -> bool:
-    while node is not None and node is not holder:
-        node = node.parent
-    return node is not None
+def _role(holder: Node, key: str) -> str:
+    return _ROLES.get((holder.kind, key)) or _ROLES.get(("", key), "")
 
 
-def _holder(node: Optional[Node]) -> Optional[Node]:
-    """The compound statement or clause whose body a statement stands in."""
-    block = node.parent if node is not None else None
-    return block.parent if block is not None else None
+def _element(node: Node) -> str:
+    """How an element of the list that holds a node is called."""
+    return "keyword" if node.kind == "Keyword" else _ELEMENTS.get(node.field(), "part")
+
+
+def _shown(node: Node) -> Node:
+    """Of a keyword argument its name is shown, of any other element all of it."""
+    return node.node("arg") if node.kind == "Keyword" else node
+
+
+def _around(node: Node) -> Optional[Node]:
+    """The compound statement or clause that a statement stands in."""
+    return next((up for up in node.ancestors() if up.kind in COMPOUND | CLAUSES), None)
 
 
 def _span(node: Node) -> Span:

@@ -6,11 +6,12 @@ import re
 from difflib import get_close_matches
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.engine.explain.compare import ALIKE, SIMILAR, Comparer, Pair, TooMuch, is_expression, similarity, weight
+from patcher.engine.explain.alignment import SIMILAR, Aligner, Pair, similarity
 from patcher.engine.explain.difference import Describer, Difference, Span
 from patcher.engine.lex import Lines
 from patcher.engine.match.find import Found
-from patcher.engine.node import Node
+from patcher.engine.match.match import TooManySteps, implicit_run
+from patcher.engine.node import Node, is_expression
 from patcher.engine.source import Source
 from patcher.engine.spatch.pattern import Hunk
 from patcher.engine.spatch.side import Side, identifiers, writes_body
@@ -49,8 +50,8 @@ class Closest(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    score: float
-    alike: float
+    cost: float
+    same_kind: bool
     start: int
     node: Node
     pairs: List[Pair]
@@ -68,24 +69,24 @@ def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -
     Returns:
         None where nothing has enough of the pattern.
     """
-    side, comparer = hunk.before, Comparer()
+    side, aligner = hunk.before, Aligner()
     known = {name for group in identifiers(side) for name in group}
     names = [frozenset([name]) for name in sorted(known | (_alike(source, side) if scope == "<module>" else set()))]
     found: List[_Candidate] = []
     try:
         for block in source.scopes(scope, names or [frozenset()], bodies=writes_body(side)):
             look = _expressions if hunk.form == "expression" else _runs
-            for one in look(source, hunk, block, comparer):
+            for one in look(source, hunk, block, aligner):
                 found.append(one)
-    except TooMuch:
+    except TooManySteps:
         pass
-    total = sum(weight(node) for node in side.nodes)
-    found = [one for one in found if one.start not in taken and one.score >= LEAST * total]
-    top = max((one.score for one in found), default=0.0)
+    total = sum(map(aligner.weight, side.nodes))
+    found = [one for one in found if one.start not in taken and one.cost <= (1 - LEAST) * total]
+    least = min((one.cost for one in found), default=0.0)
     wanted = " ".join(side.written.split())
-    ties = [one for one in found if one.score >= top - 0.02][:20]
-    best = max(ties, key=lambda one: (one.alike, similarity(wanted, _text(source, one)), -one.start), default=None)
-    return _described(source, side, best, comparer, total) if best is not None else None
+    ties = [one for one in found if one.cost <= least + 0.02][:20]
+    best = max(ties, key=lambda one: (one.same_kind, similarity(wanted, _text(source, one)), -one.start), default=None)
+    return _described(source, side, best, aligner, total) if best is not None else None
 
 
 def _alike(source: Source, side: Side) -> Set[str]:
@@ -101,9 +102,8 @@ def _text(source: Source, one: _Candidate) -> str:
     return " ".join(source.text[codes[0].start : codes[-1].end][:500].split())
 
 
-def _expressions(source: Source, hunk: Hunk, block: Node, comparer: Comparer) -> Iterator[_Candidate]:
-    pattern = hunk.before.nodes[0]
-    names = set(re.findall(r"\w+", hunk.before.written))
+def _expressions(source: Source, hunk: Hunk, block: Node, aligner: Aligner) -> Iterator[_Candidate]:
+    pattern, names = hunk.before.nodes[0], set(re.findall(r"\w+", hunk.before.written))
     nodes = [node for node in block.reachable(hunk.text.scope == "<module>") if is_expression(node)]
 
     def shared(node: Node) -> Tuple[int, int]:
@@ -111,47 +111,29 @@ def _expressions(source: Source, hunk: Hunk, block: Node, comparer: Comparer) ->
         return -len(have), node.end - node.start
 
     for node in sorted(nodes, key=shared)[:_MOST]:
-        score = comparer.measure(pattern, node)
-        yield _Candidate(score, float(node.kind == pattern.kind), node.start, node, [(pattern, node)])
+        cost = aligner.aligned(pattern, node).cost
+        yield _Candidate(cost, node.kind == pattern.kind, node.start, node, [(pattern, node)])
 
 
-def _runs(source: Source, hunk: Hunk, block: Node, comparer: Comparer) -> Iterator[_Candidate]:
-    field = "clauses" if hunk.form == "clauses" else "body"
-    for node in block.reachable(hunk.text.scope == "<module>"):
-        codes = node.items(field) if field == "clauses" or node.kind == "Block" else []
-        patterns = hunk.before.nodes
-        if codes:
-            aligned = comparer.sequence(patterns, codes, ends=True, least=ALIKE)
-            pairs = _cut(aligned.pairs)
-            if pairs:
-                start = next(code.begin for _, code in pairs if code is not None)
-                yield _Candidate(aligned.score, 1.0, start, node, pairs)
+def _runs(source: Source, hunk: Hunk, block: Node, aligner: Aligner) -> Iterator[_Candidate]:
+    field, patterns = "clauses" if hunk.form == "clauses" else "body", [implicit_run(), *hunk.before.nodes, implicit_run()]
+    holders = [node for node in block.reachable(hunk.text.scope == "<module>") if node.kind == "Block" or field == "clauses"]
+    for node, codes in [(node, node.items(field)) for node in holders if node.items(field)]:
+        cost, pairs = aligner.pairs(patterns, codes)
+        start = next((code.begin for pattern, code in pairs if pattern is not None and code is not None), None)
+        if start is not None:
+            yield _Candidate(cost, True, start, node, pairs)
 
 
-def _cut(pairs: List[Pair]) -> List[Pair]:
-    """Pairs without codes that stand outside of the pattern; [] where no code belongs to it."""
-    both = [index for index, (pattern, code) in enumerate(pairs) if pattern is not None and code is not None]
-    inside = range(both[0], both[-1] + 1) if both else range(0)
-    return [pair for index, pair in enumerate(pairs) if both and (pair[0] is not None or index in inside)]
-
-
-def _described(source: Source, side: Side, one: _Candidate, comparer: Comparer, total: float) -> Optional[Closest]:
-    describer = Describer(source, side, comparer)
-    differences: List[Difference] = []
-    try:
-        if len(one.pairs) == 1 and one.pairs[0][0] is not None and one.pairs[0][1] is not None:
-            differences += describer.node(one.pairs[0][0], one.pairs[0][1])
-        else:
-            differences += describer.pairs(one.pairs, "body", None, one.node)
-    except TooMuch:
-        pass
+def _described(source: Source, side: Side, one: _Candidate, aligner: Aligner, total: float) -> Optional[Closest]:
+    differences = Describer(source, side, aligner).differences(aligner.parts(one.pairs, (None, one.node)))
     line = source.lines.number(one.start)
     if not differences:
         pattern, code = (next(node for node in nodes if node is not None) for nodes in zip(*one.pairs))
         words = "each part of the pattern matches by itself, and not all of them in one way together"
         differences = [Difference((pattern.start, pattern.end), (code.start, code.end), words, "write it as it stands there")]
     first = differences[0]
-    likeness = min(0.99, one.score / total)
+    likeness = min(0.99, 1 - one.cost / total)
     pattern_mark = _mark(side.written, first.pattern, [*side.numbers])
     return Closest(
         line, source.text[source.lines.start(one.start) : source.lines.end(one.start)].strip(), round(likeness, 2),

@@ -11,16 +11,17 @@ from itertools import islice
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from patcher.engine.match.memo import DeadEnds
-from patcher.engine.node import CASE_PATTERNS, NOT_EXPRESSIONS, STATEMENTS, Node, keyword, same
+from patcher.engine.node import CASE_PATTERNS, STATEMENTS, Node, is_expression, keyword, same
 
 MAX_STEPS = 200_000
 MAX_WAYS = 51  # one more than anybody looks at
 _STEPS_A_START = 50  # a long scope is no explosion: each place where a match may begin adds to the limit
-_OPTIONAL = frozenset(["returns", "annotation", "type_parameters", "doc"])  # rule 10: not looked at unless written
 _SUBSEQUENCE = frozenset(["decorators", "clauses"])
+_OPTIONAL = _SUBSEQUENCE | {"returns", "annotation", "type_parameters", "doc"}  # rule 10: not looked at unless written
 GONE = "gone"  # the name of a run of decorators that is removed: it holds at least one
 _NAMED = frozenset(["Keyword", "DoubleStar"])
-_ROLE_KINDS = frozenset(["Param", "Alias"])
+# what `$NAME` stands for by the kind of its place; anywhere else any expression
+_STANDS_FOR = {"Expr": STATEMENTS, "MatchAs": CASE_PATTERNS, "Param": {"Param"}, "Alias": {"Alias"}}
 
 Bound = Union[Node, List[Node]]
 
@@ -50,8 +51,11 @@ class Place(NamedTuple):
 class Matcher:
     """Matches patterns against the code of one scope, looking for at most `most` ways at a place. `steps` counts the work.
 
-    With `strict` the parts that a pattern wants to be absent must be absent (rule 22).
+    With `strict` the parts that a pattern wants to be absent must be absent (rule 22). A subclass that is not `exact` goes
+    on where two nodes differ: it overrides `node`, `sequence` and `_mismatch`, and states no rule of its own.
     """
+
+    exact = True
 
     def __init__(self, *, strict: bool = True, most: int = MAX_STEPS) -> None:
         self.strict = strict
@@ -60,6 +64,7 @@ class Matcher:
         self.nodes: Dict[int, Bound] = {}
         self.steps = 0
         self._limit = MAX_STEPS
+        self._open: Dict[int, List[Node]] = {}  # lists of a pattern that need not write all, by id
         self._dead_ends = DeadEnds()
 
     # searching --------------------------------------------------------------------------------------------------------
@@ -67,7 +72,7 @@ class Matcher:
         """Every expression of a scope that `pattern` matches."""
         found: List[Place] = []
         for node in block.reachable(module):
-            if node.kind not in NOT_EXPRESSIONS:
+            if is_expression(node):
                 self._limit += _STEPS_A_START
                 ways = self._ways(self._way([node]) for _ in self.node(pattern, node))
                 if ways and not any(up.kind in ("Alias", "ImportFrom") for up in node.ancestors()):
@@ -80,7 +85,7 @@ class Matcher:
         for siblings in _lists(block, module, clauses, docstrings=any(pattern.is_text() for pattern in patterns)):
             for start in range(1 if patterns[0].role == "run" else len(siblings)):
                 self._limit += _STEPS_A_START
-                ends = self.sequence(patterns, siblings, start, open_end=True)
+                ends = self.sequence(patterns, siblings, start, whole=False)
                 ways = self._ways(self._way(siblings[start:end] or siblings[:1]) for end in ends)
                 if ways:
                     found.append(Place(min(w.start for w in ways), max(w.end for w in ways), siblings, ways))
@@ -121,25 +126,13 @@ class Matcher:
         self.nodes.pop(id(pattern), None)
 
     def _meta(self, pattern: Node, node: Node) -> Iterator[None]:
-        wanted = pattern.kind
-        if wanted == "Expr":
-            fits = node.kind in STATEMENTS
-        elif wanted == "MatchAs":
-            fits = node.kind in CASE_PATTERNS
-        elif wanted in _ROLE_KINDS:
-            fits = node.kind == wanted
-        else:
-            fits = node.kind not in NOT_EXPRESSIONS
-        if not fits:
+        kinds, bound = _STANDS_FOR.get(pattern.kind), self.names.get(pattern.name)
+        if (node.kind not in kinds if kinds else not is_expression(node)) or (bound is not None and not same(bound, node)):
             return
-        if pattern.name == "_":
-            yield from self._at(pattern, node, iter([None]))
-        elif pattern.name in self.names:
-            if same(self.names[pattern.name], node):
-                yield from self._at(pattern, node, iter([None]))
-        else:
+        if bound is None and pattern.name != "_":
             self.names[pattern.name] = node
-            yield from self._at(pattern, node, iter([None]))
+        yield from self._at(pattern, node, iter([None]))
+        if bound is None:
             self.names.pop(pattern.name, None)
 
     def _fields(self, pattern: Node, node: Node, keys: List[str]) -> Iterator[None]:
@@ -151,47 +144,42 @@ class Matcher:
 
     def _field(self, pattern: Node, node: Node, key: str) -> Iterator[object]:
         wanted, found = pattern.fields[key], node.fields.get(key)
-        if self.strict and key in pattern.absent:
-            if isinstance(wanted, list) and isinstance(found, list):
-                yield from self.sequence(wanted, found)
-            elif not found:
-                yield None
-        elif isinstance(wanted, Node):
-            if isinstance(found, Node):
-                yield from self.node(wanted, found)
-        elif key in _OPTIONAL and wanted is None:
+        whole = self.strict and key in pattern.absent
+        if isinstance(wanted, Node) and isinstance(found, Node):
+            yield from self.node(wanted, found)
+        elif not wanted and not whole and (key in _OPTIONAL or (key == "args" and pattern.kind == "ClassDef")):
             yield None
-        elif key in _SUBSEQUENCE and isinstance(wanted, list) and isinstance(found, list):
-            yield from self._dead_ends.ways(wanted, found, 0, self.names, partial(self._later, wanted, found), whole=False)
-        elif key == "args" and isinstance(wanted, list) and isinstance(found, list):
-            if pattern.kind == "ClassDef" and not wanted:
-                yield None
-            else:
-                yield from self._arguments(wanted, found)
-        elif key == "params" and isinstance(wanted, list) and isinstance(found, list):
-            yield from self._parameters(wanted, found)
         elif isinstance(wanted, list) and isinstance(found, list):
-            yield from self.sequence(wanted, found)
+            if key == "args":
+                yield from self._arguments(wanted, found)
+            elif key == "params":
+                yield from self._parameters(wanted, found)
+            else:
+                yield from self.sequence(self._with_runs(wanted) if key in _SUBSEQUENCE and not whole else wanted, found)
         elif (wanted or None) == (found or None):
             yield None
+        else:
+            yield from self._mismatch(pattern, node, key)
+
+    def _mismatch(self, pattern: Node, node: Node, key: str) -> Iterator[None]:
+        """What becomes of two nodes that differ in a field: here, no match."""
+        return iter(())
 
     # lists ------------------------------------------------------------------------------------------------------------
-    def sequence(
-        self, patterns: Sequence[Node], nodes: Sequence[Node], start: int = 0, *, open_end: bool = False
-    ) -> Iterator[int]:
+    def sequence(self, patterns: Sequence[Node], nodes: Sequence[Node], start: int = 0, whole: bool = True) -> Iterator[int]:
         """Match `patterns` against `nodes[start:]`, shortest runs first; yields the index past the last node used.
 
-        With `open_end` nodes may be left over at the end, unless the last pattern is a run: that one takes them.
+        Unless it is the `whole`, nodes may be left over at the end; a run that is the last pattern takes them.
         """
-        steps = partial(self._next, patterns, nodes)
-        return self._dead_ends.ways(patterns, nodes, start, self.names, steps, whole=not open_end)
+        return self._dead_ends.ways(patterns, nodes, start, self.names, partial(self._next, patterns, nodes), whole)
 
     def _next(self, patterns: Sequence[Node], nodes: Sequence[Node], i: int, j: int) -> Iterator[Tuple[int, int]]:
         """Match `patterns[i]` to `nodes[j:]`; yields the indexes of the next pattern and the next node."""
         pattern = patterns[i]
         if pattern.role == "run":
             needed = sum(1 for rest in patterns[i + 1 :] if rest.role != "run")
-            for end in range(len(nodes) if i + 1 == len(patterns) else j, len(nodes) - needed + 1):
+            least = j + (pattern.name == GONE)
+            for end in range(max(least, len(nodes)) if i + 1 == len(patterns) else least, len(nodes) - needed + 1):
                 self._step()
                 self.nodes[id(pattern)] = list(nodes[j:end])
                 yield i + 1, end
@@ -200,22 +188,16 @@ class Matcher:
             for _ in self.node(pattern, nodes[j]):
                 yield i + 1, j + 1
 
-    def _later(self, patterns: Sequence[Node], nodes: Sequence[Node], i: int, j: int) -> Iterator[Tuple[int, int]]:
-        """The same for a list of which a pattern need not write all."""
-        if patterns[i].role == "run":  # all that stand before the next one that is written
-            least = j + (patterns[i].name == GONE)
-            for end in range(least if i + 1 < len(patterns) else max(least, len(nodes)), len(nodes) + 1):
-                self.nodes[id(patterns[i])] = list(nodes[j:end])
-                if i + 1 == len(patterns):
-                    yield i + 1, end
-                elif end < len(nodes):
-                    for _ in self.node(patterns[i + 1], nodes[end]):
-                        yield i + 2, end + 1
-            self.nodes.pop(id(patterns[i]), None)
-            return
-        for index in range(j, len(nodes)):
-            for _ in self.node(patterns[i], nodes[index]):
-                yield i + 1, index + 1
+    def _with_runs(self, patterns: List[Node]) -> List[Node]:
+        """The patterns with a run wherever one may leave something out."""
+        if id(patterns) not in self._open:
+            found: List[Node] = []
+            for pattern in patterns:
+                if "run" not in (pattern.role, found[-1].role if found else ""):
+                    found.append(implicit_run())
+                found.append(pattern)
+            self._open[id(patterns)] = found if patterns[-1].role == "run" else [*found, implicit_run()]
+        return self._open[id(patterns)]
 
     def _arguments(self, patterns: List[Node], nodes: List[Node]) -> Iterator[None]:
         """Arguments: the positional ones in order, keywords by name in any order; a `...` also covers unnamed keywords."""
@@ -224,18 +206,17 @@ class Matcher:
         run = next((node for node in patterns if node.role == "run"), None)
         have_plain = [node for node in nodes if node.kind not in _NAMED]
         have_named = [node for node in nodes if node.kind in _NAMED]
-        by_name = {keyword(node): node for node in have_named}
-        known = [node for node in named if keyword(node)]
-        partners = [by_name[keyword(node)] for node in known if keyword(node) in by_name]
-        left = len(have_named) - len(named)
-        if len(partners) < len(known) or left < 0 or (left and run is None):
+        by_name = {keyword(node): node for node in have_named if keyword(node)}
+        known = [node for node in named if keyword(node) in by_name]
+        partners = [by_name[keyword(node)] for node in known]
+        taken = {*known, *partners}
+        others, rest = ([node for node in side if node not in taken] for side in (named, have_named))
+        left = len(rest) - len(others)
+        if self.exact and (left < 0 or (left and run is None) or any(map(keyword, others))):
             return
-        others = [node for node in named if not keyword(node)]
-        taken = {*partners}
-        rest = [node for node in have_named if node not in taken]
         for _ in self.sequence(plain, have_plain):
             for _ in self.sequence(known, partners):
-                for more in self._keywords(others, rest):
+                for more in self._keywords([*others, *([run] if run is not None else [])], rest):
                     yield from self._also(run, more)
 
     def _parameters(self, patterns: List[Node], nodes: List[Node]) -> Iterator[object]:
@@ -259,13 +240,20 @@ class Matcher:
             yield
 
     def _keywords(self, patterns: List[Node], nodes: List[Node]) -> Iterator[List[Node]]:
-        """Match patterns that may stand for any keyword; yields those that are left over."""
-        if not patterns:
+        """Match patterns that may stand for any keyword, a run last; yields those that are left over."""
+        if not patterns or patterns[0].role == "run":
             yield nodes
             return
         for index, node in enumerate(nodes):
             for _ in self.node(patterns[0], node):
                 yield from self._keywords(patterns[1:], [*nodes[:index], *nodes[index + 1 :]])
+
+
+def implicit_run() -> Node:
+    """A `...` that nobody wrote."""
+    node = Node("Expr", (0, 0, 0, 0))
+    node.role = "run"
+    return node
 
 
 def is_literal(node: Node) -> bool:

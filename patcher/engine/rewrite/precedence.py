@@ -56,11 +56,7 @@ def needed(node: Node) -> int:
     parent = node.parent
     if parent is None:
         return 0
-    field = next(
-        key
-        for key, value in parent.fields.items()
-        if value is node or (isinstance(value, list) and any(v is node for v in value))
-    )
+    field = node.field()
     if parent.kind == "BinaryOperation" and field in ("left", "right"):
         operator = str(parent.node("operator").fields["value"])
         tight = _OPERATORS[operator]

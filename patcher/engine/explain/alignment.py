@@ -1,0 +1,228 @@
+"""How a pattern is laid over code that it does not match: by the matcher's rules, at a cost where the two differ.
+
+Only for telling a person why a hunk was not found: what matches is decided by `patcher.engine.match.match` alone.
+"""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from itertools import product
+from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.engine.match.match import Matcher, TooManySteps
+from patcher.engine.node import STATEMENTS, Node, is_expression
+
+MAX_STEPS = 60_000  # pairs of nodes held against each other, over all candidates of one hunk: some tenths of a second
+SIMILAR = 0.6  # of two names, as difflib counts it; below it they are two different words
+LEAVES = frozenset(["Name", "String", "Integer", "Float", "Imaginary", "Operator", "FText"])
+_LEAF, _OWN, _PLACEHOLDER, _EXTRA, _SHARED, _INSIDE, _WORDS = 2.0, 0.5, 0.25, 0.5, 0.85, 0.85, 0.5
+_SLIGHT = 0.01
+_SHOWN = 0.6  # of the weight, so that a part of the code is named as what the pattern has
+_ALIKE = 0.4  # of its weight, so that a statement or keyword is taken for one that was changed
+_LEAST = {"DoubleStar": 0.1, **dict.fromkeys(["Keyword", *STATEMENTS], _ALIKE)}
+
+Pair = Tuple[Optional[Node], Optional[Node]]
+_NEITHER: Pair = (None, None)
+
+
+class Part(NamedTuple):
+    """A placeholder with the code in its place, or a difference; a side that has nothing there is None.
+
+    `field` is what only one of the two nodes has, `inside` the part of the code that is like the pattern; for a gap in a
+    list `holders` are the nodes that hold the list, `above` and `below` the pairs next to it.
+    """
+
+    pattern: Optional[Node]
+    code: Optional[Node]
+    field: str = ""
+    inside: Optional[Node] = None
+    holders: Pair = _NEITHER
+    above: Pair = _NEITHER
+    below: Pair = _NEITHER
+
+
+class Aligned:
+    """What a pattern costs on a piece of code, 0 where it matches, and the parts that say why."""
+
+    def __init__(self, pattern: Node, code: Node, cost: float = 0.0, *parts: Part) -> None:
+        self.holders: Pair = (pattern, code)
+        self.cost = cost
+        self.parts = [*parts]
+
+
+def fits(pattern: Node, code: Node) -> bool:
+    """Whether the matcher takes this code for this pattern, looked at alone; not where it takes too many steps to tell."""
+    try:
+        return any(True for _ in Matcher().node(pattern, code))
+    except TooManySteps:
+        return False
+
+
+def similarity(a: str, b: str) -> float:
+    """How alike two words are, from 0 to 1."""
+    return SequenceMatcher(None, a, b, autojunk=False).ratio()
+
+
+class Aligner(Matcher):
+    """A matcher that goes on where pattern and code differ, by the way that costs least; every pair of nodes once."""
+
+    exact = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._limit = MAX_STEPS
+        self._known: Dict[Tuple[int, int], Aligned] = {}
+        self._weights: Dict[int, float] = {}
+        self._words: Dict[int, FrozenSet[str]] = {}
+        self._now: List[Aligned] = []  # the nodes whose fields are being looked at, the innermost last
+
+    def aligned(self, pattern: Node, code: Node) -> Aligned:
+        """Lay `pattern` over `code`.
+
+        Raises:
+            TooManySteps: the work is no longer worth it.
+        """
+        key = (id(pattern), id(code))
+        if key not in self._known:
+            self._step()
+            one = self._aligned(pattern, code)
+            one.cost = min(one.cost, self.weight(pattern))
+            if not one.cost and not pattern.role and not fits(pattern, code):
+                one.cost = _SLIGHT
+            self._known[key] = one
+        return self._known[key]
+
+    def weight(self, pattern: Node) -> float:
+        """What a pattern costs where nothing of it stands. Names and literals count most, placeholders hardly."""
+        if id(pattern) not in self._weights:
+            inner = 0.0 if pattern.role else sum(map(self.weight, pattern.children()))
+            own = 0.0 if pattern.role == "run" else _PLACEHOLDER if pattern.role else _LEAF if pattern.kind in LEAVES else _OWN
+            self._weights[id(pattern)] = own + inner
+        return self._weights[id(pattern)]
+
+    def _aligned(self, pattern: Node, code: Node) -> Aligned:
+        whole, part = self.weight(pattern), Part(pattern, code)
+        if pattern.role:
+            return Aligned(pattern, code, 0.0 if fits(pattern, code) else whole, part)
+        if pattern.kind == code.kind:
+            one = self._fields_of(pattern, code, [*pattern.fields])
+        else:
+            one = Aligned(pattern, code, whole - self._in_common(pattern, code), part)
+        inside = self._inside(pattern, code)
+        if inside is not None:
+            score = _INSIDE * (whole - self.aligned(pattern, inside).cost)
+            if pattern.kind != code.kind or whole - score < one.cost:
+                part = part._replace(inside=inside if score >= _SHOWN * whole else None)
+                return Aligned(pattern, code, min(one.cost, whole - score), part)
+        return one
+
+    def _fields_of(self, pattern: Node, code: Node, fields: List[str]) -> Aligned:
+        self._now.append(Aligned(pattern, code))
+        for _ in self._fields(pattern, code, fields):
+            pass
+        return self._now.pop()
+
+    def _in_common(self, pattern: Node, code: Node) -> float:
+        """What two kinds of syntax share: fields (`x = f(a)`, `return f(a)`), or words (`a.b`, `a["b"]`)."""
+        apart = {pattern.kind, code.kind} & LEAVES or is_expression(pattern) != is_expression(code)
+        if apart or pattern.kind in ("FunctionDef", "ClassDef"):
+            return 0.0
+        fields = [key for key in pattern.fields if key in code.fields]
+        parts = sum(self.weight(child) for child in pattern.children() if child.field() in fields)
+        shared = _SHARED * (parts - self._fields_of(pattern, code, fields).cost)
+        if not is_expression(pattern):
+            return shared
+        ours, theirs = self._words_of(pattern), self._words_of(code)
+        return max(shared, _WORDS * self.weight(pattern) * len(ours & theirs) / max(1, len(ours | theirs)))
+
+    def _words_of(self, node: Node) -> FrozenSet[str]:
+        if id(node) not in self._words:
+            inner = (self._words_of(child) for child in node.children())
+            own = {str(node.fields["value"])} if node.kind in LEAVES and not node.role else set()
+            self._words[id(node)] = frozenset(own.union(*inner))
+        return self._words[id(node)]
+
+    def _inside(self, pattern: Node, code: Node) -> Optional[Node]:
+        """The part of an expression that is most like the pattern: `f(a)` in `await f(a)`."""
+        if not is_expression(pattern) or not is_expression(code) or code.kind in LEAVES:
+            return None
+        inner = [child for child in code.children() if child.kind == pattern.kind]
+        inner += [part.node("value") for part in code.children() if part.kind == "Keyword"]
+        return min(inner, key=lambda part: self.aligned(pattern, part).cost, default=None)
+
+    # where the matcher would stop -------------------------------------------------------------------------------------
+    def node(self, pattern: Node, node: Node) -> Iterator[None]:
+        """Add what two nodes cost; yields once."""
+        one = self.aligned(pattern, node)
+        self._add(one.cost, one.parts)
+        yield
+
+    def sequence(self, patterns: Sequence[Node], nodes: Sequence[Node], start: int = 0, whole: bool = True) -> Iterator[int]:
+        """Add what two lists cost; yields once."""
+        cost, pairs = self.pairs(patterns, nodes)
+        self._add(cost, self.parts(pairs, self._now[-1].holders))
+        yield len(nodes)
+
+    def _arguments(self, patterns: List[Node], nodes: List[Node]) -> Iterator[None]:
+        parts = self._now[-1].parts
+        first = len(parts)
+        for _ in super()._arguments(patterns, nodes):
+            parts[first:] = sorted(parts[first:], key=lambda part: part.pattern.start if part.pattern is not None else 1 << 30)
+            yield
+
+    def _keywords(self, patterns: List[Node], nodes: List[Node]) -> Iterator[List[Node]]:
+        return ([] for _ in self.sequence(patterns, nodes))
+
+    def _mismatch(self, pattern: Node, node: Node, key: str) -> Iterator[None]:
+        wanted = pattern.fields[key]
+        if pattern.kind in LEAVES:
+            alike = similarity(str(wanted), str(node.fields[key]))
+            self._add(_LEAF * (1 - 0.8 * alike) if alike >= SIMILAR else _LEAF, [Part(pattern, node)])
+        else:
+            self._add(self.weight(wanted) if isinstance(wanted, Node) else _EXTRA, [Part(pattern, node, key)])
+        yield
+
+    def _add(self, cost: float, parts: Sequence[Part]) -> None:
+        self._now[-1].cost += cost
+        self._now[-1].parts += parts
+
+    # lists ------------------------------------------------------------------------------------------------------------
+    def pairs(self, patterns: Sequence[Node], codes: Sequence[Node]) -> Tuple[float, List[Pair]]:
+        """The pairs, in order, that cost least, and their cost (dynamic programming, as for an edit distance)."""
+        m, n = len(patterns), len(codes)
+        weights = [*map(self.weight, patterns)]
+        runs = [*(pattern.role == "run" for pattern in patterns), False]
+        best: Dict[Tuple[int, int], Tuple[float, int, int]] = {}  # minus the cost from a place on, and the next place
+        for i, j in product(range(m, -1, -1), range(n, -1, -1)):
+            moves: List[Tuple[float, int, int]] = []
+            if j < n:
+                moves.append((best[i, j + 1][0] - (0.0 if runs[i] else _EXTRA), i, j + 1))
+            if i < m:
+                moves.append((best[i + 1, j][0] - weights[i], i + 1, j))
+            if i < m and j < n and not runs[i]:
+                cost = self.aligned(patterns[i], codes[j]).cost
+                if cost <= weights[i] * (1 - _LEAST.get(patterns[i].kind, 0.0)):
+                    moves.append((best[i + 1, j + 1][0] - cost, i + 1, j + 1))
+            best[i, j] = max(moves, default=(0.0, m, n))  # of equal costs: changed, rather than gone and come
+        found: List[Pair] = []
+        i = j = 0
+        while (i, j) != (m, n):
+            _, i_next, j_next = best[i, j]
+            if not runs[i]:
+                found.append((patterns[i] if i_next > i else None, codes[j] if j_next > j else None))
+            i, j = i_next, j_next
+        return -best[0, 0][0], found
+
+    def parts(self, pairs: Sequence[Pair], holders: Pair) -> List[Part]:
+        """What there is to say of two lists laid over each other; `holders` hold them."""
+        found: List[Part] = []
+        above = _NEITHER
+        for index, (ours, theirs) in enumerate(pairs):
+            if ours is not None and theirs is not None:
+                found += self.aligned(ours, theirs).parts
+                above = (ours, theirs)
+            else:
+                rest = [*zip(*pairs[index:])]
+                below = [next((node for node in side if node is not None), None) for side in rest]
+                found.append(Part(ours, theirs, holders=holders, above=above, below=(below[0], below[1])))
+        return found
