@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patcher.engine.spatch.hunk import parse_spatch
+from patcher.errors import PatchError
 from patcher.model import State
 from tests.semantic.helpers import Case, Changed, Form, Refused, Stays, block, cases, check_refused, hold, inside, stays
 
@@ -21,6 +22,7 @@ RULE_1 = {
     "a path with an empty part": Form(f"--- p//m.py\n{HUNK}", 1, "empty or `.` parts"),
     "a path with a drive": Form(f"--- C:/m.py\n{HUNK}", 1, "without a drive"),
     "a path with backslashes": Form(f"--- p\\m.py\n{HUNK}", 1, "written with `/`"),
+    "a file of no package that is no module": Form(f"--- a.b.py\n{HUNK}", 1, "inside a package"),
     "something that is not Python": Form(f"--- p/m.c\n{HUNK}", 1, "only Python source"),
     "a file that would be created": Form(f"--- dev/null\n{HUNK}", 1, "only Python source"),
     "text between hunks": Form(f"--- p/m.py\nhello\n{HUNK}", 2, "expected `@@ SCOPE @@`"),
@@ -258,3 +260,14 @@ def test_prose_paths_scopes_and_flags_are_read() -> None:
     (hunk,) = file.hunks
     assert (hunk.scope, hunk.expected, hunk.when_present, hunk.line) == ("A.*.f", 2, True, 5)
     assert hunk.lines == (("-", "a.b", 6), ("+", "c.d", 7))
+    assert parse_spatch(f"--- six.py\n{HUNK}", "x")[1][0].paths == ("six.py",)
+
+
+def test_what_is_wrong_is_marked_under_its_line_and_in_its_line() -> None:
+    with pytest.raises(PatchError) as caught:
+        parse_spatch("--- p/m.py\n@@ f\n-a.b\n", "x")
+    assert caught.value.message.split("\n") == ["x:2: expected `@@ SCOPE @@ FLAGS`", "    @@ f", "    ^~~~"]
+    assert len(check_refused("-a(1)\n+a( 1)\n", "differ only in layout")) == 1
+    for hunk, line, text in (("-x = )\n-y = 2\n+x\n", 3, "x = )"), ("-x = 1\n-y = = 2\n+x\n", 4, "y = = 2")):
+        lines = check_refused(hunk, "does not parse")
+        assert lines[0].startswith(f"case.spatch:{line}: the before side does not parse: ") and lines[1] == f"    {text}"

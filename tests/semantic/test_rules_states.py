@@ -36,6 +36,8 @@ RULE_22 = {
     "decorators of which one is to stay": Stays("@a\n@b\ndef f():\n    pass\n", "-@c\n-@...\n+@a\n def f(...):\n", State.NOT_FOUND),
     "of another kind of statement nothing goes": Stays("@b\nclass f:\n    x = 1\n", "-@a\n-def f():\n-    pass\n+class f:\n+    x = 1\n", State.UPSTREAM),
     "a return annotation that goes": Changed("def f() -> int: pass\n", "-def f() -> int:\n+def f():\n", "def f(): pass\n"),
+    "another return annotation stands there": Stays("def f() -> str: pass\n", "-def f() -> int: pass\n+def f(): pass\n", State.NOT_FOUND),
+    "and so inside": Stays("def f():\n    def g() -> str: pass\n", " def f():\n-    def g() -> int: pass\n+    def g(): pass\n", State.NOT_FOUND),
     "a base that goes": Changed("class f(A): x = 1\n", "-class f(A):\n+class f:\n", "class f: x = 1\n"),
     "a clause that goes": inside("if a:\n        b()\n    else:\n        c()", " if a:\n     ...\n-else:\n-    c()\n", "if a:\n        b()"),
     "another clause stands there": stays("if a:\n        b()\n    else:\n        d()", " if a:\n     ...\n-else:\n-    c()\n", State.NOT_FOUND),
