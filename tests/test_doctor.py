@@ -294,7 +294,7 @@ def test_what_became_of_patched_files(patched, tmp_path):
         doctor(patched),
         (PROBLEM, "applied", f"{FILES[0]}: missing"),
         (PROBLEM, "applied", f"{UTILS}: overwritten"),
-        (PROBLEM, "applied", f"{RUNNER}: edited by hand"),
+        (PROBLEM, "applied", rf"{RUNNER}: edited by hand \| the file was changed after it was patched; restore takes"),
     )
 
 

@@ -127,7 +127,7 @@ def _recorded(case: Case) -> _Found:
 def _standing(case: Case) -> _Found:
     for item in case.standing:
         if item.condition is not Condition.APPLIED:
-            yield PROBLEM, f"{item.receipt.path}: {item.condition.value}", "; ".join(filter(None, item.meaning))
+            yield PROBLEM, f"{item.receipt.path}: {item.condition.value}", item.meaning
     for text in outdated(case.standing, case.patch_dirs)[0].values() if case.standing else ():
         yield NOTE, text, "apply it again to have the one that is at hand now"
 
