@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Sequence
+
+if TYPE_CHECKING:
+    from patcher.model import Answer
+
 
 class SitepatchError(Exception):
     """Something that stops a command.
@@ -42,6 +47,14 @@ class PatchError(SitepatchError):
 
 class AbsentError(SitepatchError):
     """A package is not installed, or in no release that a patchset is for: no fault where that package is optional."""
+
+
+class LockError(SitepatchError):
+    """Something differs from the lock of a project; `answers` are those of the hunks that do not fit."""
+
+    def __init__(self, message: str, hint: str, answers: Sequence[Answer]) -> None:
+        super().__init__(message, hint)
+        self.answers = answers
 
 
 class StoreError(SitepatchError):

@@ -272,3 +272,13 @@ def untagged(version: str) -> bool:
 def normalized(name: str) -> str:
     """The name of a distribution as PEP 503 compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def written(value: OptionValue) -> str:
+    """An option's value as `--set` takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def written_options(options: Mapping[str, OptionValue]) -> str:
+    """Options as `--set` takes them."""
+    return " ".join(f"{name}={written(value)}" for name, value in options.items())

@@ -34,7 +34,7 @@ ALLOWED = {  # which package may import which; inside of a package there is no l
     "diagnose": BASE,
     "hook": {*LOOKS, "project"},
     "overlay": {*LOOKS, "verify"},
-    "ops": {*LOOKS, "verify", "project", "hook", "overlay", "engine", "cli"},
+    "ops": {*LOOKS, "verify", "project", "hook", "overlay", "engine"},
     "cli": {*LOOKS, "verify", "project", "hook", "overlay", "engine", "ops", "diagnose"},
     "__main__": {"cli", "system"},
 }
@@ -254,7 +254,7 @@ def test_a_repeated_run_needs_no_syntax_tree_and_never_what_a_project_asks_for(s
     words = ["run", DDP, "--no-verify", "--target", site.path, "--", "true"]
     assert "libcst" in loaded(site, *words)  # this test can see what is imported
     again = loaded(site, *words)
-    assert again & {"libcst", "packaging", "importlib.metadata", "subprocess", "patcher.ops.sync", "patcher.overlay"} == set()
+    assert again & {"libcst", "packaging", "importlib.metadata", "subprocess", "patcher.ops.project", "patcher.overlay"} == set()
 
 
 def test_restoring_one_of_two_in_a_file_needs_no_syntax_tree_where_the_splices_are_kept(tmp_path):

@@ -7,11 +7,12 @@ import re
 import shutil
 import sys
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence
 
 import click
 
-from patcher.errors import SitepatchError
+from patcher.errors import LockError, SitepatchError
+from patcher.ops.place import Place
 from patcher.text.drawn import Painted, drawn, join, lines
 from patcher.text.width import LONGEST, fit, padded, width, wrapped
 
@@ -85,7 +86,7 @@ class Console:
         """Say which command explains the hunks that do not fit."""
         more = [word for folder in place.patch_dirs for word in ("--patch-dir", folder)]
         for name in dict.fromkeys(each.patchset for each in answers if each.state.failed and each.scope):
-            self.note(place.command("explain", name, *more), "see")
+            self.note(command(place, "explain", name, *more), "see")
 
     def rows(self, rows: Sequence[Row], *, err: bool = False) -> None:
         """Write a table: aligned, its first word in colour, details indented below."""
@@ -130,6 +131,10 @@ class Console:
     def fail(self, error: SitepatchError) -> int:
         """Write an error and its hint; returns the exit code. The one place where an error becomes text."""
         code = error.exit_code
+        if isinstance(error, LockError):
+            from patcher.cli.report import answer_rows
+
+            self.rows(answer_rows(error.answers))
         self.data(False, {"error": {"message": error.message, "hint": error.hint, "exit_code": code}})
         said = [f"{style('error:', fg='red', bold=True)} {lines(error.message)}"]
         said += [f"{style('hint:', fg='cyan')} {drawn(line)}" for line in error.hint.split("\n") if line]
@@ -138,29 +143,14 @@ class Console:
         return code
 
 
-class Place(NamedTuple):
-    """What a command line says about where to look: the environment and the directories of patchsets."""
+def command(place: Place, *words: str) -> str:
+    """A command line for the same environment, to be shown to the user."""
+    import shlex
 
-    python: Optional[str]
-    target: Optional[str]
-    patch_dirs: Tuple[str, ...]
-    system: bool = False
-
-    def environment(self) -> Environment:
-        """The environment that is meant (see `patcher.target.environment.discover`); with `system` all of it is its own."""
-        from patcher.target.interpreter import discover
-
-        env = discover(self.python, self.target)
-        return env._replace(outer=()) if self.system else env
-
-    def command(self, *words: str) -> str:
-        """A command line for the same environment, to be shown to the person."""
-        import shlex
-
-        more = ["--python", self.python] if self.python else []
-        more += ["--target", self.target] if self.target else []
-        more += ["--system"] if self.system else []
-        return " ".join(shlex.quote(word) for word in ("sitepatch", *words, *more))
+    more = ["--python", place.python] if place.python else []
+    more += ["--target", place.target] if place.target else []
+    more += ["--system"] if place.system else []
+    return " ".join(shlex.quote(word) for word in ("sitepatch", *words, *more))
 
 
 def takes(
@@ -260,7 +250,7 @@ def _wrapped(text: str, most: int) -> List[str]:
 
 def description(one: Patchset) -> List[str]:
     """All that there is to say about a patchset, in lines: why it exists, its options, its patches."""
-    from patcher.cli.report import written
+    from patcher.model import written
 
     def head(text: str) -> List[str]:
         return ["", style(text, bold=True)]

@@ -32,7 +32,7 @@ from hashlib import sha256
 from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 from patcher.errors import SitepatchError
-from patcher.model import Answer, OptionValue, Patchset, Plan, State, Step
+from patcher.model import Answer, Patchset, Plan, State, Step, written_options
 from patcher.store.standing import Condition, Standing
 from patcher.text.diffs import FileDiff
 from patcher.text.drawn import drawn
@@ -109,16 +109,6 @@ def list_rows(patchsets: Iterable[Patchset], broken: Mapping[str, SitepatchError
         cells = (one.name, one.version, packages(one), one.source)
         rows.append(Row(one.kind, cells, (one.summary,)))
     return rows + [Row("broken", (name,), (error.brief,)) for name, error in broken.items()]
-
-
-def written_options(options: Mapping[str, OptionValue]) -> str:
-    """Options as `--set` takes them."""
-    return " ".join(f"{name}={written(value)}" for name, value in options.items())
-
-
-def written(value: OptionValue) -> str:
-    """An option's value as `--set` takes it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------

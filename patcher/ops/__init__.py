@@ -1,1 +1,28 @@
-"""One function a verb."""
+"""The verbs of sitepatch for Python programs: each takes a frozen request and returns a frozen outcome; nothing is printed.
+
+What keeps a verb from doing its work is raised as `patcher.errors.SitepatchError`, with a message and a hint. Hunks that do
+not fit are no exception: they are in `Outcome.plan.failed`, and nothing is written then. Progress goes to an `Events`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from patcher.ops.change import ApplyRequest, RestoreRequest, apply, restore
+    from patcher.ops.outcome import Events, Outcome
+    from patcher.ops.place import Place
+    from patcher.ops.project import LockOutcome, LockRequest, ProjectFiles, SyncRequest, lock, sync
+
+__all__ = ["ApplyRequest", "Events", "LockOutcome", "LockRequest", "Outcome", "Place", "ProjectFiles", "RestoreRequest",
+           "SyncRequest", "apply", "lock", "restore", "sync"]  # fmt: skip
+_HOMES = {"Place": "place", "Events": "outcome", "Outcome": "outcome", "ApplyRequest": "change", "RestoreRequest": "change",
+          "apply": "change", "restore": "change"}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for: the command line must not pay for all verbs when it needs one."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'project')}"), name)

@@ -1,96 +1,83 @@
-"""What `run --overlay` does before the command: plan as `apply` does, tell, verify, and write into the cache alone."""
+"""What `run --overlay` does before the command: plan as `apply` or `sync` does, write into the cache alone, verify that."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.cli import report
-from patcher.cli.console import Console, Place
 from patcher.model import FilePlan, Plan
-from patcher.ops.change import how_to_verify
+from patcher.ops.change import how_to_verify, note_interrupted
+from patcher.ops.outcome import SILENT, Events, Outcome
+from patcher.ops.place import Place
 from patcher.overlay import make
-from patcher.store.standing import interrupted
+from patcher.planner.plan import plan_apply, plan_sync
+from patcher.project.selection import check_sources, choose
 from patcher.store.turns import undisturbed
-from patcher.text.table import Row, count
-from patcher.verify.checks import Asked, How, Verified, rows, texts_of, verified_json, verify
+from patcher.verify.checks import Asked, How, texts_of, verify
+from patcher.verify.rollback import Verdict
 
 if TYPE_CHECKING:
+    from patcher.ops.project import ProjectFiles
     from patcher.planner.plan import Wanted
-    from patcher.target.environment import Environment
 
 
-class Laid(NamedTuple):
-    """What came of it: whether the command may run, and the folder of the overlay, None where nothing is to be patched."""
+class OverlayRequest(NamedTuple):
+    """Make an overlay of these patchsets, or of those that a project asks for; see `patcher.ops.change.ApplyRequest`."""
 
-    good: bool
-    folder: Optional[Path]
+    place: Place
+    names: Tuple[str, ...] = ()
+    settings: Tuple[str, ...] = ()
+    project: Optional[ProjectFiles] = None
+    verify: Asked = Asked()
 
 
-def lay(
-    console: Console, place: Place, env: Environment, wanted: Sequence[Wanted], notes: Sequence[str], asked: Asked,
-    make_plan: Callable[[], Plan],
-) -> Laid:  # fmt: skip
+def lay(request: OverlayRequest, events: Events = SILENT) -> Outcome:
     """Make an overlay of what a plan would write; nothing else is written.
 
-    Args:
-        console: where to tell it.
-        place: the environment and the directories of patchsets.
-        env: that environment.
-        wanted: the patchsets.
-        notes: remarks about them.
-        asked: how to verify.
-        make_plan: makes the plan; called again where another process was at work.
-
     Raises:
+        LockError: something differs from the lock.
         SitepatchError: what keeps it from making a plan or an overlay.
     """
-    how = how_to_verify(console, place, env, asked, [one.patchset for one in wanted])
-    console.about(env)
-    for site, sentence in interrupted(env):
-        console.note(f"{site}: {sentence}, by the next command that writes")
-    plan = undisturbed(env, make_plan, dry_run=True)
-    console.rows(report.answer_rows(answer for answer in plan.answers if answer.state.failed or not console.quiet))
-    console.see(place, plan.answers)
-    for note in (*notes, *plan.notes):
-        console.note(note)
-    laid, verified = _lay(console, plan, wanted, how, asked)
-    more = {"verify": verified_json(verified, rolled_back=False)} if verified else {}
-    fields = {"patchsets": [one.patchset.name for one in wanted], "overlay": str(laid.folder or ""), **report.plan_json(plan)}
-    console.data(laid.good, {**fields, **more})
-    return laid
+    place, env = request.place, request.place.environment()
+    if request.project is None:
+        check_sources(request.names, place.patch_dirs)
+        chosen, notes = choose(request.names, request.settings, place.patch_dirs)
+        wanted, remarks = tuple(chosen), tuple(notes)
+    else:
+        from patcher.ops.project import read_lock, refuse_other, wants  # reads TOML: not where names are given
+        from patcher.project import lockfile
 
+        lock = read_lock(request.project)
+        wanted, remarks, dirs = wants(request.project, place.patch_dirs)
+        place = place._replace(patch_dirs=dirs)
 
-def _lay(
-    console: Console, plan: Plan, wanted: Sequence[Wanted], how: How, asked: Asked
-) -> Tuple[Laid, Optional[Verified]]:
-    if plan.failed:
-        hunks = count(len(plan.answers), "hunk")
-        console.note(f"nothing was run: {len(plan.failed)} of {hunks} failed", "stopped")
-        return Laid(False, None), None
+    def planned() -> Plan:
+        if request.project is None:
+            return plan_apply(env, wanted)
+        plan, held = plan_sync(env, wanted)
+        refuse_other(lock, lockfile.make(wanted, held), plan, request.project.lock_path)
+        return plan
+
+    how = how_to_verify(place, env, request.verify, [one.patchset for one in wanted], events)
+    events.started(env)
+    note_interrupted(env, events)
+    plan = undisturbed(env, planned, dry_run=True)
+    outcome = Outcome(place, env, plan, tuple(one.patchset.name for one in wanted), wanted)
+    events.planned(outcome._replace(plan=plan._replace(notes=(*remarks, *plan.notes))))
     files = make.patched(plan)
-    if not files:
-        console.say("nothing to lay over: what is asked for stands there already, or is not needed")
-        return Laid(True, None), None
+    if plan.failed or not files:
+        return outcome
     folder = make.make(files)
-    verified = None if asked.no_verify else _verified(console, files, wanted, how, folder)
-    if verified and verified.failed:
-        return Laid(False, folder), verified
-    console.rows([] if console.quiet else [Row("overlay", (f"{count(len(files), 'file')} in {folder}",))])
-    return Laid(True, folder), verified
+    verified = None if request.verify.no_verify else _verified(files, wanted, how, folder)
+    return outcome._replace(overlay=folder, verdict=verified)
 
 
-def _verified(
-    console: Console, files: Sequence[FilePlan], wanted: Sequence[Wanted], how: How, folder: Path
-) -> Optional[Verified]:
+def _verified(files: Sequence[FilePlan], wanted: Sequence[Wanted], how: How, folder: Path) -> Optional[Verdict]:
     """How good the overlay is; None where it was verified before, which is not done again but for probes."""
     mark = folder / make.VERIFIED
     if mark.exists() and not how.probes:
         return None
     verified = verify(texts_of(files), [one.patchset for one in wanted], how, served=True)
-    console.rows([row for row in rows(verified) if not console.quiet or row.word == "failed"])
-    if verified.failed:
-        console.note("nothing was run: verification failed", "stopped")
-    elif how.imports:
+    if how.imports and not verified.failed:
         mark.touch()
-    return verified
+    return Verdict(verified)

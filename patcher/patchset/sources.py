@@ -8,7 +8,7 @@ import sys
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from patcher.errors import SitepatchError, UsageError
-from patcher.model import Option, OptionValue, Patchset, Variant
+from patcher.model import Option, OptionValue, Patchset, Variant, written
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.patchset.tables import decode_text, shown, suggest
 from patcher.system.reading import TEXT, read_file
@@ -268,8 +268,8 @@ def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str
         choices = options[name].choices
         if value is None or (choices and value not in choices):
             kind = options[name].type
-            known = " or ".join(map(_written, choices)) if choices else f"of type {kind}"
-            near = suggest(text, map(_written, choices)) if choices else ""
+            known = " or ".join(map(written, choices)) if choices else f"of type {kind}"
+            near = suggest(text, map(written, choices)) if choices else ""
             problems.append(f'--set {key}: found {shown(text)}, expected a value {known}{near}')
         else:
             values[name] = value
@@ -291,7 +291,3 @@ def _parse(option: Option, text: str) -> Optional[OptionValue]:
     except ValueError:
         return None
     return value if abs(value) < float("inf") else None  # inf and nan have no Python literal
-
-
-def _written(value: OptionValue) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Dict, Iterable, List, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError, UsageError
-from patcher.model import Patchset
+from patcher.model import Patchset, written
 from patcher.patchset.sources import (
     BUILT_IN,
     LOCAL,
@@ -231,6 +231,6 @@ def settings_for_completion(begun: str, names: Sequence[str], patch_dirs: Sequen
         for option in one.options:
             head = f"{one.name}.{option.name}="
             choices = option.choices or ((True, False) if option.type == "bool" else ())
-            values = [head + str(value).lower() if isinstance(value, bool) else f"{head}{value}" for value in choices]
+            values = [head + written(value) for value in choices]
             found += values if begun.startswith(head) else [head]
     return [text for text in found if text.startswith(begun)]

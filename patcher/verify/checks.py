@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple
 
 from patcher.model import FilePlan, Patchset
 from patcher.target.interpreter import Environment
-from patcher.text.table import Row, count
 
 if TYPE_CHECKING:
     from patcher.system.process import Ended
@@ -30,7 +29,7 @@ _DROPPED = (  # what changes imports, and what a launcher tells its ranks: a lon
 class Asked(NamedTuple):
     """What a command line says: the flags `--no-verify`, `--compile-only` and `--probe`; seconds for each process."""
 
-    timeout: float
+    timeout: float = 120.0
     no_verify: bool = False
     compile_only: bool = False
     probe: bool = False
@@ -241,36 +240,3 @@ def _said(output: str) -> str:
 
 def _last(text: str) -> str:
     return "\n".join(text.rstrip().split("\n")[-_LINES:])
-
-
-# how it is told -------------------------------------------------------------------------------------------------------
-def rows(verified: Verified) -> List[Row]:
-    """What is good in one line with the seconds that each step took; what is not, each with its last lines."""
-    parts = []
-    for what, noun, verb in ((COMPILE, "file", "compiled"), (IMPORT, "module", "imported"), (PROBE, "probe", "passed")):
-        good = [check for check in verified.checks if check.what == what and not check.problem]
-        if good:
-            parts.append(f"{count(len(good), noun)} {verb} in {sum(check.seconds for check in good):.2f} s")
-    note = (f"not imported: {', '.join(verified.left_out)}: {verified.reason}",)
-    details = note if verified.left_out and verified.reason else ()
-    found = [Row("verified", (", ".join(parts),), details)] if parts and not verified.failed else []
-    for check in verified.checks:
-        if check.problem:
-            said = ("it fails without the patch too: no fault of the patch",) if check.before else ()
-            more = tuple(check.output.split("\n")) if check.output else ()
-            found.append(Row(check.state, (f"{check.what} {check.name}: {check.problem}",), (*said, *more)))
-    return found
-
-
-def verified_json(verified: Verified, *, rolled_back: bool) -> Dict[str, Any]:
-    """The field `verify` of `apply` and `verify`."""
-    steps = {what: sum(each.seconds for each in verified.checks if each.what == what) for what in (COMPILE, IMPORT, PROBE)}
-    checks = [
-        {"what": each.what, "name": each.name, "state": each.state, "problem": each.problem, "output": each.output}
-        for each in verified.checks
-    ]
-    seconds = {name: round(value, 3) for name, value in (*steps.items(), ("total", verified.seconds))}
-    return {
-        "ok": not verified.failed, "checks": checks, "left_out": list(verified.left_out), "seconds": seconds,
-        "rolled_back": rolled_back,
-    }  # fmt: skip

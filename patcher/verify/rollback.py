@@ -14,8 +14,8 @@ from patcher.system.signals import ignored, stoppable
 from patcher.verify.checks import How, Text, Verified, verify
 
 
-class Outcome(NamedTuple):
-    """What came of it; `verified` is None where it was interrupted.
+class Verdict(NamedTuple):
+    """What came of verifying; `verified` is None where it was interrupted.
 
     `rolled_back` tells whether the commit was undone, `problem` why it could not be though it should.
     """
@@ -24,8 +24,13 @@ class Outcome(NamedTuple):
     rolled_back: bool = False
     problem: Optional[StoreError] = None
 
+    @property
+    def bad(self) -> bool:
+        """Whether anything fails that did not before, or it was interrupted."""
+        return self.verified is None or bool(self.verified.failed)
 
-def verify_or_roll_back(way: WayBack, texts: Sequence[Text], patchsets: Sequence[Patchset], how: How) -> Outcome:
+
+def verify_or_roll_back(way: WayBack, texts: Sequence[Text], patchsets: Sequence[Patchset], how: How) -> Verdict:
     """Verify what was written; undo it unless nothing fails but what failed before.
 
     Args:
@@ -48,13 +53,13 @@ def verify_or_roll_back(way: WayBack, texts: Sequence[Text], patchsets: Sequence
             raise
         after = f"and not undone: {problem.message}" if problem else "and undone"
         raise SitepatchError(f"what was written could not be verified ({error}), {after}", "see --no-verify") from error
-    return _undone(way, verified) if verified.failed else Outcome(verified)
+    return _undone(way, verified) if verified.failed else Verdict(verified)
 
 
-def _undone(way: WayBack, verified: Optional[Verified]) -> Outcome:
+def _undone(way: WayBack, verified: Optional[Verified]) -> Verdict:
     try:
         with ignored():
             roll_back(way)
     except StoreError as error:
-        return Outcome(verified, problem=error)
-    return Outcome(verified, rolled_back=True)
+        return Verdict(verified, problem=error)
+    return Verdict(verified, rolled_back=True)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Dict
 import click
 
 from patcher.cli.commands.group import Group
-from patcher.cli.console import Console, Place, takes
+from patcher.cli.console import Console, takes
+from patcher.ops.place import Place
 
 if TYPE_CHECKING:
     from patcher.system.cache import Entry

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
 import click
 
 from patcher.cli.commands.completion import complete_names
-from patcher.cli.console import Console, Place, takes
+from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
+from patcher.ops.place import Place
 
 if TYPE_CHECKING:
     from patcher.model import Answer, Patchset

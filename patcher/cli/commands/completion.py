@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, List
 
 import click
 
-from patcher.cli.console import Place
 from patcher.errors import SitepatchError
+from patcher.ops.place import Place
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -6,7 +6,8 @@ from typing import List
 
 import click
 
-from patcher.cli.console import Console, Place, takes
+from patcher.cli.console import Console, takes
+from patcher.ops.place import Place
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch demo --offline")

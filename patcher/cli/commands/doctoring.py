@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from patcher.cli.console import Console, Place, takes
+from patcher.cli.console import Console, takes
+from patcher.ops.place import Place
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch doctor --python /opt/venv")

@@ -7,7 +7,8 @@ from typing import Tuple
 import click
 
 from patcher.cli.commands.completion import complete_names, sets_options
-from patcher.cli.console import Console, Place, paint, style, takes
+from patcher.cli.console import Console, paint, style, takes
+from patcher.ops.place import Place
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch explain mmengine-ddp-debug --target ./site-packages")

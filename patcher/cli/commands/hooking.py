@@ -10,8 +10,9 @@ import click
 from patcher.cli.commands.completion import complete_names, sets_options
 from patcher.cli.commands.group import Group
 from patcher.cli.commands.patching import takes_turns
-from patcher.cli.console import Console, Place, takes
+from patcher.cli.console import Console, command, takes
 from patcher.errors import UsageError
+from patcher.ops.place import Place
 
 if TYPE_CHECKING:
     from patcher.hook.repair import Installed
@@ -207,10 +208,11 @@ def hook_remove(console: Console, place: Place, name: Optional[str], back: bool)
 
     What it has patched stays patched, unless --restore is given. Its line in requirements.txt is yours to remove.
     """
+    from patcher.cli.changes import run_restore
     from patcher.hook.installed import remove
     from patcher.hook.places import folders
     from patcher.hook.repair import load
-    from patcher.ops.change import restore
+    from patcher.ops.change import RestoreRequest
 
     env = place.environment()
     found: List[Installed] = [load(folder) for folder in folders(env)]
@@ -224,7 +226,7 @@ def hook_remove(console: Console, place: Place, name: Optional[str], back: bool)
         patchsets = [one.name for one in each.hook.patchsets]
         console.say(f"removed {each.hook.name} {each.hook.version} from {each.site}")
         if back:
-            return restore(console, place, patchsets, force=False, dry_run=False)
-        console.say(f"its files stay patched; restore them with: {place.command('restore', *patchsets)}")
+            return run_restore(console, RestoreRequest(place, tuple(patchsets)))
+        console.say(f"its files stay patched; restore them with: {command(place, 'restore', *patchsets)}")
     console.data(True, {"removed": [each.hook.name for each in chosen]})
     return 0

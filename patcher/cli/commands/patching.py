@@ -9,8 +9,9 @@ import click
 
 from patcher.cli.commands.completion import complete_names, sets_options
 from patcher.cli.commands.verifying import ways_to_verify
-from patcher.cli.console import Console, Place, takes
+from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
+from patcher.ops.place import Place
 
 
 def takes_turns(function: Callable[..., int]) -> Callable[..., int]:
@@ -51,7 +52,8 @@ def apply(
     Where one does not fit, nothing is written, and every problem is reported. What was written is compiled and imported by
     the target interpreter; where that fails and did not fail before, all of it is rolled back.
     """
-    from patcher.ops import change
+    from patcher.cli.changes import run_apply, run_restore
+    from patcher.ops.change import ApplyRequest, RestoreRequest
     from patcher.verify.checks import Asked
 
     if back and settings:
@@ -59,9 +61,9 @@ def apply(
     if probe and (back or no_verify):
         raise UsageError(f"--probe and {'--restore' if back else '--no-verify'}: found both", "a probe is part of verifying")
     if back:
-        return change.restore(console, place, names, force=force, dry_run=dry_run)
+        return run_restore(console, RestoreRequest(place, names, force, dry_run))
     asked = Asked(timeout, no_verify, compile_only, probe)
-    return change.apply(console, place, names, settings, asked, dry_run=dry_run, force=force)
+    return run_apply(console, ApplyRequest(place, names, settings, asked, dry_run, force))
 
 
 @click.command(epilog="\b\nExamples:\n  sitepatch restore\n  sitepatch restore mmengine-ddp-debug")
@@ -76,6 +78,7 @@ def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool,
     Those of all patchsets without a name. Mode and mtime are as before, too. In a file that was edited by hand since, the
     edit is kept and only our change is removed.
     """
-    from patcher.ops import change
+    from patcher.cli.changes import run_restore
+    from patcher.ops.change import RestoreRequest
 
-    return change.restore(console, place, names, force=force, dry_run=dry_run)
+    return run_restore(console, RestoreRequest(place, names, force, dry_run))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, BinaryIO, List, Optional, Sequence, Tuple
 
 import click
 
-from patcher.cli.console import Console, Place, style, takes
+from patcher.cli.console import Console, style, takes
 from patcher.errors import SitepatchError, UsageError
+from patcher.ops.place import Place
 from patcher.text.drawn import Painted
 
 if TYPE_CHECKING:

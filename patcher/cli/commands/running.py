@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple
+from typing import Any, List, Tuple
 
 import click
 
@@ -13,13 +13,9 @@ from patcher.cli.commands.completion import complete_names, sets_options
 from patcher.cli.commands.patching import takes_turns
 from patcher.cli.commands.syncing import names_a_project
 from patcher.cli.commands.verifying import ways_to_verify
-from patcher.cli.console import Console, Place, takes
+from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
-
-if TYPE_CHECKING:
-    from patcher.model import Plan
-    from patcher.target.environment import Environment
-    from patcher.verify.checks import Asked
+from patcher.ops.place import Place
 
 
 class _Launcher(click.Command):
@@ -66,7 +62,9 @@ def run(
     With --overlay nothing is written in the environment, which may be read-only: every Python process that the command
     starts imports the patched source, unless it is started with -I, -E or -S, or without PYTHONPATH.
     """
+    from patcher.cli import changes
     from patcher.ops import launch
+    from patcher.ops.change import ApplyRequest
     from patcher.verify.checks import Asked
 
     if ways["probe"] and no_verify:
@@ -89,52 +87,24 @@ def run(
         env = place.environment()
         if python and place.target is None and launch.other_environment(python, env):
             console.note(f"{command[0]} runs {python.path}, and what is patched is the environment of {env.python}")
-        if overlay:
-            request = (project, requirements, lock_file, locked)
-            code = _lay(console, place, env, names, settings, request, asked, variables)
-        elif names:
-            from patcher.ops.change import apply
-
-            code = apply(console, place, names, settings, asked, dry_run=False)
+        if names:
+            files = None
         else:
-            from patcher.ops.sync import Request, sync
+            from patcher.ops.project import ProjectFiles, SyncRequest
 
-            code = sync(console, place, Request(project, requirements, lock_file, locked), asked)
+            files = ProjectFiles(project, requirements, lock_file, locked)
+        if overlay:
+            from patcher.ops.overlay import OverlayRequest
+            from patcher.overlay.make import search_path
+
+            made = changes.lay_over(console, OverlayRequest(place, names, settings, files, asked))
+            code = 0 if made.ok else 1
+            if made.ok and made.overlay:
+                variables["PYTHONPATH"] = search_path(made.overlay, variables)
+        elif files:
+            code = changes.run_sync(console, SyncRequest(place, files, asked))
+        else:
+            code = changes.run_apply(console, ApplyRequest(place, names, settings, asked))
     if not code:
         launch.execute(program, command, variables)
     return code
-
-
-def _lay(
-    console: Console, place: Place, env: Environment, names: Sequence[str], settings: Sequence[str],
-    project: Tuple[str, Tuple[str, ...], str, bool], asked: Asked, variables: Dict[str, str],
-) -> int:  # fmt: skip
-    """Make an overlay and put it into `variables`; returns 0 where the command may run."""
-    from patcher.ops.overlay import lay
-    from patcher.overlay.make import search_path
-    from patcher.planner.plan import plan_apply, plan_sync
-    from patcher.project.selection import check_sources, choose
-
-    if names:
-        check_sources(names, place.patch_dirs)
-        wanted, notes = choose(names, settings, place.patch_dirs)
-        laid = lay(console, place, env, wanted, notes, asked, lambda: plan_apply(env, wanted))
-    else:
-        from patcher.ops.sync import Request, refuse_other, wants
-        from patcher.project import lockfile
-
-        request = Request(*project)
-        lock = lockfile.read(request.lock_path) if request.locked else None
-        found = wants(request, place.patch_dirs)
-
-        def planned() -> Plan:
-            plan, held = plan_sync(env, found.patchsets)
-            if lock:
-                refuse_other(console, lock, lockfile.make(found.patchsets, held), plan, request.lock_path)
-            return plan
-
-        there = place._replace(patch_dirs=found.patch_dirs)
-        laid = lay(console, there, env, found.patchsets, found.notes, asked, planned)
-    if laid.folder and laid.good:
-        variables["PYTHONPATH"] = search_path(laid.folder, variables)
-    return 0 if laid.good else 1

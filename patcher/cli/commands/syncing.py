@@ -8,8 +8,9 @@ import click
 
 from patcher.cli.commands.patching import takes_turns
 from patcher.cli.commands.verifying import ways_to_verify
-from patcher.cli.console import Console, Place, takes
+from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
+from patcher.ops.place import Place
 
 
 def names_a_project(function: Callable[..., int]) -> Callable[..., int]:
@@ -54,14 +55,15 @@ def sync(
     """
     if lock_file and not locked:
         raise UsageError("--lock: found no --locked, without which no lock is looked at")
-    from patcher.ops.sync import Request
-    from patcher.ops.sync import sync as run
+    from patcher.cli.changes import run_sync
+    from patcher.ops.project import ProjectFiles, SyncRequest
     from patcher.verify.checks import Asked
 
     if ways["probe"] and no_verify:
         raise UsageError("--probe and --no-verify: found both", "a probe is part of verifying")
     asked = Asked(ways["timeout"], no_verify, ways["compile_only"], ways["probe"])
-    return run(console, place, Request(project, requirements, lock_file, locked), asked, dry_run=dry_run, force=force)
+    files = ProjectFiles(project, requirements, lock_file, locked)
+    return run_sync(console, SyncRequest(place, files, asked, dry_run, force))
 
 
 @click.command(epilog="\b\nExamples:\n  sitepatch lock\n  sitepatch lock -r requirements.txt --check")
@@ -75,7 +77,7 @@ def lock(console: Console, place: Place, project: str, requirements: Tuple[str, 
     and after. The environment stays as it is. Releases that were locked in other environments stay in the lock as long
     as the patchsets and their options are the same.
     """
-    from patcher.ops.sync import Request
-    from patcher.ops.sync import lock as run
+    from patcher.cli.changes import run_lock
+    from patcher.ops.project import LockRequest, ProjectFiles
 
-    return run(console, place, Request(project, requirements, lock_file), check=check)
+    return run_lock(console, LockRequest(place, ProjectFiles(project, requirements, lock_file), check))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Callable, Dict, List, Sequence, Tuple
 import click
 
 from patcher.cli.commands.completion import complete_names
-from patcher.cli.console import Console, Place, takes
+from patcher.cli.console import Console, takes
+from patcher.ops.place import Place
 
 if TYPE_CHECKING:
     from patcher.model import Patchset
@@ -41,12 +42,14 @@ def verify(
     In the target interpreter: all that is applied without a name. A module that cannot be imported without the patch
     either is reported, and is no failure.
     """
+    from patcher.cli.changes import Live
+    from patcher.cli.verified import verified_json, verified_rows
     from patcher.ops.change import how_to_verify
     from patcher.project.selection import check_names
     from patcher.store.standing import interrupted, named, standing
     from patcher.store.turns import settled
     from patcher.system.signals import stoppable
-    from patcher.verify.checks import Asked, rows, verified_json
+    from patcher.verify.checks import Asked
     from patcher.verify.checks import verify as run
 
     env = place.environment()
@@ -58,7 +61,7 @@ def verify(
         if idle:
             check_names(idle, stands, place.patch_dirs)
         patchsets = _stored(items, chosen)
-        how = how_to_verify(console, place, env, Asked(timeout, False, compile_only, probe), patchsets)
+        how = how_to_verify(place, env, Asked(timeout, False, compile_only, probe), patchsets, Live(console))
         here = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
         with stoppable():
             return waiting, stands, idle, chosen, here, run(_texts(here, chosen), patchsets, how)
@@ -72,8 +75,8 @@ def verify(
     if not names and not stands:
         console.say(f"nothing is applied in {', '.join(env.own)}: nothing to verify")
     good = not (verified.failed or gone or idle)
-    console.rows([row for row in rows(verified) if not console.quiet or row.word == "failed"])
-    told = {"patchsets": chosen, "notes": [*notes, *gone], "verify": verified_json(verified, rolled_back=False)}
+    console.rows(verified_rows(verified, quiet=console.quiet))
+    told = {"patchsets": chosen, "notes": [*notes, *gone], "verify": verified_json(verified)}
     console.data(good, told)
     return 0 if good else 1
 

@@ -5,31 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.cli import report
-from patcher.cli.console import Console, Place
-from patcher.errors import SitepatchError, UsageError
+from patcher.errors import LockError, SitepatchError, UsageError
 from patcher.hook.kept import HOOK, read_hook
 from patcher.hook.places import folders
-from patcher.model import FilePlan, Plan, Step
-from patcher.ops.change import carry_out, prepared
+from patcher.model import Held, Plan, Step, written_options
+from patcher.ops.change import carry_out, note_interrupted, prepared
+from patcher.ops.outcome import SILENT, Effect, Events, Outcome
+from patcher.ops.place import Place
 from patcher.patchset.sources import PATCH_DIR
 from patcher.planner.jobs import Wanted
 from patcher.planner.plan import plan_sync
 from patcher.project import lockfile
 from patcher.project.pyproject import Project, chosen, read_project
 from patcher.project.selection import check_sources
-from patcher.store.standing import Standing, interrupted, standing
+from patcher.store.standing import Standing, standing
 from patcher.store.turns import undisturbed
 from patcher.system.reading import read_file
 from patcher.target.interpreter import Environment
-from patcher.text.table import Row, count
 from patcher.verify.checks import Asked
 
 PROJECT = "pyproject.toml"
 
 
-class Request(NamedTuple):
-    """What a command line says about a project: its directory, and requirements files that ask for more.
+class ProjectFiles(NamedTuple):
+    """Where a project asks: its directory, and requirements files that ask for more.
 
     `lock` is the lock file, "" for that of the directory; with `locked` nothing is done where anything differs from it.
     """
@@ -45,6 +44,46 @@ class Request(NamedTuple):
         return Path(self.lock) if self.lock else Path(self.folder) / lockfile.NAME
 
 
+class SyncRequest(NamedTuple):
+    """Make the environment what the project asks for; the fields are those of `patcher.ops.change.ApplyRequest`."""
+
+    place: Place
+    project: ProjectFiles = ProjectFiles()
+    verify: Asked = Asked()
+    dry_run: bool = False
+    force: bool = False
+
+
+class LockRequest(NamedTuple):
+    """Write the lock of a project; with `check` write nothing, and see what differs."""
+
+    place: Place
+    project: ProjectFiles = ProjectFiles()
+    check: bool = False
+
+
+class LockOutcome(NamedTuple):
+    """What came of `lock`.
+
+    `held` are the files of this environment, `lock` is all that the file says now or would say, `differences` has a sentence
+    for each with `check`, `place` has every directory of patchsets.
+    """
+
+    place: Place
+    path: Path
+    plan: Plan
+    patchsets: Tuple[str, ...]
+    held: Tuple[Held, ...]
+    lock: lockfile.Lock
+    differences: Tuple[str, ...]
+    written: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether the lock is as it should be."""
+        return not (self.plan.failed or self.differences)
+
+
 class Wants(NamedTuple):
     """What a project asks for: patchsets with their options, remarks, and every directory of patchsets."""
 
@@ -53,7 +92,7 @@ class Wants(NamedTuple):
     patch_dirs: Tuple[str, ...]
 
 
-def wants(request: Request, patch_dirs: Sequence[str]) -> Wants:
+def wants(request: ProjectFiles, patch_dirs: Sequence[str]) -> Wants:
     """Read what a project asks for.
 
     Args:
@@ -78,7 +117,7 @@ def wants(request: Request, patch_dirs: Sequence[str]) -> Wants:
     return Wants(tuple(patchsets), (*(note for project in projects for note in project.notes), *notes), folders)
 
 
-def _read(request: Request) -> List[Project]:
+def _read(request: ProjectFiles) -> List[Project]:
     path = Path(request.folder) / PROJECT
     if not path.parent.is_dir():
         raise UsageError(f"--project {request.folder}: found no such directory")
@@ -100,49 +139,33 @@ def _read(request: Request) -> List[Project]:
     return projects
 
 
-def sync(console: Console, place: Place, request: Request, asked: Asked, *, dry_run: bool = False, force: bool = False) -> int:
-    """Make the environment what the project asks for, all or nothing, verify it and undo it where that fails.
-
-    Args:
-        console: where to tell it.
-        place: the environment and the directories of patchsets.
-        request: the project.
-        asked: how to verify.
-        dry_run: write nothing at all, show the diff instead.
-        force: also where a file was edited by hand; the edited text is kept in the store.
-
-    Returns:
-        the exit code.
+def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
+    """Make the environment what the project asks for, all or nothing, verify it and roll back where that fails.
 
     Raises:
-        SitepatchError: see `wants`; what differs from the lock; what keeps it from making a plan or from writing.
+        LockError: something differs from the lock.
+        SitepatchError: see `wants`; what keeps it from making a plan or from writing.
     """
-    locked = lockfile.read(request.lock_path) if request.locked else None
-    asked_for = wants(request, place.patch_dirs)
+    locked = read_lock(request.project)
+    asked_for = wants(request.project, request.place.patch_dirs)
     wanted = asked_for.patchsets
-    env = place.environment()
+    env = request.place.environment()
     _refuse_what_a_hook_undoes(env, wanted)
-    how, recovered = prepared(console, place, env, wanted, asked, dry_run=dry_run)
-    items, (plan, held) = undisturbed(env, lambda: (standing(env), plan_sync(env, wanted, force=force)), dry_run=dry_run)
-    if locked:
-        refuse_other(console, locked, lockfile.make(wanted, held), plan, request.lock_path)
+    how, recovered = prepared(request.place, env, wanted, request.verify, events, dry_run=request.dry_run)
+    items, (plan, held) = undisturbed(
+        env, lambda: (standing(env), plan_sync(env, wanted, force=request.force)), dry_run=request.dry_run
+    )
+    refuse_other(locked, lockfile.make(wanted, held), plan, request.project.lock_path)
     names = [one.patchset.name for one in wanted]
     going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
     live = {step.patchset for item in items if item.live for step in item.receipt.steps}
     said = [f"{name} is applied and is not asked for: it is reverted" for name in going if name in live]
     plan = plan._replace(notes=(*asked_for.notes, *said, *plan.notes))
     answered = {answer.patchset for answer in plan.answers}
-    fitting = [one for one in wanted if one.patchset.name in answered]
-    if not wanted and not items:
-        console.say(f"nothing is asked for, and nothing is applied in {', '.join(env.own)}: nothing to do")
-
-    def tell(changed: Sequence[FilePlan], _: Sequence[str]) -> None:
-        console.rows([] if console.quiet else _rows(items, changed, names))
-
-    return carry_out(
-        console, place._replace(patch_dirs=asked_for.patch_dirs), plan, fitting, None if asked.no_verify else how, recovered,
-        tell, dry_run=dry_run, more={"restored": list(going)},
-    )  # fmt: skip
+    place = request.place._replace(patch_dirs=asked_for.patch_dirs)
+    fitting = tuple(name for name in names if name in answered)
+    outcome = Outcome(place, env, plan, fitting, wanted, request.dry_run, recovered)
+    return carry_out(outcome._replace(effects=_effects(items, plan), restored=tuple(going)), how, events)
 
 
 def _refuse_what_a_hook_undoes(env: Environment, wanted: Sequence[Wanted]) -> None:
@@ -159,7 +182,7 @@ def _refuse_what_a_hook_undoes(env: Environment, wanted: Sequence[Wanted]) -> No
             elif mine.patchset.digest != kept.digest:
                 problems.append(f"{what} in another version than the project asks for")
             elif dict(mine.options) != dict(kept.options):
-                here, there = report.written_options(mine.options), report.written_options(kept.options)
+                here, there = written_options(mine.options), written_options(kept.options)
                 problems.append(f"{what} with {there}, and the project asks for {here}")
     if problems:
         same = "make the hook ask for the same (sitepatch hook init DIR) and install it again"
@@ -167,87 +190,68 @@ def _refuse_what_a_hook_undoes(env: Environment, wanted: Sequence[Wanted]) -> No
         raise SitepatchError("\n".join(problems), hint)
 
 
-def refuse_other(console: Console, lock: lockfile.Lock, now: lockfile.Lock, plan: Plan, path: Path) -> None:
-    """Raise SitepatchError where anything differs from the lock; what does not fit is told first."""
-    problems = lockfile.differences(lock, now, complete=not plan.failed)
+def read_lock(project: ProjectFiles) -> Optional[lockfile.Lock]:
+    """The lock that has to hold, None where none has.
+
+    Raises:
+        SitepatchError: it cannot be read.
+    """
+    return lockfile.read(project.lock_path) if project.locked else None
+
+
+def refuse_other(locked: Optional[lockfile.Lock], now: lockfile.Lock, plan: Plan, path: Path) -> None:
+    """Raise LockError where anything differs from the lock."""
+    problems = lockfile.differences(locked, now, complete=not plan.failed) if locked else []
     if problems:
-        console.rows(report.answer_rows(plan.failed))
         hint = f"nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew"
-        raise SitepatchError("\n".join(f"{path}: {problem}" for problem in problems), hint)
+        raise LockError("\n".join(f"{path}: {problem}" for problem in problems), hint, plan.failed)
 
 
-def lock(console: Console, place: Place, request: Request, *, check: bool) -> int:
+def lock(request: LockRequest, events: Events = SILENT) -> LockOutcome:
     """Write down what `sync` would make of the environment; the environment itself stays as it is.
-
-    Args:
-        console: where to tell it.
-        place: the environment and the directories of patchsets.
-        request: the project.
-        check: write nothing, tell what differs.
-
-    Returns:
-        the exit code.
 
     Raises:
         SitepatchError: see `wants`; what keeps it from making a plan; an old lock that cannot be read.
     """
-    path = request.lock_path
-    asked_for = wants(request, place.patch_dirs)
-    env = place.environment()
-    console.about(env)
-    for site, sentence in interrupted(env):
-        console.note(f"{site}: {sentence}, by the next command that writes")
+    path = request.project.lock_path
+    asked_for = wants(request.project, request.place.patch_dirs)
+    env = request.place.environment()
+    events.started(env)
+    note_interrupted(env, events)
     plan, held = undisturbed(env, lambda: plan_sync(env, asked_for.patchsets), dry_run=True)
-    for note in (*asked_for.notes, *plan.notes):
-        console.note(note)
-    old = lockfile.read(path) if check or path.exists() else None
+    plan = plan._replace(notes=(*asked_for.notes, *plan.notes))
+    for note in plan.notes:
+        events.note(note)
+    old = lockfile.read(path) if request.check or path.exists() else None
     new = lockfile.make(asked_for.patchsets, held)
-    problems = lockfile.differences(old, new, complete=not plan.failed) if check and old else []
-    console.rows(report.answer_rows(plan.failed))
-    console.see(place._replace(patch_dirs=asked_for.patch_dirs), plan.answers)
-    for problem in problems:
-        console.out(f"{path}: {problem}")
-    written = False
-    if plan.failed:
-        console.note(f"{path} was not written: {count(len(plan.failed), 'hunk')} failed", "stopped")
-    elif check:
-        if not problems:
-            console.say(f"{path} holds what `sitepatch lock` would write")
-    else:
-        written = _write(console, path, old, new)
-    good = not (plan.failed or problems)
-    console.data(good, {
-        "written": written, "lock": str(path), "patchsets": [one.patchset.name for one in asked_for.patchsets],
-        "differences": problems, "answers": [report.answer_json(each) for each in plan.answers],
-        "files": [each._asdict() for each in new.held], "notes": [*asked_for.notes, *plan.notes],
-    })  # fmt: skip
-    return 0 if good else 1
+    problems = lockfile.differences(old, new, complete=not plan.failed) if request.check and old else ()
+    place = request.place._replace(patch_dirs=asked_for.patch_dirs)
+    names = tuple(one.patchset.name for one in asked_for.patchsets)
+    outcome = LockOutcome(place, path, plan, names, new.held, new, tuple(problems))
+    return outcome if plan.failed or request.check else _write(outcome, old, events)
 
 
-def _write(console: Console, path: Path, old: Optional[lockfile.Lock], new: lockfile.Lock) -> bool:
-    """Write the lock unless it is there already, and tell what became of the releases in it."""
+def _write(outcome: LockOutcome, old: Optional[lockfile.Lock], events: Events) -> LockOutcome:
+    """Write the lock unless it is there already, and report what became of the releases in the old one."""
+    path, new = outcome.path, outcome.lock
     made = lockfile.merged(old, new) if old else new
     here, before, after = ({lockfile.build(target) for target in each.targets} for each in (new, old or new, made))
     for word, builds in (("kept", after - here), ("dropped", before - after)):
         why = "locked in another environment" if word == "kept" else "locked with other patchsets; lock again where wanted"
         for release, _ in sorted(builds):
             another = "another build of " if release in {one for one, _ in here} else ""
-            console.note(f"{another}{lockfile.named(release)}, {why}", word)
-    if path.exists() and read_file(path) == lockfile.encode(made).encode("utf-8"):
-        console.say(f"{path}: nothing to do, it is as it would be written")
-        return False
-    lockfile.write(path, made)
-    counts = ((len(made.patchsets), "patchset"), (len({release for release, _ in after}), "release"), (len(made.held), "file"))
-    cells = (f"{', '.join(count(*each) for each in counts)} in {path}",)
-    console.rows([] if console.quiet else [Row("locked", cells)])
-    return True
+            events.note(f"{another}{lockfile.named(release)}, {why}", word)
+    same = path.exists() and read_file(path) == lockfile.encode(made).encode("utf-8")
+    if not same:
+        lockfile.write(path, made)
+    return outcome._replace(lock=made, written=not same)
 
 
-def _rows(items: Sequence[Standing], changed: Sequence[FilePlan], names: Sequence[str]) -> List[Row]:
-    """What was done with each patchset, and in how many files of which directory."""
+def _effects(items: Sequence[Standing], plan: Plan) -> Tuple[Effect, ...]:
+    """What a plan does with each patchset, and in how many files of which directory."""
     before = {(item.site, item.receipt.path): item for item in items}
     counts: Dict[Tuple[str, str, str], int] = {}
-    for file in changed:
+    for file in [file for file in plan.files if file.change]:
         item = before.get((file.site, file.path))
         was: Dict[str, Step] = {step.patchset: step for step in item.receipt.steps} if item else {}
         done: Dict[str, str] = {}
@@ -261,9 +265,4 @@ def _rows(items: Sequence[Standing], changed: Sequence[FilePlan], names: Sequenc
         done.update(dict.fromkeys(gone, "restored" if item and item.live else "forgotten"))
         for name, word in done.items():
             counts[word, name, file.site] = counts.get((word, name, file.site), 0) + 1
-    rows = []
-    for (word, name, site), number in sorted(counts.items()):
-        why = "" if word in ("applied", "updated") else ", which it does not change any more"
-        why = why if name in names else ", not asked for"
-        rows.append(Row(word, (f"{name}: {count(number, 'file')} in {site}{why}",)))
-    return rows
+    return tuple(Effect(*key, number) for key, number in sorted(counts.items()))

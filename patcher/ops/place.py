@@ -1,0 +1,33 @@
+"""Where a verb works."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Optional, Tuple
+
+if TYPE_CHECKING:
+    from patcher.target.environment import Environment
+
+
+class Place(NamedTuple):
+    """Which environment is meant, and further directories of patchsets, which are searched first.
+
+    `python` is an interpreter or a virtual environment, `target` a directory of packages (as of `pip install --target`);
+    without both it is the active virtual environment, else that of the running interpreter. With `system` also what a
+    virtual environment shares with others is meant.
+    """
+
+    python: Optional[str] = None
+    target: Optional[str] = None
+    patch_dirs: Tuple[str, ...] = ()
+    system: bool = False
+
+    def environment(self) -> Environment:
+        """The environment that is meant (see `patcher.target.environment.discover`); with `system` all of it is its own.
+
+        Raises:
+            UsageError: there is no such directory, or it is no interpreter that answers.
+        """
+        from patcher.target.interpreter import discover
+
+        env = discover(self.python, self.target)
+        return env._replace(outer=()) if self.system else env
