@@ -16,8 +16,6 @@ class SitepatchError(Exception):
         hint: what the person can do next; empty where nothing sensible can be said.
     """
 
-    exit_code = 1
-
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
@@ -31,9 +29,7 @@ class SitepatchError(Exception):
 
 
 class UsageError(SitepatchError):
-    """The command was given something it cannot take: an unknown name, option or value (exit code 2)."""
-
-    exit_code = 2
+    """The command was given something it cannot take: an unknown name, option or value."""
 
 
 class PatchError(SitepatchError):
@@ -41,8 +37,6 @@ class PatchError(SitepatchError):
 
     The message begins with `FILE:LINE:` and, for a `.spatch`, ends with the line and a marker under the place.
     """
-
-    exit_code = 2
 
 
 class AbsentError(SitepatchError):
@@ -76,3 +70,11 @@ class OutdatedError(StoreError):
     """
 
     recovered = ""
+
+
+class NotFoundCommandError(SitepatchError):
+    """There is no such command to run."""
+
+
+class NotExecutableError(SitepatchError):
+    """There is such a file, and it cannot be run."""

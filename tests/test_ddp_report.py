@@ -16,9 +16,9 @@ from contextlib import redirect_stdout
 
 import pytest
 
+from patcher.cli.ranks_page import page
 from patcher.diagnose.conclusions import ranges
 from patcher.diagnose.log import read_log
-from patcher.diagnose.page import page
 from patcher.diagnose.runs import find_runs
 from patcher.diagnose.table import WIDTH, heading, judge, table, well
 from patcher.text.width import width

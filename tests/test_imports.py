@@ -100,6 +100,34 @@ def test_only_the_commands_print():
         assert not printing or module == "cli", path
 
 
+ENDS = {  # what runs by itself: when Python starts, in the target interpreter, as a build backend
+    "hook/backend.py", "hook/boot.py", "hook/closer.py", "overlay/boot.py", "verify/child.py",
+}  # fmt: skip
+
+
+def test_the_commands_alone_end_the_process_and_know_exit_codes():
+    ends = {"exit", "_exit", "exit_code", "SystemExit"}
+    for path, module, tree in modules():
+        named = {node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in ast.walk(tree)}
+        assert not named & ends or module in ("cli", "__main__") or path in ENDS, path
+
+
+def test_a_verb_takes_a_frozen_request_and_events_and_returns_a_frozen_outcome():
+    from patcher import ops
+
+    verbs = [getattr(ops, name) for name in ops.__all__ if name.islower()]
+    assert {verb.__name__ for verb in verbs} == {"apply", "lock", "restore", "sync"}
+    for verb in verbs:
+        takes, gives = list(verb.__annotations__.items())[:-1], verb.__annotations__["return"]
+        assert [name for name, _ in takes] == ["request", "events"]
+        for kind in (takes[0][1], gives):
+            assert issubclass(getattr(ops, kind), tuple) and getattr(ops, kind)._fields, kind
+    for name in ops.__all__:
+        assert getattr(ops, name).__doc__, name
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = ops.nothing
+
+
 WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["store/folder.py", "store/meta.py", "store/lock.py"], "the store: all that is written into a site directory"),
     **dict.fromkeys(["cli/main.py", "system/signals.py"], "nothing: /dev/null where a stream is closed"),

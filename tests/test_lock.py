@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from patcher.cli.console import exit_code
 from patcher.errors import SitepatchError
 from patcher.model import Held
 from patcher.ops.fixture import lay_out
@@ -320,7 +321,7 @@ def test_a_lock_that_was_edited_is_refused_with_all_that_is_wrong(tmp_path, name
     with pytest.raises(SitepatchError) as caught:
         lockfile.read(path)
     assert caught.value.message.splitlines() == [f"{path}: {line}" for line in expected]
-    assert caught.value.exit_code == 2
+    assert exit_code(caught.value) == 2
 
 
 def test_what_stands_twice_in_a_lock_is_refused(tmp_path):

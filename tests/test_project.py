@@ -2,6 +2,7 @@
 
 import pytest
 
+from patcher.cli.console import exit_code
 from patcher.errors import SitepatchError
 from patcher.project.pyproject import Project, Wish, chosen, parse_wish, read_project
 from tests.command import DDP, DYNAMO
@@ -51,7 +52,7 @@ def test_all_that_is_wrong_with_the_table_is_told_at_once(tmp_path):
     assert [line.split(": ")[1] for line in lines] == [
         "tool.sitepatch.patchset", "tool.sitepatch.patch-dir", "tool.sitepatch.patchsets[0]", "tool.sitepatch.patchsets[1]",
     ]  # fmt: skip
-    assert caught.value.exit_code == 2
+    assert exit_code(caught.value) == 2
 
 
 def test_wishes_become_patchsets_with_their_options():

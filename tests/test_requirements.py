@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from patcher.cli.console import exit_code
 from patcher.errors import SitepatchError
 from patcher.project.pyproject import Wish
 from patcher.project.requirements import read_requirements
@@ -29,7 +30,7 @@ def write(tmp_path, monkeypatch):
 def problems(*paths):
     with pytest.raises(SitepatchError) as caught:
         read_requirements(paths)
-    assert caught.value.exit_code == 2
+    assert exit_code(caught.value) == 2
     return caught.value.message.splitlines()
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence
 
-from patcher.cli.page import code, counts, document, shown
+from patcher.cli.html import document, shown
+from patcher.cli.page import STYLE, code, counts
 from patcher.cli.report import diff_json
 from patcher.ops.against import Checked
 from patcher.ops.check import APPLIES, NO_RELEASE, OUT_OF_RANGE, Outcome
@@ -90,7 +91,7 @@ def check_page(title: str, results: Sequence[Checked]) -> bytes:
     body.append("</p>")
     for number, checked in enumerate(results):
         body += _strips(number, checked)
-    return document(title, body, _STYLE)
+    return document(title, body, STYLE + _STYLE)
 
 
 def _strips(number: int, checked: Checked) -> List[str]:

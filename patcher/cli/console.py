@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional,
 
 import click
 
-from patcher.errors import LockError, SitepatchError
+from patcher.errors import LockError, NotExecutableError, NotFoundCommandError, PatchError, SitepatchError, UsageError
 from patcher.ops.place import Place
 from patcher.text.drawn import Painted, drawn, join, lines
 from patcher.text.width import LONGEST, fit, padded, width, wrapped
@@ -130,7 +130,7 @@ class Console:
 
     def fail(self, error: SitepatchError) -> int:
         """Write an error and its hint; returns the exit code. The one place where an error becomes text."""
-        code = error.exit_code
+        code = exit_code(error)
         if isinstance(error, LockError):
             from patcher.cli.report import answer_rows
 
@@ -151,6 +151,12 @@ def command(place: Place, *words: str) -> str:
     more += ["--target", place.target] if place.target else []
     more += ["--system"] if place.system else []
     return " ".join(shlex.quote(word) for word in ("sitepatch", *words, *more))
+
+
+def exit_code(error: SitepatchError) -> int:
+    """What a command that an error stops exits with: 127 and 126 are those of a shell."""
+    codes = {NotFoundCommandError: 127, NotExecutableError: 126, UsageError: 2, PatchError: 2}
+    return next((code for kind, code in codes.items() if isinstance(error, kind)), 1)
 
 
 def takes(

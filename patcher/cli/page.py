@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import List, Sequence
 
-from patcher import __version__
+from patcher.cli.html import document, shown
 from patcher.cli.report import answer_rows
 from patcher.model import Answer
 from patcher.text.diffs import FileDiff
-from patcher.text.drawn import drawn
 
-_STYLE = """
-:root { color-scheme: light dark; --paper: #fff; --ink: #1f2328; --soft: #656d76; --line: #d1d9e0; --bar: #f6f8fa;
-  --plus: #dafbe1; --minus: #ffebe9; --at: #ddf4ff; --green: #1a7f37; --red: #cf222e; }
-@media (prefers-color-scheme: dark) { :root { --paper: #0d1117; --ink: #e6edf3; --soft: #8d96a0; --line: #30363d;
-  --bar: #161b22; --plus: #12261e; --minus: #2d1416; --at: #121d2f; --green: #3fb950; --red: #f85149; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 75rem; padding: 1.5rem; background: var(--paper); color: var(--ink);
-  font: 16px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.5rem; margin: 0 0 .25rem; }
-.soft { color: var(--soft); }
+STYLE = """
+:root { --plus: #dafbe1; --minus: #ffebe9; --at: #ddf4ff; }
+@media (prefers-color-scheme: dark) { :root { --plus: #12261e; --minus: #2d1416; --at: #121d2f; } }
 .plus { color: var(--green); } .minus { color: var(--red); }
 nav ul { list-style: none; padding: 0; }
 a { color: inherit; }
@@ -29,8 +20,6 @@ h2 { background: var(--bar); border-bottom: 1px solid var(--line); font: 600 .9r
   padding: .6rem .8rem; overflow-wrap: anywhere; }
 h2 span { font-weight: normal; }
 .code { overflow-x: auto; }
-table { border-collapse: collapse; min-width: 100%;
-  font: .8rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 td { padding: 0 .6rem; white-space: pre; tab-size: 8; }
 td.n { color: var(--soft); text-align: right; user-select: none; width: 1%; }
 tr.add td { background: var(--plus); } tr.del td { background: var(--minus); }
@@ -61,25 +50,12 @@ def page(title: str, diffs: Sequence[FileDiff], answers: Sequence[Answer] = ()) 
     if answers:
         out.append("<section><h2>answers</h2><dl>")
         for row in answer_rows(answers):
-            out.append(f"<dt>{escape(row.word)} {shown(' '.join(row.cells))}</dt>")
+            out.append(f"<dt>{shown(row.word)} {shown(' '.join(row.cells))}</dt>")
             out += [f"<dd>{shown(line)}</dd>" for line in row.details]
         out.append("</dl></section>")
     for number, diff in enumerate(diffs):
         out += _section(number, diff)
-    return document(title, out)
-
-
-def document(title: str, body: Sequence[str], style: str = "") -> bytes:
-    """A whole page in UTF-8: a heading, what is below it as HTML, and more rules for the style sheet."""
-    out = [
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{shown(title)}</title>\n<style>{_STYLE}{style}</style>\n</head>\n<body>",
-        f"<h1>{shown(title)}</h1>",
-        *body,
-        f'<p class="soft">sitepatch {__version__}</p>\n</body>\n</html>\n',
-    ]
-    return "\n".join(out).encode("utf-8", "backslashreplace")
+    return document(title, out, STYLE)
 
 
 def _section(number: int, diff: FileDiff) -> List[str]:
@@ -123,8 +99,3 @@ def counts(added: int, removed: int) -> str:
 
 def _decoded(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
-
-
-def shown(text: str) -> str:
-    """Text for HTML, drawn and escaped."""
-    return escape(drawn(text))

@@ -10,24 +10,12 @@ import signal
 import sys
 from typing import List, Mapping, NamedTuple, NoReturn, Optional, Sequence, Tuple
 
-from patcher.errors import SitepatchError, UsageError
+from patcher.errors import NotExecutableError, NotFoundCommandError, UsageError
 from patcher.target.interpreter import Environment, discover
 
 _NAME = re.compile(r"(python|pypy)[\d.]*")
 _WITH_VALUE = "WX"  # options of the interpreter that have a value, in the same word or in the next one
 _IGNORING = {"I": "isolates it", "E": "ignores PYTHONPATH", "S": "imports no sitecustomize"}
-
-
-class NotFoundCommandError(SitepatchError):
-    """There is no such command (exit code 127, as a shell gives it)."""
-
-    exit_code = 127
-
-
-class NotExecutableError(SitepatchError):
-    """There is such a file, and it cannot be run (exit code 126, as a shell gives it)."""
-
-    exit_code = 126
 
 
 class Python(NamedTuple):

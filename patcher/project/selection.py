@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Dict, Iterable, List, Sequence, Tuple
 
-from patcher.errors import SitepatchError, StoreError, UsageError
+from patcher.errors import PatchError, SitepatchError, StoreError, UsageError
 from patcher.model import Patchset, written
 from patcher.patchset.sources import (
     BUILT_IN,
@@ -88,13 +88,14 @@ def others_change(folder: str, source: str) -> List[str]:
 
 
 def stop(errors: Sequence[SitepatchError]) -> None:
-    """Raise all errors as one, of the kind that has the highest exit code; do nothing where there is none."""
+    """Raise all errors as one, of the kind of the first one that only the user can mend; do nothing where there is none."""
     if len(errors) == 1:
         raise errors[0]
     if errors:
         message = "\n".join(error.message for error in errors)
         hint = "\n".join(dict.fromkeys(error.hint for error in errors if error.hint))
-        raise max(errors, key=lambda error: error.exit_code).__class__(message, hint)
+        worst = next((error for error in errors if isinstance(error, (UsageError, PatchError))), errors[0])
+        raise worst.__class__(message, hint)
 
 
 def choose(names: Sequence[str], texts: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Wanted], List[str]]:

@@ -71,7 +71,7 @@ def settled(env: Environment, look: Callable[[], _T]) -> _T:
     return seen
 
 
-def again(once: Callable[[], int], say: Callable[[str], None]) -> int:
+def again(once: Callable[[], _T], say: Callable[[str], None]) -> _T:
     """Return what `once` returns, called again where another process was faster, a bounded number of times."""
     for _ in range(_TRIES - 1):
         try:

@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import pytest
 
+from patcher.cli.console import exit_code
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
@@ -102,7 +103,7 @@ def hold(case: Case) -> None:
             parse_spatch(case.text, "case.spatch")
         assert caught.value.message.startswith(f"case.spatch:{case.line}: "), caught.value.message
         assert case.words in caught.value.message
-        assert caught.value.exit_code == 2
+        assert exit_code(caught.value) == 2
 
 
 def run(source: str, hunk: str, scope: str = "f", flags: str = "", options: Optional[Mapping[str, OptionValue]] = None) -> Rewrite:

@@ -49,7 +49,7 @@ def ddp_report(console: Console, place: Place, logs: Tuple[str, ...], which: Opt
         _tell(console, run, len(runs), judged)
     _tell_damage(console, read)
     if html:
-        from patcher.diagnose.page import page
+        from patcher.cli.ranks_page import page
 
         with open(html, "wb") as file:
             file.write(page(shown, len(runs), read))

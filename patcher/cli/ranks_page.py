@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import time
-from html import escape
 from typing import Dict, Iterable, List, Sequence, Tuple
 
-from patcher import __version__
+from patcher.cli.html import document, shown
 from patcher.diagnose.conclusions import names, node, sentence, target
 from patcher.diagnose.log import Log, Report
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import DOUBTS, HEAD, READY, Judged, cells, heading, well
-from patcher.text.drawn import drawn
 from patcher.text.table import count as _count
 
 _CELL, _TOP, _LEFT, _BLOCK = 24, 58, 34, 16  # pixels, and the most ranks in one grid
 _STYLE = """
-:root { color-scheme: light dark; --paper: #fff; --ink: #1f2328; --soft: #59636e; --line: #d1d9e0; --bar: #f6f8fa;
-  --hold: #54aeff; --green: #1a7f37; --red: #cf222e; --amber: #9a6700; --bad: #ffebe9; --doubt: #fff8c5; --well: #dafbe1; }
-@media (prefers-color-scheme: dark) { :root { --paper: #0d1117; --ink: #e6edf3; --soft: #9198a1; --line: #3d444d;
-  --bar: #161b22; --hold: #1f6feb; --green: #3fb950; --red: #ff7b72; --amber: #d29922; --bad: #2d1416; --doubt: #272115;
+:root { --hold: #54aeff; --amber: #9a6700; --bad: #ffebe9; --doubt: #fff8c5; --well: #dafbe1; }
+@media (prefers-color-scheme: dark) { :root { --hold: #1f6feb; --amber: #d29922; --bad: #2d1416; --doubt: #272115;
   --well: #12261e; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 75rem; padding: 1.5rem; background: var(--paper); color: var(--ink);
-  font: 16px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
+h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
 h3 { font-size: .95rem; margin: 1.25rem 0 .5rem; overflow-wrap: anywhere; }
-.soft { color: var(--soft); overflow-wrap: anywhere; }
+.soft { overflow-wrap: anywhere; }
 .told { border-left: 4px solid var(--red); background: var(--bad); border-radius: 4px; margin: .5rem 0; padding: .6rem .9rem; }
 .told.doubt { border-color: var(--amber); background: var(--doubt); }
 .told.ready { border-color: var(--green); background: var(--well); }
@@ -42,7 +35,6 @@ svg { display: block; max-width: 100%; height: auto; } svg text { font: 11px ui-
 .legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; font-size: .85rem; color: var(--soft); }
 .legend span { display: inline-flex; align-items: center; gap: .4rem; }
 .wide { overflow-x: auto; }
-table { border-collapse: collapse; min-width: 100%; font: .8rem/1.5 ui-monospace, Menlo, Consolas, monospace; }
 th, td { border-bottom: 1px solid var(--line); padding: .2rem .7rem; text-align: left; white-space: nowrap; }
 th { color: var(--soft); font-weight: 600; }
 td.red { color: var(--red); } td.doubt { color: var(--amber); } td.ready { color: var(--green); }
@@ -50,45 +42,39 @@ td.red { color: var(--red); } td.doubt { color: var(--amber); } td.ready { color
 """
 
 
-def page(shown: Sequence[Tuple[Run, Sequence[Judged]]], count: int, logs: Sequence[Log]) -> bytes:
+def page(runs: Sequence[Tuple[Run, Sequence[Judged]]], count: int, logs: Sequence[Log]) -> bytes:
     """The page, in UTF-8.
 
     Args:
-        shown: the runs to be shown, with what is to be said about their wrappings.
+        runs: the runs to be shown, with what is to be said about their wrappings.
         count: how many runs the logs tell of.
         logs: what was read.
     """
     reports, cut = sum(len(log.reports) for log in logs), sum(log.cut_count for log in logs)
     parts = [_count(len(logs), "log"), _count(reports, "report"), _count(count, "run")]
     read = ", ".join([*parts, *([f"{_count(cut, 'report')} cut short"] if cut else [])])
-    out = [
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>sitepatch ddp-report</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
-        f'<h1>sitepatch ddp-report</h1>\n<p class="soft">{read}</p>',
-    ]
-    for run, wraps in shown:
+    out = [f'<p class="soft">{read}</p>']
+    for run, wraps in runs:
         when = "" if run.time is None else time.strftime(", %Y-%m-%d %H:%M:%S UTC", time.gmtime(run.time))
-        out.append(f'<h2>Run {run.number} of {count}{when}</h2>\n<p class="soft">{_shown(", ".join(run.logs))}</p>')
+        out.append(f'<h2>Run {run.number} of {count}{when}</h2>\n<p class="soft">{shown(", ".join(run.logs))}</p>')
         for judged in wraps:
             out += _wrap(judged)
     for log in logs:
         places = ", ".join(str(line) for line in log.cut[:10])
         told = [f"cut short in line {places}"] if log.cut else []
         told += [log.problem] if log.problem else []
-        out += [f'<p class="soft">{_shown(log.name)}: {_shown(each)}</p>' for each in told]
-    out.append(f'<p class="soft">sitepatch {__version__}</p>\n</body>\n</html>\n')
-    return "\n".join(out).encode("utf-8", "backslashreplace")
+        out += [f'<p class="soft">{shown(log.name)}: {shown(each)}</p>' for each in told]
+    return document("sitepatch ddp-report", out, _STYLE)
 
 
 def _wrap(judged: Judged) -> List[str]:
-    out = [f"<section><h3>{_shown(heading(judged))}</h3>"]
+    out = [f"<section><h3>{shown(heading(judged))}</h3>"]
     for each in judged.conclusions:
-        hint = f'<p class="soft">{_shown(each.hint)}</p>' if each.hint else ""
-        said = f"<p><code>{_shown(each.code)}</code> {_shown(sentence(each))}</p>"
+        hint = f'<p class="soft">{shown(each.hint)}</p>' if each.hint else ""
+        said = f"<p><code>{shown(each.code)}</code> {shown(sentence(each))}</p>"
         out.append(f'<div class="told {_kind(each.code)}">{said}{hint}</div>')
     if not judged.conclusions:
-        out.append(f'<div class="told ready"><p>{_shown(well(judged))}</p></div>')
+        out.append(f'<div class="told ready"><p>{shown(well(judged))}</p></div>')
     out.append('<div class="grids">')
     rows = list(zip(judged.wrap.rows, judged.verdicts))
     columns = _columns(judged.wrap.rows)  # the same everywhere: grids are compared
@@ -98,8 +84,8 @@ def _wrap(judged: Judged) -> List[str]:
     out.append(f'</div>{_LEGEND}<div class="wide"><table>')
     out.append("<tr>" + "".join(f"<th>{name}</th>" for name in HEAD) + "</tr>")
     for row, verdict in rows:
-        plain = "".join(f"<td>{_shown(cell)}</td>" for cell in cells(row))
-        out.append(f'<tr>{plain}<td class="{_kind(verdict) or "red"}">{_shown(verdict)}</td></tr>')
+        plain = "".join(f"<td>{shown(cell)}</td>" for cell in cells(row))
+        out.append(f'<tr>{plain}<td class="{_kind(verdict) or "red"}">{shown(verdict)}</td></tr>')
     return [*out, "</table></div></section>"]
 
 
@@ -131,14 +117,14 @@ def _grid(host: str, columns: Sequence[str], rows: Sequence[Report]) -> str:
     top = max(_TOP, 8 + 7 * longest)
     width, height = _LEFT + _CELL * len(columns) + 10, top + _CELL * len(rows) + 4
     label = "ranks by devices" + (f" on {host}" if host else "")
-    caption = f"<figcaption>{_shown(host)}</figcaption>" if host else ""
+    caption = f"<figcaption>{shown(host)}</figcaption>" if host else ""
     out = [
-        f'<figure>{caption}<svg role="img" aria-label="{_shown(label)}" width="{width}" height="{height}" '
+        f'<figure>{caption}<svg role="img" aria-label="{shown(label)}" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}">'
     ]
     for at, name in enumerate(columns):
         x = _LEFT + _CELL * at + _CELL / 2 + 4
-        out.append(f'<text transform="translate({x:g} {top - 8}) rotate(-90)">{_shown(name)}</text>')
+        out.append(f'<text transform="translate({x:g} {top - 8}) rotate(-90)">{shown(name)}</text>')
     for down, row in enumerate(rows):
         y = top + _CELL * down
         rank = "?" if row.rank is None else str(row.rank)
@@ -161,7 +147,7 @@ def _square(row: Report, rank: str, name: str, x: int, y: int) -> str:
         shapes.append(f'<circle class="spare" cx="{x + _CELL // 2}" cy="{y + _CELL // 2}" r="4"/>')
     if row.device_ids and pointed != bool(parameters):
         shapes.append(f'<path class="wrong" d="M{x + 8} {y + 8}l8 8m0 -8l-8 8"/>')
-    return f"<g><title>{_shown(', '.join(told))}</title>{''.join(shapes)}</g>"
+    return f"<g><title>{shown(', '.join(told))}</title>{''.join(shapes)}</g>"
 
 
 def _sample(text: str, shapes: str) -> str:
@@ -175,8 +161,3 @@ _LEGEND = '<p class="legend">{}</p>'.format("".join([
     _sample("the two disagree", '<path class="wrong" d="M8 8l8 8m0 -8l-8 8"/>'),
     _sample("buffers alone", '<circle class="spare" cx="12" cy="12" r="4"/>'),
 ]))  # fmt: skip
-
-
-def _shown(text: str) -> str:
-    """Text for HTML, drawn and escaped."""
-    return escape(drawn(text))
