@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
 
 import click
 
-from patcher.cli.commands.completion import complete_names
+from patcher.cli.commands.options import complete_names
 from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
 from patcher.ops.place import Place

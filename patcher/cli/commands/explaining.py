@@ -6,7 +6,7 @@ from typing import Tuple
 
 import click
 
-from patcher.cli.commands.completion import complete_names, sets_options
+from patcher.cli.commands.options import complete_names, sets_options
 from patcher.cli.console import Console, paint, style, takes
 from patcher.ops.place import Place
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 
 import click
 
-from patcher.cli.commands.completion import complete_names, sets_options
 from patcher.cli.commands.group import Group
-from patcher.cli.commands.patching import takes_turns
+from patcher.cli.commands.options import complete_names, sets_options, takes_turns
 from patcher.cli.console import Console, command, takes
 from patcher.errors import UsageError
 from patcher.ops.place import Place

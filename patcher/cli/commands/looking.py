@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
 
 import click
 
-from patcher.cli.commands.completion import complete_names
+from patcher.cli.commands.options import complete_names
 from patcher.cli.console import Console, description, style, takes
 from patcher.errors import SitepatchError
 from patcher.ops.place import Place

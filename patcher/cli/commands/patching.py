@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from functools import wraps
-from typing import Any, Callable, Tuple
+from typing import Any, Tuple
 
 import click
 
-from patcher.cli.commands.completion import complete_names, sets_options
-from patcher.cli.commands.verifying import ways_to_verify
+from patcher.cli.commands.options import asked, complete_names, sets_options, takes_turns, ways_to_verify
 from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
 from patcher.ops.place import Place
-
-
-def takes_turns(function: Callable[..., int]) -> Callable[..., int]:
-    """Give a command that writes `--lock-timeout`, and call it again where another process was faster."""
-
-    @wraps(function)
-    def run(console: Console, place: Place, lock_timeout: float, **rest: Any) -> int:
-        from patcher.store.lock import patience
-        from patcher.store.turns import again
-
-        with patience(lock_timeout, lambda text: console.note(text, "waiting")):
-            return again(lambda: function(console, place, **rest), console.note)
-
-    wrapped: Callable[..., int] = click.option(
-        "--lock-timeout", type=click.FloatRange(min=0), metavar="SECONDS", default=60.0, show_default=True,
-        envvar="SITEPATCH_LOCK_TIMEOUT", show_envvar=True,
-        help="How long to wait for another process that changes the environment.",
-    )(run)  # fmt: skip
-    return wrapped
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch apply mmengine-ddp-debug --set params=10 --dry-run")
@@ -45,7 +24,7 @@ def takes_turns(function: Callable[..., int]) -> Callable[..., int]:
 @takes_turns
 def apply(
     console: Console, place: Place, names: Tuple[str, ...], settings: Tuple[str, ...], dry_run: bool, back: bool,
-    force: bool, no_verify: bool, compile_only: bool, probe: bool, timeout: float,
+    force: bool, no_verify: bool, **ways: Any,
 ) -> int:  # fmt: skip
     """Apply patchsets, all of them or none.
 
@@ -54,16 +33,14 @@ def apply(
     """
     from patcher.cli.changes import run_apply, run_restore
     from patcher.ops.change import ApplyRequest, RestoreRequest
-    from patcher.verify.checks import Asked
 
     if back and settings:
         raise UsageError("--set and --restore: found both", "options matter for applying alone")
-    if probe and (back or no_verify):
-        raise UsageError(f"--probe and {'--restore' if back else '--no-verify'}: found both", "a probe is part of verifying")
+    if back and ways["probe"]:
+        raise UsageError("--probe and --restore: found both", "a probe is part of verifying")
     if back:
         return run_restore(console, RestoreRequest(place, names, force, dry_run))
-    asked = Asked(timeout, no_verify, compile_only, probe)
-    return run_apply(console, ApplyRequest(place, names, settings, asked, dry_run, force))
+    return run_apply(console, ApplyRequest(place, names, settings, asked(no_verify=no_verify, **ways), dry_run, force))
 
 
 @click.command(epilog="\b\nExamples:\n  sitepatch restore\n  sitepatch restore mmengine-ddp-debug")

@@ -9,10 +9,7 @@ from typing import Any, List, Tuple
 
 import click
 
-from patcher.cli.commands.completion import complete_names, sets_options
-from patcher.cli.commands.patching import takes_turns
-from patcher.cli.commands.syncing import names_a_project
-from patcher.cli.commands.verifying import ways_to_verify
+from patcher.cli.commands.options import asked, complete_names, names_a_project, sets_options, takes_turns, ways_to_verify
 from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
 from patcher.ops.place import Place
@@ -65,10 +62,8 @@ def run(
     from patcher.cli import changes
     from patcher.ops import launch
     from patcher.ops.change import ApplyRequest
-    from patcher.verify.checks import Asked
 
-    if ways["probe"] and no_verify:
-        raise UsageError("--probe and --no-verify: found both", "a probe is part of verifying")
+    verify = asked(no_verify=no_verify, **ways)
     if lock_file and not locked:
         raise UsageError("--lock: found no --locked, without which no lock is looked at")
     if names and (requirements or locked or project != "."):
@@ -81,7 +76,6 @@ def run(
         refused = launch.ignoring(python)
         if refused:
             raise UsageError(f"{command[0]} {', '.join(refused)}: it would run unpatched", "leave that option out")
-    asked = Asked(ways["timeout"], no_verify, ways["compile_only"], ways["probe"])
     variables = dict(os.environ)
     with redirect_stdout(sys.stderr):
         env = place.environment()
@@ -97,14 +91,14 @@ def run(
             from patcher.ops.overlay import OverlayRequest
             from patcher.overlay.make import search_path
 
-            made = changes.lay_over(console, OverlayRequest(place, names, settings, files, asked))
+            made = changes.lay_over(console, OverlayRequest(place, names, settings, files, verify))
             code = 0 if made.ok else 1
             if made.ok and made.overlay:
                 variables["PYTHONPATH"] = search_path(made.overlay, variables)
         elif files:
-            code = changes.run_sync(console, SyncRequest(place, files, asked))
+            code = changes.run_sync(console, SyncRequest(place, files, verify))
         else:
-            code = changes.run_apply(console, ApplyRequest(place, names, settings, asked))
+            code = changes.run_apply(console, ApplyRequest(place, names, settings, verify))
     if not code:
         launch.execute(program, command, variables)
     return code

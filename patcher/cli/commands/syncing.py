@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Tuple
+from typing import Any, Tuple
 
 import click
 
-from patcher.cli.commands.patching import takes_turns
-from patcher.cli.commands.verifying import ways_to_verify
+from patcher.cli.commands.options import asked, names_a_project, takes_turns, ways_to_verify
 from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
 from patcher.ops.place import Place
-
-
-def names_a_project(function: Callable[..., int]) -> Callable[..., int]:
-    """Give a command `-r`, `--project` and `--lock`."""
-    for option in (
-        click.option(
-            "--lock", "lock_file", metavar="FILE", type=click.Path(), default="",
-            help="Default: sitepatch.lock beside pyproject.toml.",
-        ),
-        click.option(
-            "--project", metavar="DIR", type=click.Path(), default=".", show_default=True,
-            help="The directory of pyproject.toml, whose [tool.sitepatch] is read.",
-        ),
-        click.option(
-            "-r", "--requirement", "requirements", metavar="FILE", type=click.Path(), multiple=True,
-            help='Read comments "# sitepatch: NAME option=VALUE" of a requirements file; repeatable.',
-        ),
-    ):  # fmt: skip
-        function = option(function)
-    return function
 
 
 @click.command(epilog="\b\nExample:\n  pip install -r requirements.txt && sitepatch sync -r requirements.txt --locked")
@@ -57,13 +36,9 @@ def sync(
         raise UsageError("--lock: found no --locked, without which no lock is looked at")
     from patcher.cli.changes import run_sync
     from patcher.ops.project import ProjectFiles, SyncRequest
-    from patcher.verify.checks import Asked
 
-    if ways["probe"] and no_verify:
-        raise UsageError("--probe and --no-verify: found both", "a probe is part of verifying")
-    asked = Asked(ways["timeout"], no_verify, ways["compile_only"], ways["probe"])
     files = ProjectFiles(project, requirements, lock_file, locked)
-    return run_sync(console, SyncRequest(place, files, asked, dry_run, force))
+    return run_sync(console, SyncRequest(place, files, asked(no_verify=no_verify, **ways), dry_run, force))
 
 
 @click.command(epilog="\b\nExamples:\n  sitepatch lock\n  sitepatch lock -r requirements.txt --check")

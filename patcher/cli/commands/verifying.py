@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Dict, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Dict, List, Sequence, Tuple
 
 import click
 
-from patcher.cli.commands.completion import complete_names
+from patcher.cli.commands.options import complete_names, ways_to_verify
 from patcher.cli.console import Console, takes
 from patcher.ops.place import Place
 
@@ -14,20 +14,6 @@ if TYPE_CHECKING:
     from patcher.model import Patchset
     from patcher.store.standing import Standing
     from patcher.verify.checks import Text, Verified
-
-
-def ways_to_verify(function: Callable[..., int]) -> Callable[..., int]:
-    """Give a command `--compile-only`, `--probe` and `--timeout`."""
-    for option in (
-        click.option(
-            "--timeout", metavar="SECONDS", type=click.FloatRange(0.1, 86400), default=120.0, show_default=True,
-            help="How long each process that verifies may take.",
-        ),
-        click.option("--probe", is_flag=True, help="Also run the probes of the patchsets: their own code, if trusted."),
-        click.option("--compile-only", is_flag=True, help="Verify by compiling alone; import nothing."),
-    ):  # fmt: skip
-        function = option(function)
-    return function
 
 
 @click.command(epilog="\b\nExamples:\n  sitepatch verify\n  sitepatch verify mmengine-ddp-debug --probe")
