@@ -116,7 +116,7 @@ def test_a_verb_takes_a_frozen_request_and_events_and_returns_a_frozen_outcome()
     from patcher import ops
 
     verbs = [getattr(ops, name) for name in ops.__all__ if name.islower()]
-    assert {verb.__name__ for verb in verbs} == {"apply", "lock", "restore", "sync"}
+    assert {verb.__name__ for verb in verbs} == {"apply", "lock", "restore", "sync", "verify"}
     for verb in verbs:
         takes, gives = list(verb.__annotations__.items())[:-1], verb.__annotations__["return"]
         assert [name for name, _ in takes] == ["request", "events"]

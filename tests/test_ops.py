@@ -15,10 +15,12 @@ from patcher.ops import (
     ProjectFiles,
     RestoreRequest,
     SyncRequest,
+    VerifyRequest,
     apply,
     lock,
     restore,
     sync,
+    verify,
 )
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, tree
 
@@ -64,6 +66,7 @@ def test_the_plan_is_reported_before_anything_is_written_and_nothing_is_printed(
     assert log.seen[0][1:] == ((str(site.path),), [DDP]) and log.seen[1][1:] == (False, 3, before)
     assert outcome.ok and outcome.written and outcome.fresh and outcome.patchsets == (DDP,)
     assert [check.what for check in outcome.verdict.verified.checks] == ["compile"] * 3
+    assert verify(VerifyRequest(place)).ok and verify(VerifyRequest(place, (GUARD,))).idle == (GUARD,)
     again = apply(ApplyRequest(place, (DDP,)))
     assert again.ok and not again.written and again.changed == []
     back = restore(RestoreRequest(place, (DDP, GUARD)))

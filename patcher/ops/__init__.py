@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from patcher.ops.outcome import Events, Outcome
     from patcher.ops.place import Place
     from patcher.ops.project import LockOutcome, LockRequest, ProjectFiles, SyncRequest, lock, sync
+    from patcher.ops.verifying import VerifyOutcome, VerifyRequest, verify
 
 __all__ = ["ApplyRequest", "Events", "LockOutcome", "LockRequest", "Outcome", "Place", "ProjectFiles", "RestoreRequest",
-           "SyncRequest", "apply", "lock", "restore", "sync"]  # fmt: skip
+           "SyncRequest", "VerifyOutcome", "VerifyRequest", "apply", "lock", "restore", "sync", "verify"]  # fmt: skip
 _HOMES = {"Place": "place", "Events": "outcome", "Outcome": "outcome", "ApplyRequest": "change", "RestoreRequest": "change",
-          "apply": "change", "restore": "change"}  # fmt: skip
+          "apply": "change", "restore": "change", "VerifyOutcome": "verifying", "VerifyRequest": "verifying",
+          "verify": "verifying"}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

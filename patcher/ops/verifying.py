@@ -1,0 +1,84 @@
+"""What `verify` does: what is applied is compiled, imported and probed in the target interpreter. Changes nothing."""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Sequence, Tuple
+
+from patcher.model import Patchset
+from patcher.ops.change import how_to_verify
+from patcher.ops.outcome import SILENT, Events
+from patcher.ops.place import Place
+from patcher.planner.fold import kept_patchset
+from patcher.planner.plan import before_and_after
+from patcher.project.selection import check_names
+from patcher.store.standing import Standing, interrupted, named, standing
+from patcher.store.turns import settled
+from patcher.system.signals import stoppable
+from patcher.target.interpreter import Environment
+from patcher.verify import checks
+
+
+class VerifyRequest(NamedTuple):
+    """Verify these patchsets, all that are applied without names."""
+
+    place: Place
+    names: Tuple[str, ...] = ()
+    verify: checks.Asked = checks.Asked()
+
+
+class VerifyOutcome(NamedTuple):
+    """What came of it: `notes` are about interrupted runs, `idle` names are not applied, `gone` files are not as patched."""
+
+    env: Environment
+    patchsets: Tuple[str, ...]
+    verified: checks.Verified
+    notes: Tuple[str, ...]
+    idle: Tuple[str, ...]
+    gone: Tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether all that was asked for is applied and works."""
+        return not (self.verified.failed or self.gone or self.idle)
+
+
+def verify(request: VerifyRequest, events: Events = SILENT) -> VerifyOutcome:
+    """Verify what is applied.
+
+    Raises:
+        UsageError: a name that nobody knows; a probe that cannot be run there or is not trusted.
+        StoreError: a receipt or a stored patchset is invalid.
+    """
+    place, env = request.place, request.place.environment()
+    events.started(env)
+
+    def look() -> VerifyOutcome:
+        waiting, items = interrupted(env), standing(env)
+        stands, idle, chosen = named(items, request.names)
+        if idle:
+            check_names(idle, stands, place.patch_dirs)
+        patchsets = _stored(items, chosen)
+        how = how_to_verify(place, env, request.verify, patchsets, events)
+        here = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
+        texts = [
+            checks.Text(item.site, item.receipt.path, item.data, before_and_after(item.site, item.receipt, chosen)[0])
+            for item in here
+            if item.live
+        ]
+        gone = [f"{item.receipt.path}: {item.condition.value}; see sitepatch status" for item in here if not item.live]
+        notes = [f"{site}: {problem}" for site, problem in waiting]
+        with stoppable():
+            verified = checks.verify(texts, patchsets, how)
+        return VerifyOutcome(env, tuple(chosen), verified, tuple(notes), tuple(idle), tuple(gone))
+
+    return settled(env, look)
+
+
+def _stored(items: Sequence[Standing], names: Sequence[str]) -> List[Patchset]:
+    """The patchsets as they are applied, from the copies in the stores; one of two versions counts twice."""
+    found: Dict[str, Patchset] = {}
+    for item in items:
+        for step in item.receipt.steps:
+            if step.patchset in names and step.digest not in found:
+                found[step.digest] = kept_patchset(item.site, step)
+    return list(found.values())
