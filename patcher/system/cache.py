@@ -13,6 +13,7 @@ from typing import Iterator, List, NamedTuple, Sequence
 
 from patcher.errors import StoreError
 from patcher.system import ownership
+from patcher.text.table import count
 
 OVERLAY, RELEASE, KNOWN = "overlay", "release", "known"
 HINT = "chmod 700 it, or set SITEPATCH_CACHE to a directory of your own"
@@ -123,7 +124,7 @@ def entries() -> List[Entry]:
         every = list(results.iterdir())
         if every and all(_RESULTS.fullmatch(path.name) for path in every):
             used = max(path.lstat().st_mtime for path in every)
-            made.append(Entry(KNOWN, f"{len(every)} results", results, _size(results), used, False))
+            made.append(Entry(KNOWN, count(len(every), "result"), results, _size(results), used, False))
     return made
 
 
