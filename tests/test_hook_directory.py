@@ -8,6 +8,11 @@ import zipfile
 
 import pytest
 
+from patcher.errors import SitepatchError, UsageError
+from patcher.hook import directory
+from patcher.patchset.manifest import load
+from patcher.planner.jobs import Wanted
+from patcher.project.pyproject import Wish
 from tests.command import environ, tree
 from tests.hooks import Place
 from tests.places import patchset
@@ -292,3 +297,83 @@ def test_a_directory_of_an_older_hook_init_is_built_by_the_sitepatch_that_it_req
     place.init()
     assert 'backend-path = ["."]' in path.read_text(), "hook init brings it up to date"
     assert (place.path / "patches/carried.json").exists()
+
+
+# read and written in this process ---------------------------------------------------------------------------------------
+GOOD = {"project": ('name = "a-hook"', 'version = "1"'), "tool.sitepatch-hook": ('mode = "warn"',)}
+
+
+def toml(changed):
+    tables = {**GOOD, **changed}
+    return "".join(f"[{table}]\n" + "\n".join(lines) + "\n" for table, lines in tables.items() if lines is not None)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (toml({}), ("a-hook", "1", "warn")),
+        (toml({"project": ('name = "A"', 'version = "1"')}), f"project.name: found 'A', expected {directory.NAME}"),
+        (toml({"project": ("name = 1", 'version = "1"')}), f"project.name: found 1, expected {directory.NAME}"),
+        (toml({"project": ('name = "a-hook"',)}), "project.version: found None, expected the version that hook init wrote"),
+        (toml({"project": ('name = "a-hook"', "version = 1")}), "project.version: found 1, expected the version that hook init wrote"),
+        (toml({"tool.sitepatch-hook": ('mode = "wran"',)}), "tool.sitepatch-hook.mode: found 'wran', expected repair or warn or strict; did you mean"),
+        (toml({"tool.sitepatch-hook": ("mode = 1",)}), "tool.sitepatch-hook.mode: found 1, expected repair or warn or strict"),
+        ("project = 1\ntool = 1\n", "project.name: found None"),
+        ("tool.sitepatch-hook = 1\n" + toml({"tool.sitepatch-hook": None}), "tool.sitepatch-hook.mode: found None"),
+    ],
+)
+def test_name_version_and_mode_are_read_strictly(tmp_path, text, told):
+    path = tmp_path / "pyproject.toml"
+    with pytest.raises(SitepatchError, match="cannot be read"):
+        directory.head(path)
+    path.write_text(text)
+    if isinstance(told, tuple):
+        assert directory.head(path) == told
+    else:
+        with pytest.raises(SitepatchError) as caught:
+            directory.head(path)
+        assert f"{path}: {told}" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "good"),
+    [("a", True), ("a1-b2", True), ("", False), ("1a", False), ("a--b", False), ("a-", False), ("-a", False), ("a_b", False), ("A", False), ("a\n", False)],
+)
+def test_the_name_of_a_hook(name, good):
+    assert directory.is_name(name) is good
+
+
+def test_where_a_hook_may_be_written(tmp_path):
+    for path in (tmp_path / "none", tmp_path):
+        directory.check_place(path)
+    (tmp_path / "file").write_text("")
+    for path, what in ((tmp_path / "file", "something that is no directory"), (tmp_path, "a directory that is not empty and holds no hook")):
+        with pytest.raises(UsageError, match=f"found {what}"):
+            directory.check_place(path)
+    (tmp_path / "pyproject.toml").write_text(toml({}))
+    directory.check_place(tmp_path)
+
+
+def test_what_is_written_is_read_again_and_a_change_is_refused(tmp_path):
+    folder, wanted, wishes = tmp_path / "hook", [], []
+    for name in ("two", "three"):
+        patchset(tmp_path, name=name)
+        wanted.append(Wanted(load(tmp_path / "mine" / name, "mine"), {}))
+        wishes.append(Wish(name, (), False, "x"))
+    both = directory.make("a-hook", "warn", wanted, [directory.asked(one) for one in wanted], ())
+    one = directory.make("a-hook", "warn", wanted[:1], [directory.asked(wanted[0])], ())
+    assert both.hook.patchsets[0].paths == {"demo": ("demo/m.py",)} and both.hook.version != one.hook.version
+    names = directory.write(folder, both, wishes)
+    assert names == sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    assert directory.read(folder) == both
+    directory.write(folder, one, wishes[:1])
+    assert directory.read(folder) == one and sorted(path.name for path in (folder / "patchsets").iterdir()) == ["two"]
+    text = (folder / "pyproject.toml").read_text()
+    (folder / "pyproject.toml").write_text(text.replace('"warn"', '"strict"'))
+    with pytest.raises(SitepatchError, match="was changed since hook init ran: its version would be ") as caught:
+        directory.read(folder)
+    assert caught.value.hint == "run again: sitepatch hook init hook"
+    (folder / "pyproject.toml").write_text(text)
+    (folder / "patchsets/two/p.spatch").write_text("Why.\n\n--- demo/m.py\n@@ f @@\n-a.b\n+a.c\n")
+    with pytest.raises(SitepatchError, match="patchsets: two: not as it was when hook init ran"):
+        directory.read(folder)

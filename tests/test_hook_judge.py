@@ -633,6 +633,7 @@ def test_what_is_not_known_is_left_to_sitepatch(site, capfd, monkeypatch, answer
         (1, b'{"ok": false, "error": {"message": "m", "hint": ""}}', other.Answer(False, "m", {}, 0)),
         (1, b'{"ok": false, "answers": [{"state": "applied"}, {"state": "conflict", "path": "a", "problem": "p"}]}',
          other.Answer(False, "a: conflict: p", {}, 0)),
+        (1, b'{"ok": false, "answers": []}', other.Answer(False, "what was written failed to compile and was rolled back", {}, 0)),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(("write", "more"), [(True, ["--lock-timeout", "5"]), (False, ["--dry-run"])])

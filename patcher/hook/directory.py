@@ -89,7 +89,7 @@ def write(folder: Path, content: Content, wishes: Sequence[Wish]) -> List[str]:
 def _listed(folder: Path) -> List[str]:
     """The files of the patchsets that lie there, as `NAME/FILE`."""
     top = folder / PATCHSETS
-    return [path.relative_to(top).as_posix() for path in sorted(top.rglob("*")) if path.is_file()] if top.is_dir() else []
+    return [path.relative_to(top).as_posix() for path in sorted(top.rglob("*")) if path.is_file()]
 
 
 def _pyproject(folder: Path, content: Content, wishes: Sequence[Wish], files: Sequence[str]) -> str:
