@@ -36,16 +36,14 @@ class Console:
     """Writes answers to stdout and everything else to stderr, as the options of a command ask for it.
 
     All text is drawn (see `patcher.text.drawn`), also where it is piped, but for the bytes of a diff that is piped.
-    With `in_line` a JSON answer is one line on stderr and has the remarks as `said`: stdout is another program's.
+    Where `said` is a list, a JSON answer is one line on stderr with the remarks in it: stdout is another program's.
     `fate` is what a Ctrl-C from now on says of a run that has written already, "" where it has not.
     """
 
-    def __init__(
-        self, command: str, as_json: bool, quiet: bool, verbose: bool, color: Optional[bool], *, in_line: bool = False
-    ) -> None:
+    def __init__(self, command: str, as_json: bool, quiet: bool, verbose: bool, color: Optional[bool]) -> None:
         self.command = command
         self.as_json = as_json
-        self.said: Optional[List[str]] = [] if as_json and in_line else None
+        self.said: Optional[List[str]] = None
         self.quiet = quiet
         self.verbose = verbose
         self.asked_color = color
@@ -189,14 +187,13 @@ def takes(
 
     def decorate(function: Callable[..., int]) -> Callable[..., int]:
         @wraps(function)
-        def run(
-            quiet: bool, verbose: bool, color: Optional[bool], as_json: bool, python: Optional[str] = None,
-            target: Optional[str] = None, patch_dir: Sequence[str] = (), system: bool = False, **rest: Any,
-        ) -> int:  # fmt: skip
-            name = function.__name__.strip("_").replace("_", "-")
-            console = Console(name, as_json, quiet, verbose, color, in_line=in_line)
+        def run(as_json: bool, quiet: bool, verbose: bool, color: Optional[bool], **rest: Any) -> int:
+            console = Console(function.__name__.strip("_").replace("_", "-"), as_json, quiet, verbose, color)
+            console.said = [] if as_json and in_line else None
+            where = {name: rest.pop(name) for name in ("python", "target", "system") if name in rest}
+            place = Place(patch_dirs=tuple(rest.pop("patch_dir", ())), **where)
             try:
-                return function(console, Place(python, target, tuple(patch_dir), system), **rest)
+                return function(console, place, **rest)
             except BrokenPipeError:
                 raise
             except KeyboardInterrupt as error:

@@ -31,6 +31,14 @@ class _Pick(NamedTuple):
     inside: bool
 
 
+class _Fetcher(NamedTuple):
+    """What fetches, where it is kept, and how many releases are fetched at a time."""
+
+    pip: Pip
+    cache: Path
+    jobs: int
+
+
 class Checked(NamedTuple):
     """A patchset and what became of it on each release, oldest first, one distribution after the other."""
 
@@ -77,7 +85,7 @@ def check_releases(
         chosen = {one.patchset.name: _choose(one.patchset, asked, listings) for one in wanted}
         paths = {name: _paths([*(one.patchset for one in wanted), *known], name) for name in names}
         needed = dict.fromkeys(key for picks in chosen.values() for _, key, inside in picks if inside)
-        folders = _fetch(pip, cache, list(needed), listings, paths, jobs, tell)
+        folders = _fetch(_Fetcher(pip, cache, jobs), list(needed), listings, paths, tell)
     return [
         Checked(one.patchset, tuple(_outcomes(one, asked, chosen[one.patchset.name], listings, folders, cache)))
         for one in wanted
@@ -153,15 +161,14 @@ def _paths(patchsets: Sequence[Patchset], distribution: str) -> Set[str]:
 
 # fetching -------------------------------------------------------------------------------------------------------------
 def _fetch(
-    pip: Pip, cache: Path, needed: Sequence[_Key], listings: _Listings,
-    paths: Mapping[str, Set[str]], jobs: int, tell: Callable[[str], None],
-) -> Dict[_Key, Union[Path, SitepatchError]]:  # fmt: skip
+    fetcher: _Fetcher, needed: Sequence[_Key], listings: _Listings, paths: Mapping[str, Set[str]], tell: Callable[[str], None]
+) -> Dict[_Key, Union[Path, SitepatchError]]:
     """The folder of every release, or why there is none."""
     found: Dict[_Key, Union[Path, SitepatchError]] = {}
     missing: List[_Key] = []
     for key in needed:
         name, version = key
-        folder, listing = kept(cache, name, version, paths[name]), listings[name]
+        folder, listing = kept(fetcher.cache, name, version, paths[name]), listings[name]
         if folder:
             found[key] = folder
         elif isinstance(listing, SitepatchError):
@@ -173,8 +180,8 @@ def _fetch(
         how = "fetched" if isinstance(result, Path) else "not fetched"
         tell(f"{' '.join(missing[number])}: {how}, {number + 1} of {len(missing)}")
 
-    tasks = [_caught(fetch, pip, cache, *key, paths[key[0]]) for key in missing]
-    found.update(zip(missing, _parallel(pip, jobs, tasks, done)))
+    tasks = [_caught(fetch, fetcher.pip, fetcher.cache, *key, paths[key[0]]) for key in missing]
+    found.update(zip(missing, _parallel(fetcher.pip, fetcher.jobs, tasks, done)))
     return found
 
 
