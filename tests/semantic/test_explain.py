@@ -321,6 +321,20 @@ DRIFTS = {
         "line 1: def f(m, **kw):\n                   ^~", "line 3: def f(..., **options): ...\n                     ^~~~~~~",
         "the parameter: the pattern has `options`, the code has `kw`", "write `kw` there",
     ),
+    "a docstring above a statement changed": Drift(
+        """
+        def f(m):
+            '''Load the model.'''
+            m = load(m)
+        """,
+        """
+         '''Load this model.'''
+        +check()
+         m = load(m)
+        """,
+        "line 2: '''Load the model.'''\n        ^~~~~~~~~~~~~~~~~~~~~", "line 3: '''Load this model.'''\n        ^~~~~~~~~~~~~~~~~~~~~~",
+        "the pattern has `'''Load this model.'''`, the code has `'''Load the model.'''`", "write `'''Load the model.'''` there",
+    ),
     "an await around it": Drift(
         """
         async def f(m):

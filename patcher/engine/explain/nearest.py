@@ -10,7 +10,7 @@ from patcher.engine.explain.alignment import SIMILAR, Aligner, Pair, similarity
 from patcher.engine.explain.difference import Describer, Difference, Span
 from patcher.engine.lex import Lines
 from patcher.engine.match.find import Found
-from patcher.engine.match.match import TooManySteps, implicit_run
+from patcher.engine.match.match import TooManySteps, blocks, implicit_run
 from patcher.engine.node import Node, is_expression
 from patcher.engine.source import Source
 from patcher.engine.spatch.pattern import Hunk
@@ -116,13 +116,12 @@ def _expressions(source: Source, hunk: Hunk, block: Node, aligner: Aligner) -> I
 
 
 def _runs(source: Source, hunk: Hunk, block: Node, aligner: Aligner) -> Iterator[_Candidate]:
-    field, patterns = "clauses" if hunk.form == "clauses" else "body", [implicit_run(), *hunk.before.nodes, implicit_run()]
-    holders = [node for node in block.reachable(hunk.text.scope == "<module>") if node.kind == "Block" or field == "clauses"]
-    for node, codes in [(node, node.items(field)) for node in holders if node.items(field)]:
+    patterns = [implicit_run(), *hunk.before.nodes, implicit_run()]
+    for codes in blocks(patterns, block, module=hunk.text.scope == "<module>", clauses=hunk.form == "clauses"):
         cost, pairs = aligner.pairs(patterns, codes)
         start = next((code.begin for pattern, code in pairs if pattern is not None and code is not None), None)
-        if start is not None:
-            yield _Candidate(cost, True, start, node, pairs)
+        if start is not None and codes[0].parent is not None:
+            yield _Candidate(cost, True, start, codes[0].parent, pairs)
 
 
 def _described(source: Source, side: Side, one: _Candidate, aligner: Aligner, total: float) -> Optional[Closest]:

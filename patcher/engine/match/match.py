@@ -82,7 +82,7 @@ class Matcher:
     def runs(self, patterns: List[Node], block: Node, *, module: bool, clauses: bool) -> List[Place]:
         """Every run of consecutive statements (or clauses) of one block that the list of patterns matches."""
         found: List[Place] = []
-        for siblings in _lists(block, module, clauses, docstrings=any(pattern.is_text() for pattern in patterns)):
+        for siblings in blocks(patterns, block, module=module, clauses=clauses):
             for start in range(1 if patterns[0].role == "run" else len(siblings)):
                 self._limit += _STEPS_A_START
                 ends = self.sequence(patterns, siblings, start, whole=False)
@@ -265,7 +265,9 @@ def is_literal(node: Node) -> bool:
     return node.kind in ("Integer", "Float", "String")
 
 
-def _lists(block: Node, module: bool, clauses: bool, docstrings: bool) -> Iterator[List[Node]]:
+def blocks(patterns: Sequence[Node], block: Node, *, module: bool, clauses: bool) -> Iterator[List[Node]]:
+    """The lists of statements, or of clauses, in which a run of patterns may lie."""
+    docstrings = any(pattern.is_text() for pattern in patterns)
     for node in block.reachable(module):
         if node.kind == "Block" and not clauses:
             doc = node.fields.get("doc")
