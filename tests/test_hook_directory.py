@@ -1,6 +1,7 @@
 """`hook init` makes a directory that a project keeps; its build backend refuses what does not fit together, in one line."""
 
 import json
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -10,6 +11,8 @@ import pytest
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.hook import directory
+from patcher.hook.kept import Asked, Kept, write_kept
+from patcher.model import Step
 from patcher.patchset.manifest import load
 from patcher.planner.jobs import Wanted
 from patcher.project.pyproject import Wish
@@ -364,6 +367,7 @@ def test_what_is_written_is_read_again_and_a_change_is_refused(tmp_path):
     one = directory.make("a-hook", "warn", wanted[:1], [directory.asked(wanted[0])], ())
     assert both.hook.patchsets[0].paths == {"demo": ("demo/m.py",)} and both.hook.version != one.hook.version
     names = directory.write(folder, both, wishes)
+    assert {"carried.json", "backend.py", "pyproject.toml"} < set(names)
     assert names == sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     assert directory.read(folder) == both
     directory.write(folder, one, wishes[:1])
@@ -377,3 +381,21 @@ def test_what_is_written_is_read_again_and_a_change_is_refused(tmp_path):
     (folder / "patchsets/two/p.spatch").write_text("Why.\n\n--- demo/m.py\n@@ f @@\n-a.b\n+a.c\n")
     with pytest.raises(SitepatchError, match="patchsets: two: not as it was when hook init ran"):
         directory.read(folder)
+    shutil.rmtree(str(folder / "patchsets/two"))
+    with pytest.raises(SitepatchError, match="patchsets/two: found no patchset"):
+        directory.read(folder)
+
+
+def test_changes_for_other_releases_are_kept_as_long_as_each_patchset_of_the_file_is_the_same(tmp_path):
+    digests, options = {"two": "2" * 64, "three": "3" * 64}, {"two": {}, "three": {"n": 1}}
+    asked = [Asked(name, "1", digests[name], options[name], (), {"demo": ("demo/m.py",)}) for name in digests]
+    steps = tuple(Step(one.name, "1", one.digest, "fix", dict(one.options), ()) for one in asked)
+    kept = (Kept("demo/m.py", "demo", "demo", "1.0", True, "0" * 64, "1" * 64, steps),)
+    assert directory.earlier(tmp_path, asked) == ()
+    (tmp_path / "kept.json").write_bytes(write_kept(kept, digests))
+    assert directory.earlier(tmp_path, asked) == kept
+    assert directory.earlier(tmp_path, asked[:1]) == directory.earlier(tmp_path, []) == ()
+    for changed in ({"digest": "4" * 64}, {"options": {"n": 2}}):
+        assert directory.earlier(tmp_path, [asked[0], asked[1]._replace(**changed)]) == ()
+    (tmp_path / "kept.json").write_bytes(write_kept([kept[0]._replace(steps=())], digests))
+    assert directory.earlier(tmp_path, [asked[0], asked[1]._replace(digest="4" * 64)]) == ()

@@ -260,7 +260,7 @@ def told(tmp_path, monkeypatch):
             (tmp_path / "locks").write_text("".join(f"{number}: {row}\n" for number, row in enumerate(rows, 1)))
 
     def opened(path, *rest, **more):
-        names = {"/proc/locks": tmp_path / "locks", "/proc/5/comm": tmp_path / "comm"}
+        names = {"/proc/locks": tmp_path / "locks", "/proc/5/comm": tmp_path / "comm", "/proc/1/comm": tmp_path / "comm"}
         return open(names.get(path, path), *rest, **more)
 
     (tmp_path / "comm").write_text("uv\n")
@@ -274,7 +274,7 @@ def told(tmp_path, monkeypatch):
         ([], ""),
         (["FLOCK  ADVISORY  WRITE 5 fe:01:77 0 EOF"], "process 5, uv"),
         (["FLOCK  ADVISORY  WRITE 5 fe:01:77"], "process 5, uv"),
-        (["FLOCK  ADVISORY  WRITE 1 fe:01:77 0 EOF"], lock._process("1")),
+        (["FLOCK  ADVISORY  WRITE 1 fe:01:77 0 EOF"], "process 1, uv"),
         (["FLOCK  ADVISORY  WRITE 999999999 fe:01:77 0 EOF"], "process 999999999"),
         (["FLOCK  ADVISORY  WRITE 0 fe:01:77 0 EOF"], "a process of another container"),
         (["FLOCK  ADVISORY  WRITE -1 fe:01:77 0 EOF"], "a process of another container"),

@@ -1,0 +1,42 @@
+"""Parentheses stand where Python's grammar needs them, and nowhere else (rule 13): each kind of expression in each place."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.semantic.helpers import run
+
+BINARY = ["or", "and", "<", "in", "not in", "is", "is not", "==", "|", "^", "&", "<<", ">>", "+", "-", "*", "@", "/", "//", "%", "**"]
+INNER = [
+    *(f"a {operator} b" for operator in BINARY), "not a", "-a", "+a", "~a", "a if b else c", "lambda: a", "a.b", "a(b)", "a[b]", "1",
+    "(a, b)", "[a]", "(yield)", "(a := b)", "'a'",
+]  # fmt: skip
+PLACES = [
+    *(f"{{}} {operator} z" for operator in BINARY), *(f"z {operator} {{}}" for operator in BINARY), "not {}", "-{}", "+{}", "~{}",
+    "{} if z else z", "z if {} else z", "z if z else {}", "lambda: {}", "z({})", "z(z, {})", "z(k={})", "[{}, z]", "{{z: {}}}",
+    "{{{}: z}}", "{{{}, z}}", "{}.z", "{}(z)", "{}[z]", "z[{}]", "z[{}:z]", "z[z:{}]", "z[::{}]", "[{} for z in z]",
+    "[z for z in {}]", "[z for z in z if {}]", "(z := {})", "[*{}]",
+    "{{{}: z for z in z}}", "{{z: {} for z in z}}", "{{{} for z in z}}", "({} for z in z)",
+]  # fmt: skip
+
+
+def expected(place: str, inner: str) -> str:
+    """The expression with parentheses around what is put into it, without them where that is the same."""
+    whole, bare = place.format(f"({inner})"), place.format(inner)
+    try:
+        return bare if ast.dump(ast.parse(bare)) == ast.dump(ast.parse(whole)) else whole
+    except SyntaxError:
+        return whole
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_parentheses_stand_where_they_are_needed(place: str) -> None:
+    inner = [each for each in INNER if not (each in ("a and b", "a or b") and each[2:-2] in place.split())]  # one of three
+    inner = [each for each in inner if not (" for " in place and each in ("(yield)", "(a := b)"))]  # not allowed there
+    inner = [each for each in inner if not (each == "1" and place[:3] in ("{}(", "{}["))]  # always enclosed: `1.z` would not do
+    source = "def f(a, b, c, z):\n" + "".join(f"    x = A({each})\n" for each in inner)
+    answer = run(source, f"-A($X)\n+{place.format('$X')}\n", flags="count=all")
+    assert [each.problem for each in answer.answers] == [""]
+    assert answer.data.decode().split("\n")[1:-1] == [f"    x = {expected(place, each)}" for each in inner]
