@@ -1,4 +1,4 @@
-"""sitepatch: patch installed Python packages by syntax, and take every change back exactly."""
+"""sitepatch: patch installed Python packages by syntax, and restore every change exactly."""
 
 from __future__ import annotations
 

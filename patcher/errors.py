@@ -13,7 +13,7 @@ class SitepatchError(Exception):
 
     Args:
         message: what was found and what was expected, in one or a few lines.
-        hint: what the person can do next; empty where nothing sensible can be said.
+        hint: what the user can do next; empty where nothing sensible can be said.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:

@@ -175,7 +175,7 @@ class Step(NamedTuple):
 
 
 class Receipt(NamedTuple):
-    """What stands in one target file, and how to take it back.
+    """What stands in one target file, and how to restore it.
 
     Hashes are sha256 in hex. `path` is `/`-separated and relative to the site directory. `mode` is the permission bits,
     `mtime_ns` nanoseconds since the epoch, both of the pristine file; `link` is the target of a symbolic link that stood
@@ -253,7 +253,7 @@ class Plan(NamedTuple):
         return tuple(answer for answer in self.answers if answer.state.failed)
 
 
-class Held(NamedTuple):
+class LockedFile(NamedTuple):
     """A file of an installed release that patchsets are for: the sha256 (hex) of its pristine bytes and of what they make."""
 
     package: str

@@ -204,7 +204,7 @@ def make(random: Random, cases: List[Case]) -> Case:
 
 
 # what is a fault ------------------------------------------------------------------------------------------------------
-def judged(case: Case, counts: Optional[Counter[str]] = None) -> Optional[Finding]:
+def classified(case: Case, counts: Optional[Counter[str]] = None) -> Optional[Finding]:
     """What is wrong with the answer to a case."""
     counts = Counter() if counts is None else counts
     try:
@@ -303,7 +303,7 @@ def smaller(case: Case, finding: Finding) -> Case:
             lines, at = text.splitlines(True), 0
             while at < len(lines):
                 rest = lines[:at] + lines[at + size :]
-                found = judged(put("".join(rest)))
+                found = classified(put("".join(rest)))
                 if found and found.key == finding.key:
                     lines = rest
                 else:
@@ -322,7 +322,7 @@ def smaller(case: Case, finding: Finding) -> Case:
 
 
 def fuzz(seed: int, numbers: Iterator[int], goes_on: Callable[[], bool], say: Callable[[str], None]) -> Tuple[Counter[str], Dict[str, Case]]:
-    """Judge the cases of the given numbers; returns the states met, and for each fault its smallest case."""
+    """Classify the cases of the given numbers; returns the states met, and for each fault its smallest case."""
     cases = seeds()
     counts: Counter[str] = Counter()
     found: Dict[str, Case] = {}
@@ -333,7 +333,7 @@ def fuzz(seed: int, numbers: Iterator[int], goes_on: Callable[[], bool], say: Ca
                 break
             case = make(Random(f"{seed} {number}"), cases)
             faulthandler.dump_traceback_later(20 * CPU_SECONDS, exit=True)
-            finding = judged(case, counts)
+            finding = classified(case, counts)
             counts["cases"] += 1
             if finding and finding.key not in found:
                 found[finding.key] = small = smaller(case, finding)

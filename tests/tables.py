@@ -18,7 +18,7 @@ from patcher.model import Rewrite
 from patcher.patchset.sources import BUILT_IN, builtin_dir, load, resolve_options
 from patcher.planner import rewriter
 from patcher.planner.known import Request, key_of, write_table
-from patcher.planner.plan import Wanted, plan_apply
+from patcher.planner.plan import Requested, plan_apply
 from patcher.system.cache import cache_dir
 from patcher.target.interpreter import Environment
 
@@ -34,7 +34,7 @@ def releases(cache: Path) -> List[Path]:
 def results(name: str, sites: Iterable[Path]) -> Dict[str, Tuple[bytes, Request, Rewrite]]:
     """What the engine makes of each file of these site directories, with its text and what was asked, by key."""
     patchset = load(Path(builtin_dir()) / name, BUILT_IN)
-    wanted, found = Wanted(patchset, resolve_options(patchset, {})), {}
+    requested, found = Requested(patchset, resolve_options(patchset, {})), {}
 
     def record(data: bytes, request: Request) -> Rewrite:
         key = key_of(data, request)
@@ -44,7 +44,7 @@ def results(name: str, sites: Iterable[Path]) -> Dict[str, Tuple[bytes, Request,
 
     with mock.patch.object(rewriter, "rewrite", record):
         for site in sites:
-            plan_apply(Environment(sys.executable, (str(site),), (str(site),), sys.version_info[:2]), [wanted])
+            plan_apply(Environment(sys.executable, (str(site),), (str(site),), sys.version_info[:2]), [requested])
     return found
 
 

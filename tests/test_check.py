@@ -17,7 +17,7 @@ from patcher.ops.check import try_release
 from patcher.ops.fixture import fixtures, lay_out
 from patcher.patchset.manifest import load
 from patcher.patchset.sources import builtin_dir, resolve_options
-from patcher.planner.plan import Wanted, plan_apply
+from patcher.planner.plan import Requested, plan_apply
 from patcher.target.interpreter import discover
 from patcher.target.versions import accepts, meant, oldest_first
 from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch
@@ -223,14 +223,14 @@ def test_what_is_said_of_a_release_is_what_is_said_where_it_is_installed(tmp_pat
     words = {}
     for name in readme_patchsets(tmp_path / "patchsets"):
         patchset = load(tmp_path / "patchsets" / name, "here")
-        wanted = Wanted(patchset, resolve_options(patchset, {}))
+        requested = Requested(patchset, resolve_options(patchset, {}))
         package = patchset.variants[0].package
         for fixture in [each for each in fixtures() if each.startswith(f"{package}-")]:
             site, version = tmp_path / fixture, fixture.split("-")[1]
             if not site.exists():
                 lay_out(fixture, site)
-            there = try_release(wanted, package, package, version, site)
-            here = plan_apply(discover(None, str(site)), [wanted])
+            there = try_release(requested, package, package, version, site)
+            here = plan_apply(discover(None, str(site)), [requested])
             states = [answer.state.value.replace("applicable", "applies") for answer in here.answers]
             assert [there.word] == states, there
             places = () if here.failed else tuple((one.path, one.places) for one in here.answers if one.places)

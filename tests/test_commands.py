@@ -715,7 +715,7 @@ runpy.run_module("patcher", run_name="__main__")
     [
         ("patcher.cli.main", ["status"]), ("click", ["list"]), ("patcher.cli.console", ["show", DDP]),
         ("patcher.cli.commands.looking", ["status"]), ("patcher.target.interpreter", ["status"]), ("patcher.cli.report", ["diff"]),
-        ("patcher.ops.doctor", ["doctor"]), ("patcher.store.standing", ["verify"]), ("patcher.project.selection", ["check"]), ("libcst", ["apply", DDP]),
+        ("patcher.ops.doctor", ["doctor"]), ("patcher.store.status", ["verify"]), ("patcher.project.selection", ["check"]), ("libcst", ["apply", DDP]),
     ],
 )  # fmt: skip
 def test_ctrl_c_while_a_command_imports_what_it_needs_ends_it_without_a_traceback(site, where, words):

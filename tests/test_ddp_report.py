@@ -20,7 +20,7 @@ from patcher.cli.ranks_page import page
 from patcher.diagnose.conclusions import ranges
 from patcher.diagnose.log import read_log
 from patcher.diagnose.runs import find_runs
-from patcher.diagnose.table import WIDTH, heading, judge, table, well
+from patcher.diagnose.table import WIDTH, classify, heading, table, well
 from patcher.text.width import width
 from tests.command import environ, sitepatch
 from tests.test_ddp_helper import Lazy, Model, Tensor, helper
@@ -66,22 +66,22 @@ def read(*texts):
     return [read_log(f"{at}.log", io.BytesIO(text if isinstance(text, bytes) else text.encode())) for at, text in enumerate(texts)]
 
 
-def judged(*texts):
-    """The first wrapping of the newest run, judged."""
-    return judge(find_runs(read(*texts))[-1])[0]
+def classified(*texts):
+    """The first wrapping of the newest run, classified."""
+    return classify(find_runs(read(*texts))[-1])[0]
 
 
 def codes(*texts):
-    return [(one.code, ranges(one.ranks)) for one in judged(*texts).conclusions]
+    return [(one.code, ranges(one.ranks)) for one in classified(*texts).conclusions]
 
 
 def told(*texts):
-    return " | ".join(f"{one.text}: {one.hint}" for one in judged(*texts).conclusions)
+    return " | ".join(f"{one.text}: {one.hint}" for one in classified(*texts).conclusions)
 
 
 # what is concluded ----------------------------------------------------------------------------------------------------
 def test_all_is_well():
-    found = judged(*[report(rank, model(f"cuda:{rank}"), [rank]) for rank in range(2)])
+    found = classified(*[report(rank, model(f"cuda:{rank}"), [rank]) for rank in range(2)])
     assert found.conclusions == ()
     assert found.verdicts == ("ready", "ready")
     assert well(found) == "ranks 0-1: all is well, the model is on cuda and nothing keeps DDP from taking it"
@@ -206,7 +206,7 @@ def test_without_host_a_machine_is_known_by_its_first_rank():
 )
 def test_ranks_whose_models_differ(odd, facts, what):
     texts = [report(rank, model(f"cuda:{rank}"), [rank], world=4) for rank in range(3)]
-    found = judged(*texts, report(3, model(odd, **facts), [3], world=4))
+    found = classified(*texts, report(3, model(odd, **facts), [3], world=4))
     assert what in [one.text for one in found.conclusions]
     assert {one.ranks for one in found.conclusions} == {(3,)}
     assert found.verdicts == ("ready", "ready", "ready", "ranks-differ")
@@ -224,7 +224,7 @@ def test_ranks_whose_models_differ(odd, facts, what):
     ],
 )
 def test_ranks_that_are_wrapped_differently(changes, what):
-    found = judged(report(0, model("cuda:0"), [0]), report(1, model("cuda:1"), [1], **changes))
+    found = classified(report(0, model("cuda:0"), [0]), report(1, model("cuda:1"), [1], **changes))
     assert any(one.text.startswith(what) and one.ranks == (0, 1) for one in found.conclusions), found.conclusions
 
 
@@ -256,13 +256,13 @@ def test_several_conclusions_hold_and_the_gravest_comes_first():
     assert [code for code, _ in codes(*texts)] == [
         "cpu-with-device-ids", "device-ids-elsewhere", "same-device", "ranks-differ", "ranks-differ", "ranks-differ", "missing",
     ]  # fmt: skip
-    assert judged(*texts).verdicts[-2:] == ("cpu-with-device-ids", "device-ids-elsewhere")
+    assert classified(*texts).verdicts[-2:] == ("cpu-with-device-ids", "device-ids-elsewhere")
 
 
 def test_a_rank_that_does_not_know_its_number():
     text = report(0, model("cpu"), [0], world=None, rank=None, world_size=None, env={})
-    assert [one.code for one in judged(text).conclusions] == ["cpu-with-device-ids"]
-    assert judged(text).verdicts == ("cpu-with-device-ids",)
+    assert [one.code for one in classified(text).conclusions] == ["cpu-with-device-ids"]
+    assert classified(text).verdicts == ("cpu-with-device-ids",)
 
 
 @pytest.mark.parametrize(("numbers", "text"), [((), ""), ((4,), "4"), ((7, 0, 1, 2, 3), "0-3,7"), ((1, 3, 5), "1,3,5")])
@@ -439,7 +439,7 @@ def sixty_four():
 @pytest.mark.parametrize("make", [lambda: lines(2), lambda: lines(2, schema=1), sixty_four])
 def test_the_table_is_aligned_and_fits_into_100_columns(make):
     texts = make()
-    head, *rows = table(judged(*texts))
+    head, *rows = table(classified(*texts))
     assert len(rows) == len(texts)
     assert len({len(row.text) for row in [head, *rows]}) == 1
     assert all(len(f"{row.text}  {row.verdict}") <= WIDTH for row in rows)
@@ -449,7 +449,7 @@ def test_the_table_is_aligned_and_fits_into_100_columns(make):
 
 def test_the_table_is_aligned_by_columns_and_what_a_terminal_carries_out_is_drawn():
     hosts = ["工作节点-0", "🚀-1", "n\x1b[8m\t2", "工作节点" * 20 + "-3"]
-    head, *rows = table(judged(*(report(rank, model("cpu"), None, world=4, host=host) for rank, host in enumerate(hosts))))
+    head, *rows = table(classified(*(report(rank, model("cpu"), None, world=4, host=host) for rank, host in enumerate(hosts))))
     assert len({width(row.text) for row in [head, *rows]}) == 1 and width(head.text) + 2 + len(head.verdict) <= WIDTH
     assert [row.text.split()[1] for row in rows[:3]] == ["工作节点-0", "🚀-1", "n␛[8m␉2"]
     assert re.match(r"3 +(工作节点)+…[工作节点]+-3 ", rows[3].text), rows[3]
@@ -458,7 +458,7 @@ def test_the_table_is_aligned_by_columns_and_what_a_terminal_carries_out_is_draw
 def made_page(*texts):
     logs = read(*texts)
     runs = find_runs(logs)
-    return page([(run, judge(run)) for run in runs], len(runs), logs).decode()
+    return page([(run, classify(run)) for run in runs], len(runs), logs).decode()
 
 
 def squares(text):

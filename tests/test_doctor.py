@@ -54,10 +54,10 @@ def doctor(site, *words, **more):
     return found(site("doctor", "--json", *words, **more))
 
 
-def expect(rows, *wanted):
+def expect(rows, *requested):
     """Exactly these findings, in this order; each text is a regular expression."""
-    assert [row[:2] for row in rows] == [one[:2] for one in wanted], rows
-    for (_, _, text), (_, _, pattern) in zip(rows, wanted):
+    assert [row[:2] for row in rows] == [one[:2] for one in requested], rows
+    for (_, _, text), (_, _, pattern) in zip(rows, requested):
         assert re.search(pattern, text, re.DOTALL), text
 
 
@@ -126,7 +126,7 @@ def test_what_this_user_may_not_write():
     for folder in folders:
         folder.chmod(0o555)
     case = Case(discover(None, str(site.path)), ())
-    case.standing, case.targets  # noqa: B018  (located as root: the standard library may be closed to others)
+    case.statuses, case.targets  # noqa: B018  (located as root: the standard library may be closed to others)
     assert os.getuid() or {one.severity for one in examine(case, CHECKS)} == {OK}
     read, write = os.pipe()
     child = os.fork()

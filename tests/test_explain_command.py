@@ -7,7 +7,7 @@ import pytest
 
 from patcher.model import Splice, Step
 from patcher.ops.explain import _now
-from patcher.planner.fold import File
+from patcher.planner.resolve import File
 from patcher.splice import apply_splices
 from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, sitepatch
 from tests.test_commands import ship, tutorial

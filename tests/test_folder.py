@@ -272,15 +272,15 @@ def test_a_file_written_in_a_store_belongs_to_the_owner_and_outside_to_who_write
 
 def test_a_stamp_is_only_set_where_it_differs(tmp_path, folder, monkeypatch):
     (tmp_path / "file").write_bytes(b"")
-    wanted = Meta(0o640, mtime_ns=MTIME)
-    folder.stamp("file", wanted)
+    requested = Meta(0o640, mtime_ns=MTIME)
+    folder.stamp("file", requested)
     found = (tmp_path / "file").stat()
     assert (stat.S_IMODE(found.st_mode), found.st_mtime_ns) == (0o640, MTIME)
     calls, real = [], os.fchmod
     monkeypatch.setattr(os, "fchmod", lambda fd, mode: calls.append(mode) or real(fd, mode))
-    folder.stamp("file", wanted)
+    folder.stamp("file", requested)
     assert calls == []
-    folder.stamp("file", wanted._replace(mode=0o600))
+    folder.stamp("file", requested._replace(mode=0o600))
     folder.stamp("file", Meta(0o600, mtime_ns=MTIME + 1))
     assert calls == [0o600, 0o600]
     fd = os.open(str(tmp_path / "file"), os.O_RDONLY)
@@ -292,7 +292,7 @@ def test_a_stamp_is_only_set_where_it_differs(tmp_path, folder, monkeypatch):
     assert (tmp_path / "file").stat().st_mtime_ns == MTIME + 1
     (tmp_path / "link").symlink_to("file")
     with pytest.raises(OSError, match="symbolic links"):
-        folder.stamp("link", wanted)
+        folder.stamp("link", requested)
 
 
 def test_links_second_names_and_removals(tmp_path, folder):

@@ -19,8 +19,8 @@ import pytest
 from patcher.planner.merge import parses
 from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose as chosen
-from patcher.store.commit import commit, roll_back, way_back
-from patcher.store.standing import recover
+from patcher.store.commit import commit, plan_rollback, roll_back
+from patcher.store.status import recover
 from patcher.store.store import Store
 from patcher.target.interpreter import discover
 from tests.command import DDP, RUNNER, Site, done, environ, sitepatch, tree
@@ -258,10 +258,10 @@ def test_a_forced_apply_that_is_rolled_back_leaves_the_edited_file_and_its_way_b
     site.file().write_bytes(site.file().read_bytes() + MINE)
     edited = site.file().read_bytes()
     env = discover(None, str(site.path))
-    wanted, _ = chosen([DDP], ["params=1"], ())
-    plan = plan_apply(env, wanted, force=True)
-    way = way_back(plan)
-    commit(plan, [one.patchset for one in wanted])
+    requested, _ = chosen([DDP], ["params=1"], ())
+    plan = plan_apply(env, requested, force=True)
+    way = plan_rollback(plan)
+    commit(plan, [one.patchset for one in requested])
     assert site.file().read_bytes() != edited
     roll_back(way)
     assert site.file().read_bytes() == edited
@@ -382,7 +382,7 @@ class Shop:
     def install(self, version, code=CODE):
         self.pip("install", "--no-index", "--no-deps", "--force-reinstall", wheel(self.cwd, version, code))
 
-    def way_back(self, version):
+    def plan_rollback(self, version):
         """What is said: pip would not find it in an index."""
         return f"install shop {version} again from where it came: {next(self.cwd.glob(f'**/shop-{version}-*.whl')).as_uri()}"
 
@@ -476,7 +476,7 @@ def test_another_release_edited_by_hand_is_not_merged_with_the_old_one(shop):
     shop.file.write_text(FITS + "# mine\n")
     assert shop.state() == "overwritten"
     refusal = done(shop("apply", "shop-abs"), 1)
-    assert shop.way_back("2.0") in refusal.out
+    assert shop.plan_rollback("2.0") in refusal.out
     forgets(shop)
 
 
@@ -485,7 +485,7 @@ def test_our_file_of_one_release_in_another_is_refused_with_the_way_out(shop):
     shop.install("2.0", FITS)
     shop.file.write_bytes(patched)
     before = tree(shop.site)
-    way_out = shop.way_back("2.0")
+    way_out = shop.plan_rollback("2.0")
     for words in (["status", "--check"], ["restore"], ["restore", "--force"], ["apply", "shop-abs"]):
         ended = done(shop(*words), 1)
         assert way_out in ended.out, ended

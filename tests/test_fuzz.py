@@ -33,7 +33,7 @@ def test_a_fault_is_found_and_made_smaller(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(engine, "compile_hunks", broken)
     case = fuzz.Case(b"def f(a):\n    b = 1\n    old(a)\n", "--- p/m.py\n@@ f @@\n b = 1\n-old($X)\n+max($X)\n+print(1)\n", {})
-    finding = fuzz.judged(case)
+    finding = fuzz.classified(case)
     assert finding is not None
     assert finding.key == "KeyError in test_fuzz.py broken"
     small = fuzz.smaller(case, finding)
@@ -49,7 +49,7 @@ def test_a_hang_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(engine, "compile_hunks", forever)
     monkeypatch.setattr(fuzz, "CPU_SECONDS", 0.2)
-    finding = fuzz.judged(fuzz.Case(b"", "--- p/m.py\n@@ f @@\n-a.b\n+c.d\n", {}))
+    finding = fuzz.classified(fuzz.Case(b"", "--- p/m.py\n@@ f @@\n-a.b\n+c.d\n", {}))
     assert finding is not None
     assert finding.key == "hang"
 
@@ -59,14 +59,14 @@ def test_an_error_for_the_person_is_no_fault(monkeypatch: pytest.MonkeyPatch) ->
         raise PatchError("case.spatch:1: wrong")
 
     monkeypatch.setattr(engine, "compile_hunks", refusing)
-    assert fuzz.judged(fuzz.Case(b"", "--- p/m.py\n@@ f @@\n-a.b\n+c.d\n", {})) is None
+    assert fuzz.classified(fuzz.Case(b"", "--- p/m.py\n@@ f @@\n-a.b\n+c.d\n", {})) is None
 
 
 def test_damage_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     case = fuzz.Case(b"def f(a):\n    x = a.b\n", "--- p/m.py\n@@ f @@\n-a.b\n+a.c\n", {})
-    assert fuzz.judged(case) is None
+    assert fuzz.classified(case) is None
     real = engine.apply_splices
     monkeypatch.setattr(engine, "apply_splices", lambda data, splices: real(data, splices) + b"#\n")
-    finding = fuzz.judged(case)
+    finding = fuzz.classified(case)
     assert finding is not None
     assert finding.key == "the splices do not give the result"

@@ -337,7 +337,7 @@ def at_once(place, count, **more):
 
 def test_eight_starts_at_once_apply_it_once_and_all_run_patched_code(place, counted):
     place.install()
-    states = ["installed just now", "reinstalled", "state lost", "state damaged", "as wanted"]
+    states = ["installed just now", "reinstalled", "state lost", "state damaged", "as requested"]
     for what in states:
         if what == "reinstalled":
             place.unpack("demo", "1.0")
@@ -348,7 +348,7 @@ def test_eight_starts_at_once_apply_it_once_and_all_run_patched_code(place, coun
         found = at_once(place, 8)
         assert [number for number, _ in found] == [22] * 8, what
         said = [err for _, err in found if err]
-        assert len(said) == (0 if what in ("as wanted", "state lost") else 1), (what, said)
+        assert len(said) == (0 if what in ("as requested", "state lost") else 1), (what, said)
     counted("starts at once", 8 * len(states))
     assert quiet(place) == 22
 

@@ -14,7 +14,7 @@ from patcher.hook import directory
 from patcher.hook.kept import Asked, Kept, write_kept
 from patcher.model import Step
 from patcher.patchset.manifest import load
-from patcher.planner.jobs import Wanted
+from patcher.planner.assignments import Requested
 from patcher.project.pyproject import Wish
 from tests.command import environ, tree
 from tests.hooks import Place
@@ -358,13 +358,13 @@ def test_where_a_hook_may_be_written(tmp_path):
 
 
 def test_what_is_written_is_read_again_and_a_change_is_refused(tmp_path):
-    folder, wanted, wishes = tmp_path / "hook", [], []
+    folder, requested, wishes = tmp_path / "hook", [], []
     for name in ("two", "three"):
         patchset(tmp_path, name=name)
-        wanted.append(Wanted(load(tmp_path / "mine" / name, "mine"), {}))
+        requested.append(Requested(load(tmp_path / "mine" / name, "mine"), {}))
         wishes.append(Wish(name, (), False, "x"))
-    both = directory.make("a-hook", "warn", wanted, [directory.asked(one) for one in wanted], ())
-    one = directory.make("a-hook", "warn", wanted[:1], [directory.asked(wanted[0])], ())
+    both = directory.make("a-hook", "warn", requested, [directory.asked(one) for one in requested], ())
+    one = directory.make("a-hook", "warn", requested[:1], [directory.asked(requested[0])], ())
     assert both.hook.patchsets[0].paths == {"demo": ("demo/m.py",)} and both.hook.version != one.hook.version
     names = directory.write(folder, both, wishes)
     assert {"carried.json", "backend.py", "pyproject.toml"} < set(names)

@@ -187,18 +187,18 @@ class Applying:
 @pytest.mark.parametrize("what", ["hook status", "mode warn", "mode repair"])
 def test_the_middle_of_another_commit_is_no_difference(place, what, monkeypatch, capfd):
     """`repair` waits for a commit that has begun; here another one begins when it looks."""
-    judge, seen = repair.judge, []
+    classify, seen = repair.classify, []
     begun = Applying(place, 22) if what != "mode repair" else None
 
     def judge_in_the_middle(*rest):
         nonlocal begun
         begun = begun or Applying(place, 22)
-        seen.append(judge(*rest))
+        seen.append(classify(*rest))
         threading.Timer(0.1, begun.go_on.touch).start()
         return seen[-1]
 
     for module in (repair, installed):
-        monkeypatch.setattr(module, "judge", judge_in_the_middle)
+        monkeypatch.setattr(module, "classify", judge_in_the_middle)
     if what == "hook status":
         assert installed.look(str(place.folder))[2:] == (True, ())
     else:

@@ -224,14 +224,14 @@ def test_where_something_stands_status_reads_receipts_and_nothing_heavier(site):
 
 
 def test_status_reads_each_patchset_of_a_store_once_to_see_if_it_is_whole(site, monkeypatch):
-    from patcher.store.standing import damaged, standing
+    from patcher.store.status import damaged, statuses
     from patcher.store.store import Store
     from patcher.target.interpreter import discover
 
     site("apply", DDP)
     read, whole = [], Store.patchset_files
     monkeypatch.setattr(Store, "patchset_files", lambda store, digest: read.append(digest) or whole(store, digest))
-    items = standing(discover(None, str(site.path)))
+    items = statuses(discover(None, str(site.path)))
     assert damaged(items) == [] and len(items) == 3
     assert len(read) == 1
 

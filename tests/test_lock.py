@@ -11,7 +11,7 @@ import pytest
 
 from patcher.cli.console import exit_code
 from patcher.errors import SitepatchError
-from patcher.model import Held
+from patcher.model import LockedFile
 from patcher.ops.fixture import lay_out
 from patcher.patchset.tables import Reader
 from patcher.project import lockfile
@@ -107,7 +107,7 @@ def test_what_does_not_fit_is_told_and_nothing_is_locked(site):
 
 def test_options_of_every_type_come_back_as_they_were(tmp_path):
     options = {"a": 1, "b": 1.0, "c": True, "d": 'x"\\\n\t\x7f é\u2028'}
-    made = lockfile.Lock((lockfile.Pinned("a", "1", ZERO, options),), ((Held("p", "", "", "p/ü.py", ZERO, ONE),),))
+    made = lockfile.Lock((lockfile.Pinned("a", "1", ZERO, options),), ((LockedFile("p", "", "", "p/ü.py", ZERO, ONE),),))
     lockfile.write(tmp_path / "l", made)
     back = lockfile.read(tmp_path / "l")
     assert back == made
@@ -315,7 +315,7 @@ def test_a_lock_that_was_edited_is_refused_with_all_that_is_wrong(tmp_path, name
     old, new, expected = BAD[name]
     path = tmp_path / "sitepatch.lock"
     path.write_text(GOOD)
-    assert lockfile.read(path).held == (Held("pkg", "pkg", "2", "pkg/m.py", ZERO, ONE),)
+    assert lockfile.read(path).held == (LockedFile("pkg", "pkg", "2", "pkg/m.py", ZERO, ONE),)
     assert GOOD.count(old) == 1
     path.write_text(GOOD.replace(old, new))
     with pytest.raises(SitepatchError) as caught:

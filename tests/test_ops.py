@@ -46,8 +46,8 @@ class Log(Events):
     def __init__(self, folder):
         self.folder, self.seen = folder, []
 
-    def started(self, env, wanted=()):
-        self.seen.append(("started", env.sites, [one.patchset.name for one in wanted]))
+    def started(self, env, requested=()):
+        self.seen.append(("started", env.sites, [one.patchset.name for one in requested]))
 
     def note(self, text, word="note"):
         self.seen.append((word, text))

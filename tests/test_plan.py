@@ -14,10 +14,10 @@ from patcher.engine import engine
 from patcher.model import Located, State
 from patcher.ops.fixture import lay_out
 from patcher.patchset.manifest import load
-from patcher.planner.fold import File, fold
-from patcher.planner.jobs import Job
-from patcher.planner.plan import Wanted, plan_apply, plan_restore
-from patcher.store.standing import standing
+from patcher.planner.assignments import Assignment
+from patcher.planner.plan import Requested, plan_apply, plan_restore
+from patcher.planner.resolve import File, resolve
+from patcher.store.status import statuses
 from patcher.target.interpreter import discover
 from tests.command import DDP, RUNNER, Site, sitepatch, tree
 
@@ -211,8 +211,8 @@ BELOW = "RETRIES = 3\nfrom mmengine._impl import load\n"
 
 def planned(folder: Path, *patchsets: str) -> List[Tuple[str, str]]:
     """(path, state) of each answer for these patchsets of `folder / "patches"` on `folder / "site"`."""
-    wanted = [Wanted(load(folder / "patches" / name, "here"), {}) for name in patchsets]
-    answers = plan_apply(discover(None, str(folder / "site")), wanted).answers
+    requested = [Requested(load(folder / "patches" / name, "here"), {}) for name in patchsets]
+    answers = plan_apply(discover(None, str(folder / "site")), requested).answers
     found = [(answer.path, answer.state.value) for answer in answers if answer.state is not State.NOT_NEEDED]
     return list(dict.fromkeys(found))
 
@@ -273,8 +273,8 @@ def test_beside_a_compiled_module_that_is_imported_instead_nothing_is_patched(tm
 def test_a_file_that_is_not_there_is_named_as_it_is_there(tmp_path: Path, path: str, near: str) -> None:
     patchset(tmp_path, "typo", f"--- {path}\n@@ f @@\n-old(1)\n+old(2)\n")
     site = Site(tmp_path, "mmengine-0.10.7")
-    wanted = Wanted(load(tmp_path / "patches/typo", "here"), {})
-    (answer,) = plan_apply(discover(None, str(site.path)), [wanted]).answers
+    requested = Requested(load(tmp_path / "patches/typo", "here"), {})
+    (answer,) = plan_apply(discover(None, str(site.path)), [requested]).answers
     assert answer.state is State.NOT_FOUND
     expected = f"the nearest name there is {near}: write that path if it is meant" if near else "moved or removed"
     assert expected in answer.hint
@@ -368,19 +368,19 @@ def test_what_is_carried_over_is_what_a_fresh_start_gives(tmp_path: Path) -> Non
     for name, text in STEPS.items():
         patchset(tmp_path, name, f"--- {NEW}\n{text}")
         made = load(tmp_path / "patches" / name, "here")
-        jobs[name] = Job(Wanted(made, {}), Located("mmengine", ".", "", "", ""), NEW, made.variants[0].patches[0].hunks, ())
+        jobs[name] = Assignment(Requested(made, {}), Located("mmengine", ".", "", "", ""), NEW, made.variants[0].patches[0].hunks, ())
     pristine = File(MODULE.encode(), MODULE.encode())
-    data, steps, _ = fold(".", NEW, pristine, list(STEPS), jobs)
+    data, steps, _ = resolve(".", NEW, pristine, list(STEPS), jobs)
     assert [step.patchset for step in steps] == list(STEPS)
     found = pristine._replace(now=data, steps=steps, current=sha256(data).hexdigest())
     other = jobs["c-two"].hunks[0]
     lines = tuple((tag, text.replace("20", "20000"), line) for tag, text, line in other.lines)
     newer = jobs["c-two"]._replace(hunks=(other._replace(lines=lines),))
-    newer = newer._replace(wanted=newer.wanted._replace(patchset=newer.wanted.patchset._replace(digest="newer")))
+    newer = newer._replace(requested=newer.requested._replace(patchset=newer.requested.patchset._replace(digest="newer")))
     singles, pairs = [*zip(STEPS)], [("b-more", "c-two"), *[*zip(STEPS, [*STEPS][4:])][::3]]
     for gone, now in [*((each, jobs) for each in singles + pairs), *((each, {**jobs, "c-two": newer}) for each in singles[3::4])]:
         order = [name for name in STEPS if name not in gone]
-        assert fold(".", NEW, found, order, now)[:2] == fold(".", NEW, pristine, order, now)[:2], gone
+        assert resolve(".", NEW, found, order, now)[:2] == resolve(".", NEW, pristine, order, now)[:2], gone
 
 
 def test_restoring_one_matches_anew_only_what_may_depend_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,7 +398,7 @@ def test_restoring_one_matches_anew_only_what_may_depend_on_it(tmp_path: Path, m
     apply(site, *names, "--no-verify")
     rewrite = engine.rewrite
     monkeypatch.setattr(engine, "rewrite", lambda data, *rest: matched.append(data) or rewrite(data, *rest))
-    plan = plan_restore(standing(discover(None, str(site.path))), ["p07"])
+    plan = plan_restore(statuses(discover(None, str(site.path))), ["p07"])
     assert matched == []
     expected = functions
     for number in range(20):

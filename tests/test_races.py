@@ -27,12 +27,12 @@ from patcher.errors import OutdatedError, StoreError
 from patcher.ops.fixture import lay_out
 from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose
-from patcher.store import journal, turns
+from patcher.store import journal, retry
 from patcher.store.commit import commit
 from patcher.store.folder import Folder
 from patcher.store.lock import holders, locked, patience, uv_locks
-from patcher.store.standing import standing
-from patcher.store.turns import again, settled, undisturbed
+from patcher.store.retry import again, settled, undisturbed
+from patcher.store.status import statuses
 from patcher.target.interpreter import discover
 from patcher.verify import checks as verify
 from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch
@@ -138,9 +138,9 @@ def test_apply_and_restore_at_once_leave_all_of_it_or_nothing(site):
 
 
 def planned(site):
-    wanted, _ = choose([DDP], (), ())
+    requested, _ = choose([DDP], (), ())
     env = discover(None, str(site.path))
-    return env, plan_apply(env, wanted), [one.patchset for one in wanted]
+    return env, plan_apply(env, requested), [one.patchset for one in requested]
 
 
 def test_a_plan_that_another_process_made_obsolete_is_refused_and_says_so(site):
@@ -258,7 +258,7 @@ def test_who_only_looks_sees_what_stands_before_a_commit_or_after_it(site):
     with in_the_middle(site, restore) as go_on:
 
         def look():
-            seen.append([item.condition.value for item in standing(env)])
+            seen.append([item.condition.value for item in statuses(env)])
             go_on()
             return seen[-1]
 
@@ -278,7 +278,7 @@ def test_a_command_that_looks_waits_for_a_commit_under_way_and_looks_again(site,
     """In between the files are restored already and the receipts are not, as if a reinstall had overwritten the files."""
     assert site("apply", DDP).code == 0
     with in_the_middle(site, restore) as go_on:
-        monkeypatch.setattr(turns.time, "sleep", lambda seconds: go_on())
+        monkeypatch.setattr(retry.time, "sleep", lambda seconds: go_on())
         code, out = looked(site, *words)
     assert (code, "overwritten" in out) == (0, False), out
 

@@ -10,11 +10,11 @@ import pytest
 
 from patcher.errors import StoreError
 from patcher.model import Receipt, Step
-from patcher.store import bytecode, standing
+from patcher.store import bytecode, status
 from patcher.store.folder import Folder
 from patcher.store.lock import locked
 from patcher.store.receipt import encode, file_name
-from patcher.store.standing import Condition, Standing, damaged, judge, read
+from patcher.store.status import Condition, FileStatus, classify, damaged, read
 from patcher.store.store import Store
 from patcher.target.interpreter import Environment
 
@@ -68,8 +68,8 @@ def install(site, folder, recorded="", version=""):
 def test_the_condition_of_a_file(tmp_path, data, version, recorded, origin, expected):
     if version:
         install(tmp_path, f"De_Mo-{version}.dist-info", recorded)
-    found = judge(str(tmp_path), receipt(origin), data and data.encode())
-    assert found == Standing(str(tmp_path), receipt(origin), expected, (data or "").encode(), version)
+    found = classify(str(tmp_path), receipt(origin), data and data.encode())
+    assert found == FileStatus(str(tmp_path), receipt(origin), expected, (data or "").encode(), version)
     assert found.live is (expected in (Condition.APPLIED, Condition.EDITED))
     assert found.replaced is (version == "2")
 
@@ -91,20 +91,20 @@ def test_the_condition_of_a_file(tmp_path, data, version, recorded, origin, expe
 def test_the_release_that_is_installed_now(tmp_path, folders, version):
     for name, told in folders.items():
         install(tmp_path, name, version=told)
-    assert judge(str(tmp_path), receipt(), None).installed == version
+    assert classify(str(tmp_path), receipt(), None).installed == version
 
 
 def test_metadata_without_a_version_leave_that_of_the_folder(tmp_path):
     install(tmp_path, "de_mo-2.dist-info")
     (tmp_path / "de_mo-2.dist-info/METADATA").write_text("Name: De.Mo\n")
-    assert judge(str(tmp_path), receipt(), None).installed == "2"
+    assert classify(str(tmp_path), receipt(), None).installed == "2"
 
 
 def test_the_hash_of_whichever_distribution_records_the_file(tmp_path):
     for name, text in (("a-1.dist-info", ""), ("b-1.dist-info", "old"), ("c-1.dist-info", "")):
         install(tmp_path, name, text)
-    assert standing.recorded_now(str(tmp_path), FILE) == sha("old").hexdigest()
-    assert standing.recorded_now(str(tmp_path), "demo/none.py") is None
+    assert status.recorded_now(str(tmp_path), FILE) == sha("old").hexdigest()
+    assert status.recorded_now(str(tmp_path), "demo/none.py") is None
 
 
 ANOTHER = "the file is that of de.mo 1.0 as we patched it, but another build of it is installed; put back what belongs there: pip install"
@@ -126,15 +126,15 @@ ANOTHER = "the file is that of de.mo 1.0 as we patched it, but another build of 
     ],
 )
 def test_what_a_condition_means(tmp_path, condition, installed, origin, said):
-    assert Standing(str(tmp_path), receipt(origin), condition, b"", installed).meaning.startswith(said)
+    assert FileStatus(str(tmp_path), receipt(origin), condition, b"", installed).meaning.startswith(said)
 
 
 def test_what_is_in_order_means_nothing_and_a_package_without_a_distribution_has_a_name(tmp_path):
-    assert Standing("", receipt(), Condition.APPLIED, b"", "1.0").meaning == ""
+    assert FileStatus("", receipt(), Condition.APPLIED, b"", "1.0").meaning == ""
     bare = receipt(distribution="")._replace(version="")
-    assert Standing("", bare, Condition.APPLIED, b"").release == "demo"
-    assert Standing("", receipt(), Condition.APPLIED, b"").release == "de.mo 1.0"
-    assert Standing("", bare, Condition.MISSING, b"").meaning.startswith("demo is not installed")
+    assert FileStatus("", bare, Condition.APPLIED, b"").release == "demo"
+    assert FileStatus("", receipt(), Condition.APPLIED, b"").release == "de.mo 1.0"
+    assert FileStatus("", bare, Condition.MISSING, b"").meaning.startswith("demo is not installed")
 
 
 def test_the_bytes_of_a_file_that_may_not_be_there(tmp_path):
@@ -155,7 +155,7 @@ def test_every_receipt_of_the_own_directories_and_what_is_missing_for_a_way_back
             (site / path).write_text("new" if site == sites[0] else "old")
     words = tuple(map(str, sites))
     env = Environment("python", words, words, (3, 11), (words[3],))
-    found = standing.standing(env)
+    found = status.statuses(env)
     assert [(item.site, item.receipt.path) for item in found] == [(word, p) for word in words[:2] for p in (FILE, "demo/sub/b.py")]
     assert [item.live for item in found] == [True, True, False, False]
     problems = damaged(found)  # two files share them: said once; of those that are not live nothing is needed
@@ -163,8 +163,8 @@ def test_every_receipt_of_the_own_directories_and_what_is_missing_for_a_way_back
         f"{words[0]}/.sitepatch/pristine/{sha('old').hexdigest()}",
         f"{words[0]}/.sitepatch/patchsets/{HEX}.json",
     ]
-    assert standing.interrupted(env) == [] and standing.recover(env) == ([], [])
-    assert [standing.has_store(word) for word in words] == [True, True, False, True]
+    assert status.interrupted(env) == [] and status.recover(env) == ([], [])
+    assert [status.has_store(word) for word in words] == [True, True, False, True]
 
 
 @pytest.mark.parametrize(
@@ -172,8 +172,8 @@ def test_every_receipt_of_the_own_directories_and_what_is_missing_for_a_way_back
     [((), (["p"], [], ["p"])), (("q", "p", "q"), (["p"], ["q"], ["p"])), (("q",), (["p"], ["q"], []))],
 )
 def test_the_patchsets_that_are_meant(names, expected):
-    items = [Standing("", receipt(path=path), Condition.APPLIED, b"") for path in (FILE, "demo/b.py")]
-    assert standing.named(items, names) == expected
+    items = [FileStatus("", receipt(path=path), Condition.APPLIED, b"") for path in (FILE, "demo/b.py")]
+    assert status.named(items, names) == expected
 
 
 # runs that were interrupted -------------------------------------------------------------------------------------------
@@ -192,11 +192,11 @@ def interrupted(tmp_path):
 )
 def test_a_run_of_another_user_is_left_to_that_user(interrupted, monkeypatch, me, writer, mine):
     (site,) = interrupted.stores
-    found = writer if writer is not None else standing._writer("/nowhere")
-    monkeypatch.setattr(standing, "_writer", lambda site: found)
+    found = writer if writer is not None else status._writer("/nowhere")
+    monkeypatch.setattr(status, "_writer", lambda site: found)
     monkeypatch.setattr(os, "geteuid", lambda: me)
     monkeypatch.setattr(Store, "recover", lambda store, lock_timeout: "an interrupted run was undone")
-    said, left = standing.recover(interrupted)
+    said, left = status.recover(interrupted)
     assert said == [f"{site}: an interrupted run was undone"] * mine
     assert [each[:2] for each in left] == [("interrupted", site)] * (not mine)
     assert mine or (left[0][2].startswith("an interrupted run will be undone: ") and f"; it is user {writer}'s: " in left[0][2])
@@ -204,26 +204,26 @@ def test_a_run_of_another_user_is_left_to_that_user(interrupted, monkeypatch, me
 
 def test_a_run_is_of_the_user_whose_journal_it_is_a_link_included(interrupted):
     (site,) = interrupted.stores
-    assert standing._writer(site) == os.geteuid()
+    assert status._writer(site) == os.geteuid()
     os.unlink(f"{site}/.sitepatch/journal.json")
     os.symlink("nowhere", f"{site}/.sitepatch/journal.json")
-    assert standing._writer(site) == os.geteuid()
+    assert status._writer(site) == os.geteuid()
 
 
 def test_a_run_that_is_recovered_or_was_by_another_process_meanwhile(interrupted, monkeypatch):
     (site,) = interrupted.stores
-    ((said,), left) = standing.recover(interrupted)
+    ((said,), left) = status.recover(interrupted)
     assert said.startswith(f"{site}: an interrupted run was undone") and left == []
     os.makedirs(f"{site}/.sitepatch", exist_ok=True)
     monkeypatch.setattr(Store, "interrupted", lambda store: "an interrupted run will be undone")
-    assert standing.recover(interrupted) == ([], [])
+    assert status.recover(interrupted) == ([], [])
 
 
 def test_a_run_that_is_under_way_is_not_waited_for(interrupted):
     (site,) = interrupted.stores
     begun = time.monotonic()
     with Folder.open(site) as folder, locked(folder):
-        said, ((word, where, why),) = standing.recover(interrupted)
+        said, ((word, where, why),) = status.recover(interrupted)
     assert (said, word, where) == ([], "under way", site) and f"process {os.getpid()}" in why
     assert time.monotonic() - begun < 0.9
 
@@ -233,7 +233,7 @@ def test_a_run_that_cannot_be_recovered_says_why(interrupted, monkeypatch):
         raise StoreError("why not")
 
     monkeypatch.setattr(Store, "recover", recover)
-    said, ((word, _, why),) = standing.recover(interrupted)
+    said, ((word, _, why),) = status.recover(interrupted)
     assert (said, word) == ([], "interrupted")
     assert why.startswith("an interrupted run will be undone: ") and why.endswith(", when the store can be written: why not")
 
@@ -251,7 +251,7 @@ def test_a_changed_file_whose_pristine_copy_no_receipt_names_is_told(tmp_path, d
     copy = f"{tmp_path}/.sitepatch/pristine/{digest}"
     problem = f"{copy}: is the pristine copy of {FILE}, which is changed and has no receipt"
     hint = f"put it back, then remove that copy: cp -p {copy} {tmp_path}/{FILE}"
-    assert standing.unclaimed(env, [StoreError("bad", "do")]) == [("bad", "do"), *[(problem, hint)] * told]
+    assert status.unclaimed(env, [StoreError("bad", "do")]) == [("bad", "do"), *[(problem, hint)] * told]
 
 
 # bytecode -------------------------------------------------------------------------------------------------------------

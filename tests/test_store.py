@@ -1061,7 +1061,7 @@ def test_a_failure_after_all_is_done_says_so(site, monkeypatch, error):
 
 
 @pytest.mark.parametrize(
-    ("fails", "again", "fate"),
+    ("fails", "again", "outcome"),
     [
         ("prepare", KeyboardInterrupt(), "the next command that writes says whether the run is finished or undone"),
         ("prepare", OSError(errno.EIO, "why"),
@@ -1069,7 +1069,7 @@ def test_a_failure_after_all_is_done_says_so(site, monkeypatch, error):
         ("check", OSError(errno.EIO, "why"), "nothing was changed"),
     ],
 )  # fmt: skip
-def test_where_even_the_recovery_fails_it_is_said_what_waits(site, monkeypatch, fails, again, fate):
+def test_where_even_the_recovery_fails_it_is_said_what_waits(site, monkeypatch, fails, again, outcome):
     calls = []
 
     def tidy_edited(home):  # where there is no journal
@@ -1083,7 +1083,7 @@ def test_where_even_the_recovery_fails_it_is_said_what_waits(site, monkeypatch, 
         patched.setattr("patcher.store.store.tidy_edited", tidy_edited)
         with pytest.raises((StoreError, KeyboardInterrupt)) as caught:
             apply(site)
-    assert fate in f"{caught.value} {getattr(caught.value, 'hint', '')}"
+    assert outcome in f"{caught.value} {getattr(caught.value, 'hint', '')}"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

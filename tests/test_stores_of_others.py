@@ -12,7 +12,7 @@ import pytest
 from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose
 from patcher.store.commit import commit
-from patcher.store.standing import recover
+from patcher.store.status import recover
 from patcher.store.store import Store
 from patcher.target.interpreter import discover
 from tests.command import done, tree
@@ -46,9 +46,9 @@ class Shared:
 
     def apply(self, uid, *groups):
         """What a user's `apply` does, planned by root, for the interpreter may be closed to that user."""
-        wanted, _ = choose(["two"], (), [str(self.folder / "mine")])
-        plan = plan_apply(discover(None, str(self.site)), wanted)
-        assert as_user(uid, commit, plan, [one.patchset for one in wanted], groups=groups) == []
+        requested, _ = choose(["two"], (), [str(self.folder / "mine")])
+        plan = plan_apply(discover(None, str(self.site)), requested)
+        assert as_user(uid, commit, plan, [one.patchset for one in requested], groups=groups) == []
 
     def root(self, *words):
         return command(self.folder, *words, "--target", self.site)

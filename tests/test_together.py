@@ -4,8 +4,8 @@ import pytest
 
 from patcher.errors import StoreError
 from patcher.model import Change, FilePlan, Patchset, Plan, Receipt, Step, Verify, patchset_digest
-from patcher.store import together
-from patcher.store.commit import WayBack, commit, roll_back, way_back
+from patcher.store import multisite
+from patcher.store.commit import Rollback, commit, plan_rollback, roll_back
 from patcher.store.store import Store
 from tests.test_store import sha
 
@@ -45,29 +45,29 @@ def test_where_the_second_fails_the_first_is_as_before(sites, monkeypatch, befor
         assert commit(Plan(tuple(apply(site, OLD, NEW) for site in sites), ()), [PATCHSET]) == []
     for site in sites:
         (site / FILE).write_bytes(before)
-    was, real = stands(sites), together.commit
+    was, real = stands(sites), multisite.commit
 
     def fails(part, patchsets):
         if part.files[0].site == str(sites[1]):
             raise kind(*words)
         return real(part, patchsets)
 
-    monkeypatch.setattr(together, "commit", fails)
+    monkeypatch.setattr(multisite, "commit", fails)
     untouched, third = FilePlan("none", FILE, OLD, OLD, None, ()), apply(sites[0].with_name("third"), OLD, NEW)
     plan = Plan((untouched, *(apply(site, before, NEWER) for site in sites), third), ())
     with pytest.raises(kind) as caught:
-        together.commit_all(plan, [PATCHSET])
-    fate = f"it was rolled back, every file is as before this run, in {sites[0]} and {sites[1]}"
+        multisite.commit_all(plan, [PATCHSET])
+    outcome = f"it was rolled back, every file is as before this run, in {sites[0]} and {sites[1]}"
     said = str(caught.value) if kind is KeyboardInterrupt else caught.value.hint
-    assert said == "\n".join([*words[1:], fate])
+    assert said == "\n".join([*words[1:], outcome])
     assert stands(sites) == was
     assert before != OLD or not (sites[0] / ".sitepatch").exists()
 
 
 def test_a_plan_for_one_directory_is_one_commit(sites, monkeypatch):
-    monkeypatch.setattr(together, "commit", lambda plan, patchsets: ["recovered"])
-    monkeypatch.setattr(together, "way_back", lambda plan: pytest.fail("nothing to go back to"))
-    assert together.commit_all(Plan((apply(sites[0], OLD, NEW),), ()), [PATCHSET]) == ["recovered"]
+    monkeypatch.setattr(multisite, "commit", lambda plan, patchsets: ["recovered"])
+    monkeypatch.setattr(multisite, "plan_rollback", lambda plan: pytest.fail("nothing to go back to"))
+    assert multisite.commit_all(Plan((apply(sites[0], OLD, NEW),), ()), [PATCHSET]) == ["recovered"]
 
 
 def test_what_cannot_be_put_back_is_named_and_what_recovery_said_is_returned(sites, monkeypatch):
@@ -84,27 +84,27 @@ def test_what_cannot_be_put_back_is_named_and_what_recovery_said_is_returned(sit
 
     monkeypatch.setattr(Store, "commit", commits)
     with pytest.raises(StoreError) as caught:
-        together.commit_all(plan, [PATCHSET])
+        multisite.commit_all(plan, [PATCHSET])
     assert caught.value.hint == f"it could not be rolled back everywhere, these files are changed: {sites[0]}/{FILE}"
     monkeypatch.setattr(Store, "commit", lambda store, *args, **more: "recovered" if store.site == str(sites[1]) else "")
-    assert together.commit_all(plan, [PATCHSET]) == ["recovered"]
+    assert multisite.commit_all(plan, [PATCHSET]) == ["recovered"]
 
 
 def test_the_way_back_is_known_before_and_leads_there(sites):
     plan = Plan((apply(sites[0], OLD, NEW), FilePlan("none", FILE, OLD, OLD, None, ())), ())
     back = FilePlan(str(sites[0]), FILE, NEW, OLD, Change(FILE, sha(NEW), None, None), ())
-    assert way_back(plan) == WayBack(Plan((back,), ()), {})
+    assert plan_rollback(plan) == Rollback(Plan((back,), ()), {})
     commit(plan, [PATCHSET])
-    again = way_back(Plan((apply(sites[0], NEW, NEWER),), ()))
+    again = plan_rollback(Plan((apply(sites[0], NEW, NEWER),), ()))
     change = Change(FILE, sha(NEWER), NEW, receipt(NEW))
-    assert again == WayBack(Plan((FilePlan(str(sites[0]), FILE, NEWER, NEW, change, (STEP,)),), ()), {PATCHSET.digest: TEXTS})
-    edited = way_back(Plan((apply(sites[0], b"edited", NEWER),), ()))
+    assert again == Rollback(Plan((FilePlan(str(sites[0]), FILE, NEWER, NEW, change, (STEP,)),), ()), {PATCHSET.digest: TEXTS})
+    edited = plan_rollback(Plan((apply(sites[0], b"edited", NEWER),), ()))
     assert edited.plan.files[0].change == Change(FILE, sha(NEWER), b"edited", receipt(NEW), merged=True)
     forget = FilePlan(str(sites[0]), FILE, OLD, OLD, Change(FILE, sha(OLD), None, None, forget=True), ())
-    assert way_back(Plan((forget,), ())).plan.files == ()
-    overwritten = way_back(Plan((apply(sites[0], OLD, NEWER),), ()))  # by a reinstall
+    assert plan_rollback(Plan((forget,), ())).plan.files == ()
+    overwritten = plan_rollback(Plan((apply(sites[0], OLD, NEWER),), ()))  # by a reinstall
     assert overwritten.plan.files[0].change == Change(FILE, sha(NEWER), None, None)
-    roll_back(WayBack(Plan((back,), ()), {}))
+    roll_back(Rollback(Plan((back,), ()), {}))
     assert stands(sites[:1]) == ([OLD], [None])
 
 
@@ -112,6 +112,6 @@ def test_the_directories_are_held_in_one_order_and_only_those_that_change(sites,
     held, real = [], Store.held
     monkeypatch.setattr(Store, "held", lambda store: held.append(store.site) or real(store))
     files = (apply(sites[1], OLD, NEW), apply(sites[0], OLD, NEW), FilePlan("none", FILE, OLD, OLD, None, ()))
-    with together.held(Plan(files, ())):
+    with multisite.held(Plan(files, ())):
         assert (sites[0] / ".sitepatch/lock").exists()
     assert held == [str(site) for site in sites] and not (sites[0] / ".sitepatch").exists()

@@ -17,7 +17,7 @@ from patcher.text.table import Row, count
 if TYPE_CHECKING:
     from patcher.ops.overlay import OverlayRequest
     from patcher.ops.project import LockRequest, SyncRequest
-    from patcher.planner.jobs import Wanted
+    from patcher.planner.assignments import Requested
     from patcher.target.environment import Environment
 
 _RUNNING = "processes that are running keep the code they have loaded until they are started again"
@@ -30,10 +30,10 @@ class Live(Events):
         self._console = console
         self._planned = planned
 
-    def started(self, env: Environment, wanted: Sequence[Wanted] = ()) -> None:
+    def started(self, env: Environment, requested: Sequence[Requested] = ()) -> None:
         """Say what is meant."""
         self._console.about(env)
-        for one in wanted if self._console.verbose else ():
+        for one in requested if self._console.verbose else ():
             self._console.say(f"{one.patchset.name} {one.patchset.version} {written_options(one.options)}".rstrip())
 
     def note(self, text: str, word: str = "note") -> None:
@@ -46,7 +46,7 @@ class Live(Events):
 
     def reached(self, state: str) -> None:
         """Keep what Ctrl-C would have to say."""
-        self._console.fate = state
+        self._console.outcome = state
 
 
 # one function a verb: it returns the exit code -------------------------------------------------------------------------
@@ -68,12 +68,12 @@ def run_sync(console: Console, request: SyncRequest) -> int:
     from patcher.ops.project import sync  # `run NAME` needs no projects
 
     def plan(console: Console, outcome: Outcome) -> None:
-        if not outcome.wanted and not outcome.plan.files and not outcome.plan.answers:
+        if not outcome.requested and not outcome.plan.files and not outcome.plan.answers:
             console.say(f"nothing is asked for, and nothing is applied in {', '.join(outcome.env.own)}: nothing to do")
         _show_plan(console, outcome)
 
     def show(outcome: Outcome) -> None:
-        asked, rows = {one.patchset.name for one in outcome.wanted}, []
+        asked, rows = {one.patchset.name for one in outcome.requested}, []
         for one in outcome.effects:
             why = "" if one.word in ("applied", "updated") else ", which it does not change any more"
             why = why if one.patchset in asked else ", not asked for"

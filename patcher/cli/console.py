@@ -37,7 +37,7 @@ class Console:
 
     All text is drawn (see `patcher.text.drawn`), also where it is piped, but for the bytes of a diff that is piped.
     Where `said` is a list, a JSON answer is one line on stderr with the remarks in it: stdout is another program's.
-    `fate` is what a Ctrl-C from now on says of a run that has written already, "" where it has not.
+    `outcome` is what a Ctrl-C from now on says of a run that has written already, "" where it has not.
     """
 
     def __init__(self, command: str, as_json: bool, quiet: bool, verbose: bool, color: Optional[bool]) -> None:
@@ -47,7 +47,7 @@ class Console:
         self.quiet = quiet
         self.verbose = verbose
         self.asked_color = color
-        self.fate = ""
+        self.outcome = ""
 
     def color(self, stream: Any) -> bool:
         """Whether colours go to a stream: as asked for, else on a terminal that has them, unless NO_COLOR is set."""
@@ -107,7 +107,7 @@ class Console:
                 click.echo(json.dumps({**answer, "said": self.said}), color=False, err=True)
 
     def diff(self, data: bytes, *, pager: bool = False) -> None:
-        """Write a diff: for a person drawn, with colours where they are wanted; where it is piped the bytes as they are."""
+        """Write a diff: for a user drawn, with colours where they are requested; where it is piped the bytes as they are."""
         if self.as_json or not data:
             return
         if not (sys.stdout.isatty() or self.color(sys.stdout)):
@@ -197,7 +197,7 @@ def takes(
             except BrokenPipeError:
                 raise
             except KeyboardInterrupt as error:
-                raise KeyboardInterrupt(str(error) or console.fate) from error
+                raise KeyboardInterrupt(str(error) or console.outcome) from error
             except SitepatchError as error:
                 return console.fail(error)
             except OSError as error:

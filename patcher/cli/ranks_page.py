@@ -9,7 +9,7 @@ from patcher.cli.html import document, shown
 from patcher.diagnose.conclusions import names, node, sentence, target
 from patcher.diagnose.log import Log, Report
 from patcher.diagnose.runs import Run
-from patcher.diagnose.table import DOUBTS, HEAD, READY, Judged, cells, heading, well
+from patcher.diagnose.table import DOUBTS, HEAD, READY, Classified, cells, heading, well
 from patcher.text.table import count as _count
 
 _CELL, _TOP, _LEFT, _BLOCK = 24, 58, 34, 16  # pixels, and the most ranks in one grid
@@ -42,7 +42,7 @@ td.red { color: var(--red); } td.doubt { color: var(--amber); } td.ready { color
 """
 
 
-def page(runs: Sequence[Tuple[Run, Sequence[Judged]]], count: int, logs: Sequence[Log]) -> bytes:
+def page(runs: Sequence[Tuple[Run, Sequence[Classified]]], count: int, logs: Sequence[Log]) -> bytes:
     """The page, in UTF-8.
 
     Args:
@@ -57,8 +57,8 @@ def page(runs: Sequence[Tuple[Run, Sequence[Judged]]], count: int, logs: Sequenc
     for run, wraps in runs:
         when = "" if run.time is None else time.strftime(", %Y-%m-%d %H:%M:%S UTC", time.gmtime(run.time))
         out.append(f'<h2>Run {run.number} of {count}{when}</h2>\n<p class="soft">{shown(", ".join(run.logs))}</p>')
-        for judged in wraps:
-            out += _wrap(judged)
+        for classified in wraps:
+            out += _wrap(classified)
     for log in logs:
         places = ", ".join(str(line) for line in log.cut[:10])
         told = [f"cut short in line {places}"] if log.cut else []
@@ -67,18 +67,18 @@ def page(runs: Sequence[Tuple[Run, Sequence[Judged]]], count: int, logs: Sequenc
     return document("sitepatch ddp-report", out, _STYLE)
 
 
-def _wrap(judged: Judged) -> List[str]:
-    out = [f"<section><h3>{shown(heading(judged))}</h3>"]
-    for each in judged.conclusions:
+def _wrap(classified: Classified) -> List[str]:
+    out = [f"<section><h3>{shown(heading(classified))}</h3>"]
+    for each in classified.conclusions:
         hint = f'<p class="soft">{shown(each.hint)}</p>' if each.hint else ""
         said = f"<p><code>{shown(each.code)}</code> {shown(sentence(each))}</p>"
         out.append(f'<div class="told {_kind(each.code)}">{said}{hint}</div>')
-    if not judged.conclusions:
-        out.append(f'<div class="told ready"><p>{shown(well(judged))}</p></div>')
+    if not classified.conclusions:
+        out.append(f'<div class="told ready"><p>{shown(well(classified))}</p></div>')
     out.append('<div class="grids">')
-    rows = list(zip(judged.wrap.rows, judged.verdicts))
-    columns = _columns(judged.wrap.rows)  # the same everywhere: grids are compared
-    for (host, _), some in _by_node(judged.wrap.rows).items():
+    rows = list(zip(classified.wrap.rows, classified.verdicts))
+    columns = _columns(classified.wrap.rows)  # the same everywhere: grids are compared
+    for (host, _), some in _by_node(classified.wrap.rows).items():
         for at in range(0, len(some), _BLOCK):
             out.append(_grid(host, columns, some[at : at + _BLOCK]))
     out.append(f'</div>{_LEGEND}<div class="wide"><table>')

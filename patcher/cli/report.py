@@ -33,7 +33,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 from patcher.errors import SitepatchError
 from patcher.model import Answer, Patchset, Plan, State, Step, written_options
-from patcher.store.standing import Condition, Standing
+from patcher.store.status import Condition, FileStatus
 from patcher.text.diffs import FileDiff
 from patcher.text.drawn import drawn
 from patcher.text.table import Row, count
@@ -77,14 +77,14 @@ def answer_rows(answers: Iterable[Answer]) -> List[Row]:
     return rows
 
 
-def step_state(item: Standing, step: Step, outdated: Mapping[str, str]) -> str:
+def step_state(item: FileStatus, step: Step, outdated: Mapping[str, str]) -> str:
     """The word for a patchset in a file: that of the file, or `outdated` where another version of it is to be had."""
     if item.condition is Condition.APPLIED and step.digest in outdated:
         return "outdated"
     return item.condition.value
 
 
-def status_rows(items: Iterable[Standing], outdated: Mapping[str, str]) -> List[Row]:
+def status_rows(items: Iterable[FileStatus], outdated: Mapping[str, str]) -> List[Row]:
     """One row for each file and patchset that stands in it; `outdated` maps a digest to what is newer."""
     rows = []
     for item in items:
@@ -140,7 +140,7 @@ def plan_json(plan: Plan) -> Dict[str, Any]:
     return {"answers": [answer_json(one) for one in plan.answers], "files": files, "notes": list(plan.notes)}
 
 
-def standing_json(item: Standing, outdated: Mapping[str, str]) -> Dict[str, Any]:
+def standing_json(item: FileStatus, outdated: Mapping[str, str]) -> Dict[str, Any]:
     """One file of `status`."""
     receipt = item.receipt
     steps = [

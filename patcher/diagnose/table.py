@@ -29,7 +29,7 @@ HEAD = ("rank", "host", "device", "device_ids", "parameters", "buffers", "verdic
 _LEAST = 6  # columns that a cell keeps where a table is too wide
 
 
-class Judged(NamedTuple):
+class Classified(NamedTuple):
     """A wrapping with its conclusions, and a verdict for each of its rows."""
 
     wrap: Wrap
@@ -44,13 +44,13 @@ class Line(NamedTuple):
     verdict: str
 
 
-def judge(run: Run) -> Tuple[Judged, ...]:
+def classify(run: Run) -> Tuple[Classified, ...]:
     """Every wrapping of a run, with what is to be said about it."""
     found = []
     for wrap in run.wraps:
         conclusions = conclude(wrap, run)
         verdicts = tuple(_verdict(row, conclusions) for row in wrap.rows)
-        found.append(Judged(wrap, conclusions, verdicts))
+        found.append(Classified(wrap, conclusions, verdicts))
     return tuple(found)
 
 
@@ -60,19 +60,19 @@ def _verdict(row: Report, conclusions: Sequence[Conclusion]) -> str:
     return next((each.code for each in conclusions if row.rank in each.ranks), READY)
 
 
-def heading(judged: Judged) -> str:
+def heading(classified: Classified) -> str:
     """What is wrapped, where, by what, on how many ranks."""
-    rows = judged.wrap.rows
+    rows = classified.wrap.rows
     kinds = " or ".join(dict.fromkeys(f"{row.model or 'the model'} in {row.wrapper or 'DDP'}" for row in rows))
     sites = " or ".join(dict.fromkeys(row.site for row in rows))
     size = max((row.world_size or 0 for row in rows), default=0)
     told = f"{len(rows)} of {size} ranks" if size else f"{len(rows)} rank{'' if len(rows) == 1 else 's'}"
-    return f"wrapping {judged.wrap.number}: {kinds}, {sites}; {told}"
+    return f"wrapping {classified.wrap.number}: {kinds}, {sites}; {told}"
 
 
-def well(judged: Judged) -> str:
+def well(classified: Classified) -> str:
     """The sentence where nothing is wrong."""
-    rows = judged.wrap.rows
+    rows = classified.wrap.rows
     ranks = ranges(row.rank for row in rows if row.rank is not None)
     kinds = dict.fromkeys(device.partition(":")[0] for row in rows for device, _ in row.parameters)
     where = " and ".join(kinds) or "no device"
@@ -104,28 +104,28 @@ def cells(row: Report) -> Tuple[str, ...]:
     return rank, row.host, device(row), given(row), spread(row.parameters), spread(row.buffers)
 
 
-def table(judged: Judged) -> List[Line]:
+def table(classified: Classified) -> List[Line]:
     """The lines of the table, no wider than WIDTH; the column of hosts only where a host is known."""
-    lines = [HEAD[:-1], *(cells(row) for row in judged.wrap.rows)]
+    lines = [HEAD[:-1], *(cells(row) for row in classified.wrap.rows)]
     columns = [column for column in zip(*lines) if column[0] != "host" or any(column[1:])]
     widths = [max(map(width, column)) for column in columns]
-    verdicts = max(map(width, (HEAD[-1], *judged.verdicts)))
+    verdicts = max(map(width, (HEAD[-1], *classified.verdicts)))
     while sum(widths) + 2 * len(widths) + verdicts > WIDTH and max(widths) > _LEAST:
         widths[widths.index(max(widths))] -= 1
     texts = ["  ".join(padded(fit(cell, room), room) for cell, room in zip(line, widths)) for line in zip(*columns)]
-    return [Line(text, verdict) for text, verdict in zip(texts, (HEAD[-1], *judged.verdicts))]
+    return [Line(text, verdict) for text, verdict in zip(texts, (HEAD[-1], *classified.verdicts))]
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
-def run_json(run: Run, judged: Sequence[Judged]) -> Dict[str, Any]:
+def run_json(run: Run, classified: Sequence[Classified]) -> Dict[str, Any]:
     """A run, for JSON."""
-    return {"run": run.number, "time": run.time, "logs": list(run.logs), "wraps": [_wrap_json(each) for each in judged]}
+    return {"run": run.number, "time": run.time, "logs": list(run.logs), "wraps": [_wrap_json(each) for each in classified]}
 
 
-def _wrap_json(judged: Judged) -> Dict[str, Any]:
-    ranks = [_row_json(row, verdict) for row, verdict in zip(judged.wrap.rows, judged.verdicts)]
-    told = [{**each._asdict(), "ranks": list(each.ranks)} for each in judged.conclusions]
-    return {"wrap": judged.wrap.number, "ranks": ranks, "conclusions": told}
+def _wrap_json(classified: Classified) -> Dict[str, Any]:
+    ranks = [_row_json(row, verdict) for row, verdict in zip(classified.wrap.rows, classified.verdicts)]
+    told = [{**each._asdict(), "ranks": list(each.ranks)} for each in classified.conclusions]
+    return {"wrap": classified.wrap.number, "ranks": ranks, "conclusions": told}
 
 
 def _row_json(row: Report, verdict: str) -> Dict[str, Any]:

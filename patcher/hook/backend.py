@@ -82,9 +82,9 @@ def _read() -> Wheel:
     try:
         fields = json.loads(Path(CARRIED).read_bytes().decode("utf-8"))
         files = {str(name): str(text).encode("utf-8") for name, text in fields["files"].items()}
-        for path, wanted in fields["digests"].items():
+        for path, requested in fields["digests"].items():
             data = Path(path).read_bytes()
-            problem = problem or (f"{path}: was changed since hook init ran" if digest(path, data) != wanted else "")
+            problem = problem or (f"{path}: was changed since hook init ran" if digest(path, data) != requested else "")
             if path != "pyproject.toml":
                 files[f"{fields['module']}/{path}"] = _plain(data)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:

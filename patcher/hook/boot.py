@@ -54,7 +54,7 @@ def say(text: str) -> None:
 
 
 def read(mode: str, aloud: bool = False) -> "list[str] | None":
-    """Return why files are not as wanted, [] where they are; None where the state does not tell that."""
+    """Return why files are not as requested, [] where they are; None where the state does not tell that."""
     try:
         with open(HERE + "/state", "rb") as file:
             text = file.read().decode("utf-8", "surrogateescape")
@@ -68,17 +68,17 @@ def read(mode: str, aloud: bool = False) -> "list[str] | None":
     return None
 
 
-def compare(text: str, site: str, wanted: str, looking: bool) -> "list[str] | None":
+def compare(text: str, site: str, requested: str, looking: bool) -> "list[str] | None":
     """Hold a state file against the files that it names.
 
     Args:
         text: of the state file.
         site: the site directory, in which all files lie.
-        wanted: the ID of the hook; the state of another one tells nothing.
+        requested: the ID of the hook; the state of another one tells nothing.
         looking: whether it is enough that somebody has looked, without trying to mend what was wrong.
 
     Returns:
-        Why files are not as wanted; None where a file is not as it was, or nobody has tried.
+        Why files are not as requested; None where a file is not as it was, or nobody has tried.
 
     Raises:
         ValueError: it is no state file, or names a file outside the site directory.
@@ -99,7 +99,7 @@ def compare(text: str, site: str, wanted: str, looking: bool) -> "list[str] | No
         if good:
             good = signature(site + "/" + path) == signed
     done = head.split(" ")[2:]
-    if not good or done[:1] != [wanted] or (reasons and done[1:] == ["looked"] and not looking):
+    if not good or done[:1] != [requested] or (reasons and done[1:] == ["looked"] and not looking):
         return None
     return reasons
 

@@ -33,7 +33,7 @@ def look_closer(
         say: writes a line to stderr.
 
     Returns:
-        why files are not as wanted, [] where they are, and whether that was said already.
+        why files are not as requested, [] where they are, and whether that was said already.
     """
     told = False
     lock = take_lock(f"{here}/lock")
@@ -104,7 +104,7 @@ def open_private(path: str) -> int:
 
 
 def run(here: str, mode: str) -> "str | None":
-    """Run the child process; returns "" if all is as wanted, None if it has said what is not, else what went wrong."""
+    """Run the child process; returns "" if all is as requested, None if it has said what is not, else what went wrong."""
     python = interpreter()
     if not python:
         return f"found no Python to run; start the one of this environment once: {sys.prefix}"

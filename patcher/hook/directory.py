@@ -17,7 +17,7 @@ from patcher.hook.wheel import module, wheel
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.tables import decode_text, read_toml, suggest
-from patcher.planner.jobs import Wanted
+from patcher.planner.assignments import Requested
 from patcher.project.pyproject import Wish, read_project
 from patcher.project.selection import stop
 from patcher.system.reading import read_file
@@ -30,7 +30,7 @@ _HEAD = """\
 """
 
 
-def asked(one: Wanted) -> Asked:
+def asked(one: Requested) -> Asked:
     """What a hook carries of a patchset."""
     paths: Dict[str, Dict[str, None]] = {}
     for variant in one.patchset.variants:
@@ -41,9 +41,9 @@ def asked(one: Wanted) -> Asked:
     return Asked(patchset.name, patchset.version, patchset.digest, one.options, tuple(sorted(patchset.files)), found)
 
 
-def make(name: str, mode: str, wanted: Sequence[Wanted], asked: Sequence[Asked], kept: Sequence[Kept]) -> Content:
+def make(name: str, mode: str, requested: Sequence[Requested], asked: Sequence[Asked], kept: Sequence[Kept]) -> Content:
     """Put a hook together; its version has a digest of all that it carries."""
-    texts = {f"{one.patchset.name}/{file}": text for one in wanted for file, text in one.patchset.files.items()}
+    texts = {f"{one.patchset.name}/{file}": text for one in requested for file, text in one.patchset.files.items()}
     hook = Hook(name, "", mode, tuple(asked))
     digest = sha256(write_hook(hook) + write_kept(kept, {}))
     for path, text in sorted(texts.items()):
@@ -66,7 +66,7 @@ def check_place(folder: Path) -> None:
 
 def write(folder: Path, content: Content, wishes: Sequence[Wish]) -> List[str]:
     """Write or update the directory of a hook; returns the names of the files, `/`-separated."""
-    for old in _listed(folder):  # before the new ones come: a patchset that is no longer wanted goes
+    for old in _listed(folder):  # before the new ones come: a patchset that is no longer requested goes
         if old not in content.texts:
             (folder / PATCHSETS / old).unlink()
             for parent in (folder / PATCHSETS / old).parents:
@@ -140,18 +140,18 @@ def read(folder: Path) -> Content:
     name, version, mode = head(path)
     project = read_project(path)
     wishes = project.wishes if project else ()
-    wanted, errors = [], []
+    requested, errors = [], []
     for wish in wishes:
         try:
-            wanted.append(_wanted(folder, wish))
+            requested.append(_wanted(folder, wish))
         except SitepatchError as error:
             errors.append(error)
     if not wishes:
         errors.append(UsageError(f"{path}: tool.sitepatch.patchsets: found none, expected the names of patchsets"))
     stop(errors)
     kept, digests = _kept(folder)
-    content = make(name, mode, wanted, [asked(one) for one in wanted], kept)
-    changed = [one.patchset.name for one in wanted if digests.get(one.patchset.name) != one.patchset.digest]
+    content = make(name, mode, requested, [asked(one) for one in requested], kept)
+    changed = [one.patchset.name for one in requested if digests.get(one.patchset.name) != one.patchset.digest]
     again = f"run again: sitepatch hook init {folder.name}"
     if changed:
         raise SitepatchError(f"{folder / PATCHSETS}: {', '.join(changed)}: not as it was when hook init ran", again)
@@ -195,7 +195,7 @@ def is_name(name: str) -> bool:
     return bool(re.fullmatch("[a-z][a-z0-9]*(-[a-z0-9]+)*", name))
 
 
-def _wanted(folder: Path, wish: Wish) -> Wanted:
+def _wanted(folder: Path, wish: Wish) -> Requested:
     place = folder / PATCHSETS / wish.name
     if not (place / MANIFEST).is_file():
         hint = f"put it back, or take it out of {folder / 'pyproject.toml'} with: sitepatch hook init {folder.name} NAME..."
@@ -205,7 +205,7 @@ def _wanted(folder: Path, wish: Wish) -> Wanted:
     for text in wish.settings:
         option, _, value = text.partition("=")
         settings[f"{wish.name}.{option}"] = value
-    return Wanted(patchset, resolve_options(patchset, settings))
+    return Requested(patchset, resolve_options(patchset, settings))
 
 
 def _kept(folder: Path) -> Tuple[Tuple[Kept, ...], Dict[str, str]]:
@@ -222,12 +222,12 @@ def earlier(folder: Path, asked: Sequence[Asked]) -> Tuple[Kept, ...]:
         kept, digests = _kept(folder)
     except SitepatchError:
         return ()
-    wanted = {one.name: (one.digest, dict(one.options)) for one in asked}
+    requested = {one.name: (one.digest, dict(one.options)) for one in asked}
     naming = {path: [one for one in asked for paths in one.paths.values() if path in paths] for path in {k.path for k in kept}}
     return tuple(
         one for one in kept
         if naming[one.path] and all(digests.get(each.name) == each.digest for each in naming[one.path])
-        and all(wanted.get(step.patchset) == (step.digest, dict(step.options)) for step in one.steps)
+        and all(requested.get(step.patchset) == (step.digest, dict(step.options)) for step in one.steps)
     )  # fmt: skip
 
 

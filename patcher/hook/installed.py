@@ -9,14 +9,14 @@ from typing import List, NamedTuple, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.hook import boot
-from patcher.hook.judge import environment, judge
+from patcher.hook.classify import classify, environment
 from patcher.hook.repair import Installed, load
 from patcher.hook.wheel import module, stem
-from patcher.store.turns import settled
+from patcher.store.retry import settled
 
 
-class Standing(NamedTuple):
-    """How a hook stands: `good` if every file is as wanted, `told` what there is to say, one text each.
+class FileStatus(NamedTuple):
+    """How a hook stands: `good` if every file is as requested, `told` what there is to say, one text each.
 
     `mode` is the one that is in force, with SITEPATCH_HOOK.
     """
@@ -27,7 +27,7 @@ class Standing(NamedTuple):
     told: Tuple[str, ...]
 
 
-def look(folder: str) -> Standing:
+def look(folder: str) -> FileStatus:
     """How the hook in a folder stands; writes nothing.
 
     Raises:
@@ -50,13 +50,13 @@ def look(folder: str) -> Standing:
         if not os.path.exists(f"{installed.site}/{name}"):
             told.append(f"{name} is not installed in {installed.site}; elsewhere it is not looked at")
     if reasons is not None:
-        return Standing(installed, mode, not reasons, (*told, *reasons))
-    found = settled(environment(installed.site), lambda: judge(installed.site, installed.hook, installed.kept))
+        return FileStatus(installed, mode, not reasons, (*told, *reasons))
+    found = settled(environment(installed.site), lambda: classify(installed.site, installed.hook, installed.kept))
     does = "warns of" if mode == "warn" else "applies"
     told += [f"the next start of Python {does} {name}" for name in found.applied]
     told += [f"{name}: {what}; the next start of Python asks sitepatch" for name, what in found.unknown.items()]
     told += dict.fromkeys(found.wrong.values())
-    return Standing(installed, mode, not (found.changes or found.unknown or found.wrong), tuple(told))
+    return FileStatus(installed, mode, not (found.changes or found.unknown or found.wrong), tuple(told))
 
 
 def remove(installed: Installed) -> None:

@@ -9,9 +9,9 @@ from patcher.errors import SitepatchError
 from patcher.hook.directory import asked
 from patcher.hook.kept import Kept
 from patcher.model import Answer, Located, State
-from patcher.planner.jobs import Wanted, find_jobs
-from patcher.planner.plan import Jobs, derived, mixed
-from patcher.store.standing import read
+from patcher.planner.assignments import Requested, assignments_of
+from patcher.planner.plan import Assignments, derived, mixed
+from patcher.store.status import read
 from patcher.target.environment import Environment, locate
 
 
@@ -23,21 +23,21 @@ class Found(NamedTuple):
     notes: Tuple[str, ...]
 
 
-def keep(env: Environment, wanted: Sequence[Wanted]) -> Found:
+def keep(env: Environment, requested: Sequence[Requested]) -> Found:
     """Work out what the patchsets make of the files of an environment, from their pristine bytes.
 
     A package that is not there is no failure: its files are left to sitepatch itself.
 
     Raises:
         PatchError: a hunk is wrong in itself.
-        StoreError: a receipt cannot be believed.
+        StoreError: a receipt is invalid.
     """
     answers: List[Answer] = []
     notes: List[str] = []
-    jobs: Jobs = {}
-    for one in wanted:
+    jobs: Assignments = {}
+    for one in requested:
         said: List[Answer] = []
-        for job in find_jobs(env, one, said, notes):
+        for job in assignments_of(env, one, said, notes):
             jobs.setdefault((job.located.site, job.path), []).append(job)
         for answer in said:
             if answer.state is State.NOT_FOUND and not answer.scope and not _is_there(env, one, answer.path):
@@ -46,14 +46,14 @@ def keep(env: Environment, wanted: Sequence[Wanted]) -> Found:
                 answers.append(answer)
     kept: List[Kept] = []
     for file, held in derived(jobs, answers, notes, exact=True, fresh=True):
-        every = (job.wanted.patchset for job in jobs[file.site, file.path])
+        every = (job.requested.patchset for job in jobs[file.site, file.path])
         exact = any(variant.versions for patchset in every for variant in patchset.variants)
         kept.append(Kept(file.path, held.package, held.distribution, held.version, exact, held.before, held.after, file.steps))
-    kept += _others(wanted, [each[0].located for each in jobs.values()], [one.path for one in kept])
+    kept += _others(requested, [each[0].located for each in jobs.values()], [one.path for one in kept])
     return Found(tuple(sorted(kept, key=lambda one: one.path)), tuple(mixed(answers)), tuple(dict.fromkeys(notes)))
 
 
-def _is_there(env: Environment, one: Wanted, package: str) -> bool:
+def _is_there(env: Environment, one: Requested, package: str) -> bool:
     try:
         locate(env, package)
     except SitepatchError:
@@ -61,11 +61,11 @@ def _is_there(env: Environment, one: Wanted, package: str) -> bool:
     return True
 
 
-def _others(wanted: Sequence[Wanted], places: Sequence[Located], done: Sequence[str]) -> List[Kept]:
+def _others(requested: Sequence[Requested], places: Sequence[Located], done: Sequence[str]) -> List[Kept]:
     """Files that a patchset names for other releases and that are there: nothing is to be changed in them."""
     found: Dict[str, Kept] = {}
     for located in places:
-        for one in wanted:
+        for one in requested:
             for path in asked(one).paths.get(located.package, ()):
                 data = read(located.site, path)
                 if data is not None and path not in done:

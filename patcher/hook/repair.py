@@ -1,4 +1,4 @@
-"""What the child process of a hook does: holds every target file against what is wanted, and patches what is not so.
+"""What the child process of a hook does: holds every target file against what is requested, and patches what is not so.
 
 Files that are known from when the hook was made are patched from the kept changes, with the standard library alone; for
 anything else sitepatch is run, where it is installed.
@@ -12,15 +12,15 @@ from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 from patcher.errors import BusyError, OutdatedError, SitepatchError, StoreError
 from patcher.hook import boot
-from patcher.hook.judge import Judged, environment, judge
+from patcher.hook.classify import Classified, classify, environment
 from patcher.hook.kept import HOOK, KEPT, PATCHSETS, Asked, Hook, Kept, read_hook, read_kept, read_texts
 from patcher.hook.other import apply_with_sitepatch
 from patcher.store.folder import Folder, sha256
 from patcher.store.lock import patience
 from patcher.store.meta import Meta
-from patcher.store.standing import read
+from patcher.store.retry import settled, undisturbed
+from patcher.store.status import read
 from patcher.store.store import Store
-from patcher.store.turns import settled, undisturbed
 
 _PATIENCE = 5.0  # seconds for another sitepatch or for uv, which may be waiting for this very process
 _TRIES = 5
@@ -56,7 +56,7 @@ def load(folder: str) -> Installed:
 
 
 def main(folder: str, mode: str) -> int:
-    """Look at every file of the hook in `folder`; returns 0 if all is as wanted now, else 1.
+    """Look at every file of the hook in `folder`; returns 0 if all is as requested now, else 1.
 
     Args:
         folder: of the hook, in its site directory.
@@ -65,7 +65,7 @@ def main(folder: str, mode: str) -> int:
     try:
         with patience(_PATIENCE, lambda text: None):
             reasons = _look(load(folder), write=mode != "warn")
-    except KeyboardInterrupt:  # the person has said enough
+    except KeyboardInterrupt:  # the user has said enough
         return 1
     except SitepatchError as error:
         boot.say("; ".join(" ".join(part.split("\n")) for part in (error.message, error.hint) if part))
@@ -77,7 +77,7 @@ def main(folder: str, mode: str) -> int:
 
 
 def _look(installed: Installed, *, write: bool) -> Tuple[str, ...]:
-    """Make the files as wanted, if asked to, record how they are, and return why some are not as wanted."""
+    """Make the files as requested, if asked to, record how they are, and return why some are not as requested."""
     for _ in range(_TRIES):
         try:
             found = make_so(installed, write=write)
@@ -95,8 +95,8 @@ def _look(installed: Installed, *, write: bool) -> Tuple[str, ...]:
     return reasons
 
 
-def make_so(installed: Installed, *, write: bool) -> Judged:
-    """Judge every file and patch what has to be, if asked to.
+def make_so(installed: Installed, *, write: bool) -> Classified:
+    """Classify every file and patch what has to be, if asked to.
 
     Raises:
         OutdatedError: a file was changed meanwhile; look again.
@@ -107,7 +107,7 @@ def make_so(installed: Installed, *, write: bool) -> Judged:
         said = Store(site).recover()
         if said:
             boot.say(f"{site}: {said}")
-    found = (undisturbed if write else settled)(environment(site), lambda: judge(site, hook, installed.kept))
+    found = (undisturbed if write else settled)(environment(site), lambda: classify(site, hook, installed.kept))
     if not write:
         found.expected.update(found.before)
     patchsets = {one.name: one for one in hook.patchsets}
@@ -141,7 +141,7 @@ def _tell(name: str, count: int) -> None:
     boot.say(f"applied {name} to {files}; processes that are running keep the code they have loaded")
 
 
-def _by_sitepatch(installed: Installed, one: Asked, what: str, found: Judged, *, write: bool) -> None:
+def _by_sitepatch(installed: Installed, one: Asked, what: str, found: Classified, *, write: bool) -> None:
     """Let the sitepatch of the environment see to a patchset that meets files which are not known."""
     answer = apply_with_sitepatch(installed.site, f"{installed.folder}/{PATCHSETS}", one, write=write)
     if answer is None:
@@ -158,8 +158,8 @@ def _by_sitepatch(installed: Installed, one: Asked, what: str, found: Judged, *,
         found.wrong[one.name] = f"{one.name} is not applied in {installed.site}"
 
 
-def _record(installed: Installed, found: Judged, *, write: bool) -> str:
-    """The text of the state file: how every file is, if it is as it was judged or made.
+def _record(installed: Installed, found: Classified, *, write: bool) -> str:
+    """The text of the state file: how every file is, if it is as it was classified or made.
 
     Raises:
         OutdatedError: it is not.
@@ -187,8 +187,8 @@ def _record(installed: Installed, found: Judged, *, write: bool) -> str:
     return "\n".join([*lines, "end", ""])
 
 
-def _reasons(found: Judged) -> List[str]:
-    """Why files are not as wanted, a line each."""
+def _reasons(found: Classified) -> List[str]:
+    """Why files are not as requested, a line each."""
     return list(dict.fromkeys(" ".join(text.split()) for text in found.wrong.values()))
 
 

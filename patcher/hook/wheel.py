@@ -11,9 +11,9 @@ from patcher.hook.kept import HOOK, KEPT, PATCHSETS, Content, write_hook, write_
 
 CARRIED = (
     *("__init__", "errors", "model", "splice"),
-    *(f"hook/{name}" for name in ("__init__", "boot", "judge", "kept", "other", "places", "repair")),
+    *(f"hook/{name}" for name in ("__init__", "boot", "classify", "kept", "other", "places", "repair")),
     *(f"store/{name}" for name in ("__init__", "bytecode", "folder", "journal", "lock", "meta", "permission", "prepare")),
-    *(f"store/{name}" for name in ("receipt", "standing", "store", "tidy", "turns")),
+    *(f"store/{name}" for name in ("receipt", "retry", "status", "store", "tidy")),
     *("system/__init__", "system/ownership", "system/reading"),
     *("target/__init__", "target/distribution", "target/environment", "target/interpreter"),
 )

@@ -10,7 +10,7 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.model import Patchset
 from patcher.ops.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, Outcome, one_line, try_release
 from patcher.patchset.sources import choose, pick_variants
-from patcher.planner.plan import Wanted
+from patcher.planner.plan import Requested
 from patcher.system import ownership
 from patcher.system.cache import cache_dir, in_use
 from patcher.target.index import PYTHONS, Listing, NoPip, NoWheel, Pip
@@ -59,12 +59,12 @@ def check_asked(asked: Sequence[str]) -> None:
 
 
 def check_releases(
-    wanted: Sequence[Wanted], asked: Sequence[str], known: Sequence[Patchset], jobs: int, tell: Callable[[str], None]
+    requested: Sequence[Requested], asked: Sequence[str], known: Sequence[Patchset], jobs: int, tell: Callable[[str], None]
 ) -> List[Checked]:
     """Plan patchsets against releases.
 
     Args:
-        wanted: the patchsets, each by itself.
+        requested: the patchsets, each by itself.
         asked: the values of `--against`, as `check_asked` lets them pass.
         known: patchsets whose files are kept as well where a wheel is fetched, so that it is fetched once.
         jobs: how many releases are fetched at a time.
@@ -78,17 +78,17 @@ def check_releases(
     cache = cache_dir()
     ownership.check(str(cache), "set SITEPATCH_CACHE to a directory of your own")
     names = dict.fromkeys(
-        name for one in wanted for package in pick_variants(one.patchset) for name in distributions(one.patchset, package)
+        name for one in requested for package in pick_variants(one.patchset) for name in distributions(one.patchset, package)
     )
     with Pip() as pip, in_use(cache):
         listings = _list(pip, list(names), asked, jobs)
-        chosen = {one.patchset.name: _choose(one.patchset, asked, listings) for one in wanted}
-        paths = {name: _paths([*(one.patchset for one in wanted), *known], name) for name in names}
+        chosen = {one.patchset.name: _choose(one.patchset, asked, listings) for one in requested}
+        paths = {name: _paths([*(one.patchset for one in requested), *known], name) for name in names}
         needed = dict.fromkeys(key for picks in chosen.values() for _, key, inside in picks if inside)
         folders = _fetch(_Fetcher(pip, cache, jobs), list(needed), listings, paths, tell)
     return [
         Checked(one.patchset, tuple(_outcomes(one, asked, chosen[one.patchset.name], listings, folders, cache)))
-        for one in wanted
+        for one in requested
     ]
 
 
@@ -221,22 +221,22 @@ def _parallel(
 
 # outcomes -------------------------------------------------------------------------------------------------------------
 def _outcomes(
-    wanted: Wanted, asked: Sequence[str], chosen: Sequence[_Pick], listings: _Listings,
+    requested: Requested, asked: Sequence[str], chosen: Sequence[_Pick], listings: _Listings,
     folders: Mapping[_Key, Union[Path, SitepatchError]], cache: Path,
 ) -> Iterator[Outcome]:  # fmt: skip
     for package, (name, version), inside in chosen:
         listing, folder = listings[name], folders.get((name, version), cache)
         if not inside:
-            ranges = " or ".join(variant.versions for variant in pick_variants(wanted.patchset)[package])
+            ranges = " or ".join(variant.versions for variant in pick_variants(requested.patchset)[package])
             outcome = Outcome(name, version, OUT_OF_RANGE, problem=f"the patchset is for {package} {ranges}")
         elif isinstance(folder, SitepatchError):
             word = NO_WHEEL if isinstance(folder, NoWheel) else NOT_FETCHED
             outcome = Outcome(name, version, word, problem=one_line(folder.message), hint=folder.hint)
         else:
-            outcome = try_release(wanted, package, name, version, folder)
+            outcome = try_release(requested, package, name, version, folder)
         listed = isinstance(listing, Listing) and version in listing.yanked
         yield outcome._replace(yanked=listed or was_yanked(cache, name, version))
-    yield from _nothing_found(wanted.patchset, asked, chosen, listings)
+    yield from _nothing_found(requested.patchset, asked, chosen, listings)
 
 
 def _nothing_found(

@@ -10,18 +10,18 @@ from patcher.model import FilePlan, Plan
 from patcher.ops.outcome import SILENT, Events, Outcome
 from patcher.ops.place import Place
 from patcher.planner.plan import plan_apply, plan_restore
-from patcher.store.commit import way_back
-from patcher.store.standing import has_store, interrupted, named, standing, stores, unclaimed
+from patcher.store.commit import plan_rollback
+from patcher.store.multisite import commit_all, held
+from patcher.store.retry import undisturbed
+from patcher.store.status import has_store, interrupted, named, statuses, stores, unclaimed
 from patcher.store.store import FINISHED, Store
-from patcher.store.together import commit_all, held
-from patcher.store.turns import undisturbed
 from patcher.target.environment import Environment
 from patcher.verify.checks import Asked, How, texts_of
 from patcher.verify.rollback import verify_or_roll_back
 
 if TYPE_CHECKING:
     from patcher.model import Patchset
-    from patcher.planner.plan import Wanted
+    from patcher.planner.plan import Requested
 
 
 class ApplyRequest(NamedTuple):
@@ -62,17 +62,17 @@ def apply(request: ApplyRequest, events: Events = SILENT) -> Outcome:
 
     place = request.place
     check_sources(request.names, place.patch_dirs)
-    wanted, notes = choose(request.names, request.settings, place.patch_dirs)
+    requested, notes = choose(request.names, request.settings, place.patch_dirs)
     env = place.environment()
-    how, recovered = prepared(place, env, wanted, request.verify, events, dry_run=request.dry_run)
-    plan = undisturbed(env, lambda: plan_apply(env, wanted, force=request.force), dry_run=request.dry_run)
+    how, recovered = prepared(place, env, requested, request.verify, events, dry_run=request.dry_run)
+    plan = undisturbed(env, lambda: plan_apply(env, requested, force=request.force), dry_run=request.dry_run)
     plan = plan._replace(notes=(*notes, *plan.notes))
-    names = tuple(one.patchset.name for one in wanted)
-    return carry_out(Outcome(place, env, plan, names, tuple(wanted), request.dry_run, recovered), how, events)
+    names = tuple(one.patchset.name for one in requested)
+    return carry_out(Outcome(place, env, plan, names, tuple(requested), request.dry_run, recovered), how, events)
 
 
 def prepared(
-    place: Place, env: Environment, wanted: Sequence[Wanted], verify: Asked, events: Events, *, dry_run: bool
+    place: Place, env: Environment, requested: Sequence[Requested], verify: Asked, events: Events, *, dry_run: bool
 ) -> Tuple[Optional[How], Tuple[str, ...]]:
     """Recover interrupted runs; returns how to verify (None for not at all), and a sentence for each that was recovered.
 
@@ -80,8 +80,8 @@ def prepared(
         UsageError: a probe is asked for that cannot be run there or is not trusted.
         StoreError: a journal is invalid, or the store cannot write.
     """
-    how = how_to_verify(place, env, verify, [one.patchset for one in wanted], events)
-    events.started(env, wanted)
+    how = how_to_verify(place, env, verify, [one.patchset for one in requested], events)
+    events.started(env, requested)
     return None if verify.no_verify else how, _recover(env, events, dry_run=dry_run)
 
 
@@ -101,7 +101,7 @@ def carry_out(outcome: Outcome, how: Optional[How], events: Events) -> Outcome:
     outcome = outcome._replace(fresh=not any(map(has_store, {file.site for file in plan.files})))
     how = None if outcome.dry_run or plan.failed else how
     with held(plan if how else Plan((), ())):
-        way = way_back(plan) if how else None
+        way = plan_rollback(plan) if how else None
         outcome = _write(outcome, events)
         if outcome.written:
             stand = {step.patchset for file in outcome.changed for step in file.steps}
@@ -116,7 +116,7 @@ def carry_out(outcome: Outcome, how: Optional[How], events: Events) -> Outcome:
 
 
 def _patchsets(outcome: Outcome) -> List[Patchset]:
-    return [one.patchset for one in outcome.wanted if one.patchset.name in outcome.patchsets]
+    return [one.patchset for one in outcome.requested if one.patchset.name in outcome.patchsets]
 
 
 def how_to_verify(place: Place, env: Environment, asked: Asked, patchsets: Sequence[Patchset], events: Events) -> How:
@@ -156,7 +156,7 @@ def restore(request: RestoreRequest, events: Events = SILENT) -> Outcome:
 
     def planned() -> Outcome:
         bad: List[StoreError] = []
-        items = standing(env, bad)
+        items = statuses(env, bad)
         for error in bad:
             if isinstance(error, FormatError):  # what its release knows of the other files is not known here
                 raise error

@@ -8,7 +8,7 @@ from typing import Dict, NamedTuple, Set, Tuple
 
 from patcher.model import Plan, State
 from patcher.patchset.sources import pick_variants
-from patcher.planner.plan import Wanted, plan_apply
+from patcher.planner.plan import Requested, plan_apply
 from patcher.target.interpreter import Environment
 from patcher.text.diffs import FileDiff, compare
 
@@ -38,11 +38,11 @@ class Outcome(NamedTuple):
         return self.word not in _GOOD
 
 
-def try_release(wanted: Wanted, package: str, distribution: str, version: str, folder: Path) -> Outcome:
+def try_release(requested: Requested, package: str, distribution: str, version: str, folder: Path) -> Outcome:
     """Plan a patchset against one release.
 
     Args:
-        wanted: the patchset and its options.
+        requested: the patchset and its options.
         package: the import package that the release provides; variants of other packages are not looked at.
         distribution: the name of the release's distribution.
         version: its version.
@@ -51,8 +51,8 @@ def try_release(wanted: Wanted, package: str, distribution: str, version: str, f
     Raises:
         PatchError: a hunk is wrong in itself.
     """
-    variants = tuple(pick_variants(wanted.patchset)[package])
-    only = wanted._replace(patchset=wanted.patchset._replace(variants=variants))
+    variants = tuple(pick_variants(requested.patchset)[package])
+    only = requested._replace(patchset=requested.patchset._replace(variants=variants))
     env = Environment(sys.executable, (str(folder),), (str(folder),), sys.version_info[:2])
     plan = plan_apply(env, [only])
     if plan.failed:
@@ -64,7 +64,7 @@ def try_release(wanted: Wanted, package: str, distribution: str, version: str, f
     states = [answer.state for answer in plan.answers]
     state = next((each for each in (State.APPLICABLE, State.UPSTREAM) if each in states), State.NOT_NEEDED)
     diffs = [
-        compare("", file.path, file.before, file.after, [wanted.patchset.name])
+        compare("", file.path, file.before, file.after, [requested.patchset.name])
         for file in plan.files
         if file.before != file.after
     ]

@@ -18,7 +18,7 @@ from patcher.store.folder import sha256
 from patcher.store.journal import NAME, backup, temporary
 from patcher.store.lock import holders
 from patcher.store.receipt import HOME, file_name
-from patcher.store.standing import Condition, damaged, interrupted, orphans, unclaimed
+from patcher.store.status import Condition, damaged, interrupted, orphans, unclaimed
 from patcher.store.store import Store
 from patcher.store.tidy import EDITED
 from patcher.system import cache
@@ -113,7 +113,7 @@ def _imported(case: Case) -> _Found:
 
 
 def _recorded(case: Case) -> _Found:
-    standing = {(item.site, item.receipt.path) for item in case.standing}
+    standing = {(item.site, item.receipt.path) for item in case.statuses}
     for target in case.targets:
         recorded = recorded_hash(target.located, target.path)
         if (target.located.site, target.path) in standing or recorded in (None, sha256(read_file(target.file))):
@@ -123,17 +123,17 @@ def _recorded(case: Case) -> _Found:
         yield PROBLEM, f"{target.path} is not what {name} {version} installed: it was edited by hand", hint
 
 
-# what stands applied --------------------------------------------------------------------------------------------------
+# what is applied --------------------------------------------------------------------------------------------------
 def _standing(case: Case) -> _Found:
-    for item in case.standing:
+    for item in case.statuses:
         if item.condition is not Condition.APPLIED:
             yield PROBLEM, f"{item.receipt.path}: {item.condition.value}", item.meaning
-    for text in outdated(case.standing, case.patch_dirs)[0].values() if case.standing else ():
+    for text in outdated(case.statuses, case.patch_dirs)[0].values() if case.statuses else ():
         yield NOTE, text, "apply it again to have the one that is at hand now"
 
 
 def _store(case: Case) -> _Found:
-    for problem, hint in [*damaged(case.standing), *unclaimed(case.env, case.damaged)]:
+    for problem, hint in [*damaged(case.statuses), *unclaimed(case.env, case.damaged)]:
         yield PROBLEM, problem, hint
 
 
@@ -169,16 +169,16 @@ def _left(case: Case) -> _Found:
         home = Path(site) / HOME
         if case.damaged or (home / NAME).exists():
             continue  # whose they are cannot be told, or the next run needs them
-        mine = [item.receipt for item in case.standing if item.site == site]
+        mine = [item.receipt for item in case.statuses if item.site == site]
         kept: Dict[str, Set[str]] = {
             ".": {"lock", "spare", "receipts", "pristine", "patchsets", EDITED},
             "receipts": {file_name(one.path) for one in mine},
             "pristine": {one.pristine for one in mine},
             "patchsets": {f"{step.digest}.json" for one in mine for step in one.steps},
         }
-        for name, wanted in kept.items():
+        for name, requested in kept.items():
             for path in sorted((home / name).iterdir()) if (home / name).is_dir() else ():
-                if path.name not in wanted and str(path) not in changed:
+                if path.name not in requested and str(path) not in changed:
                     yield NOTE, f"{path} belongs to nothing that is applied", "it can be removed"
     for site, paths in case.sites.items():
         for target in paths if not (Path(site) / HOME / NAME).exists() else ():
@@ -222,7 +222,7 @@ def _bytecode(case: Case) -> _Found:
     if prefix:
         what = f"PYTHONPYCACHEPREFIX is set to {prefix}: bytecode of the old source is looked for there too"
         yield NOTE, what, "apply and restore under the same value as the programs that run"
-    paths = [str(Path(item.site) / item.receipt.path) for item in case.standing if item.condition is Condition.APPLIED]
+    paths = [str(Path(item.site) / item.receipt.path) for item in case.statuses if item.condition is Condition.APPLIED]
     if not paths:
         return
     import json
@@ -280,7 +280,7 @@ CHECKS = (
     Check("interrupted runs", "none", _stopped),
     Check("leftovers", "none", _left),
     Check("kept edits", "none", _kept),
-    Check("hooks", "every hook that is installed finds its files as wanted, or there is none", _hooks),
+    Check("hooks", "every hook that is installed finds its files as requested, or there is none", _hooks),
     Check("locks", "nobody is at work here", _locks),
     Check("cache", "empty", _cache),
     Check("patchsets", "every patchset at hand can be read, and only you can change it", _sources),

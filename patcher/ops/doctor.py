@@ -11,7 +11,7 @@ from patcher.errors import AbsentError, SitepatchError, StoreError
 from patcher.model import Located, Receipt
 from patcher.patchset.sources import find_every
 from patcher.store.receipt import HOME
-from patcher.store.standing import Standing, judge, read
+from patcher.store.status import FileStatus, classify, read
 from patcher.store.store import Store
 from patcher.target.environment import Environment, find_file, locate
 
@@ -64,7 +64,7 @@ def examine(case: Case, checks: Sequence[Check]) -> List[Finding]:
 
 
 class Case:
-    """An environment and what of it is looked at: the target files of the patchsets at hand, and what stands applied.
+    """An environment and what of it is looked at: the target files of the patchsets at hand, and what is applied.
 
     Args:
         env: the environment.
@@ -97,7 +97,7 @@ class Case:
         for one in self._patchsets:
             for variant in one.variants:
                 paths.setdefault(variant.package, []).extend(each for patch in variant.patches for each in patch.paths)
-        for item in self.standing:
+        for item in self.statuses:
             paths.setdefault(item.receipt.package, []).append(item.receipt.path)
         return {package: tuple(dict.fromkeys(each)) for package, each in paths.items()}
 
@@ -144,7 +144,7 @@ class Case:
         found: Dict[str, List[str]] = {site: [] for site in self.homes}
         for target in self.targets:
             found.setdefault(target.located.site, []).append(target.path)
-        for item in self.standing:
+        for item in self.statuses:
             if (Path(item.site) / item.receipt.path).is_file():
                 found[item.site].append(item.receipt.path)
         return {site: list(dict.fromkeys(paths)) for site, paths in found.items()} or {site: [] for site in self.env.sites[:1]}
@@ -157,13 +157,13 @@ class Case:
 
     @property
     def damaged(self) -> List[StoreError]:
-        """The receipts that cannot be believed."""
+        """The receipts that are invalid."""
         return self._receipts[1]
 
     @cached_property
-    def standing(self) -> List[Standing]:
+    def statuses(self) -> List[FileStatus]:
         """The files that stand patched, as far as their receipts can be read."""
-        return [judge(site, one, read(site, one.path)) for site, one in self._receipts[0]]
+        return [classify(site, one, read(site, one.path)) for site, one in self._receipts[0]]
 
 
 def _existing(located: Located, path: str) -> Tuple[str, ...]:

@@ -12,11 +12,11 @@ from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source, matches
 from patcher.errors import SitepatchError
 from patcher.model import Answer, Splice, State, Step
-from patcher.planner.fold import File, fold, read_file
-from patcher.planner.jobs import Job, Wanted, find_jobs, rank, refused
+from patcher.planner.assignments import Assignment, Requested, assignments_of, rank, refused
 from patcher.planner.plan import mixed
+from patcher.planner.resolve import File, read_file, resolve
 from patcher.splice import apply_splices
-from patcher.store.standing import read
+from patcher.store.status import read
 from patcher.store.store import Store
 from patcher.target.environment import Environment, locate
 from patcher.text.diffs import compare
@@ -46,16 +46,16 @@ class Told(NamedTuple):
     elsewhere: Tuple[Elsewhere, ...] = ()
 
 
-def explained(env: Environment, wanted: Wanted) -> Tuple[List[Told], List[str]]:
+def explained(env: Environment, requested: Requested) -> Tuple[List[Told], List[str]]:
     """Every hunk of a patchset in an environment, and remarks.
 
     Raises:
         PatchError: a hunk is wrong in itself.
-        StoreError: a receipt cannot be believed.
+        StoreError: a receipt is invalid.
     """
     answers: List[Answer] = []
     notes: List[str] = []
-    jobs = find_jobs(env, wanted, answers, notes)
+    jobs = assignments_of(env, requested, answers, notes)
     told = [_without_a_file(env, answer) for answer in answers]
     for job in jobs:
         told += _file(job, notes)
@@ -63,8 +63,8 @@ def explained(env: Environment, wanted: Wanted) -> Tuple[List[Told], List[str]]:
     return [one._replace(answer=answer) for one, answer in zip(told, states)], list(dict.fromkeys(notes))
 
 
-def _file(job: Job, notes: List[str]) -> List[Told]:
-    site, path, name = job.located.site, job.path, job.wanted.patchset.name
+def _file(job: Assignment, notes: List[str]) -> List[Told]:
+    site, path, name = job.located.site, job.path, job.requested.patchset.name
     receipt = Store(site).receipts().get(path)
     try:
         found = read_file(site, path, job.located, receipt, notes)
@@ -73,13 +73,13 @@ def _file(job: Job, notes: List[str]) -> List[Told]:
     steps = {step.patchset: step for step in found.steps}
     order = sorted({**steps, name: None}, key=lambda each: rank(each, steps, [job]))
     ahead = order[: order.index(name)]
-    data, _, _ = fold(site, path, found, ahead, {})
-    _, _, said = fold(site, path, found, [*ahead, name], {name: job})
-    explanations = explain(data, job.hunks, job.wanted.options, job.names)
+    data, _, _ = resolve(site, path, found, ahead, {})
+    _, _, said = resolve(site, path, found, [*ahead, name], {name: job})
+    explanations = explain(data, job.hunks, job.requested.options, job.names)
     return [_told(job, found, data, answer, one) for answer, one in zip(said, explanations)]
 
 
-def _told(job: Job, found: File, data: bytes, said: Answer, one: Explanation) -> Told:
+def _told(job: Assignment, found: File, data: bytes, said: Answer, one: Explanation) -> Told:
     path = job.path
     places = said.places or tuple(spot.line for spot in one.spots)
     answer = Answer(said.patchset, path, said.scope, said.state, places, one.problem, one.hint, one.hunk.when_present)

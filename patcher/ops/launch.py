@@ -1,4 +1,4 @@
-"""A command line of the person's own: what would run it, whether that is the environment that is meant, and running it."""
+"""A command line of the user's own: what would run it, whether that is the environment that is meant, and running it."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from patcher.model import FilePlan, Plan
     from patcher.ops.place import Place
-    from patcher.planner.jobs import Wanted
+    from patcher.planner.assignments import Requested
     from patcher.target.interpreter import Environment
     from patcher.verify.rollback import Verdict
 
@@ -27,7 +27,7 @@ class Outcome(NamedTuple):
     """What came of `apply`, `sync`, `restore` or an overlay.
 
     `plan` is what was to be done, `written` whether it was, and still is. `patchsets` are the names that were meant; once
-    written, those that are applied in what changed. `wanted` is what was asked for, `recovered` has a sentence for each
+    written, those that are applied in what changed. `requested` is what was asked for, `recovered` has a sentence for each
     interrupted run that came first, `fresh` says that nothing was patched there before, `verdict` what came of verifying
     (None where nothing was verified), `place` has every directory of patchsets.
 
@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
     env: Environment
     plan: Plan
     patchsets: Tuple[str, ...]
-    wanted: Tuple[Wanted, ...] = ()
+    requested: Tuple[Requested, ...] = ()
     dry_run: bool = False
     recovered: Tuple[str, ...] = ()
     written: bool = False
@@ -67,7 +67,7 @@ class Outcome(NamedTuple):
 class Events:
     """Takes the progress of a verb. This one ignores all of it: override what is of use."""
 
-    def started(self, env: Environment, wanted: Sequence[Wanted] = ()) -> None:
+    def started(self, env: Environment, requested: Sequence[Requested] = ()) -> None:
         """The environment is known, and the patchsets that are asked for."""
 
     def note(self, text: str, word: str = "note") -> None:

@@ -12,13 +12,13 @@ from patcher.ops.place import Place
 from patcher.overlay import make
 from patcher.planner.plan import plan_apply, plan_sync
 from patcher.project.selection import check_sources, choose
-from patcher.store.turns import undisturbed
+from patcher.store.retry import undisturbed
 from patcher.verify.checks import Asked, How, texts_of, verify
 from patcher.verify.rollback import Verdict
 
 if TYPE_CHECKING:
     from patcher.ops.project import ProjectFiles
-    from patcher.planner.plan import Wanted
+    from patcher.planner.plan import Requested
 
 
 class OverlayRequest(NamedTuple):
@@ -42,42 +42,42 @@ def lay(request: OverlayRequest, events: Events = SILENT) -> Outcome:
     if request.project is None:
         check_sources(request.names, place.patch_dirs)
         chosen, notes = choose(request.names, request.settings, place.patch_dirs)
-        wanted, remarks = tuple(chosen), tuple(notes)
+        requested, remarks = tuple(chosen), tuple(notes)
     else:
         from patcher.ops.project import read_lock, refuse_other, wants  # reads TOML: not where names are given
         from patcher.project import lockfile
 
         lock = read_lock(request.project)
-        wanted, remarks, dirs = wants(request.project, place.patch_dirs)
+        requested, remarks, dirs = wants(request.project, place.patch_dirs)
         place = place._replace(patch_dirs=dirs)
 
     def planned() -> Plan:
         if request.project is None:
-            return plan_apply(env, wanted)
-        plan, held = plan_sync(env, wanted)
-        refuse_other(lock, lockfile.make(wanted, held), plan, request.project.lock_path)
+            return plan_apply(env, requested)
+        plan, held = plan_sync(env, requested)
+        refuse_other(lock, lockfile.make(requested, held), plan, request.project.lock_path)
         return plan
 
-    how = how_to_verify(place, env, request.verify, [one.patchset for one in wanted], events)
+    how = how_to_verify(place, env, request.verify, [one.patchset for one in requested], events)
     events.started(env)
     note_interrupted(env, events)
     plan = undisturbed(env, planned, dry_run=True)
-    outcome = Outcome(place, env, plan, tuple(one.patchset.name for one in wanted), wanted)
+    outcome = Outcome(place, env, plan, tuple(one.patchset.name for one in requested), requested)
     events.planned(outcome._replace(plan=plan._replace(notes=(*remarks, *plan.notes))))
     files = make.patched(plan)
     if plan.failed or not files:
         return outcome
     folder = make.make(files)
-    verified = None if request.verify.no_verify else _verified(files, wanted, how, folder)
+    verified = None if request.verify.no_verify else _verified(files, requested, how, folder)
     return outcome._replace(overlay=folder, verdict=verified)
 
 
-def _verified(files: Sequence[FilePlan], wanted: Sequence[Wanted], how: How, folder: Path) -> Optional[Verdict]:
+def _verified(files: Sequence[FilePlan], requested: Sequence[Requested], how: How, folder: Path) -> Optional[Verdict]:
     """How good the overlay is; None where it was verified before, which is not done again but for probes."""
     mark = folder / make.VERIFIED
     if mark.exists() and not how.probes:
         return None
-    verified = verify(texts_of(files), [one.patchset for one in wanted], how, served=True)
+    verified = verify(texts_of(files), [one.patchset for one in requested], how, served=True)
     if how.imports and not verified.failed:
         mark.touch()
     return Verdict(verified)

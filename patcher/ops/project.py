@@ -8,18 +8,18 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.errors import LockError, SitepatchError, UsageError
 from patcher.hook.kept import HOOK, read_hook
 from patcher.hook.places import folders
-from patcher.model import Held, Plan, Step, written_options
+from patcher.model import LockedFile, Plan, Step, written_options
 from patcher.ops.change import carry_out, note_interrupted, prepared
 from patcher.ops.outcome import SILENT, Effect, Events, Outcome
 from patcher.ops.place import Place
 from patcher.patchset.sources import PATCH_DIR
-from patcher.planner.jobs import Wanted
+from patcher.planner.assignments import Requested
 from patcher.planner.plan import plan_sync
 from patcher.project import lockfile
 from patcher.project.pyproject import Project, chosen, read_project
 from patcher.project.selection import check_sources
-from patcher.store.standing import Standing, standing
-from patcher.store.turns import undisturbed
+from patcher.store.retry import undisturbed
+from patcher.store.status import FileStatus, statuses
 from patcher.system.reading import read_file
 from patcher.target.interpreter import Environment
 from patcher.verify.checks import Asked
@@ -73,7 +73,7 @@ class LockOutcome(NamedTuple):
     path: Path
     plan: Plan
     patchsets: Tuple[str, ...]
-    held: Tuple[Held, ...]
+    held: Tuple[LockedFile, ...]
     lock: lockfile.Lock
     differences: Tuple[str, ...]
     written: bool = False
@@ -87,7 +87,7 @@ class LockOutcome(NamedTuple):
 class Wants(NamedTuple):
     """What a project asks for: patchsets with their options, remarks, and every directory of patchsets."""
 
-    patchsets: Tuple[Wanted, ...]
+    patchsets: Tuple[Requested, ...]
     notes: Tuple[str, ...]
     patch_dirs: Tuple[str, ...]
 
@@ -108,7 +108,7 @@ def wants(request: ProjectFiles, patch_dirs: Sequence[str]) -> Wants:
     folders = tuple(dict.fromkeys([*patch_dirs, *named]))
     check_sources([wish.name for wish in wishes], folders)
     found, notes = chosen(wishes, folders)
-    # a probe is run from where the person points to, and a file of the project is not the person
+    # a probe is run from where the user points to, and a file of the project is not the user
     there = {f"{PATCH_DIR} {folder}": f"patch-dir {folder}" for folder in named if folder not in patch_dirs}
     patchsets = [
         one._replace(patchset=one.patchset._replace(source=there.get(one.patchset.source, one.patchset.source)))
@@ -134,8 +134,8 @@ def _read(request: ProjectFiles) -> List[Project]:
             raise UsageError(f"{table}, expected what the project asks for", how)
         names = ", ".join(request.requirements)
         dropped = "pip-compile, uv pip compile and pip freeze drop comments: name the file that they are made from"
-        wanted = "to request that nothing is applied, write [tool.sitepatch] with patchsets = [] in pyproject.toml"
-        raise UsageError(f'{names}: found no comment "# sitepatch: NAME"\n{table}', f"{dropped}\n{wanted}")
+        requested = "to request that nothing is applied, write [tool.sitepatch] with patchsets = [] in pyproject.toml"
+        raise UsageError(f'{names}: found no comment "# sitepatch: NAME"\n{table}', f"{dropped}\n{requested}")
     return projects
 
 
@@ -148,15 +148,15 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
     """
     locked = read_lock(request.project)
     asked_for = wants(request.project, request.place.patch_dirs)
-    wanted = asked_for.patchsets
+    requested = asked_for.patchsets
     env = request.place.environment()
-    _refuse_what_a_hook_undoes(env, wanted)
-    how, recovered = prepared(request.place, env, wanted, request.verify, events, dry_run=request.dry_run)
+    _refuse_what_a_hook_undoes(env, requested)
+    how, recovered = prepared(request.place, env, requested, request.verify, events, dry_run=request.dry_run)
     items, (plan, held) = undisturbed(
-        env, lambda: (standing(env), plan_sync(env, wanted, force=request.force)), dry_run=request.dry_run
+        env, lambda: (statuses(env), plan_sync(env, requested, force=request.force)), dry_run=request.dry_run
     )
-    refuse_other(locked, lockfile.make(wanted, held), plan, request.project.lock_path)
-    names = [one.patchset.name for one in wanted]
+    refuse_other(locked, lockfile.make(requested, held), plan, request.project.lock_path)
+    names = [one.patchset.name for one in requested]
     going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
     live = {step.patchset for item in items if item.live for step in item.receipt.steps}
     said = [f"{name} is applied and is not asked for: it is reverted" for name in going if name in live]
@@ -164,13 +164,13 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
     answered = {answer.patchset for answer in plan.answers}
     place = request.place._replace(patch_dirs=asked_for.patch_dirs)
     fitting = tuple(name for name in names if name in answered)
-    outcome = Outcome(place, env, plan, fitting, wanted, request.dry_run, recovered)
+    outcome = Outcome(place, env, plan, fitting, requested, request.dry_run, recovered)
     return carry_out(outcome._replace(effects=_effects(items, plan), restored=tuple(going)), how, events)
 
 
-def _refuse_what_a_hook_undoes(env: Environment, wanted: Sequence[Wanted]) -> None:
+def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested]) -> None:
     """Raise SitepatchError where an installed hook keeps a patchset applied otherwise than as the project asks for it."""
-    asked = {one.patchset.name: one for one in wanted}
+    asked = {one.patchset.name: one for one in requested}
     problems = []
     for folder in folders(env._replace(sites=env.own)):
         hook = read_hook(read_file(f"{folder}/{HOOK}"), f"{folder}/{HOOK}")
@@ -203,7 +203,7 @@ def refuse_other(locked: Optional[lockfile.Lock], now: lockfile.Lock, plan: Plan
     """Raise LockError where anything differs from the lock."""
     problems = lockfile.differences(locked, now, complete=not plan.failed) if locked else []
     if problems:
-        hint = f"nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew"
+        hint = f"nothing was changed; if this is what is requested, `sitepatch lock` makes {path} anew"
         raise LockError("\n".join(f"{path}: {problem}" for problem in problems), hint, plan.failed)
 
 
@@ -237,7 +237,7 @@ def _write(outcome: LockOutcome, old: Optional[lockfile.Lock], events: Events) -
     made = lockfile.merged(old, new) if old else new
     here, before, after = ({lockfile.build(target) for target in each.targets} for each in (new, old or new, made))
     for word, builds in (("kept", after - here), ("dropped", before - after)):
-        why = "locked in another environment" if word == "kept" else "locked with other patchsets; lock again where wanted"
+        why = "locked in another environment" if word == "kept" else "locked with other patchsets; lock again where requested"
         for release, _ in sorted(builds):
             another = "another build of " if release in {one for one, _ in here} else ""
             events.note(f"{another}{lockfile.named(release)}, {why}", word)
@@ -247,7 +247,7 @@ def _write(outcome: LockOutcome, old: Optional[lockfile.Lock], events: Events) -
     return outcome._replace(lock=made, written=not same)
 
 
-def _effects(items: Sequence[Standing], plan: Plan) -> Tuple[Effect, ...]:
+def _effects(items: Sequence[FileStatus], plan: Plan) -> Tuple[Effect, ...]:
     """What a plan does with each patchset, and in how many files of which directory."""
     before = {(item.site, item.receipt.path): item for item in items}
     counts: Dict[Tuple[str, str, str], int] = {}

@@ -8,11 +8,11 @@ from patcher.model import Patchset
 from patcher.ops.change import how_to_verify
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.planner.fold import kept_patchset
 from patcher.planner.plan import before_and_after
+from patcher.planner.resolve import kept_patchset
 from patcher.project.selection import check_names
-from patcher.store.standing import Standing, interrupted, named, standing
-from patcher.store.turns import settled
+from patcher.store.retry import settled
+from patcher.store.status import FileStatus, interrupted, named, statuses
 from patcher.system.signals import stoppable
 from patcher.target.interpreter import Environment
 from patcher.verify import checks
@@ -53,7 +53,7 @@ def verify(request: VerifyRequest, events: Events = SILENT) -> VerifyOutcome:
     events.started(env)
 
     def look() -> VerifyOutcome:
-        waiting, items = interrupted(env), standing(env)
+        waiting, items = interrupted(env), statuses(env)
         stands, idle, chosen = named(items, request.names)
         if idle:
             check_names(idle, stands, place.patch_dirs)
@@ -74,7 +74,7 @@ def verify(request: VerifyRequest, events: Events = SILENT) -> VerifyOutcome:
     return settled(env, look)
 
 
-def _stored(items: Sequence[Standing], names: Sequence[str]) -> List[Patchset]:
+def _stored(items: Sequence[FileStatus], names: Sequence[str]) -> List[Patchset]:
     """The patchsets as they are applied, from the copies in the stores; one of two versions counts twice."""
     found: Dict[str, Patchset] = {}
     for item in items:

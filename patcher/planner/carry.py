@@ -2,7 +2,7 @@
 
 What a hunk with a named scope sees are the definitions of that name, and the names that the module binds. So it makes the
 same change again where what was left out lay in the bodies of other top-level definitions and brought no scope or global
-name with it. Everything else is matched anew (`patcher.planner.fold`).
+name with it. Everything else is matched anew (`patcher.planner.resolve`).
 """
 
 from __future__ import annotations

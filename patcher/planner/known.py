@@ -101,7 +101,7 @@ class Table:
 
 
 def _text(splice: Splice) -> str:
-    return splice.new.decode("latin-1")  # one character a byte: exact, and a person can read it
+    return splice.new.decode("latin-1")  # one character a byte: exact, and a user can read it
 
 
 def _seal(key: str, made: Rewrite) -> str:

@@ -1,7 +1,7 @@
 """Environment + patchsets + receipts -> Plan: decides everything, writes nothing.
 
-The state of a file is always derived (`patcher.planner.fold`), so adding, updating and taking away a patchset are the same
-operation, and the order in which a person does them does not matter.
+The state of a file is always derived (`patcher.planner.resolve`), so adding, updating and restoring a patchset are the same
+operation, and the order in which a user does them does not matter.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from hashlib import sha256
 from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.model import Answer, Change, FilePlan, Held, Plan, Receipt, State, Step
-from patcher.planner.fold import File, edited_before, file_plan, fold, read_file
-from patcher.planner.jobs import Job, Wanted, find_jobs, rank, refused
+from patcher.model import Answer, Change, FilePlan, LockedFile, Plan, Receipt, State, Step
+from patcher.planner.assignments import Assignment, Requested, assignments_of, rank, refused
+from patcher.planner.resolve import File, edited_before, file_plan, read_file, resolve
 from patcher.splice import apply_splices
-from patcher.store.standing import Condition, Standing, recorded_now, standing
+from patcher.store.status import Condition, FileStatus, recorded_now, statuses
 from patcher.store.store import Store
 from patcher.target.environment import Environment
 
-__all__ = ["Jobs", "Wanted", "before_and_after", "derived", "mixed", "plan_apply", "plan_restore", "plan_sync"]
+__all__ = ["Assignments", "Requested", "before_and_after", "derived", "mixed", "plan_apply", "plan_restore", "plan_sync"]
 
 
-def plan_apply(env: Environment, wanted: Sequence[Wanted], *, force: bool = False) -> Plan:
+def plan_apply(env: Environment, requested: Sequence[Requested], *, force: bool = False) -> Plan:
     """What applying patchsets would do.
 
     Args:
         env: the environment.
-        wanted: the patchsets.
+        requested: the patchsets.
         force: also where a file was edited by hand (see `read_file`).
 
     Returns:
@@ -34,66 +34,67 @@ def plan_apply(env: Environment, wanted: Sequence[Wanted], *, force: bool = Fals
 
     Raises:
         PatchError: a hunk is wrong in itself.
-        StoreError: a receipt cannot be believed.
+        StoreError: a receipt is invalid.
     """
     answers: List[Answer] = []
     notes: List[str] = []
-    jobs = _jobs(env, wanted, answers, notes)
-    files = _left_behind(env, wanted, jobs, answers, force=force)
-    files += [file for file, _ in derived(jobs, answers, notes, force=force)]
+    assignments = _assignments(env, requested, answers, notes)
+    files = _left_behind(env, requested, assignments, answers, force=force)
+    files += [file for file, _ in derived(assignments, answers, notes, force=force)]
     return Plan(tuple(files), tuple(mixed(answers)), tuple(dict.fromkeys(notes)))
 
 
-def plan_sync(env: Environment, wanted: Sequence[Wanted], *, force: bool = False) -> Tuple[Plan, Tuple[Held, ...]]:
-    """What makes the wanted patchsets, and no others, stand applied; and each file that they are for, in a fixed order.
+def plan_sync(env: Environment, requested: Sequence[Requested], *, force: bool = False) -> Tuple[Plan, Tuple[LockedFile, ...]]:
+    """What makes the requested patchsets, and no others, are applied; and each file that they are for, in a fixed order.
 
     Args:
         env: the environment.
-        wanted: the patchsets; whatever else stands applied is taken back.
+        requested: the patchsets; whatever else is applied is restored.
         force: also where a file was edited by hand (see `read_file`, `plan_restore`).
 
     Raises:
         PatchError: a hunk is wrong in itself.
-        StoreError: a receipt or a pristine copy cannot be believed.
+        StoreError: a receipt or a pristine copy is invalid.
     """
     answers: List[Answer] = []
     notes: List[str] = []
-    jobs = _jobs(env, wanted, answers, notes)
-    going = [_taken_back(item, (), force=force) for item in standing(env) if (item.site, item.receipt.path) not in jobs]
-    made = list(derived(jobs, answers, notes, force=force, exact=True))
+    assignments = _assignments(env, requested, answers, notes)
+    going = [_restored(item, (), force=force) for item in statuses(env) if (item.site, item.receipt.path) not in assignments]
+    made = list(derived(assignments, answers, notes, force=force, exact=True))
     files = [file for plan in going for file in plan.files] + [file for file, _ in made]
     answers = [*(answer for plan in going for answer in plan.answers), *mixed(answers)]
     notes += [note for plan in going for note in plan.notes]
     return Plan(tuple(files), tuple(answers), tuple(dict.fromkeys(notes))), tuple(sorted(held for _, held in made))
 
 
-Jobs = Dict[Tuple[str, str], List[Job]]
+Assignments = Dict[Tuple[str, str], List[Assignment]]
 """By site directory and path."""
 
 
-def _jobs(env: Environment, wanted: Sequence[Wanted], answers: List[Answer], notes: List[str]) -> Jobs:
-    jobs: Jobs = {}
-    for one in wanted:
-        for job in find_jobs(env, one, answers, notes):
-            jobs.setdefault((job.located.site, job.path), []).append(job)
-    return jobs
+def _assignments(env: Environment, requested: Sequence[Requested], answers: List[Answer], notes: List[str]) -> Assignments:
+    assignments: Assignments = {}
+    for one in requested:
+        for job in assignments_of(env, one, answers, notes):
+            assignments.setdefault((job.located.site, job.path), []).append(job)
+    return assignments
 
 
 def derived(
-    jobs: Jobs, answers: List[Answer], notes: List[str], *, force: bool = False, exact: bool = False, fresh: bool = False
-) -> Iterator[Tuple[FilePlan, Held]]:
-    """Each file of the jobs with them done; what else stands applied in it stays there, unless `exact`.
+    assignments: Assignments, answers: List[Answer], notes: List[str],
+    *, force: bool = False, exact: bool = False, fresh: bool = False
+) -> Iterator[Tuple[FilePlan, LockedFile]]:
+    """Each file of the assignments with them done; what else is applied in it stays there, unless `exact`.
 
     Args:
-        jobs: what to do.
+        assignments: what to do.
         answers: gets those of every hunk.
         notes: gets remarks.
         force: also where a file was edited by hand (see `read_file`).
-        exact: nothing but the jobs is to be applied.
+        exact: nothing but the assignments is to be applied.
         fresh: as if nothing were applied now.
     """
-    receipts = {site: Store(site).receipts() for site in {site for site, _ in jobs}}
-    for (site, path), here in sorted(jobs.items()):
+    receipts = {site: Store(site).receipts() for site in {site for site, _ in assignments}}
+    for (site, path), here in sorted(assignments.items()):
         receipt = receipts[site].get(path)
         try:
             found = read_file(site, path, here[0].located, receipt, notes, force=force)
@@ -103,18 +104,18 @@ def derived(
         if fresh:
             found = File(found.pristine, found.pristine)
         steps = {step.patchset: step for step in found.steps}
-        by_name = {job.wanted.patchset.name: job for job in here}
+        by_name = {job.requested.patchset.name: job for job in here}
         names = by_name.keys() if exact else {**steps, **by_name}.keys()
         order = sorted(names, key=lambda name: rank(name, steps, here))
         for name, job in by_name.items():
             was = steps[name].options if name in steps else {}
-            for key, value in job.wanted.options.items():
+            for key, value in job.requested.options.items():
                 if was.get(key, value) != value:
                     notes.append(f"{name}: an option changes: {key} {was[key]!r} -> {value!r}")
-        data, made, said = fold(site, path, found, order, by_name)
+        data, made, said = resolve(site, path, found, order, by_name)
         answers += said
         located, hashes = here[0].located, (sha256(found.pristine).hexdigest(), sha256(data).hexdigest())
-        held = Held(located.package, located.distribution, located.version, path, *hashes)
+        held = LockedFile(located.package, located.distribution, located.version, path, *hashes)
         yield file_plan(site, path, found, data, made, receipt, located), held
 
 
@@ -131,18 +132,18 @@ def mixed(answers: Sequence[Answer]) -> List[Answer]:
     ]
 
 
-def plan_restore(items: Sequence[Standing], names: Sequence[str], *, force: bool = False) -> Plan:
+def plan_restore(items: Sequence[FileStatus], names: Sequence[str], *, force: bool = False) -> Plan:
     """What taking patchsets back would do: those named, all where none is named.
 
     Args:
-        items: what stands applied.
+        items: what is applied.
         names: of patchsets; one that stands nowhere is simply not found in the plan.
         force: put the pristine file back where it was edited by hand, instead of keeping the edit in the file.
 
     Raises:
-        StoreError: a receipt or a pristine copy cannot be believed.
+        StoreError: a receipt or a pristine copy is invalid.
     """
-    taken = [_taken_back(item, names, force=force) for item in items]
+    taken = [_restored(item, names, force=force) for item in items]
     return Plan(
         tuple(file for plan in taken for file in plan.files),
         tuple(answer for plan in taken for answer in plan.answers),
@@ -150,7 +151,7 @@ def plan_restore(items: Sequence[Standing], names: Sequence[str], *, force: bool
     )
 
 
-def _taken_back(item: Standing, names: Sequence[str], *, force: bool) -> Plan:
+def _restored(item: FileStatus, names: Sequence[str], *, force: bool) -> Plan:
     """What taking the named patchsets (all without a name) out of one file would do."""
     receipt, site = item.receipt, item.site
     going = [step for step in receipt.steps if not names or step.patchset in names]
@@ -168,7 +169,7 @@ def _taken_back(item: Standing, names: Sequence[str], *, force: bool) -> Plan:
     pristine = Store(site).pristine(receipt.pristine)
     staying = [step.patchset for step in receipt.steps if step not in going]
     found = File(pristine, item.data, receipt.steps, receipt.current)
-    data, made, said = fold(site, receipt.path, found, staying, {})
+    data, made, said = resolve(site, receipt.path, found, staying, {})
     failed = tuple(answer for answer in said if answer.state.failed)
     new = receipt._replace(current=sha256(data).hexdigest(), steps=made) if made else None
     aside = item.data if item.condition is Condition.EDITED and force else b""
@@ -183,12 +184,12 @@ def _taken_back(item: Standing, names: Sequence[str], *, force: bool) -> Plan:
     return Plan((FilePlan(site, receipt.path, item.data, data, change, made, aside),), failed)
 
 
-def _refusal(item: Standing, going: Sequence[Step], problem: str, hint: str) -> Plan:
+def _refusal(item: FileStatus, going: Sequence[Step], problem: str, hint: str) -> Plan:
     path = item.receipt.path
     return Plan((), tuple(Answer(step.patchset, path, "", State.CONFLICT, (), problem, hint) for step in going))
 
 
-def _edit_kept(item: Standing, pristine: bytes, made: Sequence[Step]) -> bytes:
+def _edit_kept(item: FileStatus, pristine: bytes, made: Sequence[Step]) -> bytes:
     """A file that was edited by hand, with the steps `made` in the place of those of its receipt.
 
     Raises:
@@ -209,14 +210,15 @@ def _edit_kept(item: Standing, pristine: bytes, made: Sequence[Step]) -> bytes:
 
 
 def _left_behind(
-    env: Environment, wanted: Sequence[Wanted], jobs: Mapping[Tuple[str, str], Sequence[Job]], answers: List[Answer], *,
+    env: Environment, requested: Sequence[Requested], assignments: Mapping[Tuple[str, str], Sequence[Assignment]],
+    answers: List[Answer], *,
     force: bool,
 ) -> List[FilePlan]:  # fmt: skip
-    """Files that an earlier version of a wanted patchset changed and this one does not: its change is taken back there."""
-    names = [one.patchset.name for one in wanted]
+    """Files that an earlier version of a requested patchset changed and this one does not: its change is restored there."""
+    names = [one.patchset.name for one in requested]
     if not names or any(answer.state.failed for answer in answers):
         return []
-    left = [item for item in standing(env) if (item.site, item.receipt.path) not in jobs]
+    left = [item for item in statuses(env) if (item.site, item.receipt.path) not in assignments]
     plans = []
     for item in left:
         going = [step for step in item.receipt.steps if step.patchset in names]
@@ -224,7 +226,7 @@ def _left_behind(
             hint = "`sitepatch restore` takes our change out and keeps the edit"
             plans.append(_refusal(item, going, "the file was edited by hand after it was patched", hint))
         else:
-            plans.append(_taken_back(item, names, force=force))
+            plans.append(_restored(item, names, force=force))
     answers += [answer for plan in plans for answer in plan.answers]
     return [file for plan in plans for file in plan.files]
 

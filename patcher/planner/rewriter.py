@@ -18,7 +18,7 @@ _MAKER = (__version__, f"{sys.version_info[0]}.{sys.version_info[1]}")  # whose 
 def rewrite(data: bytes, request: Request) -> Rewrite:
     """Apply all hunks of a patchset for one file, or none of them: bytes in, `Rewrite` out.
 
-    What the engine had to work out is written to the personal cache; where that cannot be used, nothing is said.
+    What the engine had to work out is written to the useral cache; where that cannot be used, nothing is said.
 
     Args:
         data: the file's bytes.

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from patcher.errors import PatchError, SitepatchError, UsageError
-from patcher.model import Held, OptionValue
+from patcher.model import LockedFile, OptionValue
 from patcher.patchset.tables import INTEGER, TABLE, TEXT, Reader, read_toml, shown, tables
-from patcher.planner.jobs import Wanted
+from patcher.planner.assignments import Requested
 from patcher.store.folder import Folder
 from patcher.store.receipt import is_sha256, path_problem
 
@@ -40,7 +40,7 @@ class Pinned(NamedTuple):
     options: Mapping[str, OptionValue]
 
 
-Target = Tuple[Held, ...]
+Target = Tuple[LockedFile, ...]
 """The files of one build of a release, sorted; never empty."""
 
 
@@ -51,21 +51,21 @@ class Lock(NamedTuple):
     targets: Tuple[Target, ...]
 
     @property
-    def held(self) -> Tuple[Held, ...]:
+    def held(self) -> Tuple[LockedFile, ...]:
         """The files of all targets."""
         return tuple(held for target in self.targets for held in target)
 
 
-def make(wanted: Iterable[Wanted], held: Iterable[Held]) -> Lock:
+def make(requested: Iterable[Requested], held: Iterable[LockedFile]) -> Lock:
     """The lock of what is asked for, and of the files that a plan leaves so, of one build of each release."""
-    pinned = (Pinned(one.patchset.name, one.patchset.version, one.patchset.digest, dict(one.options)) for one in wanted)
-    files: Dict[Tuple[str, str, str], List[Held]] = {}
+    pinned = (Pinned(one.patchset.name, one.patchset.version, one.patchset.digest, dict(one.options)) for one in requested)
+    files: Dict[Tuple[str, str, str], List[LockedFile]] = {}
     for one in sorted(set(held)):
         files.setdefault(release(one), []).append(one)
     return Lock(tuple(sorted(pinned, key=lambda one: one.name)), tuple(map(tuple, files.values())))
 
 
-def release(held: Held) -> Tuple[str, str, str]:
+def release(held: LockedFile) -> Tuple[str, str, str]:
     """The import package, the distribution and the version that a file belongs to."""
     return held.package, held.distribution, held.version
 
@@ -126,7 +126,7 @@ def differences(lock: Lock, now: Lock, *, complete: bool = True) -> List[str]:
     return found
 
 
-def _by_path(target: Target) -> Dict[str, Held]:
+def _by_path(target: Target) -> Dict[str, LockedFile]:
     return {held.path: held for held in target}
 
 
@@ -143,7 +143,9 @@ def _changed(old: Pinned, new: Pinned) -> List[str]:
     return found
 
 
-def _files(name: str, old: Mapping[str, Held], new: Mapping[str, Held], *, same: bool, complete: bool) -> List[str]:
+def _files(
+    name: str, old: Mapping[str, LockedFile], new: Mapping[str, LockedFile], *, same: bool, complete: bool
+) -> List[str]:
     """What differs in the files of a release; `same` is whether the same patchsets are asked for with the same options."""
     found = []
     for path in sorted({*old, *new}):
@@ -243,7 +245,7 @@ def _target(reader: Reader, value: Dict[str, Any], where: str) -> Target:
         for key in ("before", "after"):
             _digest(reader, f"{here}.{key}", each.get(key))
         head = (table["package"], table["distribution"], table["version"])
-        held.append(Held(*head, file["path"], file["before"], file["after"]))
+        held.append(LockedFile(*head, file["path"], file["before"], file["after"]))
     _once(reader, f"{where}.file", [one.path for one in held])
     return tuple(sorted(set(held)))
 

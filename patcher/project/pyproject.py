@@ -9,7 +9,7 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tu
 from patcher.errors import SitepatchError, UsageError
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.tables import read_toml, suggest
-from patcher.planner.jobs import Wanted
+from patcher.planner.assignments import Requested
 from patcher.project.selection import find_all, stop
 
 KEYS = ("patchsets", "patch-dir")
@@ -93,7 +93,7 @@ def read_project(path: Path) -> Optional[Project]:
     return Project(tuple(wishes), tuple(str(path.absolute().parent / folder) for folder in folders))
 
 
-def chosen(wishes: Iterable[Wish], patch_dirs: Sequence[str]) -> Tuple[List[Wanted], List[str]]:
+def chosen(wishes: Iterable[Wish], patch_dirs: Sequence[str]) -> Tuple[List[Requested], List[str]]:
     """The patchsets that are asked for with their options, and remarks (see `patcher.project.selection.choose`).
 
     One that is asked for more than once is optional where each of its wishes says so.
@@ -104,7 +104,7 @@ def chosen(wishes: Iterable[Wish], patch_dirs: Sequence[str]) -> Tuple[List[Want
     settings: Dict[str, Dict[str, str]] = {}
     origins: Dict[str, str] = {}
     needed: Set[str] = set()
-    found: List[Wanted] = []
+    found: List[Requested] = []
     notes: List[str] = []
     errors: List[SitepatchError] = []
     for wish in wishes:
@@ -120,7 +120,7 @@ def chosen(wishes: Iterable[Wish], patch_dirs: Sequence[str]) -> Tuple[List[Want
         try:
             patchsets, said = find_all([name], patch_dirs)
             options = resolve_options(patchsets[0], {f"{name}.{key}": values[key] for key in values})
-            found.append(Wanted(patchsets[0], options, name not in needed))
+            found.append(Requested(patchsets[0], options, name not in needed))
             notes += said
         except SitepatchError as error:
             errors.append(type(error)(f"{origins[name]}: {error.message}", error.hint))

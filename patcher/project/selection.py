@@ -24,13 +24,13 @@ from patcher.patchset.sources import (
     unknown,
 )
 from patcher.patchset.tables import suggest
-from patcher.store.standing import Standing
+from patcher.store.status import FileStatus
 from patcher.store.store import Store
 from patcher.system.ownership import problems
 from patcher.text.confusable import remarks
 
 if TYPE_CHECKING:
-    from patcher.planner.plan import Wanted
+    from patcher.planner.plan import Requested
 
 
 def find_all(names: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Patchset], List[str]]:
@@ -98,7 +98,7 @@ def stop(errors: Sequence[SitepatchError]) -> None:
         raise worst.__class__(message, hint)
 
 
-def choose(names: Sequence[str], texts: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Wanted], List[str]]:
+def choose(names: Sequence[str], texts: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Requested], List[str]]:
     """The patchsets of a command line with their options, and remarks.
 
     Args:
@@ -109,19 +109,19 @@ def choose(names: Sequence[str], texts: Sequence[str], patch_dirs: Sequence[str]
     Raises:
         SitepatchError: see `find_all`; UsageError for a `--set` that fits no option.
     """
-    from patcher.planner.plan import Wanted
+    from patcher.planner.plan import Requested
 
     patchsets, notes = find_all(names, patch_dirs)
     settings = read_settings([one.name for one in patchsets], texts)
-    wanted: List[Wanted] = []
+    requested: List[Requested] = []
     errors: List[SitepatchError] = []
     for one in patchsets:
         try:
-            wanted.append(Wanted(one, resolve_options(one, settings)))
+            requested.append(Requested(one, resolve_options(one, settings)))
         except UsageError as error:
             errors.append(error)
     stop(errors)
-    return wanted, notes
+    return requested, notes
 
 
 def read_settings(names: Sequence[str], texts: Sequence[str]) -> Dict[str, str]:
@@ -152,7 +152,7 @@ def read_settings(names: Sequence[str], texts: Sequence[str]) -> Dict[str, str]:
 
 
 def check_names(names: Iterable[str], standing: Iterable[str], patch_dirs: Sequence[str]) -> None:
-    """Refuse names that neither stand applied nor are to be had anywhere; nothing is loaded.
+    """Refuse names that neither are applied nor are to be had anywhere; nothing is loaded.
 
     Raises:
         UsageError: with the nearest name for each of them.
@@ -162,7 +162,7 @@ def check_names(names: Iterable[str], standing: Iterable[str], patch_dirs: Seque
 
 
 def trusted(patchset: Patchset, patch_dirs: Sequence[str]) -> bool:
-    """Whether the probe of a patchset may be run: the same patchset is built in, or in a directory that the person named."""
+    """Whether the probe of a patchset may be run: the same patchset is built in, or in a directory that the user named."""
     if _is_trusted(patchset.source):
         return True
     for folder, source in folders(patch_dirs, os.getcwd()).get(patchset.name, ()):
@@ -190,8 +190,8 @@ def check_probes(patchsets: Iterable[Patchset], patch_dirs: Sequence[str]) -> No
     stop([UsageError(f"{one.name} ({one.source}): its probe is code, and is not run from there", hint) for one in bad])
 
 
-def outdated(items: Iterable[Standing], patch_dirs: Sequence[str]) -> Tuple[Dict[str, str], Dict[str, SitepatchError]]:
-    """Which digests of what stands applied are no longer those of the patchset of that name, and what is to be had.
+def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Dict[str, str], Dict[str, SitepatchError]]:
+    """Which digests of what is applied are no longer those of the patchset of that name, and what is to be had.
 
     The texts are held against the copies in the stores; a manifest is decoded only where they differ, since that costs
     more than the rest of `status`. A name that is not to be had, or whose folder is broken now, is not outdated: the second
@@ -200,12 +200,12 @@ def outdated(items: Iterable[Standing], patch_dirs: Sequence[str]) -> Tuple[Dict
     looked, broken = searched(patch_dirs, os.getcwd())
     places = by_name(looked)
     found: Dict[str, str] = {}
-    judged = set()
+    classified = set()
     for item in items:
         for step in item.receipt.steps:
-            if step.digest in judged or step.patchset not in places:
+            if step.digest in classified or step.patchset not in places:
                 continue
-            judged.add(step.digest)
+            classified.add(step.digest)
             folder, source = places[step.patchset][0]
             try:
                 if has_texts(folder, Store(item.site).patchset_files(step.digest)):

@@ -8,25 +8,25 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence
 
 from patcher.errors import StoreError
 from patcher.model import Change, FilePlan, Patchset, Plan
-from patcher.store.standing import Condition, judge
+from patcher.store.status import Condition, classify
 from patcher.store.store import Store
 
 
-class WayBack(NamedTuple):
+class Rollback(NamedTuple):
     """What undoes a commit: the plan that leads to what stood before, and the texts of the patchsets that stood then."""
 
     plan: Plan
     texts: Mapping[str, Mapping[str, str]]
 
 
-def way_back(plan: Plan) -> WayBack:
+def plan_rollback(plan: Plan) -> Rollback:
     """How to undo the commit of a plan; to be asked before it, for it drops what it replaces.
 
     A file that nothing stood in gets its pristine bytes, mode and mtime back, any other the bytes and the receipt of
     before. The receipt of a file that a reinstall had replaced already is of no use and does not come back.
 
     Raises:
-        StoreError: a receipt cannot be believed.
+        StoreError: a receipt is invalid.
     """
     texts: Dict[str, Mapping[str, str]] = {}
     files: List[FilePlan] = []
@@ -35,7 +35,7 @@ def way_back(plan: Plan) -> WayBack:
         if file.change is None or file.change.forget:
             continue
         was = receipts[file.site].get(file.path)
-        found = judge(file.site, was, file.before).condition if was else Condition.MISSING
+        found = classify(file.site, was, file.before).condition if was else Condition.MISSING
         stood = was if found in (Condition.APPLIED, Condition.EDITED) else None
         edited = found is Condition.EDITED
         data = file.before if stood else None
@@ -44,10 +44,10 @@ def way_back(plan: Plan) -> WayBack:
         for step in stood.steps if stood else ():
             with suppress(StoreError):  # a copy that is missing stands in the way only where the way back is taken
                 texts[step.digest] = Store(file.site).patchset_files(step.digest)
-    return WayBack(Plan(tuple(files), ()), texts)
+    return Rollback(Plan(tuple(files), ()), texts)
 
 
-def roll_back(way: WayBack) -> None:
+def roll_back(way: Rollback) -> None:
     """Undo a commit, one store after the other.
 
     Raises:

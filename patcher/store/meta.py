@@ -41,9 +41,9 @@ def read_xattrs(fd: int) -> Tuple[Tuple[str, bytes], ...]:
 def set_xattrs(fd: int, xattrs: Tuple[Tuple[str, bytes], ...]) -> None:
     """Give a new file exactly these attributes: what it has from the default ACL of its directory goes."""
     if sys.platform == "linux":
-        wanted: Dict[str, Optional[bytes]] = {name: None for name, _ in read_xattrs(fd)}
-        wanted.update(xattrs)
-        for name, value in wanted.items():
+        requested: Dict[str, Optional[bytes]] = {name: None for name, _ in read_xattrs(fd)}
+        requested.update(xattrs)
+        for name, value in requested.items():
             try:
                 if value is None:
                     os.removexattr(fd, name)

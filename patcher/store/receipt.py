@@ -40,7 +40,7 @@ def encode(receipt: Receipt) -> bytes:
 
 def step_fields(step: Step) -> Dict[str, Any]:
     """Return a step as JSON has it."""
-    # Latin-1 gives each byte one character: exact, and a person can read it
+    # Latin-1 gives each byte one character: exact, and a user can read it
     splices = [[splice.start, splice.end, splice.new.decode("latin-1")] for splice in step.splices]
     return dict(step._asdict(), options=dict(step.options), splices=splices)
 

@@ -1,7 +1,7 @@
 """The store of one site directory: changes installed files, all of a commit or none, and remembers how to go back.
 
 `.sitepatch/` in the site directory holds the lock, the journal of a commit under way, a receipt for each changed file,
-pristine copies and the texts of the patchsets that stand applied. When the last change is taken back it is removed,
+pristine copies and the texts of the patchsets that are applied. When the last change is restored it is removed,
 unless copies of files that somebody had edited lie in it.
 No other module writes into a site directory; this one does it with prepare.py, journal.py and folder.py.
 """
@@ -43,7 +43,7 @@ class Store:
         """Return every receipt by the path of its target file; {} where sitepatch has changed nothing.
 
         Args:
-            bad: takes an error for each receipt that cannot be believed, so that it does not stand in the way of others.
+            bad: takes an error for each receipt that is invalid, so that it does not stand in the way of others.
 
         Raises:
             StoreError: a receipt is damaged, forged or from a newer sitepatch (FormatError), and there is no `bad`.
@@ -82,7 +82,7 @@ class Store:
         return []
 
     def patchset_files(self, digest: str) -> Dict[str, str]:
-        """Return the texts, by file name, of the patchset with this digest (hex) that stands applied."""
+        """Return the texts, by file name, of the patchset with this digest (hex) that is applied."""
         hint = "name the folder it came from with --patch-dir, or restore and apply it again"
         data = self._kept("patchsets", digest, ".json", hint)
         fields = receipt.Fields.load(data, f"{self.site}/{receipt.HOME}/patchsets/{digest}.json", hint)
@@ -139,8 +139,8 @@ class Store:
             clean = is_tidy(home)
         if clean:
             return ""
-        with self._locked(lock_timeout) as (site, home, fate):
-            return self._recover(site, home, fate)
+        with self._locked(lock_timeout) as (site, home, outcome):
+            return self._recover(site, home, outcome)
 
     def commit(
         self, changes: Sequence[Change], patchsets: Mapping[str, Mapping[str, str]], *, lock_timeout: Optional[float] = None
@@ -161,10 +161,10 @@ class Store:
             StoreError: a file is not what `old` says, or something failed; nothing was changed then. When it failed
                 after the commit point, the hint says that the run was finished, or the journal waits for `recover`.
         """
-        with self._locked(lock_timeout) as (site, home, fate):
-            said = self._recover(site, home, fate)
+        with self._locked(lock_timeout) as (site, home, outcome):
+            said = self._recover(site, home, outcome)
             if said:
-                fate.append(f"{said}; then {_UNTOUCHED}")
+                outcome.append(f"{said}; then {_UNTOUCHED}")
             try:
                 standing = self.receipts([])
                 works = prepare.check(site, home, standing, changes, patchsets)
@@ -181,7 +181,7 @@ class Store:
             prepare.prepare(site, home, works, patchsets)
             journal.write(home, journal.COMMITTING, entries, named)
             left_alone = journal.finish(site, home, entries)
-            fate.append(journal.but_for(FINISHED, left_alone))
+            outcome.append(journal.but_for(FINISHED, left_alone))
             clean(home, entries, named, self.receipts)
         if left_alone:
             raise StoreError(
@@ -215,19 +215,19 @@ class Store:
 
         A failure inside is recovered from at once, while the lock is held.
         """
-        fate = [_UNTOUCHED]
+        outcome = [_UNTOUCHED]
         try:
             with permission.explained(self.site, _UNTOUCHED), Folder.open(self.site) as site, locked(site, timeout) as home:
                 try:
-                    yield site, home, fate
+                    yield site, home, outcome
                 except OSError as error:
-                    self._rescue(site, home, fate)
-                    raise permission.explain(self.site, error, fate[-1]) from error
+                    self._rescue(site, home, outcome)
+                    raise permission.explain(self.site, error, outcome[-1]) from error
                 except BaseException:
-                    self._rescue(site, home, fate)
+                    self._rescue(site, home, outcome)
                     raise
         except KeyboardInterrupt as error:
-            raise KeyboardInterrupt(f"{self.site}: {fate[-1]}") from error
+            raise KeyboardInterrupt(f"{self.site}: {outcome[-1]}") from error
 
     def _home(self, name: str = "") -> Folder:
         """Open `.sitepatch`, or the folder `name` in it."""
@@ -250,23 +250,23 @@ class Store:
             except FileNotFoundError as error:
                 raise StoreError(f"{where}: is missing", hint) from error
 
-    def _recover(self, site: Folder, home: Folder, fate: List[str]) -> str:
-        """Under the lock: undo or finish what the journal says; return the sentence about it, told in `fate` too."""
+    def _recover(self, site: Folder, home: Folder, outcome: List[str]) -> str:
+        """Under the lock: undo or finish what the journal says; return the sentence about it, told in `outcome` too."""
         found = journal.read(home)
         if found is None:
             home.remove(f"{journal.NAME}.tmp")
             tidy_edited(home)
             return ""
-        fate.append(journal.recover(site, home, found))
+        outcome.append(journal.recover(site, home, found))
         clean(home, found.entries, found.named, self.receipts)
-        return fate[-1]
+        return outcome[-1]
 
-    def _rescue(self, site: Folder, home: Folder, fate: List[str]) -> None:
-        """After a failure: recover at once; where even that fails, `fate` says what waits."""
-        known = fate[-1]
-        fate.append(_OPEN)
+    def _rescue(self, site: Folder, home: Folder, outcome: List[str]) -> None:
+        """After a failure: recover at once; where even that fails, `outcome` says what waits."""
+        known = outcome[-1]
+        outcome.append(_OPEN)
         try:
-            fate.append(self._recover(site, home, fate) or known)
+            outcome.append(self._recover(site, home, outcome) or known)
         except OSError:  # the disk has become read-only, say
             waiting = self.interrupted()
-            fate.append(f"{waiting}, by the next command that can write here" if waiting else known)
+            outcome.append(f"{waiting}, by the next command that can write here" if waiting else known)

@@ -86,7 +86,7 @@ def check_store(uid: int, gid: int, mode: int, site: os.stat_result, path: str) 
         gid: its group.
         mode: its permission bits.
         site: of the site directory.
-        path: of what is judged, for messages.
+        path: of what is classified, for messages.
 
     Raises:
         StoreError: it is not believed, and what to do.

@@ -9,7 +9,7 @@ from typing import Optional, Union
 from patcher.errors import SitepatchError
 
 TEXT, FILE = 1 << 20, 1 << 28
-"""Limits in bytes: of what a person writes (a patch, a table), and of what is installed or written by sitepatch."""
+"""Limits in bytes: of what a user writes (a patch, a table), and of what is installed or written by sitepatch."""
 
 _KINDS = {
     stat.S_IFDIR: "a directory", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket",

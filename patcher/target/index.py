@@ -1,4 +1,4 @@
-"""What the package index has, asked through pip: only pip knows the person's indexes, proxies and certificates."""
+"""What the package index has, asked through pip: only pip knows the user's indexes, proxies and certificates."""
 
 from __future__ import annotations
 

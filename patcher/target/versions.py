@@ -113,7 +113,7 @@ def oldest_first(versions: Iterable[str]) -> List[str]:
 
 
 def meant(asked: str, versions: Iterable[str]) -> List[str]:
-    """Which of these versions a person means by `asked`: the very release, else the vendor builds of it (`2.7.1+cu128`).
+    """Which of these versions a user means by `asked`: the very release, else the vendor builds of it (`2.7.1+cu128`).
 
     Raises:
         ValueError: when one of them is not PEP 440.

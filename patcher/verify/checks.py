@@ -198,7 +198,7 @@ def _child(request: Dict[str, Any], how: How, folder: Path) -> Tuple[List[Dict[s
     results = folder / "results"
     results.write_bytes(b"")
     command = [how.env.python, "-I", "-B"]
-    prefix = os.environ.get("PYTHONPYCACHEPREFIX")  # -I does not look at it, the person's runs do
+    prefix = os.environ.get("PYTHONPYCACHEPREFIX")  # -I does not look at it, the user's runs do
     command += ["-X", f"pycache_prefix={Path(prefix).absolute()}"] if prefix else []
     command += [str(Path(__file__).with_name("child.py")), str(folder / "request"), str(results)]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}

@@ -1,6 +1,6 @@
 """Verifies what a commit has written, and undoes that commit where it fails, cannot be done, or is interrupted.
 
-A process that is killed (SIGKILL) meanwhile can undo nothing: the patchsets stand applied then, unverified.
+A process that is killed (SIGKILL) meanwhile can undo nothing: the patchsets are applied then, unverified.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import NamedTuple, Optional, Sequence
 
 from patcher.errors import SitepatchError, StoreError
 from patcher.model import Patchset
-from patcher.store.commit import WayBack, roll_back
+from patcher.store.commit import Rollback, roll_back
 from patcher.system.signals import ignored, stoppable
 from patcher.verify.checks import How, Text, Verified, verify
 
@@ -30,7 +30,7 @@ class Verdict(NamedTuple):
         return self.verified is None or bool(self.verified.failed)
 
 
-def verify_or_roll_back(way: WayBack, texts: Sequence[Text], patchsets: Sequence[Patchset], how: How) -> Verdict:
+def verify_or_roll_back(way: Rollback, texts: Sequence[Text], patchsets: Sequence[Patchset], how: How) -> Verdict:
     """Verify what was written; undo it unless nothing fails but what failed before.
 
     Args:
@@ -56,7 +56,7 @@ def verify_or_roll_back(way: WayBack, texts: Sequence[Text], patchsets: Sequence
     return _undone(way, verified) if verified.failed else Verdict(verified)
 
 
-def _undone(way: WayBack, verified: Optional[Verified]) -> Verdict:
+def _undone(way: Rollback, verified: Optional[Verified]) -> Verdict:
     try:
         with ignored():
             roll_back(way)

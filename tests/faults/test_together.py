@@ -7,8 +7,8 @@ import pytest
 
 from patcher.errors import StoreError
 from patcher.model import FilePlan, Patchset, Plan, Verify
+from patcher.store.multisite import commit_all
 from patcher.store.store import Store
-from patcher.store.together import commit_all
 from tests import test_store as unit
 from tests.faults.calls import ERRORS, in_child
 

@@ -68,10 +68,10 @@ def made(site, folder):
         usable = path.stat().st_size < LARGEST and "test" not in path.name and len(path.name) > 10
         if len(chosen) == FILES or not usable or path.name in known:
             continue
-        wanted = hunks[len(chosen)]
+        requested = hunks[len(chosen)]
         scopes = {name.rpartition(".")[2]: (name, text) for name, text in functions(path)}
-        fresh = [item for last, item in scopes.items() if last not in known][:wanted]
-        if len(fresh) < wanted:
+        fresh = [item for last, item in scopes.items() if last not in known][:requested]
+        if len(fresh) < requested:
             continue
         relative = path.relative_to(site).as_posix()
         known |= {path.name, *(name.rpartition(".")[2] for name, _ in fresh)}

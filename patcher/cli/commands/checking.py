@@ -15,7 +15,7 @@ from patcher.ops.place import Place
 
 if TYPE_CHECKING:
     from patcher.model import Answer, Patchset
-    from patcher.planner.plan import Wanted
+    from patcher.planner.plan import Requested
 
 
 @click.command(
@@ -46,14 +46,14 @@ def check(
         from patcher.ops.against import check_asked
 
         check_asked(against)
-    wanted, notes = choose(names or list(known), (), place.patch_dirs)
+    requested, notes = choose(names or list(known), (), place.patch_dirs)
     problems = {} if names else errors
     for note in notes:
         console.note(note)
     if against:
-        code, told = _check_releases(console, wanted, against, list(known.values()), jobs, html)
+        code, told = _check_releases(console, requested, against, list(known.values()), jobs, html)
     else:
-        code, told = _check_here(console, place, wanted, named=bool(names))
+        code, told = _check_here(console, place, requested, named=bool(names))
         told["notes"] = [*notes, *told["notes"]]
     from patcher.cli.report import list_rows
 
@@ -64,7 +64,7 @@ def check(
     return code
 
 
-def _check_here(console: Console, place: Place, wanted: Sequence[Wanted], *, named: bool) -> Tuple[int, Dict[str, Any]]:
+def _check_here(console: Console, place: Place, requested: Sequence[Requested], *, named: bool) -> Tuple[int, Dict[str, Any]]:
     """Those that are named together, as `apply` would take them; else each by itself, and absent packages are no fault."""
     from patcher.cli import report
     from patcher.planner.plan import plan_apply
@@ -74,7 +74,7 @@ def _check_here(console: Console, place: Place, wanted: Sequence[Wanted], *, nam
     console.about(env)
     answers: List[Answer] = []
     notes: List[str] = []
-    for group in [wanted] if named else [[one] for one in wanted]:
+    for group in [requested] if named else [[one] for one in requested]:
         plan = plan_apply(env, group)
         answers += plan.answers
         notes += plan.notes
@@ -86,7 +86,7 @@ def _check_here(console: Console, place: Place, wanted: Sequence[Wanted], *, nam
     for note in dict.fromkeys(notes):
         console.note(note)
     told = {
-        "patchsets": [one.patchset.name for one in wanted],
+        "patchsets": [one.patchset.name for one in requested],
         "answers": [report.answer_json(answer) for answer in present],
         "absent": [report.answer_json(answer) for answer in absent],
         "notes": list(dict.fromkeys(notes)),
@@ -100,7 +100,7 @@ def _absent(answer: Answer) -> bool:
 
 
 def _check_releases(
-    console: Console, wanted: Sequence[Wanted], against: Sequence[str], known: Sequence[Patchset], jobs: int,
+    console: Console, requested: Sequence[Requested], against: Sequence[str], known: Sequence[Patchset], jobs: int,
     html: Optional[str],
 ) -> Tuple[int, Dict[str, Any]]:  # fmt: skip
     from patcher.cli.check_page import check_page, checked_json, heading, rows
@@ -112,7 +112,7 @@ def _check_releases(
         if live:
             console.note(line, "release")
 
-    results = check_releases(wanted, against, known, jobs, tell)
+    results = check_releases(requested, against, known, jobs, tell)
     for number, checked in enumerate(results):
         console.out(("\n" if number else "") + heading(checked))
         console.rows(rows(checked))
@@ -121,6 +121,6 @@ def _check_releases(
         console.note(hint, "hint")
     if html:
         with open(html, "wb") as file:
-            file.write(check_page(" ".join(["sitepatch check", *(one.patchset.name for one in wanted)]), results))
+            file.write(check_page(" ".join(["sitepatch check", *(one.patchset.name for one in requested)]), results))
         console.note(f"wrote {html}")
     return (1 if any(one.failed for one in outcomes) else 0), {"patchsets": [checked_json(one) for one in results]}

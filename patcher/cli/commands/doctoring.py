@@ -18,7 +18,7 @@ def doctor(console: Console, place: Place) -> int:
     """
     from patcher.ops.checkup import CHECKS
     from patcher.ops.doctor import OK, PROBLEM, Case, examine
-    from patcher.store.turns import settled
+    from patcher.store.retry import settled
     from patcher.text.table import Row, count
 
     env = place.environment()

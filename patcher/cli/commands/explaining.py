@@ -25,10 +25,10 @@ def explain(console: Console, place: Place, name: str, settings: Tuple[str, ...]
     from patcher.ops.explain import explained
     from patcher.project.selection import choose
 
-    (wanted,), notes = choose([name], settings, place.patch_dirs)
+    (requested,), notes = choose([name], settings, place.patch_dirs)
     env = place.environment()
     console.about(env)
-    told, more = explained(env, wanted)
+    told, more = explained(env, requested)
     notes += more
     failed = any(one.answer.state.failed for one in told)
     chosen = [one for one in told if one.answer.state.failed or not console.quiet]

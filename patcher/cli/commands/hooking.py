@@ -51,7 +51,7 @@ def hook_init(
     from patcher.patchset.tables import suggest
     from patcher.project.pyproject import chosen
     from patcher.project.selection import check_sources
-    from patcher.store.turns import undisturbed
+    from patcher.store.retry import undisturbed
     from patcher.text.table import count
 
     folder = Path(directory)
@@ -64,10 +64,10 @@ def hook_init(
     if not made.is_name(name):
         raise UsageError(f'--name: found "{name}", expected {made.NAME}')
     check_sources([wish.name for wish in wishes], patch_dirs)
-    wanted, notes = chosen(wishes, patch_dirs)
+    requested, notes = chosen(wishes, patch_dirs)
     env = place.environment()
     console.about(env)
-    found = undisturbed(env, lambda: keep(env, wanted), dry_run=True)
+    found = undisturbed(env, lambda: keep(env, requested), dry_run=True)
     console.rows(answer_rows(answer for answer in found.answers if answer.state.failed or console.verbose))
     for note in (*notes, *found.notes):
         console.note(note)
@@ -76,11 +76,11 @@ def hook_init(
         console.note(f"nothing was written: {count(len(failed), 'hunk')} failed", "stopped")
         console.data(False, {"written": []})
         return 1
-    asked = [made.asked(one) for one in wanted]
+    asked = [made.asked(one) for one in requested]
     new = {(one.path, one.before, one.version) for one in found.kept}
     more = [one for one in made.earlier(folder, asked) if (one.path, one.before, one.version) not in new]
     kept = sorted([*found.kept, *more], key=lambda one: (one.path, one.version, one.before))
-    content = made.make(name, mode, wanted, asked, kept)
+    content = made.make(name, mode, requested, asked, kept)
     files = made.write(folder, content, wishes)
     patched = len({one.path for one in kept if one.steps})
     console.say(f"{content.hook.name} {content.hook.version} in {directory}: {', '.join(one.name for one in asked)}; "

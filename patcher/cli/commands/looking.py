@@ -16,7 +16,7 @@ from patcher.ops.place import Place
 if TYPE_CHECKING:
     from patcher.errors import StoreError
     from patcher.model import Answer
-    from patcher.store.standing import Standing
+    from patcher.store.status import FileStatus
     from patcher.target.environment import Environment
     from patcher.text.diffs import FileDiff
 
@@ -37,8 +37,8 @@ def diff(
     Of a patchset that is not applied: what apply would change. Of one that is, and without names: what is changed.
     """
     from patcher.cli import report
-    from patcher.store.standing import interrupted
-    from patcher.store.turns import settled
+    from patcher.store.retry import settled
+    from patcher.store.status import interrupted
     from patcher.text.diffs import plan_diffs
 
     env = place.environment()
@@ -53,8 +53,8 @@ def diff(
         from patcher.planner.plan import plan_apply
         from patcher.project.selection import choose
 
-        wanted, shadows = choose(ahead, (), place.patch_dirs)
-        plan = settled(env, lambda: plan_apply(env, wanted))
+        requested, shadows = choose(ahead, (), place.patch_dirs)
+        plan = settled(env, lambda: plan_apply(env, requested))
         answers, failed = plan.answers, bool(plan.failed)
         notes += [*shadows, *plan.notes]
         diffs += [] if failed else plan_diffs(plan)
@@ -85,14 +85,14 @@ def diff(
 def _standing_diffs(env: Environment, names: Sequence[str]) -> Tuple[List[FileDiff], List[str], List[str]]:
     """What stands changed by these patchsets (by all without names), whose names stand so, and remarks."""
     from patcher.planner.plan import before_and_after
-    from patcher.store.standing import Condition, standing
+    from patcher.store.status import Condition, statuses
     from patcher.text.confusable import diff_remarks
     from patcher.text.diffs import compare
 
     diffs: List[FileDiff] = []
     live: Dict[str, None] = {}
     notes: List[str] = []
-    for item in standing(env):
+    for item in statuses(env):
         here = [step.patchset for step in item.receipt.steps if not names or step.patchset in names]
         if here and item.condition is not Condition.APPLIED:
             notes.append(f"{item.receipt.path}: {item.condition.value}; see sitepatch status")
@@ -110,19 +110,19 @@ def status(console: Console, place: Place, check: bool) -> int:
     """Show which patchsets are applied, and the state of their files."""
     from patcher.cli import report
     from patcher.project.selection import outdated
-    from patcher.store.standing import damaged, recover, standing, stores, unclaimed
-    from patcher.store.turns import settled
+    from patcher.store.retry import settled
+    from patcher.store.status import damaged, recover, statuses, stores, unclaimed
     from patcher.text.table import Row
 
     env = place.environment()
     console.about(env)
     recovered: List[str] = []
 
-    def look() -> Tuple[List[Tuple[str, str, str]], List[Standing], List[Tuple[str, str]], bool]:
+    def look() -> Tuple[List[Tuple[str, str, str]], List[FileStatus], List[Tuple[str, str]], bool]:
         said, stopped = recover(env)
         recovered.extend(said)
         bad: List[StoreError] = []
-        items = standing(env, bad)
+        items = statuses(env, bad)
         return stopped, items, [*damaged(items), *unclaimed(env, bad)], bool(bad)
 
     stopped, items, broken, unknown = settled(env, look)

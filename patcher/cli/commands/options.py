@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> List[CompletionItem]:
-    """Names of patchsets, and those that stand applied where that matters."""
+    """Names of patchsets, and those that are applied where that matters."""
     from click.shell_completion import CompletionItem
 
     from patcher.patchset.sources import folders
@@ -27,10 +27,10 @@ def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> Li
     try:
         names = set(folders(ctx.params.get("patch_dir") or (), os.getcwd()))
         if ctx.info_name in ("restore", "diff", "verify"):
-            from patcher.store.standing import standing
+            from patcher.store.status import statuses
 
             env = Place(ctx.params.get("python"), ctx.params.get("target"), (), bool(ctx.params.get("system"))).environment()
-            names |= {step.patchset for item in standing(env) for step in item.receipt.steps}
+            names |= {step.patchset for item in statuses(env) for step in item.receipt.steps}
     except (SitepatchError, OSError):
         return []
     return [CompletionItem(name) for name in sorted(names) if name.startswith(begun)]
@@ -106,7 +106,7 @@ def takes_turns(function: Callable[..., int]) -> Callable[..., int]:
     @wraps(function)
     def run(console: Console, place: Place, lock_timeout: float, **rest: Any) -> int:
         from patcher.store.lock import patience
-        from patcher.store.turns import again
+        from patcher.store.retry import again
 
         with patience(lock_timeout, lambda text: console.note(text, "waiting")):
             return again(lambda: function(console, place, **rest), console.note)

@@ -17,7 +17,7 @@ from patcher.text.drawn import Painted
 if TYPE_CHECKING:
     from patcher.diagnose.log import Log
     from patcher.diagnose.runs import Run
-    from patcher.diagnose.table import Judged
+    from patcher.diagnose.table import Classified
 
 _STDIN = "standard input"
 _MARK = "mmengine-ddp-debug"
@@ -38,15 +38,15 @@ def ddp_report(console: Console, place: Place, logs: Tuple[str, ...], which: Opt
     all that is below them, or from standard input (-), and says which rank stands where and what to do.
     """
     from patcher.diagnose.runs import find_runs
-    from patcher.diagnose.table import judge, log_json, run_json
+    from patcher.diagnose.table import classify, log_json, run_json
 
     read = _read(console, _files(logs))
     runs = find_runs(read)
     if not runs:
         raise _nothing(read)
-    shown = [(run, judge(run)) for run in _chosen(runs, which)]
-    for run, judged in shown:
-        _tell(console, run, len(runs), judged)
+    shown = [(run, classify(run)) for run in _chosen(runs, which)]
+    for run, classified in shown:
+        _tell(console, run, len(runs), classified)
     _tell_damage(console, read)
     if html:
         from patcher.cli.ranks_page import page
@@ -54,9 +54,9 @@ def ddp_report(console: Console, place: Place, logs: Tuple[str, ...], which: Opt
         with open(html, "wb") as file:
             file.write(page(shown, len(runs), read))
         console.say(f"wrote {html}")
-    well = not any(each.conclusions for _, judged in shown for each in judged)
+    well = not any(each.conclusions for _, classified in shown for each in classified)
     ok = well and not any(log.cut_count or log.problem for log in read)
-    told = [run_json(run, judged) for run, judged in shown]
+    told = [run_json(run, classified) for run, classified in shown]
     console.data(ok, {"runs": len(runs), "shown": told, "logs": [log_json(log) for log in read]})
     return 0 if ok else 1
 
@@ -153,13 +153,13 @@ def _chosen(runs: Sequence[Run], which: Optional[str]) -> Sequence[Run]:
     return runs[int(which) - 1 : int(which)]
 
 
-def _tell(console: Console, run: Run, count: int, judged: Sequence[Judged]) -> None:
+def _tell(console: Console, run: Run, count: int, classified: Sequence[Classified]) -> None:
     from patcher.diagnose.conclusions import sentence
     from patcher.diagnose.table import heading, table, well
 
     if count > 1:
         console.say(f"run {run.number} of {count}{_when(run)}")
-    for each in judged:
+    for each in classified:
         console.out(style(heading(each), bold=True))
         head, *lines = table(each)
         console.out(style(f"{head.text}  {head.verdict}", dim=True))

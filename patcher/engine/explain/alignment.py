@@ -1,6 +1,6 @@
 """How a pattern is laid over code that it does not match: by the matcher's rules, at a cost where the two differ.
 
-Only for telling a person why a hunk was not found: what matches is decided by `patcher.engine.match.match` alone.
+Only for telling a user why a hunk was not found: what matches is decided by `patcher.engine.match.match` alone.
 """
 
 from __future__ import annotations

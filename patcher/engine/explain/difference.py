@@ -65,7 +65,7 @@ class Describer:
         self.fresh = "$" + next(name for name in (*"XYZ", *(f"X{number}" for number in range(1000))) if name not in used)
 
     def written(self, node: Node) -> str:
-        """A piece of the pattern as the person wrote it, on one line."""
+        """A piece of the pattern as the user wrote it, on one line."""
         return _one_line(self.side.written[node.start : node.end])
 
     def code(self, node: Node) -> str:

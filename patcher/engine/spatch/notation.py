@@ -1,7 +1,7 @@
 """The notation of a `.spatch` (`$NAME`, `...`) written as Python of the same length (format rules 6 and 7).
 
 `$X` becomes an identifier that nobody uses, a `...` whatever Python accepts in its place. Since every offset stays what it
-was, the tree of the Python text tells where things stand in what the person wrote.
+was, the tree of the Python text tells where things stand in what the user wrote.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Patchsets + environment -> jobs: which hunks go to which file, and what is said where there is no such file."""
+"""Patchsets + environment -> assignments: which hunks go to which file, and what is said where there is no such file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from patcher.target.environment import Environment, blocker, check_own, find_fil
 KINDS = ("fix", "default", "debug")  # debug last: it shows what the fixes before it have made of the code
 
 
-class Wanted(NamedTuple):
+class Requested(NamedTuple):
     """A patchset to apply, with the value of each of its options; where `optional`, its packages may be absent."""
 
     patchset: Patchset
@@ -24,27 +24,27 @@ class Wanted(NamedTuple):
     optional: bool = False
 
 
-class Job(NamedTuple):
+class Assignment(NamedTuple):
     """One patchset's hunks for one file."""
 
-    wanted: Wanted
+    requested: Requested
     located: Located
     path: str
     hunks: Tuple[HunkText, ...]
     names: Tuple[str, ...]
 
 
-def find_jobs(env: Environment, wanted: Wanted, answers: List[Answer], notes: List[str]) -> List[Job]:
-    """The jobs of one patchset; what does not fit becomes an answer, what is unusual a note."""
-    jobs: List[Job] = []
-    name = wanted.patchset.name
-    for package, variants in pick_variants(wanted.patchset).items():
+def assignments_of(env: Environment, requested: Requested, answers: List[Answer], notes: List[str]) -> List[Assignment]:
+    """The assignments of one patchset; what does not fit becomes an answer, what is unusual a note."""
+    assignments: List[Assignment] = []
+    name = requested.patchset.name
+    for package, variants in pick_variants(requested.patchset).items():
         try:
             paths = [path for variant in variants for patch in variant.patches for path in patch.paths]
             located = locate(env, package, paths)
-            variant = _variant(wanted, variants, located)
+            variant = _variant(requested, variants, located)
         except SitepatchError as error:
-            if wanted.optional and isinstance(error, AbsentError):
+            if requested.optional and isinstance(error, AbsentError):
                 notes.append(f"{name} is optional and left out: {error.message}")
             else:
                 answers.append(Answer(name, package, "", State.NOT_FOUND, (), error.message, error.hint))
@@ -52,19 +52,19 @@ def find_jobs(env: Environment, wanted: Wanted, answers: List[Answer], notes: Li
         notes += located.notes
         hunks: Dict[str, Tuple[HunkText, ...]] = {}  # a file may be named by several sections or .spatch files
         for patch in variant.patches:
-            path = _path(env, wanted, located, patch, answers)
+            path = _path(env, requested, located, patch, answers)
             if path:
                 hunks[path] = hunks.get(path, ()) + patch.hunks
-        jobs += [Job(wanted, located, path, several, variant.names) for path, several in hunks.items()]
-    return jobs
+        assignments += [Assignment(requested, located, path, several, variant.names) for path, several in hunks.items()]
+    return assignments
 
 
-def _variant(wanted: Wanted, variants: Sequence[Variant], located: Located) -> Variant:
+def _variant(requested: Requested, variants: Sequence[Variant], located: Located) -> Variant:
     """The variant for the release that is installed; where its version says nothing, the one whose code is there."""
     found = candidates(variants, located.version)
     if len(found) == 1:
         return found[0]
-    known = [_variant_traces(wanted, variant, located) for variant in found]
+    known = [_variant_traces(requested, variant, located) for variant in found]
     best = [variant for variant, each in zip(found, known) if each == max(known)]
     ranges = ", ".join(variant.versions or "any version" for variant in variants)
     have = f"{located.package} {located.version or '(version unknown)'} is installed"
@@ -76,16 +76,16 @@ def _variant(wanted: Wanted, variants: Sequence[Variant], located: Located) -> V
     return best[0]
 
 
-def _variant_traces(wanted: Wanted, variant: Variant, located: Located) -> Tuple[int, int, int]:
+def _variant_traces(requested: Requested, variant: Variant, located: Located) -> Tuple[int, int, int]:
     every = []
     for patch in variant.patches:
         found = find_file(located, patch.paths)
-        every.append(max((_traces(wanted, located, path, patch) for path in found), default=(-len(patch.hunks), 0, 0)))
+        every.append(max((_traces(requested, located, path, patch) for path in found), default=(-len(patch.hunks), 0, 0)))
     missing, matched, scopes = map(sum, zip(*every))
     return missing, matched, scopes
 
 
-def _traces(wanted: Wanted, located: Located, path: str, patch: FilePatch) -> Tuple[int, int, int]:
+def _traces(requested: Requested, located: Located, path: str, patch: FilePatch) -> Tuple[int, int, int]:
     """How well a file, as upstream shipped it, is the one that a patch is for."""
     from patcher.engine.engine import traces  # imports libcst: only where paths and versions do not tell
 
@@ -94,14 +94,14 @@ def _traces(wanted: Wanted, located: Located, path: str, patch: FilePatch) -> Tu
     receipt = store.receipts().get(path)
     if receipt is not None and receipt.current == sha256(data).hexdigest():
         data = store.pristine(receipt.pristine)
-    return traces(data, patch.hunks, wanted.options)
+    return traces(data, patch.hunks, requested.options)
 
 
-def _path(env: Environment, wanted: Wanted, located: Located, patch: FilePatch, answers: List[Answer]) -> str:
+def _path(env: Environment, requested: Requested, located: Located, patch: FilePatch, answers: List[Answer]) -> str:
     """The one place of a file that is meant, "" (and an answer) where there is none or several."""
     state, problem, hint = State.CONFLICT, "", ""
     try:
-        found = _likeliest(wanted, located, patch, find_file(located, patch.paths))
+        found = _likeliest(requested, located, patch, find_file(located, patch.paths))
         if len(found) == 1:
             check_own(located, found[0], env)
             problem = blocker(located, found[0], env) or ""
@@ -120,29 +120,29 @@ def _path(env: Environment, wanted: Wanted, located: Located, patch: FilePatch, 
     except SitepatchError as error:
         problem, hint = error.message, error.hint
     scopes = dict.fromkeys(hunk.scope for hunk in patch.hunks)
-    answers += [Answer(wanted.patchset.name, patch.paths[0], scope, state, (), problem, hint) for scope in scopes]
+    answers += [Answer(requested.patchset.name, patch.paths[0], scope, state, (), problem, hint) for scope in scopes]
     return ""
 
 
-def _likeliest(wanted: Wanted, located: Located, patch: FilePatch, found: Sequence[str]) -> Sequence[str]:
+def _likeliest(requested: Requested, located: Located, patch: FilePatch, found: Sequence[str]) -> Sequence[str]:
     """Of several places of a file the one whose code is meant; several only where that does not tell them apart."""
     if len(found) < 2:
         return found
-    known = {path: _traces(wanted, located, path, patch) for path in found}
+    known = {path: _traces(requested, located, path, patch) for path in found}
     best = [path for path in found if known[path] == max(known.values())]
     return best if known[best[0]][1] else best[:1]  # the first, where none has the code: its answers say so
 
 
-def rank(name: str, steps: Mapping[str, Step], jobs: Sequence[Job]) -> Tuple[int, str]:
+def rank(name: str, steps: Mapping[str, Step], assignments: Sequence[Assignment]) -> Tuple[int, str]:
     """The fixed order in which the patchsets of one file are applied: by kind, then by name."""
-    kind = next((job.wanted.patchset.kind for job in jobs if job.wanted.patchset.name == name), "")
+    kind = next((job.requested.patchset.kind for job in assignments if job.requested.patchset.name == name), "")
     return KINDS.index(kind or steps[name].kind), name
 
 
-def refused(jobs: Sequence[Job], error: SitepatchError) -> List[Answer]:
-    """A conflict for every scope of jobs that cannot be done, with the reason."""
+def refused(assignments: Sequence[Assignment], error: SitepatchError) -> List[Answer]:
+    """A conflict for every scope of assignments that cannot be done, with the reason."""
     return [
-        Answer(job.wanted.patchset.name, job.path, scope, State.CONFLICT, (), error.message, error.hint)
-        for job in jobs
+        Answer(job.requested.patchset.name, job.path, scope, State.CONFLICT, (), error.message, error.hint)
+        for job in assignments
         for scope in dict.fromkeys(hunk.scope for hunk in job.hunks)
     ]

@@ -1,4 +1,4 @@
-"""The state of a file, derived: `fold(apply, pristine, every patchset applied to it, in a fixed order)`. Writes nothing."""
+"""The state of a file, derived: `resolve(apply, pristine, every patchset applied to it, in a fixed order)`. Writes nothing."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from patcher.errors import SitepatchError, StoreError
 from patcher.model import Answer, Change, FilePlan, Located, Patchset, Receipt, Rewrite, State, Step
 from patcher.patchset.manifest import load
+from patcher.planner.assignments import Assignment, Requested
 from patcher.planner.carry import Carrier
-from patcher.planner.jobs import Job, Wanted
 from patcher.splice import apply_splices
 from patcher.store.receipt import HOME
-from patcher.store.standing import Condition, judge, read
+from patcher.store.status import Condition, classify, read
 from patcher.store.store import Store
 from patcher.target.distribution import UNRECORDED, edited, recorded_hash
 
@@ -54,7 +54,7 @@ def read_file(
     data = read(site, path) or b""
     recorded = recorded_hash(located, path)
     if receipt is not None:
-        item = judge(site, receipt, data)
+        item = classify(site, receipt, data)
         known = File(b"", data, receipt.steps, receipt.current, receipt.origin)
         if item.condition is Condition.APPLIED:
             return known._replace(pristine=Store(site).pristine(receipt.pristine))
@@ -94,10 +94,10 @@ def edited_before(site: str, receipt: Optional[Receipt], now: bytes) -> bytes:
     return b""
 
 
-def fold(
-    site: str, path: str, found: File, order: Sequence[str], jobs: Mapping[str, Job]
+def resolve(
+    site: str, path: str, found: File, order: Sequence[str], assignments: Mapping[str, Assignment]
 ) -> Tuple[bytes, Tuple[Step, ...], List[Answer]]:
-    """Apply the patchsets `order` to the pristine text; those in `jobs` as asked for, the others as they stood.
+    """Apply the patchsets `order` to the pristine text; those in `assignments` as asked for, the others as they stood.
 
     Splices of the last run are used again where a new match would give the same ones (`patcher.planner.carry`), so that what
     is in place already needs no syntax tree, and a change costs what depends on it.
@@ -118,7 +118,7 @@ def fold(
     past = iter(found.steps)
     carrier: Optional[Carrier] = None  # as soon as a step is left out
     for name in order:
-        job, known = jobs.get(name), kept.get(name)
+        job, known = assignments.get(name), kept.get(name)
         for step in past if known is not None else ():
             if step is known:
                 break
@@ -135,7 +135,7 @@ def fold(
             if again is not None:
                 data = apply_splices(data, again.splices)
                 steps.append(again)
-                answers += [] if name not in jobs else _standing_answers(again, jobs[name])
+                answers += [] if name not in assignments else _standing_answers(again, assignments[name])
                 if carrier is not None:
                     carrier.take(known.splices)
                 continue
@@ -152,10 +152,10 @@ def fold(
                 Answer(name, path, hunk.scope, answer.state, answer.places, answer.problem, answer.hint, hunk.when_present)
             )
         if result.splices:
-            patchset = job.wanted.patchset
+            patchset = job.requested.patchset
             places = tuple(place for answer in result.answers for place in answer.places if answer.state is State.APPLICABLE)
             states = tuple(answer.state.value for answer in result.answers)
-            head = Step(name, patchset.version, patchset.digest, patchset.kind, dict(job.wanted.options), result.splices)
+            head = Step(name, patchset.version, patchset.digest, patchset.kind, dict(job.requested.options), result.splices)
             steps.append(head._replace(places=places, states=states))
         data = result.data
     return data, tuple(steps), answers
@@ -183,29 +183,29 @@ def file_plan(
     return FilePlan(site, path, found.now, data, change, steps, found.aside if change else b"")
 
 
-def _standing_answers(step: Step, job: Job) -> List[Answer]:
-    """An answer for each hunk of a patchset that stands applied: what was `applicable` then is `applied` now."""
-    name, answers = job.wanted.patchset.name, []
+def _standing_answers(step: Step, job: Assignment) -> List[Answer]:
+    """An answer for each hunk of a patchset that is applied: what was `applicable` then is `applied` now."""
+    name, answers = job.requested.patchset.name, []
     for hunk, state in zip(job.hunks, step.states or [State.APPLICABLE] * len(job.hunks)):
         now = State.APPLIED if state == State.APPLICABLE else State(state)
         answers.append(Answer(name, job.path, hunk.scope, now, when_present=hunk.when_present))
     return answers
 
 
-def _stands(step: Step, job: Job) -> bool:
-    return step.digest == job.wanted.patchset.digest and dict(step.options) == dict(job.wanted.options)
+def _stands(step: Step, job: Assignment) -> bool:
+    return step.digest == job.requested.patchset.digest and dict(step.options) == dict(job.requested.options)
 
 
-def _rewrite(data: bytes, job: Job) -> Rewrite:
+def _rewrite(data: bytes, job: Assignment) -> Rewrite:
     from patcher.planner import known, rewriter  # with json, which a `restore` of nothing need not import
 
-    every = (hunk for variant in job.wanted.patchset.variants for patch in variant.patches for hunk in patch.hunks)
-    request = known.Request(job.wanted.patchset.name, job.hunks, job.wanted.options, job.names, tuple(every))
+    every = (hunk for variant in job.requested.patchset.variants for patch in variant.patches for hunk in patch.hunks)
+    request = known.Request(job.requested.patchset.name, job.hunks, job.requested.options, job.names, tuple(every))
     return rewriter.rewrite(data, request)
 
 
 def kept_patchset(site: str, step: Step) -> Patchset:
-    """A patchset as it stands applied, from the copy of it in the store; its `source` is `the store`.
+    """A patchset as it is applied, from the copy of it in the store; its `source` is `the store`.
 
     Raises:
         StoreError: the copy is missing or damaged.
@@ -214,12 +214,12 @@ def kept_patchset(site: str, step: Step) -> Patchset:
     return load(folder, "the store", Store(site).patchset_files(step.digest))
 
 
-def _kept_job(site: str, path: str, step: Step) -> Job:
-    """The job of a patchset that stands applied, from the copy of it in the store."""
+def _kept_job(site: str, path: str, step: Step) -> Assignment:
+    """The job of a patchset that is applied, from the copy of it in the store."""
     patchset = kept_patchset(site, step)
     for variant in patchset.variants:
         hunks = tuple(hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks)
         if hunks:
             located = Located(variant.package, site, "", "", "")
-            return Job(Wanted(patchset, step.options), located, path, hunks, variant.names)
+            return Assignment(Requested(patchset, step.options), located, path, hunks, variant.names)
     raise SitepatchError(f"{path}: the stored copy of {step.patchset} does not mention this file", "restore all patchsets")

@@ -1,4 +1,4 @@
-"""One run over several site directories: where one of them fails, those before it are taken back."""
+"""One run over several site directories: where one of them fails, those before it are restored."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Dict, Iterator, List, Sequence, Tuple
 
 from patcher.errors import StoreError
 from patcher.model import FilePlan, Patchset, Plan
-from patcher.store.commit import WayBack, commit, roll_back, way_back
-from patcher.store.standing import read
+from patcher.store.commit import Rollback, commit, plan_rollback, roll_back
+from patcher.store.status import read
 from patcher.store.store import Store
 from patcher.system.signals import ignored
 
@@ -33,22 +33,22 @@ def commit_all(plan: Plan, patchsets: Sequence[Patchset]) -> List[str]:
     Each of them is a commit of its own: a process that is killed between two of them leaves the first ones done.
 
     Raises:
-        StoreError: as `commit`; where there are several directories, the hint says that the others were taken back too.
+        StoreError: as `commit`; where there are several directories, the hint says that the others were restored too.
         KeyboardInterrupt: the same of Ctrl-C; its text says it.
     """
     parts = _by_site(plan)
     if len(parts) < 2:
         return commit(plan, patchsets)
-    way = way_back(plan)
+    way = plan_rollback(plan)
     said: List[str] = []
     for number, part in enumerate(parts, 1):
         try:
             said += commit(part, patchsets)
         except (StoreError, KeyboardInterrupt) as error:
-            fate = _take_back(way, [each.files[0].site for each in parts[:number]])
+            outcome = _take_back(way, [each.files[0].site for each in parts[:number]])
             if isinstance(error, KeyboardInterrupt):
-                raise KeyboardInterrupt(fate) from error
-            error.hint = f"{error.hint}\n{fate}".lstrip()
+                raise KeyboardInterrupt(outcome) from error
+            error.hint = f"{error.hint}\n{outcome}".lstrip()
             raise
     return said
 
@@ -61,13 +61,13 @@ def _by_site(plan: Plan) -> List[Plan]:
     return [Plan(files, ()) for files in sites.values()]
 
 
-def _take_back(way: WayBack, sites: Sequence[str]) -> str:
+def _take_back(way: Rollback, sites: Sequence[str]) -> str:
     """Undo what was done in these directories; the last of them may have been changed, or not. Returns what became of it."""
     backs = [part for part in _by_site(way.plan) if part.files[0].site in sites]
     with ignored():
         for back in backs:
             with suppress(StoreError):  # told below by what it left behind
-                roll_back(WayBack(back, way.texts))
+                roll_back(Rollback(back, way.texts))
     left = [f"{file.site}/{file.path}" for back in backs for file in back.files if _stands(file)]
     if left:
         return f"it could not be rolled back everywhere, these files are changed: {', '.join(left)}"

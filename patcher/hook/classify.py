@@ -14,14 +14,14 @@ from patcher.hook.places import folders
 from patcher.model import Change, Located, Receipt, Step
 from patcher.splice import apply_splices
 from patcher.store.folder import sha256
-from patcher.store.standing import Condition, Standing, read
-from patcher.store.standing import judge as standing
+from patcher.store.status import Condition, FileStatus, read
+from patcher.store.status import classify as file_status
 from patcher.store.store import Store
 from patcher.target.distribution import edited
 from patcher.target.environment import Environment, blocker, locate, recorded_hash
 
 
-class Judged(NamedTuple):
+class Classified(NamedTuple):
     """What was found.
 
     `changes` are to be made. `wrong` says why a patchset is not applied and cannot be, `unknown` which file of it is not
@@ -50,21 +50,21 @@ class _File(NamedTuple):
     path: str
     data: bytes
     located: Located
-    item: Optional[Standing]
+    item: Optional[FileStatus]
     asked: Tuple[Asked, ...]
 
 
-def judge(site: str, hook: Hook, kept: Sequence[Kept]) -> Judged:
-    """Hold every target file of a hook against what is wanted; writes nothing.
+def classify(site: str, hook: Hook, kept: Sequence[Kept]) -> Classified:
+    """Hold every target file of a hook against what is requested; writes nothing.
 
     Raises:
-        StoreError: a receipt or what the hook carries cannot be believed.
+        StoreError: a receipt or what the hook carries is invalid.
     """
     receipts = Store(site).receipts()
     texts = {path: read(site, path) for path in hook.paths}
     before = {path: "" if data is None else sha256(data) for path, data in texts.items()}
     sizes = {path: len(data) for path, data in texts.items() if data is not None}
-    found = Judged((), {}, {}, {}, before, dict(before), sizes)
+    found = Classified((), {}, {}, {}, before, dict(before), sizes)
     packages = _locate(site, hook, texts, found)
     changes: Dict[str, Change] = {}
     for path, names in hook.paths.items():
@@ -73,10 +73,10 @@ def judge(site: str, hook: Hook, kept: Sequence[Kept]) -> Judged:
         if data is None or located is None:
             continue
         receipt = receipts.get(path)
-        item = standing(site, receipt, data) if receipt else None
+        item = file_status(site, receipt, data) if receipt else None
         file = _File(path, data, located, item, tuple(one for one in hook.patchsets if one.name in names))
         try:
-            change = _judge(site, file, kept, _needed(hook))
+            change = _classify(site, file, kept, _needed(hook))
         except SitepatchError as error:
             text = f"{path}: {error.message}; {error.hint}" if error.hint else f"{path}: {error.message}"
             (found.unknown if isinstance(error, Unknown) else found.wrong).update(dict.fromkeys(names, text))
@@ -92,7 +92,7 @@ class Unknown(SitepatchError):
     """A file is none of those that are known."""
 
 
-def _locate(site: str, hook: Hook, texts: Dict[str, Optional[bytes]], found: Judged) -> Dict[str, Located]:
+def _locate(site: str, hook: Hook, texts: Dict[str, Optional[bytes]], found: Classified) -> Dict[str, Located]:
     """The packages that are there; of one whose files are there all the same `found.wrong` says what is the matter."""
     env = environment(site)
     packages: Dict[str, Located] = {}
@@ -121,7 +121,7 @@ def _needed(hook: Hook) -> str:
     return f"to patch it sitepatch itself is needed, in this environment: pip install sitepatch=={version}"
 
 
-def _judge(site: str, file: _File, kept: Sequence[Kept], needed: str) -> Optional[Change]:
+def _classify(site: str, file: _File, kept: Sequence[Kept], needed: str) -> Optional[Change]:
     """What is to be done with one file, None for nothing; `needed` says what else would help.
 
     Raises:
@@ -196,7 +196,7 @@ def _change(site: str, file: _File, entry: Kept, live: Optional[Receipt]) -> Cha
     return Change(path, sha256(file.data), data, receipt)
 
 
-def _moved(hook: Hook, receipts: Iterable[Receipt], found: Judged) -> None:
+def _moved(hook: Hook, receipts: Iterable[Receipt], found: Classified) -> None:
     """Files that an earlier version of a patchset changed and this one does not: only sitepatch takes that back."""
     watched, names = hook.paths, [one.name for one in hook.patchsets]
     for receipt in receipts:
@@ -206,7 +206,7 @@ def _moved(hook: Hook, receipts: Iterable[Receipt], found: Judged) -> None:
                 found.unknown.setdefault(step.patchset, what)
 
 
-def _rivals(site: str, hook: Hook, found: Judged) -> None:
+def _rivals(site: str, hook: Hook, found: Classified) -> None:
     """Patchsets that another hook keeps in another version or with other options: the first hook by name has its way.
 
     Without that each would undo at every start what the other one did.
@@ -226,7 +226,7 @@ def _rivals(site: str, hook: Hook, found: Judged) -> None:
                 found.records[os.path.relpath(path, site)] = boot.signature(path)  # so that its end is seen
 
 
-def _closed(hook: Hook, changes: Dict[str, Change], found: Judged) -> Judged:
+def _closed(hook: Hook, changes: Dict[str, Change], found: Classified) -> Classified:
     """Only the changes of patchsets that are known in every file; the others, and what shares a file, are left."""
     unknown = {name: text for name, text in found.unknown.items() if name not in found.wrong}
     while True:

@@ -30,7 +30,7 @@ class Condition(str, Enum):
     ASTRAY = "astray"  # as patched in one release, but lying in another
 
 
-class Standing(NamedTuple):
+class FileStatus(NamedTuple):
     """One receipt and what has become of its file.
 
     `data` are the bytes on disk, empty where it is missing, `installed` the version of the distribution that is there
@@ -88,27 +88,27 @@ class Standing(NamedTuple):
         return "", ""
 
 
-def named(items: Iterable[Standing], names: Iterable[str]) -> Tuple[List[str], List[str], List[str]]:
+def named(items: Iterable[FileStatus], names: Iterable[str]) -> Tuple[List[str], List[str], List[str]]:
     """The patchsets that are applied, those of `names` that are not, and those that are meant: all that are without names."""
     applied = list(dict.fromkeys(step.patchset for item in items for step in item.receipt.steps))
     idle = [name for name in dict.fromkeys(names) if name not in applied]
     return applied, idle, [name for name in dict.fromkeys(names) or applied if name in applied]
 
 
-def standing(env: Environment, bad: Optional[List[StoreError]] = None) -> List[Standing]:
+def statuses(env: Environment, bad: Optional[List[StoreError]] = None) -> List[FileStatus]:
     """Every file of the environment's own directories that has a receipt, in a fixed order.
 
     Args:
         env: the environment.
-        bad: takes an error for each receipt that cannot be believed.
+        bad: takes an error for each receipt that is invalid.
 
     Raises:
-        StoreError: a receipt cannot be believed, and there is no `bad`.
+        StoreError: a receipt is invalid, and there is no `bad`.
     """
-    found: List[Standing] = []
+    found: List[FileStatus] = []
     for store in stores(env):
         for path, receipt in sorted(store.receipts(bad).items()):
-            found.append(judge(store.site, receipt, read(store.site, path)))
+            found.append(classify(store.site, receipt, read(store.site, path)))
     return found
 
 
@@ -126,7 +126,7 @@ def recover(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
         that could not be.
 
     Raises:
-        StoreError: a journal cannot be believed.
+        StoreError: a journal is invalid.
     """
     said: List[str] = []
     left: List[Tuple[str, str, str]] = []
@@ -166,10 +166,10 @@ def stores(env: Environment) -> List[Store]:
     return [Store(site) for site in env.stores if has_store(site)]
 
 
-def judge(site: str, receipt: Receipt, data: Optional[bytes]) -> Standing:
+def classify(site: str, receipt: Receipt, data: Optional[bytes]) -> FileStatus:
     """Hold a receipt against the bytes of its file (None where there is no such file) and the release that is installed."""
     installed = _installed(site, receipt)
-    item = Standing(site, receipt, Condition.MISSING, data or b"", installed)
+    item = FileStatus(site, receipt, Condition.MISSING, data or b"", installed)
     if data is None:
         return item
     digest = sha256(data).hexdigest()
@@ -189,7 +189,7 @@ def judge(site: str, receipt: Receipt, data: Optional[bytes]) -> Standing:
     return item._replace(condition=Condition.APPLIED if digest == receipt.current else Condition.EDITED)
 
 
-def damaged(items: Iterable[Standing]) -> List[Tuple[str, str]]:
+def damaged(items: Iterable[FileStatus]) -> List[Tuple[str, str]]:
     """What restore and later changes need and is missing from the stores, or not what it was: (problem, what to do)."""
     found: List[Tuple[str, str]] = []
     tries: Dict[Tuple[str, Callable[[Store, str], object], str], None] = {}  # files share patchsets: each is read once
@@ -206,7 +206,7 @@ def damaged(items: Iterable[Standing]) -> List[Tuple[str, str]]:
 
 
 def unclaimed(env: Environment, bad: Iterable[StoreError] = ()) -> List[Tuple[str, str]]:
-    """Receipts that cannot be believed (`bad`), and files that stand changed without one while their pristine copy is kept.
+    """Receipts that are invalid (`bad`), and files that stand changed without one while their pristine copy is kept.
 
     Returns:
         (problem, what to do) for each.
@@ -237,12 +237,12 @@ def orphans(env: Environment) -> Iterator[Tuple[str, str, str]]:
 
 def _installed(site: str, receipt: Receipt) -> str:
     """The version of the receipt's distribution by its dist-info folder; "" where there is none, or several."""
-    wanted, versions = normalized(receipt.distribution), []
+    requested, versions = normalized(receipt.distribution), []
     for name in os.listdir(site):
-        if not name.endswith(".dist-info") or name[:1].lower() != wanted[:1]:
+        if not name.endswith(".dist-info") or name[:1].lower() != requested[:1]:
             continue  # as nearly all: `status` does this for every file
         head, dash, version = name[: -len(".dist-info")].partition("-")
-        if dash and normalized(head) == wanted:
+        if dash and normalized(head) == requested:
             versions.append(version if version == receipt.version else _version(os.path.join(site, name)) or version)
     return versions[0] if len(versions) == 1 else ""
 
