@@ -58,7 +58,7 @@ def check_depth(text: str) -> None:
             in_case = in_case and part != "if"
             if starts and part in ("if", "elif"):
                 elifs[indent] = elifs.get(indent, 0) + 1 if part == "elif" else 0
-        starts = first in "\r\n" or (starts and first == "#")
+        starts = first in "\r\n"
         deep = max(base + chain + (_inside(part) if "{" in part[1:] else 0), elifs.get(indent, 0))
         if deep > _MAX_CHAIN or len(around) > 2 * (_MAX_IN_CASE if in_case else _MAX_BRACKETS):
             line = len(re.findall(r"\r\n|\r|\n", text[: found.start()])) + 1
