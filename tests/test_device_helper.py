@@ -12,6 +12,8 @@ import pytest
 from patcher.ops.fixture import lay_out
 from patcher.patchset.sources import BUILT_IN, builtin_dir, load, resolve_options
 
+pytestmark = pytest.mark.once
+
 DEVICE, DEBUG = "mmengine-ddp-device", "mmengine-ddp-debug"
 VERSIONS = ("0.1.0", "0.7.4", "0.10.7")
 DIRECT = "Runner().wrap_model(None, model)"

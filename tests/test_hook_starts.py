@@ -17,6 +17,8 @@ from tests.hooks import Place
 from tests.places import patchset
 from tests.test_bytecode import INTERPRETERS
 
+pytestmark = pytest.mark.once
+
 HERE = sys.version_info[:2]
 VERSIONS = sorted({version for version in INTERPRETERS if version >= (3, 8)} | {HERE})
 EVERY = pytest.mark.parametrize("place", VERSIONS, indirect=True, ids=lambda version: "{}.{}".format(*version))

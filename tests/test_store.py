@@ -328,6 +328,9 @@ def prepared(site, first, action):
     return tree(site), tree(done)
 
 
+EACH, IN_RECOVERY = (1, 1) if os.environ.get("SITEPATCH_ALL_FAULTS") else (2, 4)  # of how many calls one is tried
+
+
 def assert_one_or_the_other(site, old, expected, told):
     now = tree(site)
     assert now in (old, expected), told
@@ -378,12 +381,13 @@ def test_killed_anywhere_recovery_gives_all_old_or_all_new(work_site, tmp_path, 
 @pytest.mark.parametrize(("name", "first", "action"), SCENARIOS, ids=[name for name, _, _ in SCENARIOS])
 def test_a_call_that_fails_leaves_all_old_or_all_new_at_once(work_site, tmp_path, name, first, action, how):
     old, expected = prepared(work_site, first, action)
-    points, failed = 0, 0
+    points, failed, at = 0, 0, 0
     while True:
         site = copy_of(work_site, tmp_path / "try/site")
-        status, count = run_faulty(lambda site=site: action(site), points + 1, how)
+        at += EACH
+        status, count = run_faulty(lambda site=site: action(site), at, how)
         assert status in (0, 4)
-        if count <= points:
+        if count < at:
             break
         points += 1
         failed += status == 4
@@ -391,14 +395,11 @@ def test_a_call_that_fails_leaves_all_old_or_all_new_at_once(work_site, tmp_path
         assert store.interrupted() == ""
         store.recover()  # an empty .sitepatch may be left when the very last removals fail
         now = tree(site)
-        assert now in (old, expected), f"{name}, {how} at call {points}"
+        assert now in (old, expected), f"{name}, {how} at call {at}"
         assert now == expected or status == 4
     print(f"{name}: {points} points, {how}, of which {failed} failed")
     assert points > 40
     assert failed > 20
-
-
-EACH = 1 if os.environ.get("SITEPATCH_ALL_FAULTS") else 4  # of how many calls of a recovery one is tried
 
 
 @pytest.mark.once
@@ -416,9 +417,9 @@ def test_recovery_itself_may_be_killed_anywhere(work_site, tmp_path, name, first
         seen.append(tree(killed))
         finished = Store(str(copy_of(killed, tmp_path / "try/site"))).recover()
         verdict = tree(tmp_path / "try/site")
-        point = -state % EACH  # of each state other calls
+        point = -state % IN_RECOVERY  # of each state other calls
         while True:
-            point += EACH
+            point += IN_RECOVERY
             site = copy_of(killed, tmp_path / "try/site")
             status, _ = run_faulty(lambda site=site: Store(str(site)).recover(), point, "before")
             if status == 0:

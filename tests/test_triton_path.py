@@ -10,6 +10,8 @@ import pytest
 from patcher.patchset.sources import builtin_dir
 from tests.command import Site
 
+pytestmark = pytest.mark.once
+
 NAME = "triton-libcuda-path"
 PROBE = Path(builtin_dir()) / NAME / "probe.py"
 OLD, MIDDLE, NEW = "triton-2.1.0", "triton-3.5.1", "triton-3.6.0"

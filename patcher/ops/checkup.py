@@ -280,7 +280,7 @@ CHECKS = (
     Check("interrupted runs", "none", _stopped),
     Check("leftovers", "none", _left),
     Check("kept edits", "none", _kept),
-    Check("hooks", "every hook that is installed finds its files as requested, or there is none", _hooks),
+    Check("hooks", "every hook that is installed finds its files as wanted, or there is none", _hooks),
     Check("locks", "nobody is at work here", _locks),
     Check("cache", "empty", _cache),
     Check("patchsets", "every patchset at hand can be read, and only you can change it", _sources),

@@ -203,7 +203,7 @@ def refuse_other(locked: Optional[lockfile.Lock], now: lockfile.Lock, plan: Plan
     """Raise LockError where anything differs from the lock."""
     problems = lockfile.differences(locked, now, complete=not plan.failed) if locked else []
     if problems:
-        hint = f"nothing was changed; if this is what is requested, `sitepatch lock` makes {path} anew"
+        hint = f"nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew"
         raise LockError("\n".join(f"{path}: {problem}" for problem in problems), hint, plan.failed)
 
 
@@ -237,7 +237,7 @@ def _write(outcome: LockOutcome, old: Optional[lockfile.Lock], events: Events) -
     made = lockfile.merged(old, new) if old else new
     here, before, after = ({lockfile.build(target) for target in each.targets} for each in (new, old or new, made))
     for word, builds in (("kept", after - here), ("dropped", before - after)):
-        why = "locked in another environment" if word == "kept" else "locked with other patchsets; lock again where requested"
+        why = "locked in another environment" if word == "kept" else "locked with other patchsets; lock again where wanted"
         for release, _ in sorted(builds):
             another = "another build of " if release in {one for one, _ in here} else ""
             events.note(f"{another}{lockfile.named(release)}, {why}", word)

@@ -62,7 +62,7 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
         raise SitepatchError(
             f"{package} in {site} belongs to several distributions, and its files do not tell which is right: "
             + " and ".join(f"{each.name} {each.version} ({Path(each.dist_info).name})" for each in found),
-            "uninstall all of them and install the one that is requested",
+            "uninstall all of them and install the one that is wanted",
         )
     others = [path.name for path in owners if str(path) != found[0].dist_info]
     note = f"{package} is also listed by {', '.join(others)}; its files are those of {best[0].name}" if others else ""

@@ -202,6 +202,7 @@ def test_no_more_processes_than_devices(ranks):
         assert "planned 2 for" in ended.out, ended
 
 
+@slow
 def test_the_probe_tells_a_cured_accelerate_from_another(ranks):
     probe = [ranks.environment.python, "-I", Path(builtin_dir()) / NAME / "probe.py"]
     ended = run(probe, cwd=ranks.tmp_path)

@@ -69,6 +69,7 @@ def test_two_runs_in_one_log_and_the_newest_one_is_well(environment):
     assert {row["site"] for row in wrap["ranks"]} == {"DDPStrategy._wrap_model"}
 
 
+@slow
 def test_the_logs_that_torchrun_keeps_for_each_rank(environment, tmp_path):
     """`--redirects 3 --tee 3` writes every rank's streams to files of its own, and all of them with a prefix."""
     assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0

@@ -3,12 +3,14 @@
 import pytest
 from conftest import TARGETS, fingerprint
 from test_torch import BEFORE_VENDOR_BRANCH, VENDOR_BRANCH
+from wheels import slow
 
 pytestmark = pytest.mark.real
 NAMES = ["mmengine-ddp-debug", "torch-dynamo-suppress", "torch-musa-guard", "torch-dynamo-disable", "mmengine-ddp-device"]
 ORDERS = [NAMES, NAMES[::-1], NAMES[2:] + NAMES[:2]]
 
 
+@slow
 def test_the_order_of_applying_and_of_restoring_does_not_matter(environment):
     """The vendor's branch is put in by the test, so that torch-musa-guard has something to change."""
     environment.replace_text(

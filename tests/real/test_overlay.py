@@ -83,6 +83,7 @@ def test_two_ranks_of_torchrun_report_and_train_from_an_unwritable_mmengine(over
     assert not reports(silent.out), "without the overlay nothing is patched"
 
 
+@slow
 def test_processes_of_multiprocessing_see_the_patched_source(overlay):
     site = overlay.environment.site
     before = listing(site)
