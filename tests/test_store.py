@@ -328,9 +328,6 @@ def prepared(site, first, action):
     return tree(site), tree(done)
 
 
-EACH, IN_RECOVERY = (1, 1) if os.environ.get("SITEPATCH_ALL_FAULTS") else (2, 4)  # of how many calls one is tried
-
-
 def assert_one_or_the_other(site, old, expected, told):
     now = tree(site)
     assert now in (old, expected), told
@@ -381,13 +378,12 @@ def test_killed_anywhere_recovery_gives_all_old_or_all_new(work_site, tmp_path, 
 @pytest.mark.parametrize(("name", "first", "action"), SCENARIOS, ids=[name for name, _, _ in SCENARIOS])
 def test_a_call_that_fails_leaves_all_old_or_all_new_at_once(work_site, tmp_path, name, first, action, how):
     old, expected = prepared(work_site, first, action)
-    points, failed, at = 0, 0, 0
+    points, failed = 0, 0
     while True:
         site = copy_of(work_site, tmp_path / "try/site")
-        at += EACH
-        status, count = run_faulty(lambda site=site: action(site), at, how)
+        status, count = run_faulty(lambda site=site: action(site), points + 1, how)
         assert status in (0, 4)
-        if count < at:
+        if count <= points:
             break
         points += 1
         failed += status == 4
@@ -395,11 +391,14 @@ def test_a_call_that_fails_leaves_all_old_or_all_new_at_once(work_site, tmp_path
         assert store.interrupted() == ""
         store.recover()  # an empty .sitepatch may be left when the very last removals fail
         now = tree(site)
-        assert now in (old, expected), f"{name}, {how} at call {at}"
+        assert now in (old, expected), f"{name}, {how} at call {points}"
         assert now == expected or status == 4
     print(f"{name}: {points} points, {how}, of which {failed} failed")
     assert points > 40
     assert failed > 20
+
+
+EACH = 1 if os.environ.get("SITEPATCH_ALL_FAULTS") else 4  # of how many calls of a recovery one is tried
 
 
 @pytest.mark.once
@@ -417,9 +416,9 @@ def test_recovery_itself_may_be_killed_anywhere(work_site, tmp_path, name, first
         seen.append(tree(killed))
         finished = Store(str(copy_of(killed, tmp_path / "try/site"))).recover()
         verdict = tree(tmp_path / "try/site")
-        point = -state % IN_RECOVERY  # of each state other calls
+        point = -state % EACH  # of each state other calls
         while True:
-            point += IN_RECOVERY
+            point += EACH
             site = copy_of(killed, tmp_path / "try/site")
             status, _ = run_faulty(lambda site=site: Store(str(site)).recover(), point, "before")
             if status == 0:
