@@ -107,7 +107,7 @@ class Console:
                 click.echo(json.dumps({**answer, "said": self.said}), color=False, err=True)
 
     def diff(self, data: bytes, *, pager: bool = False) -> None:
-        """Write a diff: for a user drawn, with colours where they are requested; where it is piped the bytes as they are."""
+        """Write a diff: for a user drawn, with colours where they are wanted; where it is piped the bytes as they are."""
         if self.as_json or not data:
             return
         if not (sys.stdout.isatty() or self.color(sys.stdout)):

@@ -1,1 +1,1 @@
-"""The logs of all ranks, read and classified: log -> runs -> conclusions -> table, page. Nothing here knows of patching."""
+"""The logs of all ranks, read and judged: log -> runs -> conclusions -> table, page. Nothing here knows of patching."""

@@ -34,22 +34,22 @@ def keep(env: Environment, requested: Sequence[Requested]) -> Found:
     """
     answers: List[Answer] = []
     notes: List[str] = []
-    jobs: Assignments = {}
+    assignments: Assignments = {}
     for one in requested:
         said: List[Answer] = []
-        for job in assignments_of(env, one, said, notes):
-            jobs.setdefault((job.located.site, job.path), []).append(job)
+        for assignment in assignments_of(env, one, said, notes):
+            assignments.setdefault((assignment.located.site, assignment.path), []).append(assignment)
         for answer in said:
             if answer.state is State.NOT_FOUND and not answer.scope and not _is_there(env, one, answer.path):
                 notes.append(f"{one.patchset.name}: {answer.problem}; where it is, sitepatch itself has to patch it")
             else:
                 answers.append(answer)
     kept: List[Kept] = []
-    for file, held in derived(jobs, answers, notes, exact=True, fresh=True):
-        every = (job.requested.patchset for job in jobs[file.site, file.path])
+    for file, held in derived(assignments, answers, notes, exact=True, fresh=True):
+        every = (assignment.requested.patchset for assignment in assignments[file.site, file.path])
         exact = any(variant.versions for patchset in every for variant in patchset.variants)
         kept.append(Kept(file.path, held.package, held.distribution, held.version, exact, held.before, held.after, file.steps))
-    kept += _others(requested, [each[0].located for each in jobs.values()], [one.path for one in kept])
+    kept += _others(requested, [each[0].located for each in assignments.values()], [one.path for one in kept])
     return Found(tuple(sorted(kept, key=lambda one: one.path)), tuple(mixed(answers)), tuple(dict.fromkeys(notes)))
 
 

@@ -57,42 +57,42 @@ def explained(env: Environment, requested: Requested) -> Tuple[List[Told], List[
     notes: List[str] = []
     jobs = assignments_of(env, requested, answers, notes)
     told = [_without_a_file(env, answer) for answer in answers]
-    for job in jobs:
-        told += _file(job, notes)
+    for assignment in jobs:
+        told += _file(assignment, notes)
     states = mixed([one.answer for one in told])  # what the hunks of several files say together (format rule 24)
     return [one._replace(answer=answer) for one, answer in zip(told, states)], list(dict.fromkeys(notes))
 
 
-def _file(job: Assignment, notes: List[str]) -> List[Told]:
-    site, path, name = job.located.site, job.path, job.requested.patchset.name
+def _file(assignment: Assignment, notes: List[str]) -> List[Told]:
+    site, path, name = assignment.located.site, assignment.path, assignment.requested.patchset.name
     receipt = Store(site).receipts().get(path)
     try:
-        found = read_file(site, path, job.located, receipt, notes)
+        found = read_file(site, path, assignment.located, receipt, notes)
     except SitepatchError as error:
-        return [Told(site, answer) for answer in refused([job], error)]
+        return [Told(site, answer) for answer in refused([assignment], error)]
     steps = {step.patchset: step for step in found.steps}
-    order = sorted({**steps, name: None}, key=lambda each: rank(each, steps, [job]))
+    order = sorted({**steps, name: None}, key=lambda each: rank(each, steps, [assignment]))
     ahead = order[: order.index(name)]
     data, _, _ = resolve(site, path, found, ahead, {})
-    _, _, said = resolve(site, path, found, [*ahead, name], {name: job})
-    explanations = explain(data, job.hunks, job.requested.options, job.names)
-    return [_told(job, found, data, answer, one) for answer, one in zip(said, explanations)]
+    _, _, said = resolve(site, path, found, [*ahead, name], {name: assignment})
+    explanations = explain(data, assignment.hunks, assignment.requested.options, assignment.names)
+    return [_told(assignment, found, data, answer, one) for answer, one in zip(said, explanations)]
 
 
-def _told(job: Assignment, found: File, data: bytes, said: Answer, one: Explanation) -> Told:
-    path = job.path
+def _told(assignment: Assignment, found: File, data: bytes, said: Answer, one: Explanation) -> Told:
+    path = assignment.path
     places = said.places or tuple(spot.line for spot in one.spots)
     answer = Answer(said.patchset, path, said.scope, said.state, places, one.problem, one.hint, one.hunk.when_present)
     diff = b""
     if said.state in (State.APPLIED, State.APPLICABLE) and one.splices:
-        diff = compare(job.located.site, path, data, apply_splices(data, one.splices)).text
+        diff = compare(assignment.located.site, path, data, apply_splices(data, one.splices)).text
     if said.state is State.APPLIED and one.state in (State.UPSTREAM, State.NOT_NEEDED):
         answer = answer._replace(state=one.state)  # the patchset is applied in this file, and had nothing to do here
     elif said.state is State.APPLIED:
         answer = answer._replace(places=_now(found, said.patchset, one.splices), problem="", hint="")
     needs = said.state is State.NOT_FOUND and not one.scopes and not one.elsewhere
-    elsewhere = _elsewhere(job.located.site, path, said.scope) if needs else ()
-    return Told(job.located.site, answer, one, diff, elsewhere)
+    elsewhere = _elsewhere(assignment.located.site, path, said.scope) if needs else ()
+    return Told(assignment.located.site, answer, one, diff, elsewhere)
 
 
 def _now(found: File, name: str, splices: Sequence[Splice]) -> Tuple[int, ...]:

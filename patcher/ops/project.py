@@ -134,8 +134,8 @@ def _read(request: ProjectFiles) -> List[Project]:
             raise UsageError(f"{table}, expected what the project asks for", how)
         names = ", ".join(request.requirements)
         dropped = "pip-compile, uv pip compile and pip freeze drop comments: name the file that they are made from"
-        requested = "to request that nothing is applied, write [tool.sitepatch] with patchsets = [] in pyproject.toml"
-        raise UsageError(f'{names}: found no comment "# sitepatch: NAME"\n{table}', f"{dropped}\n{requested}")
+        nothing = "to request that nothing is applied, write [tool.sitepatch] with patchsets = [] in pyproject.toml"
+        raise UsageError(f'{names}: found no comment "# sitepatch: NAME"\n{table}', f"{dropped}\n{nothing}")
     return projects
 
 

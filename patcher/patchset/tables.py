@@ -52,11 +52,11 @@ class Reader:
             raise error("\n".join([*self.problems[:_MOST], *more]), hint)
 
     def fits(self, where: str, value: object, expected: str) -> bool:
-        """Whether `value` has the type that `expected` names; each item of a list is classified by itself."""
+        """Whether `value` has the type that `expected` names; each item of a list is checked by itself."""
         if (expected == TEXTS or expected.startswith(TABLES)) and isinstance(value, list):
             item = TEXT if expected == TEXTS else TABLE
-            classified = [self.fits(f"{where}[{index}]", each, item) for index, each in enumerate(value)]
-            return all(classified)  # after the list, so that every bad item is told and not only the first
+            items = [self.fits(f"{where}[{index}]", each, item) for index, each in enumerate(value)]
+            return all(items)  # after the list, so that every bad item is reported, not only the first
         types: Mapping[str, type] = {TEXT: str, INTEGER: int, TABLE: dict, "": object}
         good = isinstance(value, types.get(expected, list)) and (expected != INTEGER or not isinstance(value, bool))
         if not good:

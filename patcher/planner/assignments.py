@@ -135,14 +135,15 @@ def _likeliest(requested: Requested, located: Located, patch: FilePatch, found: 
 
 def rank(name: str, steps: Mapping[str, Step], assignments: Sequence[Assignment]) -> Tuple[int, str]:
     """The fixed order in which the patchsets of one file are applied: by kind, then by name."""
-    kind = next((job.requested.patchset.kind for job in assignments if job.requested.patchset.name == name), "")
+    every = (assignment.requested.patchset for assignment in assignments)
+    kind = next((patchset.kind for patchset in every if patchset.name == name), "")
     return KINDS.index(kind or steps[name].kind), name
 
 
 def refused(assignments: Sequence[Assignment], error: SitepatchError) -> List[Answer]:
     """A conflict for every scope of assignments that cannot be done, with the reason."""
     return [
-        Answer(job.requested.patchset.name, job.path, scope, State.CONFLICT, (), error.message, error.hint)
-        for job in assignments
-        for scope in dict.fromkeys(hunk.scope for hunk in job.hunks)
+        Answer(assignment.requested.patchset.name, assignment.path, scope, State.CONFLICT, (), error.message, error.hint)
+        for assignment in assignments
+        for scope in dict.fromkeys(hunk.scope for hunk in assignment.hunks)
     ]

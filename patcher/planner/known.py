@@ -55,15 +55,25 @@ def _written(hunk: HunkText) -> Tuple[str, int, bool, List[Tuple[str, str]]]:
     return hunk.scope, hunk.expected, hunk.when_present, [(tag, text) for tag, text, _ in hunk.lines]
 
 
+def is_kept(made: Rewrite) -> bool:
+    """Whether a result can be kept: a complete success, each of whose splices belongs to one hunk."""
+    failed = any(answer.state.failed or answer.problem or answer.hint for answer in made.answers)
+    return not failed and [splice for splice, _ in _owned(made)] == list(made.splices)
+
+
+def _owned(made: Rewrite) -> List[Tuple[Splice, int]]:
+    """The splices in the order of the text, each with the index of its hunk."""
+    owned = [(splice, index) for index, answer in enumerate(made.answers) for splice in answer.splices]
+    return sorted(owned, key=lambda each: each[0][:2])
+
+
 def write_table(results: Mapping[str, Rewrite]) -> bytes:
-    """The table of results by key; those that are no complete success are left out."""
+    """The table of results by key; those that are not kept are left out."""
     texts: Dict[str, int] = {}
     rows = []
     for key, made in sorted(results.items()):
-        owned = [(splice, index) for index, answer in enumerate(made.answers) for splice in answer.splices]
-        owned.sort(key=lambda each: each[0][:2])
-        failed = any(answer.state.failed or answer.problem or answer.hint for answer in made.answers)
-        if not failed and [splice for splice, _ in owned] == list(made.splices):
+        if is_kept(made):
+            owned = _owned(made)
             hunks = [[answer.state.value, answer.places] for answer in made.answers]
             splices = [[*splice[:2], texts.setdefault(_text(splice), len(texts)), index] for splice, index in owned]
             row = json.dumps({"hunks": hunks, "splices": splices, "seal": _seal(key, made)})

@@ -1,6 +1,6 @@
 """Environment + patchsets + receipts -> Plan: decides everything, writes nothing.
 
-The state of a file is always derived (`patcher.planner.resolve`), so adding, updating and restoring a patchset are the same
+The state of a file is always derived (`patcher.planner.resolve`), so adding, updating and removing a patchset are the same
 operation, and the order in which a user does them does not matter.
 """
 
@@ -45,11 +45,11 @@ def plan_apply(env: Environment, requested: Sequence[Requested], *, force: bool 
 
 
 def plan_sync(env: Environment, requested: Sequence[Requested], *, force: bool = False) -> Tuple[Plan, Tuple[LockedFile, ...]]:
-    """What makes the requested patchsets, and no others, are applied; and each file that they are for, in a fixed order.
+    """What applies the requested patchsets and reverts all others; and each file that they are for, in a fixed order.
 
     Args:
         env: the environment.
-        requested: the patchsets; whatever else is applied is restored.
+        requested: the patchsets; whatever else is applied is reverted.
         force: also where a file was edited by hand (see `read_file`, `plan_restore`).
 
     Raises:
@@ -74,8 +74,8 @@ Assignments = Dict[Tuple[str, str], List[Assignment]]
 def _assignments(env: Environment, requested: Sequence[Requested], answers: List[Answer], notes: List[str]) -> Assignments:
     assignments: Assignments = {}
     for one in requested:
-        for job in assignments_of(env, one, answers, notes):
-            assignments.setdefault((job.located.site, job.path), []).append(job)
+        for assignment in assignments_of(env, one, answers, notes):
+            assignments.setdefault((assignment.located.site, assignment.path), []).append(assignment)
     return assignments
 
 
@@ -104,12 +104,12 @@ def derived(
         if fresh:
             found = File(found.pristine, found.pristine)
         steps = {step.patchset: step for step in found.steps}
-        by_name = {job.requested.patchset.name: job for job in here}
+        by_name = {assignment.requested.patchset.name: assignment for assignment in here}
         names = by_name.keys() if exact else {**steps, **by_name}.keys()
         order = sorted(names, key=lambda name: rank(name, steps, here))
-        for name, job in by_name.items():
+        for name, assignment in by_name.items():
             was = steps[name].options if name in steps else {}
-            for key, value in job.requested.options.items():
+            for key, value in assignment.requested.options.items():
                 if was.get(key, value) != value:
                     notes.append(f"{name}: an option changes: {key} {was[key]!r} -> {value!r}")
         data, made, said = resolve(site, path, found, order, by_name)
@@ -133,7 +133,7 @@ def mixed(answers: Sequence[Answer]) -> List[Answer]:
 
 
 def plan_restore(items: Sequence[FileStatus], names: Sequence[str], *, force: bool = False) -> Plan:
-    """What taking patchsets back would do: those named, all where none is named.
+    """What restoring patchsets would do: those named, all where none is named.
 
     Args:
         items: what is applied.
@@ -211,10 +211,9 @@ def _edit_kept(item: FileStatus, pristine: bytes, made: Sequence[Step]) -> bytes
 
 def _left_behind(
     env: Environment, requested: Sequence[Requested], assignments: Mapping[Tuple[str, str], Sequence[Assignment]],
-    answers: List[Answer], *,
-    force: bool,
+    answers: List[Answer], *, force: bool,
 ) -> List[FilePlan]:  # fmt: skip
-    """Files that an earlier version of a requested patchset changed and this one does not: its change is restored there."""
+    """Files that an earlier version of a requested patchset changed and this one does not: its change is reverted there."""
     names = [one.patchset.name for one in requested]
     if not names or any(answer.state.failed for answer in answers):
         return []

@@ -118,7 +118,7 @@ def resolve(
     past = iter(found.steps)
     carrier: Optional[Carrier] = None  # as soon as a step is left out
     for name in order:
-        job, known = assignments.get(name), kept.get(name)
+        assignment, known = assignments.get(name), kept.get(name)
         for step in past if known is not None else ():
             if step is known:
                 break
@@ -127,21 +127,21 @@ def resolve(
                 if (*steps, step) != found.steps[: len(steps) + 1]:
                     carrier.lose()
             carrier.leave_out(step, texts[step.patchset])
-        if known is not None and (job is None or _stands(known, job)):
+        if known is not None and (assignment is None or _stands(known, assignment)):
             again: Optional[Step] = known
             if texts[name] != data:
-                job = job or _kept_job(site, path, known)
-                again = carrier.carried(known, job.hunks, texts[name], data) if carrier is not None else None
+                assignment = assignment or _kept_assignment(site, path, known)
+                again = carrier.carried(known, assignment.hunks, texts[name], data) if carrier is not None else None
             if again is not None:
                 data = apply_splices(data, again.splices)
                 steps.append(again)
-                answers += [] if name not in assignments else _standing_answers(again, assignments[name])
+                answers += [] if name not in assignments else _applied_answers(again, assignments[name])
                 if carrier is not None:
                     carrier.take(known.splices)
                 continue
-        if job is None:
-            job = _kept_job(site, path, kept[name])
-        result = _rewrite(data, job)
+        if assignment is None:
+            assignment = _kept_assignment(site, path, kept[name])
+        result = _rewrite(data, assignment)
         if carrier is not None and known is not None and result.splices == carrier.moved(known.splices):
             carrier.take(known.splices)
         elif carrier is not None:
@@ -152,10 +152,11 @@ def resolve(
                 Answer(name, path, hunk.scope, answer.state, answer.places, answer.problem, answer.hint, hunk.when_present)
             )
         if result.splices:
-            patchset = job.requested.patchset
+            patchset = assignment.requested.patchset
             places = tuple(place for answer in result.answers for place in answer.places if answer.state is State.APPLICABLE)
             states = tuple(answer.state.value for answer in result.answers)
-            head = Step(name, patchset.version, patchset.digest, patchset.kind, dict(job.requested.options), result.splices)
+            options = dict(assignment.requested.options)
+            head = Step(name, patchset.version, patchset.digest, patchset.kind, options, result.splices)
             steps.append(head._replace(places=places, states=states))
         data = result.data
     return data, tuple(steps), answers
@@ -183,24 +184,25 @@ def file_plan(
     return FilePlan(site, path, found.now, data, change, steps, found.aside if change else b"")
 
 
-def _standing_answers(step: Step, job: Assignment) -> List[Answer]:
+def _applied_answers(step: Step, assignment: Assignment) -> List[Answer]:
     """An answer for each hunk of a patchset that is applied: what was `applicable` then is `applied` now."""
-    name, answers = job.requested.patchset.name, []
-    for hunk, state in zip(job.hunks, step.states or [State.APPLICABLE] * len(job.hunks)):
+    name, answers = assignment.requested.patchset.name, []
+    for hunk, state in zip(assignment.hunks, step.states or [State.APPLICABLE] * len(assignment.hunks)):
         now = State.APPLIED if state == State.APPLICABLE else State(state)
-        answers.append(Answer(name, job.path, hunk.scope, now, when_present=hunk.when_present))
+        answers.append(Answer(name, assignment.path, hunk.scope, now, when_present=hunk.when_present))
     return answers
 
 
-def _stands(step: Step, job: Assignment) -> bool:
-    return step.digest == job.requested.patchset.digest and dict(step.options) == dict(job.requested.options)
+def _stands(step: Step, assignment: Assignment) -> bool:
+    return step.digest == assignment.requested.patchset.digest and dict(step.options) == dict(assignment.requested.options)
 
 
-def _rewrite(data: bytes, job: Assignment) -> Rewrite:
+def _rewrite(data: bytes, assignment: Assignment) -> Rewrite:
     from patcher.planner import known, rewriter  # with json, which a `restore` of nothing need not import
 
-    every = (hunk for variant in job.requested.patchset.variants for patch in variant.patches for hunk in patch.hunks)
-    request = known.Request(job.requested.patchset.name, job.hunks, job.requested.options, job.names, tuple(every))
+    patchset, options, _ = assignment.requested
+    every = tuple(hunk for variant in patchset.variants for patch in variant.patches for hunk in patch.hunks)
+    request = known.Request(patchset.name, assignment.hunks, options, assignment.names, every)
     return rewriter.rewrite(data, request)
 
 
@@ -214,8 +216,8 @@ def kept_patchset(site: str, step: Step) -> Patchset:
     return load(folder, "the store", Store(site).patchset_files(step.digest))
 
 
-def _kept_job(site: str, path: str, step: Step) -> Assignment:
-    """The job of a patchset that is applied, from the copy of it in the store."""
+def _kept_assignment(site: str, path: str, step: Step) -> Assignment:
+    """The assignment of a patchset that is applied, from the copy of it in the store."""
     patchset = kept_patchset(site, step)
     for variant in patchset.variants:
         hunks = tuple(hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks)

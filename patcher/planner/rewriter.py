@@ -9,7 +9,7 @@ from hashlib import sha256
 from patcher import __version__
 from patcher.model import Rewrite
 from patcher.patchset.sources import builtin_table
-from patcher.planner.known import Request, Table, key_of, write_table
+from patcher.planner.known import Request, Table, is_kept, key_of, write_table
 from patcher.system import results
 
 _MAKER = (__version__, f"{sys.version_info[0]}.{sys.version_info[1]}")  # whose builtins are no unbound names
@@ -18,7 +18,7 @@ _MAKER = (__version__, f"{sys.version_info[0]}.{sys.version_info[1]}")  # whose 
 def rewrite(data: bytes, request: Request) -> Rewrite:
     """Apply all hunks of a patchset for one file, or none of them: bytes in, `Rewrite` out.
 
-    What the engine had to work out is written to the useral cache; where that cannot be used, nothing is said.
+    What the engine had to work out is written to the personal cache; where that cannot be used, nothing is said.
 
     Args:
         data: the file's bytes.
@@ -34,7 +34,7 @@ def rewrite(data: bytes, request: Request) -> Rewrite:
         known = Table(results.read(name)).find(key, data, request)
         if known is None:
             known = engine(data, request)
-            if not any(answer.state.failed for answer in known.answers):
+            if is_kept(known):
                 results.write(name, write_table({key: known}))
     return known
 

@@ -152,7 +152,7 @@ def read_settings(names: Sequence[str], texts: Sequence[str]) -> Dict[str, str]:
 
 
 def check_names(names: Iterable[str], standing: Iterable[str], patch_dirs: Sequence[str]) -> None:
-    """Refuse names that neither are applied nor are to be had anywhere; nothing is loaded.
+    """Refuse names that are neither applied nor to be had anywhere; nothing is loaded.
 
     Raises:
         UsageError: with the nearest name for each of them.

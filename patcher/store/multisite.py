@@ -1,4 +1,4 @@
-"""One run over several site directories: where one of them fails, those before it are restored."""
+"""One run over several site directories: where one of them fails, those before it are rolled back."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def commit_all(plan: Plan, patchsets: Sequence[Patchset]) -> List[str]:
     Each of them is a commit of its own: a process that is killed between two of them leaves the first ones done.
 
     Raises:
-        StoreError: as `commit`; where there are several directories, the hint says that the others were restored too.
+        StoreError: as `commit`; where there are several directories, the hint says that the others were rolled back too.
         KeyboardInterrupt: the same of Ctrl-C; its text says it.
     """
     parts = _by_site(plan)

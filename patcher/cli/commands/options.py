@@ -71,6 +71,19 @@ def ways_to_verify(function: Callable[..., int]) -> Callable[..., int]:
     return function
 
 
+def ways_to_write(function: Callable[..., int]) -> Callable[..., int]:
+    """Give a command `--force`, `--no-verify`, and the options of `ways_to_verify`."""
+    for option in (
+        ways_to_verify,
+        click.option("--no-verify", is_flag=True, help="Do not verify what was written."),
+        click.option(
+            "--force", is_flag=True, help="Also where a file was edited by hand; the edited text is kept in the store."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
 def asked(timeout: float, compile_only: bool, probe: bool, no_verify: bool = False) -> Asked:
     """How to verify, from the options of `ways_to_verify` and `--no-verify`."""
     from patcher.verify.checks import Asked

@@ -6,7 +6,7 @@ from typing import Any, Tuple
 
 import click
 
-from patcher.cli.commands.options import asked, names_a_project, takes_turns, ways_to_verify
+from patcher.cli.commands.options import asked, names_a_project, takes_turns, ways_to_write
 from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
 from patcher.ops.place import Place
@@ -16,9 +16,7 @@ from patcher.ops.place import Place
 @names_a_project
 @click.option("--locked", is_flag=True, help="Do nothing where anything differs from the lock; report all that does.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all.")
-@click.option("--force", is_flag=True, help="Also where a file was edited by hand; the edited text is kept in the store.")
-@click.option("--no-verify", is_flag=True, help="Do not verify what was written.")
-@ways_to_verify
+@ways_to_write
 @takes()
 @takes_turns
 def sync(

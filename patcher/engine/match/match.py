@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from patcher.engine.match.memo import DeadEnds
+from patcher.engine.match.memo import FailureMemo
 from patcher.engine.node import CASE_PATTERNS, STATEMENTS, Node, is_expression, keyword, same
 
 MAX_STEPS = 200_000
@@ -65,7 +65,7 @@ class Matcher:
         self.steps = 0
         self._limit = MAX_STEPS
         self._open: Dict[int, List[Node]] = {}  # lists of a pattern that need not write all, by id
-        self._dead_ends = DeadEnds()
+        self._failures = FailureMemo()
 
     # searching --------------------------------------------------------------------------------------------------------
     def expressions(self, pattern: Node, block: Node, *, module: bool) -> List[Place]:
@@ -171,7 +171,7 @@ class Matcher:
 
         Unless it is the `whole`, nodes may be left over at the end; a run that is the last pattern takes them.
         """
-        return self._dead_ends.ways(patterns, nodes, start, self.names, partial(self._next, patterns, nodes), whole)
+        return self._failures.ways(patterns, nodes, start, self.names, partial(self._next, patterns, nodes), whole)
 
     def _next(self, patterns: Sequence[Node], nodes: Sequence[Node], i: int, j: int) -> Iterator[Tuple[int, int]]:
         """Match `patterns[i]` to `nodes[j:]`; yields the indexes of the next pattern and the next node."""

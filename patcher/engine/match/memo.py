@@ -9,7 +9,7 @@ from patcher.engine.node import Node
 Steps = Callable[[int, int], Iterator[Tuple[int, int]]]
 
 
-class DeadEnds:
+class FailureMemo:
     """The states (rest of the pattern, rest of the code, what is bound) from which no way leads to the end of a list.
 
     With them several `...` cost a table of pattern and code, not a power of the code's length. Only a metavariable that is
