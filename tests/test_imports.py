@@ -34,8 +34,9 @@ ALLOWED = {  # which package may import which; inside of a package there is no l
     "diagnose": BASE,
     "hook": {*LOOKS, "project"},
     "overlay": {*LOOKS, "verify"},
-    "ops": {*LOOKS, "verify", "project", "hook", "overlay", "engine"},
-    "cli": {*LOOKS, "verify", "project", "hook", "overlay", "engine", "ops", "diagnose"},
+    "author": {*LOOKS, "engine"},
+    "ops": {*LOOKS, "verify", "project", "hook", "overlay", "engine", "author"},
+    "cli": {*LOOKS, "verify", "project", "hook", "overlay", "engine", "author", "ops", "diagnose"},
     "__main__": {"cli", "system"},
 }
 
