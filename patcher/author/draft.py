@@ -33,7 +33,7 @@ class DraftHunk(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A part of an edit that is in no hunk: the first line of it (1-based, in the edited file), its lines as a diff, and why."""
+    """A part of an edit that is in no hunk: its first line (1-based, in the edited file), its lines as a diff, and why."""
 
     line: int
     text: str

@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Mapping, Sequence
+from itertools import chain
+from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.author.draft import Draft, FileEdit
+from patcher.author.candidates import Candidate, Candidates
+from patcher.author.draft import Draft, DraftFile, DraftHunk, FileEdit, Left, Lost
+from patcher.author.leaves import Leaf, Pair, Text, leaves
+from patcher.author.trial import Trial, Tried
+from patcher.engine.engine import rewrite
+from patcher.engine.node import SyntaxProblem
+from patcher.errors import PatchError
+from patcher.text.lines import line_edits
+
+_AHEAD = 6  # candidates that are looked at after the first that works, in the hope for one that proves itself
+_MOST = 60  # candidates that are tried for one difference
+_ROUNDS = 12  # times that hunks which clash are replaced by their next candidates
+
+
+class _Part(NamedTuple):
+    """One or several differences that one hunk is for, with its candidates that work, the best one first."""
+
+    leaves: Tuple[Leaf, ...]
+    ways: Tuple[Tried, ...]
+    lost: Tuple[Tried, ...]
 
 
 def generalise(edits: Sequence[FileEdit], others: Sequence[Mapping[str, bytes]] = ()) -> Draft:
@@ -17,4 +37,181 @@ def generalise(edits: Sequence[FileEdit], others: Sequence[Mapping[str, bytes]] 
     Returns:
         the hunks; what could not be expressed is in `DraftFile.left`.
     """
-    raise NotImplementedError
+    return Draft(tuple(_file(edit, others) for edit in edits))
+
+
+def _file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFile:
+    try:
+        before, after = Text(edit.before), Text(edit.after)
+    except SyntaxProblem as problem:
+        why = f"the file cannot be read as Python: {problem.message}"
+        return DraftFile((edit.path,), (), (Left(problem.line or 1, "", why),))
+    return _Choice(edit, before, after, others).made()
+
+
+class _Choice:
+    """Chooses the hunks for one file."""
+
+    def __init__(self, edit: FileEdit, before: Text, after: Text, others: Sequence[Mapping[str, bytes]]) -> None:
+        self.edit, self.before, self.after = edit, before, after
+        self.candidates, self.trial = Candidates(before, after), Trial(edit.path, before, others)
+        self.left: List[Left] = []
+
+    def made(self) -> DraftFile:
+        parts = self.combined(list(self.parts(leaves(self.before, self.after))))
+        hunks = tuple(
+            DraftHunk(
+                part.ways[0].candidate.text,
+                self.after.source.lines.number(self.after.code_from(part.leaves[0].made)),
+                part.ways[0].candidate.form,
+                tuple(
+                    Lost(each.candidate.text, each.problem or "a more general one works")
+                    for each in (*part.lost, *part.ways[1:])
+                ),
+            )
+            for part in parts
+        )
+        difference = self.difference(parts)
+        return DraftFile((self.edit.path,), hunks, tuple(self.left), difference)
+
+    # one difference after another -----------------------------------------------------------------------------------------
+    def parts(self, found: Sequence[Leaf]) -> Iterator[_Part]:
+        """The differences with their candidates; the same change everywhere in a scope is one."""
+        options = [list(self.candidates.of(leaf)) for leaf in found]
+        done = set()
+        for index, leaf in enumerate(found):
+            if index in done:
+                continue
+            part, same = self.everywhere(found, options, index)
+            done |= same
+            yield part or self.ranked((leaf,), options[index])
+
+    def everywhere(
+        self, found: Sequence[Leaf], options: Sequence[Sequence[Candidate]], index: int
+    ) -> Tuple[Optional[_Part], Set[int]]:
+        if found[index].kind != "change":
+            return None, set()
+        for candidate in options[index]:
+            group = {at for at, ways in enumerate(options) if any(way.text == candidate.text for way in ways)}
+            if len(group) > 1:
+                tried = self.trial.of(
+                    candidate._replace(everywhere=True, form=f"{candidate.form}, everywhere in the scope"),
+                    [found[at] for at in sorted(group)],
+                )
+                if not tried.problem:
+                    return _Part(tuple(found[at] for at in sorted(group)), (tried,), ()), group
+        return None, set()
+
+    def ranked(self, group: Tuple[Leaf, ...], candidates: Iterable[Candidate]) -> _Part:
+        """Try the candidates in their order: the first that proves itself is the best, else the first that works."""
+        works: List[Tried] = []
+        lost: List[Tried] = []
+        after_first = 0
+        for number, candidate in enumerate(candidates):
+            tried = self.trial.of(candidate, group)
+            (lost if tried.problem else works).append(tried)
+            after_first += bool(works)
+            holds = not self.trial.others or any(each.holds == len(self.trial.others) for each in works)
+            if number >= _MOST or (after_first > _AHEAD and holds):
+                break
+        works.sort(key=_rank)
+        return _Part(group, tuple(works), tuple(lost))
+
+    # all of them together -------------------------------------------------------------------------------------------------
+    def combined(self, parts: List[_Part]) -> List[_Part]:
+        """The parts whose hunks can be applied together; what clashes moves to its next candidate, or is merged."""
+        for _ in range(_ROUNDS):
+            empty = next((part for part in parts if not part.ways), None)
+            if empty is not None:
+                parts = self.merged(parts, empty)
+                continue
+            failed = self.failed(parts)
+            if not failed:
+                return parts
+            parts = [
+                part._replace(ways=part.ways[1:], lost=(*part.lost, part.ways[0]._replace(problem=failed[index])))
+                if index in failed
+                else part
+                for index, part in enumerate(parts)
+            ]
+        for part in parts:
+            self.leave(part, "its hunk cannot be applied together with the others")
+        return []
+
+    def failed(self, parts: Sequence[_Part]) -> Dict[int, str]:
+        """By index the parts whose hunk fails where all are applied, and why."""
+        if not parts:
+            return {}
+        hunks = [self.trial.parsed(part.ways[0].candidate.text)._replace(line=number + 1) for number, part in enumerate(parts)]
+        try:
+            made = rewrite(self.edit.before, hunks, {})
+        except PatchError as error:
+            return {len(parts) - 1 if len(parts) == 1 else self.last_of(error): error.brief}
+        return {index: answer.problem for index, answer in enumerate(made.answers) if answer.state.failed}
+
+    def last_of(self, error: PatchError) -> int:
+        """The index of the hunk that an error names by its line."""
+        return max(0, int(error.message.split(":")[1]) - 1)
+
+    def merged(self, parts: List[_Part], empty: _Part) -> List[_Part]:
+        """Replace all parts inside the statement around one by a hunk for that statement."""
+        for old, new in _owners(empty.leaves[0]):
+            inside = [
+                part
+                for part in parts
+                if any(old.begin <= leaf.span[0] and leaf.span[1] <= old.outer_end + 1 for leaf in part.leaves)
+            ]
+            group = tuple(chain.from_iterable(part.leaves for part in inside))
+            made = self.ranked(group, self.candidates.whole(old, new))
+            if made.ways and empty in inside:
+                rest = [part for part in parts if part not in inside]
+                return [*rest, made]
+        self.leave(empty, empty.lost[-1].problem if empty.lost else "no hunk can be written for it")
+        return [part for part in parts if part is not empty]
+
+    def leave(self, part: _Part, why: str) -> None:
+        """Note a part of the edit that is in no hunk."""
+        for leaf in part.leaves:
+            text = self.before.text[leaf.span[0] : leaf.span[1]].strip("\n"), leaf.new.strip("\n")
+            shown = "".join(f"{tag}{line}\n" for tag, side in zip("-+", text) for line in side.split("\n") if line.strip())
+            self.left.append(Left(self.after.source.lines.number(self.after.code_from(leaf.made)), shown, why))
+
+    # what is different after all ------------------------------------------------------------------------------------------
+    def difference(self, parts: Sequence[_Part]) -> str:
+        """What differs between the edited file and what the hunks make, in words; comments alone are noted as left."""
+        hunks = [self.trial.parsed(part.ways[0].candidate.text)._replace(line=number + 1) for number, part in enumerate(parts)]
+        made = rewrite(self.edit.before, hunks, {}).data if hunks else self.edit.before
+        if made == self.edit.after:
+            return ""
+        old, new = made.splitlines(keepends=True), self.edit.after.splitlines(keepends=True)
+        blank = moved = 0
+        for i1, i2, j1, j2 in line_edits(old, new):
+            lines = [line.strip() for line in [*old[i1:i2], *new[j1:j2]]]
+            if not any(lines):
+                blank += 1
+            elif all(line.startswith(b"#") or not line for line in lines):
+                shown = "".join(
+                    f"{tag}{line.decode('utf-8', 'replace')}"
+                    for tag, side in (("-", old[i1:i2]), ("+", new[j1:j2]))
+                    for line in side
+                )
+                self.left.append(Left(j1 + 1, shown, "comments are not matched: a change of comments alone is in no hunk"))
+            else:
+                moved += 1
+        words = [f"{blank} places differ in blank lines"] if blank else []
+        return "; ".join(words + ([f"{moved} places differ in the layout or the position of code"] if moved else []))
+
+
+def _rank(tried: Tried) -> Tuple[int, bool, bool, bool]:
+    """What is chosen among candidates that work: first what holds in other releases, then what proves itself."""
+    neat = tried.exact or tried.candidate.far
+    return -tried.holds, not (tried.proves and neat), not tried.proves, not neat
+
+
+def _owners(leaf: Leaf) -> Iterator[Pair]:
+    """The statements around a difference, the nearest first, up to the definition that holds it."""
+    old, new = leaf.blocks[0].parent, leaf.blocks[1].parent
+    while old is not None and new is not None and old.kind == new.kind:
+        if old.kind != "Block" and old.parent is not None and old.parent.kind == "Block":
+            yield old, new
+        old, new = old.parent, new.parent

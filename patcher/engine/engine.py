@@ -90,19 +90,7 @@ def _rewritten(data: bytes, compiled: Sequence[Hunk], injected: Sequence[str]) -
         where = f" (line {problem.line})" if problem.line else ""
         text = f"the file cannot be read as Python: {problem.message}{where}"
         return Rewrite(data, (), tuple(HunkAnswer(hunk.text, State.CONFLICT, problem=text) for hunk in compiled))
-    matched: List[Matched] = []
-    for hunk in compiled:
-        try:
-            matched.append(_matched(source, hunk))
-        except _Failed as failed:
-            matched.append(Matched(hunk, failed.answer))
-        except SyntaxProblem as problem:
-            matched.append(Matched(hunk, HunkAnswer(hunk.text, State.CONFLICT, problem=problem.message)))
-        except TooManySteps:
-            text = (
-                "the pattern can be laid over this code in too many ways to try: write more of what stands between the `...`"
-            )
-            matched.append(Matched(hunk, HunkAnswer(hunk.text, State.CONFLICT, problem=text)))
+    matched = [_answered(source, hunk) for hunk in compiled]
     answers = [each.answer for each in matched]
     if not any(answer.state.failed for answer in answers):
         answers, splices = _merge(source, matched)
@@ -114,6 +102,16 @@ def _rewritten(data: bytes, compiled: Sequence[Hunk], injected: Sequence[str]) -
                 return Rewrite(new, tuple(splices), tuple(answers))
     stripped = tuple(answer._replace(splices=()) for answer in answers)
     return Rewrite(data, (), stripped)
+
+
+def attempt(source: Source, hunk: HunkText, options: Mapping[str, OptionValue]) -> HunkAnswer:
+    """One hunk against one text as `rewrite` takes it, without the checks on the finished text: what it would change.
+
+    Raises:
+        PatchError: the hunk is wrong in itself.
+    """
+    each = _answered(source, compile_hunks([hunk], options)[0])
+    return each.answer if each.answer.state.failed else _merge(source, [each])[0][0]
 
 
 class Traces(NamedTuple):
@@ -165,6 +163,18 @@ def _check_anchors(hunks: Sequence[Hunk]) -> None:
 
 
 # finding --------------------------------------------------------------------------------------------------------------
+
+
+def _answered(source: Source, hunk: Hunk) -> Matched:
+    try:
+        return _matched(source, hunk)
+    except _Failed as failed:
+        return Matched(hunk, failed.answer)
+    except SyntaxProblem as problem:
+        text = problem.message
+    except TooManySteps:
+        text = "the pattern can be laid over this code in too many ways to try: write more of what stands between the `...`"
+    return Matched(hunk, HunkAnswer(hunk.text, State.CONFLICT, problem=text))
 
 
 def _matched(source: Source, hunk: Hunk) -> Matched:

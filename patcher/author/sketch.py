@@ -1,0 +1,241 @@
+"""Code as the lines of a hunk: excerpts of a text with `...` for what did not change and `$V` for what does not matter."""
+
+from __future__ import annotations
+
+import re
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from patcher.author.leaves import Pair, Text, header_end, statements
+from patcher.engine import lex
+from patcher.engine.node import CLAUSES, COMPOUND, Node, is_expression, same
+
+Line = Tuple[str, str]  # the tag (` `, `-`, `+`) and the code behind it
+Hole = Tuple[int, int, str]
+_LISTS = ("args", "elements", "params", "names", "items", "decorators")
+_COMMON = frozenset(
+    ["self", "cls", "None", "True", "False", "i", "x", "str", "int", "len", "list", "dict", "type", "isinstance", "super"]
+)
+
+
+class Form(NamedTuple):
+    """One way to write a statement as context: its lines, and how it is called in a few words."""
+
+    lines: Tuple[str, ...]
+    words: str
+
+
+def excerpt(text: Text, start: int, end: int, holes: Sequence[Hole] = (), indent: Optional[str] = None) -> List[str]:
+    """The lines of `[start, end)`, dedented, with the holes filled; lines inside strings stay as they are."""
+    base = text.source.lines.indent(start) if indent is None else indent
+    inside = set(lex.lines_in_strings(text.text))
+    filled = [hole for hole in sorted(holes) if start <= hole[0] and hole[1] <= end]
+    lines: List[str] = []
+    line, at = "", start
+    for begin, stop, new in [*filled, (end, end, "")]:
+        while True:
+            cut = re.compile(r"\r\n|\r|\n").search(text.text, at, begin)
+            if cut is None:
+                break
+            lines.append(line + text.text[at : cut.start()])
+            line, at = "", cut.end()
+            if at not in inside:
+                at += len(base) if text.text.startswith(base, at) else len(re.match(r"[ \t]*", text.text[at:]).group())  # type: ignore[union-attr]
+            if at > begin:
+                at = begin
+                break
+        line += text.text[at:begin] + new
+        at = stop
+    return [*lines, line]
+
+
+def tagged(tag: str, lines: Sequence[str]) -> List[Line]:
+    """The lines with one tag."""
+    return [(tag, line) for line in lines]
+
+
+def joined(lines: Sequence[str]) -> List[str]:
+    """Lines of one bracketed expression as one line, where nothing in them depends on its line."""
+    text = "\n".join(lines)
+    if len(lines) == 1 or "#" in text or '"""' in text or "'''" in text or "\\\n" in text:
+        return list(lines)
+    one = re.sub(r"\s*\n\s*", " ", text)
+    one = re.sub(r"([(\[{]) ", r"\1", one)
+    one = re.sub(r",? ([)\]}])", r"\1", one)
+    return [one] if len(one) <= 110 else list(lines)
+
+
+# eliding what did not change ------------------------------------------------------------------------------------------
+
+
+def elided(pairs: Sequence[Pair]) -> Tuple[List[Hole], List[Hole]]:
+    """Holes for both sides: in every list on the way down `pairs`, runs of elements that did not change become `...`."""
+    old_holes: List[Hole] = []
+    new_holes: List[Hole] = []
+    for old, new in pairs:
+        for key in _LISTS:
+            one, other = old.fields.get(key), new.fields.get(key)
+            if (
+                isinstance(one, list)
+                and isinstance(other, list)
+                and one
+                and other
+                and _may_elide(old)
+                and not same(one, other)
+            ):
+                for run_old, run_new in _runs(one, other):
+                    old_holes.append((run_old[0].begin, run_old[-1].outer_end, "..."))
+                    new_holes.append((run_new[0].begin, run_new[-1].outer_end, "..."))
+    return old_holes, new_holes
+
+
+def kept_calls(old: Node, new: Node) -> Tuple[List[Hole], List[Hole]]:
+    """Holes for the arguments of calls that stand in both of two statements and did not change."""
+    calls = [[node for node in side.walk() if node.kind == "Call" and node.items("args")] for side in (old, new)]
+    old_holes: List[Hole] = []
+    new_holes: List[Hole] = []
+    for call in calls[0]:
+        twins = [other for other in calls[1] if same(call, other)]
+        alone = len(twins) == 1 and sum(same(call, other) for other in calls[0]) == 1
+        if alone and not any(start <= call.start < end for start, end, _ in old_holes):
+            for node, holes in ((call, old_holes), (twins[0], new_holes)):
+                args = node.items("args")
+                holes.append((args[0].outer_start, args[-1].outer_end, "..."))
+    return old_holes, new_holes
+
+
+def _may_elide(node: Node) -> bool:
+    """Whether a list of this node is one in which `...` is a run (format rule 7)."""
+    return not (node.kind == "Tuple" and node.parent is not None and node.parent.kind == "Subscript")
+
+
+def _runs(old: Sequence[Node], new: Sequence[Node]) -> Iterator[Tuple[List[Node], List[Node]]]:
+    """Runs of elements that stand in both lists; beside an insertion one of them stays, so that its place is known."""
+    matches: List[Tuple[int, int, int]] = []
+    i = j = 0
+    while i < len(old) and j < len(new):
+        if same(old[i], new[j]):
+            size = 1
+            while i + size < len(old) and j + size < len(new) and same(old[i + size], new[j + size]):
+                size += 1
+            matches.append((i, j, size))
+            i, j = i + size, j + size
+        else:
+            ahead = next((k for k in range(j + 1, len(new)) if same(old[i], new[k])), None)
+            i, j = (i, ahead) if ahead is not None else (i + 1, j + (len(new) - j == len(old) - i))
+    for index, (i, j, size) in enumerate(matches):
+        following = matches[index + 1] if index + 1 < len(matches) else None
+        inserted = following is not None and following[0] == i + size
+        removed = following is not None and following[1] == j + size
+        kept = 1 if inserted or removed else 0
+        if size > kept:
+            yield list(old[i : i + size - kept]), list(new[j : j + size - kept])
+
+
+# statements in fewer words --------------------------------------------------------------------------------------------
+
+
+def unit(text: Text) -> str:
+    """One step of indentation."""
+    return text.source.indent
+
+
+def header(text: Text, node: Node, general: bool = True) -> List[str]:
+    """The header of a compound statement or clause: of a `def` or `class` its name alone, where `general`."""
+    if general and node.kind in ("FunctionDef", "ClassDef"):
+        name = str(node.node("name").fields["value"])
+        if node.kind == "ClassDef":
+            return [f"class {name}:"]
+        asynchronous = "async " if node.fields.get("asynchronous") else ""
+        return [f"{asynchronous}def {name}({'...' if node.node('params').items('params') else ''}):"]
+    return joined(excerpt(text, node.start, header_end(text, node)))
+
+
+def verbatim(text: Text, node: Node) -> List[str]:
+    """All of a statement."""
+    return excerpt(text, node.begin, node.outer_end)
+
+
+def forms(text: Text, node: Node, suffix: str = "") -> List[Form]:
+    """The ways to write a statement as context, the most general first."""
+    found: List[Form] = []
+    if node.kind in COMPOUND:
+        if node.header():
+            found.append(Form((*header(text, node), unit(text) + "..."), "its header alone"))
+        if len(verbatim(text, node)) <= 12:
+            found.append(Form(tuple(verbatim(text, node)), "all of it"))
+        return found
+    value = node.fields.get("value")
+    if isinstance(value, Node) and node.kind in ("Assign", "AugAssign") and value.kind not in ("Name", "Integer"):
+        lines = excerpt(text, node.begin, node.outer_end, [(value.outer_start, value.outer_end, f"$V{suffix}")])
+        found.append(Form(tuple(joined(lines)), "its value left open"))
+    calls = [
+        part
+        for part in (value, node.fields.get("exc"))
+        if isinstance(part, Node) and part.kind == "Call" and part.items("args")
+    ]
+    for call in calls:
+        args = call.items("args")
+        lines = excerpt(text, node.begin, node.outer_end, [(args[0].outer_start, args[-1].outer_end, "...")])
+        found.append(Form(tuple(joined(lines)), "its arguments left open"))
+    found.append(Form(tuple(joined(verbatim(text, node))), "all of it"))
+    return found
+
+
+def enclosed(text: Text, block: Node, lines: Sequence[Line], above: bool, below: bool) -> Optional[List[Line]]:
+    """The lines inside the header of the block that holds them; `...` where other statements stand above or below."""
+    owner = block.parent
+    if owner is None or block.name == "inline" or not statements(block):
+        return None
+    if owner.kind in ("Try", "Else", "Finally") and not lines:
+        return None
+    inner = text.source.lines.indent(statements(block)[0].begin)
+    outer = text.source.lines.indent(owner.start)
+    step = inner[len(outer) :] if inner.startswith(outer) else unit(text)
+    run: List[Line] = [(" ", step + "...")]
+    body = [(tag, step + line if line.strip() else line) for tag, line in lines]
+    return [*tagged(" ", header(text, owner)), *(run if above else []), *body, *(run if below else [])]
+
+
+# names ----------------------------------------------------------------------------------------------------------------
+
+
+def reads(nodes: Sequence[Node]) -> Set[str]:
+    """Every identifier that stands in code."""
+    return {str(node.fields["value"]) for top in nodes for node in top.walk() if node.kind == "Name" and not node.role}
+
+
+def binds(node: Node) -> Set[str]:
+    """The names that a statement binds."""
+    found: List[Node] = [*node.items("targets"), *node.items("names")]
+    for key in ("target", "name"):
+        part = node.fields.get(key)
+        found += [part] if isinstance(part, Node) and node.kind in ("AugAssign", "For", "FunctionDef", "ClassDef") else []
+    for item in node.items("items"):
+        part = item.fields.get("asname")
+        found += [part] if isinstance(part, Node) else []
+    return reads(found)
+
+
+def telling(node: Node) -> bool:
+    """Whether code has an identifier or a text that says more than that something stands there."""
+    for part in node.walk():
+        value = str(part.fields.get("value") or "")
+        if part.kind == "Name" and not part.role and value not in _COMMON and len(value) > 1:
+            return True
+        if part.kind in ("String", "FText") and re.search(r"[^\W\d]{4}", value):
+            return True
+    return False
+
+
+def is_clause(node: Node) -> bool:
+    """Whether a node is a clause of a statement."""
+    return node.kind in CLAUSES
+
+
+def expression_levels(pairs: Sequence[Pair]) -> List[int]:
+    """The indexes of `pairs` at which both sides are expressions inside a statement, the smallest first."""
+    return [
+        index
+        for index in range(len(pairs) - 1, 0, -1)
+        if is_expression(pairs[index][0]) and is_expression(pairs[index][1]) and pairs[index][0].kind != "Expr"
+    ]
