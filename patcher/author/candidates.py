@@ -293,7 +293,7 @@ class Candidates:
                 yield Candidate(scope_of(leaf.blocks[0].parent), tuple(whole), words)
 
     def _far(self, leaf: Leaf) -> Iterator[Candidate]:
-        """Where the place does not matter: imports to the top of the module, helpers to its end, methods to that of a class."""
+        """Where the place does not matter: imports to the top of a module, helpers to its end, methods to that of a class."""
         kinds, owner = {node.kind for node in leaf.come}, leaf.blocks[0].parent
         if owner is None and kinds <= {"Import", "ImportFrom"} and all(_standard(self.after, node) for node in leaf.come):
             for bare in (False, True):
@@ -342,7 +342,7 @@ class Candidates:
         return sorted((node for node in (above, below) if node is not None), key=weight)
 
     def _wrapped(self, leaf: Leaf) -> Iterator[Candidate]:
-        """Statements that stay and get an `if`, `try` or `with` around them, left open where the new code does not repeat them."""
+        """Statements that get an `if`, `try` or `with` around them, left open where the new code does not repeat them."""
         kept = kept_in(leaf.come[0], leaf.gone) if len(leaf.come) == 1 else None
         if kept is None:
             return
