@@ -249,6 +249,10 @@ SCENARIOS = {
     "interrupted": [kill, "doctor", "restore", kill, "status"],
     "damaged": ["apply two", damage, "status", "apply other", "restore", "doctor"],
     "explain": ["explain two", "explain fits", "explain clashes", "explain fails", "explain absent", "apply two", "explain two"],
+    "export": [
+        "export two", "export two other --format series --set two.value=5", "export two --format script --output two.py",
+        "export other --format wheel --wheel wheels/demo-1.0-py3-none-any.whl", "export two other", "export fails", "export absent",
+    ],
     "check": ["check two other", "check two rival", BROKEN, "check --patch-dir broken", "check two --html page.html"],
     "check-against": [publish, "check other --against all", "check other --against x", "cache"],
     "verify": ["verify", "verify two", "apply two other", "verify --probe --patch-dir patchsets", "verify --compile-only"],

@@ -102,7 +102,7 @@ def test_only_the_commands_print():
 
 
 ENDS = {  # what runs by itself: when Python starts, in the target interpreter, as a build backend
-    "hook/backend.py", "hook/boot.py", "hook/closer.py", "overlay/boot.py", "verify/child.py",
+    "author/standalone.py", "hook/backend.py", "hook/boot.py", "hook/closer.py", "overlay/boot.py", "verify/child.py",
 }  # fmt: skip
 
 
@@ -133,6 +133,8 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["store/folder.py", "store/meta.py", "store/lock.py"], "the store: all that is written into a site directory"),
     **dict.fromkeys(["cli/main.py", "system/signals.py"], "nothing: /dev/null where a stream is closed"),
     **dict.fromkeys([f"cli/commands/{name}.py" for name in ("checking", "looking", "ranks")], "the page of --html FILE"),
+    **dict.fromkeys(["author/wheel.py", "ops/exporting.py"], "what is exported, where --output says"),
+    "author/standalone.py": "the files that a program without sitepatch patches",
     **dict.fromkeys(["cli/demo.py", "ops/fixture.py", "target/index.py"], "a directory of their own"),
     **dict.fromkeys(["system/cache.py", "system/results.py", "target/releases.py"], "the cache"),
     **dict.fromkeys(["overlay/make.py", "ops/overlay.py"], "the cache of overlays"),

@@ -18,7 +18,17 @@ from patcher.store.status import Condition, FileStatus, recorded_now, statuses
 from patcher.store.store import Store
 from patcher.target.environment import Environment
 
-__all__ = ["Assignments", "Requested", "before_and_after", "derived", "mixed", "plan_apply", "plan_restore", "plan_sync"]
+__all__ = [
+    "Assignments",
+    "Requested",
+    "before_and_after",
+    "derived",
+    "mixed",
+    "plan_anew",
+    "plan_apply",
+    "plan_restore",
+    "plan_sync",
+]
 
 
 def plan_apply(env: Environment, requested: Sequence[Requested], *, force: bool = False) -> Plan:
@@ -65,6 +75,22 @@ def plan_sync(env: Environment, requested: Sequence[Requested], *, force: bool =
     answers = [*(answer for plan in going for answer in plan.answers), *mixed(answers)]
     notes += [note for plan in going for note in plan.notes]
     return Plan(tuple(files), tuple(answers), tuple(dict.fromkeys(notes))), tuple(sorted(held for _, held in made))
+
+
+def plan_anew(env: Environment, requested: Sequence[Requested]) -> Tuple[Plan, Tuple[LockedFile, ...]]:
+    """What the requested patchsets, and nothing else, make of files as upstream shipped them, whatever is applied now.
+
+    `before` of each file of the plan is its pristine text; the second has the same files, in the same order.
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+        StoreError: a receipt or a pristine copy is invalid.
+    """
+    answers: List[Answer] = []
+    notes: List[str] = []
+    made = list(derived(_assignments(env, requested, answers, notes), answers, notes, exact=True, fresh=True))
+    plan = Plan(tuple(file for file, _ in made), tuple(mixed(answers)), tuple(dict.fromkeys(notes)))
+    return plan, tuple(held for _, held in made)
 
 
 Assignments = Dict[Tuple[str, str], List[Assignment]]

@@ -10,7 +10,7 @@ import tempfile
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import FrozenSet, List, NamedTuple, Optional, Set, Tuple, Type
+from typing import FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple, Type
 
 from patcher.errors import SitepatchError
 from patcher.target.versions import is_version
@@ -89,8 +89,14 @@ class Pip:
         taken_back = _versions(yanked.group(1)) if yanked else frozenset()
         return Listing(_versions(found.group(1)) | taken_back, taken_back)
 
-    def download(self, distribution: str, version: str) -> Tuple[Path, bool]:
+    def download(self, distribution: str, version: str, tags: Sequence[str] = (), url: str = "") -> Tuple[Path, bool]:
         """Fetch a wheel of a release into a folder of its own, which the caller deletes; the second is: is it yanked?
+
+        Args:
+            distribution: its name.
+            version: as the listing of the distribution has it.
+            tags: `PYTHON-ABI-PLATFORM` that the wheel is made for; any of those that have most without them.
+            url: where the wheel lies, if it is in no index.
 
         Raises:
             NoPip: pip is not there or too old.
@@ -98,24 +104,30 @@ class Pip:
             SitepatchError: pip could not fetch it.
         """
         folder = self._folder()
-        for python in PYTHONS:
-            words = [*_WHEELS, "--dest", str(folder), f"{distribution}==={version}"]
-            code, said = self._run(python, words, folder)
+        made_for = [f"3.{minor}" for tag in tags for minor in re.findall(r"\A[cp]p3(\d+)-", tag)]
+        pythons = tuple(dict.fromkeys(made_for)) or PYTHONS
+        platforms = [tag.split("-")[2] for tag in tags if not tag.endswith("-any")] or _PLATFORMS
+        for python in pythons:
+            words = [*_WHEELS, "--dest", str(folder), url or f"{distribution}==={version}"]
+            code, said = self._run(python, words, folder, platforms)
             wheels = sorted(folder.glob("*.whl"))
             if not code and wheels:
                 return wheels[0], "yanked version" in said
             if "No matching distribution found" not in said or "Retry(total=0" in said:
                 raise SitepatchError(f"pip could not fetch it: {_reason(said)}", _hint(said))
-        pythons = ", ".join(sorted(PYTHONS, key=lambda python: int(python[2:])))
-        raise NoWheel(f"it has no wheel for Python {pythons} on macOS or Linux, at most a source distribution")
+        asked = ", ".join(sorted(pythons, key=lambda python: int(python[2:])))
+        where = "on macOS or Linux" if platforms is _PLATFORMS else f"for {', '.join(platforms)}"
+        raise NoWheel(f"it has no wheel for Python {asked} {where}, at most a source distribution")
 
     def _folder(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self._scratch.name))
 
-    def _run(self, python: str, words: List[str], scratch: Path) -> Tuple[int, str]:
+    def _run(
+        self, python: str, words: List[str], scratch: Path, platforms: Sequence[str] = _PLATFORMS
+    ) -> Tuple[int, str]:
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-cache-dir", "--ignore-requires-python"]
         command += ["--progress-bar", "off", "--python-version", python]
-        command += [word for each in _PLATFORMS for word in ("--platform", each)]
+        command += [word for each in platforms for word in ("--platform", each)]
         environ = {**os.environ, **_ENVIRON, "TMPDIR": str(scratch)}
         with self._lock:
             if self._stopped:

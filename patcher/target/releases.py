@@ -20,6 +20,7 @@ from typing import Iterable, List, Optional
 
 from patcher.errors import SitepatchError
 from patcher.model import Located, normalized
+from patcher.system.reading import read_file
 from patcher.target.distribution import recorded_hash
 from patcher.target.index import Pip
 
@@ -88,6 +89,27 @@ def fetch(pip: Pip, cache: Path, distribution: str, version: str, paths: Iterabl
     finally:
         shutil.rmtree(stage, ignore_errors=True)
         shutil.rmtree(wheel.parent, ignore_errors=True)
+
+
+def fetch_wheel(pip: Pip, distribution: str, version: str, dist_info: Path) -> Path:
+    """Fetch the wheel that an installed release came from: from its URL, else one with its tags from the index.
+
+    Args:
+        pip: what fetches it.
+        distribution: the name of the release.
+        version: its version.
+        dist_info: its metadata folder.
+
+    Raises:
+        NoPip: pip is not there or too old.
+        NoWheel: the release has none that fits.
+        SitepatchError: it cannot be fetched.
+        OSError: the metadata cannot be read.
+    """
+    tags = re.findall(r"^Tag:[ \t]*(\S+-\S+-\S+)", read_file(dist_info / "WHEEL").decode("utf-8", "replace"), re.MULTILINE)
+    came = dist_info / "direct_url.json"
+    url = re.search(r'"url"\s*:\s*"([^"]+\.whl)"', read_file(came).decode("utf-8", "replace") if came.exists() else "")
+    return pip.download(distribution, version, tags, url.group(1) if url else "")[0]
 
 
 def _home(cache: Path, distribution: str, version: str) -> Path:

@@ -1,0 +1,179 @@
+"""`export`: what patchsets make of an installed release, written for those who have no sitepatch."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+
+from patcher.author import export as forms
+from patcher.author.export import Patched
+from patcher.author.wheel import Wheel, new_name, open_wheel, recorded, repack
+from patcher.errors import SitepatchError, UsageError
+from patcher.model import Plan, State, normalized
+from patcher.ops.outcome import SILENT, Events
+from patcher.ops.place import Place
+from patcher.planner.plan import Requested, plan_anew
+from patcher.project.selection import choose
+from patcher.store.retry import settled
+from patcher.target.environment import Environment, locate
+from patcher.target.index import Pip
+from patcher.target.releases import fetch_wheel
+
+FORMATS = ("patch", "series", "wheel", "script")
+SERIES, WHEELS = "patches", "dist"
+"""The folders that a series and wheels are written to where none is named."""
+
+
+class ExportRequest(NamedTuple):
+    """Which patchsets are exported for which environment, and as what; `output` is a folder for a series and for wheels.
+
+    `wheels` are those of the releases as they are installed; without the one that is needed pip fetches it.
+    """
+
+    place: Place
+    names: Tuple[str, ...]
+    format: str
+    settings: Tuple[str, ...] = ()
+    output: str = ""
+    wheels: Tuple[str, ...] = ()
+
+
+class ExportOutcome(NamedTuple):
+    """What was exported: `text` where no `output` was named, else the paths and the sha256 (hex) of what was `written`."""
+
+    plan: Plan
+    text: bytes = b""
+    written: Tuple[Tuple[str, str], ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the patchsets fit, so that there is something to export."""
+        return not self.plan.failed
+
+
+def export(request: ExportRequest, events: Events = SILENT) -> ExportOutcome:
+    """Export patchsets.
+
+    Raises:
+        SitepatchError: nothing would change; the wheel cannot be had, or is not the one that is installed.
+        UsageError: an unknown name, option or format; several patchsets for one patch; an output that holds something else.
+    """
+    if request.format == "patch" and len(set(request.names)) > 1:
+        raise UsageError("--format patch: found several patchsets, expected one", "a patch for each: --format series")
+    requested, notes = choose(request.names, request.settings, request.place.patch_dirs)
+    env = request.place.environment()
+    events.started(env, requested)
+    plan, held = settled(env, lambda: plan_anew(env, requested))
+    plan = plan._replace(notes=(*notes, *plan.notes))
+    if plan.failed:
+        return ExportOutcome(plan)
+    files = [
+        Patched(one.path, one.distribution, one.version, file.before, file.steps)
+        for file, one in zip(plan.files, held)
+        if file.before != file.after
+    ]
+    if not files:
+        states = ", ".join(dict.fromkeys(answer.state.value for answer in plan.answers)) or State.NOT_NEEDED.value
+        raise SitepatchError(f"nothing to export: no file would change here ({states})")
+    doing = {step.patchset for file in files for step in file.steps}
+    idle = [one.patchset.name for one in requested if one.patchset.name not in doing]
+    plan = plan._replace(notes=(*plan.notes, *(f"{name} changes nothing here and is left out" for name in idle)))
+    if request.format == "wheel":
+        return ExportOutcome(plan, written=tuple(_wheels(request, env, files, events)))
+    texts = _texts(request.format, requested, files)
+    if not request.output and len(texts) == 1:
+        return ExportOutcome(plan, text=b"".join(texts.values()))
+    written = []
+    for path, text in _places(request, texts).items():
+        with _placed(path) as file:
+            file.write(text)
+        written.append((str(path), sha256(text).hexdigest()))
+    return ExportOutcome(plan, written=tuple(written))
+
+
+def _texts(form: str, requested: Sequence[Requested], files: Sequence[Patched]) -> Dict[str, bytes]:
+    """What is to be written, by file name; a patch and a script are one."""
+    if form == "series":
+        return forms.series(requested, files)
+    return {"": forms.script(files) if form == "script" else forms.patch(requested[0], files)}
+
+
+def _places(request: ExportRequest, texts: Dict[str, bytes]) -> Dict[Path, bytes]:
+    """The texts by the paths at which they are to lie.
+
+    Raises:
+        UsageError: the folder of a series holds something else.
+    """
+    if request.format != "series":
+        return {Path(request.output): text for text in texts.values()}
+    folder = Path(request.output or SERIES)
+    other = sorted({path.name for path in folder.iterdir()} - set(texts)) if folder.is_dir() else []
+    if other:
+        raise UsageError(f"{folder}: found {other[0]}, which is not of this series", "name an empty folder with --output")
+    return {folder / name: text for name, text in texts.items()}
+
+
+def _wheels(request: ExportRequest, env: Environment, files: Sequence[Patched], events: Events) -> Iterator[Tuple[str, str]]:
+    """Write a wheel for each distribution of which something changes; gives its path and sha256 (hex)."""
+    with Pip() as pip, ExitStack() as stack:
+        given = {normalized(Path(path).name.split("-")[0]): open_wheel(Path(path)) for path in request.wheels}
+        for wheel in given.values():
+            stack.enter_context(wheel.archive)
+        changed: Dict[str, List[Patched]] = {}
+        for each in files:
+            changed.setdefault(normalized(each.distribution), []).append(each)
+        unused = ", ".join(wheel.name for name, wheel in given.items() if name not in changed)
+        if unused:
+            raise UsageError(f"--wheel: found {unused}, of which nothing changes", f"expected: {', '.join(changed)}")
+        for name, mine in changed.items():
+            wheel = given.get(name) or _fetched(pip, env, mine[0], events)
+            path = Path(request.output or WHEELS) / new_name(wheel)
+            with wheel.archive, _placed(path) as file:
+                repack(wheel, mine, file)
+            yield str(path), _digest(path)
+
+
+def _digest(path: Path) -> str:
+    digest = sha256()
+    with path.open("rb") as file:
+        for chunk in iter(lambda: file.read(1 << 20), b""):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _fetched(pip: Pip, env: Environment, file: Patched, events: Events) -> Wheel:
+    """The wheel that a release was installed from, fetched by pip.
+
+    Raises:
+        SitepatchError: it cannot be had, or the one of the index is another build.
+    """
+    info = Path(locate(env, file.path.split("/")[0].replace(".py", ""), [file.path]).dist_info)
+    hint = "name the wheel that it was installed from with --wheel"
+    if not (info / "WHEEL").is_file():
+        raise SitepatchError(f"{file.distribution} {file.version}: was not installed from a wheel", hint)
+    events.note(f"fetching the wheel of {file.distribution} {file.version}")
+    wheel = open_wheel(fetch_wheel(pip, file.distribution, file.version, info))
+    here, there = recorded((info / "RECORD").read_bytes()), recorded(wheel.read("RECORD"))
+    code = (path for path in there if ".dist-info/" not in path and path in here)
+    other = next((path for path in code if here[path] != there[path]), "")
+    if other:
+        wheel.archive.close()
+        raise SitepatchError(f"{wheel.name}: is another build than the one that is installed ({other} differs)", hint)
+    return wheel
+
+
+@contextmanager
+def _placed(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write that appears at a path when it is complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("xb") as file:
+            yield file
+        part.replace(path)
+    finally:
+        if part.exists():
+            part.unlink()

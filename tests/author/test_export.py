@@ -1,0 +1,276 @@
+"""`export`: what it writes does what `apply` does, with the real tools that take it: git, patch, pip, uv, a bare Python."""
+
+import io
+import shutil
+import subprocess
+import sys
+import zipfile
+from hashlib import sha256
+
+import pytest
+
+from patcher.errors import SitepatchError, UsageError
+from patcher.ops.change import ApplyRequest, apply
+from patcher.ops.exporting import ExportRequest, export
+from patcher.ops.place import Place
+from tests.index import Index
+from tests.index import wheel as packed
+from tests.installers import world
+from tests.places import patchset, wheel
+
+pytestmark = pytest.mark.once
+TEXTS = {"demo/__init__.py": b"", "demo/m.py": b"A = 0\r\nVALUE = 1\r\nB = '\xe4'\r\n# no line break at the end", "demo/n.py": b"VALUE = 1\n"}
+CODING = b"# coding: latin-1\r\n"
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """A site directory with demo 1.0, and the patchsets `two` (a fix of demo.m) and `more` (debugging, of both files)."""
+    monkeypatch.chdir(tmp_path)
+    texts = {**TEXTS, "demo/m.py": CODING + TEXTS["demo/m.py"]}
+    with zipfile.ZipFile(wheel(tmp_path / "wheels", files={})) as archive:
+        archive.extractall(tmp_path / "site")
+    rows = []
+    for path, data in texts.items():
+        (tmp_path / "site" / path).parent.mkdir(exist_ok=True)
+        (tmp_path / "site" / path).write_bytes(data)
+        rows.append(f"{path},sha256={world_digest(data)},{len(data)}\n")
+    record = tmp_path / "site/demo-1.0.dist-info/RECORD"
+    record.write_text("".join(rows) + record.read_text())
+    patchset(tmp_path)
+    patchset(tmp_path, name="more")
+    (tmp_path / "mine/more/p.spatch").write_text(
+        "Prose\n\nof two\n  parts.\n--- demo/m.py\n@@ <module> @@\n $X = $V\n+C = 3\n B = $S\n--- demo/n.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 3\n"
+    )
+    toml = tmp_path / "mine/two/patchset.toml"
+    toml.write_text(toml.read_text().replace('"debug"', '"fix"') + '[provenance]\nauthor = "A. N.\\nOther"\nlast_update = "2026-01-02"\nremove_when = "never"\n')
+    return tmp_path / "site"
+
+
+def world_digest(data):
+    from base64 import urlsafe_b64encode
+
+    return urlsafe_b64encode(sha256(data).digest()).rstrip(b"=").decode()
+
+
+def place(site):
+    return Place(target=str(site), patch_dirs=(str(site.parent / "mine"),))
+
+
+def texts(site):
+    return {path: (site / path).read_bytes() for path in TEXTS}
+
+
+def applied(site, *names):
+    """What `apply` makes of a copy of the site."""
+    copy = site.parent / "applied"
+    shutil.copytree(site, copy)
+    assert apply(ApplyRequest(place(copy), names)).ok
+    return texts(copy)
+
+
+def run(*words, cwd, code=0):
+    done = subprocess.run([str(word) for word in words], cwd=str(cwd), capture_output=True, timeout=60)
+    assert done.returncode == code, (done.stdout, done.stderr)
+    return done.stdout.decode() + done.stderr.decode()
+
+
+@pytest.mark.parametrize("tool", [["git", "apply"], ["patch", "--binary", "-p1", "-i"]], ids=["git", "patch"])
+def test_a_patch_and_a_series_are_taken_by_git_and_patch_and_make_what_apply_makes(site, tool):
+    wanted = applied(site, "two", "more")
+    made = export(ExportRequest(place(site), ("two", "more"), "series", output="series"))
+    again = export(ExportRequest(place(site), ("more", "two"), "series", output="series"))
+    assert made == again
+    names = (site.parent / "series/series").read_text().split()
+    assert names == ["two.patch", "more.patch"]  # a fix comes before what is for debugging
+    for name in names:
+        run(*tool, site.parent / "series" / name, cwd=site)
+    assert texts(site) == wanted != TEXTS
+
+
+def test_the_header_is_that_of_dep_3(site):
+    head, _, diff = export(ExportRequest(place(site), ("two",), "patch")).text.partition(b"\n\n")
+    assert head.decode().split("\n") == [
+        "Description: For a test", " Why.", "Author: A. N. Other", "Last-Update: 2026-01-02", "X-Remove-When: never",
+        "X-Sitepatch: two 1", "X-Applies-To: demo 1.0",
+    ]  # fmt: skip
+    assert diff.startswith(b"--- a/demo/m.py\n+++ b/demo/m.py\n")
+    more = export(ExportRequest(place(site), ("more",), "patch")).text.decode("latin-1")
+    assert more.startswith("Description: For a test\n Prose\n .\n of two\n   parts.\nX-Sitepatch")
+
+
+def test_what_is_applied_already_makes_no_difference_and_what_does_not_fit_is_not_exported(site):
+    before = export(ExportRequest(place(site), ("more",), "patch")).text
+    assert apply(ApplyRequest(place(site), ("two",))).ok
+    assert export(ExportRequest(place(site), ("more",), "patch")).text == before
+    spatch = site.parent / "mine/more/p.spatch"
+    spatch.write_text(spatch.read_text().replace("VALUE = 1", "VALUE = 9"))
+    failed = export(ExportRequest(place(site), ("more",), "series", output="series"))
+    assert not failed.ok and failed.written == () and not (site.parent / "series").exists()
+    spatch.write_text("--- demo/n.py\n@@ <module> @@ when-present\n-VALUE = 8\n+VALUE = 9\n")
+    one = export(ExportRequest(place(site), ("more", "two"), "series", output="series"))
+    assert one.plan.notes == ("more changes nothing here and is left out",)
+    assert (site.parent / "series/series").read_text() == "two.patch\n"
+    with pytest.raises(SitepatchError, match=r"nothing to export.*not needed"):
+        export(ExportRequest(place(site), ("more",), "patch"))
+
+
+def test_an_output_that_holds_something_else_is_left_alone(site):
+    (site.parent / "patches").mkdir()
+    (site.parent / "patches/pyproject.toml").touch()
+    with pytest.raises(UsageError, match=r"pyproject\.toml, which is not of this series"):
+        export(ExportRequest(place(site), ("two",), "series"))
+    with pytest.raises(UsageError, match="several patchsets"):
+        export(ExportRequest(place(site), ("two", "more"), "patch"))
+    assert [path.name for path in (site.parent / "patches").iterdir()] == ["pyproject.toml"]
+
+
+# the script -----------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def script(site):
+    made = export(ExportRequest(place(site), ("two", "more"), "script", output="patch.py"))
+    assert export(ExportRequest(place(site), ("two", "more"), "script")).text == (site.parent / "patch.py").read_bytes()
+    assert made.written == (("patch.py", sha256((site.parent / "patch.py").read_bytes()).hexdigest()),)
+
+    def call(*words, code=0):
+        return run(sys.executable, "-I", "-S", "patch.py", "--target", "site", *words, cwd=site.parent, code=code)
+
+    return call
+
+
+def test_a_script_patches_and_restores_with_a_bare_python(site, script):
+    wanted, before = applied(site, "two", "more"), texts(site)
+    (site / "demo/n.py").chmod(0o640)
+    compiled = site / "demo/__pycache__/n.cpython-311.pyc"
+    compiled.parent.mkdir()
+    compiled.write_bytes(b"of the old text")
+    assert script("--dry-run") == "would be patched: demo/m.py\nwould be patched: demo/n.py\n"
+    assert texts(site) == before and compiled.exists()
+    assert script() == "patched: demo/m.py\npatched: demo/n.py\n"
+    assert texts(site) == wanted and not compiled.exists() and (site / "demo/n.py").stat().st_mode & 0o7777 == 0o640
+    assert script() == "patched already: demo/m.py\npatched already: demo/n.py\n"
+    assert script("--restore").startswith("restored: demo/m.py\n")
+    assert texts(site) == before and sorted(path.name for path in (site / "demo").glob(".*")) == []
+
+
+def test_a_script_changes_all_files_or_none(site, script):
+    (site / "demo/n.py").write_bytes(b"VALUE = 1  # edited\n")
+    before = texts(site)
+    assert "demo/n.py: is not the text that this was made for" in script(code=1)
+    (site / "demo/n.py").unlink()
+    assert "demo/n.py: is not in site" in script(code=1)
+    (site / "demo/n.py").symlink_to(site / "demo/m.py")
+    assert "demo/n.py: is a symbolic link" in script(code=1)
+    (site / "demo/n.py").unlink()
+    (site / "demo/n.py").write_bytes(TEXTS["demo/n.py"])
+    assert apply(ApplyRequest(place(site), ("two",))).ok
+    assert f"sitepatch keeps patches in {site.name}" in script("--restore", code=1)
+    assert {**texts(site), "demo/m.py": before["demo/m.py"], "demo/n.py": before["demo/n.py"]} == before
+
+
+# the wheel ------------------------------------------------------------------------------------------------------------
+INFO, DATA = "demo-1.0.dist-info", "demo-1.0.data"
+FILES = {
+    "demo/__init__.py": "def main():\n    print('ran', VALUE)\n\n\nVALUE = 1\n",
+    f"{DATA}/purelib/demo_more.py": "VALUE = 1\n",
+    f"{DATA}/scripts/demo-script": "#!python\nimport demo_more\nprint('script', demo_more.VALUE)\n",
+    f"{DATA}/data/share/demo.txt": "data\n",
+    f"{INFO}/entry_points.txt": "[console_scripts]\ndemo-run = demo:main\n",
+    f"{INFO}/RECORD.jws": "a signature of the old RECORD",
+    "demo/__pycache__/__init__.cpython-311.pyc": "compiled of the old text",
+}
+
+
+def executable(data):
+    """A wheel whose scripts may be run."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        for member in old.infolist():
+            text = old.read(member)
+            member.external_attr = (0o100755 if "/scripts/" in member.filename else 0o100644) << 16
+            new.writestr(member, text)
+    return out.getvalue()
+
+
+@pytest.fixture
+def environment(tmp_path, monkeypatch):
+    """An environment with demo 1.0 from an index, and the patchset `two` for it."""
+    monkeypatch.chdir(tmp_path)
+    index = Index()
+    index.put("demo", "demo-1.0-py3-none-any.whl", executable(packed("demo", "1.0", FILES)))
+    settings = world.variables(index, tmp_path / "home")
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    patchset(tmp_path, path="demo/__init__.py")
+    patchset(tmp_path, path="demo_more.py", name="more")
+    env = world.Env(tmp_path / "env", settings)
+    env.uv("install", "demo==1.0")
+    yield env
+    index.close()
+
+
+def asked(env, *names, **more):
+    there = Place(python=str(env.python), patch_dirs=("mine",))
+    return ExportRequest(there, names or ("two", "more"), "wheel", **more)
+
+
+def test_pip_and_uv_install_the_wheel_with_its_hash_and_nothing_of_it_is_lost(environment, tmp_path):
+    ((path, digest),) = export(asked(environment, output="wheels")).written
+    assert path == "wheels/demo-1.0+sitepatch.1-py3-none-any.whl"
+    ((_, again),) = export(asked(environment, output="again")).written
+    assert again == digest == sha256((tmp_path / path).read_bytes()).hexdigest()
+    (tmp_path / "requirements.txt").write_text(f"./{path} --hash=sha256:{digest}\n")
+    for name in ("pip", "uv"):
+        env = world.Env(tmp_path / name, environment.variables)
+        getattr(env, name)("install", "--require-hashes", "-r", "requirements.txt", cwd=tmp_path)
+        assert env.call("demo-run", cwd=tmp_path).out == "ran 2\n"
+        assert env.call("demo-script", cwd=tmp_path).out == "script 2\n"
+        assert (env.root / "share/demo.txt").read_text() == "data\n"
+        version = "import importlib.metadata as m; print(m.version('demo'))"
+        assert env.start(version).out == "1.0+sitepatch.1\n"
+    env.uv("install", "--dry-run", "demo~=1.0", "demo>=1.0,<1.1", "demo==1.0")  # it is still that release
+
+
+def test_the_record_lists_each_member_as_it_is(environment, tmp_path):
+    ((path, _),) = export(asked(environment)).written
+    info = "demo-1.0+sitepatch.1.dist-info"
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    rows = [row.split(",") for row in members[f"{info}/RECORD"].decode().splitlines()]
+    assert [row[0] for row in rows] == list(members) and rows[-1] == [f"{info}/RECORD", "", ""]
+    for name, digest, size in rows[:-1]:
+        assert (digest, size) == (f"sha256={world_digest(members[name])}", str(len(members[name])))
+    dropped = {f"{INFO}/RECORD.jws", "demo/__pycache__/__init__.cpython-311.pyc"}
+    kept = {name.replace("demo-1.0.", "demo-1.0+sitepatch.1.") for name in FILES if name not in dropped}
+    assert set(members) == {*kept, f"{info}/RECORD", f"{info}/METADATA", f"{info}/WHEEL"}
+    assert members[f"{info}/METADATA"] == b"Metadata-Version: 2.1\nName: demo\nVersion: 1.0+sitepatch.1\n"
+
+
+def test_a_wheel_that_is_named_has_to_be_the_one_of_the_release(environment, tmp_path):
+    def given(name, version, files):
+        path = tmp_path / f"{name}-{version}-py3-none-any.whl"
+        path.write_bytes(packed(name, version, files))
+        return asked(environment, wheels=(str(path),))
+
+    assert export(given("demo", "1.0", FILES)).ok
+    for request, message in (
+        (given("demo", "1.1", FILES), "found demo 1.1, expected demo 1.0"),
+        (given("demo", "1.0", {**FILES, "demo/__init__.py": "VALUE = 1\n"}), "its demo/__init__.py is not the one that is installed"),
+        (given("other", "1.0", FILES), "other-1.0-py3-none-any.whl, of which nothing changes"),
+        (asked(environment, wheels=(str(tmp_path / "mine/two/p.spatch"),)), "it is no wheel"),
+    ):
+        with pytest.raises(SitepatchError, match=message):
+            export(request._replace(output="refused"))
+    assert not list(tmp_path.glob("refused/*"))
+
+
+def test_the_wheel_of_a_vendor_is_fetched_from_where_it_came_and_keeps_its_label(environment, tmp_path):
+    vendor = tmp_path / "demo-1.0+cu1-py3-none-any.whl"
+    vendor.write_bytes(packed("demo", "1.0+cu1", {name: text for name, text in FILES.items() if "demo-1.0." not in name}))
+    env = world.Env(tmp_path / "vendors", environment.variables)
+    env.uv("install", str(vendor))
+    ((path, _),) = export(asked(env, "two")).written
+    assert path == "dist/demo-1.0+cu1.sitepatch.1-py3-none-any.whl"
+    vendor.write_bytes(packed("demo", "1.0+cu1", {"demo/__init__.py": FILES["demo/__init__.py"] + "# anew\n"}))
+    with pytest.raises(SitepatchError, match=r"is another build .*demo/__init__.py differs"):
+        export(asked(env, "two", output="other"))
