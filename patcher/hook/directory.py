@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +15,7 @@ from patcher.hook.kept import KEPT, PATCHSETS, Asked, Content, Hook, Kept, read_
 from patcher.hook.wheel import module, wheel
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.patchset.sources import resolve_options
-from patcher.patchset.tables import decode_text, read_toml, suggest
+from patcher.patchset.tables import decode_text, read_toml, suggest, written_toml
 from patcher.planner.assignments import Requested
 from patcher.project.pyproject import Wish, read_project
 from patcher.project.selection import stop
@@ -107,26 +106,22 @@ def _pyproject(folder: Path, content: Content, wishes: Sequence[Wish], files: Se
         'backend-path = ["."]',
         "",
         "[project]",
-        f"name = {_quoted(hook.name)}",
-        f"version = {_quoted(hook.version)}",
-        f"description = {_quoted(f'Keeps {names} applied')}",
+        f"name = {written_toml(hook.name)}",
+        f"version = {written_toml(hook.version)}",
+        f"description = {written_toml(f'Keeps {names} applied')}",
         'requires-python = ">=3.8"',
         "",
         "[tool.sitepatch]",
-        "patchsets = [", *(f"    {_quoted(text)}," for text in texts), "]",
+        "patchsets = [", *(f"    {written_toml(text)}," for text in texts), "]",
         f'patch-dir = "{PATCHSETS}"',
         "",
         f"[tool.{TABLE}]",
-        f"mode = {_quoted(hook.mode)}",
+        f"mode = {written_toml(hook.mode)}",
         "",
         "[tool.uv]  # which files uv looks at to see that the hook has to be built again",
-        "cache-keys = [", *(f"    {{ file = {_quoted(name)} }}," for name in keys), "]",
+        "cache-keys = [", *(f"    {{ file = {written_toml(name)} }}," for name in keys), "]",
         "",
     ])  # fmt: skip
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def read(folder: Path) -> Content:

@@ -1,4 +1,4 @@
-"""Decoded TOML -> typed values, read strictly: unknown keys, wrong types, missing values; all problems told at once."""
+"""Decoded TOML -> typed values, read strictly: unknown keys, wrong types, missing values told at once; values as TOML."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from patcher.text.width import fit, marked
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from patcher.model import OptionValue
 
 TEXT, TEXTS, INTEGER, TABLE = "a string", "a list of strings", "an integer", "a table"
 TABLES = "a list of tables"
@@ -144,6 +146,17 @@ def _check_size(top: Dict[str, Any], origin: Path) -> None:
                 raise PatchError(f"{origin}: {fit(where, _WIDEST)}: {_TOO_DEEP}")
             items = value.items() if isinstance(value, dict) else enumerate(value)
             left += [(f"{where}.{key}" if where else str(key), each, depth + 1) for key, each in items]
+
+
+def written_toml(value: OptionValue) -> str:
+    """A value as TOML writes it; its basic strings escape what JSON escapes, and DEL."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        import json
+
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)
 
 
 def shown(value: object) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set
 
 from patcher.errors import PatchError, SitepatchError, UsageError
 from patcher.model import LockedFile, OptionValue
-from patcher.patchset.tables import INTEGER, TABLE, TEXT, Reader, read_toml, shown, tables
+from patcher.patchset.tables import INTEGER, TABLE, TEXT, Reader, read_toml, shown, tables, written_toml
 from patcher.planner.assignments import Requested
 from patcher.store.folder import Folder
 from patcher.store.receipt import is_sha256, path_problem
@@ -137,7 +137,7 @@ def _changed(old: Pinned, new: Pinned) -> List[str]:
     elif new.sha256 != old.sha256:
         found.append(f"{new.name} {new.version}: found other files (sha256 {new.sha256}), the lock has {old.sha256}")
     for key in sorted({*old.options, *new.options}):
-        is_now, was = (_value(one.options[key]) if key in one.options else "no such option" for one in (new, old))
+        is_now, was = (written_toml(one.options[key]) if key in one.options else "no such option" for one in (new, old))
         if is_now != was:
             found.append(f"{new.name}: found {key} = {is_now}, the lock has {was}")
     return found
@@ -171,24 +171,13 @@ def encode(lock: Lock) -> str:
 
 
 def _patchset(one: Pinned) -> str:
-    options = ", ".join(f"{key} = {_value(value)}" for key, value in sorted(one.options.items()))
+    options = ", ".join(f"{key} = {written_toml(value)}" for key, value in sorted(one.options.items()))
     head = _table("patchset", zip(("name", "version", "sha256"), one[:3]))
     return head + (f"options = {{ {options} }}\n" if options else "options = {}\n")
 
 
 def _table(name: str, items: Iterable[Tuple[str, OptionValue]]) -> str:
-    return f"[[{name}]]\n" + "".join(f"{key} = {_value(value)}\n" for key, value in items)
-
-
-def _value(value: OptionValue) -> str:
-    """A value as TOML writes it; its basic strings escape what JSON escapes, and DEL."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        import json
-
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return repr(value)
+    return f"[[{name}]]\n" + "".join(f"{key} = {written_toml(value)}\n" for key, value in items)
 
 
 def read(path: Path) -> Lock:

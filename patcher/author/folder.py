@@ -1,0 +1,166 @@
+"""A draft as a patchset folder: its texts, checked as they will be read, and put in place in one step."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
+
+from patcher.author.draft import Draft, DraftFile
+from patcher.errors import PatchError, UsageError
+from patcher.model import Patchset
+from patcher.patchset.manifest import MANIFEST, load
+from patcher.patchset.tables import shown, written_toml
+from patcher.target.versions import accepts, oldest_first, says_nothing
+
+PATCHSETS = "patchsets"
+
+
+class Head(NamedTuple):
+    """What a manifest says of the patchset as a whole; `provenance` has keys of `manifest.PROVENANCE`."""
+
+    name: str
+    summary: str
+    prose: str = ""
+    provenance: Mapping[str, str] = {}
+    kind: str = "fix"
+    version: str = "1.0"
+
+
+class Target(NamedTuple):
+    """An import package, the distribution that provides it, and the range (PEP 440) for which the hunks are proven."""
+
+    package: str
+    distribution: str
+    versions: str
+
+
+def output_folder(name: str, output: Optional[str] = None) -> Path:
+    """Where a new patchset is put: below the directory `output` (default `./patchsets`), or it, where it ends in `name`.
+
+    Raises:
+        UsageError: the name is none of a patchset, or something is there already.
+    """
+    if not re.fullmatch("[a-z0-9-]+", name):
+        raise UsageError(f"found the name {shown(name)}, expected one made of a-z, 0-9 and \"-\"")
+    folder = Path(output if output is not None else PATCHSETS)
+    folder = folder if folder.absolute().name == name else folder / name
+    _check_free(folder)
+    return folder
+
+
+def _check_free(folder: Path) -> None:
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise UsageError(f"{folder}: found something that is no directory, expected none or an empty one")
+    if folder.is_dir() and any(folder.iterdir()):
+        hint = f"name another patchset, or widen this one: sitepatch update {folder.name}"
+        raise UsageError(f"{folder}: found a directory that is not empty, expected none or an empty one", hint)
+
+
+def patchset_files(head: Head, draft: Draft, targets: Sequence[Target]) -> Dict[str, str]:
+    """The texts of a patchset's folder, by file name: one `.spatch` for each import package, the prose in the first."""
+    texts: Dict[str, str] = {}
+    variants: List[str] = []
+    prose = re.sub(r"^(?=--- |@@)", "  ", re.sub(r"\r\n?", "\n", head.prose), flags=re.MULTILINE)  # else they begin a patch
+    for target in targets:
+        files = tuple(file for file in draft.files if file.hunks and _package(file) == target.package)
+        name = f"{head.name if len(targets) == 1 else target.package}.spatch"
+        texts[name] = Draft(files).spatch("" if texts else prose)
+        variants.append(variant_text(target, [name]))
+    modules = dict.fromkeys(filter(None, (_module(file.paths[0]) for file in draft.files if file.hunks)))
+    top = {"name": head.name, "version": head.version, "kind": head.kind, "summary": " ".join(head.summary.split())}
+    tables = ["schema = 1\n" + _items(top)]
+    tables += [f"[provenance]\n{_items(head.provenance)}"] if head.provenance else []
+    tables += variants
+    tables += [f"[verify]\nimports = {_list(modules)}\n"] if modules else []
+    return {MANIFEST: "\n".join(tables), **texts}
+
+
+def variant_text(target: Target, patches: Iterable[str]) -> str:
+    """A `[[variant]]` of a manifest."""
+    text = "[[variant]]\n" + _items({"package": target.package, "versions": target.versions})
+    if target.distribution not in ("", target.package):
+        text += f"distributions = {_list([target.distribution])}\n"
+    return f"{text}patches = {_list(patches)}\n"
+
+
+def _package(file: DraftFile) -> str:
+    first, *more = file.paths[0].split("/")
+    return first if more else first[: -len(".py")]
+
+
+def _module(path: str) -> str:
+    """The module of a file, "" for one that nothing imports by its name."""
+    parts = path[: -len(".py")].split("/")
+    parts = parts[:-1] if parts[-1] == "__init__" else parts
+    return ".".join(parts) if all(part.isidentifier() and part != "__main__" for part in parts) else ""
+
+
+def _items(items: Mapping[str, str]) -> str:
+    return "".join(f"{key} = {written_toml(value)}\n" for key, value in items.items())
+
+
+def _list(texts: Iterable[str]) -> str:
+    return f"[{', '.join(map(written_toml, texts))}]"
+
+
+def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = False) -> Patchset:
+    """Write a patchset's folder, complete or not at all, once it has been read back without a problem.
+
+    Args:
+        folder: its place, of the patchset's name; with `replace` it stands already, and what else lies in it is kept.
+        files: the texts by file name.
+        replace: whether it takes the place of one that stands there.
+
+    Raises:
+        UsageError: something stands there.
+        PatchError: what is wrong with the patchset.
+        OSError: it cannot be written.
+    """
+    if not replace:
+        _check_free(folder)
+    home = next(each for each in folder.absolute().parents if each.is_dir())
+    with tempfile.TemporaryDirectory(prefix=".sitepatch-", dir=str(home)) as scratch:
+        made = Path(scratch, folder.absolute().name)
+        if replace:
+            shutil.copytree(str(folder), str(made), symlinks=True)
+        for name, text in files.items():
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            (made / name).write_bytes(text.encode("utf-8"))
+        try:
+            load(made, str(folder))
+        except PatchError as error:
+            raise PatchError(error.message.replace(str(made), str(folder)), error.hint) from None
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(scratch, "old")
+        if replace:
+            folder.rename(aside)
+        try:
+            made.rename(folder)
+        except OSError:
+            with suppress(FileNotFoundError):
+                aside.rename(folder)
+            raise
+    return load(folder, str(folder))
+
+
+def proven_range(versions: Iterable[str], failed: Iterable[str] = ()) -> str:
+    """The narrowest range (PEP 440) from the lowest to the highest proven release.
+
+    Args:
+        versions: the releases for which it is proven; of a vendor's build (`2.7.1+cu128`) the release counts, and one that
+            says nothing (`patcher.target.versions.says_nothing`) is passed over.
+        failed: releases for which it is proven not to hold: left out by name where they lie in between.
+
+    Returns:
+        `==X`, `>=LOWEST,<=HIGHEST`, or "" (any version) where no release says which one it is.
+    """
+    known = oldest_first({each.split("+")[0] for each in versions if not says_nothing(each)})
+    if len(known) < 2:
+        return "".join(f"=={each}" for each in known)
+    bounds = f">={known[0]},<={known[-1]}"
+    between = oldest_first({each.split("+")[0] for each in failed if not says_nothing(each)} - set(known))
+    return ",".join([bounds, *(f"!={each}" for each in between if accepts(bounds, each))])

@@ -1,0 +1,119 @@
+"""A draft as a patchset folder: complete, as it will be read, or not there at all."""
+
+import os
+
+import pytest
+
+from patcher.author import folder
+from patcher.author.draft import Draft, DraftFile, DraftHunk
+from patcher.author.folder import Head, Target, output_folder, patchset_files, proven_range, write_folder
+from patcher.errors import PatchError, UsageError
+from patcher.patchset.manifest import load
+from tests.command import tree
+
+HUNK = "@@ double @@\n-VALUE * x\n+VALUE + x\n"
+TARGET = Target("demo", "demo", "==1.0")
+
+
+def draft(*paths, text=HUNK):
+    return Draft(tuple(DraftFile((path,), (DraftHunk(text, 1, "an expression"),)) for path in paths))
+
+
+def files(name="mine", one=None, targets=(TARGET,), **head):
+    return patchset_files(Head(name, **{"summary": "Adds", **head}), one or draft("demo/m.py"), targets)
+
+
+def test_what_is_written_is_what_is_read(tmp_path):
+    text = 'It says "no", \\ and \x7f.\r\n\r\n--- not a path\n@@ nor a hunk\n+line of prose'
+    given = files(prose=text, summary='A "quoted"\n summary \\', provenance={"bug": 'https://x/"1"', "author": "Zoë\t<z@x>"})
+    made = write_folder(tmp_path / "new" / "mine", given)
+    again = load(tmp_path / "new" / "mine", made.source)
+    assert again == made
+    assert (made.summary, made.provenance) == ('A "quoted" summary \\', {"bug": 'https://x/"1"', "author": "Zoë\t<z@x>"})
+    assert made.prose == text.replace("\r\n", "\n").replace("---", "  ---").replace("@@", "  @@")
+    assert [(each.package, each.versions, each.distributions) for each in made.variants] == [("demo", "==1.0", ())]
+    assert made.verify.imports == ("demo.m",)
+    assert os.listdir(tmp_path) == ["new"] and sorted(os.listdir(tmp_path / "new" / "mine")) == ["mine.spatch", "patchset.toml"]
+    assert (tmp_path / "new" / "mine").stat().st_mode & 0o077 == (tmp_path / "new").stat().st_mode & 0o077
+
+
+def test_every_import_package_has_a_variant_with_its_files(tmp_path):
+    one = draft("demo/__init__.py", "demo/__main__.py", "yaml/a-b.py", "alone.py")
+    one = Draft((*one.files, DraftFile(("demo/left.py",), ())))
+    targets = (TARGET, Target("yaml", "PyYAML", ">=5,<=6"), Target("alone", "alone", ""))
+    made = write_folder(tmp_path / "mine", files(one=one, targets=targets, prose="Why."))
+    found = [(each.package, each.versions, each.distributions, [patch.paths for patch in each.patches]) for each in made.variants]
+    assert found == [
+        ("demo", "==1.0", (), [("demo/__init__.py",), ("demo/__main__.py",)]),
+        ("yaml", ">=5,<=6", ("PyYAML",), [("yaml/a-b.py",)]),
+        ("alone", "", (), [("alone.py",)]),
+    ]
+    assert made.prose == "Why." and made.verify.imports == ("demo", "alone")
+
+
+def test_what_cannot_be_read_is_not_put_there(tmp_path):
+    with pytest.raises(PatchError) as error:
+        write_folder(tmp_path / "some" / "mine", files(one=draft("demo/m.py", text="@@ double @@\n x\n"), summary=" "))
+    assert f"{tmp_path / 'some' / 'mine' / 'mine.spatch'}:2: the hunk changes nothing" in error.value.message
+    assert "summary" in error.value.message and ".sitepatch" not in error.value.message
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_holds_something_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "patchsets" / "mine").mkdir(parents=True)
+    assert str(output_folder("mine")) == "patchsets/mine"
+    write_folder(output_folder("mine"), files())
+    before = tree(tmp_path)
+    for call in (lambda: output_folder("mine"), lambda: write_folder(tmp_path / "patchsets" / "mine", files(kind="debug"))):
+        with pytest.raises(UsageError, match="not empty"):
+            call()
+    (tmp_path / "link").symlink_to("patchsets")
+    with pytest.raises(UsageError, match="no directory"):
+        output_folder("link", str(tmp_path))
+    (tmp_path / "link").unlink()
+    assert tree(tmp_path) == before
+    assert output_folder("mine", "other") == output_folder("mine", "other/mine")
+    with pytest.raises(UsageError, match='"My_patch", expected one made of'):
+        output_folder("My_patch")
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_folder_that_is_replaced_keeps_what_else_lies_in_it(tmp_path, monkeypatch, broken):
+    write_folder(tmp_path / "mine", files())
+    (tmp_path / "mine" / "cases").mkdir()
+    (tmp_path / "mine" / "cases" / "one.before.py").write_text("x\n")
+    before = tree(tmp_path)
+    rename, calls = folder.Path.rename, []
+
+    def fail_second(path, target):
+        calls.append(target)
+        if broken and len(calls) == 2:
+            raise OSError("no")
+        return rename(path, target)
+
+    monkeypatch.setattr(folder.Path, "rename", fail_second)
+    if broken:
+        with pytest.raises(OSError, match="no"):
+            write_folder(tmp_path / "mine", files(version="2"), replace=True)
+        assert tree(tmp_path) == before
+    else:
+        assert write_folder(tmp_path / "mine", files(version="2"), replace=True).version == "2"
+        after = tree(tmp_path)
+        assert {path for path in before if before[path] != after.pop(path)} == {"mine/patchset.toml", "mine/mine.spatch"} and after == {}
+
+
+@pytest.mark.parametrize(
+    ("versions", "failed", "expected"),
+    [
+        (["1.0"], [], "==1.0"),
+        (["2.7.1+cu128"], [], "==2.7.1"),
+        (["1.10", "1.9", "1.9"], [], ">=1.9,<=1.10"),
+        (["1.1", "1.9"], ["1.4", "2.0", "1.9", "1.0"], ">=1.1,<=1.9,!=1.4"),
+        (["2.0.0a0+git1"], [], "==2.0.0a0"),
+        (["", "0.0.0"], [], ""),
+        (["0+untagged", "1.0"], ["", "what"], "==1.0"),
+    ],
+)
+def test_a_range_ends_where_it_was_proven(versions, failed, expected):
+    assert proven_range(versions, failed) == expected
