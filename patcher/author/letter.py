@@ -1,0 +1,172 @@
+"""A file of patches -> each with its subject, prose and provenance: mails, `git show`, DEP-3 headers, a quilt series. Pure."""
+
+from __future__ import annotations
+
+import re
+from email import message_from_bytes
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
+from email.utils import parsedate_to_datetime
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+
+from patcher.author.unified import Problem, Section, parse
+
+_MAIL = re.compile(rb"^From (?:[0-9a-f]{40} |\S+@\S+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )", re.MULTILINE)
+_FIELD = re.compile(r"([A-Za-z][A-Za-z-]*):(?:\s+|$)(.*)")
+_DEP3 = ("description", "subject", "origin", "bug", "forwarded", "author", "from", "last-update", "applied-upstream")
+_MAIL_HEAD = ("date", "to", "cc", "message-id", "mime-version", "return-path", "received", "delivered-to", "reply-to")
+_COMMIT = re.compile(r"(?:commit|From|# Node ID) ([0-9a-f]{7,40})\b.*")
+_TAGS = re.compile(r"(?:\s*\[[^\]]*\]|\s*Re:)*\s*")
+
+
+class Patch(NamedTuple):
+    """One patch: its subject in one line ("" for none), its prose, the keys of `[provenance]`, and its files."""
+
+    subject: str
+    prose: str
+    provenance: Mapping[str, str]
+    sections: Tuple[Section, ...]
+
+
+def patches(data: bytes) -> Tuple[List[Patch], List[Problem]]:
+    """The patches of a file, in its order, and what is wrong with it.
+
+    A mail without a diff, as the cover letter of a series, is a patch without sections.
+    """
+    begins = [found.start() for found in _MAIL.finditer(data)] or [0]
+    begins = [0, *begins] if data[: begins[0]].strip() else begins
+    found: List[Patch] = []
+    problems: List[Problem] = []
+    for start, end in zip(begins, [*begins[1:], len(data)]):
+        first = data[:start].count(b"\n") + 1
+        text, charset = _decoded(data[start:end])
+        sections, wrong, length = parse(text, first)
+        problems += wrong
+        found.append(_patch(_text(text[:length], charset), tuple(sections)))
+    return found, problems
+
+
+def series(text: str) -> Tuple[List[str], List[Problem]]:
+    """The file names that a quilt `series` lists, in order; a patch that it applies in reverse is a problem."""
+    names: List[str] = []
+    problems: List[Problem] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        name, *options = line.split(" #")[0].split() or [""]
+        if name and not name.startswith("#"):
+            names.append(name)
+            if {"-R", "--reverse"} & set(options):
+                problems.append(Problem(number, f"{name} is to be applied in reverse (-R)"))
+    return names, problems
+
+
+def merged(every: Sequence[Patch]) -> Patch:
+    """Patches that follow one on the other as one; the subject is that of the first."""
+    texts = ["\n\n".join(filter(None, (each.subject, each.prose))) for each in every]
+    provenance: Dict[str, Dict[str, None]] = {}
+    for each in every:
+        for key, value in each.provenance.items():
+            provenance.setdefault(key, {})[value] = None
+    joined = {key: max(values) if key == "last_update" else ", ".join(values) for key, values in provenance.items()}
+    sections = tuple(section for each in every for section in each.sections)
+    subject = next((each.subject for each in every if each.subject), "")
+    return Patch(subject, "\n\n".join(filter(None, texts)), joined, sections)
+
+
+def _decoded(mail: bytes) -> Tuple[bytes, str]:
+    """A mail with its body as it was written, and the name of its character set, "" for none."""
+    head = re.split(rb"\r?\n\r?\n", mail, maxsplit=1)[0]
+    if not re.search(rb"^Content-T", head, re.MULTILINE | re.IGNORECASE):
+        return mail, ""
+    message = message_from_bytes(mail)
+    charset = message.get_content_charset("")
+    body = message.get_payload(decode=True)
+    coded = message.get("Content-Transfer-Encoding", "").lower() in ("base64", "quoted-printable")
+    return head + b"\n\n" + body if coded and isinstance(body, bytes) else mail, charset
+
+
+def _text(data: bytes, charset: str) -> str:
+    for name in (charset, "utf-8"):
+        try:
+            return data.decode(name or "utf-8").replace("\r", "")
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return data.decode("latin-1").replace("\r", "")
+
+
+def _patch(text: str, sections: Tuple[Section, ...]) -> Patch:
+    fields, prose = _split(text)
+    subject = " ".join(_TAGS.sub("", _plain(fields.get("subject", [""])[0]), count=1).split())
+    if "description" in fields:
+        first, *more = fields["description"][0].split("\n")
+        subject = first
+        prose = "\n".join([*more, "", prose]).strip()
+    lines = prose.split("\n")
+    if not subject:
+        subject, lines = lines[0], lines[1:]
+    body = "\n".join(lines).strip("\n")
+    return Patch(subject.strip(), body, _provenance(fields), sections)
+
+
+def _split(text: str) -> Tuple[Dict[str, List[str]], str]:
+    """The fields of a header by their lower-case names, and the prose, without what comes below `---` (a diffstat)."""
+    fields: Dict[str, List[str]] = {}
+    prose: List[str] = []
+    lines = iter(text.strip("\n").split("\n"))
+    head, last = True, ""
+    for line in lines:
+        commit, field = _COMMIT.fullmatch(line), _FIELD.fullmatch(line)
+        name = field.group(1).lower() if field else ""
+        if line.rstrip() == "---":
+            break
+        if commit and head:
+            fields.setdefault("commit", []).append(commit.group(1))
+        elif field and (name in _DEP3 or name.startswith("bug-") or (head and (fields or name in _MAIL_HEAD))):
+            fields.setdefault(name, []).append(field.group(2))
+            last = name
+        elif last and line[:1].isspace() and line.strip():
+            joint = "\n" if last == "description" else " "
+            fields[last][-1] += joint + ("" if line.strip() == "." else line[1:] if last == "description" else line.strip())
+        elif not re.match(r"# (HG changeset patch|User|Date|Parent|Branch)\b", line):
+            head = head and not line.strip() and not fields
+            last = ""
+            prose.append(line)
+        elif line.startswith("# User "):
+            fields["author"] = [line[len("# User ") :]]
+    indented = [line for line in prose if line.strip()]
+    if "commit" in fields and indented and all(line.startswith("    ") for line in indented):  # as `git show` has it
+        prose = [line[4:] for line in prose]
+    return fields, "\n".join(prose).strip("\n")
+
+
+def _provenance(fields: Mapping[str, List[str]]) -> Dict[str, str]:
+    def all_of(*names: str) -> str:
+        values = (_plain(" ".join(value.split())) for name in names for value in fields.get(name, ()))
+        return ", ".join(dict.fromkeys(filter(None, values)))
+
+    bugs = sorted(name for name in fields if name == "bug" or name.startswith("bug-"))
+    applied = all_of("applied-upstream")
+    found = {
+        "origin": all_of("origin") or "".join(f"commit {each}" for each in fields.get("commit", ())[:1]),
+        "bug": all_of(*bugs),
+        "forwarded": all_of("forwarded"),
+        "author": all_of("author") or all_of("from"),
+        "last_update": all_of("last-update") or next(_days(fields.get("date", ())), ""),
+        "remove_when": f"applied upstream: {applied}" if applied else "",
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _days(dates: Sequence[str]) -> Iterator[str]:
+    for date in dates:
+        try:
+            yield parsedate_to_datetime(date).date().isoformat()
+        except (TypeError, ValueError, IndexError):
+            continue
+
+
+def _plain(text: str) -> str:
+    """The text of a header, in which a mail writes what is not ASCII as `=?utf-8?q?...?=`."""
+    try:
+        return str(make_header(decode_header(text))) if "=?" in text else text
+    except (HeaderParseError, UnicodeDecodeError, LookupError):
+        return text

@@ -1,0 +1,216 @@
+"""The text of a unified or git diff -> its sections, one a file, and what is wrong with it. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import List, NamedTuple, Optional, Sequence, Tuple
+
+_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
+_DAY = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
+_BEHIND = re.compile(rf"\t.*| +(?:\d{{4}}-\d\d-\d\d |(?:{_DAY}) ).*| +\((?:revision|working copy|nonexistent).*")
+_KIND = re.compile(r"(old mode|new mode|deleted file mode|new file mode|copy from|copy to|rename from|rename to) (.*)")
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
+_ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
+_NOWHERE = "/dev/null"
+_EPOCH = re.compile(r"\t1970-01-01 .*|.* Thu Jan 01 00:00:00 1970 .*")
+
+
+class Hunk(NamedTuple):
+    """One hunk: `lines` are (tag, bytes with the line's end), tag being `" "`, `"-"` or `"+"`.
+
+    `number` counts the hunks of the file from 1, `line` is where it stands in the diff (1-based), `start` and `new_start` are
+    the indices (0-based) at which its old and its new side are said to stand, `heading` is the text behind its ranges.
+    """
+
+    number: int
+    line: int
+    start: int
+    new_start: int
+    heading: bytes
+    lines: Tuple[Tuple[str, bytes], ...]
+
+    def side(self, tag: str) -> List[bytes]:
+        """The lines before (`-`) or after (`+`) the change."""
+        return [text for each, text in self.lines if each in (" ", tag)]
+
+    @property
+    def reverse(self) -> Hunk:
+        """The hunk that takes the change back."""
+        lines = tuple(({"+": "-", "-": "+"}.get(tag, tag), text) for tag, text in self.lines)
+        return self._replace(start=self.new_start, new_start=self.start, lines=lines)
+
+
+class Section(NamedTuple):
+    """What a diff says of one file: `path` as it names it, `line` where that begins (1-based).
+
+    `refused` says what it asks for that is no change of a file's text, "" for nothing.
+    """
+
+    path: str
+    line: int
+    hunks: Tuple[Hunk, ...] = ()
+    refused: str = ""
+
+
+class Problem(NamedTuple):
+    """What is wrong with the text of a diff, and in which line (1-based)."""
+
+    line: int
+    text: str
+
+
+def parse(data: bytes, first: int = 1) -> Tuple[List[Section], List[Problem], int]:
+    """Take a diff apart.
+
+    Args:
+        data: unified diffs of any number of files, with text around them that is passed over.
+        first: the number of its first line.
+
+    Returns:
+        the sections, the problems, and how many bytes come before the first section.
+    """
+    lines = data.split(b"\n")
+    lines = lines if lines[-1] else lines[:-1]
+    if all(line.endswith(b"\r") for line in lines):  # of the mail or the editor, not of the file
+        lines = [line[:-1] for line in lines]
+    reader = _Reader(lines, first)
+    reader.read()
+    begins = reader.begins if reader.begins is not None else len(lines)
+    return reader.sections, reader.problems, len(b"\n".join(data.split(b"\n")[:begins]))
+
+
+class _Reader:
+    def __init__(self, lines: Sequence[bytes], first: int) -> None:
+        self.lines, self.first, self.at = lines, first, 0
+        self.sections: List[Section] = []
+        self.problems: List[Problem] = []
+        self.begins: Optional[int] = None
+
+    def read(self) -> None:
+        while self.at < len(self.lines):
+            line, here = _text(self.lines[self.at]), self.at
+            follows = _text(self.lines[here + 1]) if here + 1 < len(self.lines) else ""
+            self.at += 1
+            if line.startswith("diff --git "):
+                self._git(line)
+            elif line.startswith("--- ") and follows.startswith("+++ "):
+                self.at += 1
+                self._plain(line, follows, self.first + here)
+            elif re.match(r"(Binary f|F)iles .* differ$", line):
+                self.sections.append(Section(_named(line.split()[-2]), self.first + here, (), "a binary diff"))
+            elif re.match(r"Only in .+: .+", line):
+                path = re.sub(r"^Only in (.+): (.+)$", r"\1/\2", line)
+                self.sections.append(Section(_named(path), self.first + here, (), "a file that one side alone has"))
+            elif line.startswith("*** ") and follows.startswith("--- "):
+                self._wrong(here, "a context diff, expected a unified one (diff -u)")
+                self.at = len(self.lines)
+            elif line.startswith(("@@ -", "GIT binary patch")):
+                self._wrong(here, "a hunk without `--- PATH` and `+++ PATH` above it")
+            else:
+                begins = re.match(r"Index: |diff -", line)  # no prose any more
+                self.begins = here if begins and self.begins is None else self.begins
+                continue
+            self.begins = here if self.begins is None else self.begins
+
+    def _git(self, header: str) -> None:
+        """`diff --git`, the lines below it that say what is done with the file, and its hunks."""
+        line, said = self.first + self.at - 1, {}
+        binary = False
+        while self.at < len(self.lines):
+            text = _text(self.lines[self.at])
+            found = _KIND.match(text)
+            if found:
+                said[found.group(1)] = found.group(2)
+            elif re.match(r"Binary files .* differ$|GIT binary patch$", text):
+                binary = True
+            elif not re.match(r"index |(dis)?similarity index ", text):
+                break
+            self.at += 1
+        both = re.fullmatch(r"diff --git (?:\w/)?(.+) (?:\w/)?\1", header)
+        quoted = re.fullmatch(r'diff --git .*? ?("(?:[^"\\]|\\.)*")', header)
+        path = both.group(1) if both else _named(quoted.group(1)) if quoted else header.split()[-1]
+        refused = "a binary diff" if binary else ""
+        for kind in ("rename", "copy"):
+            if f"{kind} to" in said:
+                path, refused = _named(said[f"{kind} to"]), f"a {kind} of {_named(said[f'{kind} from'])}"
+        refused = "a new file" if "new file mode" in said else "a deleted file" if "deleted file mode" in said else refused
+        if not refused and "new mode" in said:
+            refused = f"a change of mode from {said.get('old mode', '?')} to {said['new mode']}"
+        follow = [_text(each) for each in self.lines[self.at : self.at + 2]]
+        if len(follow) == 2 and follow[0].startswith("--- ") and follow[1].startswith("+++ "):
+            self.at += 2
+            self._plain(follow[0], follow[1], line, refused)
+        else:
+            self.sections.append(Section(path, line, (), refused or "a section without a hunk"))
+
+    def _plain(self, old: str, new: str, line: int, refused: str = "") -> None:
+        """`--- PATH` and `+++ PATH` are read; their hunks follow."""
+        before, after = _named(old[4:]), _named(new[4:])
+        if (before[:2], after[:2]) in (("a/", "b/"), ("b/", "a/"), ("i/", "w/"), ("c/", "w/"), ("c/", "i/"), ("o/", "w/")):
+            before, after = before[2:], after[2:]
+        elif _NOWHERE in (before, after):
+            before, after = (path[2:] if path[:2] in ("a/", "b/") else path for path in (before, after))
+        hunks: List[Hunk] = []
+        while self.at < len(self.lines) and self.lines[self.at].startswith(b"@@ -"):
+            hunk = self._hunk(len(hunks) + 1)
+            hunks += [hunk] if hunk else []
+            if not hunk:
+                return
+        if not hunks:
+            self._wrong(self.at - 1, f"no hunk of {after} below it, expected `@@ -N,N +N,N @@`")
+        if before == _NOWHERE or (_EPOCH.search(old) and not any(hunk.side("-") for hunk in hunks)):
+            before, refused = after, refused or "a new file"
+        elif after == _NOWHERE or (_EPOCH.search(new) and not any(hunk.side("+") for hunk in hunks)):
+            after, refused = before, refused or "a deleted file"
+        keeps = not refused or refused.startswith("a change of mode")
+        self.sections.append(Section(before if keeps else after, line, tuple(hunks) if keeps else (), refused))
+
+    def _hunk(self, number: int) -> Optional[Hunk]:
+        here, found = self.at, _HUNK.match(self.lines[self.at])
+        if not found:
+            self._wrong(here, "expected `@@ -N,N +N,N @@`")
+            self.at += 1
+            return None
+        start, old, new_start, new = (1 if found.group(at) is None else int(found.group(at)) for at in (1, 2, 3, 4))
+        start, new_start = start - bool(old), new_start - bool(new)  # an empty side is named by the line before it
+        lines: List[Tuple[str, bytes]] = []
+        self.at += 1
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            tag = chr(line[0]) if line else " "
+            if tag == "\\" and lines:
+                lines[-1] = (lines[-1][0], lines[-1][1][:-1])
+            elif not (old or new) or tag not in " -+" or (tag != "+" and not old) or (tag != "-" and not new):
+                break
+            else:
+                lines.append((tag, line[1:] + b"\n"))
+                old, new = old - (tag != "+"), new - (tag != "-")
+            self.at += 1
+        more = self.lines[self.at][:1] in (b" ", b"-", b"+") if self.at < len(self.lines) else False
+        ends = re.match(rb"--- .|-- ?\r?$|---\r?$", self.lines[self.at]) if more else None
+        if old or new or (more and not ends):
+            why = "is cut short" if old or new else "has more lines than its header says"
+            self._wrong(here, f"the hunk {why}: it ends in line {self.first + self.at - 1}")
+            return None
+        return Hunk(number, self.first + here, start, new_start, found.group(5).strip(), tuple(lines))
+
+    def _wrong(self, at: int, text: str) -> None:
+        self.problems.append(Problem(self.first + at, text))
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "surrogateescape").rstrip("\r")
+
+
+def _named(text: str) -> str:
+    """A path as a header has it, without the time behind it; git writes one in quotes as C does."""
+    quoted = re.match(r'"((?:[^"\\]|\\.)*)"', text)
+    if not quoted:
+        return _BEHIND.sub("", text, count=1).strip()
+    plain = quoted.group(1).encode("utf-8", "surrogateescape")
+    plain = _ESCAPE.sub(lambda one: _unescaped(one.group(1)), plain)
+    return plain.decode("utf-8", "surrogateescape")
+
+
+def _unescaped(code: bytes) -> bytes:
+    return bytes([int(code, 8) & 255]) if code.isdigit() else _ESCAPED.get(code, code)

@@ -1,0 +1,117 @@
+"""What is said around a diff: who made it, why, where it comes from."""
+
+import pytest
+
+from patcher.author.letter import merged, patches, series
+
+DIFF = "--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
+SHA = "0123456789abcdef0123456789abcdef01234567"
+MAIL = f"""\
+From {SHA} Mon Sep 17 00:00:00 2001
+From: =?utf-8?q?Zo=C3=AB?= <z@example.com>
+Date: Tue, 2 Jan 2024 23:10:00 +0100
+Subject: [PATCH 1/2] Do not
+ wait: forever
+MIME-Version: 1.0
+Content-Type: text/plain; charset=UTF-8
+Content-Transfer-Encoding: 8bit
+
+Ranks hang where é is read.
+
+Note: it is safe.
+Signed-off-by: Zoë <z@example.com>
+---
+ m.py | 2 +-
+
+diff --git a/m.py b/m.py
+{DIFF}--{" "}
+2.39.0
+
+"""
+BODY = "Ranks hang where é is read.\n\nNote: it is safe.\nSigned-off-by: Zoë <z@example.com>"
+FROM_MAIL = {"origin": f"commit {SHA}", "author": "Zoë <z@example.com>", "last_update": "2024-01-02"}
+DEP3 = f"""\
+Description: Do not wait
+ Ranks hang.
+ .
+ All of them.
+Origin: upstream, https://example.com/1
+Bug: https://example.com/2
+Bug-Debian: https://bugs.debian.org/3
+Forwarded: no
+Author: Zoë <z@example.com>
+Last-Update: 2024-01-02
+Applied-Upstream: 1.3
+Reviewed-by: somebody
+
+More of it.
+---
+ m.py | 2 +-
+--- m.py
++++ m.py
+{DIFF.split("m.py", 2)[2][1:]}"""
+FROM_DEP3 = {
+    "origin": "upstream, https://example.com/1",
+    "bug": "https://example.com/2, https://bugs.debian.org/3",
+    "forwarded": "no",
+    "author": "Zoë <z@example.com>",
+    "last_update": "2024-01-02",
+    "remove_when": "applied upstream: 1.3",
+}
+SHOWN = f"commit {SHA} (HEAD -> main)\nAuthor: Zoë <z@example.com>\nDate:   Tue Jan 2 23:10:00 2024 +0100\n\n    Do not wait\n\n    Ranks hang.\n\ndiff --git a/m.py b/m.py\n{DIFF}"
+
+
+@pytest.mark.parametrize(
+    ("text", "subject", "prose", "provenance"),
+    [
+        (MAIL, "Do not wait: forever", BODY, FROM_MAIL),
+        (MAIL.split("\n", 1)[1], "Do not wait: forever", BODY, {key: FROM_MAIL[key] for key in ("author", "last_update")}),
+        (DEP3, "Do not wait", "Ranks hang.\n\nAll of them.\n\nMore of it.", FROM_DEP3),
+        (SHOWN, "Do not wait", "Ranks hang.", FROM_MAIL),
+        (
+            f"# HG changeset patch\n# User Zoë <z@example.com>\n# Date 1 0\n# Node ID {SHA}\n# Parent 0\nDo not wait\n\nRanks hang.\n\ndiff -r 0 m.py\n{DIFF}",
+            "Do not wait", "Ranks hang.", {"origin": f"commit {SHA}", "author": "Zoë <z@example.com>"},
+        ),
+        (f"Note: it hangs.\n\nBug: none\nReally.\n{DIFF}", "Note: it hangs.", "Really.", {"bug": "none"}),
+        (f"Index: m.py\n======\n{DIFF}", "", "", {}),
+        (DIFF, "", "", {}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_head_of_a_patch_is_read(text, subject, prose, provenance, end):
+    (found,), problems = patches(text.replace("\n", end).encode())
+    assert problems == []
+    assert (found.subject, found.prose, dict(found.provenance)) == (subject, prose, provenance)
+    assert [(each.path, len(each.hunks)) for each in found.sections] == [("m.py", 1)]
+
+
+def test_the_body_of_a_mail_is_decoded():
+    import base64
+    import quopri
+
+    head, body = MAIL.split("\n\n", 1)
+    for name, coded in (("quoted-printable", quopri.encodestring(body.encode())), ("base64", base64.encodebytes(body.encode()))):
+        mail = head.replace("8bit", name).encode() + b"\n\n" + coded
+        (found,), problems = patches(mail)
+        assert (problems, found.prose, len(found.sections[0].hunks)) == ([], BODY, 1)
+    (found,), _ = patches(MAIL.replace("UTF-8", "ISO-8859-1").encode("latin-1"))
+    assert found.prose == BODY
+
+
+def test_mails_of_a_series_are_one_patchset():
+    second = MAIL.replace("Zo=C3=AB", "Max").replace("1/2", "2/2").replace("Do not", "Do").replace("2 Jan", "3 Jan").replace("-x = 1\n+x = 2", "-x = 2\n+x = 3")
+    cover = f"From {SHA} Mon Sep 17 00:00:00 2001\nFrom: Max <z@example.com>\nSubject: [PATCH 0/2] Both\n\nWhy both.\n\n-- \n2.39\n"
+    found, problems = patches((cover + MAIL + second).encode())
+    assert problems == [] and [len(each.sections) for each in found] == [0, 1, 1]
+    one = merged(found)
+    assert one.subject == "Both" and one.prose.startswith("Both\n\nWhy both.") and f"Do not wait: forever\n\n{BODY}\n\nDo wait: forever" in one.prose
+    assert one.provenance == {"origin": f"commit {SHA}", "author": "Max <z@example.com>, Zoë <z@example.com>", "last_update": "2024-01-03"}
+    assert [each.hunks[0].lines[1][1] for each in one.sections] == [b"x = 2\n", b"x = 3\n"]
+    broken = MAIL.replace("@@ -1 +1 @@", "@@ -1,9 +1 @@")
+    _, problems = patches((broken + broken).encode())
+    assert [each.line for each in problems] == [20, 20 + MAIL.count("\n")]
+
+
+def test_a_series_lists_patches_in_order():
+    assert series("# all\n\nfirst.patch\nsub/second.diff -p1 # why\n  third.patch\t-p0\n#gone.patch\n") == (["first.patch", "sub/second.diff", "third.patch"], [])
+    assert [each.text for each in series("a.patch -R\nb.patch -p1 -R\n")[1]] == ["a.patch is to be applied in reverse (-R)", "b.patch is to be applied in reverse (-R)"]

@@ -1,0 +1,198 @@
+"""Diffs as tools and people write them: taken apart, and applied to the bytes they were made of."""
+
+import difflib
+import random
+import subprocess
+
+import pytest
+
+from patcher.author.fit import fit
+from patcher.author.unified import parse
+from patcher.text.diffs import compare
+
+WORDS = [b"", b"pass", b"    x = 1", b"-- y", b"++ z", b"\ttab", b"caf\xc3\xa9", b"\xff\xfe", b"a\rb", b"@@ -1 +1 @@", b"--- a/x", b"\\ No"]
+
+
+def lines_of(rng, most, end):
+    return [rng.choice(WORDS) + (b" %d" % rng.randrange(30) if rng.random() < 0.7 else b"") + end for _ in range(rng.randrange(most))]
+
+
+def edit(rng, lines, end):
+    new = list(lines)
+    for _ in range(rng.randrange(1, 5)):
+        at = rng.randrange(len(new) + 1)
+        new[at : at + rng.choice([0, 0, 1, 3])] = lines_of(rng, 4, end)
+    return new
+
+
+def pairs(count, seed):
+    """Texts before and after an edit, some of which end without a line break."""
+    rng = random.Random(seed)
+    while count:
+        end = rng.choice([b"\n", b"\n", b"\r\n"])
+        old = lines_of(rng, 60, end)
+        before, after = (b"".join(each)[: -1 if rng.random() < 0.2 else None] for each in (old, edit(rng, old, end)))
+        if before != after and before and after:
+            count -= 1
+            yield before, after
+
+
+def applied(diff, before, **more):
+    sections, problems, _ = parse(diff)
+    assert problems == [] and len(sections) == 1 and not sections[0].refused
+    return fit(before, sections[0].hunks, **more)
+
+
+def test_a_diff_gives_the_edited_bytes_whoever_wrote_it(tmp_path, counted):
+    cases = list(pairs(150, 1))
+    for number, texts in enumerate(cases):
+        for side, text in zip("ab", texts):
+            (tmp_path / side).mkdir(exist_ok=True)
+            (tmp_path / side / f"{number}.py").write_bytes(text)
+    for command in (["git", "diff", "--no-index", "--text"], ["git", "diff", "--no-index", "-U0", "-a"], ["diff", "-ruNa"], ["diff", "-r", "-U1", "-a", "-p"]):
+        made = subprocess.run([*command, "a", "b"], cwd=tmp_path, stdout=subprocess.PIPE).stdout
+        sections, problems, _ = parse(made)
+        assert problems == [] and len(sections) == len(cases), command
+        for section in sections:
+            before, after = cases[int(section.path.split("/")[-1][:-3])]
+            told = fit(before, section.hunks)
+            assert told == (after, (), (), False), (command, section.path, before, after)
+            assert fit(after, section.hunks).done or fit(after, section.hunks).after != after
+        counted("diffs of real tools", len(sections))
+    for before, after in cases:
+        assert applied(compare("", "x.py", before, after).text, before).after == after
+        if before.endswith(b"\n") and after.endswith(b"\n"):  # difflib cannot say anything else
+            old, new = (text.decode("latin-1").split("\n")[:-1] for text in (before, after))
+            diff = "".join(f"{line}\n" for line in difflib.unified_diff(old, new, "a/x.py", "b/x.py", lineterm=""))
+            assert applied(diff.encode("latin-1"), before).after == after
+
+
+HUNK = b"@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+SAME = (("x/m.py", 1, ""),)
+
+
+@pytest.mark.parametrize(
+    ("head", "named"),
+    [
+        (b"--- a/x/m.py\n+++ b/x/m.py\n", SAME),
+        (b"--- x/m.py\n+++ x/m.py\n", SAME),
+        (b"--- x/m.py.orig\t2024-01-01 10:00:00.0 +0100\n+++ x/m.py\t2024-01-01 10:00:01.0 +0100\n", (("x/m.py.orig", 1, ""),)),
+        (b"--- x/m.py\t(revision 12)\n+++ x/m.py\t(working copy)\n", SAME),
+        (b"--- a/x/m.py Mon Jan 01 10:00:00 2024 +0100\n+++ b/x/m.py Tue Jan 02 10:00:00 2024 +0100\n", SAME),
+        (b'--- "a/x/\\303\\251 \\"q\\".py"\n+++ "b/x/\\303\\251 \\"q\\".py"\n', (('x/é "q".py', 1, ""),)),
+        (b"diff --git a/x/m.py b/x/m.py\nindex 12..34 100644\n--- a/x/m.py\n+++ b/x/m.py\n", SAME),
+        (b"diff --git i/x/m.py w/x/m.py\nindex 12..34\n--- i/x/m.py\n+++ w/x/m.py\n", SAME),
+        (b"diff --git a/x/m.py b/x/m.py\nold mode 100644\nnew mode 100755\nindex 1..2\n--- a/x/m.py\n+++ b/x/m.py\n",
+         (("x/m.py", 1, "a change of mode from 100644 to 100755"),)),
+        (b"diff --git a/x/o.py b/x/m.py\nsimilarity index 90%\nrename from x/o.py\nrename to x/m.py\n--- a/x/o.py\n+++ b/x/m.py\n",
+         (("x/m.py", 0, "a rename of x/o.py"),)),
+        (b"diff --git a/x/o.py b/x/m.py\nsimilarity index 90%\ncopy from x/o.py\ncopy to x/m.py\n--- a/x/o.py\n+++ b/x/m.py\n",
+         (("x/m.py", 0, "a copy of x/o.py"),)),
+    ],
+)  # fmt: skip
+def test_every_way_to_name_a_file(head, named):
+    sections, problems, _ = parse(b"prose\n" + head + HUNK)
+    assert problems == []
+    assert tuple((each.path, len(each.hunks), each.refused) for each in sections) == named
+
+
+def test_what_is_no_change_of_text_is_named():
+    diff = (
+        b"diff --git a/p.png b/p.png\nindex 1..2 100644\nBinary files a/p.png and b/p.png differ\n"
+        b"diff --git a/q.bin b/q.bin\nindex 1..2 100644\nGIT binary patch\nliteral 3\nKcmZ\n\n"
+        b"diff --git a/new.py b/new.py\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+x\n"
+        b"diff --git a/e.py b/e.py\nnew file mode 100644\nindex 0..0\n"
+        b"diff --git a/gone.py b/gone.py\ndeleted file mode 100644\nindex 1..0\n--- a/gone.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
+        b"diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n"
+        b"diff --git a/old name.py b/name.py\nsimilarity index 100%\nrename from old name.py\nrename to name.py\n"
+        b"diff -ruN one/n.py two/n.py\n--- one/n.py\t1970-01-01 01:00:00.0 +0100\n+++ two/n.py\t2024-01-01 01:00:00.0 +0100\n@@ -0,0 +1 @@\n+x\n"
+        b"Binary files one/l.so and two/l.so differ\nOnly in two/sub: extra.py\n"
+    )
+    sections, problems, begins = parse(diff)
+    assert problems == [] and begins == 0
+    assert [(each.path, each.refused) for each in sections] == [
+        ("p.png", "a binary diff"),
+        ("q.bin", "a binary diff"),
+        ("new.py", "a new file"),
+        ("e.py", "a new file"),
+        ("gone.py", "a deleted file"),
+        ("run.sh", "a change of mode from 100644 to 100755"),
+        ("name.py", "a rename of old name.py"),
+        ("two/n.py", "a new file"),
+        ("two/l.so", "a binary diff"),
+        ("two/sub/extra.py", "a file that one side alone has"),
+    ]
+    assert not any(each.hunks for each in sections)
+
+
+@pytest.mark.parametrize(
+    ("diff", "problems"),
+    [
+        (b"--- a\n+++ b\n@@ -1,3 +1,3 @@\n one\n-two\n", ["3: the hunk is cut short: it ends in line 5"]),
+        (b"--- a\n+++ b\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n three\n", ["3: the hunk has more lines than its header says: it ends in line 6"]),
+        (b"--- a\n+++ b\n@@ reduce @@\n-x\n+y\n", ["2: no hunk of b below it, expected `@@ -N,N +N,N @@`"]),
+        (b"--- a\n+++ b\n@@ -x +y @@\n", ["3: expected `@@ -N,N +N,N @@`"]),
+        (b"prose\n" + HUNK, ["2: a hunk without `--- PATH` and `+++ PATH` above it"]),
+        (b"*** a\n--- b\n***************\n", ["1: a context diff, expected a unified one (diff -u)"]),
+        (b"--- a\n+++ b\n@@ -1,3 +1,3 @@\n one\n@@ -9,3 +9,3 @@\n one\n", ["3: the hunk is cut short: it ends in line 4", "5: a hunk without `--- PATH` and `+++ PATH` above it"]),
+    ],
+)
+def test_what_is_wrong_with_a_diff_is_said_all_at_once(diff, problems):
+    assert [f"{each.line}: {each.text}" for each in parse(diff)[1]] == problems
+
+
+@pytest.mark.parametrize("tail", [b"-- \n2.39.0\n", b"--\n2.39\n\n", b"\n_____\nlist mailing list\n", b"--- a/y\n+++ b/y\n" + HUNK, b"diff --git a/q b/q\nold mode 1\nnew mode 2\n"])
+def test_what_follows_a_hunk_is_none_of_its_lines(tail):
+    sections, problems, begins = parse(b"prose\n---\n m.py | 2 +-\n\n--- a/m.py\n+++ b/m.py\n" + HUNK + tail)
+    assert problems == [] and begins == len(b"prose\n---\n m.py | 2 +-\n")
+    assert fit(b"one\ntwo\nthree\n", sections[0].hunks).after == b"one\n2\nthree\n"
+
+
+M = b"def one():\n    x = 1\n    y = 2\n    return x\n\n\ndef two():\n    x = 1\n    y = 2\n    return x\n"
+DIFF = b"--- m.py\n+++ m.py\n@@ -%d,3 +%d,3 @@%s\n     x = 1\n-    y = 2\n+    y = 3\n     return x\n"
+
+
+def test_a_hunk_that_moved_is_taken_where_that_leaves_no_doubt():
+    assert applied(DIFF % (2, 2, b""), M) == (M.replace(b"2", b"3", 1), (), (), False)
+    told = applied(DIFF % (30, 30, b""), M[: M.index(b"def two")])
+    assert (told.after, told.notes) == (M[: M.index(b"def two")].replace(b"2", b"3"), ("hunk 1: found at line 2, 28 lines above where the diff says",))
+    assert applied(DIFF % (20, 20, b" def two():"), M).after == M[::-1].replace(b"2", b"3", 1)[::-1]
+    told = applied(DIFF % (20, 20, b""), M)
+    assert (told.after, told.done) == (M, False)
+    assert told.problems == ("hunk 1 (line 3 of the diff): its lines stand in 2 places (lines 2, 8), none of them where the diff says",)
+
+
+def test_fuzz_is_taken_where_it_is_allowed_and_named_where_it_is_not():
+    changed = M.replace(b"x = 1", b"x = 10")[: M.index(b"def two")]
+    diff = DIFF % (2, 2, b"")
+    assert applied(diff, changed).problems == ("hunk 1 (line 3 of the diff): its context differs: it is found at line 2 with --fuzz 1",)
+    told = applied(diff, changed, fuzz=1)
+    assert (told.after, told.notes) == (changed.replace(b"y = 2", b"y = 3"), ("hunk 1: found at line 2, with fuzz 1",))
+    gone = changed.replace(b"y = 2", b"z = 2")
+    assert applied(diff, gone, fuzz=3).problems == ("hunk 1 (line 3 of the diff): the file has no line `x = 1`",)
+    parted = b"\n" + b"    x = 1\n\n    y = 2\n\n    return x\n" * 2
+    assert applied(diff, parted).problems == ("hunk 1 (line 3 of the diff): the file has its lines, but not one below the other",)
+
+
+def test_what_is_there_already_is_said():
+    diff = DIFF % (2, 2, b"") + b"@@ -8,3 +8,3 @@\n     x = 1\n-    y = 2\n+    y = 4\n     return x\n"
+    once, both = M.replace(b"2", b"3", 1), M.replace(b"2", b"3", 1).replace(b"2", b"4", 1)
+    assert applied(diff, M).after == both and applied(diff, both).done
+    told = applied(diff, once)
+    assert not told.done and told.problems == ("hunk 1 (line 3 of the diff): the file has what it makes already: it is applied, or the diff is reversed",)
+
+
+@pytest.mark.parametrize("ends", [(b"\n", b"\r\n"), (b"\r\n", b"\n"), (b"\r\n", b"\r\n")])
+@pytest.mark.parametrize("newline", [True, False])
+def test_line_ends_of_the_diff_need_not_be_those_of_the_file(ends, newline):
+    of_diff, of_file = ends
+    diff = b"--- m\n+++ m\n@@ -1,2 +1,3 @@\n one\n+two\n three\n" + (b"" if newline else b"\\ No newline at end of file\n")
+    before, after = b"one\nthree\n", b"one\ntwo\nthree\n"
+    before, after = (text.replace(b"\n", of_file)[: None if newline else -len(of_file)] for text in (before, after))
+    told = applied(diff.replace(b"\n", of_diff), before)
+    assert (told.after, told.problems) == (after, ())
+    assert bool(told.notes) == (of_file == b"\r\n")
+
+
+def test_blank_context_may_have_lost_its_blank():
+    assert applied(b"--- m\n+++ m\n@@ -1,3 +1,3 @@\n one\n\n-two\n+2\n", b"one\n\ntwo\n").after == b"one\n\n2\n"
