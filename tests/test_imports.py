@@ -135,7 +135,7 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys([f"cli/commands/{name}.py" for name in ("checking", "looking", "ranks")], "the page of --html FILE"),
     **dict.fromkeys(["author/wheel.py", "ops/exporting.py"], "what is exported, where --output says"),
     "author/standalone.py": "the files that a program without sitepatch patches",
-    **dict.fromkeys(["cli/demo.py", "ops/fixture.py", "target/index.py"], "a directory of their own"),
+    **dict.fromkeys(["author/copies.py", "cli/demo.py", "ops/fixture.py", "target/index.py"], "a directory of their own"),
     **dict.fromkeys(["system/cache.py", "system/results.py", "target/releases.py"], "the cache"),
     **dict.fromkeys(["overlay/make.py", "ops/overlay.py"], "the cache of overlays"),
     **dict.fromkeys(["author/folder.py"], "a patchset's folder"),

@@ -40,6 +40,10 @@ class Live(Events):
         """Write a remark."""
         self._console.note(text, word)
 
+    def progress(self, done: int, total: int) -> None:
+        """Show how far it is, on a terminal."""
+        self._console.progress("" if done == total else f"looked at {done} of {total} files")
+
     def planned(self, outcome: Outcome) -> None:
         """Show the plan."""
         self._planned(self._console, outcome)
@@ -52,15 +56,7 @@ class Live(Events):
 # one function a verb: it returns the exit code -------------------------------------------------------------------------
 def run_apply(console: Console, request: ApplyRequest) -> int:
     """Apply, and report it."""
-
-    def show(outcome: Outcome) -> None:
-        names, sites = ", ".join(outcome.patchsets), [file.site for file in outcome.changed]
-        rows = [Row("applied", (f"{names}: {count(sites.count(site), 'file')} in {site}",)) for site in dict.fromkeys(sites)]
-        console.rows([] if console.quiet else rows)
-        console.say(f"restore with: {command(request.place, 'restore', *outcome.patchsets)}")
-        _note_running(console, outcome)
-
-    return _finish(console, apply(request, Live(console, _show_plan)), show)
+    return finish(console, apply(request, Live(console, _show_plan)), lambda outcome: show_applied(console, outcome))
 
 
 def run_sync(console: Console, request: SyncRequest) -> int:
@@ -82,7 +78,7 @@ def run_sync(console: Console, request: SyncRequest) -> int:
         _note_running(console, outcome)
 
     outcome = sync(request, Live(console, plan))
-    return _finish(console, outcome, show, restored=list(outcome.restored))
+    return finish(console, outcome, show, restored=list(outcome.restored))
 
 
 def run_restore(console: Console, request: RestoreRequest) -> int:
@@ -104,7 +100,7 @@ def run_restore(console: Console, request: RestoreRequest) -> int:
             console.note(f"the next start of Python applies them again, as {hook} asks for: sitepatch hook remove {hook}")
 
     outcome = restore(request, Live(console, plan))
-    return _finish(console, outcome, show, damaged=[{"problem": problem, "hint": hint} for problem, hint in outcome.damaged])
+    return finish(console, outcome, show, damaged=[{"problem": problem, "hint": hint} for problem, hint in outcome.damaged])
 
 
 def run_lock(console: Console, request: LockRequest) -> int:
@@ -160,6 +156,15 @@ def lay_over(console: Console, request: OverlayRequest) -> Outcome:
 
 
 # what they share ------------------------------------------------------------------------------------------------------
+def show_applied(console: Console, outcome: Outcome) -> None:
+    """Say what was applied, and how it is restored."""
+    names, sites = ", ".join(outcome.patchsets), [file.site for file in outcome.changed]
+    rows = [Row("applied", (f"{names}: {count(sites.count(site), 'file')} in {site}",)) for site in dict.fromkeys(sites)]
+    console.rows([] if console.quiet else rows)
+    console.say(f"restore with: {command(outcome.place, 'restore', *outcome.patchsets)}")
+    _note_running(console, outcome)
+
+
 def _show_plan(console: Console, outcome: Outcome) -> None:
     plan = outcome.plan
     console.rows(report.answer_rows(answer for answer in plan.answers if answer.state.failed or not console.quiet))
@@ -172,7 +177,7 @@ def _note_all(console: Console, plan: Plan) -> None:
         console.note(note)
 
 
-def _finish(console: Console, outcome: Outcome, show: Callable[[Outcome], None], **more: Any) -> int:
+def finish(console: Console, outcome: Outcome, show: Callable[[Outcome], None], **more: Any) -> int:
     """Report what came of a plan, with `show` what was written; `more` are further fields of the JSON answer."""
     plan, changed, verdict = outcome.plan, outcome.changed, outcome.verdict
     diff = b"".join(each.text for each in plan_diffs(plan)) if outcome.dry_run else b""

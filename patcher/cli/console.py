@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from patcher.text.table import Row
 
 _COLORS = {
-    "applied": "green", "updated": "green", "locked": "green", "overlay": "green", "fix": "green",
+    "applied": "green", "captured": "green", "updated": "green", "locked": "green", "overlay": "green", "fix": "green",
     "applicable": "cyan", "default": "cyan", "debug": "cyan", "restored": "green",
     "verified": "green", "broken before": "yellow",
     "upstream": "blue", "not needed": "blue", "overwritten": "yellow", "outdated": "yellow", "interrupted": "yellow",
@@ -79,6 +79,11 @@ class Console:
             self.said.append(f"{word}: {text}")
         elif not self.quiet:
             click.echo(f"{style(word + ':', fg='yellow')} {lines(text)}", err=True, color=self.color(sys.stderr))
+
+    def progress(self, text: str) -> None:
+        """Write a line to a terminal that the next one replaces; "" removes it."""
+        if sys.stderr.isatty() and not (self.quiet or self.as_json):
+            click.echo(f"\r\x1b[K{drawn(text)}", nl=False, err=True, color=True)
 
     def see(self, place: Place, answers: Iterable[Answer]) -> None:
         """Say which command explains the hunks that do not fit."""

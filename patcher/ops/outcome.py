@@ -73,6 +73,9 @@ class Events:
     def note(self, text: str, word: str = "note") -> None:
         """A remark; `word` is its kind: `note`, `recovered`, `kept`, `dropped`."""
 
+    def progress(self, done: int, total: int) -> None:
+        """So many of all files were looked at."""
+
     def planned(self, outcome: Outcome) -> None:
         """The plan is made, and nothing is written yet."""
 

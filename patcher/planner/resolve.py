@@ -168,7 +168,7 @@ def file_plan(
     """What is to be done with a file so that it becomes `data`, made by `steps`."""
     change = None
     old = sha256(found.now).hexdigest()
-    if data != found.now or (receipt is not None and receipt.steps != steps):
+    if data != found.now or (receipt.steps if receipt else ()) != steps:
         if steps:
             stat = (Path(site) / path).lstat()
             fresh = receipt is None or receipt.pristine != sha256(found.pristine).hexdigest()
@@ -178,7 +178,7 @@ def file_plan(
                 sha256(data).hexdigest(), stat.st_mode & 0o7777 if fresh or receipt is None else receipt.mode,
                 stat.st_mtime_ns if fresh or receipt is None else receipt.mtime_ns,
                 link if fresh or receipt is None else receipt.link, steps, found.origin,
-            ))  # fmt: skip
+            ), pristine=found.pristine if fresh and found.pristine != found.now else None)  # fmt: skip
         elif receipt is not None:
             change = Change(path, old, None, None, forget=data == found.now)
     return FilePlan(site, path, found.now, data, change, steps, found.aside if change else b"")

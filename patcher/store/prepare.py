@@ -23,7 +23,7 @@ class Work(NamedTuple):
 
     `text` is the JSON of its receipt, b"" to drop the receipt; `data` the new bytes, for WRITE; `back` the receipt of a
     file that is put back, `shared` whether other files need its pristine copy; `save` whether the file as it stands is to
-    be kept as the pristine copy.
+    be kept as the pristine copy, `given` that copy itself where it is not the file.
     """
 
     entry: Entry
@@ -32,6 +32,7 @@ class Work(NamedTuple):
     back: Optional[Receipt] = None
     shared: bool = False
     save: bool = False
+    given: Optional[bytes] = None
 
 
 def check(
@@ -118,12 +119,15 @@ def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, 
     if new.current != sha256(data) and not change.merged:
         raise StoreError(f"{change.path}: its receipt is for other bytes")
     save = new.pristine == change.old
-    if not save:
+    given = change.pristine
+    if given is not None and sha256(given) != new.pristine:
+        raise StoreError(f"{change.path}: its receipt is for other pristine bytes")
+    if given is None and not save:
         _pristine(home, new)
     for step in new.steps:
         if step.digest not in patchsets and not _has(home, "patchsets", f"{step.digest}.json"):
             raise StoreError(f"{change.path}: the text of patchset {step.patchset!r} ({step.digest}) is missing")
-    return Work(Entry(change.path, WRITE, change.old, sha256(data), "", sha256(text)), text, data, save=save)
+    return Work(Entry(change.path, WRITE, change.old, sha256(data), "", sha256(text)), text, data, save=save, given=given)
 
 
 def _restoring(site: Folder, home: Folder, change: Change, back: Receipt, *, shared: bool) -> Work:
@@ -168,7 +172,7 @@ def check_possible(site: Folder, works: Sequence[Work]) -> None:
     problems = permission.problems(site, [work.entry.path for work in works if work.entry.action != FORGET], moved)
     if any(work.text for work in works):
         sizes = [size for work in works for size in (len(work.data), len(work.text), _SPARE_EACH)]
-        kept = [len(work.data) for work in works if work.save]
+        kept = [len(work.data) for work in works if work.save or work.given is not None]
         problems += permission.no_room(site, [_spare_size(2 * len(works)), *sizes, *kept])
     if problems:
         raise StoreError("\n".join(problems), "nothing was changed")
@@ -223,6 +227,8 @@ def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) ->
             raise StoreError(f"{folder.path}: {path} was changed by somebody else while sitepatch was at work")
         if work.save and pristine.digest(old) != old:
             pristine.put(old, now, meta)
+        if work.given is not None and pristine.digest(sha256(work.given)) != sha256(work.given):
+            pristine.put(sha256(work.given), work.given, meta)
         meta = meta._replace(mtime_ns=bytecode.fresh_mtime_ns(site, path, meta.mtime_ns or 0))
         folder.write(temporary(path), work.data, meta)
     folder.link_to(name, folder, backup(path))

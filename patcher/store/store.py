@@ -176,7 +176,8 @@ class Store:
             prepare.check_possible(site, works)
             entries = [work.entry for work in works]
             prepare.use_spare(home, works)
-            named = sorted({standing[entry.path].pristine for entry in entries if entry.path in standing})
+            copies = {standing[entry.path].pristine for entry in entries if entry.path in standing}
+            named = sorted(copies | {sha256(work.given) for work in works if work.given is not None})
             journal.write(home, journal.PREPARING, entries, named)
             prepare.prepare(site, home, works, patchsets)
             journal.write(home, journal.COMMITTING, entries, named)

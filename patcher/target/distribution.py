@@ -103,17 +103,55 @@ def recorded_hash(located: Located, path: str) -> Optional[str]:
 def _hash(record: bytes, path: str) -> Optional[str]:
     """Find the row of `path` by its bytes: csv takes 15 ms for torch's 14,600 rows, this less than one."""
     value = _after(record, path, b",sha256=")
-    if value is None:
-        return None
+    return None if value is None else _sha256(record[value : value + 80])
+
+
+def _sha256(text: bytes) -> Optional[str]:
+    """The sha256 (hex) that a text begins with, in the base64 of RECORD; None where it is none."""
     from base64 import urlsafe_b64decode
     from binascii import Error
 
-    text = re.match(rb"[A-Za-z0-9_-]*", record[value : value + 80])
+    value = re.match(rb"[A-Za-z0-9_-]*", text)
     try:
-        digest = urlsafe_b64decode(text.group() + b"==") if text else b""
+        digest = urlsafe_b64decode(value.group() + b"==") if value else b""
     except Error:
         return None
     return digest.hex() if len(digest) == 32 else None
+
+
+class Row(NamedTuple):
+    """A file as RECORD lists it: its sha256 (hex) and its size in bytes, -1 where none is given."""
+
+    path: str
+    digest: str
+    size: int
+
+
+def installed(site: Path) -> Iterator[Owner]:
+    """Every distribution whose metadata lie in a site directory, by name; `recorded` is whether it has a RECORD.
+
+    Of an editable install, `note` is the URL of its files.
+    """
+    for folder in sorted(each for each in site.iterdir() if each.suffix in (".dist-info", ".egg-info", ".egg-link")):
+        metadata = folder / ("METADATA" if folder.suffix == ".dist-info" else "PKG-INFO") if folder.is_dir() else folder
+        name, version = _headers(metadata)
+        origin = _text(folder / "direct_url.json")
+        url = re.search(r'"url"\s*:\s*"([^"]*)"', origin)
+        editable = folder.suffix == ".egg-link" or re.search(r'"editable"\s*:\s*true', origin)
+        note = (url.group(1) if url else _text(folder).split("\n")[0]) if editable else ""
+        yield Owner(name or folder.stem, version, str(folder), (folder / "RECORD").is_file(), note)
+
+
+def sources(dist_info: Path) -> Iterator[Row]:
+    """The Python files of a RECORD that have a sha256 there."""
+    import csv
+
+    text = _record(dist_info).decode("utf-8", "surrogateescape")
+    for row in csv.reader(text.splitlines()):
+        proven = len(row) == 3 and row[0].endswith(".py") and row[1].startswith("sha256=")
+        digest = _sha256(row[1][len("sha256=") :].encode()) if proven else None
+        if digest:
+            yield Row(row[0], digest, int(row[2]) if row[2].isdecimal() else -1)
 
 
 def files_recorded(dist_info: Path, digest: str) -> List[str]:

@@ -50,9 +50,14 @@ class NoWheel(SitepatchError):
 
 
 class Pip:
-    """pip of the running interpreter; a context manager that ends what still runs and leaves nothing behind."""
+    """pip of the running interpreter; a context manager that ends what still runs and leaves nothing behind.
 
-    def __init__(self) -> None:
+    Args:
+        cached: whether pip's own cache is used, which may have a release that is installed and keeps what is fetched.
+    """
+
+    def __init__(self, *, cached: bool = False) -> None:
+        self._cache = () if cached else ("--no-cache-dir",)
         self._scratch = tempfile.TemporaryDirectory(prefix="sitepatch-")
         self._lock = threading.Lock()
         self._children: Set[subprocess.Popen[bytes]] = set()
@@ -125,7 +130,7 @@ class Pip:
     def _run(
         self, python: str, words: List[str], scratch: Path, platforms: Sequence[str] = _PLATFORMS
     ) -> Tuple[int, str]:
-        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-cache-dir", "--ignore-requires-python"]
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", *self._cache, "--ignore-requires-python"]
         command += ["--progress-bar", "off", "--python-version", python]
         command += [word for each in platforms for word in ("--platform", each)]
         environ = {**os.environ, **_ENVIRON, "TMPDIR": str(scratch)}

@@ -124,9 +124,13 @@ def takes_turns(function: Callable[..., int]) -> Callable[..., int]:
         with patience(lock_timeout, lambda text: console.note(text, "waiting")):
             return again(lambda: function(console, place, **rest), console.note)
 
-    wrapped: Callable[..., int] = click.option(
-        "--lock-timeout", type=click.FloatRange(min=0), metavar="SECONDS", default=60.0, show_default=True,
-        envvar="SITEPATCH_LOCK_TIMEOUT", show_envvar=True,
-        help="How long to wait for another process that changes the environment.",
-    )(run)  # fmt: skip
+    wrapped: Callable[..., int] = waits(run)
     return wrapped
+
+
+waits = click.option(
+    "--lock-timeout", type=click.FloatRange(min=0), metavar="SECONDS", default=60.0, show_default=True,
+    envvar="SITEPATCH_LOCK_TIMEOUT", show_envvar=True,
+    help="How long to wait for another process that changes the environment.",
+)  # fmt: skip
+"""Gives a command its `--lock-timeout`."""

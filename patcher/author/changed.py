@@ -1,0 +1,223 @@
+"""Which Python files of an environment are not as RECORD, or our own receipt, says: what somebody edited. Reads only."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.errors import AbsentError, SitepatchError, UsageError
+from patcher.model import Receipt, normalized
+from patcher.store.receipt import path_problem
+from patcher.store.status import Condition, FileStatus, classify
+from patcher.store.store import Store
+from patcher.system.reading import read_file
+from patcher.target.distribution import Owner, Row, installed, sources
+from patcher.target.environment import Environment, locate
+
+_THREADS = 4  # reading waits for the disk, hashing does not hold the interpreter
+_BATCH = 200  # files between two reports of progress
+
+Progress = Callable[[int, int], None]
+"""Takes how many files were looked at, and how many there are."""
+
+
+class Installed(NamedTuple):
+    """A Python file as it is on disk, and the distribution that it belongs to.
+
+    `path` is `/`-separated and relative to `site`. `recorded` are the rows that RECORD files have for it, none where
+    nothing lists it; `status` is what became of it where a patchset is applied in it.
+    """
+
+    site: str
+    path: str
+    owner: Owner
+    recorded: Tuple[Row, ...]
+    data: bytes
+    status: Optional[FileStatus] = None
+
+    @property
+    def release(self) -> str:
+        """The distribution and its version."""
+        return f"{self.owner.name} {self.owner.version}".rstrip()
+
+
+class Search(NamedTuple):
+    """What a search found: files that differ or that nothing proves, how many were looked at, and remarks."""
+
+    files: Tuple[Installed, ...]
+    looked: int
+    notes: Tuple[str, ...]
+
+
+class _Candidate(NamedTuple):
+    owner: Owner
+    rows: List[Row]
+
+
+_Site = Dict[str, _Candidate]
+"""By path."""
+
+
+def changed(env: Environment, words: Sequence[str], progress: Progress, *, unproven: bool = False) -> Search:
+    """Find the Python files that are neither what was installed nor what a patchset made of it.
+
+    Args:
+        env: the environment.
+        words: import packages, distributions or files that are meant; all distributions without any.
+        progress: is told how far it is.
+        unproven: also return the files that are meant and that no RECORD lists.
+
+    Raises:
+        SitepatchError: a word names nothing, or nothing that can be looked at; every such word.
+    """
+    notes: List[str] = []
+    every = {site: _listed(Path(site), notes if not words else []) for site in env.own if Path(site).is_dir()}
+    chosen = _chosen(env, words, every, unproven=unproven) if words else every
+    found: List[Installed] = []
+    looked, total = 0, sum(map(len, chosen.values()))
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for site, candidates in chosen.items():
+            receipts = Store(site).receipts()
+            tasks = list(candidates.items())
+            for at in range(0, len(tasks), _BATCH):
+                looks = [pool.submit(_look, site, path, one, receipts.get(path)) for path, one in tasks[at : at + _BATCH]]
+                for (path, _), each in zip(tasks[at:], looks):
+                    item, note = each.result()
+                    found += [item] if item else []
+                    notes += [f"{path}: {note}"] if note else []
+                looked += len(looks)
+                progress(looked, total)
+    notes += _new_files({(item.site, item.path.split("/")[0]) for item in found if "/" in item.path}, every)
+    return Search(tuple(sorted(found, key=lambda item: (item.site, item.path))), looked, tuple(notes))
+
+
+def _listed(site: Path, notes: List[str]) -> _Site:
+    """The Python files that the RECORD files of a site directory list; a remark about the distributions without one."""
+    found: _Site = {}
+    editable, bare = [], []
+    for owner in installed(site):
+        if owner.note:
+            editable.append(f"{owner.name} ({owner.note})")
+        elif not owner.recorded:
+            bare.append(f"{owner.name} {owner.version}".rstrip())
+        for row in sources(Path(owner.dist_info)) if owner.recorded else ():
+            if not path_problem(row.path):
+                found.setdefault(row.path, _Candidate(owner, [])).rows.append(row)
+    if editable:
+        notes.append(f"not looked at, as an editable install is edited where its files lie: {', '.join(editable)}")
+    if bare:
+        how = "name a file of it, and give what was installed with --pristine"
+        notes.append(f"not looked at, as there is no RECORD that says what was installed: {', '.join(bare)}; {how}")
+    return found
+
+
+def _chosen(env: Environment, words: Sequence[str], every: Dict[str, _Site], *, unproven: bool) -> Dict[str, _Site]:
+    """The part of `every` that is meant, with the files that are meant and are not in it."""
+    chosen: Dict[str, _Site] = {site: {} for site in every}
+    problems: List[SitepatchError] = []
+    for word in dict.fromkeys(words):
+        try:
+            site, paths = _file(word, every) if _is_file(word) else _package(env, word, every)
+            if not unproven and not any(path in every[site] for path in paths):
+                raise SitepatchError(
+                    f"{word}: no RECORD in {site} lists it, so nothing tells what was installed",
+                    "give the text of before with --pristine: a file, a wheel or a directory",
+                )
+            owner = Owner("", "", "") if not unproven else _owner(env, word, paths[0])
+            for path in paths:
+                if path in every[site] or unproven:
+                    chosen[site][path] = every[site].get(path) or _Candidate(owner, [])
+        except SitepatchError as error:
+            problems.append(error)
+    if problems:
+        kind = UsageError if any(isinstance(error, UsageError) for error in problems) else SitepatchError
+        hints = dict.fromkeys(error.hint for error in problems if error.hint)
+        raise kind("\n".join(error.message for error in problems), "\n".join(hints))
+    return chosen
+
+
+def _is_file(word: str) -> bool:
+    return word.endswith(".py") or "/" in word
+
+
+def _file(word: str, every: Dict[str, _Site]) -> Tuple[str, List[str]]:
+    """The site directory and the path in it of a file, named from here, absolute, or as the site directory has it."""
+    given = Path(word).absolute()
+    given = given.parent.resolve() / given.name  # a link that is the file itself lies where it lies
+    for site in every:
+        top = Path(site).resolve()
+        if given.is_file() and top in given.parents:
+            return site, [given.relative_to(top).as_posix()]
+        if not path_problem(word) and ((top / word).is_file() or word in every[site]):
+            return site, [word]
+    sites = " or ".join(every)
+    raise UsageError(f"{word}: found no such Python file in {sites}", "name it as `mmengine/runner/runner.py`, or by its path")
+
+
+def _package(env: Environment, word: str, every: Dict[str, _Site]) -> Tuple[str, List[str]]:
+    """The site directory and the Python files of an import package, or of a distribution."""
+    try:
+        located = locate(env, word)
+    except AbsentError:
+        for site, candidates in every.items():
+            paths = [path for path, one in candidates.items() if normalized(one.owner.name) == normalized(word)]
+            if paths:
+                return site, paths
+        raise
+    site = located.site
+    if site not in every:
+        raise SitepatchError(f"{word}: lies in {site}, which this environment shares with others", "see --system")
+    paths = [path for path in every[site] if path == f"{word}.py" or path.startswith(f"{word}/")]
+    return site, paths or python_files(site, word)
+
+
+def _owner(env: Environment, word: str, path: str) -> Owner:
+    """The distribution of a file that no RECORD lists, as far as anything tells it."""
+    located = locate(env, path.split("/")[0].replace(".py", ""))
+    return Owner(located.distribution, located.version, located.dist_info)
+
+
+def _look(site: str, path: str, one: _Candidate, receipt: Optional[Receipt]) -> Tuple[Optional[Installed], str]:
+    """The file, if it differs or nothing proves it; else a remark, "" where there is nothing to say."""
+    try:
+        if receipt is None and one.rows and all(row.size >= 0 for row in one.rows):
+            size = (Path(site) / path).stat().st_size
+            data = read_file(Path(site) / path) if size in [row.size for row in one.rows] else None
+        else:
+            data = read_file(Path(site) / path)
+        if data is not None and sha256(data).hexdigest() in [row.digest for row in one.rows]:
+            return None, ""
+        item = Installed(site, path, one.owner, tuple(one.rows), read_file(Path(site) / path) if data is None else data)
+    except (FileNotFoundError, NotADirectoryError):
+        return None, "is not there any more; that a file was deleted cannot be put into a patchset"
+    except (OSError, SitepatchError) as error:
+        return None, f"could not be read: {error}"
+    if receipt is None:
+        return item, ""
+    status = classify(site, receipt, item.data)
+    if status.condition is Condition.APPLIED:
+        edited = receipt.origin == "edited"
+        how = "was edited before it was patched with --force: `sitepatch restore` gives that text back, capture it then"
+        return None, how if edited else ""
+    if status.condition is Condition.ASTRAY:
+        return None, "; ".join(status.why)
+    return item._replace(status=status if status.condition is Condition.EDITED else None), ""
+
+
+def _new_files(packages: Iterable[Tuple[str, str]], every: Dict[str, _Site]) -> List[str]:
+    """A remark for each edited package that has Python files which nobody installed."""
+    notes = []
+    for site, package in sorted(packages):
+        new = [path for path in python_files(site, package) if path not in every[site]]
+        if new and any(path.startswith(f"{package}/") for path in every[site]):
+            more = f" and {len(new) - 3} more" if len(new) > 3 else ""
+            notes.append(f"new, and no part of a patchset, which changes files that are installed: {', '.join(new[:3])}{more}")
+    return notes
+
+
+def python_files(site: str, package: str) -> List[str]:
+    """The Python files of an import package that lie there, whoever put them there."""
+    found = sorted(path.relative_to(site).as_posix() for path in (Path(site) / package).rglob("*.py"))
+    return found or [path.name for path in [Path(site) / f"{package}.py"] if path.is_file()]

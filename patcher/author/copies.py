@@ -1,0 +1,97 @@
+"""Copies of installed files that are edited in their place: making them, and what was edited in them."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from hashlib import sha256
+from pathlib import Path
+from typing import Dict, List, Sequence, Tuple
+
+from patcher.author.changed import Installed, changed, python_files
+from patcher.author.pristine import Before
+from patcher.errors import SitepatchError, UsageError
+from patcher.store.status import read
+from patcher.system.reading import read_file
+from patcher.target.distribution import Owner
+from patcher.target.environment import Environment, locate
+
+_STATE = ".sitepatch-edit.json"
+"""In a directory of copies: the sha256 (hex) of each as it was made, by path."""
+
+
+def copy_out(env: Environment, package: str, file: str = "") -> Tuple[Path, Tuple[str, ...]]:
+    """Copy the Python files of an import package, with all patchsets that are applied in them, to a new directory.
+
+    Args:
+        env: the environment.
+        package: the import package.
+        file: that one of its files alone, from the package on or below it.
+
+    Returns:
+        the directory, which is the caller's, laid out as the site directory; and the paths in it.
+
+    Raises:
+        UsageError: there is no such file.
+        SitepatchError: the package is not there, or a file was edited by hand, which is to be captured first.
+    """
+    located = locate(env, package)
+    every = python_files(located.site, package)
+    paths = [path for path in every if not file or path in (file, f"{package}/{file}")]
+    if not paths:
+        near = [path for path in every if path.rpartition("/")[2] == file.rpartition("/")[2]][:3]
+        hint = f"expected one of {', '.join(near)}" if near else "name it as `runner/runner.py`, from the package on"
+        raise UsageError(f"{file or package}: found no such Python file in {located.site}", hint)
+    _check_clean(env, paths)
+    folder = Path(tempfile.mkdtemp(prefix="sitepatch-edit-"))
+    hashes: Dict[str, str] = {}
+    for path in paths:
+        data = read_file(Path(located.site) / path)
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+        hashes[path] = sha256(data).hexdigest()
+    (folder / _STATE).write_text(json.dumps(hashes))
+    return folder, tuple(paths)
+
+
+def copied(env: Environment, folder: Path) -> List[Tuple[Installed, Before]]:
+    """The files of a directory of copies that were edited, each against the installed one.
+
+    Raises:
+        UsageError: there is no such directory.
+        SitepatchError: nothing in it was edited, or an installed file is not the one that was copied.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: found no such directory", "name the one that `sitepatch edit` made")
+    state = read(str(folder), _STATE)
+    hashes: Dict[str, str] = json.loads(state) if state else {}
+    found: List[Tuple[Installed, Before]] = []
+    problems: List[str] = []
+    for path in sorted(each.relative_to(folder).as_posix() for each in folder.rglob("*.py")):
+        data = read_file(folder / path)
+        located = locate(env, path.split("/")[0].replace(".py", ""))
+        installed = read(located.site, path)
+        if installed is None:
+            problems.append(f"{path}: is not installed; a new file is no part of a patchset, which changes files that are")
+        elif hashes.get(path, "") not in ("", sha256(installed).hexdigest()):
+            problems.append(f"{path}: was changed in {located.site} since it was copied")
+        elif data != installed:
+            owner = Owner(located.distribution, located.version, located.dist_info)
+            where = Before(installed, "the installed file", installed)
+            found.append((Installed(located.site, path, owner, (), data), where))
+    problems += [f"{path}: was deleted here; that a file is deleted cannot be put into a patchset"
+                 for path in sorted(hashes) if not (folder / path).is_file()]  # fmt: skip
+    if problems:
+        raise SitepatchError("\n".join(problems), f"what was edited is still in {folder}")
+    if not found:
+        raise SitepatchError(f"{folder}: nothing was edited", "save the file in the editor")
+    _check_clean(env, [one.path for one, _ in found])
+    return found
+
+
+def _check_clean(env: Environment, paths: Sequence[str]) -> None:
+    edited = changed(env, paths, lambda done, total: None, unproven=True).files
+    names = [each.path for each in edited if each.recorded or each.status]
+    if names:
+        hint = f"capture that first: sitepatch capture {' '.join(names)} --name NAME --adopt"
+        raise SitepatchError(f"{', '.join(names)}: was edited by hand where it is installed", hint)

@@ -1,0 +1,109 @@
+"""What `capture` and `edit` made of an edit, as text, as JSON and as an exit code."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Dict, List
+
+import click
+
+from patcher.cli import report
+from patcher.cli.changes import Live, finish, show_applied
+from patcher.cli.console import Console, command, paint, style
+from patcher.ops.capturing import Captured, CaptureOutcome, CaptureRequest, adopt, capture
+from patcher.text.diffs import compare
+from patcher.text.table import Row, count
+from patcher.verify.checks import Asked
+
+
+def run_capture(console: Console, request: CaptureRequest, verify: Asked, *, take: bool, explain: bool = False) -> int:
+    """Make a patchset of edits, report it, and put it in their place where that is asked for (`take`) or agreed to."""
+    events = Live(console)
+    made = capture(request, events)
+    _show(console, made, explain=explain)
+    fields = _json(made)
+    if made.folder is None:
+        console.data(False, {"written": False, **fields})
+        return 1
+    console.rows([] if console.quiet else [Row("captured", (f"{count(_hunks(made), 'hunk')} in {made.folder}",))])
+    if not request.copy and (take or _agreed(console)):
+        outcome = adopt(made, verify, events)
+        return finish(console, outcome, lambda done: show_applied(console, done), **fields)
+    more = [] if request.output is None else ["--patch-dir", str(made.folder.parent)]
+    how = command(request.place, "apply", request.name, *more)
+    if request.copy:
+        console.say(f"apply it with: {how}")
+    else:
+        console.say(f"the edit is as it was; to track it: put the file back, then {how}; or capture it with --adopt")
+    console.data(True, {"written": False, **fields})
+    return 0
+
+
+def _agreed(console: Console) -> bool:
+    """Ask on a terminal whether the patchset is to take the place of the edit."""
+    if console.as_json or console.quiet or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    return click.confirm("put the files back and apply the patchset in the place of the edit?", err=True)
+
+
+def _hunks(made: CaptureOutcome) -> int:
+    return sum(len(file.hunks) for file in made.draft.files)
+
+
+def _show(console: Console, made: CaptureOutcome, *, explain: bool) -> None:
+    """The diff of each file, the hunks that were made of it, and what they do not give back."""
+    for note in made.notes:
+        console.note(note)
+    for one in made.files:
+        console.diff(b"" if console.quiet else _diff(one))
+    lines: List[str] = []
+    for file in made.draft.files:
+        lines += ["", style(f"--- {' or '.join(file.paths)}", bold=True)]
+        for hunk in file.hunks:
+            lines += [*paint(hunk.text.rstrip("\n")), f"  # line {hunk.line}: {hunk.form}"]
+            for lost in hunk.lost if explain else ():
+                lines += [f"  # not taken, as {lost.why}:", *(f"  # {line}" for line in lost.text.splitlines())]
+    console.page([] if console.quiet else lines, pager=False)
+    rows = [Row("not captured", (f"{file.paths[0]}:{left.line}", left.why), tuple(paint(left.text.rstrip("\n"))))
+            for file in made.draft.files for left in file.left]  # fmt: skip
+    rows += report.answer_rows(made.plan.failed)
+    console.rows(rows)
+    if made.folder is None:
+        more = "" if made.draft.complete else "; --partial makes one of the rest"
+        console.note(f"no patchset was written{more}", "stopped")
+    else:
+        _show_differences(console, made)
+
+
+def _show_differences(console: Console, made: CaptureOutcome) -> None:
+    """Where the patchset makes another text than the edit did."""
+    words = {path: file.difference for file in made.draft.files for path in file.paths}
+    for one in made.files:
+        if one.made != one.file.data:
+            what = words.get(one.file.path) or "what could not be captured is missing"
+            console.note(f"{one.file.path}: the patchset does not make it byte for byte as it was edited: {what}")
+            console.diff(b"" if console.quiet else compare("", one.file.path, one.file.data, one.made).text)
+
+
+def _diff(one: Captured) -> bytes:
+    return compare(one.file.site, one.file.path, one.before.data, one.file.data).text
+
+
+def _json(made: CaptureOutcome) -> Dict[str, Any]:
+    files = [
+        {
+            "site": one.file.site, "path": one.file.path, "release": one.file.release, "compared_with": one.before.where,
+            "proven": one.before.proven, "exact": one.made == one.file.data, "diff": report.shown(_diff(one)),
+        }
+        for one in made.files
+    ]  # fmt: skip
+    hunks = [
+        {"paths": list(file.paths), "text": hunk.text, "line": hunk.line, "form": hunk.form}
+        for file in made.draft.files for hunk in file.hunks
+    ]  # fmt: skip
+    left = [
+        {"path": file.paths[0], "line": left.line, "text": left.text, "why": left.why}
+        for file in made.draft.files for left in file.left
+    ]  # fmt: skip
+    told = {"patchset": made.request.name, "folder": str(made.folder or ""), "captured": files, "hunks": hunks, "left": left}
+    return {**told, "remarks": list(made.notes)}

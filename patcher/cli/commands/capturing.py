@@ -1,0 +1,137 @@
+"""`capture` and `edit`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Callable, Optional, Tuple
+
+import click
+
+from patcher.cli.commands.options import waits
+from patcher.cli.console import Console, command, takes
+from patcher.errors import SitepatchError, UsageError
+from patcher.ops.place import Place
+
+if TYPE_CHECKING:
+    from patcher.ops.capturing import EditOutcome
+
+
+def _makes_a_patchset(function: Callable[..., int]) -> Callable[..., int]:
+    """Give a command `--name`, `--output`, `--summary`, `--partial` and `--explain`."""
+    for option in (
+        click.option("--explain", is_flag=True, help="Also show the forms of each hunk that were not taken, and why."),
+        click.option("--partial", is_flag=True, help="Also where a part of the edit cannot be put into a patchset."),
+        click.option("--summary", metavar="TEXT", default="", help="The summary of the patchset, in a line."),
+        click.option("--output", metavar="DIR", help="Where the patchset's folder is put (default ./patchsets)."),
+        click.option("--name", metavar="NAME", required=True, help="The name of the patchset."),
+    ):
+        function = option(function)
+    return function
+
+
+@click.command(
+    epilog="\b\nExamples:\n  sitepatch capture mmengine --name runner-debug --adopt\n"
+    "  sitepatch capture mmengine/runner/runner.py --name runner-debug --pristine mmengine-0.10.7-py3-none-any.whl"
+)
+@click.argument("words", metavar="[PACKAGE|FILE]...", nargs=-1)
+@_makes_a_patchset
+@click.option("--pristine", metavar="FILE|WHEEL|DIR", default="", help="What was installed, where nothing else gives it.")
+@click.option("--from", "copy", metavar="DIR", default="", help="The directory of copies that edit --no-editor made.")
+@click.option("--adopt", is_flag=True, help="Put the files back and apply the patchset in the place of the edit.")
+@click.option("--no-verify", is_flag=True, help="With --adopt: do not verify what was written.")
+@takes()
+@waits
+def capture(
+    console: Console, place: Place, words: Tuple[str, ...], name: str, output: Optional[str], summary: str, partial: bool,
+    explain: bool, pristine: str, copy: str, adopt: bool, no_verify: bool, lock_timeout: float,
+) -> int:  # fmt: skip
+    """Make a patchset of what was edited in the environment.
+
+    Every installed Python file is compared with RECORD, or those of the packages and files that are named. What it was before
+    comes from the store, from a backup beside it or from its release in the index, and RECORD's sha256 proves it. In a file
+    that a patchset changed already, the edit is the difference to that.
+
+    With --adopt, and on a terminal when asked, the patchset then takes the place of the edit: from then on it is tracked, and
+    restore gives back the file as it was installed.
+    """
+    from patcher.cli.captured import run_capture
+    from patcher.ops.capturing import CaptureRequest
+    from patcher.store.lock import patience
+    from patcher.verify.checks import Asked
+
+    if copy and (words or pristine or adopt):
+        raise UsageError("--from: found packages, files, --pristine or --adopt too", "it takes the copies alone")
+    request = CaptureRequest(place, name, words, output, pristine, copy, partial, summary)
+    with patience(lock_timeout, lambda text: console.note(text, "waiting")):
+        return run_capture(console, request, Asked(no_verify=no_verify), take=adopt, explain=explain)
+
+
+@click.command(
+    epilog="\b\nExamples:\n  sitepatch edit mmengine runner/runner.py --name runner-debug\n"
+    "  sitepatch edit mmengine --name runner-debug --no-editor"
+)
+@click.argument("package")
+@click.argument("file", required=False, default="")
+@_makes_a_patchset
+@click.option("--no-editor", is_flag=True, help="Make the copies and say where they are; capture --from goes on from there.")
+@takes()
+def edit(
+    console: Console, place: Place, package: str, file: str, name: str, output: Optional[str], summary: str, partial: bool,
+    explain: bool, no_editor: bool,
+) -> int:  # fmt: skip
+    """Edit a copy of installed files, and make a patchset of that.
+
+    Copies the Python files of an import package, or one of them, to a temporary directory and opens them in $VISUAL or
+    $EDITOR. The environment is not touched.
+    """
+    from shutil import rmtree
+
+    from patcher.author.folder import output_folder
+    from patcher.cli.captured import run_capture
+    from patcher.cli.changes import Live
+    from patcher.ops.capturing import CaptureRequest, EditRequest
+    from patcher.ops.capturing import edit as copy_out
+    from patcher.verify.checks import Asked
+
+    output_folder(name, output)  # said before an hour of editing
+    copies = copy_out(EditRequest(place, package, file), Live(console))
+    more = ["--output", output] if output else []
+    go_on = command(place, "capture", "--from", str(copies.folder), "--name", name, *more)
+    if no_editor:
+        console.out(f"edit what is in {copies.folder}, then: {go_on}")
+        console.data(True, {"folder": str(copies.folder), "paths": list(copies.paths)})
+        return 0
+    try:
+        _open(copies, file)
+        request = CaptureRequest(place, name, (), output, "", str(copies.folder), partial, summary)
+        code = run_capture(console, request, Asked(), take=False, explain=explain)
+    except SitepatchError as error:
+        error.hint = f"{error.hint}\nthe copies are kept; go on with: {go_on}".lstrip()
+        raise
+    if code:
+        console.note(f"the copies are kept; go on with: {go_on}")
+    else:
+        rmtree(copies.folder)
+    return code
+
+
+def _open(copies: EditOutcome, file: str) -> None:
+    """Run the editor on the one file, or on the directory, and wait for it.
+
+    Raises:
+        SitepatchError: there is none, or it failed.
+    """
+    import shlex
+    import subprocess
+
+    variable = next((each for each in ("VISUAL", "EDITOR") if os.environ.get(each, "").strip()), "")
+    if not variable:
+        raise SitepatchError("found no editor: neither VISUAL nor EDITOR is set", "EDITOR=vi, say")
+    given = os.environ[variable]
+    try:
+        words = [*shlex.split(given), copies.paths[0] if file else "."]
+        code = subprocess.call(words, cwd=str(copies.folder))
+    except (OSError, ValueError) as error:
+        raise SitepatchError(f"{variable}={given}: it could not be run: {error}", f"set {variable} to an editor") from None
+    if code:
+        raise SitepatchError(f"{variable}={given}: it ended with exit code {code}, nothing was captured", "")

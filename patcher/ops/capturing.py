@@ -1,0 +1,219 @@
+"""`capture`: what somebody edited in an environment -> a patchset; `adopt`: the patchset in the place of the edit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.author.changed import Installed, changed
+from patcher.author.copies import copied, copy_out
+from patcher.author.draft import Draft, FileEdit
+from patcher.author.folder import Head, Target, output_folder, patchset_files, proven_range, write_folder
+from patcher.author.generalise import generalise
+from patcher.author.pristine import Before, before
+from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
+from patcher.model import Plan
+from patcher.ops.change import carry_out, note_interrupted, prepared
+from patcher.ops.outcome import SILENT, Events, Outcome
+from patcher.ops.place import Place
+from patcher.patchset.manifest import load
+from patcher.planner.adopt import Edit, plan_adopt
+from patcher.planner.assignments import Requested
+from patcher.planner.plan import plan_apply
+from patcher.project.selection import check_sources
+from patcher.store.retry import settled
+from patcher.store.status import read, statuses
+from patcher.target.environment import Environment
+from patcher.verify.checks import Asked
+
+
+class CaptureRequest(NamedTuple):
+    """Make a patchset of edits.
+
+    `words` are packages, distributions or files, all that is installed without any. `output` is as `output_folder` takes it.
+    `pristine` is a file, a wheel or a directory that has the text of before, "" to find it. `copy` is a directory with edited
+    copies of installed files, "" where the installed files themselves were edited. With `partial` a patchset is made also
+    where parts of the edit cannot be put into it. `summary` is that of the patchset, "" for one that names the files.
+    """
+
+    place: Place
+    name: str
+    words: Tuple[str, ...] = ()
+    output: Optional[str] = None
+    pristine: str = ""
+    copy: str = ""
+    partial: bool = False
+    summary: str = ""
+
+
+class Captured(NamedTuple):
+    """One edited file: `before` is where its edit starts from, `made` what the patchset makes of that."""
+
+    file: Installed
+    before: Before
+    made: bytes = b""
+
+    @property
+    def edit(self) -> FileEdit:
+        """The text before and after the edit."""
+        return FileEdit(self.file.path, self.before.data, self.file.data)
+
+
+class CaptureOutcome(NamedTuple):
+    """What came of `capture`.
+
+    `folder` is where the patchset lies, None where it was not written: `draft` or `plan` says why. `plan` is what puts it
+    in the place of the edits, or applies it where they were made in a copy.
+    """
+
+    request: CaptureRequest
+    env: Environment
+    files: Tuple[Captured, ...]
+    draft: Draft
+    plan: Plan
+    notes: Tuple[str, ...]
+    folder: Optional[Path] = None
+    requested: Optional[Requested] = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the patchset was written."""
+        return self.folder is not None
+
+
+def capture(request: CaptureRequest, events: Events = SILENT) -> CaptureOutcome:
+    """Make a patchset of what was edited; the environment is only read.
+
+    Raises:
+        UsageError: the name is taken, or a word names nothing.
+        SitepatchError: nothing was edited, or nobody knows what a file was before.
+    """
+    folder = output_folder(request.name, request.output)
+    env = request.place.environment()
+    events.started(env)
+    note_interrupted(env, events)
+    if any(step.patchset == request.name for item in statuses(env) for step in item.receipt.steps):
+        raise UsageError(f"{request.name}: a patchset of this name is applied here", "choose another name")
+    if request.copy:
+        files = [Captured(*each) for each in copied(env, Path(request.copy))]
+        notes: List[str] = []
+    else:
+        files, notes = _edited(env, request, events)
+    _check_apart(files)
+    draft = generalise([one.edit for one in files])
+    outcome = CaptureOutcome(request, env, tuple(files), draft, Plan((), ()), tuple(notes))
+    if not any(file.hunks for file in draft.files) or not (draft.complete or request.partial):
+        return outcome
+    texts = patchset_files(_head(request, files), draft, _targets(files))
+    requested = Requested(load(folder, str(folder), texts), {})
+    if request.copy:
+        plan = plan_apply(env, [requested])
+    else:
+        edits = {(one.file.site, one.file.path): Edit(one.before.pristine, one.file.data) for one in files}
+        plan = plan_adopt(env, requested, edits)
+    made = {(file.site, file.path): file.after for file in plan.files}
+    done = tuple(one._replace(made=made.get((one.file.site, one.file.path), one.before.data)) for one in files)
+    outcome = outcome._replace(files=done, plan=plan)
+    if plan.failed:
+        return outcome
+    _check_unchanged(request, files)
+    return outcome._replace(folder=folder, requested=requested._replace(patchset=write_folder(folder, texts)))
+
+
+class EditRequest(NamedTuple):
+    """Copy the Python files of an import package, or that one of its files, to be edited."""
+
+    place: Place
+    package: str
+    file: str = ""
+
+
+class EditOutcome(NamedTuple):
+    """`folder` holds the copies, laid out as the site directory; `paths` are relative to it."""
+
+    folder: Path
+    paths: Tuple[str, ...]
+
+
+def edit(request: EditRequest, events: Events = SILENT) -> EditOutcome:
+    """Copy installed files to a new temporary directory; `capture` of that makes a patchset of what is edited there.
+
+    Raises:
+        SitepatchError: see `copy_out`.
+    """
+    env = request.place.environment()
+    events.started(env)
+    return EditOutcome(*copy_out(env, request.package, request.file))
+
+
+def adopt(captured: CaptureOutcome, verify: Asked, events: Events = SILENT) -> Outcome:
+    """Put a patchset that was written in the place of the edits that it was made of; from then on they are tracked.
+
+    Pristine copies and receipts are written and the files replaced in one commit. Where the patchset does not give a file
+    back byte for byte, the edited text is kept in the store.
+
+    Raises:
+        StoreError: a file was changed since it was captured, or what keeps it from writing.
+    """
+    place, env, requested = captured.request.place, captured.env, captured.requested
+    if captured.folder is None or requested is None:
+        raise SitepatchError(f"{captured.request.name}: was not written, so it cannot be applied")
+    name, dirs = captured.request.name, (str(captured.folder.parent), *place.patch_dirs)
+    check_sources([name], dirs)
+    how, recovered = prepared(place, env, [requested], verify, events, dry_run=False)
+    outcome = Outcome(place._replace(patch_dirs=dirs), env, captured.plan, (name,), (requested,), recovered=recovered)
+    try:
+        return carry_out(outcome, how, events)
+    except OutdatedError as error:
+        hint = f"{captured.folder} holds what was captured before: remove it, then run this again"
+        raise StoreError(error.message, hint) from error
+
+
+def _edited(env: Environment, request: CaptureRequest, events: Events) -> Tuple[List[Captured], List[str]]:
+    """The installed files that were edited, and remarks."""
+    unproven = bool(request.words and request.pristine)
+    search = settled(env, lambda: changed(env, request.words, events.progress, unproven=unproven))
+    texts = before(search.files, request.pristine, events.note)
+    files = [Captured(*each) for each in zip(search.files, texts) if each[0].data != each[1].data]
+    if not files:
+        what = f"nothing was edited: {search.looked} Python files are as they were installed, or as a patchset made them"
+        raise SitepatchError("\n".join([what, *search.notes]), "to edit a copy: sitepatch edit PACKAGE --name NAME")
+    notes = [f"{one.file.path}: compared with {one.before.where}" for one in files]
+    notes += [
+        f"{one.file.path}: nothing proves that {one.before.where} is what was installed (its sha256 is not in RECORD)"
+        for one in files if not one.before.proven
+    ]  # fmt: skip
+    return files, [*notes, *search.notes]
+
+
+def _check_apart(files: Sequence[Captured]) -> None:
+    paths = [one.file.path for one in files]
+    twice = sorted({path for path in paths if paths.count(path) > 1})
+    if twice:
+        sites = " and ".join(dict.fromkeys(one.file.site for one in files))
+        raise SitepatchError(f"{', '.join(twice)}: edited in {sites}; Python imports the first", "name one with --target")
+
+
+def _check_unchanged(request: CaptureRequest, files: Sequence[Captured]) -> None:
+    for one in files:
+        now = read(request.copy or one.file.site, one.file.path)
+        if now != one.file.data:
+            where = Path(request.copy or one.file.site, one.file.path)
+            raise SitepatchError(f"{where}: was edited again while it was captured", "run this again when that is finished")
+
+
+def _head(request: CaptureRequest, files: Sequence[Captured]) -> Head:
+    paths = [one.file.path for one in files]
+    named = ", ".join(paths[:2]) + (f" and {len(paths) - 2} more" if len(paths) > 2 else "")
+    releases = ", ".join(dict.fromkeys(one.file.release for one in files))
+    return Head(request.name, request.summary or f"Edits made by hand in {named}", f"Captured from {releases}.")
+
+
+def _targets(files: Sequence[Captured]) -> List[Target]:
+    """One for each import package; the range is the release that the edit was made in."""
+    found: Dict[str, Target] = {}
+    for one in files:
+        package = one.file.path.split("/")[0].replace(".py", "")
+        owner = one.file.owner
+        found.setdefault(package, Target(package, owner.name, proven_range([owner.version])))
+    return list(found.values())

@@ -1,0 +1,313 @@
+"""`sitepatch capture`: an edit of installed source becomes a patchset, and that may take the place of the edit."""
+
+import json
+import os
+import shutil
+import stat
+
+import pytest
+
+from patcher.errors import SitepatchError
+from patcher.ops import capturing
+from patcher.ops.place import Place
+from patcher.store.store import Store
+from patcher.verify.checks import Asked
+from tests.author.world import EDIT, FILES, OTHER, M, World
+from tests.command import done
+from tests.faults.calls import in_child
+from tests.index import Index
+from tests.places import wheel
+
+pytestmark = pytest.mark.once
+ALL = bool(os.environ.get("SITEPATCH_ALL_FAULTS"))
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path)
+
+
+def request(world, **more):
+    return capturing.CaptureRequest(Place(target=str(world.path)), "mine", **{"output": str(world.cwd / "patchsets"), **more})
+
+
+# the whole way --------------------------------------------------------------------------------------------------------
+def test_an_edit_is_captured_and_then_tracked_and_restored(world):
+    world.backup()
+    world.edit()
+    edited = world.tree()
+    told = done(world("capture", "--name", "mine")).out
+    assert world.tree() == edited  # nothing is touched yet
+    assert '+    print("loaded", model)  # where is it?' in told
+    assert "@@ load @@" in told
+    assert (world.cwd / "patchsets/mine/patchset.toml").is_file()
+
+    told = done(world("capture", "demo", "--name", "again", "--adopt"))
+    assert "compared with m.py.debug_backup beside it" in told.err
+    assert "applied  again: 1 file" in told.out
+    assert world.text() == EDIT
+    assert "again 1.0  demo/m.py" in done(world("status", "--check")).out
+    done(world("restore"))
+    assert world.text() == M
+    assert world.tree().keys() == edited.keys()  # no store is left
+
+
+def test_a_file_that_was_restored_takes_the_patchset_again(world):
+    world.backup()
+    world.edit()
+    done(world("capture", "--name", "mine", "--adopt"))
+    world.install(world.wheel)
+    assert "overwritten" in world("status").out
+    done(world("apply", "mine"))
+    assert world.text() == EDIT
+
+
+def test_the_answer_in_json(world):
+    world.backup()
+    world.edit()
+    told = json.loads(done(world("capture", "--name", "mine", "--adopt", "--json")).out)
+    assert (told["written"], told["patchset"], told["left"]) == (True, "mine", [])
+    (file,) = told["captured"]
+    assert (file["path"], file["proven"], file["exact"], file["release"]) == ("demo/m.py", True, True, "demo 1.0")
+    assert [hunk["text"].split("\n")[0] for hunk in told["hunks"]] == ["@@ load @@"]
+
+
+def test_an_edit_inside_a_patched_file_is_the_difference_to_what_we_wrote(world):
+    world.backup()
+    world.edit(OTHER)
+    done(world("capture", "--name", "first", "--adopt"))
+    both = EDIT.replace('"empty"', 'f"empty: {model!r}"')
+    world.edit(both)
+    told = done(world("capture", "--name", "second", "--adopt"))
+    assert "compared with what first made of it" in told.err
+    assert "@@ check @@" not in told.out
+    assert world.text() == both
+    assert world("status").out.count("demo/m.py") == 2
+    done(world("restore", "first"))
+    assert world.text() == EDIT
+    done(world("restore"))
+    assert world.text() == M
+
+
+def test_what_the_patchset_does_not_give_back_byte_for_byte_is_said_and_kept(world):
+    world.backup()
+    odd = EDIT.replace("    return model\n", "    return  model\n")
+    world.edit(odd)
+    told = done(world("capture", "--name", "mine", "--adopt"))
+    assert "does not make it byte for byte" in told.err
+    assert "-    return  model\n+    return model\n" in told.out
+    assert world.text() == EDIT
+    (kept,) = (world.path / ".sitepatch/edited").iterdir()
+    assert kept.read_text() == odd
+
+
+def test_what_verification_refuses_is_rolled_back_to_the_edit(world):
+    world.backup()
+    world.edit()
+    made = capturing.capture(request(world))
+    broken = made.plan.files[0]._replace(after=b"def (:\n")
+    broken = broken._replace(change=broken.change._replace(data=b"def (:\n", merged=True))
+    outcome = capturing.adopt(made._replace(plan=made.plan._replace(files=(broken,))), Asked())
+    assert outcome.verdict.rolled_back
+    assert world.text() == EDIT
+    assert "nothing is applied" in done(world("status")).out
+
+
+def test_killed_at_every_call_the_file_is_edited_or_tracked(world, counted):
+    world.backup()
+    world.edit()
+    made = capturing.capture(request(world))
+    shutil.copytree(world.path, world.cwd / "saved")
+    outcomes, point, code = [], 1, 9
+    while code:
+        point += 1 if ALL else 3
+        code = in_child(lambda: capturing.adopt(made, Asked(no_verify=True)) and None, point, "before").code
+        store = Store(str(world.path))
+        store.recover()
+        receipts = store.receipts()
+        assert world.text() == EDIT, point
+        assert [path.name for path in world.path.glob(".sitepatch/pristine/*")] == [each.pristine for each in receipts.values()], point
+        outcomes.append(len(receipts))
+        shutil.rmtree(world.path)
+        shutil.copytree(world.cwd / "saved", world.path)
+    counted("kills", len(outcomes) - 1)
+    assert outcomes == sorted(outcomes)
+    assert (outcomes[0], outcomes[-1]) == (0, 1)
+
+
+# what was edited ------------------------------------------------------------------------------------------------------
+def test_neither_size_nor_mtime_hides_an_edit(world):
+    info = (world.path / "demo/m.py").stat()
+    world.edit(M.replace("strict=True", "strict=1234"))
+    assert (world.path / "demo/m.py").stat().st_size == info.st_size
+    os.utime(world.path / "demo/m.py", ns=(info.st_atime_ns, info.st_mtime_ns))
+    world.backup()
+    assert [one.file.path for one in capturing.capture(request(world)).files] == ["demo/m.py"]
+
+
+@pytest.mark.parametrize("word", ["demo", "Demo_Dist", "demo/m.py", "site/demo/m.py", "{site}/demo/m.py"])
+def test_a_package_a_distribution_and_a_file_can_be_named(tmp_path, monkeypatch, word):
+    world = World(tmp_path)
+    if word == "Demo_Dist":
+        shutil.rmtree(world.path / "demo-1.0.dist-info")
+        world.install(wheel(tmp_path / "wheels", name="demo_dist", files=FILES))
+    world.edit()
+    world.backup()
+    monkeypatch.chdir(tmp_path)
+    word = word.format(site=world.path)
+    assert [one.file.path for one in capturing.capture(request(world, words=(word,))).files] == ["demo/m.py"]
+    with pytest.raises(SitepatchError, match="nothing was edited"):
+        capturing.capture(request(world, words=("demo/n.py",), output="elsewhere"))
+
+
+def test_words_that_name_nothing_are_told_together(world):
+    told = world("capture", "nowhere", "demo/nowhere.py", "os", "--name", "mine")
+    assert told.code == 2
+    assert all(word in told.err for word in ("nowhere is not installed", "demo/nowhere.py: found no such", "standard library"))
+
+
+def test_nothing_was_edited(world):
+    told = world("capture", "--name", "mine")
+    assert told.code == 1
+    assert "nothing was edited: 3 Python files are as they were installed" in told.err
+    assert not (world.cwd / "patchsets").exists()
+
+
+def test_new_files_deleted_ones_and_distributions_without_record_are_named(world):
+    world.backup()
+    world.edit()
+    world.edit("NEW = 1\n", "demo/new.py")
+    (world.path / "demo/n.py").unlink()
+    (world.path / "old-1.0.egg-info").write_text("Metadata-Version: 2.1\nName: old\nVersion: 1.0\n")
+    here = world.path / "here-1.0.dist-info"
+    here.mkdir()
+    (here / "METADATA").write_text("Metadata-Version: 2.1\nName: here\nVersion: 1.0\n")
+    (here / "direct_url.json").write_text('{"url": "file:///src/here", "dir_info": {"editable": true}}')
+    told = done(world("capture", "--name", "mine"))
+    assert "files that are installed: demo/new.py\n" in told.err
+    assert "demo/n.py: is not there any more" in told.err
+    assert "no RECORD that says what was installed: old 1.0;" in told.err
+    assert "an editable install is edited where its files lie: here (file:///src/here)" in told.err
+
+
+# what it was before ---------------------------------------------------------------------------------------------------
+def before(world, **more):
+    return [(one.before.where, one.before.data, one.before.proven) for one in capturing.capture(request(world, **more)).files]
+
+
+def test_a_backup_of_any_name_counts_if_record_has_its_hash(world):
+    world.edit()
+    world.backup("m.py.orig", M + "# not it\n")
+    world.backup("zz")
+    assert before(world) == [("zz beside it", M.encode(), True)]
+
+
+@pytest.mark.parametrize("kind", ["file", "wheel", "directory"])
+def test_what_the_user_gives_is_taken(world, kind):
+    world.edit()
+    (world.cwd / "old/demo").mkdir(parents=True)
+    (world.cwd / "old/demo/m.py").write_text(M)
+    given = {"file": world.cwd / "old/demo/m.py", "wheel": world.wheel, "directory": world.cwd / "old"}[kind]
+    assert before(world, pristine=str(given)) == [(str(given), M.encode(), True)]
+
+
+def test_what_the_user_gives_is_said_to_be_unproven_where_record_has_another_hash(world):
+    world.edit()
+    (world.cwd / "old.py").write_text(M.replace("empty", "Empty"))
+    told = done(world("capture", "--name", "mine", "--pristine", "old.py"))
+    assert "nothing proves that old.py is what was installed" in told.err
+
+
+def test_without_record_the_user_has_to_give_it(world):
+    (world.path / "demo-1.0.dist-info/RECORD").unlink()
+    world.edit()
+    told = world("capture", "demo/m.py", "--name", "mine")
+    assert told.code == 1
+    assert "no RECORD in" in told.err
+    assert "--pristine" in told.err
+    done(world("capture", "demo", "--name", "mine", "--pristine", world.wheel, "--adopt"))
+    assert "no RECORD proves the file of before" in done(world("status")).out
+    done(world("restore"))
+    assert world.text() == M
+
+
+def test_where_it_was_installed_from(world):
+    world.edit()
+    (world.path / "demo-1.0.dist-info/direct_url.json").write_text(json.dumps({"url": f"file://{world.wheel}"}))
+    assert before(world) == [(str(world.wheel), M.encode(), True)]
+
+
+def test_the_release_in_the_index_and_then_the_cache(world):
+    world.edit()
+    index = Index()
+    try:
+        index.put("demo", world.wheel.name, world.wheel.read_bytes())
+        more = index.variables(world.cwd / "cache")
+        told = done(world("capture", "--name", "mine", **{**more, "PIP_NO_INDEX": "", "PIP_CACHE_DIR": str(world.cwd / "pip")}))
+    finally:
+        index.close()
+    assert "compared with demo 1.0 of the index" in told.err
+    done(world("capture", "--name", "again", SITEPATCH_CACHE=str(world.cwd / "cache")))  # without an index
+
+
+def test_where_nothing_gives_it_each_place_is_named(world):
+    world.edit()
+    world.backup(text=EDIT)
+    (world.path / "demo-1.0.dist-info/direct_url.json").write_text('{"url": "file:///gone/demo-1.0.whl"}')
+    told = world("capture", "--name", "mine")
+    assert told.code == 1
+    for place in ("m.py: found nowhere", "the store,", "the files beside it", "/gone/demo-1.0.whl: is not there", "in the index", "--pristine DIR"):
+        assert place in told.err
+    assert not (world.cwd / "patchsets").exists()
+
+
+# what is refused ------------------------------------------------------------------------------------------------------
+def test_names_that_are_taken(world):
+    world.backup()
+    world.edit()
+    done(world("capture", "--name", "mine", "--adopt"))
+    assert "not empty" in done(world("capture", "--name", "mine"), 2).err
+    assert "is applied here" in done(world("capture", "--name", "mine", "--output", "elsewhere"), 2).err
+    assert "a-z, 0-9" in done(world("capture", "--name", "No Name"), 2).err
+
+
+def test_edited_while_it_is_captured(world, monkeypatch):
+    world.backup()
+    world.edit()
+    generalise = capturing.generalise
+    monkeypatch.setattr(capturing, "generalise", lambda edits: world.edit(EDIT + "# later\n") or generalise(edits))
+    with pytest.raises(SitepatchError, match="edited again while it was captured"):
+        capturing.capture(request(world))
+    assert not (world.cwd / "patchsets").exists()
+
+
+def test_edited_between_capture_and_adoption(world):
+    world.backup()
+    world.edit()
+    made = capturing.capture(request(world))
+    world.edit(EDIT + "# later\n")
+    with pytest.raises(SitepatchError, match="has changed since"):
+        capturing.adopt(made, Asked())
+    assert world.text() == EDIT + "# later\n"
+    assert not Store(str(world.path)).receipts()
+
+
+def test_an_edit_that_is_no_python(world):
+    world.backup()
+    world.edit(EDIT.replace("def check(model):", "def check(model:"))
+    told = world("capture", "--name", "mine")
+    assert told.code in (1, 2)
+    assert "demo/m.py" in told.err
+    assert "Traceback" not in told.err
+    assert not (world.cwd / "patchsets").exists()
+
+
+def test_what_cannot_be_put_into_a_patchset_stops_it_and_partial_takes_the_rest(world):
+    world.backup()
+    world.edit(EDIT.replace("def build(path):\n", "def build(path):\n    # only a remark\n"))
+    told = done(world("capture", "--name", "mine"), 1)
+    assert "not captured" in told.out
+    assert "--partial makes one of the rest" in told.err
+    assert not (world.cwd / "patchsets").exists()
+    done(world("capture", "--name", "mine", "--partial"))
+    assert stat.S_ISDIR((world.cwd / "patchsets/mine").stat().st_mode)

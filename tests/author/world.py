@@ -1,0 +1,58 @@
+"""A throw-away directory of packages with one installed distribution, to be edited by hand, and the real command on it."""
+
+import os
+import zipfile
+
+from tests.command import sitepatch, tree
+from tests.places import wheel
+
+M = """\
+import os
+
+
+def load(path, strict=True):
+    model = build(path)
+    if strict:
+        check(model)
+    return model
+
+
+def build(path):
+    return os.path.basename(path)
+
+
+def check(model):
+    if not model:
+        raise ValueError("empty")
+"""
+FILES = {"demo/__init__.py": "", "demo/m.py": M, "demo/n.py": "VALUE = 1\n"}
+EDIT = M.replace("    if strict:\n", '    print("loaded", model)  # where is it?\n    if strict:\n')
+OTHER = M.replace('"empty"', 'f"empty: {model!r}"')
+
+
+class World:
+    """`folder`/site with demo 1.0, whose wheel is `wheel`."""
+
+    def __init__(self, folder, files=FILES):
+        self.cwd, self.path = folder, folder / "site"
+        self.wheel = wheel(folder / "wheels", files=files)
+        self.install(self.wheel)
+
+    def install(self, path):
+        with zipfile.ZipFile(str(path)) as archive:
+            archive.extractall(str(self.path))
+
+    def __call__(self, *words, **more):
+        return sitepatch(*words, "--target", self.path, cwd=self.cwd, **{"SITEPATCH_CACHE": os.devnull, "PIP_NO_INDEX": "1", **more})
+
+    def edit(self, text=EDIT, path="demo/m.py"):
+        (self.path / path).write_text(text)
+
+    def backup(self, name="m.py.debug_backup", text=M):
+        (self.path / "demo" / name).write_text(text)
+
+    def text(self, path="demo/m.py"):
+        return (self.path / path).read_text()
+
+    def tree(self):
+        return tree(self.path)
