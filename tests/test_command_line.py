@@ -71,6 +71,7 @@ WRONG = {  # a run of each command that fails after its words were read
     "show": ["no-such"], "verify": ["no-such"], "restore": ["no-such"], "lock": [], "sync": [], "hook init": ["h"],
     "hook wheel": ["h"], "hook remove": ["h"], "hook status": ["--python", "no-such"], "status": ["--python", "no-such"],
     "doctor": ["--python", "no-such"], "list": ["--patch-dir", "no-such"], "run": ["no-such"],
+    "capture": ["no-such", "--name", "mine"], "edit": ["no-such", "--name", "mine"],
 }  # fmt: skip
 
 
