@@ -90,7 +90,7 @@ class Site:
 
         folder = self.cwd / "patchsets" / name
         folder.mkdir(parents=True)
-        for path in (Path(builtin_dir()) / name).iterdir():
+        for path in filter(Path.is_file, (Path(builtin_dir()) / name).iterdir()):
             text = path.read_text(encoding="utf-8")
             for old, new in changes.get(path.suffix[1:], ()):
                 assert old in text

@@ -225,6 +225,10 @@ BROKEN = {"broken/bad/patchset.toml": MANIFEST.format("bad", 'kinds = "fix"', "d
 PROJECT = '[project]\nname = "shop"\n[tool.sitepatch]\npatchsets = ["two value=5", "other"]\n'
 LESS, OTHERS = PROJECT.replace(', "other"', ""), PROJECT.replace("two value=5", "fails")
 PRINT = "python -c 'import demo.m; print(demo.m.VALUE)'"
+CASES = {
+    "patchsets/two/cases/a.before.py": f"# case: demo/m.py value=5\n{M}", "patchsets/two/cases/a.after.py": f"VALUE = 5\nLANG = 'en'\n{M[10:]}",
+    "patchsets/two/cases/b.upstream.py": f"# case: demo/m.py\n{M}",
+}  # fmt: skip
 SCENARIOS = {
     "list": ["list", "list --patch-dir nowhere", BROKEN, "list --patch-dir broken"],
     "show": ["show two", "show toe", BROKEN, "show bad --patch-dir broken"],
@@ -252,6 +256,10 @@ SCENARIOS = {
     "export": [
         "export two", "export two other --format series --set two.value=5", "export two --format script --output two.py",
         "export other --format wheel --wheel wheels/demo-1.0-py3-none-any.whl", "export two other", "export fails", "export absent",
+    ],
+    "test": [
+        "test two", CASES, "test two", {"patchsets/other/cases/a.py": ""}, "test two other", "test nonsense", publish,
+        "test other --against 1.0",
     ],
     "check": ["check two other", "check two rival", BROKEN, "check --patch-dir broken", "check two --html page.html"],
     "check-against": [publish, "check other --against all", "check other --against x", "cache"],

@@ -22,7 +22,8 @@ _SECTIONS = {
     "Every day": {"diff": "looking", "apply": "patching", "verify": "verifying", "status": "looking", "restore": "patching",
                   "run": "running"},
     "Projects": {"sync": "syncing", "lock": "syncing", "hook": "hooking"},
-    "Write a patchset": {"edit": "capturing", "capture": "capturing", "export": "exporting"},
+    "Write a patchset": {"edit": "capturing", "capture": "capturing",
+                         "test": "testing", "export": "exporting"},
     "When something is wrong": {"doctor": "doctoring", "check": "checking", "explain": "explaining", "ddp-report": "ranks",
                                 "cache": "caching"},
 }  # fmt: skip

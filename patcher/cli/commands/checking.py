@@ -51,7 +51,7 @@ def check(
     for note in notes:
         console.note(note)
     if against:
-        code, told = _check_releases(console, requested, against, list(known.values()), jobs, html)
+        code, told = report_releases(console, requested, against, list(known.values()), jobs, html)
     else:
         code, told = _check_here(console, place, requested, named=bool(names))
         told["notes"] = [*notes, *told["notes"]]
@@ -99,10 +99,11 @@ def _absent(answer: Answer) -> bool:
     return answer.state.failed and not answer.scope and "/" not in answer.path and not answer.path.endswith(".py")
 
 
-def _check_releases(
+def report_releases(
     console: Console, requested: Sequence[Requested], against: Sequence[str], known: Sequence[Patchset], jobs: int,
     html: Optional[str],
 ) -> Tuple[int, Dict[str, Any]]:  # fmt: skip
+    """Report what becomes of patchsets on releases; returns the exit code and the JSON answer."""
     from patcher.cli.check_page import check_page, checked_json, heading, rows
     from patcher.ops.against import check_releases
 

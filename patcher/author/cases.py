@@ -1,0 +1,164 @@
+"""Cases beside a patchset: small texts, and what is to become of them. Nothing of them is part of the patchset's digest.
+
+    cases/NAME.before.py and cases/NAME.after.py    becomes that, byte for byte
+    cases/NAME.upstream.py                          is changed upstream already
+    cases/NAME.not-needed.py                        has none of the code
+    cases/NAME.refused.py                           does not fit: `apply` would write nothing
+
+The first line of each but `.after.py` says which file it stands for, and is no part of the text:
+
+    # case: PATH [RELEASE] [OPTION=VALUE]...
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.errors import PatchError, SitepatchError
+from patcher.model import Answer, Patchset, State, Variant
+from patcher.patchset.sources import candidates, resolve_options
+from patcher.planner import rewriter
+from patcher.planner.known import Request
+from patcher.planner.plan import mixed
+from patcher.system.reading import TEXT, read_file
+from patcher.target.versions import is_version
+from patcher.text.diffs import compare
+
+FOLDER = "cases"
+AFTER, UPSTREAM, NOT_NEEDED, REFUSED = "after", "upstream", "not-needed", "refused"
+SUFFIXES = {".before.py": AFTER, f".{UPSTREAM}.py": UPSTREAM, f".{NOT_NEEDED}.py": NOT_NEEDED, f".{REFUSED}.py": REFUSED}
+"""How the name of a case ends, and what is expected of it."""
+_HEAD = b"# case:"
+_FORM = "expected as the first line: # case: PATH [RELEASE] [OPTION=VALUE]..."
+
+
+class Case(NamedTuple):
+    """A text and what is expected of it: `after` it is to become `result`; `head` are the words of its first line."""
+
+    origin: Path
+    expected: str
+    head: Tuple[str, ...]
+    text: bytes
+    result: bytes = b""
+
+    @property
+    def name(self) -> str:
+        """The name of the case, with what is expected."""
+        return self.origin.name.replace(".before.py", "").replace(".py", "")
+
+
+class Outcome(NamedTuple):
+    """What came of a case: `problem` is "" where it is as expected; `diff` leads from what was expected to what was made."""
+
+    case: Case
+    path: str = ""
+    problem: str = ""
+    diff: bytes = b""
+
+
+def find_cases(folder: Path) -> List[Path]:
+    """The files of the cases of a patchset's folder, sorted.
+
+    Raises:
+        PatchError: a file of the folder of cases is none, or belongs to none.
+    """
+    names = {path.name for path in (folder / FOLDER).glob("*.py")}
+    cases = sorted(name for name in names if name.endswith(tuple(SUFFIXES)))
+    known = {*cases, *(name.replace(".before.py", ".after.py") for name in cases)}
+    if names - known:
+        ends = ", ".join(f"NAME{suffix}" for suffix in SUFFIXES)
+        raise PatchError(f"{folder / FOLDER / min(names - known)}: belongs to no case", f"cases are called {ends}")
+    return [folder / FOLDER / name for name in cases]
+
+
+def read_case(path: Path) -> Case:
+    """Read a case.
+
+    Raises:
+        PatchError: it has no first line as it has to be.
+        OSError: it cannot be read, or the text that it is to become.
+        SitepatchError: it is too large, or no regular file.
+    """
+    expected = next(expected for suffix, expected in SUFFIXES.items() if path.name.endswith(suffix))
+    head, text = _split(read_file(path, TEXT))
+    if not head:
+        raise PatchError(f"{path}:1: found no path, {_FORM}")
+    other = path.with_name(path.name.replace(".before.py", ".after.py"))
+    if expected == AFTER and not other.exists():
+        raise PatchError(f"{path}: found no {other.name} beside it, expected what it is to become")
+    return Case(path, expected, head, text, _split(read_file(other, TEXT))[1] if expected == AFTER else b"")
+
+
+def _split(data: bytes) -> Tuple[Tuple[str, ...], bytes]:
+    """The words of the first line that belongs to the case, and the text below it."""
+    if not data.startswith(_HEAD):
+        return (), data
+    line, _, text = data.partition(b"\n")
+    try:
+        return tuple(shlex.split(line[len(_HEAD) :].decode("utf-8", "replace"))), text
+    except ValueError:  # a quote that is not closed
+        return (), text
+
+
+def run_case(patchset: Patchset, case: Case) -> Outcome:
+    """Apply a patchset to the text of a case, as `apply` would to the file of a release, without known results."""
+    path, *words = case.head
+    try:
+        variant = _variant(patchset, path, [word for word in words if "=" not in word])
+        options = resolve_options(patchset, {f"{patchset.name}.{key}": value for key, value in _settings(words)})
+    except SitepatchError as error:
+        return Outcome(case, path, f"{case.origin}:1: {error.message}")
+    every = tuple(hunk for each in patchset.variants for patch in each.patches for hunk in patch.hunks)
+    hunks = tuple(hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks)
+    made = rewriter.engine(case.text, Request(patchset.name, hunks, options, variant.names, every))
+    answers = mixed([
+        Answer(patchset.name, path, each.hunk.scope, each.state, each.places, each.problem, each.hint, each.hunk.when_present)
+        for each in made.answers
+    ])  # fmt: skip
+    problem = _problem(case, answers)
+    if not problem and case.expected == AFTER and made.data != case.result:
+        diff = compare("", path, case.result, made.data).text
+        return Outcome(case, path, "it becomes another text than expected", diff)
+    return Outcome(case, path, problem)
+
+
+def _settings(words: Sequence[str]) -> List[Tuple[str, str]]:
+    return [(key, value) for key, equals, value in (word.partition("=") for word in words) if equals]
+
+
+def _variant(patchset: Patchset, path: str, releases: Sequence[str]) -> Variant:
+    """The variant that a case is for.
+
+    Raises:
+        PatchError: no variant names the file; several do, and the release does not tell.
+    """
+    wrong = next((release for release in releases if not is_version(release)), "")
+    if wrong or len(releases) > 1:
+        raise PatchError(f"found {wrong or ' '.join(releases)}, {_FORM}")
+    named = [each for each in patchset.variants if any(path in patch.paths for patch in each.patches)]
+    found = candidates(named, releases[0]) if releases else named
+    if len(found) != 1:
+        known: Dict[str, None] = {path: None for each in patchset.variants for patch in each.patches for path in patch.paths}
+        ranges = " and ".join(each.versions or "any release" for each in named)
+        raise PatchError(f"found {path}, expected one of {', '.join(known)}" if not named else
+                         f"{path} is patched in {ranges}: name a release of one of them")  # fmt: skip
+    return found[0]
+
+
+def _problem(case: Case, answers: Sequence[Answer]) -> str:
+    """What keeps the answers from being as expected, "" for nothing."""
+    failed: Optional[Answer] = next((answer for answer in answers if answer.state.failed), None)
+    states = ", ".join(dict.fromkeys(answer.state.value for answer in answers))
+    if case.expected == REFUSED:
+        return "" if failed else f"expected to be refused, and it is {states}"
+    if failed:
+        return f"{failed.scope}: {failed.state.value}: {failed.problem}"
+    good = {
+        AFTER: any(answer.state is State.APPLICABLE for answer in answers),
+        UPSTREAM: {State.UPSTREAM} <= {answer.state for answer in answers} <= {State.UPSTREAM, State.NOT_NEEDED},
+        NOT_NEEDED: all(answer.state is State.NOT_NEEDED for answer in answers),
+    }[case.expected]
+    wanted = State.APPLICABLE.value if case.expected == AFTER else case.expected.replace("-", " ")
+    return "" if good else f"expected {wanted}, and it is {states}"

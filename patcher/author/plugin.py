@@ -1,0 +1,54 @@
+"""Cases of patchsets as tests of pytest: every `cases/NAME.before.py`, ... beside a patchset.toml that pytest comes by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Iterator, Optional, Tuple, Union
+
+import pytest
+
+# pytest imports this in every run in an environment that has sitepatch: what reads patchsets is imported when there is one
+_SUFFIXES = (".before.py", ".upstream.py", ".not-needed.py", ".refused.py")
+
+if getattr(pytest, "version_tuple", (0,)) >= (7,):  # older ones do not know `file_path`
+
+    def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Optional[pytest.Collector]:
+        """Collect a case."""
+        beside = file_path.parent.name == "cases" and (file_path.parents[1] / "patchset.toml").is_file()
+        return CaseFile.from_parent(parent, path=file_path) if beside and file_path.name.endswith(_SUFFIXES) else None
+
+
+class Failed(Exception):
+    """A case that is not as expected."""
+
+
+class CaseFile(pytest.File):
+    """The file of a case."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """The one test of it."""
+        yield CaseItem.from_parent(self, name=self.path.name[:-3])
+
+
+class CaseItem(pytest.Item):
+    """A case as a test."""
+
+    def runtest(self) -> None:
+        """Apply the patchset to the text of the case."""
+        from patcher.author.cases import read_case, run_case
+        from patcher.patchset.manifest import load
+
+        outcome = run_case(load(self.path.parents[1].absolute(), "pytest"), read_case(self.path))
+        if outcome.problem:
+            raise Failed(f"{outcome.problem}\n{outcome.diff.decode('utf-8', 'backslashreplace')}".rstrip())
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """What is wrong, without a traceback where the case is not as expected."""
+        from patcher.errors import SitepatchError
+
+        expected = isinstance(excinfo.value, (Failed, SitepatchError))
+        return str(excinfo.value) if expected else super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> Tuple[Union[Path, str], Optional[int], str]:
+        """Where it stands, for reports."""
+        return self.path, None, self.name

@@ -1,0 +1,61 @@
+"""`test`: the cases beside patchsets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Tuple
+
+from patcher.author.cases import Outcome, find_cases, read_case, run_case
+from patcher.errors import SitepatchError
+from patcher.ops.outcome import SILENT, Events
+from patcher.ops.place import Place
+from patcher.patchset.sources import find_every, folders
+from patcher.project.selection import find_all
+
+
+class CasesRequest(NamedTuple):
+    """Try the cases of these patchsets, of all that can be named without names."""
+
+    place: Place
+    names: Tuple[str, ...] = ()
+
+
+class CasesOutcome(NamedTuple):
+    """What came of the cases, by patchset, and what is wrong with patchsets and cases that cannot be read, by name."""
+
+    outcomes: Dict[str, Tuple[Outcome, ...]]
+    broken: Dict[str, SitepatchError]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every case is as expected."""
+        return not self.broken and not any(one.problem for each in self.outcomes.values() for one in each)
+
+
+def try_cases(request: CasesRequest, events: Events = SILENT) -> CasesOutcome:
+    """Try cases.
+
+    Raises:
+        UsageError: an unknown name.
+        PatchError: a patchset that is named is wrong in itself.
+    """
+    dirs, cwd = request.place.patch_dirs, Path.cwd()
+    broken: Dict[str, SitepatchError] = {}
+    if request.names:
+        patchsets, notes = find_all(request.names, dirs)
+        for note in notes:
+            events.note(note)
+    else:
+        every, broken = find_every(dirs, cwd)
+        patchsets = [one.patchset for one in every]
+    places = folders(dirs, cwd)
+    found: Dict[str, Tuple[Outcome, ...]] = {}
+    for one in patchsets:
+        outcomes: List[Outcome] = []
+        try:
+            for path in find_cases(Path(places[one.name][0][0])):
+                outcomes.append(run_case(one, read_case(path)))
+        except (SitepatchError, OSError) as error:
+            broken[one.name] = error if isinstance(error, SitepatchError) else SitepatchError(str(error))
+        found[one.name] = tuple(outcomes)
+    return CasesOutcome(found, broken)

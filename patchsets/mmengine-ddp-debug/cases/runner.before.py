@@ -1,0 +1,9 @@
+# case: mmengine/runner/runner.py
+class Runner:
+    def wrap_model(self, cfg, net):
+        if cfg is None:
+            net = MMDistributedDataParallel(device_ids=[0], find_unused_parameters=True, module=net)
+        else:
+            args = dict(module=net)
+            net = MODEL_WRAPPERS.build(cfg, default_args=args)
+        return net

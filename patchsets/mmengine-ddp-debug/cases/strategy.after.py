@@ -1,0 +1,14 @@
+class DDPStrategy:
+    def _wrap_model(self, model):
+        args = dict(module=model)
+        from mmengine.dist.utils import _sitepatch_ddp_report  # sitepatch: mmengine-ddp-debug
+        _sitepatch_ddp_report(  # sitepatch: mmengine-ddp-debug
+            "DDPStrategy._wrap_model",
+            args.get("module"),
+            lambda: dict(args, **self.model_wrapper).get("device_ids"),
+            lambda: self.model_wrapper.get("type"),
+        )
+        # stays with what it is about
+        model = MODEL_WRAPPERS.build(
+            self.model_wrapper, default_args=args)
+        return model

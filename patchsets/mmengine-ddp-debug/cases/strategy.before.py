@@ -1,0 +1,8 @@
+# case: mmengine/_strategy/distributed.py
+class DDPStrategy:
+    def _wrap_model(self, model):
+        args = dict(module=model)
+        # stays with what it is about
+        model = MODEL_WRAPPERS.build(
+            self.model_wrapper, default_args=args)
+        return model

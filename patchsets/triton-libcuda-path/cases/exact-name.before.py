@@ -1,0 +1,10 @@
+# case: triton/common/build.py 2.1.0 dirs=/opt/lib:/usr/compat
+import os
+
+
+def libcuda_dirs():
+    locs = []
+    dirs = [os.path.dirname(loc) for loc in locs]
+    msg = "libcuda.so cannot found!"
+    assert any(os.path.exists(os.path.join(path, 'libcuda.so')) for path in dirs), msg
+    return dirs

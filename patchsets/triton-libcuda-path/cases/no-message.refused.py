@@ -1,0 +1,8 @@
+# case: triton/backends/nvidia/driver.py 3.6.0
+import os
+
+
+def libcuda_dirs():
+    dirs = os.environ["PATH"].split(":")
+    assert any(os.path.exists(os.path.join(path, "libcuda.so.1")) for path in dirs)
+    return dirs

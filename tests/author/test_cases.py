@@ -1,0 +1,165 @@
+"""Cases beside patchsets: those of the built-in ones, what a case answers that is not as expected, and pytest's plugin."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from patcher.author.cases import REFUSED, UPSTREAM, find_cases, read_case, run_case
+from patcher.errors import PatchError, UsageError
+from patcher.ops.place import Place
+from patcher.ops.testing import CasesRequest, try_cases
+from patcher.patchset.manifest import load
+from patcher.patchset.sources import builtin_dir
+from tests.command import ROOT, environ, sitepatch
+
+BUILT_IN = sorted(path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml"))
+TOML = """schema = 1
+name = "mine"
+version = "1"
+kind = "fix"
+summary = "For a test"
+[options.size]
+type = "int"
+default = 2
+help = "a number"
+[[variant]]
+package = "demo"
+versions = "<2"
+patches = ["old.spatch"]
+[[variant]]
+package = "demo"
+versions = ">=2"
+patches = ["new.spatch"]
+"""
+OLD = "--- demo/m.py\n@@ f @@\n-len(a)\n+max(a, $size)\n--- demo/n.py\n@@ g @@ when-present\n-len(a)\n+max(a)\n"
+HEAD = "# case: demo/m.py 1.0\n"
+BODY = "def f(a):\n    return len( a )\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "mine/cases").mkdir(parents=True)
+    (tmp_path / "mine/patchset.toml").write_text(TOML)
+    (tmp_path / "mine/old.spatch").write_text(OLD)
+    (tmp_path / "mine/new.spatch").write_text(OLD.replace("max", "min"))
+    return tmp_path / "mine"
+
+
+def outcome(folder, **files):
+    """What comes of the one case among files whose names have _ for a dot."""
+    for name, text in files.items():
+        (folder / "cases" / (name.replace("_", ".").replace("not.needed", "not-needed") + ".py")).write_text(text)
+    (path,) = find_cases(folder)
+    return run_case(load(folder, "test"), read_case(path))
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_the_cases_of_the_built_in_patchsets_are_as_expected(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = try_cases(CasesRequest(Place(), (name,)))
+    assert [one for one in made.outcomes[name] if one.problem] == [] and made.ok
+    assert len(made.outcomes[name]) > 1
+
+
+def test_every_kind_of_expectation_is_met_by_some_built_in_patchset():
+    kinds = {read_case(path).expected for name in BUILT_IN for path in find_cases(Path(builtin_dir()) / name)}
+    assert kinds == {"after", UPSTREAM, "not-needed", REFUSED}
+
+
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        ({"a_before": HEAD + BODY, "a_after": BODY.replace("len( a )", "max( a, 2 )")}, ""),
+        ({"a_before": "# case: demo/m.py 1.0 size=3\n" + BODY, "a_after": BODY.replace("len( a )", "max( a, 3 )")}, ""),
+        ({"a_before": "# case: demo/m.py 2.0\n" + BODY, "a_after": BODY.replace("len( a )", "min( a, 2 )")}, ""),
+        ({"a_before": HEAD + BODY, "a_after": HEAD + BODY}, "it becomes another text than expected"),
+        ({"a_before": HEAD + "def f(a):\n    pass\n", "a_after": ""}, "f: not found: `f` is there"),
+        ({"a_before": "# case: demo/n.py 1\n" + BODY, "a_after": BODY}, "expected applicable, and it is not needed"),
+        ({"a_upstream": HEAD + "def f(a):\n    max(a, 2)\n"}, ""),
+        ({"a_upstream": "# case: demo/n.py 1\n" + BODY}, "expected upstream, and it is not needed"),
+        ({"a_not_needed": "# case: demo/n.py 1\n" + BODY}, ""),
+        ({"a_not_needed": "# case: demo/n.py 1\ndef g(a): len(a)\n"}, "expected not needed, and it is applicable"),
+        ({"a_refused": HEAD + "def f(a):\n    pass\n"}, ""),
+        ({"a_refused": HEAD + BODY}, "expected to be refused, and it is applicable"),
+        ({"a_refused": HEAD.replace(" 1.0", "") + BODY}, "demo/m.py is patched in <2 and >=2: name a release of one of them"),
+        ({"a_refused": HEAD.replace("/m", "/o") + BODY}, "found demo/o.py, expected one of demo/m.py, demo/n.py"),
+        ({"a_refused": HEAD.replace("1.0", "old") + BODY}, "found old, expected as the first line: # case: PATH"),
+        ({"a_refused": HEAD.replace("1.0", "1.0 size=x") + BODY}, 'found "x", expected a value of type int'),
+    ],
+)  # fmt: skip
+def test_a_case_says_what_is_not_as_expected(folder, files, problem):
+    found = outcome(folder, **files)
+    assert (problem in found.problem and bool(problem) == bool(found.problem)), found.problem
+    assert bool(found.diff) == ("another text" in problem)
+
+
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        ({"a_before": HEAD + BODY}, "found no a.after.py beside it"),
+        ({"a_refused": BODY}, "a.refused.py:1: found no path"),
+        ({"a_refused": "# case: 'demo/m.py\n" + BODY}, "a.refused.py:1: found no path"),
+        ({"a_after": BODY}, "a.after.py: belongs to no case"),
+        ({"a": BODY}, "a.py: belongs to no case"),
+    ],
+)
+def test_a_case_that_cannot_be_read_is_wrong_in_itself(folder, files, problem):
+    with pytest.raises(PatchError, match=problem):
+        outcome(folder, **files)
+
+
+def test_cases_are_no_part_of_the_patchset(folder):
+    before = load(folder, "test")
+    outcome(folder, a_refused=HEAD + "def f(a):\n    pass\n")
+    assert load(folder, "test") == before
+
+
+def test_without_a_name_every_patchset_is_tried_and_a_broken_one_is_named(folder, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    (folder.parent / "patchsets").mkdir()
+    shutil.copytree(folder, folder.parent / "patchsets/mine")
+    (folder.parent / "patchsets/mine/cases/b.py").touch()
+    (folder.parent / "patchsets/bad").mkdir()
+    (folder.parent / "patchsets/bad/patchset.toml").touch()
+    made = try_cases(CasesRequest(Place()))
+    assert set(made.broken) == {"mine", "bad"} and not made.ok
+    assert set(made.outcomes) == {"mine", *BUILT_IN}
+    with pytest.raises(UsageError):
+        try_cases(CasesRequest(Place(), ("mien",)))
+
+
+@pytest.mark.once
+def test_pytest_collects_the_cases_beside_a_patchset_and_no_others(folder):
+    outcome(folder, a_before=HEAD + BODY, a_after=BODY)
+    (folder / "cases/good.refused.py").write_text(HEAD + "def f(a):\n    pass\n")
+    (folder / "cases/bad.refused.py").write_text(BODY)
+    (folder.parent / "cases").mkdir()
+    (folder.parent / "cases/other.before.py").write_text("not beside a patchset")
+    words = [sys.executable, "-m", "pytest", "-p", "patcher.author.plugin", "-q", "-p", "no:cacheprovider", "."]
+    variables = environ(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    done = subprocess.run(words, cwd=str(folder.parent), env=variables, capture_output=True, timeout=60)
+    said = done.stdout.decode()
+    assert done.returncode == 1 and "1 passed" in said and "2 failed" in said, said
+    assert "it becomes another text than expected" in said and "-    return len( a )\n" in said
+    assert "bad.refused.py:1: found no path" in said and "Traceback" not in said
+
+
+def test_the_plugin_costs_a_run_of_pytest_no_module_of_ours(tmp_path):
+    code = "import sys, pytest; a = set(sys.modules); import patcher.author.plugin; print(*sorted(set(sys.modules) - a))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=str(tmp_path), env=environ(), capture_output=True)
+    assert {name for name in done.stdout.decode().split() if not name.startswith("patcher.author")} <= {"patcher"}, done.stderr
+    assert "patcher.author.plugin" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.once
+def test_the_command_shows_what_failed_and_exits_with_1(folder):
+    outcome(folder, a_before=HEAD + BODY, a_after=BODY)
+    ended = sitepatch("test", "mine", "--patch-dir", folder.parent, cwd=folder.parent)
+    assert ended.code == 1 and ended.out.startswith("failed  mine  a  demo/m.py\n"), ended
+    assert "-    return len( a )" in ended.out and "+    return max( a, 2 )" in ended.out
+    (folder / "cases/a.after.py").write_text(BODY.replace("len( a )", "max( a, 2 )"))
+    ended = sitepatch("test", "mine", "--patch-dir", folder.parent, cwd=folder.parent)
+    assert (ended.code, ended.out) == (0, "ok  mine  a  demo/m.py\n")
