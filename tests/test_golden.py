@@ -124,6 +124,7 @@ class World:
         more = self.index.variables(self.cache) if self.index else {"SITEPATCH_CACHE": str(self.cache)}
         path = os.pathsep.join([str(self.python.parent), os.environ["PATH"]])
         mine = {"VIRTUAL_ENV": str(self.cwd / "env"), "HOME": str(self.cwd), "PATH": path, "PYTHONDONTWRITEBYTECODE": ""}
+        mine.update(TMPDIR=str(self.cwd), VISUAL="", EDITOR="false")
         return {**mine, "PYTHONPYCACHEPREFIX": "", "PYTHONNOUSERSITE": "1", **more}
 
     def write(self, path, text):
@@ -170,6 +171,7 @@ def normalizer(world):
         (r"python3\.\d+", "python3.X"),
         (r"\d+\.\d+\.\d+\S*\+h[0-9a-f]{12}", "<version>+h<digest>"),
         (r"\b[0-9a-f]{32}\b", "<overlay>"),
+        (r"sitepatch-edit-\w+", "<copies>"),
         (r"\d+\.\d [kM]B", "<size>"),
         (r"user \d+", "user <uid>"),
         (r"(Error: No such option).*", r"\1 <as click says it>"),
@@ -253,6 +255,12 @@ SCENARIOS = {
     "interrupted": [kill, "doctor", "restore", kill, "status"],
     "damaged": ["apply two", damage, "status", "apply other", "restore", "doctor"],
     "explain": ["explain two", "explain fits", "explain clashes", "explain fails", "explain absent", "apply two", "explain two"],
+    "capture": [
+        "capture --name mine", {"demo/m.py": EDITED, "demo/m.py.orig": M}, "capture --name mine", "capture --name mine",
+        "capture demo --name tracked --adopt", "status", {"demo/m.py": EDITED.replace("VALUE * x", "(VALUE *  x)")}, "capture --name odd",
+        {"demo/m.py": EDITED + "# a remark\n"}, "capture --name remark", "capture nowhere --name nothing",
+    ],
+    "edit": ["edit demo n.py --name mine --no-editor", "edit demo o.py --name mine", "edit demo --name mine"],
     "export": [
         "export two", "export two other --format series --set two.value=5", "export two --format script --output two.py",
         "export other --format wheel --wheel wheels/demo-1.0-py3-none-any.whl", "export two other", "export fails", "export absent",

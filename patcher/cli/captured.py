@@ -66,10 +66,12 @@ def _show(console: Console, made: CaptureOutcome, *, explain: bool) -> None:
     console.page([] if console.quiet else lines, pager=False)
     rows = [Row("not captured", (f"{file.paths[0]}:{left.line}", left.why), tuple(paint(left.text.rstrip("\n"))))
             for file in made.draft.files for left in file.left]  # fmt: skip
+    rows += [Row("not captured", (file.paths[0], file.difference or "nothing but its layout differs"))
+             for file in made.draft.files if not (file.hunks or file.left)]  # fmt: skip
     rows += report.answer_rows(made.plan.failed)
     console.rows(rows)
     if made.folder is None:
-        more = "" if made.draft.complete else "; --partial makes one of the rest"
+        more = "; --partial makes one of the rest" if _hunks(made) and not made.draft.complete else ""
         console.note(f"no patchset was written{more}", "stopped")
     else:
         _show_differences(console, made)
@@ -77,12 +79,15 @@ def _show(console: Console, made: CaptureOutcome, *, explain: bool) -> None:
 
 def _show_differences(console: Console, made: CaptureOutcome) -> None:
     """Where the patchset makes another text than the edit did."""
-    words = {path: file.difference for file in made.draft.files for path in file.paths}
     for one in made.files:
         if one.made != one.file.data:
-            what = words.get(one.file.path) or "what could not be captured is missing"
+            what = _difference(made, one) or "what could not be captured is missing"
             console.note(f"{one.file.path}: the patchset does not make it byte for byte as it was edited: {what}")
             console.diff(b"" if console.quiet else compare("", one.file.path, one.file.data, one.made).text)
+
+
+def _difference(made: CaptureOutcome, one: Captured) -> str:
+    return next((file.difference for file in made.draft.files if one.file.path in file.paths), "")
 
 
 def _diff(one: Captured) -> bytes:
@@ -93,7 +98,8 @@ def _json(made: CaptureOutcome) -> Dict[str, Any]:
     files = [
         {
             "site": one.file.site, "path": one.file.path, "release": one.file.release, "compared_with": one.before.where,
-            "proven": one.before.proven, "exact": one.made == one.file.data, "diff": report.shown(_diff(one)),
+            "proven": one.before.proven, "exact": one.made == one.file.data, "difference": _difference(made, one),
+            "diff": report.shown(_diff(one)),
         }
         for one in made.files
     ]  # fmt: skip

@@ -1,0 +1,105 @@
+"""`sitepatch edit`: a copy is edited, the environment is not touched, and what was edited becomes a patchset."""
+
+import json
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.author.world import EDIT, M, World
+from tests.command import done
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path)
+
+
+def editor(world, code):
+    """A program that does `code` with the file that is opened, `path`; the value of EDITOR that runs it."""
+    script = world.cwd / "an editor.py"
+    script.write_text(f"import sys\nfrom pathlib import Path\npath = Path(sys.argv[-1])\n{code}\n")
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    return {"EDITOR": f"'{sys.executable}' '{script}' --wait", "VISUAL": "", "TMPDIR": str(world.cwd)}
+
+
+def copies(world):
+    return sorted(world.cwd.glob("sitepatch-edit-*"))
+
+
+def test_what_is_saved_in_the_editor_becomes_a_patchset(world):
+    before = world.tree()
+    variables = editor(world, f"assert path.read_text() == {M!r}\npath.write_text({EDIT!r})")
+    told = done(world("edit", "demo", "m.py", "--name", "mine", **variables))
+    assert "apply it with: sitepatch apply mine" in told.out
+    assert world.tree() == before
+    assert copies(world) == []
+    done(world("apply", "mine"))
+    assert world.text() == EDIT
+
+
+def test_a_whole_package_and_what_is_applied_in_it(world):
+    done(world("edit", "demo", "demo/m.py", "--name", "first", **editor(world, f"path.write_text({EDIT!r})")))
+    done(world("apply", "first"))
+    done(world("edit", "demo", "--name", "second", **editor(world, "(path / 'demo/n.py').write_text('VALUE = 2\\n')")))
+    assert "first" not in (world.cwd / "patchsets/second/second.spatch").read_text()
+    told = done(world("edit", "demo", "m.py", "--name", "third", **editor(world, "path.write_text(path.read_text().replace('empty', 'none'))")))
+    assert (told.out.count("@@ check"), told.out.count("@@ load")) == (1, 0)
+    done(world("apply", "third"))
+    assert world.text() == EDIT.replace("empty", "none")
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("path.write_text(path.read_text() + 'X = 1\\n'); sys.exit(3)", "ended with exit code 3, nothing was captured"),
+        ("", "nothing was edited"),
+        ("path.unlink()", "demo/m.py: was deleted here"),
+        ("path.with_name('new.py').write_text('')", "demo/new.py: is not installed; a new file is no part"),
+        ("Path({site!r}, 'demo/m.py').write_text('VALUE = 3\\n'); path.write_text('VALUE = 4\\n')", "was changed in"),
+        ("path.write_text('def (')", "stopped: no patchset was written\n"),
+    ],
+)  # fmt: skip
+def test_what_goes_wrong_is_said_and_the_copies_are_kept(world, code, said):
+    told = world("edit", "demo", "m.py", "--name", "mine", **editor(world, code.format(site=str(world.path))))
+    assert told.code in (1, 2)
+    assert said in told.err
+    (kept,) = copies(world)
+    assert f"capture --from {kept} --name mine" in told.err
+    assert not (world.cwd / "patchsets").exists()
+
+
+def test_no_editor(world):
+    nothing = {"EDITOR": "", "VISUAL": " ", "TMPDIR": str(world.cwd)}
+    assert "neither VISUAL nor EDITOR is set" in done(world("edit", "demo", "--name", "mine", **nothing), 1).err
+    nothing["EDITOR"] = "/no/such/editor"
+    assert "could not be run" in done(world("edit", "demo", "--name", "mine", **nothing), 1).err
+
+
+def test_without_an_editor_capture_goes_on_from_the_copies(world):
+    told = json.loads(done(world("edit", "demo", "m.py", "--name", "mine", "--no-editor", "--json", TMPDIR=str(world.cwd))).out)
+    assert told["paths"] == ["demo/m.py"]
+    copy = Path(told["folder"]) / "demo/m.py"
+    assert copy.read_text() == M
+    copy.write_text(EDIT)
+    done(world("capture", "--from", told["folder"], "--name", "mine"))
+    assert (world.text(), copy.read_text()) == (M, EDIT)
+    assert done(world("check", "mine")).code == 0
+
+
+def test_what_was_edited_by_hand_already_is_to_be_captured_first(world):
+    world.edit()
+    told = done(world("edit", "demo", "--name", "mine", "--no-editor"), 1)
+    assert "demo/m.py: was edited by hand where it is installed" in told.err
+    assert "sitepatch capture demo/m.py" in told.err
+
+
+def test_a_name_that_is_taken_and_a_file_that_is_not_there_are_told_before_the_editor_is_opened(world):
+    (world.cwd / "patchsets/mine").mkdir(parents=True)
+    (world.cwd / "patchsets/mine/x").touch()
+    assert "not empty" in done(world("edit", "demo", "--name", "mine"), 2).err
+    told = done(world("edit", "demo", "sub/m.py", "--name", "other"), 2)
+    assert "expected one of demo/m.py" in told.err
