@@ -235,7 +235,8 @@ class Candidates:
         shown = excerpt(text, start, end)
         tail = text.text[end : text.source.lines.end(end)].rstrip()
         shown[-1] += tail if tail.lstrip().startswith("#") else ""
-        following = _leading_blanks(_between(text, end, text.code_from(end)))
+        last = leaf.end == len(statements(leaf.blocks[1]))
+        following = 0 if last else _leading_blanks(_between(text, end, text.code_from(end)))
         leading = _leading_blanks(above)
         comments = above[leading:]
         if bare:

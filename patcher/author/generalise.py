@@ -121,10 +121,7 @@ class _Choice:
     def combined(self, parts: List[_Part]) -> List[_Part]:
         """The parts whose hunks can be applied together; what clashes moves to its next candidate, or is merged."""
         for _ in range(_ROUNDS):
-            empty = next((part for part in parts if not part.ways), None)
-            if empty is not None:
-                parts = self.merged(parts, empty)
-                continue
+            parts = self.filled(parts)
             failed = self.failed(parts)
             if not failed:
                 return parts
@@ -134,9 +131,23 @@ class _Choice:
                 else part
                 for index, part in enumerate(parts)
             ]
-        for part in parts:
-            self.leave(part, "its hunk cannot be applied together with the others")
-        return []
+        parts = self.filled(parts)
+        while parts:
+            failed = self.failed(parts)
+            if not failed:
+                break
+            for index, why in failed.items():
+                self.leave(parts[index], why)
+            parts = [part for index, part in enumerate(parts) if index not in failed]
+        return parts
+
+    def filled(self, parts: List[_Part]) -> List[_Part]:
+        """The parts without those for which no candidate works: they become part of a hunk for the statement around them."""
+        empty = next((part for part in parts if not part.ways), None)
+        while empty is not None:
+            parts = self.merged(parts, empty)
+            empty = next((part for part in parts if not part.ways), None)
+        return parts
 
     def failed(self, parts: Sequence[_Part]) -> Dict[int, str]:
         """By index the parts whose hunk fails where all are applied, and why."""

@@ -248,20 +248,25 @@ def header_end(text: Text, node: Node) -> int:
 
 
 def _gap(text: Text, nodes: Sequence[Node], at: Tuple[int, int]) -> Tuple[int, int]:
-    """From the code before the statements `[first, last)` of a block to the code after them."""
+    """From the code before the statements `[first, last)` of a block to the statement after them, or the end of their line."""
     first, last = at
     if not nodes:
         return 0, len(text.text)
     start = nodes[first - 1].outer_end if first else text.code_before(nodes[0].begin)
-    end = nodes[last].begin if last < len(nodes) else text.code_from(nodes[-1].outer_end)
-    return start, end
+    return start, nodes[last].begin if last < len(nodes) else _line_end(text, nodes[-1].outer_end)
 
 
 def _clause_gap(text: Text, node: Node, at: Tuple[int, int]) -> Tuple[int, int]:
     clauses = node.items("clauses")
     start = clauses[at[0] - 1].outer_end if at[0] else statements(node.node("body"))[-1].outer_end
-    end = clauses[at[1]].start if at[1] < len(clauses) else text.code_from(node.outer_end)
-    return start, end
+    last = clauses[-1].outer_end if clauses else start
+    return start, clauses[at[1]].start if at[1] < len(clauses) else _line_end(text, last)
+
+
+def _line_end(text: Text, offset: int) -> int:
+    """The end of the line of an offset, a comment included and the line break not: what follows belongs to no statement."""
+    end = text.source.lines.end(offset)
+    return offset + len(text.text[offset:end].rstrip("\r\n"))
 
 
 def wraps(node: Node, kept: Sequence[Node]) -> bool:
