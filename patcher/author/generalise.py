@@ -10,6 +10,7 @@ from patcher.author.draft import Draft, DraftFile, DraftHunk, FileEdit, Left, Lo
 from patcher.author.leaves import Leaf, Pair, Text, leaves
 from patcher.author.trial import Trial, Tried
 from patcher.engine.engine import rewrite
+from patcher.engine.names import unbound
 from patcher.engine.node import SyntaxProblem
 from patcher.errors import PatchError
 from patcher.text.lines import line_edits
@@ -58,7 +59,7 @@ class _Choice:
         self.left: List[Left] = []
 
     def made(self) -> DraftFile:
-        parts = self.combined(list(self.parts(leaves(self.before, self.after))))
+        parts = self.combined(list(self.parts(self.bound(leaves(self.before, self.after)))))
         hunks = tuple(
             DraftHunk(
                 part.ways[0].candidate.text,
@@ -73,6 +74,20 @@ class _Choice:
         )
         difference = self.difference(parts)
         return DraftFile((self.edit.path,), hunks, tuple(self.left), difference)
+
+    def bound(self, found: Sequence[Leaf]) -> List[Leaf]:
+        """The differences whose new code reads no name that nothing binds: such a hunk is never applied (format rule 27)."""
+        ranges = [(leaf.made, leaf.made + len(leaf.new)) for leaf in found]
+        missing = unbound(self.before.source, self.after.source, ranges, [])
+        kept: List[Leaf] = []
+        for leaf, (start, end) in zip(found, ranges):
+            lines = range(self.after.source.lines.number(start), self.after.source.lines.number(end) + 1)
+            names = ", ".join(f"`{item.name}` (line {item.line})" for item in missing if item.line in lines)
+            if names:
+                self.leave(leaf, f"the new code reads names that nothing binds there: {names}")
+            else:
+                kept.append(leaf)
+        return kept
 
     # one difference after another -----------------------------------------------------------------------------------------
     def parts(self, found: Sequence[Leaf]) -> Iterator[_Part]:
@@ -137,7 +152,7 @@ class _Choice:
             if not failed:
                 break
             for index, why in failed.items():
-                self.leave(parts[index], why)
+                self.leave_all(parts[index], why)
             parts = [part for index, part in enumerate(parts) if index not in failed]
         return parts
 
@@ -177,15 +192,19 @@ class _Choice:
             if made.ways and empty in inside:
                 rest = [part for part in parts if part not in inside]
                 return [*rest, made]
-        self.leave(empty, empty.lost[-1].problem if empty.lost else "no hunk can be written for it")
+        self.leave_all(empty, empty.lost[-1].problem if empty.lost else "no hunk can be written for it")
         return [part for part in parts if part is not empty]
 
-    def leave(self, part: _Part, why: str) -> None:
-        """Note a part of the edit that is in no hunk."""
+    def leave_all(self, part: _Part, why: str) -> None:
+        """Note the differences of a part that no hunk makes."""
         for leaf in part.leaves:
-            text = self.before.text[leaf.span[0] : leaf.span[1]].strip("\n"), leaf.new.strip("\n")
-            shown = "".join(f"{tag}{line}\n" for tag, side in zip("-+", text) for line in side.split("\n") if line.strip())
-            self.left.append(Left(self.after.source.lines.number(self.after.code_from(leaf.made)), shown, why))
+            self.leave(leaf, why)
+
+    def leave(self, leaf: Leaf, why: str) -> None:
+        """Note a difference that is in no hunk."""
+        text = self.before.text[leaf.span[0] : leaf.span[1]].strip("\n"), leaf.new.strip("\n")
+        shown = "".join(f"{tag}{line}\n" for tag, side in zip("-+", text) for line in side.splitlines() if line.strip())
+        self.left.append(Left(self.after.source.lines.number(self.after.code_from(leaf.made)), shown, why))
 
     # what is different after all ------------------------------------------------------------------------------------------
     def difference(self, parts: Sequence[_Part]) -> str:
@@ -194,6 +213,9 @@ class _Choice:
         made = rewrite(self.edit.before, hunks, {}).data if hunks else self.edit.before
         if made == self.edit.after:
             return ""
+        far = any(part.ways[0].candidate.far for part in parts)
+        if not self.left and not self.trial.alike(made, self.edit.after, far):
+            self.left.append(Left(1, "", "the hunks together would not make the edited code"))
         old, new = made.splitlines(keepends=True), self.edit.after.splitlines(keepends=True)
         blank = moved = 0
         for i1, i2, j1, j2 in line_edits(old, new):
@@ -220,9 +242,9 @@ def _rank(tried: Tried) -> Tuple[int, bool, bool, bool]:
 
 
 def _owners(leaf: Leaf) -> Iterator[Pair]:
-    """The statements around a difference, the nearest first, up to the definition that holds it."""
+    """The statements around a difference, the nearest first, up to the function that holds it."""
     old, new = leaf.blocks[0].parent, leaf.blocks[1].parent
-    while old is not None and new is not None and old.kind == new.kind:
+    while old is not None and new is not None and old.kind == new.kind != "ClassDef":
         if old.kind != "Block" and old.parent is not None and old.parent.kind == "Block":
             yield old, new
         old, new = old.parent, new.parent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from inspect import cleandoc
 from typing import Mapping, NamedTuple, Optional, Sequence
 
 from patcher.author.candidates import Candidate
@@ -90,8 +91,13 @@ def _shape(data: bytes, moved: bool) -> Optional[str]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         read = _read(data)
         return None if read is None else repr(read.whole())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(
+            getattr(node.value, "value", None), str
+        ):  # a docstring that was re-indented
+            node.value = ast.Constant(cleandoc(node.value.value), kind=None)  # type: ignore[attr-defined]
     if moved:
-        for node in ast.walk(tree):
+        for node in reversed(list(ast.walk(tree))):
             if isinstance(node, (ast.Module, ast.ClassDef)):
                 node.body.sort(key=ast.dump)
     return ast.dump(tree)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.engine.source import Source
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeGuard
 
 _ALWAYS = frozenset(dir(builtins)) | frozenset(
     [
@@ -118,7 +121,7 @@ def _bound(body: Sequence[ast.stmt], *, run_time: bool = False) -> Set[str]:
     names: Set[str] = set()
     hidden: Set[int] = set()
     for node in _statements(body):
-        if run_time and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+        if run_time and _for_type_checkers(node):
             hidden.update(id(child) for child in _statements(node.body))
         if id(node) in hidden:
             continue
@@ -129,6 +132,11 @@ def _bound(body: Sequence[ast.stmt], *, run_time: bool = False) -> Set[str]:
         else:
             names |= _bound_by(node)
     return names
+
+
+def _for_type_checkers(node: ast.AST) -> TypeGuard[ast.If]:
+    """Whether the body of a statement never runs."""
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
 
 
 def _bound_by(statement: ast.stmt) -> Set[str]:
@@ -192,7 +200,7 @@ def _reads(
         for child in ast.iter_child_nodes(node):
             yield from _reads(child, [*scopes, own], path, lines)
     else:
-        for child in ast.iter_child_nodes(node):
+        for child in node.orelse if _for_type_checkers(node) else ast.iter_child_nodes(node):
             if isinstance(node, (ast.AnnAssign, ast.arg)) and child is node.annotation:
                 continue  # an annotation may be a string or never be evaluated
             yield from _reads(child, scopes, path, lines)
