@@ -231,6 +231,7 @@ CASES = {
     "patchsets/two/cases/a.before.py": f"# case: demo/m.py value=5\n{M}", "patchsets/two/cases/a.after.py": f"VALUE = 5\nLANG = 'en'\n{M[10:]}",
     "patchsets/two/cases/b.upstream.py": f"# case: demo/m.py\n{M}",
 }  # fmt: skip
+LOOSE = {"patchsets/two/p.spatch": f"{change('demo/m.py', '$value')}@@ f @@\n-g($lang, 1, 2, 3, x)\n+g($lang, 1, 2, 3, y)\n"}
 SCENARIOS = {
     "list": ["list", "list --patch-dir nowhere", BROKEN, "list --patch-dir broken"],
     "show": ["show two", "show toe", BROKEN, "show bad --patch-dir broken"],
@@ -265,6 +266,7 @@ SCENARIOS = {
         "export two", "export two other --format series --set two.value=5", "export two --format script --output two.py",
         "export other --format wheel --wheel wheels/demo-1.0-py3-none-any.whl", "export two other", "export fails", "export absent",
     ],
+    "lint": ["lint two other", LOOSE, "lint two", "lint two --strict", BROKEN, "lint --patch-dir broken"],
     "test": [
         "test two", CASES, "test two", {"patchsets/other/cases/a.py": ""}, "test two other", "test nonsense", publish,
         "test other --against 1.0",

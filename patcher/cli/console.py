@@ -27,7 +27,7 @@ _COLORS = {
     "verified": "green", "broken before": "yellow",
     "upstream": "blue", "not needed": "blue", "overwritten": "yellow", "outdated": "yellow", "interrupted": "yellow",
     "applies": "green", "out of range": "blue", "absent": "yellow",
-    "ok": "green", "note": "yellow",
+    "ok": "green", "note": "yellow", "advice": "yellow", "no cases": "yellow",
 }  # fmt: skip
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan", "\\": "yellow"}
 

@@ -23,7 +23,7 @@ _SECTIONS = {
                   "run": "running"},
     "Projects": {"sync": "syncing", "lock": "syncing", "hook": "hooking"},
     "Write a patchset": {"edit": "capturing", "capture": "capturing",
-                         "test": "testing", "export": "exporting"},
+                         "lint": "linting", "test": "testing", "export": "exporting"},
     "When something is wrong": {"doctor": "doctoring", "check": "checking", "explain": "explaining", "ddp-report": "ranks",
                                 "cache": "caching"},
 }  # fmt: skip

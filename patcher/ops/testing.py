@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.author.cases import Outcome, find_cases, read_case, run_case
 from patcher.errors import SitepatchError
+from patcher.model import Patchset
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
 from patcher.patchset.sources import find_every, folders
@@ -39,16 +40,8 @@ def try_cases(request: CasesRequest, events: Events = SILENT) -> CasesOutcome:
         UsageError: an unknown name.
         PatchError: a patchset that is named is wrong in itself.
     """
-    dirs, cwd = request.place.patch_dirs, Path.cwd()
-    broken: Dict[str, SitepatchError] = {}
-    if request.names:
-        patchsets, notes = find_all(request.names, dirs)
-        for note in notes:
-            events.note(note)
-    else:
-        every, broken = find_every(dirs, cwd)
-        patchsets = [one.patchset for one in every]
-    places = folders(dirs, cwd)
+    patchsets, broken = asked_for(request.place, request.names, events)
+    places = folders(request.place.patch_dirs, Path.cwd())
     found: Dict[str, Tuple[Outcome, ...]] = {}
     for one in patchsets:
         outcomes: List[Outcome] = []
@@ -59,3 +52,19 @@ def try_cases(request: CasesRequest, events: Events = SILENT) -> CasesOutcome:
             broken[one.name] = error if isinstance(error, SitepatchError) else SitepatchError(str(error))
         found[one.name] = tuple(outcomes)
     return CasesOutcome(found, broken)
+
+
+def asked_for(place: Place, names: Sequence[str], events: Events) -> Tuple[List[Patchset], Dict[str, SitepatchError]]:
+    """The patchsets of these names; without names all that can be named, and what is wrong with the others.
+
+    Raises:
+        UsageError: an unknown name.
+        PatchError: a patchset that is named is wrong in itself.
+    """
+    if not names:
+        every, broken = find_every(place.patch_dirs, Path.cwd())
+        return [one.patchset for one in every], broken
+    patchsets, notes = find_all(names, place.patch_dirs)
+    for note in notes:
+        events.note(note)
+    return patchsets, {}

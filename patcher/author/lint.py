@@ -1,0 +1,168 @@
+"""What can be said of a patchset without an environment: what is wrong with it, and what makes it hold for fewer releases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
+
+from patcher.author.cases import FOLDER
+from patcher.engine.engine import compile_hunks, rewrite
+from patcher.engine.match.match import Matcher
+from patcher.engine.node import Node, is_expression, same
+from patcher.engine.spatch import notation
+from patcher.engine.spatch.pattern import Hunk
+from patcher.engine.spatch.side import identifiers
+from patcher.errors import PatchError
+from patcher.model import FilePatch, HunkText, OptionValue, Patchset
+from patcher.patchset.manifest import MANIFEST
+from patcher.target.versions import overlap
+
+ERROR, ADVICE, NOTE = "error", "advice", "note"
+TO_DO = "TODO"
+"""How a text begins that is still to be written, as `sitepatch new` leaves them."""
+_MANY_LINES, _MANY_ARGUMENTS, _LONG = 4, 3, 40  # context lines; arguments that stay; characters of a string
+_LITERALS = ("Integer", "Float", "String")
+
+
+class Finding(NamedTuple):
+    """What was found: its level, the file of the patchset, the 1-based line (0 for none), the rule, in words, what to do."""
+
+    level: str
+    file: str
+    line: int
+    rule: str
+    text: str
+    hint: str = ""
+
+
+def lint(patchset: Patchset, folder: Path) -> List[Finding]:
+    """Everything that can be said of a patchset, by file and line; `folder` is where it lies."""
+    options = {option.name: option.default for option in patchset.options}
+    patches = {(patch.hunks[0].origin, patch.line): patch for variant in patchset.variants for patch in variant.patches}
+    found = [*_manifest(patchset, folder), *_ranges(patchset), *_options(patchset, list(patches.values()))]
+    for (origin, line), patch in patches.items():
+        found += _patch(patch, options, Path(origin).name, line)
+    return sorted(dict.fromkeys(found), key=lambda each: (each.file != MANIFEST, each.file, each.line))
+
+
+def _manifest(patchset: Patchset, folder: Path) -> Iterator[Finding]:
+    to_do = [each for each in (patchset.summary, patchset.prose, *patchset.provenance.values()) if each.startswith(TO_DO)]
+    if to_do:
+        yield Finding(ERROR, MANIFEST, 0, "skeleton", f"this is still the skeleton: {to_do[0].splitlines()[0]}")
+    if not patchset.provenance.get("remove_when"):
+        hint = 'add to [provenance]: remove_when = "upstream ..."'
+        yield Finding(ADVICE, MANIFEST, 0, "remove-when", "nothing says when it can be removed", hint)
+    if not {"author", "origin", "bug"} & set(patchset.provenance):
+        hint = "add one of author, origin and bug to [provenance]"
+        yield Finding(ADVICE, MANIFEST, 0, "provenance", "nothing says where it comes from", hint)
+    if not (folder / FOLDER).is_dir():
+        yield Finding(NOTE, MANIFEST, 0, "cases", "it has no cases", "see `sitepatch test --help`")
+
+
+def _ranges(patchset: Patchset) -> Iterator[Finding]:
+    for variant in patchset.variants:
+        if overlap(variant.versions, "") is None:
+            yield Finding(ERROR, MANIFEST, 0, "unreachable", f'no release is in the range "{variant.versions}"')
+
+
+def _options(patchset: Patchset, patches: Sequence[FilePatch]) -> Iterator[Finding]:
+    used = {name for patch in patches for hunk in patch.hunks for side in ("-", "+") for name in _holes(hunk, side)}
+    for option in patchset.options:
+        if option.name not in used:
+            hint = f"remove [options.{option.name}]"
+            yield Finding(ERROR, MANIFEST, 0, "unused-option", f"no hunk writes ${option.name}", hint)
+
+
+def _holes(hunk: HunkText, side: str) -> List[str]:
+    text = "\n".join(line for tag, line, _ in hunk.lines if tag in (" ", side))
+    return [name for name, _, _ in notation.holes(text)]
+
+
+def _patch(patch: FilePatch, options: Dict[str, OptionValue], file: str, line: int) -> Iterator[Finding]:
+    """What is said of the hunks for one file."""
+    for path in sorted({path for path in patch.paths if patch.paths.count(path) > 1}):
+        yield Finding(ERROR, file, line, "unreachable", f"{path} is named twice", "remove one of the two `---` lines")
+    try:
+        rewrite(b"", patch.hunks, options)  # what is wrong with them together is seen with any text
+        compiled = compile_hunks(patch.hunks, options)
+    except PatchError as error:
+        yield Finding(ERROR, file, line, "wrong", error.message)
+        return
+    for hunk in compiled:
+        for rule, level, text, hint in (*_general(hunk), *_specific(hunk), *_literals(hunk), *_unmarked(hunk)):
+            yield Finding(level, file, hunk.text.line, rule, text, hint)
+    for one, other in ((one, other) for one in compiled for other in compiled if one is not other):
+        if one.text.scope == other.text.scope and _meet(one, other):
+            text = f"it changes code that the hunk in line {other.text.line} changes too"
+            yield Finding(ERROR, file, one.text.line, "overlap", text, "write one hunk for both")
+
+
+_Said = Iterator[Tuple[str, str, str, str]]  # rule, level, text, hint
+
+
+def _general(hunk: Hunk) -> _Said:
+    nodes = [part for top in hunk.before.nodes for part in top.walk()]
+    runs = all(node.role == "run" for node in hunk.before.nodes)
+    strings = [node for node in nodes if node.kind == "String" and not node.role]
+    if not (runs or strings or frozenset().union(*identifiers(hunk.before))):
+        hint = "write a name or a string that only this place has"
+        yield "too-general", ADVICE, "it is looked for by placeholders alone, which stand for any code", hint
+
+
+def _specific(hunk: Hunk) -> _Said:
+    kept = [text for tag, text, _ in hunk.text.lines if tag == " " and text.strip()]
+    if len(kept) > _MANY_LINES and not any([*notation.holes(text)] or "..." in text for text in kept):
+        text = f"{len(kept)} lines of context are written out: a release that changes one of them is refused"
+        yield "too-specific", ADVICE, text, "keep the line that names the place; `...` stands for others"
+    for call in _calls(hunk.before.nodes):
+        for other in _calls(hunk.after.nodes):
+            verbatim = [each for each in call.items("args") if not any(part.role for part in each.walk())]
+            stays = [each for each in verbatim if any(same(each, now) for now in other.items("args"))]
+            if same(call.node("func"), other.node("func")) and len(stays) >= _MANY_ARGUMENTS:
+                text = f"{len(stays)} arguments that stay are written out: a release that changes one of them is refused"
+                yield "too-specific", ADVICE, text, "write `...` for those that do not matter"
+                return
+
+
+def _literals(hunk: Hunk) -> _Said:
+    """Literals on both sides that name no place: long strings, the values of keyword arguments."""
+    after = [part for top in hunk.after.nodes for part in top.walk()]
+    for node in (part for top in hunk.before.nodes for part in top.walk()):
+        value = node.fields.get("value")
+        literal = node if node.kind == "String" else value if node.kind == "Keyword" and isinstance(value, Node) else None
+        if literal is None or literal.role or literal.kind not in _LITERALS or not any(same(node, other) for other in after):
+            continue
+        written = str(literal.fields["value"])
+        if node.kind == "Keyword":
+            name = node.node("arg").fields.get("value")
+            text = f"the value of `{name}` stays {written}: a release with another one is refused"
+            yield "needless-literal", ADVICE, text, f"write `{name}=$_`, or `...` for the argument"
+        elif len(written) > _LONG:
+            text = "a long string stays as it is: a release that words it anew is refused"
+            yield "needless-literal", ADVICE, text, "write `$_`"
+
+
+def _unmarked(hunk: Hunk) -> _Said:
+    tags = {tag for tag, text, _ in hunk.text.lines if text.strip()}
+    if "-" not in tags and not any("# sitepatch" in text for tag, text, _ in hunk.text.lines if tag == "+"):
+        yield "mark", NOTE, "inserted statements are not marked as such", "add a comment: # sitepatch: NAME"
+
+
+def _calls(nodes: Sequence[Node]) -> List[Node]:
+    return [part for top in nodes for part in top.walk() if part.kind == "Call" and not part.role]
+
+
+def _meet(one: Hunk, other: Hunk) -> bool:
+    """Whether a hunk is for code that another one of the same scope changes: the same, or an expression in what it removes."""
+    if [repr(node) for node in one.before.nodes] == [repr(node) for node in other.before.nodes]:
+        return one.form == other.form and not all(node.role == "run" for node in one.before.nodes)
+    if one.form != "expression" or one.text.when_present or other.text.when_present:
+        return False
+    pattern = one.before.nodes[0]
+    stays = [part for top in other.after.nodes for part in top.walk()]
+    return any(
+        any(True for _ in Matcher().node(pattern, part)) and not any(same(part, each) for each in stays)
+        for top in other.before.nodes
+        for part in top.walk()
+        if is_expression(part) and not part.role and other.before.number(part) not in other.before.context
+    )

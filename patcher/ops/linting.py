@@ -1,0 +1,48 @@
+"""`lint`: what can be said of patchsets without an environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict, NamedTuple, Tuple
+
+from patcher.author.lint import ADVICE, ERROR, Finding, lint
+from patcher.errors import SitepatchError
+from patcher.ops.outcome import SILENT, Events
+from patcher.ops.place import Place
+from patcher.ops.testing import asked_for
+from patcher.patchset.sources import folders
+
+
+class LintRequest(NamedTuple):
+    """Look at these patchsets, at all that can be named without names; with `strict` advice counts as an error."""
+
+    place: Place
+    names: Tuple[str, ...] = ()
+    strict: bool = False
+
+
+class LintOutcome(NamedTuple):
+    """What was found, by patchset, and what is wrong with patchsets that cannot be read, by name."""
+
+    request: LintRequest
+    findings: Dict[str, Tuple[Finding, ...]]
+    broken: Dict[str, SitepatchError]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        bad = (ERROR, ADVICE) if self.request.strict else (ERROR,)
+        return not self.broken and not any(one.level in bad for found in self.findings.values() for one in found)
+
+
+def lint_all(request: LintRequest, events: Events = SILENT) -> LintOutcome:
+    """Look at patchsets.
+
+    Raises:
+        UsageError: an unknown name.
+        PatchError: a patchset that is named is wrong in itself.
+    """
+    patchsets, broken = asked_for(request.place, request.names, events)
+    places = folders(request.place.patch_dirs, Path.cwd())
+    findings = {one.name: tuple(lint(one, Path(places[one.name][0][0]))) for one in patchsets}
+    return LintOutcome(request, findings, broken)

@@ -1,0 +1,121 @@
+"""`lint`: each rule on a patchset that breaks it and on one that does not; the built-in ones are clean."""
+
+from pathlib import Path
+
+import pytest
+
+from patcher.author.lint import ADVICE, ERROR, NOTE, lint
+from patcher.ops.linting import LintRequest, lint_all
+from patcher.ops.place import Place
+from patcher.patchset.manifest import load
+
+TOML = """schema = 1
+name = "mine"
+version = "1"
+kind = "fix"
+summary = "For a test"
+[provenance]
+author = "nobody"
+remove_when = "upstream has it"
+[options.size]
+type = "int"
+default = 2
+help = "a number"
+[[variant]]
+package = "demo"
+versions = "<2"
+patches = ["p.spatch"]
+"""
+FINE = "--- demo/m.py\n@@ f @@\n-len(a)\n+max(a, $size)\n"
+CALL = "fetch(url, retries=$R, verify=True, timeout=$T)"
+
+
+def findings(folder, toml=TOML, spatch=FINE, cases=True):
+    """(level, rule, file, line) of all that is found."""
+    mine = folder / "mine"
+    (mine / "cases").mkdir(parents=True) if cases else mine.mkdir()
+    (mine / "patchset.toml").write_text(toml)
+    (mine / "p.spatch").write_text(spatch)
+    return [(one.level, one.rule, one.file, one.line) for one in lint(load(mine, "test"), mine)]
+
+
+def test_the_built_in_patchsets_are_clean(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = lint_all(LintRequest(Place(), strict=True))
+    assert made.ok and len(made.findings) == 7
+    assert [one for found in made.findings.values() for one in found] == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        (("", ""), []),
+        (('summary = "For', 'summary = "TODO: for'), [(ERROR, "skeleton")]),
+        (('when = "upstream', 'when = "TODO: upstream'), [(ERROR, "skeleton")]),
+        (("remove_when", "last_update"), [(ADVICE, "remove-when")]),
+        (("author", "forwarded"), [(ADVICE, "provenance")]),
+        (('"<2"', '"<2,>=3"'), [(ERROR, "unreachable")]),
+        (("[options.size]", '[options.other]\ntype = "int"\ndefault = 1\nhelp = "x"\n[options.size]'), [(ERROR, "unused-option")]),
+    ],
+)
+def test_what_is_said_of_a_manifest(tmp_path, changed, found):
+    assert findings(tmp_path, toml=TOML.replace(*changed)) == [(*each, "patchset.toml", 0) for each in found]
+
+
+def test_that_there_are_no_cases_is_a_note(tmp_path):
+    assert findings(tmp_path, cases=False) == [(NOTE, "cases", "patchset.toml", 0)]
+
+
+@pytest.mark.parametrize(
+    ("hunks", "found"),
+    [
+        # too general
+        ("@@ f @@\n-$A[$B]\n+$A[$B + 1]\n", [(ADVICE, "too-general", 6)]),
+        ('@@ f @@\n-$A["key"]\n+$A["other"]\n', []),
+        ("@@ <module> @@\n ...\n+X = 1  # sitepatch: mine\n", []),
+        # too specific
+        ("@@ f @@\n a = 1\n b = 2\n c = 3\n d = 4\n+e = 5  # sitepatch: mine\n f = 6\n", [(ADVICE, "too-specific", 6)]),
+        ("@@ f @@\n a = 1\n b = 2\n c = 3\n+e = 5  # sitepatch: mine\n f = 6\n", []),
+        ("@@ f @@\n a = 1\n b = 2\n c = 3\n d = $D\n+e = 5  # sitepatch: mine\n f = 6\n", []),
+        ("@@ f @@\n-call(one, two, three, old)\n+call(one, two, three, new)\n", [(ADVICE, "too-specific", 6)]),
+        ("@@ f @@\n-call(one, $TWO, three, old)\n+call(one, $TWO, three, new)\n", []),
+        ("@@ f @@\n-call(one, two, three, old)\n+other(one, two, three, new)\n", []),
+        # needless literal
+        (f"@@ f @@\n-{CALL}\n+{CALL.replace('url', 'get(url)')}\n", []),
+        (f"@@ f @@\n-{CALL.replace('$R', '3')}\n+{CALL.replace('url', 'get(url)').replace('$R', '3')}\n", [(ADVICE, "needless-literal", 6)]),
+        (f"@@ f @@\n-{CALL.replace('$R', '3')}\n+{CALL.replace('$R', '4')}\n", []),
+        (f'@@ f @@\n-raise Old("{"x " * 30}")\n+raise New("{"x " * 30}")\n', [(ADVICE, "needless-literal", 6)]),
+        (f'@@ f @@\n-raise Old("{"x " * 9}")\n+raise New("{"x " * 9}")\n', []),
+        # marks
+        ("@@ f @@\n x = g()\n+y = g()\n", [(NOTE, "mark", 6)]),
+        ("@@ f @@\n-def f(a):\n+def f(a, b=1):\n", []),
+        # hunks that meet
+        ("@@ g @@\n-len(x)\n+min(x)\n@@ g @@\n-len(x)\n+max(x)\n", [(ERROR, "overlap", 6), (ERROR, "overlap", 9)]),
+        ("@@ g @@\n-len(x)\n+min(x)\n@@ g @@\n-return len(x)\n+return max(x)\n", [(ERROR, "overlap", 6)]),
+        ("@@ g @@\n-len(x)\n+min(x)\n@@ g @@\n-return f(a, len(x))\n+return g(a, len(x))\n", []),
+        ("@@ g @@\n-len(x)\n+min(x)\n@@ h @@\n-len(x)\n+max(x)\n", []),
+        ("@@ g @@ when-present\n-len(x)\n+min(x)\n@@ g @@ when-present\n-return len(x)\n+return max(x)\n", []),
+        # what is wrong when it is applied
+        ("@@ g @@\n-len(x\n+min(x)\n", [(ERROR, "wrong", 5)]),
+        ("@@ g @@\n x = g()\n+y = 1\n@@ g @@\n x = g()\n+z = 1\n", [(ERROR, "wrong", 5)]),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_hunks(tmp_path, hunks, found):
+    # the first hunk uses the option; the file of the others begins in line 5
+    assert findings(tmp_path, spatch=f"{FINE}--- demo/n.py\n{hunks}") == [(level, rule, "p.spatch", line) for level, rule, line in found]
+
+
+def test_an_alternative_that_is_named_twice_cannot_be_reached(tmp_path):
+    twice = FINE.replace("--- demo/m.py\n", "--- demo/m.py\n--- demo/n.py\n--- demo/m.py\n")
+    assert findings(tmp_path, spatch=twice) == [(ERROR, "unreachable", "p.spatch", 1)]
+
+
+def test_advice_counts_with_strict_and_a_broken_patchset_always(tmp_path):
+    findings(tmp_path, toml=TOML.replace("author", "forwarded"), cases=False)
+    place = Place(patch_dirs=(str(tmp_path),))
+    assert lint_all(LintRequest(place, ("mine",))).ok
+    assert not lint_all(LintRequest(place, ("mine",), strict=True)).ok
+    Path(tmp_path, "bad").mkdir()
+    Path(tmp_path, "bad/patchset.toml").touch()
+    made = lint_all(LintRequest(place))
+    assert not made.ok and list(made.broken) == ["bad"]
