@@ -72,6 +72,7 @@ WRONG = {  # a run of each command that fails after its words were read
     "hook wheel": ["h"], "hook remove": ["h"], "hook status": ["--python", "no-such"], "status": ["--python", "no-such"],
     "doctor": ["--python", "no-such"], "list": ["--patch-dir", "no-such"], "run": ["no-such"],
     "capture": ["no-such", "--name", "mine"], "edit": ["no-such", "--name", "mine"],
+    "import": ["no-such", "--name", "mine"], "export": ["no-such"], "test": ["no-such"], "lint": ["no-such"],
 }  # fmt: skip
 
 
@@ -80,7 +81,7 @@ def test_with_json_an_error_is_json_too(tmp_path, command):
     site = Site(tmp_path)
     site.path.mkdir()
     words = WRONG[command]
-    target = ["--target", site.path] if command not in ("ddp-report", "show", "list", "hook wheel") and "--python" not in words else []
+    target = ["--target", site.path] if command not in ("ddp-report", "show", "list", "hook wheel", "lint", "test") and "--python" not in words else []
     behind = ["--", "true"] if command == "run" else []
     done = sitepatch(*command.split(), *words, "--json", *target, *behind, cwd=tmp_path)
     answer = json.loads(done.err if command == "run" else done.out)  # stdout of `run` is that of the command it becomes

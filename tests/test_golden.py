@@ -232,6 +232,10 @@ CASES = {
     "patchsets/two/cases/b.upstream.py": f"# case: demo/m.py\n{M}",
 }  # fmt: skip
 LOOSE = {"patchsets/two/p.spatch": f"{change('demo/m.py', '$value')}@@ f @@\n-g($lang, 1, 2, 3, x)\n+g($lang, 1, 2, 3, y)\n"}
+FIX = (
+    "Subject: Count on\n\nIt stopped at one.\n\n--- a/src/demo/m.py\n+++ b/src/demo/m.py\n@@ -5 +5 @@\n-    return VALUE * x\n"
+    "+    return VALUE + x\n--- a/README.md\n+++ b/README.md\n@@ -1 +1 @@\n-VALUE\n+value\n"
+)
 SCENARIOS = {
     "list": ["list", "list --patch-dir nowhere", BROKEN, "list --patch-dir broken"],
     "show": ["show two", "show toe", BROKEN, "show bad --patch-dir broken"],
@@ -262,6 +266,11 @@ SCENARIOS = {
         {"demo/m.py": EDITED + "# a remark\n"}, "capture --name remark", "capture nowhere --name nothing",
     ],
     "edit": ["edit demo n.py --name mine --no-editor", "edit demo o.py --name mine", "edit demo --name mine"],
+    "import": [
+        {"fix.patch": FIX}, "import fix.patch --name mine", "import fix.patch --name mine --partial", "import fix.patch --name mine",
+        {"other.patch": FIX.replace("VALUE", "OTHER")}, "import other.patch --name theirs", "import nothing.patch --name theirs",
+        "import fix.patch --name theirs --also nowhere",
+    ],
     "export": [
         "export two", "export two other --format series --set two.value=5", "export two --format script --output two.py",
         "export other --format wheel --wheel wheels/demo-1.0-py3-none-any.whl", "export two other", "export fails", "export absent",

@@ -206,6 +206,7 @@ def site(tmp_path):
         (["check", "--help"], HEAVY),
         (["sync", "--help"], HEAVY),
         (["run", "--help"], HEAVY),
+        (["import", "--help"], HEAVY),
         (["doctor", "--help"], HEAVY),
         (["hook", "init", "--help"], HEAVY),
         (["list"], {"libcst", "importlib.metadata", "json"}),

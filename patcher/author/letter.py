@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from email import message_from_bytes
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
@@ -33,6 +34,9 @@ def patches(data: bytes) -> Tuple[List[Patch], List[Problem]]:
 
     A mail without a diff, as the cover letter of a series, is a patch without sections.
     """
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):  # as PowerShell writes what another program prints
+        data = data.decode("utf-16", "replace").encode("utf-8")
+    data = data[len(BOM_UTF8) :] if data.startswith(BOM_UTF8) else data
     begins = [found.start() for found in _MAIL.finditer(data)] or [0]
     begins = [0, *begins] if data[: begins[0]].strip() else begins
     found: List[Patch] = []

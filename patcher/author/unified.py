@@ -163,7 +163,8 @@ class _Reader:
         elif after == _NOWHERE or (_EPOCH.search(new) and not any(hunk.side("+") for hunk in hunks)):
             after, refused = before, refused or "a deleted file"
         keeps = not refused or refused.startswith("a change of mode")
-        self.sections.append(Section(before if keeps else after, line, tuple(hunks) if keeps else (), refused))
+        path = before if keeps and (before.endswith(".py") or not after.endswith(".py")) else after  # `m.py.orig`
+        self.sections.append(Section(path, line, tuple(hunks) if keeps else (), refused))
 
     def _hunk(self, number: int) -> Optional[Hunk]:
         here, found = self.at, _HUNK.match(self.lines[self.at])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 import click
 
 from patcher.cli import report
 from patcher.cli.changes import Live, finish, show_applied
-from patcher.cli.console import Console, command, paint, style
+from patcher.cli.console import Console, command, paint
+from patcher.cli.drafted import hunks_json, show_hunks
 from patcher.ops.capturing import Captured, CaptureOutcome, CaptureRequest, adopt, capture
 from patcher.text.diffs import compare
 from patcher.text.table import Row, count
@@ -56,14 +57,7 @@ def _show(console: Console, made: CaptureOutcome, *, explain: bool) -> None:
         console.note(note)
     for one in made.files:
         console.diff(b"" if console.quiet else _diff(one))
-    lines: List[str] = []
-    for file in made.draft.files:
-        lines += ["", style(f"--- {' or '.join(file.paths)}", bold=True)]
-        for hunk in file.hunks:
-            lines += [*paint(hunk.text.rstrip("\n")), f"  # line {hunk.line}: {hunk.form}"]
-            for lost in hunk.lost if explain else ():
-                lines += [f"  # not taken, as {lost.why}:", *(f"  # {line}" for line in lost.text.splitlines())]
-    console.page([] if console.quiet else lines, pager=False)
+    show_hunks(console, made.draft, explain=explain)
     rows = [Row("not captured", (f"{file.paths[0]}:{left.line}", left.why), tuple(paint(left.text.rstrip("\n"))))
             for file in made.draft.files for left in file.left]  # fmt: skip
     rows += [Row("not captured", (file.paths[0], file.difference or "nothing but its layout differs"))
@@ -103,13 +97,9 @@ def _json(made: CaptureOutcome) -> Dict[str, Any]:
         }
         for one in made.files
     ]  # fmt: skip
-    hunks = [
-        {"paths": list(file.paths), "text": hunk.text, "line": hunk.line, "form": hunk.form}
-        for file in made.draft.files for hunk in file.hunks
-    ]  # fmt: skip
     left = [
         {"path": file.paths[0], "line": left.line, "text": left.text, "why": left.why}
         for file in made.draft.files for left in file.left
     ]  # fmt: skip
-    told = {"patchset": made.request.name, "folder": str(made.folder or ""), "captured": files, "hunks": hunks, "left": left}
-    return {**told, "remarks": list(made.notes)}
+    told = {"patchset": made.request.name, "folder": str(made.folder or ""), "captured": files}
+    return {**told, "hunks": hunks_json(made.draft), "left": left, "remarks": list(made.notes)}

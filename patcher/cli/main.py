@@ -22,7 +22,7 @@ _SECTIONS = {
     "Every day": {"diff": "looking", "apply": "patching", "verify": "verifying", "status": "looking", "restore": "patching",
                   "run": "running"},
     "Projects": {"sync": "syncing", "lock": "syncing", "hook": "hooking"},
-    "Write a patchset": {"edit": "capturing", "capture": "capturing",
+    "Write a patchset": {"edit": "capturing", "capture": "capturing", "import": "importing",
                          "lint": "linting", "test": "testing", "export": "exporting"},
     "When something is wrong": {"doctor": "doctoring", "check": "checking", "explain": "explaining", "ddp-report": "ranks",
                                 "cache": "caching"},
@@ -43,7 +43,7 @@ class _Commands(Group):
         if cmd_name not in _HOMES:
             return None
         home = import_module(f"patcher.cli.commands.{_HOMES[cmd_name]}")
-        function = {"list": "list_"}.get(cmd_name, cmd_name.replace("-", "_"))
+        function = {"list": "list_", "import": "import_"}.get(cmd_name, cmd_name.replace("-", "_"))
         command: click.Command = getattr(home, function)
         return command
 

@@ -92,6 +92,32 @@ def check_releases(
     ]
 
 
+def named_releases(
+    paths: Mapping[str, Set[str]], asked: Sequence[str], tell: Callable[[str], None], jobs: int = 4
+) -> Dict[_Key, Union[Path, SitepatchError]]:
+    """The kept files `paths` of distributions in each release that is named, by (distribution, version), or why not.
+
+    Raises:
+        NoPip: pip is not there or too old.
+        OSError: the cache cannot be written.
+    """
+    cache = cache_dir()
+    ownership.check(str(cache), "set SITEPATCH_CACHE to a directory of your own")
+    with Pip() as pip, in_use(cache):
+        listings = _list(pip, list(paths), asked, jobs)
+        keys: Dict[_Key, None] = {}
+        found: Dict[_Key, Union[Path, SitepatchError]] = {}
+        for name, listing in listings.items():
+            versions = sorted(listing.versions) if isinstance(listing, Listing) else asked
+            for text in asked:
+                several = meant(text, versions)
+                keys.update(((name, version), None) for version in several)
+                if not several:
+                    found[name, text] = SitepatchError("the index has no such release for macOS or Linux")
+        found.update(_fetch(_Fetcher(pip, cache, jobs), list(keys), listings, paths, tell))
+        return found
+
+
 def distributions(patchset: Patchset, package: str) -> List[str]:
     """The distributions that provide an import package, as the variants of a patchset list them."""
     variants = pick_variants(patchset)[package]

@@ -76,7 +76,7 @@ SAME = (("x/m.py", 1, ""),)
     [
         (b"--- a/x/m.py\n+++ b/x/m.py\n", SAME),
         (b"--- x/m.py\n+++ x/m.py\n", SAME),
-        (b"--- x/m.py.orig\t2024-01-01 10:00:00.0 +0100\n+++ x/m.py\t2024-01-01 10:00:01.0 +0100\n", (("x/m.py.orig", 1, ""),)),
+        (b"--- x/m.py.orig\t2024-01-01 10:00:00.0 +0100\n+++ x/m.py\t2024-01-01 10:00:01.0 +0100\n", SAME),
         (b"--- x/m.py\t(revision 12)\n+++ x/m.py\t(working copy)\n", SAME),
         (b"--- a/x/m.py Mon Jan 01 10:00:00 2024 +0100\n+++ b/x/m.py Tue Jan 02 10:00:00 2024 +0100\n", SAME),
         (b'--- "a/x/\\303\\251 \\"q\\".py"\n+++ "b/x/\\303\\251 \\"q\\".py"\n', (('x/é "q".py', 1, ""),)),

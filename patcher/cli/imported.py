@@ -1,0 +1,66 @@
+"""What `import` made of a diff, as text and as JSON."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List
+
+from patcher.cli.console import Console, command
+from patcher.cli.drafted import hunks_json, show_hunks
+from patcher.cli.report import shown
+from patcher.ops.importing import ImportOutcome
+from patcher.ops.place import Place
+from patcher.text.table import Row, count
+
+
+def show_import(console: Console, place: Place, made: ImportOutcome, *, explain: bool) -> None:
+    """Report the hunks, how many lines change, what came of further releases, what is left out, and what was written."""
+    for note in made.notes:
+        console.note(note)
+    show_hunks(console, made.draft, explain=explain)
+    console.rows(_rows(console, made))
+    for hint in dict.fromkeys(line for one in made.problems for line in one.hint.split("\n") if line):
+        console.note(hint, "hint")
+    if made.patchset:
+        number = count(sum(len(file.hunks) for file in made.draft.files), "hunk")
+        ranges = ", ".join(f"{each.package} {each.versions or '(any version)'}" for each in made.patchset.variants)
+        console.rows([] if console.quiet else [Row("imported", (f"{number} in {made.folder}, for {ranges}",))])
+        more = [] if str(made.folder.parent) == "patchsets" else ["--patch-dir", str(made.folder.parent)]
+        console.say(f"apply it with: {command(place, 'apply', made.patchset.name, *more)}")
+    else:
+        more_is_there = any(file.hunks for file in made.draft.files)
+        console.note(f"no patchset was written{'; --partial makes one of the rest' * more_is_there}", "stopped")
+    console.data(made.ok, _json(made, explain=explain))
+
+
+def _rows(console: Console, made: ImportOutcome) -> List[Row]:
+    rows = [] if console.quiet else [Row("changes", (one.path, f"+{one.added} -{one.removed}")) for one in made.files]
+    for each in made.releases:
+        rows.append(Row(each.word, (f"{each.distribution} {each.version}",), (each.problem,) if each.problem else ()))
+    for left in made.left_out:
+        where = f"{left.path}:{left.line}" if left.line else left.path
+        rows.append(Row("left out" if made.ok else "not imported", (where, left.why)))
+    for one in made.problems:
+        rows.append(Row("does not fit", (one.path or one.section.path,), tuple(one.problem.split("\n"))))
+    return rows
+
+
+def _json(made: ImportOutcome, *, explain: bool) -> Dict[str, Any]:
+    return {
+        "patchset": made.folder.absolute().name,
+        "folder": str(made.folder) if made.ok else "",
+        "versions": {each.package: each.versions for each in made.patchset.variants} if made.patchset else {},
+        "hunks": hunks_json(made.draft, explain=explain),
+        "files": [
+            {"path": one.path, "added": one.added, "removed": one.removed, "diff": shown(one.text)} for one in made.files
+        ],
+        "releases": [
+            {"distribution": one.distribution, "version": one.version, "state": one.word, "problem": one.problem}
+            for one in made.releases
+        ],
+        "left": [one._asdict() for one in made.left_out],
+        "problems": [
+            {"path": one.section.path, "installed": one.path, "problem": one.problem, "hint": one.hint}
+            for one in made.problems
+        ],
+        "remarks": list(made.notes),
+    }

@@ -1,0 +1,239 @@
+"""`import`: a diff of somebody -> a patchset for what is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+
+from patcher.author.draft import Draft, FileEdit
+from patcher.author.fit import fit
+from patcher.author.folder import Head, output_folder, patchset_files, write_folder
+from patcher.author.generalise import generalise
+from patcher.author.letter import Patch, merged, patches, series
+from patcher.author.locate import Installed, Meant
+from patcher.author.unified import Problem
+from patcher.errors import UsageError
+from patcher.model import Located, Patchset
+from patcher.ops.check import Outcome
+from patcher.ops.outcome import SILENT, Events
+from patcher.ops.place import Place
+from patcher.ops.proving import Release, check_also, further_releases, made_here, made_there, proven_target, trial_patchset
+from patcher.store.retry import settled
+from patcher.system.reading import read_file
+from patcher.target.interpreter import Environment
+from patcher.target.versions import says_nothing
+from patcher.text.diffs import FileDiff
+
+SERIES = "series"
+
+
+class ImportRequest(NamedTuple):
+    """Which diff becomes which patchset.
+
+    `patch` is a file, a quilt `series` or a directory that has one; with `data` (standard input) only its name. `also` are
+    releases (`1.2`, `NAME==1.2`) and directories of packages that the hunks should hold for as well. With `partial` what is
+    no code of an installed Python file is left out; `fuzz` is how many lines of context may differ.
+    """
+
+    place: Place
+    patch: str
+    name: str
+    data: Optional[bytes] = None
+    output: Optional[str] = None
+    also: Tuple[str, ...] = ()
+    partial: bool = False
+    fuzz: int = 0
+
+
+class LeftOut(NamedTuple):
+    """A part of the diff that is in no hunk: the file, the line of the edited file (0 for all of it), and why."""
+
+    path: str
+    line: int
+    why: str
+
+
+class ImportOutcome(NamedTuple):
+    """What came of an import.
+
+    `patchset` is what was written into `folder`, None where nothing was: `problems` has why, and without `--partial` also what
+    is `left_out`. `files` is what the patchset makes of the installed files, `releases` what came of the others.
+    """
+
+    folder: Path
+    draft: Draft
+    patchset: Optional[Patchset] = None
+    problems: Tuple[Meant, ...] = ()
+    left_out: Tuple[LeftOut, ...] = ()
+    files: Tuple[FileDiff, ...] = ()
+    releases: Tuple[Outcome, ...] = ()
+    notes: Tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the patchset was written."""
+        return self.patchset is not None
+
+
+def import_(request: ImportRequest, events: Events = SILENT) -> ImportOutcome:
+    """Make a patchset of a diff.
+
+    Raises:
+        UsageError: a file that cannot be read, is no diff or is malformed; a name or a folder that cannot be taken.
+        SitepatchError: what keeps the environment or the releases from being looked at.
+    """
+    folder = output_folder(request.name, request.output)
+    check_also(request.also)
+    patch = merged(_read(request))
+    env = request.place.environment()
+    events.started(env)
+    meant = settled(env, lambda: _found(env, patch, request.fuzz))
+    releases, unread = further_releases(request.also, _packages(meant), events)
+    left = [LeftOut(one.section.path, 0, one.left or one.section.refused) for one in meant if one.left or one.section.refused]
+    problems = tuple(_fitting(one, releases) for one in meant if one.problem)
+    taken = [one for one in meant if one.located and not one.problem]
+    outcome = ImportOutcome(folder, Draft(()), None, problems, tuple(left), notes=(*_notes(taken), *unread))
+    if problems or not taken:
+        return outcome
+    edits = _edits(taken)
+    draft = generalise(edits, [release.texts for release in releases])
+    for file in draft.files:
+        left += [LeftOut(file.paths[0], each.line, each.why) for each in file.left]
+        left += [] if file.hunks or file.left else [LeftOut(file.paths[0], 0, "only comments and layout change")]
+    other = [f"{file.paths[0]}: it is not byte for byte as with the diff: {file.difference}"
+             for file in draft.files if file.difference]  # fmt: skip
+    outcome = outcome._replace(draft=draft, left_out=tuple(left), notes=(*outcome.notes, *other))
+    written = {file.paths[0] for file in draft.files if file.hunks}
+    homes = list(_packages(one for one in taken if one.path in written))
+    if not homes:
+        return outcome
+    head = Head(request.name, patch.subject or _summary(request, homes), patch.prose, patch.provenance)
+    trial = trial_patchset(folder, head, draft, homes)
+    files = tuple(diff for diff in (made_here(edit, draft, trial) for edit in edits) if diff.text)
+    tried = tuple(made_there(trial, each, _expected(each, taken)) for each in releases if _has(homes, each))
+    outcome = outcome._replace(files=files, releases=tried)
+    if left and not request.partial:
+        return outcome
+    targets = [proven_target(home, tried) for home in homes]
+    return outcome._replace(patchset=write_folder(folder, patchset_files(head, draft, targets)))
+
+
+# what is read ---------------------------------------------------------------------------------------------------------
+def _read(request: ImportRequest) -> List[Patch]:
+    """The patches of a file, or of all files of a series."""
+    if request.data is not None:
+        return _parsed({request.patch: request.data})
+    path = Path(request.patch)
+    if path.is_dir():
+        homes = [path / each / SERIES for each in ("", "patches", "debian/patches")]
+        path = next((each for each in homes if each.is_file()), homes[0])
+    if path.name != SERIES:
+        return _parsed({str(path): _bytes(path)})
+    names, problems = series(_bytes(path).decode("utf-8", "replace"))
+    if not names:
+        raise UsageError(f"{path}: it lists no patch")
+    texts: Dict[str, bytes] = {}
+    wrong = [_line(str(path), each) for each in problems]
+    for name in names:
+        try:
+            texts[str(path.parent / name)] = _bytes(path.parent / name)
+        except UsageError as error:
+            wrong.append(error.message)
+    _stop(wrong)
+    return _parsed(texts)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return read_file(path)
+    except OSError as error:
+        raise UsageError(f"{path}: found no readable file ({error.strerror}), expected a diff") from None
+
+
+def _parsed(texts: Mapping[str, bytes]) -> List[Patch]:
+    found: List[Patch] = []
+    wrong: List[str] = []
+    for name, data in texts.items():
+        some, problems = patches(data)
+        found += some
+        wrong += [_line(name, each) for each in problems]
+        if not problems and not any(each.sections for each in some):
+            wrong.append(f"{name}: found no unified diff in it")
+    _stop(wrong)
+    return found
+
+
+def _line(name: str, problem: Problem) -> str:
+    return f"{name}:{problem.line}: {problem.text}"
+
+
+def _stop(wrong: Sequence[str]) -> None:
+    if wrong:
+        raise UsageError("\n".join(wrong), "expected what diff -u, git diff and git format-patch write")
+
+
+# where it belongs -----------------------------------------------------------------------------------------------------
+def _found(env: Environment, patch: Patch, fuzz: int) -> List[Meant]:
+    installed = Installed(env, fuzz)
+    return [installed.find(section) for section in patch.sections]
+
+
+def _packages(meant: Iterable[Meant]) -> Dict[Located, Set[str]]:
+    """The packages whose files are meant, and which files of each."""
+    found: Dict[Located, Set[str]] = {}
+    for one in meant:
+        if one.located:
+            found.setdefault(one.located, set()).add(one.path)
+    return found
+
+
+def _has(homes: Sequence[Located], release: Release) -> bool:
+    return any(home.package == release.located.package for home in homes)
+
+
+def _notes(taken: Sequence[Meant]) -> Iterator[str]:
+    for one in taken:
+        same = one.section.path == one.path
+        yield from (f"{one.path}: {note}" for note in one.notes)
+        if not same and not one.section.path.endswith(f"/{one.path}"):
+            yield f"{one.section.path} is taken for {one.path}"
+    for located in _packages(taken):
+        yield from located.notes
+        if says_nothing(located.version):
+            yield f"nothing tells the version of {located.package}: the patchset is for any"
+
+
+def _edits(taken: Sequence[Meant]) -> List[FileEdit]:
+    """Each file before the first section that changes it and after the last."""
+    edits: Dict[str, FileEdit] = {}
+    for one in taken:
+        before = edits[one.path].before if one.path in edits else one.before
+        edits[one.path] = FileEdit(one.path, before, one.after)
+    return list(edits.values())
+
+
+def _fitting(one: Meant, releases: Sequence[Release]) -> Meant:
+    """The problem, with the releases at which the section does apply."""
+    fits = [each.located.version for each in releases if one.path in each.texts and _applied(each.texts[one.path], [one])]
+    name = one.located.distribution if one.located else ""
+    hints = [one.hint] if one.hint else []
+    return one._replace(hint="\n".join([*hints, f"it applies to {name} {' and '.join(fits)}"])) if fits else one
+
+
+def _expected(release: Release, taken: Sequence[Meant]) -> Dict[str, bytes]:
+    """The files of a release to which the diff itself can be applied, with it."""
+    made = {path: _applied(text, [one for one in taken if one.path == path]) for path, text in release.texts.items()}
+    return {path: text for path, text in made.items() if text}
+
+
+def _applied(text: bytes, sections: Sequence[Meant]) -> bytes:
+    """A file with the hunks of these sections, b"" where they do not all apply."""
+    for one in sections:
+        made = fit(text, one.section.hunks)
+        text = b"" if made.problems else made.after
+    return text
+
+
+def _summary(request: ImportRequest, homes: Sequence[Located]) -> str:
+    source = "" if request.data is not None else f", from {Path(request.patch).name}"
+    return f"Changes {' and '.join(home.package for home in homes)}{source}"

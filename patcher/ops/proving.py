@@ -1,0 +1,162 @@
+"""Further releases that a new patchset should hold for, and the proof of what it does there and here."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from pathlib import Path
+from typing import List, Mapping, NamedTuple, Sequence, Set, Tuple
+
+from patcher.author.draft import Draft, FileEdit
+from patcher.author.folder import Head, Target, patchset_files, proven_range
+from patcher.engine.engine import rewrite
+from patcher.errors import SitepatchError, UsageError
+from patcher.model import Located, Patchset, State
+from patcher.ops.against import named_releases
+from patcher.ops.check import APPLIES, Outcome, one_line, try_release
+from patcher.ops.outcome import Events
+from patcher.patchset.manifest import MANIFEST, load
+from patcher.planner.plan import Requested
+from patcher.system.reading import read_file
+from patcher.target.environment import locate
+from patcher.target.interpreter import discover
+from patcher.target.versions import is_version
+from patcher.text.diffs import FileDiff, compare
+
+_HOLDS = (APPLIES, State.UPSTREAM.value)
+
+
+class Release(NamedTuple):
+    """A further release: its package, in a site directory that has its files, and the texts of those that matter."""
+
+    located: Located
+    texts: Mapping[str, bytes]
+
+
+# further releases -----------------------------------------------------------------------------------------------------
+def check_also(also: Sequence[str]) -> None:
+    """Refuse what names neither a release (`1.2`, `NAME==1.2`) nor a directory; everything wrong at once.
+
+    Raises:
+        UsageError: naming them.
+    """
+    wrong = [text for text in also if not (_version(text) or Path(text).is_dir())]
+    if wrong:
+        lines = [f"--also {text}: found no such directory and no version" for text in wrong]
+        raise UsageError("\n".join(lines), "name a release (1.2, NAME==1.2), or a directory of packages")
+
+
+def _version(text: str) -> str:
+    version = text.rpartition("==")[2]
+    return version if is_version(version) and not Path(text).is_dir() else ""
+
+
+def further_releases(
+    also: Sequence[str], homes: Mapping[Located, Set[str]], events: Events
+) -> Tuple[List[Release], List[str]]:
+    """The releases that are named, and in words those that cannot be had.
+
+    Args:
+        also: as `check_also` lets them pass.
+        homes: the packages as they are installed, and of each the files that matter.
+        events: told of what is fetched.
+
+    Raises:
+        NoPip: pip is not there or too old.
+    """
+    found: List[Release] = []
+    problems: List[str] = []
+    for text in (each for each in also if Path(each).is_dir()):
+        env = discover(None, text)
+        for home, paths in homes.items():
+            try:
+                found.append(_release(locate(env, home.package, sorted(paths)), paths))
+            except SitepatchError as error:
+                problems.append(f"--also {text}: {error.message}")
+    names = {name for home in homes for name in ("", home.distribution, home.package)}
+    idle = [text for text in also if _version(text) and text.rpartition("==")[0] not in names]
+    problems += [f"--also {text}: no file of it is changed" for text in idle]
+    for home, paths in homes.items():
+        name = home.distribution or home.package
+        asked = [_version(text) for text in also if _version(text) and text.rpartition("==")[0] in ("", name, home.package)]
+        if not asked:
+            continue
+        kept = named_releases({name: paths}, asked, lambda line: events.note(line, "release"))
+        for (_, version), folder in kept.items():
+            if isinstance(folder, SitepatchError):
+                problems.append(f"{name} {version}: {one_line(folder.message)}")
+            else:
+                found.append(_release(home._replace(site=str(folder), version=version), paths))
+    return found, problems
+
+
+def _release(located: Located, paths: Set[str]) -> Release:
+    files = {path: Path(located.site) / path for path in sorted(paths)}
+    return Release(located, {path: read_file(file) for path, file in files.items() if file.is_file()})
+
+
+# the proof ------------------------------------------------------------------------------------------------------------
+def trial_patchset(folder: Path, head: Head, draft: Draft, homes: Sequence[Located]) -> Patchset:
+    """The patchset as it would be read, for any release.
+
+    Raises:
+        PatchError: what is wrong with it.
+    """
+    files = patchset_files(head, draft, [Target(home.package, home.distribution, "") for home in homes])
+    return load(folder, str(folder), {MANIFEST: "", **files})
+
+
+def made_here(edit: FileEdit, draft: Draft, trial: Patchset) -> FileDiff:
+    """What the patchset makes of a file: the edited file, or one of the same syntax tree, but for what the draft has left.
+
+    Raises:
+        SitepatchError: it makes something else.
+    """
+    made, bad = _rewritten(edit.path, edit.before, trial)
+    (file,) = (each for each in draft.files if each.paths[0] == edit.path)
+    if bad or not (file.left or made == edit.after or _tree(made) == _tree(edit.after)):
+        what = f"the hunks do not make the edited file: {bad or 'other code comes of them'}"
+        raise SitepatchError(f"{edit.path}: {what}", "write the patchset by hand: sitepatch new")
+    return compare("", edit.path, edit.before, made, [trial.name])
+
+
+def made_there(trial: Patchset, release: Release, expected: Mapping[str, bytes]) -> Outcome:
+    """What the patchset does to another release.
+
+    Args:
+        trial: the patchset.
+        release: the release.
+        expected: what is known to be right there, by path: that nothing else may come of it.
+    """
+    located = release.located
+    found = try_release(Requested(trial, {}), located.package, located.distribution, located.version, Path(located.site))
+    for path, right in expected.items() if found.word == APPLIES else ():
+        made, _ = _rewritten(path, release.texts[path], trial)
+        if _tree(made) != _tree(right):
+            problem = f"{path}: other code comes of it than of the diff"
+            return found._replace(word=State.CONFLICT.value, places=(), diffs=(), problem=problem)
+    return found
+
+
+def proven_target(home: Located, tried: Sequence[Outcome]) -> Target:
+    """The package as it is installed, with the range of releases for which the outcomes prove the patchset."""
+    mine = [each for each in tried if each.distribution == home.distribution]
+    proven = [each.version for each in mine if each.word in _HOLDS]
+    failed = [each.version for each in mine if each.word not in _HOLDS]
+    return Target(home.package, home.distribution, proven_range([home.version, *proven], failed))
+
+
+def _rewritten(path: str, text: bytes, trial: Patchset) -> Tuple[bytes, str]:
+    """The text with the hunks for its path, and why they cannot be applied."""
+    patched = [patch for variant in trial.variants for patch in variant.patches if path in patch.paths]
+    made = rewrite(text, [hunk for patch in patched for hunk in patch.hunks], {})
+    return made.data, "; ".join(one_line(answer.problem) for answer in made.answers if answer.state.failed)
+
+
+def _tree(data: bytes) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an invalid escape of upstream's
+        try:
+            return ast.dump(ast.parse(data))
+        except (SyntaxError, ValueError):  # of a newer Python than this one
+            return repr(data)

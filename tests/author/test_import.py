@@ -1,0 +1,282 @@
+"""`sitepatch import`: a diff of somebody becomes a patchset for what is installed, or nothing is written."""
+
+import difflib
+import json
+import os
+import shutil
+
+import pytest
+
+from patcher.errors import UsageError
+from patcher.ops.importing import ImportRequest, import_
+from patcher.ops.place import Place
+from patcher.patchset.manifest import load
+from tests.author.world import EDIT, FILES, OTHER, M, World
+from tests.command import done, tree
+from tests.index import Index
+
+N = "VALUE = 1\n\n\ndef value():\n    return VALUE\n"
+LAYOUT = {**FILES, "demo/sub/__init__.py": "", "demo/sub/n.py": N, "other/__init__.py": "", "other/m.py": "X = 1\n"}
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path, {**LAYOUT, "demo/twin/m.py": "Y = 1\n"})
+
+
+def diff(before=M, after=EDIT, path="a/demo/m.py", to=""):
+    lines = difflib.unified_diff(before.splitlines(True), after.splitlines(True), path, to or path.replace("a/", "b/", 1))
+    return "".join(lines)
+
+
+def run(world, text, name="mine", **more):
+    data = text if isinstance(text, bytes) else text.encode()
+    place = Place(target=str(world.path))
+    return import_(ImportRequest(place, "fix.patch", name, data, **{"output": str(world.cwd / "patchsets"), **more}))
+
+
+def another(world, files):
+    (world.cwd / "other").mkdir()
+    return World(world.cwd / "other", files)
+
+
+def refused(world, text, **more):
+    """(path, problem, hint) of what does not fit, and (path, why) of what is left; nothing is written."""
+    before = tree(world.cwd)
+    made = run(world, text, **more)
+    assert not made.ok and tree(world.cwd) == before
+    return [(one.path or one.section.path, one.problem, one.hint) for one in made.problems], [(one.path, one.why) for one in made.left_out]
+
+
+# the whole way --------------------------------------------------------------------------------------------------------
+@pytest.mark.once
+def test_a_mail_is_imported_applied_and_restored(world):
+    mail = (
+        "From 0123456789abcdef0123456789abcdef01234567 Mon Sep 17 00:00:00 2001\nFrom: Max <m@example.com>\n"
+        f"Date: Tue, 2 Jan 2024 10:00:00 +0000\nSubject: [PATCH] Say what was loaded\n\nIt was not known.\n---\n\n{diff()}"
+    )
+    (world.cwd / "fix.patch").write_text(mail)
+    before = world.tree()
+    told = done(world("import", "fix.patch", "--name", "mine", "--explain"))
+    assert world.tree() == before
+    assert "@@ load @@" in told.out and "not taken" in told.out and "+1 -0" in told.out
+    assert "imported  1 hunk in patchsets/mine, for demo ==1.0" in told.out
+    one = load(world.cwd / "patchsets" / "mine", "")
+    assert (one.summary, one.prose) == ("Say what was loaded", "Say what was loaded\n\nIt was not known.")
+    assert one.provenance == {
+        "origin": "commit 0123456789abcdef0123456789abcdef01234567", "author": "Max <m@example.com>", "last_update": "2024-01-02",
+    }  # fmt: skip
+    done(world("apply", "mine"))
+    assert world.text() == EDIT
+    done(world("restore"))
+    assert world.text() == M
+
+
+@pytest.mark.once
+def test_standard_input_and_the_answer_in_json(world):
+    from tests.command import environ, subprocess, sys
+
+    command = [sys.executable, "-m", "patcher", "import", "-", "--name", "mine", "--json", "--partial", "--target", str(world.path)]
+    text = diff() + diff("x\n", "y\n", "a/README.md")
+    ended = subprocess.run(command, cwd=world.cwd, env=environ(), input=text.encode(), stdout=subprocess.PIPE, timeout=120)
+    told = json.loads(ended.stdout)
+    assert (ended.returncode, told["ok"], told["folder"], told["versions"]) == (0, True, "patchsets/mine", {"demo": "==1.0"})
+    assert [(each["path"], each["why"]) for each in told["left"]] == [("README.md", "no Python file")]
+    assert [(each["paths"], each["line"]) for each in told["hunks"]] == [(["demo/m.py"], 6)]
+    assert told["files"][0]["diff"].endswith('+    print("loaded", model)  # where is it?\n     if strict:\n         check(model)\n     return model\n')
+
+
+# which file is meant --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("a/demo/m.py", "demo/m.py"),
+        ("demo/m.py", "demo/m.py"),
+        ("a/src/demo/m.py", "demo/m.py"),
+        ("python/lib/demo/m.py", "demo/m.py"),
+        ("/usr/lib/python3/dist-packages/demo/m.py", "demo/m.py"),
+        ("m.py", "demo/m.py"),
+        ("a/code/core/m.py", "demo/m.py"),
+    ],
+)
+def test_the_installed_file_is_the_one_with_the_longest_common_suffix_at_which_it_applies(world, path, meant):
+    made = run(world, diff(path=path))
+    assert made.ok and [one.path for one in made.files] == [meant]
+    assert any("is taken for" in note for note in made.notes) == (not path.endswith("demo/m.py"))
+
+
+def test_of_several_files_that_fit_none_is_taken(world):
+    shutil.copytree(world.path / "demo", world.path / "demo" / "copy")
+    with (world.path / "demo-1.0.dist-info" / "RECORD").open("a") as record:
+        record.write("demo/copy/m.py,,\n")
+    assert refused(world, diff(path="m.py")) == (
+        [("m.py", "it applies to several installed files: demo/copy/m.py and demo/m.py", "write its whole path into the diff")], []
+    )  # fmt: skip
+    assert [one.path for one in run(world, diff(path="demo/m.py")).files] == ["demo/m.py"]
+
+
+def test_a_name_alone_is_not_enough_for_a_file_of_a_few_lines(world):
+    assert refused(world, diff("Y = 1\n", "Y = 2\n", "a/lib/m.py")) == ([], [("lib/m.py", "no installed file")])
+    assert run(world, diff("Y = 1\n", "Y = 2\n", "a/twin/m.py")).ok
+
+
+# what is no code of an installed file ---------------------------------------------------------------------------------
+def test_what_cannot_be_taken_is_named_and_stops_it_without_partial(world):
+    text = (
+        diff()
+        + diff("x\n", "y\n", "a/docs/conf.py")
+        + diff("x\n", "y\n", "a/tests/test_m.py")
+        + diff("int x;\n", "long x;\n", "a/demo/m.c")
+        + "diff --git a/demo/new.py b/demo/new.py\nnew file mode 100644\n--- /dev/null\n+++ b/demo/new.py\n@@ -0,0 +1 @@\n+x = 1\n"
+        + "diff --git a/demo/n.py b/demo/k.py\nsimilarity index 100%\nrename from demo/n.py\nrename to demo/k.py\n"
+        + "diff --git a/demo/sub/n.py b/demo/sub/n.py\nold mode 100644\nnew mode 100755\n"
+        + "--- a/demo/sub/n.py\n+++ b/demo/sub/n.py\n@@ -5 +5 @@ def value():\n-    return VALUE\n+    return -VALUE\n"
+    )
+    left = [
+        ("docs/conf.py", "no installed file"),
+        ("tests/test_m.py", "no installed file"),
+        ("demo/m.c", "no Python file"),
+        ("demo/new.py", "a new file"),
+        ("demo/k.py", "a rename of demo/n.py"),
+        ("demo/sub/n.py", "a change of mode from 100644 to 100755"),
+    ]
+    assert refused(world, text) == ([], left)
+    made = run(world, text, partial=True)
+    assert [(one.path, one.why) for one in made.left_out] == left
+    assert [one.path for one in made.files] == ["demo/m.py", "demo/sub/n.py"]
+
+
+def test_comments_alone_are_no_patchset(world):
+    text = diff(M, M.replace("    if strict:", "    if strict:  # the default"))
+    ((path, why),) = refused(world, text)[1]
+    assert (path, why) == ("demo/m.py", "only comments and layout change")
+    assert refused(world, text, partial=True)[1] == [(path, why)]
+
+
+# what does not fit ----------------------------------------------------------------------------------------------------
+def test_all_that_does_not_fit_is_said_at_once(world):
+    text = diff(EDIT, M) + diff("VALUE = 2\n", "VALUE = 3\n", "a/demo/n.py") + diff(OTHER.replace("None", ""), M, "a/gone/m.py")
+    problems, left = refused(world, text, partial=True)
+    assert problems == [
+        ("demo/m.py", "the file has all of it already: it is applied, or the diff is reversed", "one made by hand becomes a patchset with: sitepatch capture"),
+        ("demo/n.py", "hunk 1 (line 13 of the diff): the file has no line `VALUE = 2`", ""),
+    ]
+    assert left == [("gone/m.py", "no installed file")]
+
+
+def test_fuzz_is_named_and_taken_where_it_is_asked_for(world):
+    text = diff().replace(" def load(path, strict=True):\n", " def load(path):\n")
+    ((_, problem, _),) = refused(world, text)[0]
+    assert problem == "hunk 1 (line 3 of the diff): its context differs: it is found at line 3 with --fuzz 2"
+    made = run(world, text, fuzz=2)
+    assert made.ok and "demo/m.py: hunk 1: found at line 3, with fuzz 2" in made.notes
+
+
+def test_a_diff_of_another_release_says_which_one_it_fits(world):
+    other = another(world, {**LAYOUT, "demo/m.py": M.replace("strict", "check_it")})
+    text = diff(M.replace("strict", "check_it"), EDIT.replace("strict", "check_it"))
+    ((_, problem, hint),) = refused(world, text, also=(str(other.path),))[0]
+    assert problem == "hunk 1 (line 3 of the diff): the file has no line `def load(path, check_it=True):`"
+    assert hint == "it applies to demo 1.0"
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "said"),
+    [
+        (M.replace('"empty"', '"café"').encode(), "demo/m.py", "conflicting encodings: line 8 of the diff is not utf-8, as the file is: convert the diff"),
+        (f"# coding: latin-1\n{M}".encode(), "demo/m.py", "it changes the encoding that the file declares, from utf-8 to iso-8859-1"),
+    ],
+)
+def test_encodings_that_conflict_are_said(world, text, path, said):
+    made = diff(M, text.decode()).encode("latin-1" if b"caf" in text else "utf-8")
+    assert [problem for _, problem, _ in refused(world, made)[0]] == [said]
+
+
+def test_an_edit_by_hand_is_left_to_capture(world):
+    world.edit(OTHER)
+    ((path, problem, hint),) = refused(world, diff())[0]
+    assert path == "demo/m.py" and "somebody edited it" in problem and "put it back first" in hint
+    world.edit(EDIT)
+    ((_, problem, hint),) = refused(world, diff())[0]
+    assert "has all of it already" in problem and "sitepatch capture" in hint
+
+
+@pytest.mark.once
+def test_a_file_that_is_patched_counts_as_upstream_shipped_it(world):
+    run(world, diff(), name="first")
+    done(world("apply", "first"))
+    made = run(world, diff(M, OTHER), name="second")
+    assert made.ok and made.files[0].added == 1
+    done(world("apply", "second"))
+    assert world.text() == EDIT.replace('"empty"', 'f"empty: {model!r}"')
+
+
+# series ---------------------------------------------------------------------------------------------------------------
+def test_patches_of_a_series_follow_one_on_the_other(world):
+    folder = world.cwd / "debian" / "patches"
+    folder.mkdir(parents=True)
+    third = EDIT.replace('"loaded"', '"read"')
+    (folder / "series").write_text("# ours\none.patch\ntwo.patch -p1\n")
+    (folder / "one.patch").write_text("Description: Say it\nAuthor: Max\n\n" + diff())
+    (folder / "two.patch").write_text("Description: Say it well\nAuthor: Zoe\n\n" + diff(EDIT, third))
+    for number, path in enumerate((world.cwd, folder, folder / "series")):
+        made = import_(ImportRequest(Place(target=str(world.path)), str(path), f"mine{number}", output=str(world.cwd / "made")))
+        assert made.ok and made.patchset.provenance == {"author": "Max, Zoe"} and made.patchset.summary == "Say it"
+        assert made.patchset.prose == "Say it\n\nSay it well"
+        assert "+    print(\"read\", model)  # where is it?\n" in made.files[0].text.decode()
+    (folder / "series").write_text("one.patch\ngone.patch\nalso-gone.patch\ntwo.patch -R\n")
+    with pytest.raises(UsageError) as error:
+        import_(ImportRequest(Place(target=str(world.path)), str(folder), "other"))
+    assert [line.split("patches/")[-1] for line in error.value.message.split("\n")] == [
+        "series:4: two.patch is to be applied in reverse (-R)",
+        "gone.patch: found no readable file (No such file or directory), expected a diff",
+        "also-gone.patch: found no readable file (No such file or directory), expected a diff",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "fix.patch: found no unified diff in it"),
+        ("--- demo/m.py\n@@ load @@\n-x\n+y\n", "fix.patch: found no unified diff in it"),
+        (diff().replace("@@ -3,6", "@@ -3,9"), "fix.patch:3: the hunk is cut short: it ends in line 10"),
+    ],
+)
+def test_what_is_no_diff_is_refused(world, text, said):
+    with pytest.raises(UsageError) as error:
+        run(world, text)
+    assert error.value.message == said
+
+
+def test_the_name_the_folder_and_the_releases_are_looked_at_first(world):
+    for more in ({"name": "No Name"}, {"output": str(world.path / "demo-1.0.dist-info" / "RECORD")}, {"also": ("no such", "neither")}):
+        with pytest.raises(UsageError):
+            run(world, "no diff either", **more)
+
+
+# further releases -----------------------------------------------------------------------------------------------------
+@pytest.fixture
+def index():
+    one = Index()
+    yield one
+    one.close()
+
+
+def test_further_releases_are_tried_and_end_the_range(world, index, monkeypatch):
+    texts = {"0.9": M.replace("path", "source"), "1.1": M.replace("    if strict:\n", "    if strict is True:\n"), "1.2": EDIT, "1.3": M.replace("def load", "def read")}
+    for version, text in texts.items():
+        index.add("demo", version, {**FILES, "demo/m.py": text})
+    for key, value in index.variables(world.cwd / "cache").items():
+        monkeypatch.setenv(key, value)
+    folder = world.cwd / "local"
+    shutil.copytree(another(world, LAYOUT).path, folder)
+    os.rename(folder / "demo-1.0.dist-info", folder / "demo-1.0.post1.dist-info")
+    (folder / "demo-1.0.post1.dist-info" / "METADATA").write_text("Name: demo\nVersion: 1.0.post1\n")
+    record = folder / "demo-1.0.post1.dist-info" / "RECORD"
+    record.write_text(record.read_text().replace("demo-1.0.", "demo-1.0.post1."))
+    made = run(world, diff(), also=("0.9", "demo==1.1", "1.2", "1.3", "7", "other==1.1", str(folder)))
+    assert {one.version: one.word for one in made.releases} == {
+        "0.9": "applies", "1.0.post1": "applies", "1.1": "applies", "1.2": "upstream", "1.3": "not found",
+    }  # fmt: skip
+    assert [variant.versions for variant in made.patchset.variants] == [">=0.9,<=1.2"]
+    assert made.notes == ("--also other==1.1: no file of it is changed", "demo 7: the index has no such release for macOS or Linux")
