@@ -46,14 +46,21 @@ class Index:
 
     def __init__(self):
         self.projects, self.fetched, self.held = {}, [], set()
+        self.parts = None  # a list takes the parts of files that are asked for; without it only whole files are served
         self.asked, self.release = threading.Event(), threading.Event()
         index = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
-                found = index.answer(self.path)
+                found, part = index.answer(self.path), None
+                if found and index.parts is not None and self.headers["Range"]:
+                    first, last = map(int, self.headers["Range"][len("bytes=") :].split("-"))
+                    part = f"bytes {first}-{min(last, len(found) - 1)}/{len(found)}"
+                    index.parts.append(part)
+                    found = found[first : last + 1]
                 with suppress(ConnectionError):  # a pip that was ended does not wait for the rest
-                    self.send_response(404 if found is None else 200)
+                    self.send_response(404 if found is None else 206 if part else 200)
+                    self.send_header(*("Content-Range", part) if part else ("Server-Timing", "none"))
                     self.send_header("Content-Type", "text/html" if self.path.endswith("/") else "application/octet-stream")
                     self.send_header("Content-Length", str(len(found or b"")))
                     self.end_headers()

@@ -22,9 +22,11 @@ from patcher.store.store import Store
 from patcher.system import ownership
 from patcher.system.cache import cache_dir, in_use
 from patcher.system.reading import read_file
+from patcher.target.distribution import Owner, size
 from patcher.target.index import Pip
 from patcher.target.releases import fetch, kept
 
+_LARGE = 16 << 20  # bytes of an installed distribution, from which its wheel is worth being fetched in parts
 _FIRST = "install the same release elsewhere (pip install --no-deps --target DIR {0}=={1}) and name that with --pristine DIR"
 
 
@@ -185,7 +187,7 @@ def _of_index(lost: Sequence[_Lost], tell: Callable[[str], None]) -> _Found:
     """The texts from the release that is installed, kept in the cache of releases or fetched by pip."""
     owner, paths = lost[0].file.owner, [one.file.path for one in lost]
     try:
-        folder = _release(owner.name, owner.version, paths, tell)
+        folder = _release(owner, paths, tell)
     except (SitepatchError, OSError) as error:
         for one in lost:
             one.tried.append(f"{one.file.release} in the index: {error}")
@@ -202,14 +204,14 @@ def _of_index(lost: Sequence[_Lost], tell: Callable[[str], None]) -> _Found:
     return found
 
 
-def _release(name: str, version: str, paths: Sequence[str], tell: Callable[[str], None]) -> Path:
-    cache = cache_dir()
+def _release(owner: Owner, paths: Sequence[str], tell: Callable[[str], None]) -> Path:
+    cache, name, version = cache_dir(), owner.name, owner.version
     ownership.check(str(cache), "set SITEPATCH_CACHE to a directory of your own")
     with Pip(cached=True) as pip, in_use(cache):
         folder = kept(cache, name, version, paths)
         if folder is None:
             tell(f"fetching {name} {version}, to see what was installed")
-            folder = fetch(pip, cache, name, version, paths)
+            folder = fetch(pip, cache, name, version, paths, parts=size(Path(owner.dist_info)) >= _LARGE)
         return folder
 
 

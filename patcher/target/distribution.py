@@ -154,6 +154,11 @@ def sources(dist_info: Path) -> Iterator[Row]:
             yield Row(row[0], digest, int(row[2]) if row[2].isdecimal() else -1)
 
 
+def size(dist_info: Path) -> int:
+    """The bytes of all files of a RECORD together, as far as it says."""
+    return sum(map(int, re.findall(rb",(\d+)\s*$", _record(dist_info), re.MULTILINE)))
+
+
 def files_recorded(dist_info: Path, digest: str) -> List[str]:
     """The paths for which RECORD has this sha256 (hex)."""
     from base64 import urlsafe_b64encode

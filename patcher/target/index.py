@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -124,13 +125,25 @@ class Pip:
         where = "on macOS or Linux" if platforms is _PLATFORMS else f"for {', '.join(platforms)}"
         raise NoWheel(f"it has no wheel for Python {asked} {where}, at most a source distribution")
 
+    def link(self, distribution: str, version: str) -> str:
+        """Where the index has a wheel of a release, without fetching it; "" where pip is too old to tell, or finds none."""
+        folder = self._folder()
+        report = folder / "report.json"
+        words = [*_WHEELS, "--dry-run", "--ignore-installed", "--target", str(folder), "--report", str(report)]
+        try:
+            self._run(PYTHONS[0], [*words, f"{distribution}==={version}"], folder, verb="install")
+            (found,) = json.loads(report.read_bytes())["install"]
+            return str(found["download_info"]["url"])
+        except (NoPip, OSError, ValueError, KeyError):
+            return ""
+
     def _folder(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self._scratch.name))
 
     def _run(
-        self, python: str, words: List[str], scratch: Path, platforms: Sequence[str] = _PLATFORMS
+        self, python: str, words: List[str], scratch: Path, platforms: Sequence[str] = _PLATFORMS, verb: str = "download"
     ) -> Tuple[int, str]:
-        command = [sys.executable, "-m", "pip", "download", "--no-deps", *self._cache, "--ignore-requires-python"]
+        command = [sys.executable, "-m", "pip", verb, "--no-deps", *self._cache, "--ignore-requires-python"]
         command += ["--progress-bar", "off", "--python-version", python]
         command += [word for each in platforms for word in ("--platform", each)]
         environ = {**os.environ, **_ENVIRON, "TMPDIR": str(scratch)}

@@ -16,13 +16,14 @@ import zipfile
 import zlib
 from contextlib import suppress
 from pathlib import Path
-from typing import Iterable, List, Optional
+from typing import IO, Iterable, List, Optional, Sequence
 
 from patcher.errors import SitepatchError
 from patcher.model import Located, normalized
 from patcher.system.reading import read_file
 from patcher.target.distribution import recorded_hash
 from patcher.target.index import Pip
+from patcher.target.remote import opened
 
 _METADATA = ("METADATA", "RECORD", "WHEEL")
 _YANKED = "yanked"
@@ -49,7 +50,7 @@ def was_yanked(cache: Path, distribution: str, version: str) -> bool:
     return (_home(cache, distribution, version) / _YANKED).exists()
 
 
-def fetch(pip: Pip, cache: Path, distribution: str, version: str, paths: Iterable[str]) -> Path:
+def fetch(pip: Pip, cache: Path, distribution: str, version: str, paths: Iterable[str], *, parts: bool = False) -> Path:
     """Fetch a release, keep the files `paths` (those that it has), and delete the wheel.
 
     Args:
@@ -58,6 +59,7 @@ def fetch(pip: Pip, cache: Path, distribution: str, version: str, paths: Iterabl
         distribution: its name.
         version: a version, as the listing of the distribution has it.
         paths: `/`-separated, relative to the site directory.
+        parts: of a large wheel fetch no more than these files, where the index gives parts of it.
 
     Returns:
         the folder with the files, laid out as a site directory.
@@ -68,17 +70,34 @@ def fetch(pip: Pip, cache: Path, distribution: str, version: str, paths: Iterabl
         SitepatchError: it cannot be fetched, or is no proper wheel.
         OSError: the cache cannot be written.
     """
-    wheel, yanked = pip.download(distribution, version)
+    paths = list(paths)
     home = _home(cache, distribution, version)
+    if parts:
+        url = pip.link(distribution, version)
+        remote = opened(url) if url else None
+        if remote is not None:
+            with suppress(SitepatchError, OSError), remote:  # the whole wheel then, or the reason from pip
+                return _keep(home, url.rpartition("/")[2], remote, paths)
+    wheel, yanked = pip.download(distribution, version)
+    try:
+        if yanked:
+            home.mkdir(parents=True, exist_ok=True)
+            (home / _YANKED).touch()
+        with wheel.open("rb") as file:
+            return _keep(home, wheel.name, file, paths)
+    finally:
+        shutil.rmtree(wheel.parent, ignore_errors=True)
+
+
+def _keep(home: Path, name: str, wheel: IO[bytes], paths: Sequence[str]) -> Path:
+    """Keep files of a wheel in a folder below `home`, and return that."""
     home.mkdir(parents=True, exist_ok=True)
     stage = Path(tempfile.mkdtemp(prefix=".part-", dir=str(home)))
     try:
-        _unpack(wheel, stage, paths)
+        _unpack(name, wheel, stage, paths)
         problem = _damage(stage)
         if problem:
-            raise SitepatchError(f"{wheel.name}: {problem}", "fetched again it may be sound; else tell who runs the index")
-        if yanked:
-            (home / _YANKED).touch()
+            raise SitepatchError(f"{name}: {problem}", "fetched again it may be sound; else tell who runs the index")
         key = home / _key(stage)
         try:
             stage.rename(key)
@@ -88,7 +107,6 @@ def fetch(pip: Pip, cache: Path, distribution: str, version: str, paths: Iterabl
         return key
     finally:
         shutil.rmtree(stage, ignore_errors=True)
-        shutil.rmtree(wheel.parent, ignore_errors=True)
 
 
 def fetch_wheel(pip: Pip, distribution: str, version: str, dist_info: Path) -> Path:
@@ -116,13 +134,13 @@ def _home(cache: Path, distribution: str, version: str) -> Path:
     return cache / normalized(distribution) / version
 
 
-def _unpack(wheel: Path, stage: Path, paths: Iterable[str]) -> None:
+def _unpack(wheel: str, file: IO[bytes], stage: Path, paths: Iterable[str]) -> None:
     try:
-        with zipfile.ZipFile(wheel) as archive:
+        with zipfile.ZipFile(file) as archive:
             names = set(archive.namelist())
             infos = [name for name in names if re.fullmatch(r"[^/]+\.dist-info/RECORD", name)]
             if len(infos) != 1:
-                raise SitepatchError(f"{wheel.name}: found {len(infos)} RECORD files in it, expected one")
+                raise SitepatchError(f"{wheel}: found {len(infos)} RECORD files in it, expected one")
             info = infos[0].rpartition("/")[0]
             for name in sorted(names & {*paths, *(f"{info}/{each}" for each in _METADATA)}):
                 (stage / name).parent.mkdir(parents=True, exist_ok=True)
@@ -131,7 +149,7 @@ def _unpack(wheel: Path, stage: Path, paths: Iterable[str]) -> None:
                 if any(name.startswith(f"{top}/") for name in names):  # the package is there, even without those files
                     (stage / top).mkdir(exist_ok=True)
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise SitepatchError(f"{wheel.name}: it is no wheel: {error}") from None
+        raise SitepatchError(f"{wheel}: it is no wheel: {error}") from None
 
 
 def _files(folder: Path) -> List[Path]:

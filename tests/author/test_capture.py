@@ -7,10 +7,13 @@ import stat
 
 import pytest
 
+from patcher.author import pristine
 from patcher.errors import SitepatchError
 from patcher.ops import capturing
 from patcher.ops.place import Place
 from patcher.store.store import Store
+from patcher.target import remote
+from patcher.target.index import Pip
 from patcher.verify.checks import Asked
 from tests.author.world import EDIT, FILES, OTHER, M, World
 from tests.command import done
@@ -248,6 +251,27 @@ def test_the_release_in_the_index_and_then_the_cache(world):
         index.close()
     assert "compared with demo 1.0 of the index" in told.err
     done(world("capture", "--name", "again", SITEPATCH_CACHE=str(world.cwd / "cache")))  # without an index
+
+
+@pytest.mark.parametrize("parts", [[], None])
+def test_of_a_large_wheel_no_more_is_fetched_than_the_file_where_the_index_gives_parts(world, monkeypatch, parts):
+    world.edit()
+    index = Index()
+    index.parts = parts
+    index.put("demo", world.wheel.name, world.wheel.read_bytes())
+    for name, value in {**index.variables(world.cwd / "cache"), "PIP_CACHE_DIR": str(world.cwd / "pip")}.items():
+        monkeypatch.setenv(name, value)
+    for module in (remote, pristine):
+        monkeypatch.setattr(module, "_LARGE", 1)
+    monkeypatch.setattr(remote, "_BLOCK", 64)
+    downloads = []
+    download = Pip.download
+    monkeypatch.setattr(Pip, "download", lambda *words: downloads.append(words) or download(*words))
+    try:
+        assert before(world) == [("demo 1.0 of the index", M.encode(), True)]
+    finally:
+        index.close()
+    assert (len(downloads), bool(parts)) == ((0, True) if parts else (1, False))
 
 
 def test_where_nothing_gives_it_each_place_is_named(world):
