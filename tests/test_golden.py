@@ -275,6 +275,7 @@ SCENARIOS = {
         "export two", "export two other --format series --set two.value=5", "export two --format script --output two.py",
         "export other --format wheel --wheel wheels/demo-1.0-py3-none-any.whl", "export two other", "export fails", "export absent",
     ],
+    "new": ["new mine demo", "check mine", "lint mine", "new mine demo", "new other absent --output out"],
     "lint": ["lint two other", LOOSE, "lint two", "lint two --strict", BROKEN, "lint --patch-dir broken"],
     "test": [
         "test two", CASES, "test two", {"patchsets/other/cases/a.py": ""}, "test two other", "test nonsense", publish,

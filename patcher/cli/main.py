@@ -22,7 +22,7 @@ _SECTIONS = {
     "Every day": {"diff": "looking", "apply": "patching", "verify": "verifying", "status": "looking", "restore": "patching",
                   "run": "running"},
     "Projects": {"sync": "syncing", "lock": "syncing", "hook": "hooking"},
-    "Write a patchset": {"edit": "capturing", "capture": "capturing", "import": "importing",
+    "Write a patchset": {"new": "starting", "edit": "capturing", "capture": "capturing", "import": "importing",
                          "lint": "linting", "test": "testing", "export": "exporting"},
     "When something is wrong": {"doctor": "doctoring", "check": "checking", "explain": "explaining", "ddp-report": "ranks",
                                 "cache": "caching"},

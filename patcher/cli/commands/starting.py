@@ -1,0 +1,33 @@
+"""`new`."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+import click
+
+from patcher.cli.console import Console, command, takes
+from patcher.ops.place import Place
+
+
+@click.command(epilog="\b\nExamples:\n  sitepatch new my-fix mmengine\n  sitepatch new my-fix mmengine/runner/runner.py")
+@click.argument("name")
+@click.argument("package", metavar="PACKAGE|FILE")
+@click.option("--output", metavar="DIR", help="Where the patchset's folder is put (default ./patchsets).")
+@takes(sources=False)
+def new(console: Console, place: Place, name: str, package: str, output: Optional[str]) -> int:
+    """Make a patchset to begin with.
+
+    Its hunk is for a real function of the package, and fits; its text says how to write another one. It has a case, and lint
+    says what is still to be written.
+    """
+    from patcher.ops.starting import NewRequest, new
+
+    made = new(NewRequest(place, name, package, output))
+    for note in made.notes:
+        console.note(note)
+    console.say(f"wrote {made.folder}: a hunk for {made.scope} in {made.path}; read it, then write yours in its place")
+    more = ["--patch-dir", str(made.folder)] if output else []
+    console.say(f"see what it changes: {command(place, 'diff', name, *more)}")
+    console.data(True, {"folder": str(made.folder), "path": made.path, "scope": made.scope, "notes": list(made.notes)})
+    return 0

@@ -1,0 +1,66 @@
+"""`new`: a patchset to begin with."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple, Optional, Tuple
+
+from patcher.author.changed import python_files
+from patcher.author.folder import Target, output_folder, proven_range, write_folder
+from patcher.author.skeleton import functions, skeleton
+from patcher.errors import SitepatchError
+from patcher.ops.outcome import SILENT, Events
+from patcher.ops.place import Place
+from patcher.system.reading import read_file
+from patcher.target.environment import locate
+
+_MOST_FILES, _MOST_TRIES = 200, 20
+
+
+class NewRequest(NamedTuple):
+    """Make a patchset `name` for a package, or for a file of one; `output` is as `output_folder` takes it."""
+
+    place: Place
+    name: str
+    package: str
+    output: Optional[str] = None
+
+
+class NewOutcome(NamedTuple):
+    """The folder that was made, the file and the function that its hunk is for, and remarks."""
+
+    folder: Path
+    path: str
+    scope: str
+    notes: Tuple[str, ...]
+
+
+def new(request: NewRequest, events: Events = SILENT) -> NewOutcome:
+    """Make a patchset whose hunk is for a real function of a package, and which explains itself.
+
+    Raises:
+        UsageError: the name is none of a patchset, or its folder is there already.
+        SitepatchError: the package is not there, or has no function that can be patched.
+        OSError: the folder cannot be written.
+    """
+    folder = output_folder(request.name, request.output)
+    env = request.place.environment()
+    events.started(env)
+    first = request.package.split("/")[0]
+    package = first[: -len(".py")] if first.endswith(".py") else first
+    located = locate(env, package)
+    paths = [request.package] if request.package.endswith(".py") else python_files(located.site, package)
+    target = Target(package, located.distribution, proven_range([located.version]))
+    public_first = sorted(paths, key=lambda path: any(part.startswith("_") for part in path.split("/")))[:_MOST_FILES]
+    texts = [(path, read_file(Path(located.site) / path)) for path in public_first]
+    places = (place for public in (True, False) for path, text in texts for place in functions(path, text, public=public))
+    for place in islice(places, _MOST_TRIES):
+        files = skeleton(request.name, target, place)
+        if files:
+            write_folder(folder, files)
+            return NewOutcome(folder, place.path, place.scope, located.notes)
+    raise SitepatchError(
+        f"{request.package}: found no function to begin with in {located.site}",
+        "name another file of the package, as PACKAGE/MODULE.py; or write the patchset by hand: see the README",
+    )
