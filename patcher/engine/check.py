@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import copy
 import warnings
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
 from typing import List, NamedTuple, Sequence, Tuple
 
 from patcher.engine.edit import Edit
+from patcher.engine.lex import meets
 from patcher.engine.match.find import find, places
 from patcher.engine.match.match import Matcher, TooManySteps, Way
 from patcher.engine.names import unbound
@@ -78,17 +81,14 @@ class _Moved:
     """Where an offset of the old text lies in the new one."""
 
     def __init__(self, source: Source, result: Source, splices: Sequence[Splice]) -> None:
-        self.result = result
-        self.steps: List[Tuple[int, int, int]] = []  # (byte start, byte end, growth in bytes)
-        for splice in splices:
-            self.steps.append((splice.start, splice.end, len(splice.new) - (splice.end - splice.start)))
-        self.source = source
+        self.source, self.result = source, result
+        self.starts, self.ends = [splice.start for splice in splices], [splice.end for splice in splices]
+        self.growth = [0, *accumulate(len(splice.new) - (splice.end - splice.start) for splice in splices)]
 
     def to(self, byte: int, *, end: bool = False) -> int:
         """The character offset in the new text of a byte offset in the old one; `end` puts it after insertions there."""
-        growth = sum(step for start, stop, step in self.steps if (stop <= byte if end else start < byte))
-        data = self.result.data[self.result.skipped : byte + growth]
-        return len(data.decode(self.result.encoding, "ignore"))
+        passed = bisect_right(self.ends, byte) if end else bisect_left(self.starts, byte)
+        return self.result.character(byte + self.growth[passed])
 
 
 def _changed_again(result: Source, hunk: Hunk) -> str:
@@ -156,7 +156,7 @@ def _near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> List[as
         first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
         last = node.end_lineno or first
         future = isinstance(node, ast.ImportFrom) and node.module == "__future__"  # has to be above the others
-        if future or any(begin <= last + 1 and first - 1 <= end for begin, end in lines):
+        if future or meets(lines, first - 1, last + 1):
             if isinstance(node, ast.ClassDef):
                 node = copy.copy(node)
                 node.body = _near(node.body, lines) or node.body[:1]

@@ -153,8 +153,9 @@ def _check_anchors(hunks: Sequence[Hunk]) -> None:
     seen: Dict[Tuple[str, str, str], int] = {}
     for hunk in hunks:
         if hunk.form != "expression":
-            for anchor in set(anchors(hunk, hunk.before.nodes, hunk.after.nodes)):
-                before = re.sub(r"\brun\([^)]*\)", "...", repr(hunk.before.nodes))
+            found = set(anchors(hunk, hunk.before.nodes, hunk.after.nodes))
+            before = re.sub(r"\brun\([^)]*\)", "...", repr(hunk.before.nodes)) if found and hunks[1:] else ""
+            for anchor in found:
                 first = seen.setdefault((hunk.text.scope, before, anchor), hunk.text.line)
                 if first != hunk.text.line:
                     refuse(

@@ -6,9 +6,9 @@ libcst has no lexer to offer for text that is not Python yet (a hunk), and the s
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from functools import lru_cache
-from typing import Iterator, List, Match, NamedTuple, Tuple
+from typing import Iterator, List, Match, NamedTuple, Sequence, Tuple
 
 _TOKEN = re.compile(
     r"""
@@ -152,6 +152,11 @@ class Lines:
         self.text = text
         self.starts = [0] + [found.end() for found in re.finditer(r"\r\n|\r|\n", text)]
 
+    def row(self, index: int) -> str:
+        """The text of a line (0-based), without its line break."""
+        end = self.starts[index + 1] if index + 1 < len(self.starts) else len(self.text)
+        return self.text[self.starts[index] : end].rstrip("\r\n")
+
     def number(self, offset: int) -> int:
         """The 1-based line number of a character offset."""
         return bisect_right(self.starts, offset)
@@ -169,6 +174,15 @@ class Lines:
         """The offset past the line break of the line of `offset` (or the end of the text)."""
         number = self.number(offset)
         return self.starts[number] if number < len(self.starts) else len(self.text)
+
+
+def meets(ranges: Sequence[Tuple[int, int]], first: int, last: int) -> bool:
+    """Whether one of some ranges (of numbers, both ends included) has a number from `first` to `last`.
+
+    The ranges are in order and do not lie in each other: of hundreds not each has to be looked at.
+    """
+    index = bisect_left(ranges, (last + 1, -1))
+    return index > 0 and ranges[index - 1][1] >= first
 
 
 def lines_in_strings(text: str) -> List[int]:

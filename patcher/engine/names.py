@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from typing import TYPE_CHECKING, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+from patcher.engine.lex import meets
 from patcher.engine.source import Source
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], 
     Args:
         before: the file as it was; a name that this scope already read there is not reported.
         after: the finished file.
-        inserted: character ranges of inserted code in `after`.
+        inserted: character ranges of inserted code in `after`, in the order of the text.
         injected: names that the patchset says exist at run time.
     """
     if not before.known or after.tree is None:
@@ -53,16 +54,20 @@ def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], 
     known = _ALWAYS | set(injected) | _bound(after.tree.body, run_time=True)
     for line in re.findall(r"^[ \t]+global[ \t]+([\w, \t]+)", after.text, re.MULTILINE):
         known |= set(re.findall(r"\w+", line))
-    lines = [(after.lines.number(start), after.lines.number(max(start, end - 1))) for start, end in inserted if end > start]
+    spans = [(start, end - 1) for start, end in inserted if end > start]
+    lines = [(after.lines.number(start), after.lines.number(last)) for start, last in spans]
     found: List[Unbound] = []
+    read_before: Dict[str, Set[str]] = {}
     for node in after.tree.body:
         if _touches(node, lines):
             for name, scopes, path in _reads(node, [], "", lines):
                 offset = after._offset(name.lineno, name.col_offset)
-                inside = any(start <= offset < end for start, end in inserted)
                 bound = name.id in known or any(name.id in scope for scope in scopes)
-                if inside and not bound and name.id not in _read_before(before, path):
-                    found.append(Unbound(name.id, name.lineno))
+                if not bound and meets(spans, offset, offset):
+                    if path not in read_before:
+                        read_before[path] = _read_before(before, path)
+                    if name.id not in read_before[path]:
+                        found.append(Unbound(name.id, name.lineno))
     return sorted(set(found), key=lambda item: (item.line, item.name))
 
 
@@ -98,7 +103,7 @@ def _unseen(after: Source, inserted: Sequence[Tuple[int, int]], injected: Sequen
 def _touches(node: ast.stmt, lines: Sequence[Tuple[int, int]]) -> bool:
     """Whether a statement, its decorators included, has one of the given (first, last) lines."""
     first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
-    return any(begin <= (node.end_lineno or first) and end >= first for begin, end in lines)
+    return meets(lines, first, node.end_lineno or first)
 
 
 def _is_star(node: ast.stmt) -> bool:

@@ -122,10 +122,12 @@ class Node:
                 yield from value
 
     def walk(self) -> Iterator[Node]:
-        """This node and everything below it."""
-        yield self
-        for child in self.children():
-            yield from child.walk()
+        """This node and everything below it, in the order of the fields."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += [*node.children()][::-1]
 
     def reachable(self, module: bool) -> Iterator[Node]:
         """`walk`; with `module` the headers but not the bodies of definitions (format rule 2)."""
@@ -203,15 +205,15 @@ def same(a: Value, b: Value) -> bool:
         if a.kind == "Opaque":
             return a is b
         return a.fields.keys() == b.fields.keys() and all(
-            same(_ordered(a, key, value), _ordered(b, key, b.fields[key])) for key, value in a.fields.items()
+            same(value, b.fields[key]) for key, value in a.fields.items()
         )
     if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(same(left, right) for left, right in zip(a, b))
+        return len(a) == len(b) and all(same(left, right) for left, right in zip(_ordered(a), _ordered(b)))
     return (a or None) == (b or None)
 
 
-def _ordered(node: Node, key: str, value: Value) -> Value:
-    """Arguments with the keywords in alphabetical order: their order does not matter."""
-    if key == "args" and isinstance(value, list):
-        return sorted(value, key=lambda arg: str(arg.node("arg").fields.get("value")) if arg.kind == "Keyword" else "")
-    return value
+def _ordered(nodes: List[Node]) -> List[Node]:
+    """Arguments with the keywords in alphabetical order, since their order does not matter; any other list as it is."""
+    if not any(node.kind == "Keyword" for node in nodes):
+        return nodes
+    return sorted(nodes, key=lambda arg: str(arg.node("arg").fields.get("value")) if arg.kind == "Keyword" else "")

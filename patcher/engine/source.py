@@ -52,12 +52,14 @@ class Source:
             self.text = data[self.skipped :].decode(self.encoding)
         except (SyntaxError, UnicodeDecodeError, LookupError) as error:
             raise SyntaxProblem(f"the file is not text in its encoding: {error}") from None
+        self._single = len(self.text) == len(data) - self.skipped  # one byte a character: no text need be encoded to count
         self.lines = Lines(self.text)
         first = re.search(r"\r\n|\r|\n", self.text)
         self.newline = first.group() if first else "\n"
         self.indent = "    "
         self._slices: Dict[Tuple[int, int], Node] = {}
         self._statements: Dict[Tuple[int, bool], List[Node]] = {}
+        self._blocks: Dict[int, Optional[Tuple[int, int]]] = {}
         self._whole: Optional[Node] = None
         self._tree = self._ast()
         self._named: List[Tuple[str, ast.stmt]] = []
@@ -101,7 +103,13 @@ class Source:
 
     def byte(self, offset: int) -> int:
         """The byte offset in the file of a character offset in the text."""
-        return self.skipped + len(self.text[:offset].encode(self.encoding))
+        ahead = offset if self._single else len(self.text[:offset].encode(self.encoding))
+        return self.skipped + ahead
+
+    def character(self, byte: int) -> int:
+        """The character offset in the text of a byte offset in the file."""
+        byte = max(byte, self.skipped)
+        return byte - self.skipped if self._single else len(self.data[self.skipped : byte].decode(self.encoding, "ignore"))
 
     def splice(self, start: int, end: int, new: str) -> Splice:
         """A splice over the file's bytes from character offsets and text.
@@ -133,12 +141,14 @@ class Source:
 
     def block(self, start: int) -> Optional[Tuple[int, int]]:
         """Where the block begins that holds the definition at `start`, and how many statements it has; not the module's."""
-        for node in ast.walk(self.tree) if self.tree is not None else ():
+        for node in ast.walk(self.tree) if self.tree is not None and not self._blocks else ():
             for field in ("body", "orelse", "finalbody"):
                 body = getattr(node, field, None)
-                if isinstance(body, list) and any(self._start(child) == start for child in body):
-                    return None if node is self.tree else (self._start(body[0]), len(body))
-        return None
+                body = body if isinstance(body, list) else []
+                for child in body:
+                    found = None if node is self.tree else (self._start(body[0]), len(body))
+                    self._blocks.setdefault(self._start(child), found)
+        return self._blocks.get(start)
 
     def scopes(self, scope: str, wanted: Sequence[FrozenSet[str]], *, bodies: bool) -> List[Node]:
         """The blocks to search for a hunk.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 import textwrap
+from types import FrameType
 from typing import Iterator, List
 
 import pytest
@@ -171,6 +173,44 @@ def test_a_literal_or_block_of_500_parts_is_matched_and_keeps_those_that_stay(na
     changed = run(source, text)
     assert (changed.data.decode(), [answer.problem for answer in changed.answers]) == (result, [""])
     assert sum(len(splice.new) for splice in changed.splices) < 50
+
+
+CHANGES = {
+    "each": lambda number: [number + 1000],
+    "every second goes": lambda number: [number] * (number % 2),
+    "more comes before every third": lambda number: [number + 1000, number][number % 3 > 0 :],
+}
+
+
+def calls(parts: str, change: str, count: int) -> int:
+    """The calls of Python functions while a literal or block of so many parts is changed by one hunk that writes all of it."""
+    old = LONG[parts](range(count))
+    new = LONG[parts](number for before in range(count) for number in CHANGES[change](before))
+    text = textwrap.indent(old, "-", lambda line: True) + textwrap.indent(new, "+", lambda line: True)
+    made = 0
+
+    def note(frame: FrameType, event: str, arg: object) -> None:
+        nonlocal made
+        made += event == "call"
+
+    sys.setprofile(note)
+    try:
+        result = run("def f(g):\n" + textwrap.indent(old, "    "), text)
+    finally:
+        sys.setprofile(None)
+    assert [answer.state for answer in result.answers] == [State.APPLICABLE]
+    return made
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("parts", "change"),
+    [("a list", "every second goes"), ("keywords", "each"), ("statements", "more comes before every third")],
+)
+def test_a_literal_or_block_of_twice_the_parts_costs_twice_the_calls(parts: str, change: str) -> None:
+    calls(parts, change, 5)  # what is imported or read once
+    few, more = calls(parts, change, 60), calls(parts, change, 120)
+    assert 60 * 60 < few < more < 2.2 * few
 
 
 def test_no_garbage_is_collected_while_a_file_is_read() -> None:

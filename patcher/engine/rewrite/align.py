@@ -46,7 +46,7 @@ def align_arguments(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -
     names = {keyword(node): node for node in before if keyword(node)}
     moved = [(names[keyword(node)], node) for node in after if keyword(node) in names]
     in_order = _best(hunk, before, after)
-    if all(any(old is a and new is b for a, b in in_order) for old, new in moved):
+    if {(id(old), id(new)) for old, new in moved} <= {(id(old), id(new)) for old, new in in_order}:
         return align(hunk, before, after)
     olds, news = {id(old) for old, _ in moved}, {id(new) for _, new in moved}
     rest = align(hunk, [node for node in before if id(node) not in olds], [node for node in after if id(node) not in news])

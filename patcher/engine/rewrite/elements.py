@@ -9,6 +9,7 @@ from patcher.engine.lex import find_outside, scan, tokens
 from patcher.engine.node import Node, index_of
 from patcher.engine.rewrite.align import Gap, Pair, align, align_arguments
 from patcher.engine.rewrite.edits import Conflict, Edits, Whole
+from patcher.engine.rewrite.layout import joined
 from patcher.engine.rewrite.precedence import is_bare
 
 
@@ -46,7 +47,7 @@ class _Row:
         indexes = range(1, len(self.elements)) or range(len(self.elements))
         for index in indexes:
             start = self.lines.start(self.start(index))
-            if self.text[start : self.start(index)].strip() or self.text[:start].rstrip("\r\n").endswith("\\"):
+            if self.text[start : self.start(index)].strip() or joined(self.text, start):
                 return None
         return self.lines.indent(self.start(indexes[0])) if self.elements else None
 
@@ -143,7 +144,8 @@ def _change(
 def _remove(edits: Edits, gone: Sequence[Node], row: _Row) -> None:
     """An element goes with one separator, and with its lines and their comment where it has them to itself."""
     text, lines, elements = edits.text, edits.lines, row.elements
-    kept = [node for node in elements if not any(node is other for other in gone)]
+    index_by_id, going = {id(node): index for index, node in enumerate(elements)}, set(map(id, gone))
+    kept = [node for node in elements if id(node) not in going]
     if row.leads and kept:
         _remove_leading(edits, gone, kept, row)
         return
@@ -155,11 +157,12 @@ def _remove(edits: Edits, gone: Sequence[Node], row: _Row) -> None:
         gone, tail = gone[: len(gone) - len(tail)], []
     for element in gone:
         start, end, comma = element.outer_start, lines.end(element.outer_end - 1), row.following(element.outer_end)
-        index = index_of(elements, element)
-        above, following = elements[max(index - 1, 0)], elements[index + 1 :]  # the first one goes itself: not in `kept`
+        index = index_by_id[id(element)]
+        above, following = elements[max(index - 1, 0)], elements[index + 1 : index + 2]
+        stays = id(above) not in going  # of the first one: it goes itself
         if _own_lines(edits, element, row):
             edits.add(lines.start(start), end, "")
-        elif following and above in kept and _ends_line(text, above, element, following[0]):
+        elif following and stays and _ends_line(text, above, element, following[0]):
             edits.add(above.outer_end, element.outer_end, "")
         elif following and "#" not in text[element.outer_end : following[0].outer_start]:
             edits.add(start, following[0].outer_start, "")
@@ -201,11 +204,10 @@ def _own_lines(edits: Edits, element: Node, row: _Row) -> bool:
     """Whether nothing but an element, its separator and a comment stands on its lines."""
     text, lines = edits.text, edits.lines
     start, end = lines.start(element.outer_start), lines.end(element.outer_end - 1)
-    joined = text[:start].rstrip("\r\n").endswith("\\")
     comma = row.following(element.outer_end)
     rest = text[comma if comma and comma <= end else element.outer_end : end].strip()
     last = element is row.elements[-1]
-    alone = not text[start : element.outer_start].strip() and rest[:1] in ("", "#") and not joined
+    alone = not text[start : element.outer_start].strip() and rest[:1] in ("", "#") and not joined(text, start)
     return alone and (last or bool(comma and comma <= end))
 
 

@@ -17,6 +17,11 @@ def alone_on_lines(text: str, lines: Lines, start: int, end: int) -> bool:
     return not before.strip() and (not after or after.startswith("#"))
 
 
+def joined(text: str, start: int) -> bool:
+    """Whether a backslash joins the line that begins at `start` to the one above it."""
+    return text[max(0, start - 3) : start].rstrip("\r\n").endswith("\\")
+
+
 def breaks_f_string(string: str, text: str) -> bool:
     """Whether code has a quote of the f-string it is put into, or what only Python 3.12 and newer reads there."""
     quotes = string.lstrip("rRfFtT")[:3]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from functools import cached_property
 from typing import List, Optional, Sequence, Set, Tuple
 
 from patcher.engine.edit import Edit
-from patcher.engine.lex import breaks_line, logical_lines
+from patcher.engine.lex import breaks_line, logical_lines, meets
 from patcher.engine.match.match import Way
-from patcher.engine.node import NOT_EXPRESSIONS, STATEMENTS, Node, SyntaxProblem, same
+from patcher.engine.node import NOT_EXPRESSIONS, STATEMENTS, Node, SyntaxProblem
 from patcher.engine.rewrite.layout import alone_on_lines, breaks_f_string, moved
 from patcher.engine.rewrite.precedence import TIGHTEST, binding, enclosed, is_bare
+from patcher.engine.rewrite.twins import Twins
 from patcher.engine.source import Source
 from patcher.engine.spatch.pattern import Hunk
 
@@ -26,7 +29,10 @@ class Renderer:
         self.base = ""  # the indentation that the lines being written have in the hunk
         units = [line.indent[len(hunk.after.indent) :] for line in logical_lines(hunk.after.text)]
         self._unit = min((unit for unit in units if unit), key=len, default="    ")  # the hunk's own indentation
-        self._before = [node for top in hunk.before.nodes for node in top.walk() if not node.role]
+
+    @cached_property
+    def _twins(self) -> Twins:
+        return Twins(self.hunk.before.nodes)
 
     # expressions ------------------------------------------------------------------------------------------------------
     def expression(self, node: Node, indent: str = "") -> str:
@@ -99,14 +105,12 @@ class Renderer:
     def _twin(self, node: Node) -> Optional[Node]:
         """The node of the before side whose code stands for this node of the after side (rule 11)."""
         if node.role == "run":
-            runs = (run for top in self.hunk.before.nodes for run in top.walk() if run.role == "run")
-            return next((run for run in runs if run.name == node.name), None)
+            return self._twins.run(node.name)
         if node.role or (not any(True for _ in node.children()) and node.kind != "String"):
             return None
         if node.kind in ("Block", "Parameters", "ComparisonTarget"):
             return None
-        free = [twin for twin in self._before if same(twin, node) and isinstance(self.way.nodes.get(id(twin)), Node)]
-        return next((twin for twin in free if id(twin) not in self.kept), free[0] if free else None)
+        return self._twins.of(node, self.way.nodes, self.kept)
 
     # lines ------------------------------------------------------------------------------------------------------------
     def lines(self, rows: Sequence[int], nodes: Sequence[Node], indent: str) -> str:
@@ -129,19 +133,20 @@ class Renderer:
         side = self.hunk.after
         edits: List[Edit] = []
         self._substitute_all(nodes, edits, indent)
-        for offset in side.lines.starts:
-            within = (start <= offset if first else start < offset) and offset < end and offset not in side.strings
+        filled = [(edit.start, edit.end - 1) for edit in sorted(edits) if edit.start < edit.end]
+        starts = side.lines.starts
+        for offset in starts[bisect_left(starts, start + (not first)) : bisect_left(starts, end)]:
             whole = offset in self.rows
-            if within and not any(edit.start < offset + whole and offset < edit.end for edit in edits):
+            if offset not in side.strings and not meets(filled, offset, offset - (not whole)):
                 written = side.lines.indent(offset)
                 blank = offset + len(written)
                 if side.text[blank : blank + 1] not in ("\n", ""):
                     edits.append(Edit(offset, blank, self._indent(written, indent)))
-        text, done = "", start
+        parts, done = [], start
         for edit in sorted(edits):
-            text += side.text[done : edit.start].replace("\n", self.source.newline) + edit.text
+            parts += [side.text[done : edit.start].replace("\n", self.source.newline), edit.text]
             done = edit.end
-        return text + side.text[done:end].replace("\n", self.source.newline)
+        return "".join([*parts, side.text[done:end].replace("\n", self.source.newline)])
 
     def _indent(self, written: str, indent: str) -> str:
         """The indentation of a line of the hunk, moved to the place and written in the file's own unit."""

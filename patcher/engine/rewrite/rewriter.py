@@ -6,6 +6,7 @@ done safely at a place is a `Conflict`, never a guess.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from typing import List, Optional
 
 from patcher.engine.edit import Edit
@@ -49,10 +50,11 @@ def rewritten(source: Source, hunk: Hunk, place: Place, way: Way) -> List[Edit]:
 def _check_f_strings(edits: Edits, siblings: List[Node]) -> None:
     """What is put into an f-string of the file must not end it, nor need a newer Python than the file."""
     around = [node for top in siblings[:1] for node in top.ancestors()]
+    made = sorted(edits.made)
+    starts = [edit.start for edit in made]
     for string in [node for node in (*around, *(each for top in siblings for each in top.walk())) if node.kind == "FString"]:
-        for edit in edits.made:
-            inside = string.start < edit.start and edit.end < string.end
-            if inside and breaks_f_string(edits.text[string.start : string.end], edit.text):
+        for edit in made[bisect_right(starts, string.start) : bisect_left(starts, string.end)]:
+            if edit.end < string.end and breaks_f_string(edits.text[string.start : string.end], edit.text):
                 where = f"line {edits.lines.number(edit.start)}"
                 raise Conflict(f"{where}: the new code has quotes, a backslash or a line break that an f-string cannot hold")
 

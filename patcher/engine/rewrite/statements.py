@@ -67,10 +67,9 @@ def _loose(edits: Edits, row: int, step: int) -> List[int]:
     """
     side = edits.hunk.after
     rows: List[int] = []
-    texts = side.text.split("\n")
     row += step
     while 0 <= row < len(side.numbers) and side.numbers[row] not in side.context:
-        if texts[row].strip() and not texts[row].lstrip().startswith("#"):
+        if side.lines.row(row).strip() and not side.lines.row(row).lstrip().startswith("#"):
             return rows[::-1] if step < 0 else []
         rows.append(row)
         row += step
@@ -85,13 +84,13 @@ def _comments(edits: Edits, old: Node, new: Node) -> None:
         return
     code = edits.code(old)
     above = _loose(edits, row, -1)
-    if any(side.text.split("\n")[index].strip() for index in above):
+    if any(side.lines.row(index).strip() for index in above):
         _guard(edits, code, None)
         start = edits.lines.start(code.begin)
         edits.add(start, start, edits.render.lines(above, [], edits.lines.indent(code.begin)))
     last = side.lines.number(max(new.begin, new.end - 1)) - 1
     below = _loose(edits, last, 1) if side.numbers[last] not in side.context else []
-    if any(side.text.split("\n")[index].strip() for index in below):
+    if any(side.lines.row(index).strip() for index in below):
         _guard(edits, code, None)
         after = edits.lines.end(code.end - 1)
         edits.add(after, after, edits.render.lines(below, [], edits.lines.indent(code.begin)))

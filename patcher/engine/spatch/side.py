@@ -242,5 +242,4 @@ def blank_between(side: Side, above: Node, below: Optional[Node]) -> bool:
     """Whether a blank context line stands between two neighbouring nodes of a side."""
     first = side.lines.number(max(above.start, above.end - 1))
     last = side.lines.number(below.start) - 1 if below is not None else len(side.numbers)
-    rows = side.text.split("\n")[first:last]
-    return any(not row.strip() and side.numbers[first + index] in side.context for index, row in enumerate(rows))
+    return any(not side.lines.row(row).strip() and side.numbers[row] in side.context for row in range(first, last))
