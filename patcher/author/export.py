@@ -18,7 +18,6 @@ from patcher.text.lines import line_edits
 _EMPTY = "FILES: List[Dict[str, Any]] = []"
 
 
-
 class Patched(NamedTuple):
     """One file of an installed release: its path, its pristine bytes, and the steps that patchsets make from there."""
 

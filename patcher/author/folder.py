@@ -45,7 +45,7 @@ def output_folder(name: str, output: Optional[str] = None) -> Path:
         UsageError: the name is none of a patchset, or something is there already.
     """
     if not re.fullmatch("[a-z0-9-]+", name):
-        raise UsageError(f"found the name {shown(name)}, expected one made of a-z, 0-9 and \"-\"")
+        raise UsageError(f'found the name {shown(name)}, expected one made of a-z, 0-9 and "-"')
     folder = Path(output if output is not None else PATCHSETS)
     folder = folder if folder.absolute().name == name else folder / name
     _check_free(folder)

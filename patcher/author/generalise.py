@@ -217,22 +217,23 @@ class _Choice:
         if not self.left and not self.trial.alike(made, self.edit.after, far):
             self.left.append(Left(1, "", "the hunks together would not make the edited code"))
         old, new = made.splitlines(keepends=True), self.edit.after.splitlines(keepends=True)
+        comments: List[int] = []
         blank = moved = 0
         for i1, i2, j1, j2 in line_edits(old, new):
             lines = [line.strip() for line in [*old[i1:i2], *new[j1:j2]]]
             if not any(lines):
                 blank += 1
             elif all(line.startswith(b"#") or not line for line in lines):
-                shown = "".join(
-                    f"{tag}{line.decode('utf-8', 'replace')}"
-                    for tag, side in (("-", old[i1:i2]), ("+", new[j1:j2]))
-                    for line in side
-                )
-                self.left.append(Left(j1 + 1, shown, "comments are not matched: a change of comments alone is in no hunk"))
+                comments.append(j1 + 1)
             else:
                 moved += 1
-        words = [f"{blank} places differ in blank lines"] if blank else []
-        return "; ".join(words + ([f"{moved} places differ in the layout or the position of code"] if moved else []))
+        words = [f"comments differ in line {', '.join(map(str, comments))}: they are not matched, so no hunk changes them"]
+        words = words if comments else []
+        words += [f"{moved} places differ in the layout or the position of code"] if moved else []
+        words += [f"{blank} places differ in blank lines"] if blank else []
+        if not parts and not self.left:
+            self.left.append(Left(1, "", f"nothing but comments and layout: {'; '.join(words)}"))
+        return "; ".join(words)
 
 
 def _rank(tried: Tried) -> Tuple[int, bool, bool, bool]:
