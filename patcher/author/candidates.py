@@ -294,7 +294,7 @@ class Candidates:
                 yield Candidate(scope_of(leaf.blocks[0].parent), tuple(whole), words)
 
     def _far(self, leaf: Leaf) -> Iterator[Candidate]:
-        """Where the place does not matter: imports to the top of a module, helpers to its end, methods to that of a class."""
+        """Where the place does not matter: imports of the standard library to the top of a module, helpers to its end."""
         kinds, owner = {node.kind for node in leaf.come}, leaf.blocks[0].parent
         if owner is None and kinds <= {"Import", "ImportFrom"} and all(_standard(self.after, node) for node in leaf.come):
             for bare in (False, True):
@@ -313,11 +313,6 @@ class Candidates:
                 "a helper that only functions use: end of the module",
                 far=True,
             )
-        elif owner is not None and owner.kind == "ClassDef" and kinds == {"FunctionDef"}:
-            lines = self._inserted(leaf, below=False)
-            whole = enclosed(self.before, leaf.blocks[0], tagged("+", lines), above=True, below=False)
-            if whole is not None:
-                yield Candidate(scope_of(owner), tuple(whole), "a method: end of its class", far=True)
 
     def _used_inside(self, leaf: Leaf) -> bool:
         """Whether top-level code, decorators and defaults included, reads none of the functions that come."""

@@ -192,7 +192,12 @@ def enclosed(text: Text, block: Node, lines: Sequence[Line], above: bool, below:
     outer = text.source.lines.indent(owner.start)
     step = inner[len(outer) :] if inner.startswith(outer) else unit(text)
     run: List[Line] = [(" ", step + "...")]
-    body = [(tag, step + line if line.strip() else line) for tag, line in lines]
+    body: List[Line] = []
+    offset, whole = 0, "\n".join(line for _, line in lines)
+    inside = set(lex.lines_in_strings(whole))
+    for tag, line in lines:
+        body.append((tag, step + line if line.strip() and offset not in inside else line))
+        offset += len(line) + 1
     return [*tagged(" ", header(text, owner)), *(run if above else []), *body, *(run if below else [])]
 
 
