@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import sys
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from difflib import SequenceMatcher
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.author.leaves import Leaf, Text, header_end, kept_in, position, scope_of, statements
 from patcher.author.sketch import (
@@ -27,6 +28,7 @@ from patcher.author.sketch import (
     unit,
     verbatim,
 )
+from patcher.engine import lex
 from patcher.engine.node import COMPOUND, Node, same
 
 _STDLIB = frozenset(getattr(sys, "stdlib_module_names", ())) | frozenset(sys.builtin_module_names)
@@ -61,11 +63,18 @@ class Candidates:
     def of(self, leaf: Leaf) -> Iterator[Candidate]:
         """The candidates for one difference; the same hunk is not given twice."""
         makers = {"change": self._change, "header": self._header, "clause": self._clause, "run": self._run}
-        seen = set()
+        seen: Set[str] = set()
+        made: List[Candidate] = []
         for candidate in makers[leaf.kind](leaf):
             if candidate.text not in seen and any(tag != " " for tag, _ in candidate.lines):
                 seen.add(candidate.text)
+                made.append(candidate)
                 yield candidate
+        for candidate in made if leaf.kind == "change" else ():
+            bare = candidate._replace(lines=_without_comments(candidate.lines), form=f"{candidate.form}, without comments")
+            if bare.text not in seen:
+                seen.add(bare.text)
+                yield bare
 
     def whole(self, old: Node, new: Node) -> Iterator[Candidate]:
         """A statement replaced by another one, with the lines that both have as context."""
@@ -145,14 +154,12 @@ class Candidates:
         scope = scope_of(old)
         gone, come = old.items("decorators"), new.items("decorators")
         decorators: List[Line] = []
-        for node in gone:
-            if not any(same(node, other) for other in come):
-                decorators += tagged("-", excerpt(self.before, node.start, node.end))
-        for node in come:
-            if not any(same(node, other) for other in gone):
-                decorators += tagged("+", excerpt(self.after, node.start, node.end))
-            elif decorators or len(come) > 1:
-                decorators += tagged(" ", excerpt(self.after, node.start, node.end))
+        for what, i1, i2, j1, j2 in SequenceMatcher(None, list(map(repr, gone)), list(map(repr, come)), False).get_opcodes():
+            if what != "equal":
+                for node in gone[i1:i2]:
+                    decorators += tagged("-", excerpt(self.before, node.start, node.end))
+            for node in come[j1:j2]:
+                decorators += tagged(" " if what == "equal" else "+", excerpt(self.after, node.start, node.end))
         rest = [
             key for key, value in old.fields.items() if key not in ("decorators", "body") and not same(value, new.fields[key])
         ]
@@ -239,13 +246,12 @@ class Candidates:
         following = 0 if last else _leading_blanks(_between(text, end, text.code_from(end)))
         leading = _leading_blanks(above)
         comments = above[leading:]
-        if bare:
-            return [*comments, *shown]
-        if leaf.gone:
-            first = leaf.gone[0].begin
-            old = _between(self.before, self.before.code_before(first), first)
-            while comments and old and comments[0] == old[0]:
-                comments, old = comments[1:], old[1:]
+        first = leaf.gone[0].begin if leaf.gone else leaf.span[1]
+        old = _between(self.before, self.before.code_before(first), first)
+        old = old[_leading_blanks(old) :]
+        while comments and old and comments[0] == old[0] and (leaf.gone or len(comments) >= len(old)):
+            comments, old = comments[1:], old[1:]
+        if bare or leaf.gone:
             return [*comments, *shown]
         stands = _leading_blanks(_between(self.before, leaf.span[0], leaf.span[1]))
         if below:
@@ -413,6 +419,17 @@ def _between(text: Text, start: int, end: int) -> List[str]:
     return lines[1 if start else 0 : -1]
 
 
+def _without_comments(lines: Sequence[Line]) -> Tuple[Line, ...]:
+    """The lines of a hunk without comments and without the lines that hold nothing else."""
+    found: List[Line] = []
+    for tag, line in lines:
+        comment = next((token for token in lex.tokens(line) if token.kind == "comment"), None)
+        bare = line if comment is None else line[: comment.start].rstrip()
+        if bare.strip() or not line.strip():
+            found.append((tag, bare))
+    return tuple(found)
+
+
 def _leading_blanks(lines: Sequence[str]) -> int:
     return next((index for index, line in enumerate(lines) if line), len(lines))
 
@@ -426,7 +443,7 @@ def _all_of(nodes: Sequence[Node]) -> List[Hole]:
 
 
 def _both(found: Sequence[Form]) -> List[Form]:
-    return [found[0], found[-1]]
+    return [found[0], found[-1]] if found else []
 
 
 def _without_returns(text: Text, node: Node, holes: Sequence[Hole]) -> List[str]:

@@ -1,0 +1,253 @@
+"""What changed between neighbouring releases of real packages, taken apart into single edits. Fetched by pip when it is asked for."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+import itertools
+import os
+import re
+import shutil
+import symtable
+import warnings
+import zipfile
+from pathlib import Path
+from random import Random
+from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from packaging.version import Version
+
+from patcher.target.index import Pip
+
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LARGEST = 200_000  # bytes of a file
+LONGEST = 60  # changed lines of an edit
+PER_FILE = 6  # edits taken from what changed in one file between two releases
+_NOBODYS = re.compile(r"(^|/)(_?vendor(ed)?|tests?|_distutils|_?version)(/|\.py$)|(^|/)(test_|conftest)")
+
+
+class Edit(NamedTuple):
+    """One change that upstream made, alone: `before` and `after` are a file of the release `home`.
+
+    `line` is 1-based, in `before`. `upstream` is the file of the next release, which has the change and all others with it,
+    `older` are (version, text) of releases before `home` in which the file is another, the nearest one first.
+    """
+
+    package: str
+    home: str
+    path: str
+    line: int
+    kind: str
+    before: bytes
+    after: bytes
+    upstream: bytes
+    older: Tuple[Tuple[str, bytes], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """How the edit is asked for."""
+        return f"{self.package}-{self.home}/{self.path}:{self.line}:{self.kind}"
+
+    def diff(self) -> str:
+        return unified(self.before, self.after, self.path)
+
+
+class Release(NamedTuple):
+    """A release, and the `.py` files of its wheel by path."""
+
+    version: str
+    files: Dict[str, bytes]
+
+
+def unified(before: bytes, after: bytes, path: str, context: int = 3) -> str:
+    """A unified diff; undecodable bytes are kept as surrogates."""
+    sides = (text.decode("utf-8", "surrogateescape").splitlines(True) for text in (before, after))
+    lines = difflib.unified_diff(*sides, f"a/{path}", f"b/{path}", n=context)
+    return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+
+
+# releases -------------------------------------------------------------------------------------------------------------
+def releases(cache: Path, package: str, number: int) -> List[Release]:
+    """The last releases of a package that are no pre-releases and have a wheel, the oldest first."""
+    with Pip() as pip:
+        return list(_releases(pip, cache / package, package, number))
+
+
+def _releases(pip: Pip, home: Path, package: str, number: int) -> Iterator[Release]:
+    listing = home / "releases"
+    if not listing.exists():
+        found = pip.listing(package, "3.10")
+        versions = sorted((each for each in found.versions - found.yanked if not Version(each).is_prerelease), key=Version)
+        home.mkdir(parents=True, exist_ok=True)
+        listing.write_text("\n".join(versions))
+    for version in listing.read_text().split()[-number:]:
+        kept = home / f"{version}.zip"
+        if not kept.exists():
+            wheel, _ = pip.download(package, version)
+            part = kept.with_suffix(f".{os.getpid()}")
+            shutil.move(str(wheel), part)
+            part.rename(kept)
+        with zipfile.ZipFile(kept) as archive:
+            names = [name for name in archive.namelist() if name.endswith(".py") and not _NOBODYS.search(name)]
+            yield Release(version, {name: archive.read(name) for name in names if archive.getinfo(name).file_size < LARGEST})
+
+
+# single edits ---------------------------------------------------------------------------------------------------------
+def edits(package: str, found: Sequence[Release], random: Random) -> Iterator[Edit]:
+    """Single edits between neighbouring releases, of files that were others before; in a random order."""
+    places = [(index, path) for index in range(1, len(found) - 1) for path in sorted(found[index].files)]
+    random.shuffle(places)
+    for index, path in places:
+        yield from itertools.islice(edits_of(package, found, index, path, random), PER_FILE)
+
+
+def named(found: Sequence[Release], name: str) -> Optional[Edit]:
+    """The edit of that `Edit.name`."""
+    release, _, place = name.partition("/")
+    package, _, home = release.rpartition("-")
+    versions = [each.version for each in found]
+    path = place.split(":")[0]
+    if home not in versions[:-1] or path not in found[versions.index(home)].files:
+        return None
+    made = edits_of(package, found, versions.index(home), path, Random(0))
+    return next((edit for edit in made if edit.name == name), None)
+
+
+def edits_of(package: str, found: Sequence[Release], index: int, path: str, random: Random) -> Iterator[Edit]:
+    """The single edits of a file between a release and the next one; none where it was never another file before."""
+    before = found[index].files[path]
+    after = found[index + 1].files.get(path, before)
+    older: Dict[bytes, str] = {}
+    for release in reversed(found[:index] if after != before else ()):
+        older.setdefault(release.files.get(path, before), release.version)
+    older.pop(before, None)
+    tree = parsed(before) if older else None
+    if tree is None:
+        return
+    nearest = tuple((version, text) for text, version in list(older.items())[:3])
+    made = taken_apart(before, after)
+    random.shuffle(made)
+    free, bare = unbound(before), without_docstrings(tree)
+    for kind, line, text in made:
+        now = parsed(text)
+        if now is not None and unbound(text) <= free and not same(bare, without_docstrings(now)):
+            yield Edit(package, found[index].version, path, line, kind, before, text, after, nearest)
+
+
+def taken_apart(before: bytes, after: bytes) -> List[Tuple[str, int, bytes]]:
+    """Each hunk and each function of a change, applied alone: its kind, its line and the text that it makes.
+
+    Left out is what is long, and a change of the version.
+    """
+    old, new = before.splitlines(True), after.splitlines(True)
+    ranges = [("hunk", *each) for each in _changed(old, new)]
+    trees = parsed(before), parsed(after)
+    if trees[0] is not None and trees[1] is not None:
+        mine, theirs = (definitions(tree) for tree in trees if tree)
+        functions = [name for name in mine if name in theirs and isinstance(mine[name], FUNCTIONS)]
+        ranges += [("definition", *rows(mine[name]), *rows(theirs[name])) for name in functions]
+    made: Dict[bytes, Tuple[str, int, bytes]] = {}
+    for kind, start, end, first, last in ranges:
+        removed, added = old[start:end], new[first:last]
+        changed = sum(each[1] - each[0] + each[3] - each[2] for each in _changed(removed, added))
+        if 0 < changed <= LONGEST and b"__version__" not in b"".join([*removed, *added]):
+            text = b"".join([*old[:start], *added, *old[end:]])
+            made.setdefault(text, (kind, start + 1, text))
+    return list(made.values())
+
+
+def _changed(old: Sequence[bytes], new: Sequence[bytes]) -> List[Tuple[int, int, int, int]]:
+    """The ranges of lines that differ."""
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    return [tuple(code[1:]) for code in matcher.get_opcodes() if code[0] != "equal"]
+
+
+# syntax ---------------------------------------------------------------------------------------------------------------
+def parsed(data: bytes) -> Optional[ast.Module]:
+    """The tree of a text, None where it is not Python of the running interpreter."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            tree = ast.parse(data)
+            compile(data, "text", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError):
+            return None
+    return tree
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two trees are the same without positions and the `u` of strings."""
+    if isinstance(one, ast.AST):
+        if type(one) is not type(other):
+            return False
+        return all(same(getattr(one, field, None), getattr(other, field, None)) for field in one._fields if field != "kind")
+    if isinstance(one, list):
+        return isinstance(other, list) and len(one) == len(other) and all(map(same, one, other))
+    return type(one) is type(other) and repr(one) == repr(other)
+
+
+def alike(one: ast.Module, other: ast.Module) -> bool:
+    """Whether two trees are the same, wherever the imports and functions of modules and classes stand."""
+    return same(one, other) or same(_in_order(one), _in_order(other))
+
+
+def _in_order(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef)):
+            movable = (*FUNCTIONS, ast.Import, ast.ImportFrom)
+            node.body.sort(key=lambda each: ast.dump(each) if isinstance(each, movable) else "")
+    return tree
+
+
+def without_docstrings(tree: ast.Module) -> ast.Module:
+    """The tree with its docstrings emptied, in place."""
+    for node in ast.walk(tree):
+        if isinstance(node, (*DEFINITIONS, ast.Module)) and ast.get_docstring(node, clean=False) is not None:
+            node.body[0].value.value = ""  # type: ignore[attr-defined]
+    return tree
+
+
+def definitions(tree: ast.AST) -> Dict[str, Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]]:
+    """The definitions whose qualified name occurs once, in the order of the text; not those inside functions."""
+    found: Dict[str, List[Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]]] = {}
+
+    def collect(node: ast.AST, prefix: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, DEFINITIONS):
+                found.setdefault(prefix + child.name, []).append(child)
+                if isinstance(child, ast.ClassDef):
+                    collect(child, f"{prefix}{child.name}.")
+            else:
+                collect(child, prefix)
+
+    collect(tree, "")
+    return {name: nodes[0] for name, nodes in found.items() if len(nodes) == 1}
+
+
+def rows(node: ast.stmt) -> Tuple[int, int]:
+    """The first row of a statement with its decorators and the one after its last, 0-based."""
+    return min(
+        [node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))]
+    ) - 1, node.end_lineno or node.lineno
+
+
+def unbound(data: bytes) -> FrozenSet[str]:
+    """The names that a text reads and binds nowhere where they could be read from, each with the scope that reads it."""
+    top = symtable.symtable(data.decode("utf-8", "replace"), "text", "exec")
+    bound, found = {*dir(builtins), "__file__", "__path__", "__name__"}, []
+
+    def collect(table: symtable.SymbolTable, scope: str) -> None:
+        for symbol in table.get_symbols():
+            name = symbol.get_name()
+            binds = symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()
+            if binds and (table is top or symbol.is_declared_global()):
+                bound.add(name)
+            elif symbol.is_referenced() and (symbol.is_global() or table is top):
+                found.append((name, scope))
+        for child in table.get_children():
+            collect(child, f"{scope}.{child.get_name()}")
+
+    collect(top, "")
+    return frozenset(name + scope for name, scope in found if name not in bound)

@@ -1,0 +1,100 @@
+"""`python -m tests.carry` on releases made here: which edits it finds, and how it judges what is made of them."""
+
+from __future__ import annotations
+
+import shutil
+from random import Random
+
+import pytest
+
+from patcher.author.draft import Draft, DraftFile, DraftHunk
+from tests import carry
+from tests.author import changes, peers
+
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(not (shutil.which("patch") and shutil.which("git")), reason="needs patch and git"),
+]
+BODY = "def f(a, b):\n    one = a\n    two = b\n    return old(one, two)\n\n\ndef g(a):\n    return a\n"
+
+
+def release(version, text):
+    return changes.Release(version, {"p/m.py": text.encode()})
+
+
+RELEASES = [
+    release("1", BODY.replace("old(", "other(")),
+    release("2", BODY.replace("one = a\n", "one = -a\n")),
+    release("3", BODY.replace("def g(a):", "def g(a, b=1):")),
+    release("4", BODY),
+    release("5", BODY.replace("old(", "max(").replace("return a\n", "return unbound\n")),
+]
+
+
+def test_a_change_is_taken_apart_into_edits_that_a_person_could_make():
+    found = list(changes.edits("p", RELEASES, Random(0)))
+    assert sorted(edit.name for edit in found if edit.home == "4") == ["p-4/p/m.py:4:hunk"]
+    (edit,) = (edit for edit in found if edit.home == "4")
+    assert edit.after.decode() == BODY.replace("old(", "max(")
+    assert [version for version, _ in edit.older] == ["3", "2", "1"]
+    assert changes.named(RELEASES, edit.name) == edit
+
+
+def judged(hunk, second=False):
+    (edit,) = (edit for edit in changes.edits("p", RELEASES, Random(0)) if edit.home == "4")
+    given = []
+
+    def make(edits, others):
+        given.extend(others)
+        return Draft((DraftFile(("p/m.py",), (DraftHunk(hunk, 4, "verbatim"),)),))
+
+    result = carry.measured(edit, edit.older[-1:] if second else (), make)
+    assert len(given) == int(second)
+    return result, [(cell.version, cell.judge, cell.answers["sitepatch"], cell.answers["GNU patch"]) for cell in result.cells]
+
+
+@pytest.mark.parametrize(
+    ("hunk", "home", "upstream", "answers"),
+    [
+        ("@@ f @@\n-old(one, ...)\n+max(one, ...)\n", "exact", "upstream", ["right", "right", "refused"]),
+        ("@@ f @@\n-old(one, two)\n+max(*[one], two)\n", "wrong at home", "refused", ["wrong", "wrong", "refused"]),
+        (
+            "@@ f @@\n-return old(one, two)\n+return max(one, two)\n+g(1)\n",
+            "wrong at home",
+            "refused",
+            ["wrong", "wrong", "refused"],
+        ),
+        ("@@ f @@\n-$F(one, two)\n+max(one, two)\n", "exact", "upstream", ["right", "right", "unjudged"]),
+        (
+            "@@ f @@\n-return old(one, two)\n+return max(one, two)  # why\n",
+            "same tree",
+            "upstream",
+            ["right", "right", "refused"],
+        ),
+        ("@@ f @@\n-older(one, two)\n+max(one, two)\n", "refused at home", "upstream", ["refused"] * 3),
+        ("@@ f @@\n-two = b\n+two = max(b, b)\n", "wrong at home", "applied", ["wrong", "wrong", "unjudged"]),
+        ("@@ f @@\n-one = (\n+one = 2\n", "crash", "refused", ["refused"] * 3),
+    ],
+)
+def test_what_is_made_of_an_edit_is_judged_by_others(hunk, home, upstream, answers):
+    result, cells = judged(hunk)
+    assert (result.home, result.upstream, result.verbatim) == (home, upstream, True)
+    judges = ["definition", "lines", "nobody"]
+    assert cells == [
+        (version, judge, answer, peer)
+        for version, judge, answer, peer in zip("321", judges, answers, ["right", "right", "refused"])
+    ]
+
+
+def test_a_second_release_is_given_and_not_measured():
+    result, cells = judged("@@ f @@\n-old(one, ...)\n+max(one, ...)\n", second=True)
+    assert [cell[0] for cell in cells] == ["3", "2"]
+    table = carry.table([result])
+    assert table.splitlines()[-1].split()[:7] == ["all", "1", "100.0%", "100.0%", "2", "100.0%", "0.0%"]
+    assert "right" in carry.words(result) and "p-4/p/m.py:4:hunk" in carry.shown(result, "")
+
+
+def test_a_merge_by_tokens_is_finer_than_one_by_lines():
+    before, after, target = (f"def f(a, b):\n    return {text}\n".encode() for text in ("g(a, b)", "h(a, b)", "g(a, b, c=1)"))
+    assert peers.merge_file(before, after, target) is None
+    assert peers.merged_by_tokens(before, after, target).split() == b"def f ( a , b ) : return h ( a , b , c = 1 )".split()

@@ -1,0 +1,49 @@
+"""Random edits of real source, captured and made again: the edited bytes, or an honest refusal. `python -m tests.author.edits` tries thousands."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from patcher.author.draft import Draft, DraftFile, DraftHunk, Left
+from tests.author import edits
+
+pytestmark = pytest.mark.once
+
+EDITS = 150
+SEED = 0
+BEFORE, AFTER = b"def f(a):\n    return old(a)\n", b"def f(a):\n    return max(a, 0)\n"
+HUNK = "@@ f @@\n-old(a)\n+max(a, 0)\n"
+
+
+@pytest.mark.parametrize(
+    ("hunk", "left", "difference", "outcome"),
+    [
+        (HUNK, (), "", "exact"),
+        (HUNK, (), "something", "wrong"),
+        (HUNK.replace("max(a, 0)", "max(a, 0x0)"), (), "spaces", "said"),
+        (HUNK.replace("max(a, 0)", "max(a, 0x0)"), (), "", "wrong"),
+        (HUNK.replace("0", "1"), (), "a number", "wrong"),
+        (HUNK.replace("old", "older"), (), "", "wrong"),
+        ("@@ f @@\n-old(\n+1\n", (), "", "crash"),
+        (HUNK, (Left(2, "+max(a, 0)\n", "why"),), "", "left"),
+    ],
+)
+def test_what_comes_of_an_edit_is_told_apart(hunk, left, difference, outcome):
+    draft = Draft((DraftFile(("p/m.py",), (DraftHunk(hunk, 2, "verbatim"),), left, difference),))
+    assert edits.tried(edits.Edit(0, "literal", "p/m.py", BEFORE, AFTER), lambda given: draft).outcome == outcome
+
+
+def test_a_captured_edit_gives_the_edited_bytes_or_says_why_not(counted):
+    done = [edits.tried(edits.made(SEED, number)) for number in range(EDITS)]
+    outcomes = Counter(each.outcome for each in done)
+    counted("random edits", len(done))
+    print(f"seed {SEED}: {dict(outcomes)}")
+    bad = [
+        f"{each.edit.number} {each.edit.kind}\n{each.edit.diff()}{each.text}"
+        for each in done
+        if each.outcome in ("wrong", "crash", "hang")
+    ]
+    assert bad == []
+    assert outcomes["exact"] >= 0.95 * EDITS
