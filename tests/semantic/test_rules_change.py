@@ -74,6 +74,8 @@ RULE_12 = {
 RULE_13 = {
     "a bound expression": inside("return A(a or b)", "-A($X)\n+$X.real\n", "return (a or b).real"),
     "the new expression": inside("return -A(a)", "-A($X)\n+$X + 1\n", "return -(a + 1)"),
+    "where the hunk puts them around what stays": inside("return a < b", "-a < b\n+not (a < b)\n", "return not (a < b)"),
+    "but not twice": inside("return (a < b)", "-a < b\n+not (a < b)\n", "return (not (a < b))"),
     "not where nothing asks for them": inside("return A(a) + 1", "-A($X)\n+$X * 2\n", "return a * 2 + 1"),
     "the right side of a minus": inside("return 1 - A(a)", "-A($X)\n+$X - 2\n", "return 1 - (a - 2)"),
     "the base of a power": inside("return A(a) ** 2", "-A($X)\n+-$X\n", "return (-a) ** 2"),

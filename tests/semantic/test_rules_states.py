@@ -30,6 +30,8 @@ RULE_22 = {
     "nor is it a second place": Changed("def f(a):\n    return old(max(a, 0))\n", "-old($X)\n+max($X, 0)\n", "def f(a):\n    return max(max(a, 0), 0)\n"),
     "a match inside what a placeholder stands for proves nothing": stays("return abs(A(a))", "-A($X)\n+abs($X)\n", State.AMBIGUOUS, "found 2 places"),
     "an inserted statement": stays("x = a\n    print(x)", " x = a\n+print(x)\n", State.UPSTREAM),
+    "a method that stands elsewhere in its class": Stays("class f:\n    def a(s): pass\n    def b(s): pass\n", " class f:\n     ...\n+    def a(s): pass\n", State.UPSTREAM),
+    "a statement that stands elsewhere in its class": Changed("class f:\n    a = 1\n    b = 2\n", " class f:\n     ...\n+    a = 1\n", "class f:\n    a = 1\n    b = 2\n    a = 1\n"),
     "a decorator that goes": Changed("@cached\ndef f():\n    pass\n", "-@cached\n def f(...):\n", "def f():\n    pass\n"),
     "it is gone": Stays("def f():\n    pass\n", "-@cached\n def f(...):\n", State.UPSTREAM),
     "another stands there": Stays("@other\ndef f():\n    pass\n", "-@cached\n def f(...):\n", State.NOT_FOUND),

@@ -37,7 +37,8 @@ def find(source: Source, hunk: Hunk, scope: str) -> Found:
     blocks = source.scopes(scope, wanted, bodies=bodies)
     matcher = Matcher(most=MAX_WAYS)
     before = [place for block in blocks for place in places(hunk, hunk.before, block, matcher)]
-    after = [place for block in blocks for place in places(hunk, hunk.after, block, matcher)] if hunk.proves else []
+    there = Matcher(most=MAX_WAYS, anywhere=True)
+    after = [place for block in blocks for place in places(hunk, hunk.after, block, there)] if hunk.proves else []
     if hunk.text.expected == 0:
         before = [b for b in before if not any(o is not b and o.start <= b.start and b.end <= o.end for o in before)]
     if all(node.role == "run" for node in hunk.before.nodes):
@@ -47,7 +48,7 @@ def find(source: Source, hunk: Hunk, scope: str) -> Found:
     # An after match inside a place still to change proves nothing (rule 22), nor does one inside another.
     outer = [*todo, *after]
     done = [a for a in after if not any(o is not a and o.start <= a.start and a.end <= o.end for o in outer)]
-    return Found(todo, done, len(blocks), matcher.steps)
+    return Found(todo, done, len(blocks), matcher.steps + there.steps)
 
 
 def _covers(hunk: Hunk, after: Place, before: Place) -> bool:

@@ -19,6 +19,7 @@ _STEPS_A_START = 50  # a long scope is no explosion: each place where a match ma
 _SUBSEQUENCE = frozenset(["decorators", "clauses"])
 _OPTIONAL = _SUBSEQUENCE | {"returns", "annotation", "type_parameters", "doc"}  # rule 10: not looked at unless written
 GONE = "gone"  # the name of a run of decorators that is removed: it holds at least one
+METHODS = "methods"  # the name of a body of a class that definitions are added to, wherever they stand
 _NAMED = frozenset(["Keyword", "DoubleStar"])
 # what `$NAME` stands for by the kind of its place; anywhere else any expression
 _STANDS_FOR = {"Expr": STATEMENTS, "MatchAs": CASE_PATTERNS, "Param": {"Param"}, "Alias": {"Alias"}}
@@ -51,14 +52,16 @@ class Place(NamedTuple):
 class Matcher:
     """Matches patterns against the code of one scope, looking for at most `most` ways at a place. `steps` counts the work.
 
-    With `strict` the parts that a pattern wants to be absent must be absent (rule 22). A subclass that is not `exact` goes
-    on where two nodes differ: it overrides `node`, `sequence` and `_mismatch`, and states no rule of its own.
+    With `strict` the parts that a pattern wants to be absent must be absent (rule 22), with `anywhere` definitions that a hunk
+    adds to the end of a class may stand elsewhere in it. A subclass that is not `exact` goes on where two nodes differ: it
+    overrides `node`, `sequence` and `_mismatch`, and states no rule of its own.
     """
 
     exact = True
 
-    def __init__(self, *, strict: bool = True, most: int = MAX_STEPS) -> None:
+    def __init__(self, *, strict: bool = True, most: int = MAX_STEPS, anywhere: bool = False) -> None:
         self.strict = strict
+        self.anywhere = anywhere
         self.most = most
         self.names: Dict[str, Node] = {}
         self.nodes: Dict[int, Bound] = {}
@@ -155,7 +158,8 @@ class Matcher:
             elif key == "params":
                 yield from self._parameters(wanted, found)
             else:
-                yield from self.sequence(self._with_runs(wanted) if key in _SUBSEQUENCE and not whole else wanted, found)
+                written = self._with_runs(wanted) if key in _SUBSEQUENCE and not whole else wanted
+                yield from self.sequence(written, found, whole=not self.anywhere or pattern.name != METHODS)
         elif (wanted or None) == (found or None):
             yield None
         else:

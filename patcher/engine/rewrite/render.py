@@ -86,6 +86,9 @@ class Renderer:
                 text, tight = self.source.text[found.start : found.end], binding(found)
                 if bare:
                     return text
+            written = twin is not None and _parenthesised(node) and not _parenthesised(twin)  # by the hunk around what stays
+            if not bare and written and (found is self.enclosed or not _parenthesised(found)):
+                return f"({text})"
             wraps = node.parent is not None and node.parent.kind == "Attribute" and found.kind in ("Integer", "Float")
             if wraps or (found.kind not in NOT_EXPRESSIONS and breaks_line(text)):
                 return f"({text})"
@@ -277,6 +280,10 @@ def _neighbours(above: Node, below: Node) -> bool:
     """Whether two statements follow each other in one block of the file."""
     siblings = above.siblings()
     return siblings[siblings.index(above) + 1 :][:1] == [below]
+
+
+def _parenthesised(node: Node) -> bool:
+    return node.outer_start < node.start
 
 
 def _stretches(rows: Sequence[int]) -> List[Tuple[int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from patcher.engine import lex
-from patcher.engine.match.match import GONE, Matcher
+from patcher.engine.match.match import GONE, METHODS, Matcher
 from patcher.engine.node import CLAUSES, Node, index_of
 from patcher.engine.spatch.hunk import refuse
 from patcher.engine.spatch.side import Side, mark, read_side
@@ -54,6 +54,7 @@ def compile_hunk(text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
         refuse(text.origin, text.line, message)
     if form == "statements":
         _want_absent(before.nodes, after.nodes)
+    _mark_methods(after)
     proves = not _is_trivial(after.nodes, words=2 if form == "expression" else 1) and not _is_more_general(form, after, before)
     return Hunk(text, form, before, after, proves, _renamed(text.scope, before, after), options)
 
@@ -268,6 +269,17 @@ def _want_absent(before: List[Node], after: List[Node]) -> None:
         bodies = [node.fields.get("body") for node in (old, new)]
         if all(isinstance(body, Node) and body.kind == "Block" for body in bodies):
             _want_absent(old.node("body").items("body"), new.node("body").items("body"))
+
+
+def _mark_methods(after: Side) -> None:
+    """Name the body of a class that definitions are added to below a `...`: upstream has them wherever they stand in it."""
+    for node in (node for top in after.nodes for node in top.walk() if node.kind == "ClassDef" and not node.role):
+        body = node.node("body").items("body")
+        new = [each for each in body if after.number(each) not in after.context]
+        kinds = {each.kind for each in new}
+        below = len(body) > len(new) and body[-len(new) :] == new and body[-len(new) - 1].role == "run"
+        if below and kinds and kinds <= {"FunctionDef", "ClassDef"}:
+            node.node("body").name = METHODS
 
 
 def _renamed(scope: str, before: Side, after: Side) -> str:
