@@ -178,7 +178,10 @@ def signature(place: Place) -> Sequence[Part]:
         end = max(place.span(each)[1] for each in last)
         annotation = given.args[-1].annotation
         end = max(end, place.span(annotation)[1] if annotation else 0)
-        return [(end, end, b", made_up=None")] if place.data[end : end + 1] in (b")", b",") else ()
+        row = place.data[place.data.rindex(b"\n", 0, end) + 1 : end]
+        before = place.data[: place.data.rindex(b"\n", 0, end)].rstrip()[-1:]
+        parted = b",\n" + row[: len(row) - len(row.lstrip())] if before in (b",", b"(") else b", "  # one a line
+        return [(end, end, parted + b"made_up=None")] if place.data[end : end + 1] in (b")", b",") else ()
     start = place.data.index(b"(", place.span(place.node)[0])
     return [(start + 1, start + 1, b"made_up=None")] if place.data[start + 1 : start + 2] == b")" else ()
 
