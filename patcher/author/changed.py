@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import AbsentError, SitepatchError, UsageError
-from patcher.model import Receipt, normalized
+from patcher.model import Located, Receipt, normalized
 from patcher.store.receipt import path_problem
 from patcher.store.status import Condition, FileStatus, classify
 from patcher.store.store import Store
@@ -36,6 +36,12 @@ class Installed(NamedTuple):
     recorded: Tuple[Row, ...]
     data: bytes
     status: Optional[FileStatus] = None
+
+    @property
+    def located(self) -> Located:
+        """The import package, as the planner takes it."""
+        package = self.path.split("/")[0].replace(".py", "")
+        return Located(package, self.site, self.owner.name, self.owner.version, self.owner.dist_info)
 
     @property
     def release(self) -> str:

@@ -16,7 +16,6 @@ from urllib.parse import unquote, urlsplit
 
 from patcher.author.changed import Installed
 from patcher.errors import SitepatchError, StoreError, UsageError
-from patcher.model import Located
 from patcher.splice import apply_splices
 from patcher.store.store import Store
 from patcher.system import ownership
@@ -213,9 +212,3 @@ def _release(owner: Owner, paths: Sequence[str], tell: Callable[[str], None]) ->
             tell(f"fetching {name} {version}, to see what was installed")
             folder = fetch(pip, cache, name, version, paths, parts=size(Path(owner.dist_info)) >= _LARGE)
         return folder
-
-
-def located(file: Installed) -> Located:
-    """The package of a file, as the planner takes it."""
-    package = file.path.split("/")[0].replace(".py", "")
-    return Located(package, file.site, file.owner.name, file.owner.version, file.owner.dist_info)

@@ -22,11 +22,14 @@ def run_capture(console: Console, request: CaptureRequest, verify: Asked, *, tak
     events = Live(console)
     made = capture(request, events)
     _show(console, made, explain=explain)
-    fields = _json(made)
+    fields = _json(made, explain=explain)
     if made.folder is None:
         console.data(False, {"written": False, **fields})
         return 1
-    console.rows([] if console.quiet else [Row("captured", (f"{count(_hunks(made), 'hunk')} in {made.folder}",))])
+    variants = made.requested.patchset.variants if made.requested else ()
+    ranges = ", ".join(f"{one.package} {one.versions or '(any version)'}" for one in variants)
+    cells = (f"{count(_hunks(made), 'hunk')} in {made.folder}, for {ranges}",)
+    console.rows([] if console.quiet else [Row("captured", cells)])
     if not request.copy and (take or _agreed(console)):
         outcome = adopt(made, verify, events)
         return finish(console, outcome, lambda done: show_applied(console, done), **fields)
@@ -62,6 +65,8 @@ def _show(console: Console, made: CaptureOutcome, *, explain: bool) -> None:
             for file in made.draft.files for left in file.left]  # fmt: skip
     rows += [Row("not captured", (file.paths[0], file.difference or "nothing but its layout differs"))
              for file in made.draft.files if not (file.hunks or file.left)]  # fmt: skip
+    for one in made.releases:
+        rows.append(Row(one.word, (f"{one.distribution} {one.version}",), (one.problem,) if one.problem else ()))
     rows += report.answer_rows(made.plan.failed)
     console.rows(rows)
     if made.folder is None:
@@ -88,7 +93,7 @@ def _diff(one: Captured) -> bytes:
     return compare(one.file.site, one.file.path, one.before.data, one.file.data).text
 
 
-def _json(made: CaptureOutcome) -> Dict[str, Any]:
+def _json(made: CaptureOutcome, *, explain: bool) -> Dict[str, Any]:
     files = [
         {
             "site": one.file.site, "path": one.file.path, "release": one.file.release, "compared_with": one.before.where,
@@ -101,5 +106,9 @@ def _json(made: CaptureOutcome) -> Dict[str, Any]:
         {"path": file.paths[0], "line": left.line, "text": left.text, "why": left.why}
         for file in made.draft.files for left in file.left
     ]  # fmt: skip
-    told = {"patchset": made.request.name, "folder": str(made.folder or ""), "captured": files}
-    return {**told, "hunks": hunks_json(made.draft), "left": left, "remarks": list(made.notes)}
+    tried = [
+        {"distribution": one.distribution, "version": one.version, "state": one.word, "problem": one.problem}
+        for one in made.releases
+    ]
+    told = {"patchset": made.request.name, "folder": str(made.folder or ""), "captured": files, "left": left}
+    return {**told, "hunks": hunks_json(made.draft, explain=explain), "releases": tried, "remarks": list(made.notes)}

@@ -154,7 +154,7 @@ def _edited(file: _File) -> str:
     """Say so, where a file is not what RECORD has; "" where it is, or nothing is recorded."""
     if recorded_hash(file.located, file.path) in (None, sha256(file.data)):
         return ""
-    return "; ".join(edited(file.located))
+    return "; ".join(edited(file.located, file.path))
 
 
 def _asked(step: Step, asked: Sequence[Asked]) -> bool:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.author.changed import Installed, changed
 from patcher.author.copies import copied, copy_out
 from patcher.author.draft import Draft, FileEdit
-from patcher.author.folder import Head, Target, output_folder, patchset_files, proven_range, write_folder
+from patcher.author.folder import Head, output_folder, patchset_files, write_folder
 from patcher.author.generalise import generalise
 from patcher.author.pristine import Before, before
 from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
-from patcher.model import Plan
+from patcher.model import Located, Plan
 from patcher.ops.change import carry_out, note_interrupted, prepared
+from patcher.ops.check import Outcome as Tried
 from patcher.ops.outcome import SILENT, Events, Outcome
 from patcher.ops.place import Place
+from patcher.ops.proving import check_also, further_releases, made_there, proven_target, trial_patchset
 from patcher.patchset.manifest import load
 from patcher.planner.adopt import Edit, plan_adopt
 from patcher.planner.assignments import Requested
@@ -34,6 +36,7 @@ class CaptureRequest(NamedTuple):
     `pristine` is a file, a wheel or a directory that has the text of before, "" to find it. `copy` is a directory with edited
     copies of installed files, "" where the installed files themselves were edited. With `partial` a patchset is made also
     where parts of the edit cannot be put into it. `summary` is that of the patchset, "" for one that names the files.
+    `also` are releases (`1.2`, `NAME==1.2`) and directories of packages that it should hold for as well.
     """
 
     place: Place
@@ -44,6 +47,7 @@ class CaptureRequest(NamedTuple):
     copy: str = ""
     partial: bool = False
     summary: str = ""
+    also: Tuple[str, ...] = ()
 
 
 class Captured(NamedTuple):
@@ -63,7 +67,7 @@ class CaptureOutcome(NamedTuple):
     """What came of `capture`.
 
     `folder` is where the patchset lies, None where it was not written: `draft` or `plan` says why. `plan` is what puts it
-    in the place of the edits, or applies it where they were made in a copy.
+    in the place of the edits, or applies it where they were made in a copy. `releases` is what came of the others.
     """
 
     request: CaptureRequest
@@ -74,6 +78,7 @@ class CaptureOutcome(NamedTuple):
     notes: Tuple[str, ...]
     folder: Optional[Path] = None
     requested: Optional[Requested] = None
+    releases: Tuple[Tried, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -89,6 +94,7 @@ def capture(request: CaptureRequest, events: Events = SILENT) -> CaptureOutcome:
         SitepatchError: nothing was edited, or nobody knows what a file was before.
     """
     folder = output_folder(request.name, request.output)
+    check_also(request.also)
     env = request.place.environment()
     events.started(env)
     note_interrupted(env, events)
@@ -100,11 +106,18 @@ def capture(request: CaptureRequest, events: Events = SILENT) -> CaptureOutcome:
     else:
         files, notes = _edited(env, request, events)
     _check_apart(files)
-    draft = generalise([one.edit for one in files])
-    outcome = CaptureOutcome(request, env, tuple(files), draft, Plan((), ()), tuple(notes))
-    if not any(file.hunks for file in draft.files) or not (draft.complete or request.partial):
+    releases, unread = further_releases(request.also, _packages(files), events)
+    draft = generalise([one.edit for one in files], [release.texts for release in releases])
+    outcome = CaptureOutcome(request, env, tuple(files), draft, Plan((), ()), (*notes, *unread))
+    written = {path for file in draft.files if file.hunks for path in file.paths}
+    if not written or not (draft.complete or request.partial):
         return outcome
-    texts = patchset_files(_head(request, files), draft, _targets(files))
+    homes, head = list(_packages([one for one in files if one.file.path in written])), _head(request, files)
+    trial = trial_patchset(folder, head, draft, homes)
+    packages = [home.package for home in homes]
+    tried = tuple(made_there(trial, each, {}) for each in releases if each.located.package in packages)
+    outcome = outcome._replace(releases=tried)
+    texts = patchset_files(head, draft, [proven_target(home, tried) for home in homes])
     requested = Requested(load(folder, str(folder), texts), {})
     if request.copy:
         plan = plan_apply(env, [requested])
@@ -209,11 +222,9 @@ def _head(request: CaptureRequest, files: Sequence[Captured]) -> Head:
     return Head(request.name, request.summary or f"Edits made by hand in {named}", f"Captured from {releases}.")
 
 
-def _targets(files: Sequence[Captured]) -> List[Target]:
-    """One for each import package; the range is the release that the edit was made in."""
-    found: Dict[str, Target] = {}
+def _packages(files: Sequence[Captured]) -> Dict[Located, Set[str]]:
+    """The packages that were edited, and which files of each."""
+    found: Dict[Located, Set[str]] = {}
     for one in files:
-        package = one.file.path.split("/")[0].replace(".py", "")
-        owner = one.file.owner
-        found.setdefault(package, Target(package, owner.name, proven_range([owner.version])))
-    return list(found.values())
+        found.setdefault(one.file.located, set()).add(one.file.path)
+    return found

@@ -23,7 +23,7 @@ from patcher.store.store import Store
 from patcher.store.tidy import EDITED
 from patcher.system import cache
 from patcher.system.reading import read_file
-from patcher.target.distribution import put_back
+from patcher.target.distribution import edited
 from patcher.target.environment import blocker, recorded_hash
 
 _Found = Iterator[Tuple[str, str, str]]
@@ -119,8 +119,8 @@ def _recorded(case: Case) -> _Found:
         if (target.located.site, target.path) in standing or recorded in (None, sha256(read_file(target.file))):
             continue
         name, version = target.located.distribution, target.located.version
-        hint = f"keep what is yours as a patchset, then put it back: {put_back(target.located.site, name, version)}"
-        yield PROBLEM, f"{target.path} is not what {name} {version} installed: it was edited by hand", hint
+        what = f"{target.path} is not what {name} {version} installed: it was edited by hand"
+        yield PROBLEM, what, edited(target.located, target.path)[1]
 
 
 # what is applied --------------------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def read_file(
             where = f"{site}/{HOME}/pristine/{sha256(data).hexdigest()}"
             notes.append(f"{path}: was edited by hand; restore gives the edited file back, the store keeps it as {where}")
             return found._replace(origin="edited")
-        what, hint = edited(located)
+        what, hint = edited(located, path)
         raise SitepatchError(what, f"{hint}; or keep it: --force")
     return found
 

@@ -80,11 +80,12 @@ def put_back(site: str, name: str, version: str) -> str:
     return f"pip install --force-reinstall --no-deps {name}=={version}"
 
 
-def edited(located: Located) -> Tuple[str, str]:
+def edited(located: Located, path: str) -> Tuple[str, str]:
     """What is said of a file that is not what its distribution installed, and what to do."""
     name = located.distribution or located.package
     what = f"the file is not what {name} {located.version} installed: somebody edited it (its sha256 differs from RECORD)"
-    return what, f"put it back first: {put_back(located.site, name, located.version)}"
+    keep = f"make a patchset of the edit: sitepatch capture {path} --name NAME --adopt"
+    return what, f"{keep}; or put it back first: {put_back(located.site, name, located.version)}"
 
 
 def recorded_hash(located: Located, path: str) -> Optional[str]:

@@ -75,6 +75,19 @@ def test_the_answer_in_json(world):
     assert [hunk["text"].split("\n")[0] for hunk in told["hunks"]] == ["@@ load @@"]
 
 
+def test_the_range_ends_where_it_was_proven(world):
+    world.backup()
+    world.edit()
+    for version, text in (("0.9", M.replace("basename", "normpath")), ("1.1", M.replace("def load", "def read"))):
+        folder = world.cwd / version / "demo"
+        folder.mkdir(parents=True)
+        (folder / "m.py").write_text(text)
+        (folder / "__init__.py").write_text(f'__version__ = "{version}"\n')
+    told = done(world("capture", "--name", "mine", "--also", "0.9", "--also", "1.1"))
+    assert "in patchsets/mine, for demo >=0.9,<=1.0" in told.out
+    assert "not found  demo 1.1" in told.out
+
+
 def test_an_edit_inside_a_patched_file_is_the_difference_to_what_we_wrote(world):
     world.backup()
     world.edit(OTHER)
@@ -299,7 +312,7 @@ def test_edited_while_it_is_captured(world, monkeypatch):
     world.backup()
     world.edit()
     generalise = capturing.generalise
-    monkeypatch.setattr(capturing, "generalise", lambda edits: world.edit(EDIT + "# later\n") or generalise(edits))
+    monkeypatch.setattr(capturing, "generalise", lambda *words: world.edit(EDIT + "# later\n") or generalise(*words))
     with pytest.raises(SitepatchError, match="edited again while it was captured"):
         capturing.capture(request(world))
     assert not (world.cwd / "patchsets").exists()

@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
 
 def _makes_a_patchset(function: Callable[..., int]) -> Callable[..., int]:
-    """Give a command `--name`, `--output`, `--summary`, `--partial` and `--explain`."""
+    """Give a command `--name`, `--output`, `--summary`, `--also`, `--partial` and `--explain`."""
     for option in (
         click.option("--explain", is_flag=True, help="Also show the forms of each hunk that were not taken, and why."),
         click.option("--partial", is_flag=True, help="Also where a part of the edit cannot be put into a patchset."),
+        click.option(
+            "--also", metavar="RELEASE|DIR", multiple=True,
+            help="A release from the index, or a directory of packages, for which it should hold as well; repeatable.",
+        ),
         click.option("--summary", metavar="TEXT", default="", help="The summary of the patchset, in a line."),
         click.option("--output", metavar="DIR", help="Where the patchset's folder is put (default ./patchsets)."),
         click.option("--name", metavar="NAME", required=True, help="The name of the patchset."),
@@ -43,7 +47,7 @@ def _makes_a_patchset(function: Callable[..., int]) -> Callable[..., int]:
 @waits
 def capture(
     console: Console, place: Place, words: Tuple[str, ...], name: str, output: Optional[str], summary: str, partial: bool,
-    explain: bool, pristine: str, copy: str, adopt: bool, no_verify: bool, lock_timeout: float,
+    explain: bool, also: Tuple[str, ...], pristine: str, copy: str, adopt: bool, no_verify: bool, lock_timeout: float,
 ) -> int:  # fmt: skip
     """Make a patchset of what was edited in the environment.
 
@@ -61,7 +65,7 @@ def capture(
 
     if copy and (words or pristine or adopt):
         raise UsageError("--from: found packages, files, --pristine or --adopt too", "it takes the copies alone")
-    request = CaptureRequest(place, name, words, output, pristine, copy, partial, summary)
+    request = CaptureRequest(place, name, words, output, pristine, copy, partial, summary, also)
     with patience(lock_timeout, lambda text: console.note(text, "waiting")):
         return run_capture(console, request, Asked(no_verify=no_verify), take=adopt, explain=explain)
 
@@ -77,7 +81,7 @@ def capture(
 @takes()
 def edit(
     console: Console, place: Place, package: str, file: str, name: str, output: Optional[str], summary: str, partial: bool,
-    explain: bool, no_editor: bool,
+    explain: bool, also: Tuple[str, ...], no_editor: bool,
 ) -> int:  # fmt: skip
     """Edit a copy of installed files, and make a patchset of that.
 
@@ -95,7 +99,7 @@ def edit(
 
     output_folder(name, output)  # said before an hour of editing
     copies = copy_out(EditRequest(place, package, file), Live(console))
-    more = ["--output", output] if output else []
+    more = [*(["--output", output] if output else []), *(word for each in also for word in ("--also", each))]
     go_on = command(place, "capture", "--from", str(copies.folder), "--name", name, *more)
     if no_editor:
         console.out(f"edit what is in {copies.folder}, then: {go_on}")
@@ -103,7 +107,7 @@ def edit(
         return 0
     try:
         _open(copies, file)
-        request = CaptureRequest(place, name, (), output, "", str(copies.folder), partial, summary)
+        request = CaptureRequest(place, name, (), output, "", str(copies.folder), partial, summary, also)
         code = run_capture(console, request, Asked(), take=False, explain=explain)
     except SitepatchError as error:
         error.hint = f"{error.hint}\nthe copies are kept; go on with: {go_on}".lstrip()
