@@ -65,8 +65,8 @@ def _show(console: Console, made: CaptureOutcome, *, explain: bool) -> None:
             for file in made.draft.files for left in file.left]  # fmt: skip
     rows += [Row("not captured", (file.paths[0], file.difference or "nothing but its layout differs"))
              for file in made.draft.files if not (file.hunks or file.left)]  # fmt: skip
-    for one in made.releases:
-        rows.append(Row(one.word, (f"{one.distribution} {one.version}",), (one.problem,) if one.problem else ()))
+    for each in made.releases:
+        rows.append(Row(each.word, (f"{each.distribution} {each.version}",), (each.problem,) if each.problem else ()))
     rows += report.answer_rows(made.plan.failed)
     console.rows(rows)
     if made.folder is None:
