@@ -71,6 +71,7 @@ def test_that_there_are_no_cases_is_a_note(tmp_path):
     [
         # too general
         ("@@ f @@\n-$A[$B]\n+$A[$B + 1]\n", [(ADVICE, "too-general", 6)]),
+        ("@@ f @@\n-$A = $B[$C]\n+$A = $B\n ...\n", [(ADVICE, "too-general", 6)]),
         ('@@ f @@\n-$A["key"]\n+$A["other"]\n', []),
         ("@@ <module> @@\n ...\n+X = 1  # sitepatch: mine\n", []),
         # too specific
@@ -91,6 +92,7 @@ def test_that_there_are_no_cases_is_a_note(tmp_path):
         ("@@ f @@\n-def f(a):\n+def f(a, b=1):\n", []),
         # hunks that meet
         ("@@ g @@\n-len(x)\n+min(x)\n@@ g @@\n-len(x)\n+max(x)\n", [(ERROR, "overlap", 6), (ERROR, "overlap", 9)]),
+        ("@@ g @@\n-x = 1\n+x = 2\n@@ g @@\n-x = 1\n+y = 1\n", [(ERROR, "overlap", 6), (ERROR, "overlap", 9)]),
         ("@@ g @@\n-len(x)\n+min(x)\n@@ g @@\n-return len(x)\n+return max(x)\n", [(ERROR, "overlap", 6)]),
         ("@@ g @@\n-len(x)\n+min(x)\n@@ g @@\n-return f(a, len(x))\n+return g(a, len(x))\n", []),
         ("@@ g @@\n-len(x)\n+min(x)\n@@ h @@\n-len(x)\n+max(x)\n", []),
@@ -103,6 +105,10 @@ def test_that_there_are_no_cases_is_a_note(tmp_path):
 def test_what_is_said_of_hunks(tmp_path, hunks, found):
     # the first hunk uses the option; the file of the others begins in line 5
     assert findings(tmp_path, spatch=f"{FINE}--- demo/n.py\n{hunks}") == [(level, rule, "p.spatch", line) for level, rule, line in found]
+
+
+def test_an_option_may_stand_on_any_line(tmp_path):
+    assert findings(tmp_path, spatch="--- demo/m.py\n@@ f @@\n size = $size\n+x = 1  # sitepatch: mine\n") == []
 
 
 def test_an_alternative_that_is_named_twice_cannot_be_reached(tmp_path):
