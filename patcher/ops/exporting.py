@@ -19,7 +19,7 @@ from patcher.planner.plan import Requested, plan_anew
 from patcher.project.selection import choose
 from patcher.store.retry import settled
 from patcher.target.environment import Environment, locate
-from patcher.target.index import Pip
+from patcher.target.index import NoWheel, Pip
 from patcher.target.releases import fetch_wheel
 
 FORMATS = ("patch", "series", "wheel", "script")
@@ -155,7 +155,10 @@ def _fetched(pip: Pip, env: Environment, file: Patched, events: Events) -> Wheel
     if not (info / "WHEEL").is_file():
         raise SitepatchError(f"{file.distribution} {file.version}: was not installed from a wheel", hint)
     events.note(f"fetching the wheel of {file.distribution} {file.version}")
-    wheel = open_wheel(fetch_wheel(pip, file.distribution, file.version, info))
+    try:
+        wheel = open_wheel(fetch_wheel(pip, file.distribution, file.version, info))
+    except NoWheel as error:  # it was built here from a source distribution, say
+        raise SitepatchError(f"{file.distribution} {file.version}: {error.message}", hint) from None
     here, there = recorded((info / "RECORD").read_bytes()), recorded(wheel.read("RECORD"))
     code = (path for path in there if ".dist-info/" not in path and path in here)
     other = next((path for path in code if here[path] != there[path]), "")

@@ -264,7 +264,8 @@ def test_a_wheel_that_is_named_has_to_be_the_one_of_the_release(environment, tmp
     assert not list(tmp_path.glob("refused/*"))
 
 
-def test_the_wheel_of_a_vendor_is_fetched_from_where_it_came_and_keeps_its_label(environment, tmp_path):
+def test_the_wheel_of_a_vendor_is_fetched_from_where_it_came_and_keeps_its_label(environment, tmp_path, monkeypatch):
+    monkeypatch.setattr("patcher.target.index.PYTHONS", ("3.10",))  # each takes a second
     vendor = tmp_path / "demo-1.0+cu1-py3-none-any.whl"
     vendor.write_bytes(packed("demo", "1.0+cu1", {name: text for name, text in FILES.items() if "demo-1.0." not in name}))
     env = world.Env(tmp_path / "vendors", environment.variables)
@@ -274,3 +275,7 @@ def test_the_wheel_of_a_vendor_is_fetched_from_where_it_came_and_keeps_its_label
     vendor.write_bytes(packed("demo", "1.0+cu1", {"demo/__init__.py": FILES["demo/__init__.py"] + "# anew\n"}))
     with pytest.raises(SitepatchError, match=r"is another build .*demo/__init__.py differs"):
         export(asked(env, "two", output="other"))
+    (env.site / "demo-1.0+cu1.dist-info/direct_url.json").unlink()
+    with pytest.raises(SitepatchError, match=r"demo 1.0\+cu1: it has no wheel") as caught:  # the index has another build alone
+        export(asked(env, "two", output="other"))
+    assert "--wheel" in caught.value.hint
