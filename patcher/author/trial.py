@@ -66,7 +66,8 @@ class Trial:
         """A text of the file as bytes."""
         return self.before.source.data[: self.before.source.skipped] + text.encode(self.before.source.encoding)
 
-    def alike(self, made: bytes, wanted: bytes, moved: bool) -> bool:
+    @staticmethod
+    def alike(made: bytes, wanted: bytes, moved: bool) -> bool:
         """Whether two texts have the same syntax tree; with `moved` wherever the statements of modules and classes stand."""
         shapes = [_shape(data, moved) for data in (made, wanted)]
         return None not in shapes and shapes[0] == shapes[1]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-import warnings
 from pathlib import Path
 from typing import List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from patcher.author.draft import Draft, FileEdit
 from patcher.author.folder import Head, Target, patchset_files, proven_range
+from patcher.author.trial import Trial
 from patcher.engine.engine import rewrite
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Located, Patchset, State
@@ -107,14 +106,14 @@ def trial_patchset(folder: Path, head: Head, draft: Draft, homes: Sequence[Locat
 
 
 def made_here(edit: FileEdit, draft: Draft, trial: Patchset) -> FileDiff:
-    """What the patchset makes of a file: the edited file, or one of the same syntax tree, but for what the draft has left.
+    """What the patchset makes of a file: the edited file, or its code (`Trial.alike`), but for what the draft has left.
 
     Raises:
         SitepatchError: it makes something else.
     """
     made, bad = _rewritten(edit.path, edit.before, trial)
     (file,) = (each for each in draft.files if each.paths[0] == edit.path)
-    if bad or not (file.left or made == edit.after or _tree(made) == _tree(edit.after)):
+    if bad or not (file.left or made == edit.after or Trial.alike(made, edit.after, moved=True)):
         what = f"the hunks do not make the edited file: {bad or 'other code comes of them'}"
         raise SitepatchError(f"{edit.path}: {what}", "write the patchset by hand: sitepatch new")
     return compare("", edit.path, edit.before, made, [trial.name])
@@ -132,7 +131,7 @@ def made_there(trial: Patchset, release: Release, expected: Mapping[str, bytes])
     found = try_release(Requested(trial, {}), located.package, located.distribution, located.version, Path(located.site))
     for path, right in expected.items() if found.word == APPLIES else ():
         made, _ = _rewritten(path, release.texts[path], trial)
-        if _tree(made) != _tree(right):
+        if not Trial.alike(made, right, moved=True):
             problem = f"{path}: other code comes of it than of the diff"
             return found._replace(word=State.CONFLICT.value, places=(), diffs=(), problem=problem)
     return found
@@ -151,12 +150,3 @@ def _rewritten(path: str, text: bytes, trial: Patchset) -> Tuple[bytes, str]:
     patched = [patch for variant in trial.variants for patch in variant.patches if path in patch.paths]
     made = rewrite(text, [hunk for patch in patched for hunk in patch.hunks], {})
     return made.data, "; ".join(one_line(answer.problem) for answer in made.answers if answer.state.failed)
-
-
-def _tree(data: bytes) -> str:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an invalid escape of upstream's
-        try:
-            return ast.dump(ast.parse(data))
-        except (SyntaxError, ValueError):  # of a newer Python than this one
-            return repr(data)
