@@ -97,9 +97,7 @@ def import_(request: ImportRequest, events: Events = SILENT) -> ImportOutcome:
         return outcome
     edits = _edits(taken)
     draft = generalise(edits, [release.texts for release in releases])
-    for file in draft.files:
-        left += [LeftOut(file.paths[0], each.line, each.why) for each in file.left]
-        left += [] if file.hunks or file.left else [LeftOut(file.paths[0], 0, "only comments and layout change")]
+    left += [LeftOut(file.paths[0], each.line, each.why) for file in draft.files for each in file.left]
     other = [f"{file.paths[0]}: it is not byte for byte as with the diff: {file.difference}"
              for file in draft.files if file.difference]  # fmt: skip
     outcome = outcome._replace(draft=draft, left_out=tuple(left), notes=(*outcome.notes, *other))

@@ -149,7 +149,7 @@ def test_what_cannot_be_taken_is_named_and_stops_it_without_partial(world):
 def test_comments_alone_are_no_patchset(world):
     text = diff(M, M.replace("    if strict:", "    if strict:  # the default"))
     ((path, why),) = refused(world, text)[1]
-    assert (path, why) == ("demo/m.py", "only comments and layout change")
+    assert path == "demo/m.py" and why.startswith("nothing but comments and layout")
     assert refused(world, text, partial=True)[1] == [(path, why)]
 
 
