@@ -28,17 +28,20 @@ def run_capture(console: Console, request: CaptureRequest, verify: Asked, *, tak
         return 1
     variants = made.requested.patchset.variants if made.requested else ()
     ranges = ", ".join(f"{one.package} {one.versions or '(any version)'}" for one in variants)
-    cells = (f"{count(_hunks(made), 'hunk')} in {made.folder}, for {ranges}",)
+    what = f"{count(_hunks(made), 'hunk')} in {made.folder}" if made.draft.files else f"{made.folder}, as it stands"
+    cells = (f"{what}, for {ranges}",)
     console.rows([] if console.quiet else [Row("captured", cells)])
     if not request.copy and (take or _agreed(console)):
         outcome = adopt(made, verify, events)
         return finish(console, outcome, lambda done: show_applied(console, done), **fields)
-    more = [] if request.output is None else ["--patch-dir", str(made.folder.parent)]
-    how = command(request.place, "apply", request.name, *more)
     if request.copy:
+        more = [] if request.output is None else ["--patch-dir", str(made.folder.parent)]
+        how = command(request.place, "apply", request.name, *more)
         console.say(f"apply it with: {how}")
     else:
-        console.say(f"the edit is as it was; to track it: put the file back, then {how}; or capture it with --adopt")
+        more = [] if request.output is None else ["--output", request.output]
+        how = command(request.place, "capture", *request.words, "--name", request.name, *more, "--adopt")
+        console.say(f"put it in the place of the edit with: {how}")
     console.data(True, {"written": False, **fields})
     return 0
 
@@ -63,8 +66,6 @@ def _show(console: Console, made: CaptureOutcome, *, explain: bool) -> None:
     show_hunks(console, made.draft, explain=explain)
     rows = [Row("not captured", (f"{file.paths[0]}:{left.line}", left.why), tuple(paint(left.text.rstrip("\n"))))
             for file in made.draft.files for left in file.left]  # fmt: skip
-    rows += [Row("not captured", (file.paths[0], file.difference or "nothing but its layout differs"))
-             for file in made.draft.files if not (file.hunks or file.left)]  # fmt: skip
     for each in made.releases:
         rows.append(Row(each.word, (f"{each.distribution} {each.version}",), (each.problem,) if each.problem else ()))
     rows += report.answer_rows(made.plan.failed)
@@ -80,7 +81,7 @@ def _show_differences(console: Console, made: CaptureOutcome) -> None:
     """Where the patchset makes another text than the edit did."""
     for one in made.files:
         if one.made != one.file.data:
-            what = _difference(made, one) or "what could not be captured is missing"
+            what = _difference(made, one) or "see below"
             console.note(f"{one.file.path}: the patchset does not make it byte for byte as it was edited: {what}")
             console.diff(b"" if console.quiet else compare("", one.file.path, one.file.data, one.made).text)
 

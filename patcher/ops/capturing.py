@@ -8,9 +8,10 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 from patcher.author.changed import Installed, changed
 from patcher.author.copies import copied, copy_out
 from patcher.author.draft import Draft, FileEdit
-from patcher.author.folder import Head, output_folder, patchset_files, write_folder
+from patcher.author.folder import PATCHSETS, Head, output_folder, patchset_files, write_folder
 from patcher.author.generalise import generalise
 from patcher.author.pristine import Before, before
+from patcher.author.trial import Trial
 from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.model import Located, Plan
 from patcher.ops.change import carry_out, note_interrupted, prepared
@@ -18,7 +19,8 @@ from patcher.ops.check import Outcome as Tried
 from patcher.ops.outcome import SILENT, Events, Outcome
 from patcher.ops.place import Place
 from patcher.ops.proving import check_also, further_releases, made_there, proven_target, trial_patchset
-from patcher.patchset.manifest import load
+from patcher.patchset.manifest import MANIFEST, load
+from patcher.patchset.sources import resolve_options
 from patcher.planner.adopt import Edit, plan_adopt
 from patcher.planner.assignments import Requested
 from patcher.planner.plan import plan_apply
@@ -37,6 +39,7 @@ class CaptureRequest(NamedTuple):
     copies of installed files, "" where the installed files themselves were edited. With `partial` a patchset is made also
     where parts of the edit cannot be put into it. `summary` is that of the patchset, "" for one that names the files.
     `also` are releases (`1.2`, `NAME==1.2`) and directories of packages that it should hold for as well.
+    With `adopt` a patchset of that name that stands already is taken as it is, to be put in the place of the edits.
     """
 
     place: Place
@@ -48,6 +51,7 @@ class CaptureRequest(NamedTuple):
     partial: bool = False
     summary: str = ""
     also: Tuple[str, ...] = ()
+    adopt: bool = False
 
 
 class Captured(NamedTuple):
@@ -93,7 +97,8 @@ def capture(request: CaptureRequest, events: Events = SILENT) -> CaptureOutcome:
         UsageError: the name is taken, or a word names nothing.
         SitepatchError: nothing was edited, or nobody knows what a file was before.
     """
-    folder = output_folder(request.name, request.output)
+    stands = _standing(request)
+    folder = stands or output_folder(request.name, request.output)
     check_also(request.also)
     env = request.place.environment()
     events.started(env)
@@ -106,31 +111,66 @@ def capture(request: CaptureRequest, events: Events = SILENT) -> CaptureOutcome:
     else:
         files, notes = _edited(env, request, events)
     _check_apart(files)
+    outcome = CaptureOutcome(request, env, tuple(files), Draft(()), Plan((), ()), tuple(notes))
+    texts: Dict[str, str] = {}
+    if not stands:
+        outcome, texts = _drafted(outcome, folder, events)
+        if not texts:
+            return outcome
+    patchset = load(folder, str(folder), texts)
+    outcome = _planned(outcome, Requested(patchset, resolve_options(patchset, {})))
+    if outcome.plan.failed:
+        return outcome
+    if stands and not request.partial:
+        _check_same(outcome, stands)
+    _check_unchanged(request, files)
+    patchset = write_folder(folder, texts) if texts else patchset
+    return outcome._replace(folder=folder, requested=Requested(patchset, resolve_options(patchset, {})))
+
+
+def _standing(request: CaptureRequest) -> Optional[Path]:
+    """Where a patchset of this name was captured before, which is now to take the place of the edits."""
+    folder = Path(PATCHSETS if request.output is None else request.output)
+    places = [folder, folder / request.name] if request.adopt else []
+    return next((each for each in places if each.absolute().name == request.name and (each / MANIFEST).is_file()), None)
+
+
+def _drafted(outcome: CaptureOutcome, folder: Path, events: Events) -> Tuple[CaptureOutcome, Dict[str, str]]:
+    """The outcome with its hunks and what came of further releases; and the texts of the folder, {} where none is to be."""
+    request, files = outcome.request, outcome.files
     releases, unread = further_releases(request.also, _packages(files), events)
     draft = generalise([one.edit for one in files], [release.texts for release in releases])
-    outcome = CaptureOutcome(request, env, tuple(files), draft, Plan((), ()), (*notes, *unread))
+    outcome = outcome._replace(draft=draft, notes=(*outcome.notes, *unread))
     written = {path for file in draft.files if file.hunks for path in file.paths}
     if not written or not (draft.complete or request.partial):
-        return outcome
+        return outcome, {}
     homes, head = list(_packages([one for one in files if one.file.path in written])), _head(request, files)
     trial = trial_patchset(folder, head, draft, homes)
     packages = [home.package for home in homes]
     tried = tuple(made_there(trial, each, {}) for each in releases if each.located.package in packages)
-    outcome = outcome._replace(releases=tried)
-    texts = patchset_files(head, draft, [proven_target(home, tried) for home in homes])
-    requested = Requested(load(folder, str(folder), texts), {})
-    if request.copy:
-        plan = plan_apply(env, [requested])
+    return outcome._replace(releases=tried), patchset_files(head, draft, [proven_target(home, tried) for home in homes])
+
+
+def _planned(outcome: CaptureOutcome, requested: Requested) -> CaptureOutcome:
+    """The outcome with the plan, and with what the patchset makes of each file."""
+    if outcome.request.copy:
+        plan = plan_apply(outcome.env, [requested])
     else:
-        edits = {(one.file.site, one.file.path): Edit(one.before.pristine, one.file.data) for one in files}
-        plan = plan_adopt(env, requested, edits)
+        edits = {(one.file.site, one.file.path): Edit(one.before.pristine, one.file.data) for one in outcome.files}
+        plan = plan_adopt(outcome.env, requested, edits)
     made = {(file.site, file.path): file.after for file in plan.files}
-    done = tuple(one._replace(made=made.get((one.file.site, one.file.path), one.before.data)) for one in files)
-    outcome = outcome._replace(files=done, plan=plan)
-    if plan.failed:
-        return outcome
-    _check_unchanged(request, files)
-    return outcome._replace(folder=folder, requested=requested._replace(patchset=write_folder(folder, texts)))
+    done = tuple(one._replace(made=made.get((one.file.site, one.file.path), one.before.data)) for one in outcome.files)
+    return outcome._replace(files=done, plan=plan)
+
+
+def _check_same(outcome: CaptureOutcome, folder: Path) -> None:
+    """Refuse a patchset that was not made of these edits, or was changed since so that it makes other code."""
+    planned = {(file.site, file.path) for file in outcome.plan.files}
+    mine = [one for one in outcome.files if (one.file.site, one.file.path) in planned]
+    other = [one.file.path for one in mine if not Trial.alike(one.made, one.file.data, moved=True)]
+    if other:
+        hint = "capture the edit under another name; or --partial: the edited text is kept in the store"
+        raise SitepatchError(f"{', '.join(other)}: the patchset {folder} makes other code of it than the edit", hint)
 
 
 class EditRequest(NamedTuple):

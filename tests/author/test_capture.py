@@ -2,8 +2,12 @@
 
 import json
 import os
+import pty
 import shutil
 import stat
+import subprocess
+import sys
+from contextlib import suppress
 
 import pytest
 
@@ -16,7 +20,7 @@ from patcher.target import remote
 from patcher.target.index import Pip
 from patcher.verify.checks import Asked
 from tests.author.world import EDIT, FILES, OTHER, M, World
-from tests.command import done
+from tests.command import done, environ
 from tests.faults.calls import in_child
 from tests.index import Index
 from tests.places import wheel
@@ -73,6 +77,54 @@ def test_the_answer_in_json(world):
     (file,) = told["captured"]
     assert (file["path"], file["proven"], file["exact"], file["release"]) == ("demo/m.py", True, True, "demo 1.0")
     assert [hunk["text"].split("\n")[0] for hunk in told["hunks"]] == ["@@ load @@"]
+
+
+def test_a_patchset_that_was_captured_before_and_made_stricter_is_adopted_as_it_stands(world):
+    world.backup()
+    world.edit()
+    told = done(world("capture", "demo", "--name", "mine"))
+    assert "capture demo --name mine" in told.out.split("put it in the place of the edit with: ")[1]
+    spatch = world.cwd / "patchsets/mine/mine.spatch"
+    spatch.write_text(spatch.read_text().replace("model = $V", "model = build(path)"))
+    told = done(world("capture", "demo", "--name", "mine", "--adopt"))
+    assert "captured  patchsets/mine, as it stands, for demo ==1.0" in told.out
+    assert world.text() == EDIT
+    assert "model = build(path)" in spatch.read_text()
+    done(world("status", "--check"))
+
+
+def test_a_patchset_that_stands_and_makes_other_code_does_not_take_the_place_of_an_edit(world):
+    world.backup()
+    world.edit()
+    done(world("capture", "--name", "mine"))
+    world.edit(EDIT.replace('"empty"', '"none"'))
+    told = done(world("capture", "--name", "mine", "--adopt"), 1)
+    assert "demo/m.py: the patchset patchsets/mine makes other code of it than the edit" in told.err
+    assert world.text() == EDIT.replace('"empty"', '"none"')
+    done(world("capture", "--name", "mine", "--adopt", "--partial"))
+    assert world.text() == EDIT
+    (kept,) = (world.path / ".sitepatch/edited").iterdir()
+    assert kept.read_text() == EDIT.replace('"empty"', '"none"')
+
+
+@pytest.mark.parametrize(("answer", "applied"), [("y", True), ("n", False)])
+def test_on_a_terminal_it_asks(world, answer, applied):
+    world.backup()
+    world.edit()
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "patcher", "capture", "--name", "mine", "--target", str(world.path)]
+    child = subprocess.Popen(command, cwd=world.cwd, env=environ(PAGER="cat"), stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    told = b""
+    with suppress(OSError):  # the end of a terminal
+        while True:
+            told += os.read(ours, 4096)
+            if told.endswith(b"[y/N]: "):
+                os.write(ours, f"{answer}\n".encode())
+    assert child.wait(60) == 0, told
+    assert (b"looked at" in told, b"applied" in told) == (False, applied)
+    assert bool(Store(str(world.path)).receipts()) == applied
+    assert world.text() == EDIT
 
 
 def test_the_range_ends_where_it_was_proven(world):
@@ -341,7 +393,7 @@ def test_an_edit_that_is_no_python(world):
 
 def test_what_cannot_be_put_into_a_patchset_stops_it_and_partial_takes_the_rest(world):
     world.backup()
-    world.edit(EDIT.replace("def build(path):\n", "def build(path):\n    # only a remark\n"))
+    world.edit(EDIT.replace("check(model)\n", "check(unknown)\n"))
     told = done(world("capture", "--name", "mine"), 1)
     assert "not captured" in told.out
     assert "--partial makes one of the rest" in told.err

@@ -56,7 +56,7 @@ def capture(
     that a patchset changed already, the edit is the difference to that.
 
     With --adopt, and on a terminal when asked, the patchset then takes the place of the edit: from then on it is tracked, and
-    restore gives back the file as it was installed.
+    restore gives back the file as it was installed. One of that name that was captured before is taken as it is.
     """
     from patcher.cli.captured import run_capture
     from patcher.ops.capturing import CaptureRequest
@@ -65,7 +65,7 @@ def capture(
 
     if copy and (words or pristine or adopt):
         raise UsageError("--from: found packages, files, --pristine or --adopt too", "it takes the copies alone")
-    request = CaptureRequest(place, name, words, output, pristine, copy, partial, summary, also)
+    request = CaptureRequest(place, name, words, output, pristine, copy, partial, summary, also, adopt)
     with patience(lock_timeout, lambda text: console.note(text, "waiting")):
         return run_capture(console, request, Asked(no_verify=no_verify), take=adopt, explain=explain)
 
