@@ -61,7 +61,7 @@ class HunkAnswer(NamedTuple):
     """What was found for one hunk in one text.
 
     `places` are 1-based line numbers of the text before the change. `problem` explains a failed state, `hint` says
-    what to do about it.
+    what to do about it. `gone` is whether it is not found because it only deletes, and that code alone is not there.
     """
 
     hunk: HunkText
@@ -70,6 +70,7 @@ class HunkAnswer(NamedTuple):
     splices: Tuple[Splice, ...] = ()
     problem: str = ""
     hint: str = ""
+    gone: bool = False
 
 
 class Rewrite(NamedTuple):
@@ -215,7 +216,7 @@ class Change(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The state of one hunk of one patchset in one file, as a command reports it."""
+    """The state of one hunk of one patchset in one file, as a command reports it; `gone` is that of `HunkAnswer`."""
 
     patchset: str
     path: str
@@ -225,6 +226,13 @@ class Answer(NamedTuple):
     problem: str = ""
     hint: str = ""
     when_present: bool = False
+    gone: bool = False
+
+
+def answered(patchset: str, path: str, one: HunkAnswer) -> Answer:
+    """What a command reports of a hunk's answer."""
+    words = one.problem, one.hint, one.hunk.when_present, one.gone
+    return Answer(patchset, path, one.hunk.scope, one.state, one.places, *words)
 
 
 class FilePlan(NamedTuple):

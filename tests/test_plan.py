@@ -11,11 +11,11 @@ from typing import List, Optional, Tuple
 import pytest
 
 from patcher.engine import engine
-from patcher.model import Located, State
+from patcher.model import Answer, Located, State
 from patcher.ops.fixture import lay_out
 from patcher.patchset.manifest import load
 from patcher.planner.assignments import Assignment
-from patcher.planner.plan import Requested, plan_apply, plan_restore
+from patcher.planner.plan import Requested, mixed, plan_apply, plan_restore
 from patcher.planner.resolve import File, resolve
 from patcher.store.status import statuses
 from patcher.target.interpreter import discover
@@ -242,6 +242,56 @@ def test_of_alternative_places_the_one_with_the_code_is_meant(
         if text is not None:
             site.file(path).write_text(text)
     assert planned(tmp_path, "moved") == [expected]
+
+
+CLEANUP = f"""Ask twice, and warn less.
+
+--- {OLD}
+@@ load @@
+-read(name, 1)
++read(name, 2)
+@@ <module> @@ when-present
+-RETRIES = 3
++RETRIES = 4
+
+--- {NEW}
+@@ load @@
+-warn(name)
+"""
+TWICE, WARNS = CODE.replace("1", "2"), CODE.replace("    return read", "    warn(name)\n    return read") + "\n\nwarn = print\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "states"),
+    [
+        (CODE, WARNS, ["applicable", "applicable"]),
+        (TWICE, CODE, ["upstream", "upstream"]),  # upstream made all of the change, so it has deleted that line too
+        (CODE, CODE, ["applicable", "not found"]),
+        (GONE, CODE, ["not found", "not found"]),
+        (TWICE, WARNS, ["conflict", "applicable"]),
+        (TWICE, WARNS.replace("load", "begin"), ["upstream", "not found"]),  # a renamed scope may hold the code
+    ],
+)
+def test_a_deletion_is_upstream_where_all_else_of_its_patchset_is(tmp_path: Path, old: str, new: str, states: List[str]) -> None:
+    patchset(tmp_path, "cleanup", CLEANUP)
+    site = Site(tmp_path, "mmengine-0.10.7")
+    for path, text in ((OLD, old), (NEW, new)):
+        site.file(path).write_text(text)
+    assert planned(tmp_path, "cleanup") == sorted(zip((OLD, NEW), states))
+    if states == ["upstream", "upstream"]:
+        ended = site("apply", "cleanup", "--patch-dir", "patches")
+        assert (ended.code, "the code to delete is gone" in ended.out) == (0, True), ended
+        assert not (site.path / ".sitepatch").exists()
+
+
+def test_a_deletion_is_not_upstream_where_the_rest_of_its_patchset_is_ours() -> None:
+    gone = Answer("ours", NEW, "load", State.NOT_FOUND, gone=True)
+    for state in State:
+        other = Answer("ours", OLD, "load", state)
+        (answer, _) = mixed([gone, other])
+        assert answer.state is (State.UPSTREAM if state is State.UPSTREAM else State.NOT_FOUND)
+    assert mixed([gone, Answer("another", OLD, "load", State.UPSTREAM)])[0] == gone
+    assert mixed([gone, gone]) == [gone, gone]
 
 
 def test_of_alternative_places_it_stays_the_one_that_was_patched(tmp_path: Path) -> None:

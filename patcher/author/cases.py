@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import PatchError, SitepatchError
-from patcher.model import Answer, Patchset, State, Variant
+from patcher.model import Answer, Patchset, State, Variant, answered
 from patcher.patchset.sources import candidates, resolve_options
 from patcher.planner import rewriter
 from patcher.planner.known import Request
@@ -113,10 +113,7 @@ def run_case(patchset: Patchset, case: Case) -> Outcome:
     every = tuple(hunk for each in patchset.variants for patch in each.patches for hunk in patch.hunks)
     hunks = tuple(hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks)
     made = rewriter.engine(case.text, Request(patchset.name, hunks, options, variant.names, every))
-    answers = mixed([
-        Answer(patchset.name, path, each.hunk.scope, each.state, each.places, each.problem, each.hint, each.hunk.when_present)
-        for each in made.answers
-    ])  # fmt: skip
+    answers = mixed([answered(patchset.name, path, each) for each in made.answers])
     problem = _problem(case, answers)
     if not problem and case.expected == AFTER and made.data != case.result:
         diff = compare("", path, case.result, made.data).text

@@ -114,7 +114,9 @@ def list_rows(patchsets: Iterable[Patchset], broken: Mapping[str, SitepatchError
 # JSON -----------------------------------------------------------------------------------------------------------------
 def answer_json(answer: Answer) -> Dict[str, Any]:
     """An answer as JSON."""
-    return {**answer._asdict(), "state": answer.state.value, "places": list(answer.places)}
+    fields = {**answer._asdict(), "state": answer.state.value, "places": list(answer.places)}
+    del fields["gone"]  # `mixed` has made of it what there is to say
+    return fields
 
 
 def diff_json(diff: FileDiff) -> Dict[str, Any]:

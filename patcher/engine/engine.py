@@ -9,7 +9,7 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.engine.check import Matched, check
 from patcher.engine.edit import Edit, Removed
-from patcher.engine.match.find import Found, find_hunk
+from patcher.engine.match.find import Found, find_hunk, is_gone
 from patcher.engine.match.match import MAX_WAYS, Place, TooManySteps, Way
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.rewrite.align import anchors
@@ -187,7 +187,7 @@ def _matched(source: Source, hunk: Hunk) -> Matched:
     if total == 0 or total < count:
         from patcher.engine.explain.nearest import not_found  # only where something went wrong
 
-        raise _Failed(not_found(source, hunk, found))
+        raise _Failed(not_found(source, hunk, found)._replace(gone=is_gone(source, hunk, found)))
     if count and total > count:
         where = sorted(source.lines.number(place.start) for place in [*found.todo, *found.done])
         problem = f"found {total} places in `{hunk.text.scope}` (lines {', '.join(map(str, where))}), expected {count}"

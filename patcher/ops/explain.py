@@ -82,7 +82,7 @@ def _file(assignment: Assignment, notes: List[str]) -> List[Told]:
 def _told(assignment: Assignment, found: File, data: bytes, said: Answer, one: Explanation) -> Told:
     path = assignment.path
     places = said.places or tuple(spot.line for spot in one.spots)
-    answer = Answer(said.patchset, path, said.scope, said.state, places, one.problem, one.hint, one.hunk.when_present)
+    answer = said._replace(places=places, problem=one.problem, hint=one.hint)
     diff = b""
     if said.state in (State.APPLIED, State.APPLICABLE) and one.splices:
         diff = compare(assignment.located.site, path, data, apply_splices(data, one.splices)).text

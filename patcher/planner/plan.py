@@ -146,13 +146,31 @@ def derived(
 
 
 def mixed(answers: Sequence[Answer]) -> List[Answer]:
-    """Format rule 24 across files: a part that stands there already and another that does not is a conflict."""
+    """What the hunks of a patchset say together, across files (format rules 24 and 25).
+
+    A part that stands there already and another that does not is a conflict. A deletion has nothing left to do where all
+    else of its patchset stands there already.
+    """
+    answers = _deleted(answers)
     changing = {answer.patchset for answer in answers if answer.state is State.APPLICABLE}
     problem = "this part of the patchset stands there already and other parts do not: upstream did it another way"
     hint = "compare the release with the patchset; mark hunks that may be there with `when-present`"
     return [
         answer._replace(state=State.CONFLICT, problem=problem, hint=hint)
         if answer.state is State.UPSTREAM and not answer.when_present and answer.patchset in changing
+        else answer
+        for answer in answers
+    ]
+
+
+def _deleted(answers: Sequence[Answer]) -> List[Answer]:
+    """Deletions whose code is gone as *upstream*, where upstream made every other change of the patchset."""
+    there = {answer.patchset for answer in answers if answer.state is State.UPSTREAM}
+    there -= {one.patchset for one in answers if one.state not in (State.UPSTREAM, State.NOT_NEEDED) and not one.gone}
+    problem = "the code to delete is gone, and every other change of the patchset stands there already"
+    return [
+        answer._replace(state=State.UPSTREAM, problem=problem, hint="")
+        if answer.gone and answer.patchset in there
         else answer
         for answer in answers
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError
-from patcher.model import Answer, Change, FilePlan, Located, Patchset, Receipt, Rewrite, State, Step
+from patcher.model import Answer, Change, FilePlan, Located, Patchset, Receipt, Rewrite, State, Step, answered
 from patcher.patchset.manifest import load
 from patcher.planner.assignments import Assignment, Requested
 from patcher.planner.carry import Carrier
@@ -146,11 +146,7 @@ def resolve(
             carrier.take(known.splices)
         elif carrier is not None:
             carrier.lose()
-        for answer in result.answers:
-            hunk = answer.hunk
-            answers.append(
-                Answer(name, path, hunk.scope, answer.state, answer.places, answer.problem, answer.hint, hunk.when_present)
-            )
+        answers += [answered(name, path, answer) for answer in result.answers]
         if result.splices:
             patchset = assignment.requested.patchset
             places = tuple(place for answer in result.answers for place in answer.places if answer.state is State.APPLICABLE)

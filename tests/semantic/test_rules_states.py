@@ -115,5 +115,24 @@ def test_rule_23_the_outermost_of_overlapping_places_is_taken() -> None:
     hold(Changed("def f(a):\n    return old(old(a))\n", "-old($X)\n+max(0)\n", "def f(a):\n    return max(0)\n", {"flags": "count=all"}))
 
 
+@pytest.mark.parametrize(
+    ("source", "hunk", "gone"),
+    [
+        ("def f(a):\n    x = 1\n", "-old(a)\n", True),
+        ("def f(a):\n    x = 1\n", " x = 1\n-old(a)\n", True),
+        ("def f(a):\n    x = 2\n", " x = 1\n-old(a)\n", False),  # what it keeps has changed too
+        ("def f(a):\n    x = 1\n    y = 2\n", " x = 1\n-old(a)\n y = 2\n", False),  # upstream by rule 22
+        ("def f(a):\n    x = 1\n", "-old(a)\n+\n", True),
+        ("def f(a):\n    x = 1\n", "-old(a)\n+new(a)\n", False),
+        ("def g(a):\n    x = 1\n", "-old(a)\n", False),  # a renamed scope is never guessed
+        ("def g(a):\n    x = 1\n", "-def f(...):\n-    ...\n", True),
+        ("def f(a):\n    old(a)\n    old(a)\n", "-old(a)\n", False),
+        ("def f(a):\n    old(a)\n", "-old(a)\n@@ f @@ count=2\n-old(a)\n", False),
+    ],
+)
+def test_rule_25_a_deletion_is_gone(source: str, hunk: str, gone: bool) -> None:
+    assert run(source, hunk).answers[-1].gone is gone
+
+
 def test_rule_25_the_closest_line_is_shown() -> None:
     hold(Stays("def f(a):\n    x = olt(a, 1)\n", "-x = old(a, 1)\n+x = 1\n", State.NOT_FOUND, "closest, line 2: x = olt(a, 1)"))

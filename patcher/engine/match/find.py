@@ -51,6 +51,17 @@ def find(source: Source, hunk: Hunk, scope: str) -> Found:
     return Found(todo, done, len(blocks), matcher.steps + there.steps)
 
 
+def is_gone(source: Source, hunk: Hunk, found: Found) -> bool:
+    """Whether a hunk that only deletes has nothing to delete, while all that it keeps stands in its scope (rule 25)."""
+    kept = hunk.after.nodes
+    if found.todo or found.done or any(tag == "+" and text.strip() for tag, text, _ in hunk.text.lines):
+        return False
+    if not kept:  # a definition may have gone with its scope
+        return bool(found.scopes) or [node.kind for node in hunk.before.nodes] in (["FunctionDef"], ["ClassDef"])
+    blocks = source.scopes(hunk.text.scope, identifiers(hunk.after), bodies=writes_body(hunk.after))
+    return any(places(hunk, hunk.after, block, Matcher(most=1)) for block in blocks)
+
+
 def _covers(hunk: Hunk, after: Place, before: Place) -> bool:
     """Whether a match of the after side shows that a place is changed already (rule 22).
 
