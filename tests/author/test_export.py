@@ -1,11 +1,13 @@
 """`export`: what it writes does what `apply` does, with the real tools that take it: git, patch, pip, uv, a bare Python."""
 
 import io
+import runpy
 import shutil
 import subprocess
 import sys
 import zipfile
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
@@ -156,7 +158,8 @@ def test_a_script_patches_and_restores_with_a_bare_python(site, script):
 def test_a_script_changes_all_files_or_none(site, script):
     (site / "demo/n.py").write_bytes(b"VALUE = 1  # edited\n")
     before = texts(site)
-    assert "demo/n.py: is not the text that this was made for" in script(code=1)
+    said = script(code=1)
+    assert said.startswith("error: demo/n.py: is not the text that this was made for (sha256 ") and said.count("\n") == 1
     (site / "demo/n.py").unlink()
     assert "demo/n.py: is not in site" in script(code=1)
     (site / "demo/n.py").symlink_to(site / "demo/m.py")
@@ -166,6 +169,14 @@ def test_a_script_changes_all_files_or_none(site, script):
     assert apply(ApplyRequest(place(site), ("two",))).ok
     assert f"sitepatch keeps patches in {site.name}" in script("--restore", code=1)
     assert {**texts(site), "demo/m.py": before["demo/m.py"], "demo/n.py": before["demo/n.py"]} == before
+
+
+def test_a_script_that_cannot_write_the_last_file_puts_the_others_back(site, script, monkeypatch, capsys):
+    before, main, replace = texts(site), runpy.run_path("patch.py")["main"], Path.replace
+    monkeypatch.setattr(Path, "replace", lambda part, path: replace(part, path) if path.name == "m.py" else part.rename("/dev/null/no"))
+    assert main(["--target", "site"]) == 1
+    assert "the files are as they were" in capsys.readouterr().err
+    assert texts(site) == before and list(site.glob("demo/.*")) == []
 
 
 # the wheel ------------------------------------------------------------------------------------------------------------
