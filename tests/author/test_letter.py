@@ -94,8 +94,11 @@ def test_the_body_of_a_mail_is_decoded():
         mail = head.replace("8bit", name).encode() + b"\n\n" + coded
         (found,), problems = patches(mail)
         assert (problems, found.prose, len(found.sections[0].hunks)) == ([], BODY, 1)
-    (found,), _ = patches(MAIL.replace("UTF-8", "ISO-8859-1").encode("latin-1"))
-    assert found.prose == BODY
+    (found,), _ = patches(MAIL.replace("UTF-8", "windows-1251").replace("é", "ж").replace("ë", "e").encode("cp1251"))
+    assert found.prose == BODY.replace("é", "ж").replace("ë", "e")
+    for charset in ("UTF-8", "no-such"):
+        (found,), _ = patches(MAIL.replace("UTF-8", charset).encode("latin-1"))
+        assert found.prose == BODY
 
 
 def test_mails_of_a_series_are_one_patchset():

@@ -162,6 +162,27 @@ def test_a_hunk_that_moved_is_taken_where_that_leaves_no_doubt():
     assert told.problems == ("hunk 1 (line 3 of the diff): its lines stand in 2 places (lines 2, 8), none of them where the diff says",)
 
 
+def test_hunks_move_together_and_stay_in_their_order():
+    first, second = b"@@ -1,2 +1,2 @@\n-top\n+TOP\n 1\n", b"@@ -6,2 +6,2 @@\n x\n-y\n+z\n"
+    text = b"top\n1\nx\ny\n5\nx\ny\n"
+    head = b"--- m\n+++ m\n"
+    assert applied(head + first + second, text).after == b"TOP\n1\nx\ny\n5\nx\nz\n"
+    told = applied(head + first + second, b"new\nnew\n" + text)
+    assert (told.after, len(told.notes)) == (b"new\nnew\nTOP\n1\nx\ny\n5\nx\nz\n", 2)
+    assert applied(head + first + second, b"x\ny\ntop\n1\n").problems == ("hunk 2 (line 7 of the diff): the file has its lines, but not one below the other",)
+
+
+@pytest.mark.parametrize(
+    ("hunk", "text"),
+    [
+        (b"@@ -1,6 +1,2 @@\n a\n-b\n-c\n-d\n-e\n f\n", b"c\nd\n"),  # of what goes, nothing may be left out
+        (b"@@ -1,3 +1,2 @@\n a\n-\n f\n", b"x\n\ny\n"),  # a blank line is found everywhere
+    ],
+)
+def test_fuzz_leaves_out_context_and_never_all_of_it(hunk, text):
+    assert applied(b"--- m\n+++ m\n" + hunk, text, fuzz=3).after == text
+
+
 def test_fuzz_is_taken_where_it_is_allowed_and_named_where_it_is_not():
     changed = M.replace(b"x = 1", b"x = 10")[: M.index(b"def two")]
     diff = DIFF % (2, 2, b"")
@@ -174,12 +195,19 @@ def test_fuzz_is_taken_where_it_is_allowed_and_named_where_it_is_not():
     assert applied(diff, parted).problems == ("hunk 1 (line 3 of the diff): the file has its lines, but not one below the other",)
 
 
+THERE = "hunk 1 (line 3 of the diff): the file has what it makes already: it is applied, or the diff is reversed"
+
+
 def test_what_is_there_already_is_said():
     diff = DIFF % (2, 2, b"") + b"@@ -8,3 +8,3 @@\n     x = 1\n-    y = 2\n+    y = 4\n     return x\n"
     once, both = M.replace(b"2", b"3", 1), M.replace(b"2", b"3", 1).replace(b"2", b"4", 1)
     assert applied(diff, M).after == both and applied(diff, both).done
     told = applied(diff, once)
-    assert not told.done and told.problems == ("hunk 1 (line 3 of the diff): the file has what it makes already: it is applied, or the diff is reversed",)
+    assert not told.done and told.problems == (THERE,)
+    one, two = b"one\n1\n", b"two\n2\n"
+    diff = b"--- m\n+++ m\n@@ -1,2 +1,2 @@\n one\n-1\n+I\n@@ -3,2 +3,2 @@\n two\n-2\n+II\n"
+    assert applied(diff, b"new\none\nI\n" + two).problems == (THERE,)
+    assert applied(diff, one + two).after == b"one\nI\ntwo\nII\n"
 
 
 @pytest.mark.parametrize("ends", [(b"\n", b"\r\n"), (b"\r\n", b"\n"), (b"\r\n", b"\r\n")])
