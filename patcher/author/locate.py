@@ -14,7 +14,7 @@ from patcher.model import Located, Receipt
 from patcher.planner.resolve import read_file
 from patcher.store.status import read
 from patcher.store.store import Store
-from patcher.target.distribution import files_named
+from patcher.target.distribution import sources
 from patcher.target.environment import Environment, blocker, locate
 
 _TELLING = 3  # lines that are not blank which a diff has to name where nothing but the name of the file is the same
@@ -55,6 +55,7 @@ class Installed:
     def __init__(self, env: Environment, fuzz: int = 0) -> None:
         self.env, self.fuzz = env, fuzz
         self.taken: Dict[str, Tuple[Located, bytes]] = {}
+        self._names: Dict[str, Dict[str, List[str]]] = {}
         self._receipts: Dict[str, Dict[str, Receipt]] = {}
         self._packages: Dict[str, Union[Located, SitepatchError, None]] = {}
 
@@ -86,9 +87,8 @@ class Installed:
         found: Dict[str, _Candidate] = {}
         direct = ["/".join(parts[at:]) for at in range(len(parts))]
         for site in self.env.sites:
-            infos = sorted(Path(site).glob("*.dist-info"))
-            named = [path for info in infos for path in files_named(info, parts[-1])]
-            for path in dict.fromkeys([*(each for each in direct if (Path(site) / each).is_file()), *named]):
+            found_here = [each for each in direct if (Path(site) / each).is_file()]
+            for path in dict.fromkeys([*found_here, *self._named(site, parts[-1])]):
                 located = self._package(path.split("/")[0])
                 if isinstance(located, Located) and located.site == site and (Path(site) / path).is_file():
                     theirs = path.split("/")
@@ -96,6 +96,15 @@ class Installed:
                     common = next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(theirs), len(parts)))
                     found.setdefault(path, _Candidate(path, located, common, common in (len(theirs), len(parts))))
         return list(found.values())
+
+    def _named(self, site: str, name: str) -> List[str]:
+        """The recorded Python files of a site directory whose last part is `name`."""
+        if site not in self._names:
+            names = self._names[site] = {}
+            rows = (row for info in sorted(Path(site).glob("*.dist-info")) for row in sources(info))
+            for row in (each for each in rows if not each.path.startswith(("/", "../"))):
+                names.setdefault(row.path.rpartition("/")[2], []).append(row.path)
+        return self._names[site].get(name, [])
 
     def _package(self, name: str) -> Union[Located, SitepatchError, None]:
         """Where a package is installed, or why it cannot be patched."""

@@ -169,14 +169,6 @@ def files_recorded(dist_info: Path, digest: str) -> List[str]:
     return [row.strip(b'"').replace(b'""', b'"').decode("utf-8", "surrogateescape") for row in rows]
 
 
-def files_named(dist_info: Path, name: str) -> List[str]:
-    """The paths of RECORD, inside the site directory, whose last part is `name`."""
-    last = re.escape(name.encode("utf-8", "surrogateescape"))
-    rows = re.findall(rb"^((?:[^\n,\"]*/)?" + last + rb"),", _record(dist_info), re.MULTILINE)
-    paths = [row.decode("utf-8", "surrogateescape") for row in rows]
-    return [path for path in paths if not path.startswith(("/", "../"))]
-
-
 def _after(record: bytes, path: str, end: bytes) -> Optional[int]:
     """The offset behind the row start `path` + `end`; csv quotes a path that holds a comma or a quote."""
     plain = path.encode("utf-8", "surrogateescape")

@@ -108,11 +108,18 @@ def test_the_installed_file_is_the_one_with_the_longest_common_suffix_at_which_i
 def test_of_several_files_that_fit_none_is_taken(world):
     shutil.copytree(world.path / "demo", world.path / "demo" / "copy")
     with (world.path / "demo-1.0.dist-info" / "RECORD").open("a") as record:
-        record.write("demo/copy/m.py,,\n")
+        record.write(f"demo/copy/m.py,sha256={'A' * 43},1\n")
     assert refused(world, diff(path="m.py")) == (
         [("m.py", "it applies to several installed files: demo/copy/m.py and demo/m.py", "write its whole path into the diff")], []
     )  # fmt: skip
     assert [one.path for one in run(world, diff(path="demo/m.py")).files] == ["demo/m.py"]
+
+
+def test_what_is_not_imported_from_its_source_is_not_taken(world):
+    (world.path / "demo" / "m.abi3.so").write_bytes(b"")
+    assert [problem for _, problem, _ in refused(world, diff())[0]] == ["demo/m.py is not what is imported: the compiled m.abi3.so beside it comes first"]
+    problems, _ = refused(world, diff("import a\nimport b\n\n", "import a\nimport c\n\n", "a/Lib/json/decoder.py").replace("Lib/", ""))
+    assert problems == [("json/decoder.py", "json belongs to the standard library, which is not patched", "")]
 
 
 def test_a_name_alone_is_not_enough_for_a_file_of_a_few_lines(world):
