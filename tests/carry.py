@@ -118,9 +118,9 @@ def _at_home(edit: Edit, hunks: Sequence[HunkText]) -> Tuple[str, str]:
 
 
 def _upstream(edit: Edit, hunks: Sequence[HunkText]) -> Tuple[str, bool]:
-    made = rewrite(edit.upstream, hunks, {})
-    told = bool(hunks) and all(answer.state is State.UPSTREAM for answer in made.answers)
-    return "applied" if made.splices else "upstream" if told else "refused", peers.verbatim(edit)
+    states = {answer.state for answer in rewrite(edit.upstream, hunks, {}).answers}
+    said = {frozenset([State.APPLICABLE]): "applied", frozenset([State.UPSTREAM]): "upstream"}
+    return said.get(frozenset(states), "refused"), peers.verbatim(edit)
 
 
 def _cell(edit: Edit, version: str, text: bytes, hunks: Sequence[HunkText]) -> Cell:

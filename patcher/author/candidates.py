@@ -25,6 +25,7 @@ from patcher.author.sketch import (
     reads,
     tagged,
     telling,
+    telling_words,
     unit,
     verbatim,
 )
@@ -119,6 +120,8 @@ class Candidates:
         for holes in _with_and_without(found):
             words = "the statement" + (", what did not change left open" if holes[0] else "")
             statement.append((self._statement(old, new, holes), words))
+        if not is_clause(old) and len(telling_words([old])) < 2 and old.kind not in COMPOUND:
+            yield from self._with_context(leaf, statement)
         for lines, words in statement:
             yield Candidate(scope, lines, words)
         if is_clause(old):
@@ -224,6 +227,8 @@ class Candidates:
         if leaf.gone:
             gone = [line for node in leaf.gone for line in verbatim(self.before, node)]
             lines = (*tagged("-", gone), *tagged("+", self._inserted(leaf, below=True)))
+            if len(telling_words(leaf.gone)) < 2:
+                yield from self._with_context(leaf, [(lines, "the code that goes, which says too little alone")])
             yield Candidate(scope_of(leaf.blocks[0]), lines, "the code that goes, word for word")
             yield from self._with_context(leaf, [(lines, "the code that goes, word for word")])
         else:
@@ -362,6 +367,7 @@ class Candidates:
             come = excerpt(self.after, wrapper.begin, wrapper.outer_end, holes)
             lines = (*tagged("-", gone), *tagged("+", come))
             words = "the code that is wrapped" + (", its parts left open" if rank == 0 else ", word for word")
+            yield from self._enclosed(leaf, [(lines, words)])  # upstream may have wrapped more of it
             yield Candidate(scope_of(leaf.blocks[0]), lines, words)
             if rank:
                 yield from self._with_context(leaf, [(lines, words)])

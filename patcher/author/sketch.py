@@ -223,13 +223,18 @@ def binds(node: Node) -> Set[str]:
 
 def telling(node: Node) -> bool:
     """Whether code has an identifier or a text that says more than that something stands there."""
-    for part in node.walk():
+    return bool(telling_words([node]))
+
+
+def telling_words(nodes: Sequence[Node]) -> Set[str]:
+    """The identifiers and texts in code that say something of its place; one alone may well stand elsewhere too."""
+    found: Set[str] = set()
+    for part in (part for node in nodes for part in node.walk()):
         value = str(part.fields.get("value") or "")
-        if part.kind == "Name" and not part.role and value not in _COMMON and len(value) > 1:
-            return True
-        if part.kind in ("String", "FText") and re.search(r"[^\W\d]{4}", value):
-            return True
-    return False
+        named = part.kind == "Name" and not part.role and value not in _COMMON and len(value) > 1
+        if named or (part.kind in ("String", "FText") and re.search(r"[^\W\d]{4}", value)):
+            found.add(value)
+    return found
 
 
 def is_clause(node: Node) -> bool:
