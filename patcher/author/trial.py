@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from functools import lru_cache
 from inspect import cleandoc
 from typing import Mapping, NamedTuple, Optional, Sequence
 
@@ -84,6 +85,7 @@ def _read(data: Optional[bytes]) -> Optional[Source]:
         return None
 
 
+@lru_cache(maxsize=8)  # candidates often make the same text, and are compared with the same one
 def _shape(data: bytes, moved: bool) -> Optional[str]:
     try:
         with warnings.catch_warnings():
