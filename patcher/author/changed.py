@@ -82,6 +82,7 @@ def changed(env: Environment, words: Sequence[str], progress: Progress, *, unpro
     every = {site: _listed(Path(site), notes if not words else []) for site in env.own if Path(site).is_dir()}
     chosen = _chosen(env, words, every, unproven=unproven) if words else every
     found: List[Installed] = []
+    said: Dict[str, List[str]] = {}  # the files that a remark is about
     looked, total = 0, sum(map(len, chosen.values()))
     with ThreadPoolExecutor(_THREADS) as pool:
         for site, candidates in chosen.items():
@@ -92,9 +93,10 @@ def changed(env: Environment, words: Sequence[str], progress: Progress, *, unpro
                 for (path, _), each in zip(tasks[at:], looks):
                     item, note = each.result()
                     found += [item] if item else []
-                    notes += [f"{path}: {note}"] if note else []
+                    said.setdefault(note, []).append(path)
                 looked += len(looks)
                 progress(looked, total)
+    notes += [f"{_some(paths)}: {note}" for note, paths in said.items() if note]
     notes += _new_files({(item.site, item.path.split("/")[0]) for item in found if "/" in item.path}, every)
     return Search(tuple(sorted(found, key=lambda item: (item.site, item.path))), looked, tuple(notes))
 
@@ -218,9 +220,13 @@ def _new_files(packages: Iterable[Tuple[str, str]], every: Dict[str, _Site]) -> 
     for site, package in sorted(packages):
         new = [path for path in python_files(site, package) if path not in every[site]]
         if new and any(path.startswith(f"{package}/") for path in every[site]):
-            more = f" and {len(new) - 3} more" if len(new) > 3 else ""
-            notes.append(f"new, and no part of a patchset, which changes files that are installed: {', '.join(new[:3])}{more}")
+            notes.append(f"{_some(new)}: new, and no part of a patchset, which changes files that are installed")
     return notes
+
+
+def _some(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return ", ".join(paths[:3]) + more
 
 
 def python_files(site: str, package: str) -> List[str]:

@@ -133,7 +133,8 @@ def installed(site: Path) -> Iterator[Owner]:
 
     Of an editable install, `note` is the URL of its files.
     """
-    for folder in sorted(each for each in site.iterdir() if each.suffix in (".dist-info", ".egg-info", ".egg-link")):
+    kinds = (".dist-info", ".egg-info", ".egg-link")
+    for folder in sorted(each for each in site.iterdir() if each.suffix in kinds and each.name[0] != "~"):
         metadata = folder / ("METADATA" if folder.suffix == ".dist-info" else "PKG-INFO") if folder.is_dir() else folder
         name, version = _headers(metadata)
         origin = _text(folder / "direct_url.json")

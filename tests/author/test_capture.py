@@ -252,7 +252,7 @@ def test_new_files_deleted_ones_and_distributions_without_record_are_named(world
     (here / "METADATA").write_text("Metadata-Version: 2.1\nName: here\nVersion: 1.0\n")
     (here / "direct_url.json").write_text('{"url": "file:///src/here", "dir_info": {"editable": true}}')
     told = done(world("capture", "--name", "mine"))
-    assert "files that are installed: demo/new.py\n" in told.err
+    assert "demo/new.py: new, and no part of a patchset" in told.err
     assert "demo/n.py: is not there any more" in told.err
     assert "no RECORD that says what was installed: old 1.0;" in told.err
     assert "an editable install is edited where its files lie: here (file:///src/here)" in told.err
@@ -265,7 +265,7 @@ def before(world, **more):
 
 def test_a_backup_of_any_name_counts_if_record_has_its_hash(world):
     world.edit()
-    world.backup("m.py.orig", M + "# not it\n")
+    world.backup("m.py.orig", M.replace("empty", "Empty"))
     world.backup("zz")
     assert before(world) == [("zz beside it", M.encode(), True)]
 
