@@ -26,6 +26,7 @@ from patcher.author.sketch import (
     tagged,
     telling,
     telling_words,
+    uncommented,
     unit,
     verbatim,
 )
@@ -130,8 +131,8 @@ class Candidates:
         yield from self._with_context(leaf, statement)
 
     def _replaced(self, old: Node, new: Node, holes: Tuple[Sequence[Hole], Sequence[Hole]]) -> Tuple[Line, ...]:
-        gone = joined(excerpt(self.before, old.outer_start, old.outer_end, holes[0]))
-        come = joined(excerpt(self.after, new.outer_start, new.outer_end, holes[1]))
+        gone = joined(uncommented(excerpt(self.before, old.outer_start, old.outer_end, holes[0])))
+        come = joined(uncommented(excerpt(self.after, new.outer_start, new.outer_end, holes[1])))
         return (*tagged("-", gone), *tagged("+", come))
 
     def _statement(self, old: Node, new: Node, holes: Tuple[Sequence[Hole], Sequence[Hole]]) -> Tuple[Line, ...]:
@@ -141,7 +142,7 @@ class Candidates:
                 lines += tagged(tag, joined(excerpt(text, node.start, header_end(text, node), side)))
             else:
                 shown = excerpt(text, node.begin, node.outer_end, side)
-                lines += tagged(tag, joined(shown) if tag == "-" else shown)
+                lines += tagged(tag, shown if tag == "+" else joined(uncommented(shown)))
         return tuple(lines)
 
     def _in_statement(self, leaf: Leaf, made: Sequence[Tuple[Tuple[Line, ...], str]]) -> Iterator[Candidate]:
@@ -183,9 +184,9 @@ class Candidates:
         keeps_returns = "returns" in rest or old.fields.get("returns") is None
         for holes in _with_and_without(hides):
             lines: List[Line] = []
-            for tag, text, node, side in (("-", self.before, old, holes[0]), ("+", self.after, new, holes[1])):
+            for sign, text, node, side in (("-", self.before, old, holes[0]), ("+", self.after, new, holes[1])):
                 shown = joined(excerpt(text, node.start, header_end(text, node), side))
-                lines += tagged(tag, shown if keeps_returns or not side else _without_returns(text, node, side))
+                lines += tagged(sign, shown if keeps_returns or not side else _without_returns(text, node, side))
             words = "the header, what did not change left open" if holes[0] else "the whole header"
             yield Candidate(scope, (*decorators, *lines), words)
 
@@ -241,27 +242,31 @@ class Candidates:
         """
         if not leaf.come:
             return []
-        text, end = self.after, leaf.come[-1].outer_end
-        start = leaf.come[0].begin
+        text, start, end = self.after, leaf.come[0].begin, leaf.come[-1].outer_end
         above = _between(text, text.code_before(start), start)
         shown = excerpt(text, start, end)
         tail = text.text[end : text.source.lines.end(end)].rstrip()
         shown[-1] += tail if tail.lstrip().startswith("#") else ""
         last = leaf.end == len(statements(leaf.blocks[1]))
-        following = 0 if last else _leading_blanks(_between(text, end, text.code_from(end)))
-        leading = _leading_blanks(above)
-        comments = above[leading:]
-        first = leaf.gone[0].begin if leaf.gone else leaf.span[1]
-        old = _between(self.before, self.before.code_before(first), first)
-        old = old[_leading_blanks(old) :]
-        while comments and old and comments[0] == old[0] and (leaf.gone or len(comments) >= len(old)):
-            comments, old = comments[1:], old[1:]
-        if bare or leaf.gone:
-            return [*comments, *shown]
-        stands = _leading_blanks(_between(self.before, leaf.span[0], leaf.span[1]))
-        if below:
-            return [*[""] * (leading - stands), *comments, *shown, *[""] * following]
-        return [*[""] * leading, *comments, *shown, *[""] * (following - stands)]
+        following = [] if last else _between(text, end, text.code_from(end))
+        stands = _between(self.before, *leaf.span)
+        if leaf.gone:
+            first = leaf.gone[0].begin
+            stands = _between(self.before, self.before.code_before(first), first)
+        head, foot = [], stands
+        if leaf.gone:
+            head, foot, following = stands, [], []
+        elif below:  # it goes above the comments that stand directly over the statement below
+            blanks = [number for number, line in enumerate(stands, 1) if not line]
+            head, foot = stands[: max(blanks, default=0)], stands[max(blanks, default=0) :]
+        while head and above and head[0] == above[0]:
+            head, above = head[1:], above[1:]
+        while foot and following and foot[-1] == following[-1]:
+            foot, following = foot[:-1], following[:-1]
+        while foot and above and foot[0] == above[0] != "":  # a comment that stands already is not inserted again
+            foot, above = foot[1:], above[1:]
+        lines = [*above, *shown, *("" for line in following if not line)]
+        return [line for line in lines if line] if bare else lines
 
     def _insertion(self, leaf: Leaf) -> Iterator[Candidate]:
         yield from self._far(leaf)
@@ -434,10 +439,6 @@ def _without_comments(lines: Sequence[Line]) -> Tuple[Line, ...]:
         if bare.strip() or not line.strip():
             found.append((tag, bare))
     return tuple(found)
-
-
-def _leading_blanks(lines: Sequence[str]) -> int:
-    return next((index for index, line in enumerate(lines) if line), len(lines))
 
 
 def _with_and_without(holes: Tuple[List[Hole], List[Hole]]) -> List[Tuple[List[Hole], List[Hole]]]:

@@ -316,6 +316,7 @@ def _only(old: Value, new: Value) -> Optional[Pair]:
 
 
 def position(leaf: Leaf) -> Tuple[Optional[Node], Optional[Node]]:
-    """The statements of the block before the edit that stand directly above and below a leaf."""
-    nodes = statements(leaf.blocks[0])
-    return (nodes[leaf.first - 1] if leaf.first else None), (nodes[leaf.last] if leaf.last < len(nodes) else None)
+    """The statements of the block before the edit that stand directly above and below a leaf; a docstring counts as none."""
+    nodes, doc = statements(leaf.blocks[0]), leaf.blocks[0].fields.get("doc")
+    above = nodes[leaf.first - 1] if leaf.first and nodes[leaf.first - 1] is not doc else None
+    return above, (nodes[leaf.last] if leaf.last < len(nodes) else None)

@@ -53,6 +53,13 @@ def tagged(tag: str, lines: Sequence[str]) -> List[Line]:
     return [(tag, line) for line in lines]
 
 
+def uncommented(lines: Sequence[str]) -> List[str]:
+    """Lines of code without their comments."""
+    text = "\n".join(lines)
+    kept = "".join(token.text for token in lex.tokens(text) if token.kind != "comment")
+    return [line.rstrip() for line in kept.split("\n")] if kept != text else list(lines)
+
+
 def joined(lines: Sequence[str]) -> List[str]:
     """Lines of one bracketed expression as one line, where nothing in them depends on its line."""
     text = "\n".join(lines)
@@ -72,16 +79,14 @@ def elided(pairs: Sequence[Pair]) -> Tuple[List[Hole], List[Hole]]:
     old_holes: List[Hole] = []
     new_holes: List[Hole] = []
     for old, new in pairs:
+        notes = [node.fields.get("annotation") for node in (old, new)]
+        if old.kind == "Assign" and all(isinstance(node.fields.get("value"), Node) for node in (old, new)) and same(*notes):
+            for node, note, holes in zip((old, new), notes, (old_holes, new_holes)):
+                if isinstance(note, Node):
+                    holes.append((node.items("targets")[0].outer_end, note.outer_end, ""))
         for key in _LISTS:
             one, other = old.fields.get(key), new.fields.get(key)
-            if (
-                isinstance(one, list)
-                and isinstance(other, list)
-                and one
-                and other
-                and _may_elide(old)
-                and not same(one, other)
-            ):
+            if isinstance(one, list) and isinstance(other, list) and one and other and _may_elide(old):
                 for run_old, run_new in _runs(one, other):
                     old_holes.append((run_old[0].begin, run_old[-1].outer_end, "..."))
                     new_holes.append((run_new[0].begin, run_new[-1].outer_end, "..."))
@@ -177,6 +182,9 @@ def forms(text: Text, node: Node, suffix: str = "") -> List[Form]:
         args = call.items("args")
         lines = excerpt(text, node.begin, node.outer_end, [(args[0].outer_start, args[-1].outer_end, "...")])
         found.append(Form(tuple(joined(lines)), "its arguments left open"))
+        if len(args) > 1 and args[0].kind == "String":
+            lines = excerpt(text, node.begin, node.outer_end, [(args[1].outer_start, args[-1].outer_end, "...")])
+            found.append(Form(tuple(joined(lines)), "its first argument"))
     found.append(Form(tuple(joined(verbatim(text, node))), "all of it"))
     return found
 

@@ -99,6 +99,8 @@ def _shape(data: bytes, moved: bool) -> Optional[str]:
             getattr(node.value, "value", None), str
         ):  # a docstring that was re-indented
             node.value = ast.Constant(cleandoc(node.value.value), kind=None)  # type: ignore[attr-defined]
+        elif isinstance(node, ast.Call):
+            node.keywords.sort(key=lambda keyword: keyword.arg or "")  # their order does not matter (format rule 8)
     if moved:
         for node in reversed(list(ast.walk(tree))):
             if isinstance(node, (ast.Module, ast.ClassDef)):
