@@ -8,6 +8,7 @@ from pathlib import Path
 
 import patcher
 from patcher.ops.fixture import lay_out
+from tests import starts
 
 ROOT = Path(patcher.__file__).parents[1]
 DDP, GUARD, DYNAMO = "mmengine-ddp-debug", "torch-musa-guard", "torch-dynamo-suppress"
@@ -40,12 +41,7 @@ def environ(**more):
 
 def sitepatch(*words, cwd, **more):
     """Run `sitepatch WORDS`; `cwd` is never the checkout, whose ./patchsets would be found."""
-    command = [sys.executable, "-m", "patcher", *map(str, words)]
-    done = subprocess.run(
-        command, cwd=str(cwd), env=environ(**more), stdin=subprocess.DEVNULL,
-        capture_output=True, timeout=120,
-    )  # fmt: skip
-    return Ended(done)
+    return Ended(starts.run([str(word) for word in words], cwd=cwd, env=environ(**more)))
 
 
 def tree(folder):

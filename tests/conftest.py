@@ -20,7 +20,7 @@ QUICK = (  # what `-m quick` is: some of each package, in less than half a minut
     "tests/test_patchset.py::test_two_ranges_overlap", "tests/test_patchset.py::test_the_variant_is_the_one",
     f"{_STORE}apply_then_restore", f"{_STORE}update_keeps", f"{_STORE}twins_share", f"{_STORE}every_file_that_changed",
     f"{_STORE}a_path_out_of", f"{_FIRST}environment.py::test_what_a_virtual_environment_shares",
-    f"{_FIRST}bytecode.py::test_no_form_of_bytecode_outlives_the_source_it_was_made_of[TIMESTAMP", f"{_FIRST}commands.py::test_what_is_applied_can_be_seen",
+    f"{_FIRST}bytecode.py::test_no_form_of_bytecode_outlives_the_source_it_was_made_of[TIMESTAMP", f"{_FIRST}round_trip.py::test_what_is_applied_can_be_seen",
     f"{_FIRST}verify.py::test_a_patch_that_breaks_the_import",
     f"{_FIRST}hook.py::test_the_hook_writes_what_apply_writes", f"{_FIRST}overlay.py::test_the_same_bytes_as_apply",
     f"{_FIRST}run.py::test_what_is_named_is_applied", f"{_FIRST}sync.py::test_what_is_missing_is_applied",

@@ -14,6 +14,8 @@ from patcher.system import cache
 from tests.command import done, environ, sitepatch, tree
 from tests.overlays import Overlay
 
+pytestmark = pytest.mark.once
+
 KNOWN = ("known", "2 results")  # the files that the patchset changes
 needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the kernel does not tell the variables of processes")
 

@@ -20,9 +20,11 @@ from patcher import __version__
 from patcher.ops.fixture import lay_out
 from patcher.patchset.sources import builtin_dir
 from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ, killed_once_committed, sitepatch, tree
+from tests.test_round_trip import CHANGED, changed
+
+pytestmark = pytest.mark.once
 
 ALL = (DDP, GUARD, DYNAMO)
-CHANGED = {"mmengine/_strategy/distributed.py", "mmengine/dist/utils.py", RUNNER}
 
 
 @pytest.fixture
@@ -39,59 +41,7 @@ def files_of(found):
     return {name: entry for name, entry in found.items() if not name.startswith(".sitepatch")}
 
 
-def changed(before, after):
-    return {name for name in before if before[name] != after.get(name)}
-
-
-# the round trip -------------------------------------------------------------------------------------------------------
-def test_what_is_applied_can_be_seen_and_taken_back_to_the_byte_the_mode_and_the_mtime(site):
-    before = site.tree()
-    ahead = site("diff", DDP)
-    assert (ahead.code, site.tree()) == (0, before)
-
-    done = site("apply", DDP)
-    assert done.code == 0, done
-    assert changed(before, site.tree()) == CHANGED
-    assert f"applied  {DDP}: 3 files in {site.path}" in done.out
-    assert f"sitepatch restore {DDP} --target {site.path}" in done.out
-    assert "processes that are running keep the code" in done.err
-
-    assert site("diff").data == ahead.data == site("diff", DDP).data
-    told = site("status")
-    assert told.code == site("status", "--check").code == 0
-    assert [line.split()[:3] for line in told.out.splitlines()] == [["applied", DDP, "1.1"]] * 3
-
-    back = site("restore")
-    assert back.code == 0, back
-    assert site.tree() == before
-    assert site("status").out == f"nothing is applied in {site.path}\n"
-
-
-@pytest.mark.parametrize("name", ["mmengine-0.1.0", "mmengine-0.7.4", "mmengine-0.10.7"])
-def test_every_release_is_patched_and_runs_and_comes_back(tmp_path, name):
-    site = Site(tmp_path, name)
-    before = site.tree()
-    assert site("apply", DDP).code == 0
-    code = "from mmengine.model import BaseModel\nfrom mmengine.runner import Runner\n"
-    code += "Runner().wrap_model(None, BaseModel())"
-    env = environ(PYTHONPATH=str(site.path), LOCAL_RANK="1", PYTHONDONTWRITEBYTECODE="1")
-    command = [sys.executable, "-S", "-c", code]
-    ran = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout.decode()
-    assert '"verdict": "cpu-with-device-ids"' in ran
-    assert ran.splitlines()[-1] == "ValueError: device_ids [1] given for a module on the CPU"
-    assert site("restore", DDP).code == 0
-    assert site.tree() == before
-
-
-def test_applying_again_says_so_and_writes_nothing(site):
-    assert site("apply", DDP).code == 0
-    between = site.tree()
-    again = site("apply", DDP)
-    assert again.code == 0
-    assert f"{DDP}: nothing to do, it is applied already" in again.out
-    assert site.tree() == between
-
-
+# several options and patchsets ----------------------------------------------------------------------------------------
 def test_another_option_changes_what_is_applied_and_restore_still_finds_the_way_back(site):
     before = site.tree()
     assert site("apply", DDP).code == 0
@@ -114,7 +64,6 @@ def test_advice_is_given_once_and_not_after_every_apply_nor_for_every_file(site)
     assert "processes that are running" in site("restore").err
 
 
-@pytest.mark.once
 def test_the_order_of_applying_and_restoring_makes_no_difference(musa):
     before = musa.tree()
     results = set()
@@ -129,7 +78,6 @@ def test_the_order_of_applying_and_restoring_makes_no_difference(musa):
     assert len(results) == 1
 
 
-@pytest.mark.once
 def test_two_patchsets_of_one_file_make_the_same_bytes_in_any_order_and_leave_each_other_alone(site):
     other = tutorial(site.cwd)
     before = site.tree()

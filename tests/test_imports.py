@@ -1,6 +1,7 @@
 """Which command imports what (facts of start-up time), and that the arrows between our modules point one way."""
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -41,12 +42,16 @@ ALLOWED = {  # which package may import which; inside of a package there is no l
 }
 
 
+@functools.lru_cache(maxsize=None)
 def modules():
+    """(path, package, syntax tree) of each module of ours."""
+    found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         inside = path.relative_to(PACKAGE)
         if inside.parts[0] not in ("_patchsets", "_fixtures"):
             name = inside.parts[0] if len(inside.parts) > 1 else "" if inside.stem == "__init__" else inside.stem
-            yield inside.as_posix(), name, ast.parse(path.read_bytes())
+            found.append((inside.as_posix(), name, ast.parse(path.read_bytes())))
+    return found
 
 
 def imported(tree):
@@ -64,6 +69,7 @@ def ours(name):
     return part if (PACKAGE / f"{part}.py").exists() or (PACKAGE / part).is_dir() else ""
 
 
+@pytest.mark.once
 def test_the_arrows_between_modules_point_one_way():
     wrong = []
     for path, module, tree in modules():
@@ -74,6 +80,7 @@ def test_the_arrows_between_modules_point_one_way():
     assert wrong == []
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("library", "homes"),
     [
@@ -89,11 +96,13 @@ def test_a_library_is_named_where_it_belongs_only(library, homes):
     assert users <= homes
 
 
+@pytest.mark.once
 def test_nothing_names_the_matchers_of_libcst():
     for path, _, tree in modules():
         assert not [name for name in imported(tree) if name.startswith("libcst.matchers")], path
 
 
+@pytest.mark.once
 def test_only_the_commands_print():
     for path, module, tree in modules():
         calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
@@ -106,6 +115,7 @@ ENDS = {  # what runs by itself: when Python starts, in the target interpreter, 
 }  # fmt: skip
 
 
+@pytest.mark.once
 def test_the_commands_alone_end_the_process_and_know_exit_codes():
     ends = {"exit", "_exit", "exit_code", "SystemExit"}
     for path, module, tree in modules():
@@ -169,6 +179,7 @@ def writing(tree):
                 yield "open"
 
 
+@pytest.mark.once
 def test_only_the_store_writes_into_a_site_directory():
     found = {path: sorted(set(writing(tree))) for path, _, tree in modules()}
     assert {path: names for path, names in found.items() if names and path not in WRITERS} == {}

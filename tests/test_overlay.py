@@ -21,8 +21,12 @@ from tests.test_bytecode import INTERPRETERS
 
 HERE = sys.version_info[:2]
 VERSIONS = sorted({version for version in ((3, 8), (3, 11), (3, 13)) if version in INTERPRETERS} | {HERE})
-EVERY = pytest.mark.parametrize("over", VERSIONS, indirect=True, ids=lambda version: "{}.{}".format(*version))
 IMPORT = "import demo.m as m; print(m.VALUE)"
+
+
+def every(test):
+    """The test with the interpreters that are here, whichever of them runs it."""
+    return pytest.mark.once(pytest.mark.parametrize("over", VERSIONS, indirect=True, ids=lambda version: "{}.{}".format(*version))(test))
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +83,7 @@ def test_the_same_bytes_as_apply(tmp_path):
         assert (site.path / path).read_bytes() == data, path
 
 
-@EVERY
+@every
 def test_the_patched_source_runs_and_the_rest_is_the_originals(over):
     before = tree(over.site)
     file = over.site / "demo" / "m.py"
@@ -93,7 +97,7 @@ def test_the_patched_source_runs_and_the_rest_is_the_originals(over):
     assert after == {path: what for path, what in before.items() if "__pycache__" not in path}
 
 
-@EVERY
+@every
 def test_the_compiled_form_is_kept_in_the_cache_and_used_again(over):
     tag = over.prints("import sys; print(sys.implementation.cache_tag)")
     assert over.prints(IMPORT) == "2"
@@ -110,13 +114,13 @@ def test_the_compiled_form_is_kept_in_the_cache_and_used_again(over):
     assert not list(over.site.glob("demo/__pycache__/m.*"))
 
 
-@EVERY
+@every
 @pytest.mark.parametrize("option", ["-O", "-OO", "-B", "-s", "-u"])
 def test_options_of_the_interpreter_that_do_not_matter(over, option):
     assert done(over(option, "-c", IMPORT)).out == "2\n"
 
 
-@EVERY
+@every
 @pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
 def test_processes_of_multiprocessing(over, method):
     script = over.folder / "train.py"
@@ -132,20 +136,20 @@ def test_processes_of_multiprocessing(over, method):
     assert done(over(script, method)).out == "[2, 2, 2, 2]\n"
 
 
-@EVERY
+@every
 def test_processes_of_subprocess_and_of_a_shell(over):
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {IMPORT!r}], check=True)"
     assert over.prints(code) == "2"
     assert done(over.run("sh", "-c", f'{over.python} -c "{IMPORT}"; exec {over.python} -c "{IMPORT}"')).out == "2\n2\n"
 
 
-@EVERY
+@every
 def test_as_a_module_on_the_command_line(over):
     assert done(over("-m", "demo.m")).out == "main 2\n"
     assert over.prints("import runpy; print(runpy.run_module('demo.m')['VALUE'])") == "2"
 
 
-@EVERY
+@every
 def test_a_reload_a_lazy_loader_and_a_lazy_package(over):
     assert over.prints("import importlib, demo.m as m; m.VALUE = 9; print(importlib.reload(m).VALUE)") == "2"
     lazy = (
@@ -159,7 +163,7 @@ def test_a_reload_a_lazy_loader_and_a_lazy_package(over):
     assert over.prints(package) == "2"
 
 
-@EVERY
+@every
 def test_resources_are_those_of_the_site_directory(over):
     assert over.prints("import pkgutil; print(pkgutil.get_data('demo', 'data.txt'))") == "b'data\\n'"
     if over.prints("import sys; print(sys.version_info >= (3, 9))") == "True":
@@ -195,7 +199,7 @@ def test_a_module_inside_an_archive_is_refused(tmp_path):
     assert ended.out == ""
 
 
-@EVERY
+@every
 def test_another_environment_below_is_left_alone(over, tmp_path):
     python, site = venv(tmp_path / "env", python=over.python.resolve())
     write(site)
@@ -204,7 +208,7 @@ def test_another_environment_below_is_left_alone(over, tmp_path):
     assert over.prints(IMPORT) == "2"
 
 
-@EVERY
+@every
 def test_a_process_that_imports_none_of_the_files_is_as_without(over):
     code = "import sys; print(sorted(sys.modules), sys.path)"
     plain = done(over("-c", code, PYTHONPATH="")).out
@@ -220,7 +224,7 @@ def test_a_process_that_imports_none_of_the_files_is_as_without(over):
 FAIL = "import demo.m as m; m.Thing().fail()"
 
 
-@EVERY
+@every
 @pytest.mark.parametrize(
     "code",
     [
@@ -239,14 +243,14 @@ def test_a_traceback_shows_the_patched_line(over, code):
     assert "ValueError: as patched" in said
 
 
-@EVERY
+@every
 def test_the_hook_for_uncaught_exceptions_of_a_program_stays(over):
     code = "import sys; sys.excepthook = lambda *words: print('mine'); " + FAIL
     assert over("-c", code).out == "mine\n"
     assert over.prints("import sys, demo.m; print(sys.excepthook is sys.__excepthook__)") == "True"
 
 
-@EVERY
+@every
 def test_the_source_of_a_function_a_class_and_a_module(over):
     get = "import demo.m as m, inspect, linecache; linecache.checkcache(); print(inspect.getsource({}), end='')"
     assert done(over("-c", get.format("m"))).out == PATCHED
@@ -258,7 +262,7 @@ def test_the_source_of_a_function_a_class_and_a_module(over):
     assert over.prints(f"{code}{PATCHED!r})").endswith("demo/m.py'> True")
 
 
-@EVERY
+@every
 def test_breakpoints_by_line_and_by_function(over):
     line = line_of("raise ValueError(why)")
     script = over.folder / "debugged.py"
@@ -272,7 +276,7 @@ def test_breakpoints_by_line_and_by_function(over):
     assert "'as patched'" in said
 
 
-@EVERY
+@every
 def test_a_warning_and_a_log_record_name_the_file_and_the_line(over):
     code = (
         "import demo.m as m, warnings, logging, sys\n"
@@ -313,7 +317,7 @@ def refused(ended, *texts):
         assert text in ended.err, ended
 
 
-@EVERY
+@every
 def test_a_file_that_was_replaced_meanwhile_is_not_imported(request, over, tmp_path):
     own = Overlay(tmp_path, INTERPRETERS[request.node.callspec.params["over"]])
     assert own.prints(IMPORT) == "2"
@@ -333,14 +337,14 @@ def test_a_file_that_was_replaced_meanwhile_is_not_imported(request, over, tmp_p
     assert done(own.run(own.python, "-c", IMPORT)).out == "2\n"
 
 
-@EVERY
+@every
 def test_a_reload_of_a_replaced_file_fails(request, over, tmp_path):
     own = Overlay(tmp_path, INTERPRETERS[request.node.callspec.params["over"]])
     code = "import demo.m as m, importlib; open(m.__file__, 'a').write('# more\\n'); importlib.reload(m)"
     refused(own("-c", code), "is another file")
 
 
-@EVERY
+@every
 @pytest.mark.parametrize(
     "code",
     [
@@ -366,12 +370,12 @@ def test_what_would_load_the_original_past_the_overlay(over, code):
     assert "ran" not in ended.out
 
 
-@EVERY
+@every
 def test_a_patched_file_as_a_script(over):
     refused(over(over.site / "demo" / "m.py"), "would run unpatched; run it as a module: python -m demo.m")
 
 
-@EVERY
+@every
 def test_a_module_that_a_pth_file_has_imported_before(request, over, tmp_path):
     own = Overlay(tmp_path, INTERPRETERS[request.node.callspec.params["over"]])
     assert own.path
@@ -381,7 +385,7 @@ def test_a_module_that_a_pth_file_has_imported_before(request, over, tmp_path):
     assert (ended.code, ended.out) == (1, "")
 
 
-@EVERY
+@every
 @pytest.mark.parametrize(
     "change", [lambda data: b"", lambda data: data[:-9], lambda data: data.replace(b"files/0", b"../../0"), None]
 )
@@ -398,7 +402,7 @@ def test_a_damaged_manifest(request, over, tmp_path, change):
     assert done(own.run(own.python, "-c", IMPORT)).out == "2\n", "it is made anew"
 
 
-@EVERY
+@every
 @pytest.mark.parametrize("words", [["-I"], ["-sE"], ["-W", "error", "-S"], ["-Xdev", "-BS"]])
 def test_an_interpreter_that_would_not_look_at_the_overlay(over, words):
     ended = done(over.run(over.python, *words, "-c", "print('ran')"), 2)
@@ -414,14 +418,14 @@ def test_a_script_whose_first_line_isolates_its_interpreter(own):
     assert "-E ignores PYTHONPATH" in done(own.run(script), 2).err
 
 
-@EVERY
+@every
 def test_options_that_only_look_like_those(over):
     code = "import demo.m as m, sys; print(m.VALUE, sys.argv[1:])"
     assert done(over.run(over.python, "-W", "ignore", "-c", code, "-I", "-S")).out == "2 ['-I', '-S']\n"
 
 
 # beside others --------------------------------------------------------------------------------------------------------
-@EVERY
+@every
 def test_the_sitecustomize_behind_it_runs_as_if_it_were_alone(over, tmp_path):
     theirs = tmp_path / "theirs"
     theirs.mkdir()
@@ -438,7 +442,7 @@ def test_the_sitecustomize_behind_it_runs_as_if_it_were_alone(over, tmp_path):
     assert ended.err == plain.err
 
 
-@EVERY
+@every
 def test_a_sitecustomize_in_front_that_passes_on(over, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
         "import os, sys\n"
@@ -468,6 +472,7 @@ def inside(own, name):
     return [sys.executable, "-m", "patcher", *words, own.python, "-c", IMPORT]
 
 
+@pytest.mark.once
 def test_what_stands_applied_stays_and_the_overlay_lies_over_it(own):
     patchset(own.folder, "Why.\n\n--- demo/m.py\n@@ answer @@\n-return VALUE * 1\n+return VALUE + 10\n", "another")
     where = ["--python", own.python, "--patch-dir", own.folder / "mine"]
@@ -480,6 +485,7 @@ def test_what_stands_applied_stays_and_the_overlay_lies_over_it(own):
 
 
 # the cache ------------------------------------------------------------------------------------------------------------
+@pytest.mark.once
 def test_nothing_is_run_from_a_cache_that_others_may_write(own):
     home = own.cache / "overlay"
     home.mkdir(parents=True)
@@ -510,6 +516,7 @@ def test_nothing_is_run_from_a_cache_of_somebody_else(own):
     assert f"{home}: belongs to user 1234, not to you" in done(own.run("echo", "ran"), 1).err
 
 
+@pytest.mark.once
 def test_a_cache_that_cannot_be_written_and_one_that_pythonpath_cannot_name(own):
     (own.folder / "file").write_text("")
     ended = done(own.run("echo", "ran", SITEPATCH_CACHE=str(own.folder / "file")), 1)
@@ -518,6 +525,7 @@ def test_a_cache_that_cannot_be_written_and_one_that_pythonpath_cannot_name(own)
     assert "PYTHONPATH cannot name a directory with :" in ended.err
 
 
+@pytest.mark.once
 def test_equal_runs_share_an_overlay_and_a_damaged_copy_is_made_anew(own):
     assert own.prints(IMPORT) == "2"
     before = {path: path.stat().st_ino for path in own.made.rglob("*") if path.suffix == ".py"}
@@ -530,6 +538,7 @@ def test_equal_runs_share_an_overlay_and_a_damaged_copy_is_made_anew(own):
     assert [path.name for path in own.made.parent.iterdir()] == [own.made.name], "nothing is left beside it"
 
 
+@pytest.mark.once
 def test_many_processes_make_one_overlay_at_once(own):
     where = ["--overlay", "--no-verify", "--python", own.python, "--patch-dir", own.folder / "mine"]
     words = [sys.executable, "-m", "patcher", "run", "demo-patch", *where, "--", own.python, "-c", IMPORT]
@@ -543,6 +552,7 @@ def test_many_processes_make_one_overlay_at_once(own):
     assert len(list((own.cache / "overlay").iterdir())) == 1
 
 
+@pytest.mark.once
 def test_threads_make_one_overlay_in_every_order(own, monkeypatch):
     monkeypatch.setenv("SITEPATCH_CACHE", str(own.cache))
     files = [FilePlan(str(own.site), "demo/m.py", M.encode(), PATCHED.encode(), None, ())]
@@ -589,6 +599,7 @@ def test_a_file_that_is_a_link_into_a_shared_cache(own):
 
 
 # verifying ------------------------------------------------------------------------------------------------------------
+@pytest.mark.once
 def test_it_is_verified_once_and_what_fails_is_not_run(own):
     manifest = own.folder / "mine" / "demo-patch" / "patchset.toml"
     manifest.write_text(manifest.read_text() + '[verify]\nimports = ["demo.m"]\n')
@@ -615,6 +626,7 @@ def test_a_probe_sees_the_patched_source(own):
 
 
 # where nothing can be written -----------------------------------------------------------------------------------------
+@pytest.mark.once
 def test_a_site_directory_that_may_not_be_written(own):
     before = tree(own.site)
     with unwritable(own.site):

@@ -413,6 +413,7 @@ STEPS = {
 }
 
 
+@pytest.mark.once
 def test_what_is_carried_over_is_what_a_fresh_start_gives(tmp_path: Path) -> None:
     jobs = {}
     for name, text in STEPS.items():
@@ -433,6 +434,7 @@ def test_what_is_carried_over_is_what_a_fresh_start_gives(tmp_path: Path) -> Non
         assert resolve(".", NEW, found, order, now)[:2] == resolve(".", NEW, pristine, order, now)[:2], gone
 
 
+@pytest.mark.once
 def test_restoring_one_matches_anew_only_what_may_depend_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names, matched = [f"p{number:02}" for number in range(20)], []
 

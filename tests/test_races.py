@@ -455,7 +455,7 @@ def victim(site, children, dice, took):
 def test_rounds_in_which_a_random_process_is_killed(site):
     """Four start together, to apply or to take it back; one is killed somewhere on its way; nothing is lost."""
     dice = random.Random(20)
-    rounds = 200 if ALL else 40
+    rounds = 200 if ALL else 20
     pristine, before = texts(site), site.tree()
     begun = time.monotonic()
     assert os.waitpid(flow(apply, site, 0), 0)[1] == 0

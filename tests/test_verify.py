@@ -144,6 +144,7 @@ def test_what_was_written_is_compiled_and_imported_and_nothing_else_is_left_in_t
     assert venv.tree() == before
 
 
+@pytest.mark.once
 def test_quiet_says_nothing_and_json_has_the_seconds_of_each_step(venv):
     name = venv.patchset("good", "three = 3", probe="import demo.m\nassert demo.m.three == 3\n")
     told = json.loads(venv("apply", name, "--json", "--probe").out)
@@ -162,6 +163,7 @@ def test_quiet_says_nothing_and_json_has_the_seconds_of_each_step(venv):
     assert (done.code, done.out, done.err) == (0, "", "")
 
 
+@pytest.mark.once
 def test_where_nothing_is_written_nothing_is_verified(venv):
     name = venv.patchset("good", MARK)
     assert "verified" not in venv("apply", name, "--dry-run").out
@@ -174,6 +176,7 @@ def test_where_nothing_is_written_nothing_is_verified(venv):
     assert len(venv.pids()) == 1
 
 
+@pytest.mark.once
 def test_verify_looks_at_what_stands_applied(venv):
     first = venv.patchset("first", MARK)
     second = venv.patchset("second", "two += 1", path="demo/n.py", imports=["demo.n"])
@@ -401,6 +404,7 @@ def older_python(than):
 
 
 # what stood before ----------------------------------------------------------------------------------------------------
+@pytest.mark.once
 def test_what_stood_in_the_file_before_stands_again(venv):
     pristine = venv.tree()
     venv.patchset("first", "three = 3")
@@ -415,6 +419,7 @@ def test_what_stood_in_the_file_before_stands_again(venv):
     assert venv.tree() == pristine
 
 
+@pytest.mark.once
 def test_an_update_that_fails_leaves_the_version_that_stood_with_its_stored_copy(venv):
     pristine = venv.tree()
     venv.patchset("moves", "three = 3")
@@ -465,6 +470,7 @@ def test_bytecode_of_another_text_is_found_where_the_variable_puts_it(venv):
     assert (done.code, "stale bytecode" in done.out) == (1, True), done
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("spoil", "word"),
     [
@@ -480,6 +486,7 @@ def test_verify_fails_where_the_change_is_gone(venv, spoil, word):
 
 
 # flags ----------------------------------------------------------------------------------------------------------------
+@pytest.mark.once
 @pytest.mark.parametrize("flag", ["--no-verify", "--compile-only"])
 def test_what_is_not_asked_for_is_not_run(venv, flag):
     done = venv("apply", venv.patchset("bad", MARK + "raise RuntimeError('boom')"), flag)
@@ -510,6 +517,7 @@ def test_a_directory_is_compiled_alone_unless_an_interpreter_is_named(venv, tmp_
     assert (done.code, "--probe and --target" in done.err) == (2, True), done
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("words", [["--probe", "--no-verify"], ["--probe", "--restore"], ["--timeout", "0"]])
 def test_options_that_contradict_each_other_are_refused(venv, words):
     assert venv("apply", venv.patchset("good", "three = 3"), *words).code == 2
@@ -517,6 +525,7 @@ def test_options_that_contradict_each_other_are_refused(venv, words):
 
 
 # probes ---------------------------------------------------------------------------------------------------------------
+@pytest.mark.once
 def test_a_probe_runs_only_when_it_is_asked_for(venv):
     name = venv.patchset("good", "three = 3", probe=MARK)
     other = venv.patchset("other", "four = 4")
@@ -528,6 +537,7 @@ def test_a_probe_runs_only_when_it_is_asked_for(venv):
     assert "other has no probe" in venv("apply", other, "--probe").err
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("probe", "text"),
     [
@@ -545,6 +555,7 @@ def test_a_probe_that_fails_takes_apply_back_and_is_told_by_verify(venv, probe, 
     assert (done.code, text in done.out, "three" in venv.text()) == (1, True, True), done
 
 
+@pytest.mark.once
 def test_a_probe_of_a_source_that_is_not_trusted_is_refused_before_anything_is_written(venv):
     name = venv.patchset("local", "three = 3", probe=MARK, where=venv.cwd / "patchsets")
     before = venv.tree()
@@ -563,6 +574,7 @@ def test_a_probe_of_a_source_that_is_not_trusted_is_refused_before_anything_is_w
 
 
 # interrupted ----------------------------------------------------------------------------------------------------------
+@pytest.mark.once
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_while_verifying_takes_all_of_it_back(venv, number):
     before = venv.tree()
@@ -590,6 +602,7 @@ def test_an_interrupt_of_verify_itself_ends_the_child_and_changes_nothing(venv):
     until(lambda: not running(venv.pids()[0]))
 
 
+@pytest.mark.once
 def test_killed_while_verifying_it_stands_applied_and_the_child_ends_by_itself(venv):
     child = venv.start("apply", venv.patchset("slow", HANG), "--timeout", "2")
     until(venv.pids)
@@ -608,6 +621,7 @@ def test_the_child_needs_nothing_but_the_standard_library_of_python_3_6():
 
 
 # two at once ----------------------------------------------------------------------------------------------------------
+@pytest.mark.once
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_second_command_on_the_same_file_waits_until_the_first_one_is_verified_or_rolled_back(venv, fails):
     """Else the first one finds another text than the one that it wrote, fails, and cannot undo what it did."""

@@ -1,4 +1,4 @@
-"""All or nothing for a `sync` that applies, updates and takes back in one run: killed and interrupted at every call."""
+"""All or nothing for a `sync` that applies, updates and takes back in one run: killed and interrupted at every third call, or at every one."""
 
 import signal
 
@@ -66,13 +66,13 @@ def case(tmp_path):
 
 def test_killed_before_and_after_every_call_it_is_done_or_undone_and_the_next_sync_gets_there(case, counted):
     outcomes = []
-    tried = [("before", point) for point in range(1, case.count + 1)]
+    tried = [("before", point) for point in range(1, case.count + 1, 1 if ALL else 3)]
     tried += [("after", point) for point in (range(1, case.count + 1) if ALL else [case.count])]  # else it is the next one's before
     for how, point in tried:
         told = f"killed {how} call {point}"
         assert case.run(point, how).code == -signal.SIGKILL, told
         outcomes.append(case.outcome(told))
-        if point % 9 == 0:
+        if point % 9 == 1:
             assert case.tiny.run(*RUN, version=2).code == 0, told
             assert case.tiny.tree() == case.new, told
     counted("kills", len(tried))

@@ -127,6 +127,7 @@ def main_alone_wrote(report, also=()):
     return report["checkpoint"]["written"] == sorted(["random_states_1.pkl", *also])
 
 
+@slow
 def test_two_ranks(ranks):
     pristine = ranks.files()
     main, other = stock = ranks.train(30)

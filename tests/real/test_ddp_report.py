@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import COMMAND_ROOT, run
-from wheels import ALL, slow
+from wheels import slow
 
 pytestmark = pytest.mark.real
 
@@ -26,7 +26,8 @@ def told(log, *words):
     return json.loads(done.stdout), done.returncode
 
 
-@pytest.mark.parametrize("count", [2, 4] if ALL else [2])
+@slow
+@pytest.mark.parametrize("count", [2, 4])
 def test_a_model_on_the_cpu_that_ddp_refuses(environment, count):
     assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0
     ended = ranks(environment, count, "direct")

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from conftest import Environment, fingerprint, run
+from test_ddp_report import told as told_by_command
 from test_releases import target_files
-from wheels import ALL
+from wheels import ALL, slow
 
 from patcher.engine.engine import rewrite
 from patcher.patchset.sources import BUILT_IN, builtin_dir, load
@@ -77,6 +78,7 @@ def unpatched(kept_environment, tmp_path_factory):
     return train(environment, 2, "--group", *PLACES, "config-none")
 
 
+@slow
 def test_without_the_patchset_the_process_group_does_not_even_start(kept_environment, tmp_path):
     found, _ = train(Environment(kept_environment, tmp_path), 2, *PLACES)
     assert {tuple(words) for words in found.values()} == {("failed", NO_CUDA)}
@@ -146,6 +148,10 @@ def test_two_ranks_tell_why_ddp_refuses_and_numbers_are_left_alone(environment, 
         for rank in (0, 1):
             assert during[way, rank] == before[way, rank] == ["failed", REFUSAL.format(rank=rank)]
             assert_reported(told[place, rank], rank, out, f"failed {way} {rank} ")
+    answer, code = told_by_command(out)
+    assert (code, answer["runs"], answer["ok"]) == (1, 1, False)
+    concluded = [one for shown in answer["shown"] for wrap in shown["wraps"] for one in wrap["conclusions"]]
+    assert {one["code"] for one in concluded} == {"cpu-with-device-ids"}
 
     apply(environment, DEBUG)
     assert fingerprint(environment.site, "mmengine") == patched

@@ -55,6 +55,7 @@ def listing(site):
     return found, fingerprint(site, "mmengine"), fingerprint(site, "torch")
 
 
+@slow
 def test_two_ranks_of_torchrun_report_and_train_from_an_unwritable_mmengine(overlay):
     site = overlay.environment.site
     train = Path(__file__).with_name("ddp_train.py")

@@ -2,7 +2,7 @@
 
 import pytest
 from conftest import fingerprint
-from wheels import ALL
+from wheels import ALL, slow
 
 pytestmark = pytest.mark.real
 
@@ -56,6 +56,7 @@ def test_a_failing_backend_falls_back_unless_the_variable_says_no(environment):
     assert_raises(environment.script("compile_script.py"))
 
 
+@slow
 def test_a_failing_backend_is_never_called_unless_the_variable_says_so(environment):
     pristine = fingerprint(environment.site, "torch")
     assert environment.probe("torch-dynamo-disable").code != 0
@@ -81,6 +82,7 @@ def test_a_failing_backend_is_never_called_unless_the_variable_says_so(environme
     assert fingerprint(environment.site, "torch") == pristine
 
 
+@slow
 def test_a_vendors_torch_hangs_before_and_runs_after(environment):
     """Vendor torch cannot be fetched: this puts its branch into the real file and adjusts RECORD: so it is pristine."""
     environment.replace_text(

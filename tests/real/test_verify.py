@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import fingerprint
+from wheels import slow
 
 from patcher.patchset.sources import builtin_dir
 
@@ -31,6 +32,7 @@ def names(environment):
     return {path for path in environment.site.rglob("*") if ".sitepatch" not in path.parts}
 
 
+@slow
 def test_two_patchsets_are_imported_with_the_real_torch_and_leave_no_file_behind(environment, patches):
     before = names(environment)
     pristine = fingerprint(environment.site, "mmengine"), fingerprint(environment.site, "torch")

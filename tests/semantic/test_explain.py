@@ -649,6 +649,7 @@ HUNKS = sorted({text for text in texts() if text[:1] in "-+ " and re.search(r"^[
 SOURCES = sorted({text for text in texts() if text.startswith(("def ", "class ", "async ", "@", "import ", "#"))})
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("number", range(len(HUNKS)))
 def test_any_hunk_can_be_explained_on_any_text(number: int) -> None:
     assert len(HUNKS) >= 80 and len(SOURCES) > 40
