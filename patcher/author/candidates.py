@@ -182,7 +182,9 @@ class Candidates:
         if old.kind == "FunctionDef" and "params" not in rest and old.node("params").items("params"):
             hides = _all_of(old.node("params").items("params")), _all_of(new.node("params").items("params"))
         keeps_returns = "returns" in rest or old.fields.get("returns") is None
-        for holes in _with_and_without(hides):
+        typeless = _annotations(old, new, hides) if "params" in rest else ([], [])
+        ways = [(hides[0] + typeless[0], hides[1] + typeless[1])] if typeless[0] else []
+        for holes in [*ways, *_with_and_without(hides)]:
             lines: List[Line] = []
             for sign, text, node, side in (("-", self.before, old, holes[0]), ("+", self.after, new, holes[1])):
                 shown = joined(excerpt(text, node.start, header_end(text, node), side))
@@ -447,6 +449,21 @@ def _with_and_without(holes: Tuple[List[Hole], List[Hole]]) -> List[Tuple[List[H
 
 def _all_of(nodes: Sequence[Node]) -> List[Hole]:
     return [(nodes[0].begin, nodes[-1].outer_end, "...")]
+
+
+def _annotations(old: Node, new: Node, hidden: Tuple[Sequence[Hole], Sequence[Hole]]) -> Tuple[List[Hole], List[Hole]]:
+    """Holes for the annotations of the parameters that stay and are written: what is not written is not looked at."""
+    sides = [node.node("params").items("params") for node in (old, new)]
+    found: Tuple[List[Hole], List[Hole]] = ([], [])
+    for params, others, holes, runs in zip(sides, reversed(sides), found, hidden):
+        for param in params:
+            annotation = param.fields.get("annotation")
+            written = not any(start <= param.start < end for start, end, _ in runs)
+            if isinstance(annotation, Node) and written and any(same(param, other) for other in others):
+                default = param.fields.get("default")
+                end, equals = (default.outer_start, "=") if isinstance(default, Node) else (annotation.outer_end, "")
+                holes.append((param.node("name").end, end, equals))
+    return found
 
 
 def _both(found: Sequence[Form]) -> List[Form]:
