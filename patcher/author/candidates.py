@@ -315,7 +315,7 @@ class Candidates:
         """Where the place does not matter: imports of the standard library to the top of a module, helpers to its end."""
         kinds, owner = {node.kind for node in leaf.come}, leaf.blocks[0].parent
         if owner is None and kinds <= {"Import", "ImportFrom"} and all(_standard(self.after, node) for node in leaf.come):
-            for bare in (False, True):
+            for bare in (True, False):
                 lines = self._inserted(leaf, below=True, bare=bare)
                 yield Candidate(
                     "<module>",
