@@ -38,7 +38,7 @@ class HunkText(NamedTuple):
     """One hunk as written: checked for form, its sides not parsed yet.
 
     `expected` is the number of places, 0 for `count=all`. `lines` holds (tag, text, line number in the .spatch), tag being
-    `" "`, `"-"`, `"+"`.
+    `" "`, `"-"`, `"+"`. With `in_string` they are no code but a part of a string.
     """
 
     origin: str
@@ -47,6 +47,7 @@ class HunkText(NamedTuple):
     expected: int
     when_present: bool
     lines: Tuple[Tuple[str, str, int], ...]
+    in_string: bool = False
 
 
 class FilePatch(NamedTuple):

@@ -10,9 +10,10 @@ from itertools import accumulate
 from typing import List, NamedTuple, Sequence, Tuple
 
 from patcher.engine.edit import Edit
+from patcher.engine.in_string import FORM, searched, text_places
 from patcher.engine.lex import meets
 from patcher.engine.match.find import find, places
-from patcher.engine.match.match import Matcher, TooManySteps, Way
+from patcher.engine.match.match import Matcher, Place, TooManySteps, Way
 from patcher.engine.names import unbound
 from patcher.engine.node import SyntaxProblem, same
 from patcher.engine.rewrite.edits import Conflict
@@ -104,12 +105,9 @@ def _changed_again(result: Source, hunk: Hunk) -> str:
 def _check_hunk(
     result: Source, hunk: Hunk, ways: Sequence[Way], edits: Sequence[Edit], others: Sequence[Edit], moved: _Moved
 ) -> str:
-    if not hunk.after.nodes:
+    if not hunk.after.nodes and (hunk.form != FORM or not hunk.after.written):
         return ""
-    wanted = [*identifiers(hunk.after)]
-    blocks = result.scopes(hunk.after_scope, wanted, bodies=writes_body(hunk.after))
-    matcher = Matcher(strict=False)
-    standing = [place for block in blocks for place in places(hunk, hunk.after, block, matcher)]
+    standing = _standing(result, hunk)
     byte = moved.source.byte
     for way in ways:
         inside = [edit for edit in edits if edit.end >= way.start and edit.start <= way.end] or list(edits)
@@ -128,6 +126,15 @@ def _check_hunk(
                 )
             return f"the after side does not match the result at line {line} of it: the change would not be what the hunk says"
     return ""
+
+
+def _standing(result: Source, hunk: Hunk) -> List[Place]:
+    """Where the after side stands, whatever else is written there."""
+    if hunk.form == FORM:
+        return text_places(result, searched(result, hunk.after_scope), hunk.after)
+    blocks = result.scopes(hunk.after_scope, identifiers(hunk.after), bodies=writes_body(hunk.after))
+    matcher = Matcher(strict=False)
+    return [place for block in blocks for place in places(hunk, hunk.after, block, matcher)]
 
 
 def _same_names(way: Way, other: Way, edits: Sequence[Edit]) -> bool:

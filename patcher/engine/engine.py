@@ -9,6 +9,7 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.engine.check import Matched, check
 from patcher.engine.edit import Edit, Removed
+from patcher.engine.in_string import compile_part
 from patcher.engine.match.find import Found, find_hunk, is_gone
 from patcher.engine.match.match import MAX_WAYS, Place, TooManySteps, Way
 from patcher.engine.node import SyntaxProblem
@@ -33,7 +34,7 @@ class _Failed(Exception):
 
 @lru_cache(maxsize=256)
 def _compiled(hunk: HunkText, options: Tuple[Tuple[str, OptionValue], ...]) -> Hunk:
-    return compile_hunk(hunk, dict(options))
+    return compile_part(hunk) if hunk.in_string else compile_hunk(hunk, dict(options))
 
 
 def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> List[Hunk]:

@@ -75,6 +75,15 @@ def _token(text: str, start: int) -> Token:
 
 def expressions(token: Token) -> List[Token]:
     """The tokens of the expressions in the braces of an f-string, those of strings in them included; else nothing."""
+    return [each for each in _inside(token) if each.kind != "field"]
+
+
+def fields(token: Token) -> List[Tuple[int, int]]:
+    """Where each `{…}` of an f-string begins and ends, not those in other fields; of any other token none."""
+    return [(each.start, each.end) for each in _inside(token) if each.kind == "field"]
+
+
+def _inside(token: Token) -> List[Token]:
     found: List[Token] = []
     opened = _F_STRING.match(token.text) if token.kind == "string" else None
     if opened and _f_string(token.text, opened, found, 0):
@@ -93,7 +102,9 @@ def _f_string(text: str, opened: Match[str], found: List[Token], depth: int) -> 
         elif text[at] in "\r\n" and len(quote) == 1:
             return 0
         elif text[at] == "{" and text[at + 1 : at + 2] != "{":
-            at = _field(text, at + 1, found, depth)
+            begin, at = at, _field(text, at + 1, found, depth)
+            if not depth:
+                found.append(Token("field", text[begin:at], begin, at))
         else:
             at += 2 if text[at] == "{" else 1
     return 0

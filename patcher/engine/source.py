@@ -150,6 +150,18 @@ class Source:
                     self._blocks.setdefault(self._start(child), found)
         return self._blocks.get(start)
 
+    def bodies(self) -> List[Tuple[int, int]]:
+        """The character ranges of the bodies of all definitions, in the order of the text."""
+        if not self.known:
+            return [(node.node("body").start, node.end) for _, node in _nodes(self.whole(), "")]
+        found = []
+        for _, node in self._all():
+            first: ast.stmt = node.body[0]  # type: ignore[attr-defined]
+            decorated = getattr(first, "decorator_list", [])
+            start = self._start(first) if decorated else self._offset(first.lineno, first.col_offset)
+            found.append((start, self._end(node)))
+        return found
+
     def scopes(self, scope: str, wanted: Sequence[FrozenSet[str]], *, bodies: bool) -> List[Node]:
         """The blocks to search for a hunk.
 

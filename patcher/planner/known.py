@@ -51,8 +51,9 @@ def key_of(data: bytes, request: Request, maker: Sequence[str] = ()) -> str:
     return f"{sha256(asked.encode()).hexdigest()} {sha256(data).hexdigest()}"
 
 
-def _written(hunk: HunkText) -> Tuple[str, int, bool, List[Tuple[str, str]]]:
-    return hunk.scope, hunk.expected, hunk.when_present, [(tag, text) for tag, text, _ in hunk.lines]
+def _written(hunk: HunkText) -> Tuple[object, ...]:
+    lines = [(tag, text) for tag, text, _ in hunk.lines]
+    return (hunk.scope, hunk.expected, hunk.when_present, lines, *["in-string"] * hunk.in_string)
 
 
 def is_kept(made: Rewrite) -> bool:

@@ -468,7 +468,7 @@ def test_a_pattern_costs_nothing_exactly_where_the_matcher_matches() -> None:
     held = {True: 0, False: 0}
     for case in every_case().values():
         if isinstance(case, Changed):
-            text = f"--- package/module.py\n@@ {case.how.get('scope', 'f')} @@\n{block(case.hunk)}"
+            text = f"--- package/module.py\n@@ {case.how.get('scope', 'f')} @@ {case.how.get('flags', '')}\n{block(case.hunk)}"
             options: Any = case.how.get("options", {})
             source = Source(block(case.source).encode())
             for hunk in compile_hunks([each for file in parse_spatch(text, "case.spatch")[1] for each in file.hunks], options):

@@ -6,6 +6,7 @@ from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.engine.engine import compile_hunks, rewrite
 from patcher.engine.explain.nearest import Closest, closest, near_scopes
+from patcher.engine.in_string import FORM
 from patcher.engine.match.find import Found, find, find_hunk, places
 from patcher.engine.match.match import MAX_WAYS, Matcher, Place, TooManySteps
 from patcher.engine.node import CLAUSES, COMPOUND, Node, SyntaxProblem
@@ -166,7 +167,8 @@ def _lost(source: Source, hunk: Hunk, one: Explanation) -> Explanation:
         there = bool(one.scopes) or scope == "<module>"
         what = f"the code that it changes is not in `{scope}`" if there else f"there is no `{scope}` in this file"
         return one._replace(closest=near, problem=f"{what}, and `when-present` says that it need not be")
-    one = one._replace(problem=one.problem.split("\n")[0])
+    if hunk.form != FORM:  # what comes closest is shown otherwise
+        one = one._replace(problem=one.problem.split("\n")[0])
     if one.elsewhere:
         other = one.elsewhere[0]
         where = f"`{other.scope or '<module>'}`, line {other.line}"

@@ -8,6 +8,7 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.engine.explain.alignment import SIMILAR, Aligner, Pair, similarity
 from patcher.engine.explain.difference import Describer, Difference, Span
+from patcher.engine.in_string import FORM, nearest
 from patcher.engine.lex import Lines
 from patcher.engine.match.find import Found
 from patcher.engine.match.match import TooManySteps, blocks, implicit_run
@@ -70,6 +71,8 @@ def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -
         None where nothing has enough of the pattern.
     """
     side, aligner = hunk.before, Aligner()
+    if not side.nodes:  # of a string
+        return None
     known = {name for group in identifiers(side) for name in group}
     names = [frozenset([name]) for name in sorted(known | (_alike(source, side) if scope == "<module>" else set()))]
     found: List[_Candidate] = []
@@ -193,6 +196,12 @@ def not_found(source: Source, hunk: Hunk, found: Found) -> HunkAnswer:
         numbers = sorted(source.lines.number(place.start) for place in places)
         where = f"{'line' if len(numbers) == 1 else 'lines'} {', '.join(map(str, numbers))}"
         problem = f"found {number(len(places), 'place')} in `{scope}` ({where}), expected {count}"
+    if hunk.form == FORM and not places:
+        line = nearest(source, hunk)
+        shown = f"closest, line {line[0]}: {line[1]}" if line else f"looked for: {hunk.before.written.strip()}"
+        hint = "write it as it stands there" if line else "no string there is like it"
+        problem = f"`{scope}` is there, but no string in it has this text\n{shown}"
+        return HunkAnswer(hunk.text, State.NOT_FOUND, problem=problem, hint=hint)
     best = closest(source, hunk, scope, [place.start for place in places])
     if best is None:
         first = next((node for node in hunk.before.nodes if node.role != "run"), None)

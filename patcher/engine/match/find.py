@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import List, NamedTuple
 
+from patcher.engine.in_string import FORM, searched, text_places
 from patcher.engine.match.match import MAX_WAYS, Matcher, Place
 from patcher.engine.node import Node
 from patcher.engine.source import Source
@@ -32,6 +33,10 @@ def find_hunk(source: Source, hunk: Hunk) -> Found:
 
 def find(source: Source, hunk: Hunk, scope: str) -> Found:
     """Search the definitions that `scope` names (format rules 21 to 23)."""
+    if hunk.form == FORM:
+        ranges = searched(source, scope)
+        after = text_places(source, ranges, hunk.after) if hunk.proves else []
+        return _found(hunk, text_places(source, ranges, hunk.before), after)._replace(scopes=len(ranges))
     wanted = [*identifiers(hunk.before), *identifiers(hunk.after)]
     bodies = writes_body(hunk.before) or writes_body(hunk.after)
     blocks = source.scopes(scope, wanted, bodies=bodies)
@@ -39,16 +44,21 @@ def find(source: Source, hunk: Hunk, scope: str) -> Found:
     before = [place for block in blocks for place in places(hunk, hunk.before, block, matcher)]
     there = Matcher(most=MAX_WAYS, anywhere=True)
     after = [place for block in blocks for place in places(hunk, hunk.after, block, there)] if hunk.proves else []
+    return _found(hunk, before, after)._replace(scopes=len(blocks), steps=matcher.steps + there.steps)
+
+
+def _found(hunk: Hunk, before: List[Place], after: List[Place]) -> Found:
+    """The places of the two sides as places still to change, and places in place."""
     if hunk.text.expected == 0:
         before = [b for b in before if not any(o is not b and o.start <= b.start and b.end <= o.end for o in before)]
-    if all(node.role == "run" for node in hunk.before.nodes):
+    if hunk.before.nodes and all(node.role == "run" for node in hunk.before.nodes):
         todo = [] if after else before
     else:
         todo = [place for place in before if not any(_covers(hunk, other, place) for other in after)]
     # An after match inside a place still to change proves nothing (rule 22), nor does one inside another.
     outer = [*todo, *after]
     done = [a for a in after if not any(o is not a and o.start <= a.start and a.end <= o.end for o in outer)]
-    return Found(todo, done, len(blocks), matcher.steps + there.steps)
+    return Found(todo, done, 0, 0)
 
 
 def is_gone(source: Source, hunk: Hunk, found: Found) -> bool:

@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from typing import List, Optional
 
 from patcher.engine.edit import Edit
+from patcher.engine.in_string import FORM, text_edit
 from patcher.engine.lex import find_outside
 from patcher.engine.match.match import Place, Way
 from patcher.engine.node import CLAUSES, COMPOUND, NOT_EXPRESSIONS, Node, same
@@ -34,6 +35,8 @@ def rewritten(source: Source, hunk: Hunk, place: Place, way: Way) -> List[Edit]:
     Raises:
         Conflict: the change cannot be made safely here.
     """
+    if hunk.form == FORM:
+        return [text_edit(source, hunk, place)]
     edits = Edits(source, hunk, way)
     rewriter = _Rewriter(edits)
     if hunk.form == "expression":

@@ -7,13 +7,14 @@ hunk must be matched.
 from __future__ import annotations
 
 import re
-from typing import List, NoReturn, Optional, Tuple
+from typing import List, NoReturn, Optional, Set, Tuple
 
 from patcher.errors import PatchError
 from patcher.model import FilePatch, HunkText
 from patcher.text.width import marked
 
 _HEADER = re.compile(r"@@\s+(?P<scope>.*?)\s+@@(?P<flags>.*)$")
+_WORDS = frozenset(["when-present", "in-string"])
 _SCOPE_PART = re.compile(r"[^\W\d*][\w*]*|\*[\w*]*")
 
 
@@ -104,7 +105,7 @@ def _hunk(lines: List[str], number: int, origin: str) -> Tuple[HunkText, int]:
     if scope != "<module>" and not all(_SCOPE_PART.fullmatch(part) for part in scope.split(".")):
         message = "expected a qualified name (`Class.method`, `*` as a glob) or `<module>`"
         refuse(origin, first, message, header, found.start("scope"), found.end("scope"))
-    count, when_present = _flags(found, header, first, origin)
+    count, words = _flags(found, header, first, origin)
     body: List[Tuple[str, str, int]] = []
     number += 1
     while number < len(lines) and not lines[number].startswith(("@@", "--- ")):
@@ -118,25 +119,26 @@ def _hunk(lines: List[str], number: int, origin: str) -> Tuple[HunkText, int]:
         number += 1
     while body and body[-1][0] == " " and not body[-1][1].strip():
         body.pop()
-    hunk = HunkText(origin, first, scope, count, when_present, tuple(body))
+    hunk = HunkText(origin, first, scope, count, "when-present" in words, tuple(body), "in-string" in words)
     _check_body(hunk, header)
     return hunk, number
 
 
-def _flags(found: re.Match[str], header: str, number: int, origin: str) -> Tuple[int, bool]:
+def _flags(found: re.Match[str], header: str, number: int, origin: str) -> Tuple[int, Set[str]]:
     count: Optional[int] = None
-    when_present = False
+    words: Set[str] = set()
     for flag in re.finditer(r"\S+", found.group("flags")):
         start, end = found.start("flags") + flag.start(), found.start("flags") + flag.end()
         value = re.fullmatch(r"count=(all|[1-9][0-9]{0,5})", flag.group())
         if value and count is None:
             count = 0 if value.group(1) == "all" else int(value.group(1))
-        elif flag.group() == "when-present" and not when_present:
-            when_present = True
+        elif flag.group() in _WORDS - words:
+            words.add(flag.group())
         else:
-            what = "a flag given twice" if value or flag.group() == "when-present" else "an unknown flag"
-            refuse(origin, number, f"{what}; expected `count=N`, `count=all`, `when-present`", header, start, end)
-    return (1 if count is None else count), when_present
+            what = "a flag given twice" if value or flag.group() in _WORDS else "an unknown flag"
+            expected = "`count=N`, `count=all`, `when-present`, `in-string`"
+            refuse(origin, number, f"{what}; expected {expected}", header, start, end)
+    return (1 if count is None else count), words
 
 
 def _check_body(hunk: HunkText, header: str) -> None:

@@ -1,0 +1,133 @@
+"""Hunks for a part of a string (`in-string`, format rule 28): plain text for plain text, in one literal of the scope."""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from typing import List, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.engine.edit import Edit
+from patcher.engine.lex import Lines, Token, expressions, fields, tokens
+from patcher.engine.match.match import Place, Way
+from patcher.engine.node import Node
+from patcher.engine.rewrite.edits import Conflict
+from patcher.engine.source import Source, matches
+from patcher.engine.spatch.hunk import refuse
+from patcher.engine.spatch.pattern import Hunk
+from patcher.engine.spatch.side import Side
+from patcher.model import HunkText
+
+FORM = "text"
+_SHORT = 3  # characters without blanks, below which a text names no place
+_LIKE = 0.5  # of a text that has to stand in another one for it to be shown
+_OPENED = re.compile(r"[A-Za-z]{0,3}('''|\"\"\"|'|\")")
+
+
+class Part(NamedTuple):
+    """A piece of a literal that is text: character offsets into the file, those of the whole literal, and its text."""
+
+    start: int
+    end: int
+    literal: Tuple[int, int]
+    text: str
+
+
+def compile_part(text: HunkText) -> Hunk:
+    """The two sides of an `in-string` hunk, as they are written.
+
+    Raises:
+        PatchError: too little to name a place, or nothing that would change.
+    """
+    before, after = _side(text, "-"), _side(text, "+")
+    if len("".join(before.written.split())) < _SHORT:
+        refuse(text.origin, text.line, f"the before side is too little to name a place: write {_SHORT} characters of it")
+    if before.written == after.written:
+        refuse(text.origin, text.line, "the two sides are the same text: nothing would change")
+    larger = before.written in after.written
+    proves = larger or (after.written not in before.written and len(after.written.split()) > 1)
+    return Hunk(text, FORM, before, after, proves, text.scope, {})
+
+
+def _side(hunk: HunkText, tag: str) -> Side:
+    lines = [(text, number, kind) for kind, text, number in hunk.lines if kind in (" ", tag)]
+    text = "\n".join(line for line, _, _ in lines)
+    numbers = tuple(number for _, number, _ in lines) or (hunk.line,)
+    context = frozenset(number for _, number, kind in lines if kind == " ")
+    return Side(text, text, [], numbers, context, Lines(text), frozenset(), "", frozenset())
+
+
+def searched(source: Source, scope: str) -> List[Tuple[int, int]]:
+    """The character ranges of a scope: its definitions, or (`<module>`) all that lies in no body of one (rule 2)."""
+    if scope != "<module>":
+        return [(one.start, one.end) for one in source.definitions() if matches(one.name, scope)]
+    found, start = [], 0
+    for body in source.bodies():
+        if body[0] >= start:
+            found.append((start, body[0]))
+            start = body[1]
+    return [*found, (start, len(source.text))]
+
+
+def parts(source: Source, ranges: Sequence[Tuple[int, int]]) -> List[Part]:
+    """The text of every string literal in some ranges, without the `{…}` of f-strings."""
+    found: List[Part] = []
+    for start, end in ranges:
+        for token in tokens(source.text[start:end]):
+            opened = _OPENED.match(token.text) if token.kind == "string" else None
+            if opened is not None:
+                begin, last = opened.end(), len(token.text) - len(opened.group(1))
+                literal = (start + token.start, start + token.end)
+                for field in [*fields(token), (token.start + last, 0)]:
+                    stop = field[0] - token.start
+                    found.append(Part(literal[0] + begin, literal[0] + stop, literal, token.text[begin:stop]))
+                    begin = field[1] - token.start
+    return found
+
+
+def text_places(source: Source, ranges: Sequence[Tuple[int, int]], side: Side) -> List[Place]:
+    """Where the text of a side stands in the strings of some ranges; its line breaks are those of the file."""
+    wanted = re.compile(r"(?:\r\n|\r|\n)".join(map(re.escape, side.written.split("\n"))))
+    found: List[Place] = []
+    for part in parts(source, ranges) if side.written else ():
+        for match in wanted.finditer(part.text):
+            start, end = part.start + match.start(), part.start + match.end()
+            first, last = part.literal
+            found.append(Place(start, end, [Node("String", (first, first, last, last))], (Way(start, end, {}, {}),)))
+    return found
+
+
+def text_edit(source: Source, hunk: Hunk, place: Place) -> Edit:
+    """The edit that makes the new text of the old one.
+
+    Raises:
+        Conflict: the literal would become something else than a literal with another value.
+    """
+    first, last = place.siblings[0].start, place.siblings[0].end
+    new = hunk.after.written.replace("\n", source.newline)
+    old = source.text[first:last]
+    made = tokens(old[: place.start - first] + new + old[place.end - first :])
+    before, after = tokens(old)[0], made[0]
+    if len(made) != 1 or _kept(before) != _kept(after):
+        line = source.lines.number(place.start)
+        raise Conflict(f"line {line}: with the new text the string would end elsewhere, or have other code in its braces")
+    return Edit(place.start, place.end, new)
+
+
+def _kept(token: Token) -> Tuple[object, ...]:
+    """What of a literal is not its text: its prefix and quotes, and the fields of an f-string."""
+    opened = _OPENED.match(token.text)
+    held = [token.text[start - token.start : end - token.start] for start, end in fields(token)]
+    return opened.group() if opened else "", held, [each.text for each in expressions(token)]
+
+
+def nearest(source: Source, hunk: Hunk) -> Optional[Tuple[int, str]]:
+    """The line (1-based, and its text) of a string of the scope that is most like the before side, None where none is."""
+    wanted = next(line.strip() for line in hunk.before.written.split("\n") if line.strip())
+    best, found = _LIKE, None
+    for part in parts(source, searched(source, hunk.text.scope)):
+        for line in re.finditer(r"[^\r\n]+", part.text):
+            blocks = SequenceMatcher(None, wanted, line.group(), autojunk=False).get_matching_blocks()
+            like = sum(block.size for block in blocks if block.size > 1) / len(wanted)
+            if like > best:
+                best, found = like, (source.lines.number(part.start + line.start()), line.group().strip())
+    return found
