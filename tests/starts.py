@@ -19,25 +19,26 @@ import sys
 import tempfile
 from pathlib import Path
 
-_FIXED = ("PYTHON", "LC_", "LANG", "LD_", "HOME", "COVERAGE")  # what an interpreter heeds when it starts
+_FIXED = ("PYTHON", "LC_", "LANG", "LD_", "HOME")  # what an interpreter heeds when it starts
 _CRASH = 1 << 16  # no exit status of a process
+_MOST = 3  # processes that fork
 _servers = {}
 
 
 def run(words, *, cwd, env, timeout=120):
     """Run `python -m patcher WORDS` without input, as `subprocess.run` would.
 
-    A real process is started where a fork could not be the same: for variables other than this process had at first.
+    A real process is started where a fork could not be the same: for variables that an interpreter heeds and few tests set.
     """
-    fixed = {name: value for name, value in env.items() if value and name.startswith(_FIXED)}
-    if "COVERAGE_PROCESS_START" in fixed or fixed != _servers.setdefault("fixed", fixed):
+    server = None if "COVERAGE_PROCESS_START" in env else _server(env)
+    if server is None:
         command = [sys.executable, "-m", "patcher", *words]
         return subprocess.run(command, cwd=str(cwd), env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         mine, others = socket.socketpair()
         with mine, others:
             fds = array.array("i", [others.fileno(), out.fileno(), err.fileno()])
-            _server(env).sendmsg([b"!"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+            server.sendmsg([b"!"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
             others.close()
             mine.settimeout(timeout)
             mine.sendall(json.dumps([words, str(cwd), env]).encode() + b"\n")
@@ -50,8 +51,12 @@ def run(words, *, cwd, env, timeout=120):
 
 
 def _server(env):
-    """The socket of the process that forks for this one."""
-    if os.getpid() not in _servers:
+    """The socket of the process that forks for this one with such variables; None where there are enough of them."""
+    fixed = {name: value for name, value in env.items() if value and name.startswith(_FIXED)}
+    if "PYTHONNOUSERSITE" in fixed:
+        fixed.pop("HOME", None)  # it is where a user's packages would be
+    key = (os.getpid(), *sorted(fixed.items()))
+    if key not in _servers and len(_servers) < _MOST:
         mine, others = socket.socketpair()
         command = [sys.executable, "-m", "tests.starts", str(others.fileno())]
         null = subprocess.DEVNULL
@@ -59,9 +64,9 @@ def _server(env):
             command, cwd=str(Path(__file__).parents[1]), env=env, pass_fds=[others.fileno()], start_new_session=True, stdin=null, stdout=null, stderr=null
         )
         others.close()
-        _servers[os.getpid()] = mine
+        _servers[key] = mine
         atexit.register(lambda: (mine.close(), child.wait()))
-    return _servers[os.getpid()]
+    return _servers.get(key)
 
 
 def _import_all():
