@@ -14,7 +14,7 @@ import warnings
 import zipfile
 from pathlib import Path
 from random import Random
-from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from packaging.version import Version
 
@@ -129,10 +129,10 @@ def edits_of(package: str, found: Sequence[Release], index: int, path: str, rand
     nearest = tuple((version, text) for text, version in list(older.items())[:3])
     made = taken_apart(before, after)
     random.shuffle(made)
-    free, bare = unbound(before), without_docstrings(tree)
+    free, bare, twice = unbound(before), without_docstrings(tree), doubled(tree)
     for kind, line, text in made:
         now = parsed(text)
-        if now is not None and unbound(text) <= free and not same(bare, without_docstrings(now)):
+        if now is not None and unbound(text) <= free and doubled(now) <= twice and not same(bare, without_docstrings(now)):
             yield Edit(package, found[index].version, path, line, kind, before, text, after, nearest)
 
 
@@ -211,6 +211,15 @@ def without_docstrings(tree: ast.Module) -> ast.Module:
 
 def definitions(tree: ast.AST) -> Dict[str, Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]]:
     """The definitions whose qualified name occurs once, in the order of the text; not those inside functions."""
+    return {name: nodes[0] for name, nodes in _by_name(tree).items() if len(nodes) == 1}
+
+
+def doubled(tree: ast.AST) -> Set[str]:
+    """The qualified names of definitions that occur more than once: an edit that makes one is half of a change."""
+    return {name for name, nodes in _by_name(tree).items() if len(nodes) > 1}
+
+
+def _by_name(tree: ast.AST) -> Dict[str, List[Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]]]:
     found: Dict[str, List[Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]]] = {}
 
     def collect(node: ast.AST, prefix: str) -> None:
@@ -223,7 +232,7 @@ def definitions(tree: ast.AST) -> Dict[str, Union[ast.FunctionDef, ast.AsyncFunc
                 collect(child, prefix)
 
     collect(tree, "")
-    return {name: nodes[0] for name, nodes in found.items() if len(nodes) == 1}
+    return found
 
 
 def rows(node: ast.stmt) -> Tuple[int, int]:

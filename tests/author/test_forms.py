@@ -21,7 +21,7 @@ CASES = {
     "a comment in a call does not stop its hunk": (
         "def f(a):\n    return call(\n        first=[1],  # one\n        second=a,\n    )\n",
         "def f(a):\n    return call(\n        first=[2, 3],  # two\n        second=abs(a),\n    )\n",
-        "@@ f @@\n-call(\n-    first=[1],\n-    second=a,\n-)\n+call(\n+    first=[2, 3],\n+    second=abs(a),\n+)\n",
+        "@@ f @@\n-call(first=[1], second=a)\n+call(first=[2, 3], second=abs(a))\n",
     ),
     "code that says too little of its place has context": (
         "def f(a):\n    host = get(a)\n    if host.name:\n        host = host.name\n    else:\n        host = ''\n    return host\n",
