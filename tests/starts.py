@@ -109,12 +109,13 @@ def _requests(control):
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
-    sys.path[0] = cwd
+    sys.path.insert(0, cwd)
     sys.argv = [sys.modules["patcher.__main__"].__file__, *words]
     random.seed()
 
 
 if __name__ == "__main__":
+    sys.path.pop(0)  # the checkout: sitepatch is the one that PYTHONPATH names
     _import_all()
     gc.freeze()
     _requests(socket.socket(fileno=int(sys.argv[1])))
