@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from difflib import SequenceMatcher
+from pathlib import Path
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.author.leaves import Leaf, Text, header_end, kept_in, position, scope_of, statements
@@ -33,7 +34,9 @@ from patcher.author.sketch import (
 from patcher.engine import lex
 from patcher.engine.node import COMPOUND, Node, same
 
-_STDLIB = frozenset(getattr(sys, "stdlib_module_names", ())) | frozenset(sys.builtin_module_names)
+_STDLIB = frozenset(sys.builtin_module_names) | frozenset(
+    getattr(sys, "stdlib_module_names", None) or (path.stem for path in Path(ast.__file__).parent.iterdir())
+)
 
 
 class Candidate(NamedTuple):
@@ -315,14 +318,9 @@ class Candidates:
         """Where the place does not matter: imports of the standard library to the top of a module, helpers to its end."""
         kinds, owner = {node.kind for node in leaf.come}, leaf.blocks[0].parent
         if owner is None and kinds <= {"Import", "ImportFrom"} and all(_standard(self.after, node) for node in leaf.come):
-            for bare in (True, False):
-                lines = self._inserted(leaf, below=True, bare=bare)
-                yield Candidate(
-                    "<module>",
-                    (*tagged("+", lines), (" ", "...")),
-                    "an import of the standard library: top of the module",
-                    far=True,
-                )
+            lines = tagged("+", self._inserted(leaf, below=True, bare=True))
+            words = "an import of the standard library: top of the module"
+            yield Candidate("<module>", (*lines, (" ", "...")), words, far=True)
         elif owner is None and kinds == {"FunctionDef"} and self._used_inside(leaf):
             lines = self._inserted(leaf, below=False)
             yield Candidate(
