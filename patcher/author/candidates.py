@@ -318,9 +318,9 @@ class Candidates:
         """Where the place does not matter: imports of the standard library to the top of a module, helpers to its end."""
         kinds, owner = {node.kind for node in leaf.come}, leaf.blocks[0].parent
         if owner is None and kinds <= {"Import", "ImportFrom"} and all(_standard(self.after, node) for node in leaf.come):
-            lines = tagged("+", self._inserted(leaf, below=True, bare=True))
+            inserted = tagged("+", self._inserted(leaf, below=True, bare=True))
             words = "an import of the standard library: top of the module"
-            yield Candidate("<module>", (*lines, (" ", "...")), words, far=True)
+            yield Candidate("<module>", (*inserted, (" ", "...")), words, far=True)
         elif owner is None and kinds == {"FunctionDef"} and self._used_inside(leaf):
             lines = self._inserted(leaf, below=False)
             yield Candidate(
