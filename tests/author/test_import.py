@@ -7,10 +7,14 @@ import shutil
 
 import pytest
 
-from patcher.errors import UsageError
+from patcher.author.draft import Draft, DraftFile, DraftHunk
+from patcher.author.folder import Head
+from patcher.errors import SitepatchError, UsageError
+from patcher.ops import importing, proving
 from patcher.ops.importing import ImportRequest, import_
 from patcher.ops.place import Place
 from patcher.patchset.manifest import load
+from patcher.target.environment import discover, locate
 from tests.author.world import EDIT, FILES, OTHER, M, World
 from tests.command import done, tree
 from tests.index import Index
@@ -21,7 +25,7 @@ LAYOUT = {**FILES, "demo/sub/__init__.py": "", "demo/sub/n.py": N, "other/__init
 
 @pytest.fixture
 def world(tmp_path):
-    return World(tmp_path, {**LAYOUT, "demo/twin/m.py": "Y = 1\n"})
+    return World(tmp_path, {**LAYOUT, "demo/twin/m.py": "Y = 1\n", "tests/__init__.py": "", "tests/test_m.py": "of somebody\n"})
 
 
 def diff(before=M, after=EDIT, path="a/demo/m.py", to=""):
@@ -113,6 +117,8 @@ def test_of_several_files_that_fit_none_is_taken(world):
         [("m.py", "it applies to several installed files: demo/copy/m.py and demo/m.py", "write its whole path into the diff")], []
     )  # fmt: skip
     assert [one.path for one in run(world, diff(path="demo/m.py")).files] == ["demo/m.py"]
+    ((_, problem, _),), _ = refused(world, diff("Z = 1\n", "Z = 2\n", "m.py"), name="other")
+    assert problem == "it applies neither to demo/copy/m.py nor demo/m.py nor demo/twin/m.py nor other/m.py"
 
 
 def test_what_is_not_imported_from_its_source_is_not_taken(world):
@@ -218,6 +224,20 @@ def test_a_file_that_is_patched_counts_as_upstream_shipped_it(world):
     assert world.text() == EDIT.replace('"empty"', 'f"empty: {model!r}"')
 
 
+def test_hunks_that_make_other_code_than_the_diff_are_never_written(world, monkeypatch):
+    wrong = Draft((DraftFile(("demo/m.py",), (DraftHunk("@@ load @@\n-build(path)\n+build(None)\n", 5, "made up"),)),))
+    monkeypatch.setattr(importing, "generalise", lambda edits, others: wrong)
+    with pytest.raises(SitepatchError, match=r"demo/m\.py: the hunks do not make the edited file: other code comes of them"):
+        run(world, diff())
+    located = locate(discover(None, str(world.path)), "demo")
+    trial = proving.trial_patchset(world.cwd / "mine", Head("mine", "For a test"), wrong, [located])
+    release = proving.Release(located, {"demo/m.py": M.encode()})
+    right = M.replace("build(path)\n    if", "build(None)\n    if").encode()
+    assert proving.made_there(trial, release, {"demo/m.py": right}).word == "applies"
+    told = proving.made_there(trial, release, {"demo/m.py": EDIT.encode()})
+    assert (told.word, told.problem) == ("conflict", "demo/m.py: other code comes of it than of the diff")
+
+
 # series ---------------------------------------------------------------------------------------------------------------
 def test_patches_of_a_series_follow_one_on_the_other(world):
     folder = world.cwd / "debian" / "patches"
@@ -231,6 +251,7 @@ def test_patches_of_a_series_follow_one_on_the_other(world):
         assert made.ok and made.patchset.provenance == {"author": "Max, Zoe"} and made.patchset.summary == "Say it"
         assert made.patchset.prose == "Say it\n\nSay it well"
         assert "+    print(\"read\", model)  # where is it?\n" in made.files[0].text.decode()
+        assert (made.files[0].added, made.files[0].removed) == (1, 0)
     (folder / "series").write_text("one.patch\ngone.patch\nalso-gone.patch\ntwo.patch -R\n")
     with pytest.raises(UsageError) as error:
         import_(ImportRequest(Place(target=str(world.path)), str(folder), "other"))
@@ -271,6 +292,7 @@ def index():
 
 def test_further_releases_are_tried_and_end_the_range(world, index, monkeypatch):
     texts = {"0.9": M.replace("path", "source"), "1.1": M.replace("    if strict:\n", "    if strict is True:\n"), "1.2": EDIT, "1.3": M.replace("def load", "def read")}
+    texts["1.1.5"] = texts["1.3"]
     for version, text in texts.items():
         index.add("demo", version, {**FILES, "demo/m.py": text})
     for key, value in index.variables(world.cwd / "cache").items():
@@ -281,9 +303,9 @@ def test_further_releases_are_tried_and_end_the_range(world, index, monkeypatch)
     (folder / "demo-1.0.post1.dist-info" / "METADATA").write_text("Name: demo\nVersion: 1.0.post1\n")
     record = folder / "demo-1.0.post1.dist-info" / "RECORD"
     record.write_text(record.read_text().replace("demo-1.0.", "demo-1.0.post1."))
-    made = run(world, diff(), also=("0.9", "demo==1.1", "1.2", "1.3", "7", "other==1.1", str(folder)))
+    made = run(world, diff(), also=("0.9", "demo==1.1", "1.1.5", "1.2", "1.3", "7", "other==1.1", str(folder)))
     assert {one.version: one.word for one in made.releases} == {
-        "0.9": "applies", "1.0.post1": "applies", "1.1": "applies", "1.2": "upstream", "1.3": "not found",
+        "0.9": "applies", "1.0.post1": "applies", "1.1": "applies", "1.1.5": "not found", "1.2": "upstream", "1.3": "not found",
     }  # fmt: skip
-    assert [variant.versions for variant in made.patchset.variants] == [">=0.9,<=1.2"]
+    assert [variant.versions for variant in made.patchset.variants] == [">=0.9,<=1.2,!=1.1.5"]
     assert made.notes == ("--also other==1.1: no file of it is changed", "demo 7: the index has no such release for macOS or Linux")
