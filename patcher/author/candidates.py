@@ -124,7 +124,9 @@ class Candidates:
         for holes in _with_and_without(found):
             words = "the statement" + (", what did not change left open" if holes[0] else "")
             statement.append((self._statement(old, new, holes), words))
-        if not is_clause(old) and len(telling_words([old])) < 2 and old.kind not in COMPOUND:
+        owner = leaf.blocks[0].parent
+        inside = owner is not None and owner.kind != "ClassDef"  # elsewhere a name is bound once
+        if inside and not is_clause(old) and len(telling_words([old])) < 2 and old.kind not in COMPOUND:
             yield from self._with_context(leaf, statement)
         for lines, words in statement:
             yield Candidate(scope, lines, words)

@@ -229,11 +229,15 @@ class _Choice:
                 moved += 1
         words = [f"comments differ in line {', '.join(map(str, comments))}: they are not matched, so no hunk changes them"]
         words = words if comments else []
-        words += [f"{moved} places differ in the layout or the position of code"] if moved else []
-        words += [f"{blank} places differ in blank lines"] if blank else []
+        words += [f"{_places(moved)} in the layout or the position of code"] if moved else []
+        words += [f"{_places(blank)} in blank lines"] if blank else []
         if not parts and not self.left:
             self.left.append(Left(1, "", f"nothing but comments and layout: {'; '.join(words)}"))
         return "; ".join(words)
+
+
+def _places(number: int) -> str:
+    return "1 place differs" if number == 1 else f"{number} places differ"
 
 
 def _rank(tried: Tried) -> Tuple[int, bool, bool, bool]:

@@ -176,8 +176,6 @@ EDITS = {  # what is edited -> the hunks
         @@ Pool @@
         -size = 4
         +size = 8
-         def take(...):
-             ...
         """),
 }  # fmt: skip
 
