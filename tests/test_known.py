@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from patcher.errors import PatchError
 from patcher.model import HunkAnswer, HunkText, Rewrite, Splice, State
 from patcher.ops.fixture import fixtures, lay_out
 from patcher.patchset.sources import BUILT_IN, builtin_dir, load, resolve_options
@@ -65,6 +66,12 @@ def test_the_engine_makes_what_this_test_says(monkeypatch):
     assert rewriter.engine(TEXT, REQUEST._replace(hunks=(HUNK, ABSENT))) == MADE
 
 
+def test_a_hunk_for_another_file_has_to_be_right_too():
+    wrong = HUNK._replace(lines=(("-", "old(", 4),))
+    with pytest.raises(PatchError):
+        rewriter.engine(TEXT, REQUEST._replace(every=(HUNK, wrong)))
+
+
 def test_a_result_comes_back_as_the_engine_made_it(every):
     written = {key_of(data, request): made for data, request, made in every}
     table = Table(write_table(written))
@@ -81,6 +88,19 @@ def test_inserted_text_stands_in_a_table_once():
     table = write_table({KEY: MADE, key_of(other, REQUEST): Rewrite(b"# moved\n" + MADE.data, moved, answers)})
     assert json.loads(table)["texts"] == ["max", ", 0"]
     assert Table(table).find(key_of(other, REQUEST), other, REQUEST).data == b"# moved\n" + MADE.data
+
+
+def test_two_insertions_at_one_point_keep_their_order():
+    first, second = Splice(0, 0, b"z\n"), Splice(0, 0, b"a\n")
+    answers = (HunkAnswer(HUNK, State.APPLICABLE, (1,), (first,)), HunkAnswer(ABSENT, State.APPLICABLE, (1,), (second,)))
+    made = Rewrite(b"z\na\n" + TEXT, (first, second), answers)
+    assert Table(write_table({KEY: made})).find(KEY, TEXT, REQUEST) == made
+
+
+@pytest.mark.parametrize("change", [{"state": State.CONFLICT}, {"problem": "why"}, {"hint": "what to do"}, {"splices": ()}])
+def test_a_result_of_which_one_answer_cannot_be_kept_is_left_out(change):
+    made = MADE._replace(answers=(MADE.answers[0]._replace(**change), MADE.answers[1]))
+    assert json.loads(write_table({KEY: made}))["results"] == {}
 
 
 def test_a_table_that_was_damaged_anywhere_gives_the_same_result_or_none():
@@ -107,12 +127,14 @@ def test_a_table_with_a_value_of_another_kind_gives_the_same_result_or_none(valu
     assert len(found) > 20 and set(found) <= {MADE, None} and None in found
 
 
-@pytest.mark.parametrize("what", ["state", "places", "splices", "owner", "key", "deep"])
+@pytest.mark.parametrize("what", ["format", "state", "places", "splices", "owner", "key", "deep"])
 def test_what_was_forged_without_its_seal_is_not_believed(what):
     table = json.loads(write_table({KEY: MADE}))
     (row,) = table["results"].values()
     key = KEY
-    if what == "state":
+    if what == "format":
+        table["format"] = 2
+    elif what == "state":
         row["hunks"][1][0] = "upstream"
     elif what == "places":
         row["hunks"][0][1] = [1]
@@ -225,11 +247,26 @@ def test_a_cache_that_others_can_change_is_not_written(worked, folder, how):
 
 
 @ROOT_ONLY
-def test_root_makes_no_cache_among_the_files_of_another_user(tmp_path, monkeypatch, folder):
+@pytest.mark.parametrize("linked", [False, True])
+def test_root_makes_no_cache_among_the_files_of_another_user(tmp_path, monkeypatch, folder, linked):
+    if linked:
+        tmp_path = tmp_path / "theirs"
+        tmp_path.mkdir()
+        folder.parent.symlink_to(tmp_path)
     os.chown(tmp_path, A, A)
     monkeypatch.setenv("SUDO_UID", str(A))  # sudo with HOME kept: that user could not use it any more
     assert rewriter.rewrite(TEXT, REQUEST) == MADE
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_while_a_result_is_written_is_not_lost(monkeypatch, folder):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        rewriter.rewrite(TEXT, REQUEST)
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
@@ -251,7 +288,7 @@ def test_the_cache_is_bounded_and_what_was_not_used_for_longest_goes(monkeypatch
     assert results.read(names[0]) == b"x" * 10  # used now
     results.write(names[3], b"x" * 10)
     assert {path.name for path in folder.iterdir()} == {names[0], names[2], names[3]}
-    monkeypatch.setattr(results, "_BYTES", 25)
+    monkeypatch.setattr(results, "_BYTES", 20)
     os.utime(folder / names[0], (1_000_000,) * 2)
     results.write(names[4], b"x" * 10)
     assert {path.name for path in folder.iterdir()} == {names[3], names[4]}
@@ -338,6 +375,7 @@ def test_the_table_that_ships_is_of_the_patchset_as_it_is(name):
 def test_only_the_table_of_the_built_in_folder_is_believed(tmp_path, monkeypatch, worked):
     site = Site(tmp_path, "mmengine-0.10.7")
     copy = site.source(DDP)
+    monkeypatch.setenv("SITEPATCH_CACHE", os.devnull)
     (path,) = [each for each in tables.results(DDP, [site.path]).values() if each[2].splices][:1]
     data, request, made = path
     (copy / tables.TABLE).write_bytes(write_table({key_of(data, request): made}))

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import venv
 from hashlib import sha256
 from pathlib import Path
-from typing import List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 import pytest
 
 from patcher.engine import engine
-from patcher.model import Answer, Located, State
+from patcher.model import Answer, Located, LockedFile, Plan, State
 from patcher.ops.fixture import lay_out
 from patcher.patchset.manifest import load
 from patcher.planner.assignments import Assignment
-from patcher.planner.plan import Requested, mixed, plan_apply, plan_restore
+from patcher.planner.plan import Requested, before_and_after, mixed, plan_anew, plan_apply, plan_restore, plan_sync
 from patcher.planner.resolve import File, resolve
+from patcher.store.commit import commit
 from patcher.store.status import statuses
+from patcher.target.distribution import UNRECORDED
+from patcher.target.environment import Environment
 from patcher.target.interpreter import discover
 from tests.command import DDP, RUNNER, Site, sitepatch, tree
 
@@ -358,6 +362,234 @@ def test_where_the_version_says_nothing_the_variant_is_the_one_whose_code_is_the
     (info,) = site.path.glob("*.dist-info")
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: mmengine\nVersion: {version}\n")
     assert planned(tmp_path, "ask") == expected
+
+
+# what a plan says, in this process ------------------------------------------------------------------------------------
+TEXT = "RETRIES = 3\n" + CODE
+A, B = TEXT.replace("(name, 1)", "(name, 2)"), TEXT.replace("= 3", "= 4")
+BOTH = A.replace("= 3", "= 4")
+MINE = "# mine\n"
+
+
+class World:
+    """A release with the files OLD and NEW, the patchset `a` for OLD, and `b` for both."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.site = folder, Site(folder, "mmengine-0.10.7")
+        retries = "@@ <module> @@\n-RETRIES = 3\n+RETRIES = 4\n"
+        patchset(folder, "a", f"--- {OLD}\n@@ load @@\n-read(name, 1)\n+read(name, 2)\n")
+        patchset(folder, "b", f"--- {OLD}\n{retries}\n--- {NEW}\n{retries}", "debug")
+        for path in (OLD, NEW):
+            self.site.file(path).write_text(TEXT)
+            self.record(path, TEXT)
+
+    def record(self, path: str, text: Optional[str]) -> None:
+        """Say in RECORD that a file of the release has this text; None: say nothing of it."""
+        (record,) = self.site.path.glob("*.dist-info/RECORD")
+        rows = [row for row in record.read_text().splitlines(True) if not row.startswith(f"{path},")]
+        digest = base64.urlsafe_b64encode(sha256((text or "").encode()).digest()).decode().rstrip("=")
+        record.write_text("".join([*rows, f"{path},sha256={digest},{len(text)}\n" if text is not None else f"{path},,\n"]))
+
+    def env(self) -> Environment:
+        return discover(None, str(self.site.path))
+
+    def requested(self, *names: str) -> List[Requested]:
+        return [Requested(load(self.folder / "patches" / name, "here"), {}) for name in names]
+
+    def apply(self, *names: str) -> None:
+        requested = self.requested(*names)
+        commit(plan_apply(self.env(), requested), [one.patchset for one in requested])
+
+    def edit(self, text: Optional[str], path: str = OLD) -> None:
+        if text is None:
+            self.site.file(path).unlink()
+        else:
+            self.site.file(path).write_text(text)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def told(plan: Plan) -> Dict[str, Tuple[str, str, Tuple[str, ...]]]:
+    """What becomes of each file: its text, what is done, and the patchsets that are in it then."""
+    found = {}
+    for file in plan.files:
+        change, now = file.change, file.before
+        assert change is None or change.old == (sha256(now).hexdigest() if now else "")
+        done = "nothing" if change is None else "forgotten" if change.forget else "merged" if change.merged else "written"
+        if change is not None and done != "forgotten":
+            assert (change.data is None) == (change.receipt is None and not change.merged)
+            assert change.data in (None, file.after) and (not file.steps or change.receipt)
+            assert change.receipt is None or change.receipt.steps == file.steps
+        aside = f" aside {file.aside.decode()}" if file.aside else ""
+        found[file.path] = (file.after.decode(), done + aside, tuple(step.patchset for step in file.steps))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("now", "names", "force", "expected", "words"),
+    [
+        (BOTH, (), False, (TEXT, "written", ()), ""),
+        (BOTH, ("a",), False, (B, "written", ("b",)), ""),
+        (BOTH, ("b",), True, (A, "written", ("a",)), ""),
+        (BOTH, ("c",), False, None, ""),
+        (BOTH + MINE, (), False, (TEXT + MINE, "merged", ()), ""),
+        (BOTH + MINE, ("a",), False, (B + MINE, "merged", ("b",)), ""),
+        (BOTH + MINE, ("a",), True, (B, f"written aside {BOTH}{MINE}", ("b",)), ""),
+        (BOTH + MINE, (), True, (TEXT, f"written aside {BOTH}{MINE}", ()), ""),
+        (TEXT + MINE, (), False, (TEXT + MINE, "merged", ()), ""),
+        (BOTH.replace("4", "5"), (), False, None, "the file was edited by hand where it was patched, at line 1: RETRIES = 5"),
+        (BOTH.replace("4", "5"), (), True, (TEXT, "written aside " + BOTH.replace("4", "5"), ()), ""),
+        (TEXT, (), False, (TEXT, "forgotten", ()), "a reinstall replaced the file, our change is gone; only the receipt is dropped"),
+        (None, (), False, ("", "forgotten", ()), "the file is not there any more; only the receipt is dropped"),
+    ],
+)
+def test_what_restore_plans_for_a_file(
+    world: World, now: Optional[str], names: Tuple[str, ...], force: bool, expected: Optional[Tuple[str, str, Tuple[str, ...]]], words: str
+) -> None:
+    world.apply("a", "b")
+    world.edit(now)
+    items = [item for item in statuses(world.env()) if item.receipt.path == OLD]
+    if now is None:
+        items = [item._replace(installed="0.10.7") for item in items]
+    plan = plan_restore(items, names, force=True) if force else plan_restore(items, names)
+    assert told(plan) == ({OLD: expected} if expected else {})
+    said = [*plan.notes, *(f"{answer.path}: {answer.problem}" for answer in plan.answers)]
+    assert said[:1] == ([f"{OLD}: {words}"] if words else [])
+    assert bool(plan.failed) is (expected is None and names != ("c",))
+
+
+def test_a_release_that_has_our_very_bytes_keeps_them_when_all_is_restored(world: World) -> None:
+    world.apply("a", "b")
+    world.record(OLD, BOTH)
+    plan = plan_restore(statuses(world.env()), ())
+    assert told(plan) == {OLD: (BOTH, "forgotten", ()), NEW: (TEXT, "written", ())}
+    assert plan.notes == (f"{OLD}: 0.10.7 has it as patched; only the receipt is dropped",)
+
+
+def test_sync_plans_what_is_asked_for_and_nothing_else(world: World) -> None:
+    world.apply("a", "b")
+    plan, held = plan_sync(world.env(), world.requested("a"))
+    assert told(plan) == {NEW: (TEXT, "written", ()), OLD: (A, "written", ("a",))}
+    hashes = [sha256(text.encode()).hexdigest() for text in (TEXT, A)]
+    assert held == (LockedFile("mmengine", "mmengine", "0.10.7", OLD, *hashes),)
+    plan, held = plan_sync(world.env(), world.requested("b", "a"))
+    assert told(plan) == {OLD: (BOTH, "nothing", ("a", "b")), NEW: (B, "nothing", ("b",))}
+    assert [each.path for each in held] == [NEW, OLD] == sorted([OLD, NEW])
+    world.edit(TEXT, NEW)
+    assert plan_sync(world.env(), world.requested("a"))[0].notes == (
+        f"{NEW}: a reinstall replaced the file, our change is gone; only the receipt is dropped",
+    )
+    world.edit(BOTH + MINE)
+    (answer,) = plan_sync(world.env(), world.requested("a"))[0].failed
+    assert answer.problem == "the file was edited by hand after it was patched"
+    assert told(plan_sync(world.env(), world.requested("a"), force=True)[0])[OLD] == (A, f"written aside {BOTH}{MINE}", ("a",))
+    world.edit(B.replace("4", "5"), NEW)
+    assert [answer.path for answer in plan_sync(world.env(), world.requested())[0].failed] == [NEW]
+
+
+def test_a_plan_anew_is_of_the_text_that_upstream_shipped(world: World) -> None:
+    world.apply("a")
+    plan, held = plan_anew(world.env(), world.requested("b"))
+    assert [(file.path, file.before.decode(), file.after.decode()) for file in plan.files] == [(NEW, TEXT, B), (OLD, TEXT, B)]
+    assert [each.path for each in held] == [NEW, OLD]
+
+
+def test_what_an_earlier_version_changed_and_this_one_does_not_is_taken_back(world: World) -> None:
+    world.apply("a", "b")
+    patchset(world.folder, "b", f"--- {OLD}\n@@ <module> @@\n-RETRIES = 3\n+RETRIES = 9\n", "debug", version="2")
+    new = BOTH.replace("4", "9")
+    plan = plan_apply(world.env(), world.requested("b"))
+    assert told(plan) == {NEW: (TEXT, "written", ()), OLD: (new, "written", ("a", "b"))}
+    assert told(plan_apply(world.env(), world.requested("a"))) == {OLD: (BOTH, "nothing", ("a", "b"))}
+    world.edit(B + MINE, NEW)
+    (answer,) = plan_apply(world.env(), world.requested("b")).failed
+    assert (answer.path, answer.patchset, answer.problem) == (NEW, "b", "the file was edited by hand after it was patched")
+    assert told(plan_apply(world.env(), world.requested("b"), force=True))[NEW] == (TEXT, f"written aside {B}{MINE}", ())
+    assert plan_apply(world.env(), world.requested("a")).failed == ()
+    patchset(world.folder, "b", "--- mmengine/none.py\n@@ <module> @@\n-RETRIES = 3\n+RETRIES = 9\n", "debug", version="3")
+    plan = plan_apply(world.env(), world.requested("b"), force=True)
+    assert [answer.path for answer in plan.failed] == ["mmengine/none.py"] and plan.files == ()
+
+
+def test_a_file_edited_before_it_was_patched_needs_force(world: World) -> None:
+    world.edit(TEXT + MINE)
+    (answer,) = plan_apply(world.env(), world.requested("a")).failed
+    assert answer.path == OLD and answer.hint.endswith("; or keep it: --force")
+    plan = plan_apply(world.env(), world.requested("a"), force=True)
+    assert told(plan) == {OLD: (A + MINE, "written", ("a",))} and not plan.failed
+    (file,) = plan.files
+    assert file.change and file.change.receipt and file.change.receipt.origin == "edited"
+    (note,) = plan.notes
+    assert note.endswith(f"the store keeps it as {world.site.path}/.sitepatch/pristine/{sha256((TEXT + MINE).encode()).hexdigest()}")
+
+
+def test_a_file_that_nothing_proves_is_told_once(world: World) -> None:
+    world.record(OLD, None)
+    assert plan_apply(world.env(), world.requested("a")).notes == (
+        f"{OLD}: no hash is recorded for it, so nothing proves that it is as upstream shipped it",
+    )
+    (info,) = world.site.path.glob("*.dist-info")
+    (info / "RECORD").unlink()
+    (note,) = plan_apply(world.env(), world.requested("b")).notes
+    assert note.startswith(UNRECORDED)
+
+
+def test_an_optional_patchset_of_a_package_that_is_not_there_is_left_out(world: World) -> None:
+    for path in (world.folder / "patches/a").iterdir():
+        path.write_text(path.read_text().replace("mmengine", "nowhere"))
+    (one,) = world.requested("a")
+    (answer,) = plan_apply(world.env(), [one]).failed
+    assert (answer.path, answer.state) == ("nowhere", State.NOT_FOUND)
+    plan = plan_apply(world.env(), [one._replace(optional=True)])
+    assert (plan.files, plan.answers) == ((), ()) and plan.notes[0].startswith("a is optional and left out: nowhere is not installed")
+
+
+def test_the_text_without_and_with_some_of_the_patchsets_of_a_file(world: World) -> None:
+    patchset(world.folder, "c", f"--- {OLD}\n@@ read @@\n-name * times\n+times * name\n", "debug")
+    world.apply("a", "b", "c")
+    (receipt,) = [item.receipt for item in statuses(world.env()) if item.receipt.path == OLD]
+    every = BOTH.replace("name * times", "times * name")
+    for names, before, after in [((), TEXT, every), (("b",), A, BOTH), (("a", "c"), TEXT, every), (("b", "c"), A, every), (("x",), TEXT, TEXT)]:
+        assert before_and_after(str(world.site.path), receipt, names) == (before.encode(), after.encode())
+
+
+def test_a_part_that_is_there_already_is_a_conflict_where_the_patchset_changes_another_part() -> None:
+    def answered(*states: Tuple[str, State, bool]) -> List[State]:
+        return [answer.state for answer in mixed([Answer(name, "p", "s", state, when_present=may) for name, state, may in states])]
+
+    changes, there, other = ("a", State.APPLICABLE, False), ("a", State.UPSTREAM, False), ("b", State.UPSTREAM, False)
+    assert answered(changes, there, other) == [State.APPLICABLE, State.CONFLICT, State.UPSTREAM]
+    assert answered(changes, ("a", State.UPSTREAM, True), ("a", State.NOT_NEEDED, False)) == [State.APPLICABLE, State.UPSTREAM, State.NOT_NEEDED]
+    assert answered(there, ("a", State.APPLIED, False)) == [State.UPSTREAM, State.APPLIED]
+
+
+def test_where_the_version_says_nothing_each_place_of_a_file_is_looked_at(tmp_path: Path) -> None:
+    site, hunk = Site(tmp_path, "mmengine-0.10.7"), "@@ load @@\n-read(name, 1)\n+read(name, 2)\n"
+    patchset(tmp_path, "ask", f"--- {OLD}\n--- {NEW}\n{hunk}")
+    manifest = tmp_path / "patches/ask/patchset.toml"
+    second = '[[variant]]\npackage = "mmengine"\nversions = ">=2,<3"\npatches = ["q.spatch"]\n'
+    manifest.write_text(manifest.read_text().replace('versions = ""', 'versions = ">=1,<2"') + second)
+    (tmp_path / "patches/ask/q.spatch").write_text(f"--- mmengine/none.py\n{hunk}")
+    (info,) = site.path.glob("*.dist-info")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mmengine\nVersion: 0.0.0\n")
+    site.file(OLD).write_text(SHIM)
+    site.file(NEW).write_text(CODE)
+    assert planned(tmp_path, "ask") == [(NEW, "applicable")]
+    site.file(NEW).write_text(SHIM)
+    (answer,) = plan_apply(discover(None, str(site.path)), [Requested(load(manifest.parent, "here"), {})]).answers
+    assert answer.problem == "mmengine 0.0.0 is installed; this patchset is for mmengine >=1,<2, >=2,<3"
+
+
+def test_a_file_of_another_environment_is_not_patched_and_one_that_need_not_be_there_may_be_absent(world: World) -> None:
+    env = world.env()
+    (answer,) = plan_apply(env._replace(outer=env.sites), world.requested("a")).answers
+    assert (answer.path, answer.state) == (OLD, State.CONFLICT) and "is not of this virtual environment" in answer.problem
+    patchset(world.folder, "c", "--- mmengine/none.py\n@@ <module> @@ when-present\n-gone(1)\n+gone(2)\n")
+    (answer,) = plan_apply(env, world.requested("c")).answers
+    assert (answer.path, answer.state) == ("mmengine/none.py", State.NOT_NEEDED)
 
 
 # what a change costs --------------------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def _variant(requested: Requested, variants: Sequence[Variant], located: Located
         return found[0]
     known = [_variant_traces(requested, variant, located) for variant in found]
     best = [variant for variant, each in zip(found, known) if each == max(known)]
-    ranges = ", ".join(variant.versions or "any version" for variant in variants)
+    ranges = ", ".join(variant.versions for variant in variants)
     have = f"{located.package} {located.version or '(version unknown)'} is installed"
     if not any(matched for _, matched, _ in known):
         raise AbsentError(f"{have}; this patchset is for {located.package} {ranges}", "there is nothing to change")

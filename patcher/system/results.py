@@ -44,7 +44,7 @@ def write(key: str, data: bytes) -> None:
     with suppress(OSError, SitepatchError):
         folder = cache_dir(KNOWN)
         there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
-        if not there.is_dir() or os.geteuid() == 0 != there.lstat().st_uid:
+        if not there.is_dir() or os.geteuid() == 0 != there.stat().st_uid:
             return  # /dev/null, say; or sudo with HOME kept: its owner could not use it any more
         private(folder)
         fd, part = tempfile.mkstemp(prefix=".part-", dir=str(folder))
