@@ -1,5 +1,7 @@
 """`hook init` makes a directory that a project keeps; its build backend refuses what does not fit together, in one line."""
 
+import base64
+import hashlib
 import json
 import shutil
 import subprocess
@@ -10,15 +12,19 @@ import zipfile
 import pytest
 
 from patcher.errors import SitepatchError, UsageError
-from patcher.hook import directory
+from patcher.hook import backend, directory
+from patcher.hook.keep import keep
 from patcher.hook.kept import Asked, Kept, write_kept
 from patcher.model import Step
 from patcher.patchset.manifest import load
 from patcher.planner.assignments import Requested
+from patcher.planner.plan import plan_apply
 from patcher.project.pyproject import Wish
+from patcher.store.commit import commit
+from patcher.target.environment import Environment
 from tests.command import environ, tree
 from tests.hooks import Place
-from tests.places import patchset
+from tests.places import patchset, wheel
 
 pytestmark = pytest.mark.once
 
@@ -394,8 +400,164 @@ def test_changes_for_other_releases_are_kept_as_long_as_each_patchset_of_the_fil
     assert directory.earlier(tmp_path, asked) == ()
     (tmp_path / "kept.json").write_bytes(write_kept(kept, digests))
     assert directory.earlier(tmp_path, asked) == kept
+    elsewhere = Asked("four", "1", "4" * 64, {}, (), {"demo": ("demo/n.py",)})
+    assert directory.earlier(tmp_path, [*asked, elsewhere]) == kept, "a patchset of other files makes no difference"
     assert directory.earlier(tmp_path, asked[:1]) == directory.earlier(tmp_path, []) == ()
     for changed in ({"digest": "4" * 64}, {"options": {"n": 2}}):
         assert directory.earlier(tmp_path, [asked[0], asked[1]._replace(**changed)]) == ()
     (tmp_path / "kept.json").write_bytes(write_kept([kept[0]._replace(steps=())], digests))
     assert directory.earlier(tmp_path, [asked[0], asked[1]._replace(digest="4" * 64)]) == ()
+
+
+def test_the_value_of_an_option_may_have_an_equals_sign(tmp_path):
+    patchset(tmp_path)
+    mine = tmp_path / "mine/two"
+    (mine / "p.spatch").write_text("--- demo/m.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = $text\n")
+    toml = (mine / "patchset.toml").read_text()
+    (mine / "patchset.toml").write_text(toml.replace("[[variant]]", '[options.text]\ntype = "str"\ndefault = "a"\nhelp = "x"\n[[variant]]'))
+    requested = [Requested(load(mine, "mine"), {"text": "a=b"})]
+    made = directory.make("a-hook", "warn", requested, [directory.asked(requested[0])], ())
+    directory.write(tmp_path / "hook", made, [Wish("two", ("text=a=b",), False, "x")])
+    assert directory.read(tmp_path / "hook") == made
+
+
+def test_a_directory_that_asks_for_nothing_is_refused(tmp_path):
+    (tmp_path / "pyproject.toml").write_text(toml({}))
+    with pytest.raises(SitepatchError, match="patchsets: found none, expected the names of patchsets"):
+        directory.read(tmp_path)
+
+
+# the backend in this process --------------------------------------------------------------------------------------------
+@pytest.fixture
+def hook(tmp_path, monkeypatch):
+    """The directory of a hook, in which the current process is."""
+    patchset(tmp_path)
+    requested = [Requested(load(tmp_path / "mine/two", "mine"), {})]
+    made = directory.make("a-hook", "warn", requested, [directory.asked(requested[0])], ())
+    directory.write(tmp_path / "hook", made, [Wish("two", (), False, "x")])
+    monkeypatch.chdir(tmp_path / "hook")
+    return tmp_path / "hook"
+
+
+def test_the_wheel_is_one_that_installers_take(tmp_path, hook):
+    assert backend.get_requires_for_build_wheel() == backend.get_requires_for_build_sdist() == []
+    name = backend.build_wheel(str(tmp_path))
+    version = directory.head(hook / "pyproject.toml")[1]
+    assert name == f"a_hook-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(str(tmp_path / name)) as archive:
+        found = {member.filename: archive.read(member) for member in archive.infolist()}
+        assert {(member.create_system, member.external_attr >> 16) for member in archive.infolist()} == {(3, 0o100644)}
+    info = f"a_hook-{version}.dist-info"
+    rows = [row.split(",") for row in found[f"{info}/RECORD"].decode().splitlines()]
+    assert [row[0] for row in rows] == list(found) and rows.pop() == [f"{info}/RECORD", "", ""]
+    for path, digest, size in rows:
+        expected = base64.urlsafe_b64encode(hashlib.sha256(found[path]).digest()).decode().rstrip("=")
+        assert (digest, int(size)) == (f"sha256={expected}", len(found[path]))
+    assert backend.prepare_metadata_for_build_wheel(str(tmp_path)) == info
+    assert {path.name: path.read_bytes() for path in (tmp_path / info).iterdir()} == {
+        each: found[f"{info}/{each}"] for each in ("METADATA", "WHEEL")
+    }
+    assert [found[f"_a_hook/{each}"] for each in ("state", "state.tmp", "lock")] == [b"", b"", b""]
+    assert found["_a_hook/patchsets/two/p.spatch"] == (hook / "patchsets/two/p.spatch").read_bytes()
+    assert found["a_hook.pth"] == b"import _a_hook; _a_hook.start()\n" and b"hook.boot" not in found["a_hook.start"]
+
+
+def test_the_sdist_has_all_of_the_directory_and_the_same_bytes_each_time(tmp_path, hook):
+    (hook / "built").mkdir()
+    (hook / "built/other.txt").write_text("not of the hook")
+    name = backend.build_sdist(str(tmp_path))
+    first = (tmp_path / name).read_bytes()
+    assert first[4:8] == bytes(4), "no time is in it"
+    with tarfile.open(str(tmp_path / name)) as archive:
+        members = {member.name.partition("/")[2]: archive.extractfile(member).read() for member in archive.getmembers()}
+    assert b"Name: a-hook" in members.pop("PKG-INFO")
+    assert members == {path: (hook / path).read_bytes() for path in [
+        "pyproject.toml", "kept.json", "backend.py", "carried.json", "patchsets/two/p.spatch", "patchsets/two/patchset.toml"]}  # fmt: skip
+    backend.build_sdist(str(tmp_path))
+    assert (tmp_path / name).read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("build", "told"),
+    [
+        (backend.build_wheel, "No such file or directory"), (backend.build_sdist, "No such file or directory"),
+        (backend.prepare_metadata_for_build_wheel, "No such file or directory"),
+        (backend.build_editable, "a hook cannot be installed in editable mode; leave out -e (--editable)"),
+    ],
+)  # fmt: skip
+def test_a_build_that_cannot_be_done_ends_in_one_line(hook, capsys, build, told):
+    with pytest.raises(SystemExit) as caught:
+        build(str(hook / "none"))
+    error = capsys.readouterr().err
+    assert caught.value.code == 1 and error.startswith("sitepatch hook: error: ") and told in error and error.count("\n") == 1
+
+
+def test_of_several_changes_the_first_is_told_where_sitepatch_is_not_there(hook, capsys, monkeypatch):
+    for path in ("kept.json", "patchsets/two/p.spatch"):
+        (hook / path).write_text("")
+    monkeypatch.setitem(sys.modules, "patcher.hook.directory", None)
+    with pytest.raises(SystemExit):
+        backend.build_wheel(str(hook))
+    assert capsys.readouterr().err == (
+        "sitepatch hook: error: kept.json: was changed since hook init ran; run again: sitepatch hook init hook\n"
+    )
+
+
+# what a hook keeps ------------------------------------------------------------------------------------------------------
+def installed(folder, *without):
+    """A directory in which demo 1.0 is installed, as an environment; files that begin with one of `without` are not there."""
+    folder.mkdir()
+    with zipfile.ZipFile(str(wheel(folder.parent / "dist"))) as archive:
+        archive.extractall(str(folder), [name for name in archive.namelist() if not name.startswith(without or "-")])
+    return Environment(sys.executable, (str(folder),), (str(folder),), sys.version_info[:2])
+
+
+def asked_for(folder, *names):
+    return [Requested(load(folder / "mine" / name, "mine"), {}) for name in names]
+
+
+def test_what_is_kept_of_an_environment(tmp_path):
+    env = installed(tmp_path / "site")
+    patchset(tmp_path)
+    patchset(tmp_path, "demo/n.py", 3, "three")
+    ranged = tmp_path / "mine/three/patchset.toml"
+    text = ranged.read_text().replace('versions = ""', 'versions = "<2"')
+    ranged.write_text(text + '[[variant]]\npackage = "demo"\nversions = ">=2"\npatches = ["q.spatch"]\n')
+    (tmp_path / "mine/three/q.spatch").write_text("".join(f"--- demo/{name}.py\n@@ f @@\n-a(1)\n+a(2)\n" for name in ("m", "gone", "__init__")))
+    patchset(tmp_path, "other/x.py", 4, "four")
+    before, two, three = (hashlib.sha256(b"VALUE = %d\n" % number).hexdigest() for number in (1, 2, 3))
+    nothing = hashlib.sha256(b"").hexdigest()
+    requested = asked_for(tmp_path, "two", "three", "four")
+    for _ in range(2):
+        found = keep(env, requested)
+        assert [(one[:-1], [step.patchset for step in one.steps]) for one in found.kept] == [
+            (("demo/__init__.py", "demo", "demo", "1.0", True, nothing, nothing), []),
+            (("demo/m.py", "demo", "demo", "1.0", False, before, two), ["two"]),
+            (("demo/n.py", "demo", "demo", "1.0", True, before, three), ["three"]),
+        ]
+        assert [answer.state.value for answer in found.answers] == ["applicable", "applicable"]
+        assert found.notes == (f"four: other is not installed in {env.sites[0]}; where it is, sitepatch itself has to patch it",)
+        plan = plan_apply(env, requested[:1])
+        commit(plan, [one.patchset for one in requested[:1]])  # what is applied makes no difference
+    ranged.write_text(text)
+    (tmp_path / "mine/three/p.spatch").write_text("--- demo/m.py\n@@ <module> @@\n ...\n+MORE = 1\n")
+    (one,) = [one for one in keep(env, asked_for(tmp_path, "two", "three")).kept if one.path == "demo/m.py"]
+    assert one.exact and [step.patchset for step in one.steps] == ["three", "two"]
+
+
+def test_a_package_that_is_there_and_cannot_be_patched_is_a_failure(tmp_path):
+    env, more = installed(tmp_path / "site", "demo-", "demo/__init__"), str(tmp_path / "more")
+    (tmp_path / "more").mkdir()
+    env = env._replace(sites=(more, *env.sites), search=(more, *env.search))
+    patchset(tmp_path)
+    (answer,) = keep(env, asked_for(tmp_path, "two")).answers
+    assert "left over from an uninstall" in answer.problem
+    patchset(tmp_path, "demo/gone.py")
+    assert keep(env, asked_for(tmp_path, "two")).answers == ()
+
+
+def test_a_file_that_is_not_in_this_release_is_a_failure(tmp_path):
+    env = installed(tmp_path / "site")
+    patchset(tmp_path, "demo/gone.py")
+    (answer,) = keep(env, asked_for(tmp_path, "two")).answers
+    assert (answer.path, answer.state.value) == ("demo/gone.py", "not found")

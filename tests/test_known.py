@@ -186,6 +186,18 @@ def test_what_was_worked_out_once_is_not_worked_out_again(every, worked, folder)
     assert folder.stat().st_mode & 0o777 == 0o700 and {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
 
 
+def test_a_result_is_worked_out_once_and_a_failure_is_not_kept(worked, folder, monkeypatch):
+    assert rewriter.rewrite(TEXT, REQUEST) == rewriter.rewrite(TEXT, REQUEST) == MADE
+    assert worked == [TEXT]
+    failing = REQUEST._replace(hunks=(HUNK._replace(scope="g"),))
+    assert rewriter.rewrite(TEXT, failing).answers[0].state is State.NOT_FOUND
+    assert len(list(folder.iterdir())) == 1
+    monkeypatch.setenv("SITEPATCH_CACHE", os.devnull)
+    monkeypatch.setattr(rewriter, "_shipped", lambda name: Table(write_table({KEY: MADE})))
+    worked.clear()
+    assert rewriter.rewrite(TEXT, REQUEST) == MADE and worked == []
+
+
 def test_garbage_in_every_file_of_the_cache_changes_nothing(worked, folder):
     assert rewriter.rewrite(TEXT, REQUEST) == MADE
     (path,) = folder.iterdir()
@@ -375,7 +387,6 @@ def test_the_table_that_ships_is_of_the_patchset_as_it_is(name):
 def test_only_the_table_of_the_built_in_folder_is_believed(tmp_path, monkeypatch, worked):
     site = Site(tmp_path, "mmengine-0.10.7")
     copy = site.source(DDP)
-    monkeypatch.setenv("SITEPATCH_CACHE", os.devnull)
     (path,) = [each for each in tables.results(DDP, [site.path]).values() if each[2].splices][:1]
     data, request, made = path
     (copy / tables.TABLE).write_bytes(write_table({key_of(data, request): made}))

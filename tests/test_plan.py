@@ -375,23 +375,29 @@ class World:
     """A release with the files OLD and NEW, the patchset `a` for OLD, and `b` for both."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.site = folder, Site(folder, "mmengine-0.10.7")
+        self.folder, self.site = folder, folder / "site"
+        info = self.site / "mmengine-0.10.7.dist-info"
+        for path in (self.site / "mmengine", info):
+            path.mkdir(parents=True)
+        (self.site / "mmengine/__init__.py").touch()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mmengine\nVersion: 0.10.7\n")
+        (info / "RECORD").write_text("mmengine/__init__.py,,\n")
         retries = "@@ <module> @@\n-RETRIES = 3\n+RETRIES = 4\n"
         patchset(folder, "a", f"--- {OLD}\n@@ load @@\n-read(name, 1)\n+read(name, 2)\n")
         patchset(folder, "b", f"--- {OLD}\n{retries}\n--- {NEW}\n{retries}", "debug")
         for path in (OLD, NEW):
-            self.site.file(path).write_text(TEXT)
+            (self.site / path).write_text(TEXT)
             self.record(path, TEXT)
 
     def record(self, path: str, text: Optional[str]) -> None:
         """Say in RECORD that a file of the release has this text; None: say nothing of it."""
-        (record,) = self.site.path.glob("*.dist-info/RECORD")
+        (record,) = self.site.glob("*.dist-info/RECORD")
         rows = [row for row in record.read_text().splitlines(True) if not row.startswith(f"{path},")]
         digest = base64.urlsafe_b64encode(sha256((text or "").encode()).digest()).decode().rstrip("=")
         record.write_text("".join([*rows, f"{path},sha256={digest},{len(text)}\n" if text is not None else f"{path},,\n"]))
 
     def env(self) -> Environment:
-        return discover(None, str(self.site.path))
+        return discover(None, str(self.site))
 
     def requested(self, *names: str) -> List[Requested]:
         return [Requested(load(self.folder / "patches" / name, "here"), {}) for name in names]
@@ -402,9 +408,9 @@ class World:
 
     def edit(self, text: Optional[str], path: str = OLD) -> None:
         if text is None:
-            self.site.file(path).unlink()
+            (self.site / path).unlink()
         else:
-            self.site.file(path).write_text(text)
+            (self.site / path).write_text(text)
 
 
 @pytest.fixture
@@ -523,7 +529,7 @@ def test_a_file_edited_before_it_was_patched_needs_force(world: World) -> None:
     (file,) = plan.files
     assert file.change and file.change.receipt and file.change.receipt.origin == "edited"
     (note,) = plan.notes
-    assert note.endswith(f"the store keeps it as {world.site.path}/.sitepatch/pristine/{sha256((TEXT + MINE).encode()).hexdigest()}")
+    assert note.endswith(f"the store keeps it as {world.site}/.sitepatch/pristine/{sha256((TEXT + MINE).encode()).hexdigest()}")
 
 
 def test_a_file_that_nothing_proves_is_told_once(world: World) -> None:
@@ -531,7 +537,7 @@ def test_a_file_that_nothing_proves_is_told_once(world: World) -> None:
     assert plan_apply(world.env(), world.requested("a")).notes == (
         f"{OLD}: no hash is recorded for it, so nothing proves that it is as upstream shipped it",
     )
-    (info,) = world.site.path.glob("*.dist-info")
+    (info,) = world.site.glob("*.dist-info")
     (info / "RECORD").unlink()
     (note,) = plan_apply(world.env(), world.requested("b")).notes
     assert note.startswith(UNRECORDED)
@@ -553,7 +559,7 @@ def test_the_text_without_and_with_some_of_the_patchsets_of_a_file(world: World)
     (receipt,) = [item.receipt for item in statuses(world.env()) if item.receipt.path == OLD]
     every = BOTH.replace("name * times", "times * name")
     for names, before, after in [((), TEXT, every), (("b",), A, BOTH), (("a", "c"), TEXT, every), (("b", "c"), A, every), (("x",), TEXT, TEXT)]:
-        assert before_and_after(str(world.site.path), receipt, names) == (before.encode(), after.encode())
+        assert before_and_after(str(world.site), receipt, names) == (before.encode(), after.encode())
 
 
 def test_a_part_that_is_there_already_is_a_conflict_where_the_patchset_changes_another_part() -> None:

@@ -45,7 +45,7 @@ def keep(env: Environment, requested: Sequence[Requested]) -> Found:
             else:
                 answers.append(answer)
     kept: List[Kept] = []
-    for file, held in derived(assignments, answers, notes, exact=True, fresh=True):
+    for file, held in derived(assignments, answers, notes, fresh=True):
         every = (assignment.requested.patchset for assignment in assignments[file.site, file.path])
         exact = any(variant.versions for patchset in every for variant in patchset.variants)
         kept.append(Kept(file.path, held.package, held.distribution, held.version, exact, held.before, held.after, file.steps))

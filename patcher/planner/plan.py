@@ -88,7 +88,7 @@ def plan_anew(env: Environment, requested: Sequence[Requested]) -> Tuple[Plan, T
     """
     answers: List[Answer] = []
     notes: List[str] = []
-    made = list(derived(_assignments(env, requested, answers, notes), answers, notes, exact=True, fresh=True))
+    made = list(derived(_assignments(env, requested, answers, notes), answers, notes, fresh=True))
     plan = Plan(tuple(file for file, _ in made), tuple(mixed(answers)), tuple(dict.fromkeys(notes)))
     return plan, tuple(held for _, held in made)
 
@@ -117,7 +117,7 @@ def derived(
         notes: gets remarks.
         force: also where a file was edited by hand (see `read_file`).
         exact: nothing but the assignments is to be applied.
-        fresh: as if nothing were applied now.
+        fresh: as if nothing were applied now, so that nothing stays.
     """
     receipts = {site: Store(site).receipts() for site in {site for site, _ in assignments}}
     for (site, path), here in sorted(assignments.items()):
