@@ -6,6 +6,7 @@ import hashlib
 import os
 import stat
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -320,6 +321,14 @@ def test_links_second_names_and_removals(tmp_path, folder):
     with pytest.raises(FileNotFoundError) as caught:
         folder.move("none", "new")
     assert caught.value.filename == f"{tmp_path}/new"
+
+
+@pytest.mark.skipif(not Path("/proc/self/fdinfo").exists(), reason="the kernel does not tell")
+def test_the_mount_that_a_file_was_reached_through(tmp_path):
+    with (tmp_path / "file").open("wb") as one, (tmp_path / "more").open("wb") as more, Path("/proc/self/stat").open("rb") as other:
+        found = [meta.mount(each.fileno()) for each in (one, more, other)]
+    assert found[0] == found[1] != found[2] and all(each.startswith(b"mnt_id:") for each in found)
+    assert meta.mount(1 << 20) == b"", "no file is open there"
 
 
 @pytest.mark.skipif(not hasattr(os, "setxattr"), reason="no extended attributes in this Python")
