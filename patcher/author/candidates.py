@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -284,8 +285,12 @@ class Candidates:
             yield from self._first(leaf)
         found = [(node, node is below) for node in self._anchors(leaf)]
         shown = {at: [self._inserted(leaf, below=at), self._inserted(leaf, below=at, bare=True)] for at in (False, True)}
-        ordered = [(form, lower, rank) for node, lower in found for rank, form in enumerate(forms(self.before, node))]
-        ordered.sort(key=lambda each: each[2] > 0)
+        ordered = [
+            (form, lower, int(rank > 0) + 2 * _hides(form, node, leaf.come))
+            for node, lower in found
+            for rank, form in enumerate(forms(self.before, node))
+        ]
+        ordered.sort(key=lambda each: each[2])
         made: List[Tuple[Tuple[Line, ...], str]] = []
         for form, lower, _ in ordered:
             for lines in shown[lower]:
@@ -464,6 +469,12 @@ def _annotations(old: Node, new: Node, hidden: Tuple[Sequence[Hole], Sequence[Ho
                 end, equals = (default.outer_start, "=") if isinstance(default, Node) else (annotation.outer_end, "")
                 holes.append((param.node("name").end, end, equals))
     return found
+
+
+def _hides(form: Form, node: Node, come: Sequence[Node]) -> bool:
+    """Whether what a statement shares with the code beside it is in none of its lines that are written."""
+    shared = reads([node]) & (reads(come) | {name for each in come for name in binds(each)}) - {"self", "cls"}
+    return bool(shared) and not shared & set(re.findall(r"\w+", " ".join(form.lines)))
 
 
 def _both(found: Sequence[Form]) -> List[Form]:

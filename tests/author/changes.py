@@ -189,15 +189,17 @@ def same(one: object, other: object) -> bool:
 
 
 def alike(one: ast.Module, other: ast.Module) -> bool:
-    """Whether two trees are the same, wherever the imports and functions of modules and classes stand."""
+    """Whether two trees are the same, wherever imports, functions of modules and classes, and keyword arguments stand."""
     return same(one, other) or same(_in_order(one), _in_order(other))
 
 
 def _in_order(tree: ast.Module) -> ast.Module:
-    for node in ast.walk(tree):
+    for node in reversed(list(ast.walk(tree))):  # what lies in a statement before it
         if isinstance(node, (ast.Module, ast.ClassDef)):
             movable = (*FUNCTIONS, ast.Import, ast.ImportFrom)
             node.body.sort(key=lambda each: ast.dump(each) if isinstance(each, movable) else "")
+        elif isinstance(node, ast.Call) and all(each.arg for each in node.keywords):
+            node.keywords.sort(key=lambda each: str(each.arg))
     return tree
 
 

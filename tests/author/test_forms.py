@@ -28,6 +28,11 @@ CASES = {
         "def f(a):\n    host = get(a)\n    if host.name:\n        host = host.name\n    else:\n        return ''\n    return host\n",
         "@@ f @@\n else:\n-    host = ''\n+    return ''\n",
     ),
+    "what a neighbour shares with the new code is written": (
+        "def f(path):\n    file = open(path)\n    try:\n        send(path)\n    finally:\n        drop(file.name)\n",
+        "def f(path):\n    file = open(path)\n    try:\n        send(path)\n    finally:\n        file.close()\n        drop(file.name)\n",
+        "@@ f @@\n+file.close()\n drop(file.name)\n",
+    ),
     "what is wrapped stands where it stood": (
         "def f(a):\n    b = get(a)\n    parts = split(b)\n    return parts\n",
         "def f(a):\n    b = get(a)\n    if b:\n        parts = split(b)\n    return parts\n",
