@@ -172,7 +172,7 @@ def docstring(place: Place) -> Sequence[Part]:
 def signature(place: Place) -> Sequence[Part]:
     given = place.node.args
     last = [*given.args, *given.defaults]
-    if given.vararg or given.kwonlyargs or given.kwarg:
+    if given.posonlyargs or given.vararg or given.kwonlyargs or given.kwarg:
         return ()
     if last:
         end = max(place.span(each)[1] for each in last)
