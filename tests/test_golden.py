@@ -271,6 +271,10 @@ SCENARIOS = {
         {"other.patch": FIX.replace("VALUE", "OTHER")}, "import other.patch --name theirs", "import nothing.patch --name theirs",
         "import fix.patch --name theirs --also nowhere",
     ],
+    "update": [
+        {"patchsets/other/patchset.toml": MANIFEST.format("other", "", "demo").replace('""', '"==0.9"')}, "update other", publish,
+        "update other --to 1.1", "update other --to 1.0 --edit", "update other --to x", "update torch-musa-guard",
+    ],
     "export": [
         "export two", "export two other --format series --set two.value=5", "export two --format script --output two.py",
         "export other --format wheel --wheel wheels/demo-1.0-py3-none-any.whl", "export two other", "export fails", "export absent",

@@ -6,7 +6,7 @@ import json
 import tempfile
 from hashlib import sha256
 from pathlib import Path
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, Mapping, Sequence, Tuple
 
 from patcher.author.changed import Installed, changed, python_files
 from patcher.author.pristine import Before
@@ -43,15 +43,19 @@ def copy_out(env: Environment, package: str, file: str = "") -> Tuple[Path, Tupl
         hint = f"expected one of {', '.join(near)}" if near else "name it as `runner/runner.py`, from the package on"
         raise UsageError(f"{file or package}: found no such Python file in {located.site}", hint)
     _check_clean(env, paths)
+    texts = {path: read_file(Path(located.site) / path) for path in paths}
+    folder = laid_out(texts)
+    (folder / _STATE).write_text(json.dumps({path: sha256(data).hexdigest() for path, data in texts.items()}))
+    return folder, tuple(paths)
+
+
+def laid_out(texts: Mapping[str, bytes]) -> Path:
+    """A new directory, which is the caller's, with these files by path."""
     folder = Path(tempfile.mkdtemp(prefix="sitepatch-edit-"))
-    hashes: Dict[str, str] = {}
-    for path in paths:
-        data = read_file(Path(located.site) / path)
+    for path, data in texts.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)
-        hashes[path] = sha256(data).hexdigest()
-    (folder / _STATE).write_text(json.dumps(hashes))
-    return folder, tuple(paths)
+    return folder
 
 
 def copied(env: Environment, folder: Path) -> List[Tuple[Installed, Before]]:

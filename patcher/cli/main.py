@@ -23,7 +23,7 @@ _SECTIONS = {
                   "run": "running"},
     "Projects": {"sync": "syncing", "lock": "syncing", "hook": "hooking"},
     "Write a patchset": {"new": "starting", "edit": "capturing", "capture": "capturing", "import": "importing",
-                         "lint": "linting", "test": "testing", "export": "exporting"},
+                         "update": "updating", "lint": "linting", "test": "testing", "export": "exporting"},
     "When something is wrong": {"doctor": "doctoring", "check": "checking", "explain": "explaining", "ddp-report": "ranks",
                                 "cache": "caching"},
 }  # fmt: skip

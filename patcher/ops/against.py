@@ -46,15 +46,15 @@ class Checked(NamedTuple):
     outcomes: Tuple[Outcome, ...]
 
 
-def check_asked(asked: Sequence[str]) -> None:
-    """Refuse what `--against` cannot take; everything wrong at once.
+def check_asked(asked: Sequence[str], option: str = "--against") -> None:
+    """Refuse what `--against`, or another option of that kind, cannot take; everything wrong at once.
 
     Raises:
         UsageError: a text that is neither `all` nor a version nor a specifier set.
     """
     wrong = [text for text in asked if text != ALL and not is_version(text) and not (text.strip() and is_range(text))]
     if wrong:
-        lines = [f'--against "{text}": expected a version, a range such as ">=2.4,<3", or {ALL}' for text in wrong]
+        lines = [f'{option} "{text}": expected a version, a range such as ">=2.4,<3", or {ALL}' for text in wrong]
         raise UsageError("\n".join(lines), "versions and ranges are those of PEP 440")
 
 
@@ -95,7 +95,13 @@ def check_releases(
 def named_releases(
     paths: Mapping[str, Set[str]], asked: Sequence[str], tell: Callable[[str], None], jobs: int = 4
 ) -> Dict[_Key, Union[Path, SitepatchError]]:
-    """The kept files `paths` of distributions in each release that is named, by (distribution, version), or why not.
+    """The kept files `paths` of distributions in each release that is asked for, by (distribution, version), or why not.
+
+    Args:
+        paths: the files, by distribution.
+        asked: as `check_asked` lets them pass.
+        tell: takes a line about what has been done.
+        jobs: how many releases are fetched at a time.
 
     Raises:
         NoPip: pip is not there or too old.
@@ -108,9 +114,9 @@ def named_releases(
         keys: Dict[_Key, None] = {}
         found: Dict[_Key, Union[Path, SitepatchError]] = {}
         for name, listing in listings.items():
-            versions = sorted(listing.versions) if isinstance(listing, Listing) else asked
+            versions = sorted(listing.versions) if isinstance(listing, Listing) else list(filter(is_version, asked))
             for text in asked:
-                several = meant(text, versions)
+                several = _taken(text, versions, versions)
                 keys.update(((name, version), None) for version in several)
                 if not several:
                     found[name, text] = SitepatchError("the index has no such release for macOS or Linux")

@@ -13,7 +13,8 @@ from patcher.target.interpreter import Environment
 from patcher.text.diffs import FileDiff, compare
 
 APPLIES, OUT_OF_RANGE, NO_RELEASE, NO_WHEEL, NOT_FETCHED = "applies", "out of range", "no release", "no wheel", "not fetched"
-_GOOD = (APPLIES, State.UPSTREAM.value, State.NOT_NEEDED.value, OUT_OF_RANGE)
+HOLDS = (APPLIES, State.APPLIED.value, State.UPSTREAM.value)
+_GOOD = (*HOLDS, State.NOT_NEEDED.value, OUT_OF_RANGE)
 
 
 class Outcome(NamedTuple):
@@ -62,7 +63,8 @@ def try_release(requested: Requested, package: str, distribution: str, version: 
         problem = where + one_line(first.problem).replace(str(folder), "the wheel") + more
         return Outcome(distribution, version, first.state.value, (), problem, first.hint)
     states = [answer.state for answer in plan.answers]
-    state = next((each for each in (State.APPLICABLE, State.UPSTREAM) if each in states), State.NOT_NEEDED)
+    known = (State.APPLICABLE, State.APPLIED, State.UPSTREAM)
+    state = next((each for each in known if each in states), State.NOT_NEEDED)
     diffs = [
         compare("", file.path, file.before, file.after, [requested.patchset.name])
         for file in plan.files

@@ -12,7 +12,7 @@ from patcher.engine.engine import rewrite
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Located, Patchset, State
 from patcher.ops.against import named_releases
-from patcher.ops.check import APPLIES, Outcome, one_line, try_release
+from patcher.ops.check import APPLIES, HOLDS, Outcome, one_line, try_release
 from patcher.ops.outcome import Events
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.planner.plan import Requested
@@ -21,8 +21,6 @@ from patcher.target.environment import locate
 from patcher.target.interpreter import discover
 from patcher.target.versions import is_version
 from patcher.text.diffs import FileDiff, compare
-
-_HOLDS = (APPLIES, State.UPSTREAM.value)
 
 
 class Release(NamedTuple):
@@ -140,8 +138,8 @@ def made_there(trial: Patchset, release: Release, expected: Mapping[str, bytes])
 def proven_target(home: Located, tried: Sequence[Outcome]) -> Target:
     """The package as it is installed, with the range of releases for which the outcomes prove the patchset."""
     mine = [each for each in tried if each.distribution == home.distribution]
-    proven = [each.version for each in mine if each.word in _HOLDS]
-    failed = [each.version for each in mine if each.word not in _HOLDS]
+    proven = [each.version for each in mine if each.word in HOLDS]
+    failed = [each.version for each in mine if each.word not in HOLDS]
     return Target(home.package, home.distribution, proven_range([home.version, *proven], failed))
 
 

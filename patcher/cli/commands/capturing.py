@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Callable, Optional, Tuple
+from typing import Callable, Optional, Tuple
 
 import click
 
@@ -11,9 +10,6 @@ from patcher.cli.commands.options import waits
 from patcher.cli.console import Console, command, takes
 from patcher.errors import SitepatchError, UsageError
 from patcher.ops.place import Place
-
-if TYPE_CHECKING:
-    from patcher.ops.capturing import EditOutcome
 
 
 def _makes_a_patchset(function: Callable[..., int]) -> Callable[..., int]:
@@ -93,6 +89,7 @@ def edit(
     from patcher.author.folder import output_folder
     from patcher.cli.captured import run_capture
     from patcher.cli.changes import Live
+    from patcher.cli.editor import open_editor
     from patcher.ops.capturing import CaptureRequest, EditRequest
     from patcher.ops.capturing import edit as copy_out
     from patcher.verify.checks import Asked
@@ -106,7 +103,7 @@ def edit(
         console.data(True, {"folder": str(copies.folder), "paths": list(copies.paths)})
         return 0
     try:
-        _open(copies, file)
+        open_editor(copies.folder, copies.paths[0] if file else "")
         request = CaptureRequest(place, name, (), output, "", str(copies.folder), partial, summary, also)
         code = run_capture(console, request, Asked(), take=False, explain=explain)
     except SitepatchError as error:
@@ -117,25 +114,3 @@ def edit(
     else:
         rmtree(copies.folder)
     return code
-
-
-def _open(copies: EditOutcome, file: str) -> None:
-    """Run the editor on the one file, or on the directory, and wait for it.
-
-    Raises:
-        SitepatchError: there is none, or it failed.
-    """
-    import shlex
-    import subprocess
-
-    variable = next((each for each in ("VISUAL", "EDITOR") if os.environ.get(each, "").strip()), "")
-    if not variable:
-        raise SitepatchError("found no editor: neither VISUAL nor EDITOR is set", "EDITOR=vi, say")
-    given = os.environ[variable]
-    try:
-        words = [*shlex.split(given), copies.paths[0] if file else "."]
-        code = subprocess.call(words, cwd=str(copies.folder))
-    except (OSError, ValueError) as error:
-        raise SitepatchError(f"{variable}={given}: it could not be run: {error}", f"set {variable} to an editor") from None
-    if code:
-        raise SitepatchError(f"{variable}={given}: it ended with exit code {code}, nothing was captured", "")

@@ -1,0 +1,113 @@
+"""The ranges of a patchset that stands: widened or ended by what was proven, in a manifest of which nothing else changes."""
+
+from __future__ import annotations
+
+import re
+from typing import List, Sequence, Tuple
+
+from patcher.errors import SitepatchError
+from patcher.patchset.tables import written_toml
+from patcher.target.versions import accepts, oldest_first
+
+_CLAUSE = r"(>=|<=|>|<|===|==|!=|~=)\s*(\S+)"
+_TABLE = re.compile(r"[ \t]*\[")
+_VARIANT = re.compile(r"[ \t]*\[\[[ \t]*variant[ \t]*\]\]")
+_VERSIONS = re.compile(r"""(?P<key>[ \t]*versions[ \t]*=[ \t]*)("[^"\r\n]*"|'[^'\r\n]*')""")
+
+
+def widened(versions: str, proven: Sequence[str], failed: Sequence[str] = ()) -> str:
+    """A range (PEP 440) that also has the proven releases; where it has them all it is given back as it is written.
+
+    A bound that keeps one out moves to it; releases that come into the range so and are known to fail are left out by name.
+
+    Args:
+        versions: the range, "" for any release.
+        proven: versions for which the patchset is proven; of a vendor's build (`2.7.1+cu128`) the release counts.
+        failed: versions for which it is proven not to hold.
+    """
+    wanted = oldest_first({each.split("+")[0] for each in proven})
+    outside = [each for each in wanted if not accepts(versions, each)]
+    if not outside:
+        return versions
+    lower, upper, others = _bounds(versions)
+    if lower and not accepts(lower, outside[0]):
+        lower = f">={outside[0]}"
+    if upper and not accepts(upper, outside[-1]):
+        upper = f"<={outside[-1]}"
+    others = [each for each in others if all(accepts(each, version) for version in outside)]
+    made = ",".join(filter(None, [lower, upper, *others]))
+    come = {each.split("+")[0] for each in failed if not accepts(versions, each)} - set(wanted)
+    return ",".join([made, *(f"!={each}" for each in oldest_first(come) if accepts(made, each))])
+
+
+def ended(versions: str, version: str, known: str = "") -> str:
+    """A range without a release and those beyond it.
+
+    Args:
+        versions: the range.
+        version: the release; those after it go too, but those before it where the range begins with it.
+        known: a version that stays, where one is known: then those on the other side go.
+    """
+    release = version.split("+")[0]
+    lower, upper, others = _bounds(versions)
+    begins = bool(lower) and not accepts(lower.replace(">=", ">"), release)
+    if begins or (known and oldest_first([release, known]) == [release, known] != [known, known]):
+        lower = f">{release}"
+    else:
+        upper = f"<{release}"
+    return ",".join(filter(None, [lower, upper, *others]))
+
+
+def _bounds(versions: str) -> Tuple[str, str, List[str]]:
+    """The lower and the upper bound of a range, "" for none, and what else it says."""
+    lower, upper, others = "", "", []
+    for sign, version in re.findall(_CLAUSE, versions.replace(",", " ")):
+        if sign == "~=" or (sign == "==" and version.endswith(".*")):
+            first = version.replace(".*", "")
+            series = first.rpartition(".")[0] if sign == "~=" else first
+            lower, upper = f">={first}", f"<{re.sub('[0-9]+$', lambda last: str(int(last[0]) + 1), series)}"
+        elif sign in ("==", "==="):
+            lower, upper = f">={version}", f"<={version}"
+        elif sign[0] == ">":
+            lower = f"{sign}{version}"
+        elif sign[0] == "<":
+            upper = f"{sign}{version}"
+        else:
+            others.append(f"{sign}{version}")
+    return lower, upper, others
+
+
+# in the manifest ------------------------------------------------------------------------------------------------------
+def with_versions(manifest: str, number: int, versions: str) -> str:
+    """A manifest with another range in the variant of that index; every other character of it stays.
+
+    Raises:
+        SitepatchError: the line is not written in the usual form.
+    """
+    lines = manifest.splitlines(keepends=True)
+    starts = [at for at, line in enumerate(lines) if _VARIANT.match(line)]
+    for at in range(starts[number] + 1, _end(lines, starts[number])) if number < len(starts) else ():
+        found = _VERSIONS.match(lines[at])
+        if found:
+            lines[at] = f"{found['key']}{written_toml(versions)}{lines[at][found.end() :]}"
+            return "".join(lines)
+    what = f"variant[{number}]: found no line `versions = ...` below a line [[variant]] of the manifest"
+    raise SitepatchError(what, f"write it there by hand: versions = {written_toml(versions)}")
+
+
+def with_variant(manifest: str, variant: str) -> str:
+    """A manifest with a further `[[variant]]`, below the last one; every other character of it stays."""
+    lines = manifest.splitlines(keepends=True)
+    starts = [at for at, line in enumerate(lines) if _VARIANT.match(line)]
+    at = _end(lines, starts[-1]) if starts else len(lines)
+    while at and at < len(lines) and lines[at - 1].lstrip()[:1] in ("", "#"):
+        at -= 1  # comments and blank lines above the table that follows are that table's
+    end = "\r\n" if "\r\n" in manifest else "\n"
+    if at and not lines[at - 1].endswith("\n"):
+        lines[at - 1] += end
+    return "".join([*lines[:at], end, variant.replace("\n", end), *lines[at:]])
+
+
+def _end(lines: Sequence[str], start: int) -> int:
+    """The index of the line at which the table ends that begins at `start`."""
+    return next((at for at in range(start + 1, len(lines)) if _TABLE.match(lines[at])), len(lines))

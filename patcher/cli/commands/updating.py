@@ -1,0 +1,55 @@
+"""`update`."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+import click
+
+from patcher.cli.commands.options import complete_names
+from patcher.cli.console import Console, command, takes
+from patcher.errors import SitepatchError
+from patcher.ops.place import Place
+
+
+@click.command(
+    epilog="\b\nExamples:\n  sitepatch update runner-debug --to 0.11.0\n  sitepatch update runner-debug --to 0.11.0 --edit"
+)
+@click.argument("name", shell_complete=complete_names)
+@click.option(
+    "--to", metavar="RELEASE|all", multiple=True, help="A version, a range or all (default: what is installed); repeatable."
+)
+@click.option("--edit", is_flag=True, help="Edit the files of the one release that it does not fit, and add a variant for it.")
+@click.option("--from", "copy", metavar="DIR", default="", help="The directory of copies that were edited with --edit before.")
+@takes()
+def update(console: Console, place: Place, name: str, to: Tuple[str, ...], edit: bool, copy: str) -> int:
+    """Make a patchset hold for further releases.
+
+    Where it fits, the range of its variant is widened to there. Where it does not, the code is shown that came in the place
+    of what it looks for; with --edit the files of that release are opened in $VISUAL or $EDITOR, and what is edited becomes
+    a further variant, so that one patchset holds on both sides of the change. The environment is not touched.
+    """
+    from shutil import rmtree
+
+    from patcher.cli.changes import Live
+    from patcher.cli.editor import open_editor
+    from patcher.cli.updated import run_update
+    from patcher.ops.updating import UpdateRequest, copies
+
+    request = UpdateRequest(place, name, to, copy)
+    if not edit or copy:
+        return run_update(console, request)
+    made = copies(request, Live(console))
+    words = ("update", name, *(word for each in to for word in ("--to", each)), "--from", str(made.folder))
+    go_on = command(place, *words)
+    try:
+        open_editor(made.folder, made.paths[0] if len(made.paths) == 1 else "")
+        code = run_update(console, request._replace(edited=str(made.folder)))
+    except SitepatchError as error:
+        error.hint = f"{error.hint}\nthe copies are kept; go on with: {go_on}".lstrip()
+        raise
+    if code:
+        console.note(f"the copies are kept; go on with: {go_on}")
+    else:
+        rmtree(made.folder)
+    return code

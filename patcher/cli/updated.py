@@ -1,0 +1,72 @@
+"""What `update` found and wrote, as text, as JSON and as an exit code."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List
+
+from patcher.cli import explanation
+from patcher.cli.changes import Live
+from patcher.cli.console import Console, command, paint, style
+from patcher.cli.drafted import hunks_json, show_hunks
+from patcher.ops.fitting import Looked
+from patcher.ops.updating import UpdateOutcome, UpdateRequest, update
+from patcher.text.table import Row
+
+
+def run_update(console: Console, request: UpdateRequest) -> int:
+    """Update a patchset, and report it."""
+    made = update(request, Live(console))
+    console.rows([_row(one) for one in made.releases if one.outcome.failed or not console.quiet])
+    painted = explanation.Paint(paint, lambda marker: style(marker, fg="yellow"), 20)
+    for one in made.releases if not request.edited else ():
+        console.rows(explanation.rows(one.told, painted))
+    show_hunks(console, made.draft, explain=False)
+    rows = [Row("not captured", (f"{file.paths[0]}:{left.line}", left.why), tuple(paint(left.text.rstrip("\n"))))
+            for file in made.draft.files for left in file.left]  # fmt: skip
+    rows += [Row("not fetched", (problem,)) for problem in made.problems]
+    if not console.quiet:
+        rows += [Row("widened" if not made.added else "changed", (f"{package} {before}", f"now {now}"))
+                 for package, before, now in made.ranges]  # fmt: skip
+        added = made.patchset.variants[-1]
+        rows += [Row("added", (f"{made.folder / made.added}, for {added.package} {added.versions}",))] if made.added else []
+    console.rows(rows)
+    for note in made.notes:
+        console.note(note)
+    if made.draft.files and not made.added:
+        console.note("no variant was added", "stopped")
+    elif not made.ok and any(one.told for one in made.releases):
+        words = [word for each in request.to for word in ("--to", each)]
+        console.say(f"edit it there with: {command(request.place, 'update', request.name, *words, '--edit')}")
+    ok = made.ok and bool(made.added or not made.draft.files)
+    console.data(ok, _json(request, made))
+    return 0 if ok else 1
+
+
+def _row(one: Looked) -> Row:
+    problem = one.outcome.problem
+    return Row(
+        one.outcome.word,
+        (f"{one.located.distribution} {one.located.version}",),
+        (problem,) if problem and not one.told else (),
+    )
+
+
+def _json(request: UpdateRequest, made: UpdateOutcome) -> Dict[str, Any]:
+    releases = [
+        {
+            "distribution": one.located.distribution, "version": one.located.version, "state": one.outcome.word,
+            "problem": one.outcome.problem, "in_range": one.inside,
+            "hunks": [explanation.hunk_json(each) for each in one.told],
+        }
+        for one in made.releases
+    ]  # fmt: skip
+    left: List[Dict[str, Any]] = [
+        {"path": file.paths[0], "line": each.line, "text": each.text, "why": each.why}
+        for file in made.draft.files for each in file.left
+    ]  # fmt: skip
+    return {
+        "patchset": request.name, "folder": str(made.folder), "written": made.written, "releases": releases,
+        "ranges": [{"package": package, "before": before, "now": now} for package, before, now in made.ranges],
+        "added": made.added, "hunks": hunks_json(made.draft), "left": left, "problems": list(made.problems),
+        "remarks": list(made.notes),
+    }  # fmt: skip

@@ -1,0 +1,135 @@
+"""What a patchset does to releases, whether its ranges have them or not."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import List, NamedTuple, Sequence, Tuple
+
+from patcher.author.ranges import widened
+from patcher.errors import SitepatchError
+from patcher.model import Located, Patchset, Variant
+from patcher.ops.against import distributions, named_releases
+from patcher.ops.check import HOLDS, Outcome, one_line, try_release
+from patcher.ops.explain import Told, explained
+from patcher.ops.outcome import Events
+from patcher.ops.place import Place
+from patcher.patchset.sources import pick_variants, resolve_options
+from patcher.planner.assignments import Requested
+from patcher.target.environment import Environment, locate
+from patcher.target.versions import accepts, is_version, meant, oldest_first, overlap, says_nothing
+
+_MOST_TOLD = 3  # releases of which every hunk is explained
+
+
+class Looked(NamedTuple):
+    """What the patchset does to one release.
+
+    `variant` is the index of the variant that fits, else of the one whose range has the release, else of the last one.
+    `inside` is whether a range has it; `named` whether it was asked for by its version. `told` has every hunk where it does
+    not fit, of the first few such releases.
+    """
+
+    located: Located
+    variant: int
+    inside: bool
+    named: bool
+    outcome: Outcome
+    told: Tuple[Told, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether the patchset is proven for it."""
+        return self.outcome.word in HOLDS
+
+
+def releases_of(place: Place, patchset: Patchset, to: Sequence[str], events: Events) -> Tuple[List[Located], List[str]]:
+    """The releases that are asked for, and in words those that cannot be had.
+
+    Args:
+        place: whose environment is meant where no release is named.
+        patchset: the patchset.
+        to: versions, ranges and `all`; without any it is the release that is installed.
+        events: told of what is fetched.
+
+    Raises:
+        SitepatchError: a package is not installed, or nothing tells its version.
+    """
+    found: List[Located] = []
+    problems: List[str] = []
+    if not to:
+        env = place.environment()
+        events.started(env)
+        for package, variants in pick_variants(patchset).items():
+            located = locate(env, package, paths_of(variants))
+            if says_nothing(located.version):
+                raise SitepatchError(f"nothing tells the version of {package} in {located.site}", "name it with --to")
+            found.append(located)
+        return found, problems
+    packages = [(package, name) for package in pick_variants(patchset) for name in distributions(patchset, package)]
+    for package, name in packages:
+        paths = {name: set(paths_of(pick_variants(patchset)[package]))}
+        for (_, version), kept in named_releases(paths, to, lambda line: events.note(line, "release")).items():
+            if isinstance(kept, Path):
+                found.append(Located(package, str(kept), name, version, ""))
+            elif _named(version, to):
+                problems.append(f"{name} {version}: {one_line(kept.message)}")
+    order = oldest_first({each.version for each in found})
+    return sorted(found, key=lambda each: order.index(each.version)), problems
+
+
+def _named(version: str, to: Sequence[str]) -> bool:
+    """Whether a release is asked for by its version."""
+    return any(is_version(text) and meant(text, [version]) for text in to)
+
+
+def paths_of(variants: Sequence[Variant]) -> List[str]:
+    """The files of variants, alternative places too."""
+    return list(dict.fromkeys(path for one in variants for patch in one.patches for path in patch.paths))
+
+
+def looked_at(patchset: Patchset, releases: Sequence[Located], to: Sequence[str]) -> List[Looked]:
+    """What the patchset does to each release; the closest code of the last few that it does not fit."""
+    looked = [_look(patchset, located, not to or _named(located.version, to)) for located in releases]
+    unfit = [one for one in looked if one.outcome.failed][-_MOST_TOLD:]
+    return [one._replace(told=_told(patchset, one)) if one in unfit else one for one in looked]
+
+
+def _look(patchset: Patchset, located: Located, named: bool) -> Looked:
+    every = [number for number, one in enumerate(patchset.variants) if one.package == located.package]
+    inside = [number for number in every if accepts(patchset.variants[number].versions, located.version)]
+    order = [*inside, *(number for number in every if number not in inside and _free(patchset, number, located.version))]
+    found = Looked(located, (inside or every)[-1], bool(inside), named, Outcome(located.distribution, located.version, ""))
+    for number in order or every:
+        requested = _requested(patchset, number)
+        tried = try_release(requested, located.package, located.distribution, located.version, Path(located.site))
+        if tried.word in HOLDS or not found.outcome.word:
+            found = found._replace(variant=number, outcome=tried)
+        if tried.word in HOLDS or inside:
+            break
+    return found
+
+
+def _free(patchset: Patchset, number: int, version: str) -> bool:
+    """Whether the range of a variant can be widened to a release without meeting that of another one."""
+    wide = widened(patchset.variants[number].versions, [version])
+    return not met(patchset.variants, number, wide)
+
+
+def met(variants: Sequence[Variant], number: int, versions: str) -> List[Variant]:
+    """The other variants of a package that have a release in common with a range of this one."""
+    mine = variants[number]
+    others = [each for at, each in enumerate(variants) if at != number and each.package == mine.package]
+    return [each for each in others if overlap(each.versions, versions)]
+
+
+def _requested(patchset: Patchset, number: int) -> Requested:
+    """The patchset with one of its variants, for any release."""
+    variant = patchset.variants[number]._replace(versions="")
+    return Requested(patchset._replace(variants=(variant,)), resolve_options(patchset, {}))
+
+
+def _told(patchset: Patchset, one: Looked) -> Tuple[Told, ...]:
+    env = Environment(sys.executable, (one.located.site,), (one.located.site,), sys.version_info[:2])
+    told, _ = explained(env, _requested(patchset, one.variant))
+    return tuple(each for each in told if each.answer.state.failed)

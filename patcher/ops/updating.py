@@ -1,0 +1,250 @@
+"""`update`: a patchset for further releases, by a wider range where it is proven there, else by a variant made of an edit."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Dict, Mapping, NamedTuple, Sequence, Tuple
+
+from patcher.author.copies import laid_out
+from patcher.author.draft import Draft, FileEdit
+from patcher.author.folder import Target, variant_text, write_folder
+from patcher.author.generalise import generalise
+from patcher.author.ranges import ended, widened, with_variant, with_versions
+from patcher.engine.engine import attempt, rewrite
+from patcher.engine.source import Source
+from patcher.engine.spatch.hunk import parse_spatch
+from patcher.errors import SitepatchError
+from patcher.model import Located, Patchset, State, Variant
+from patcher.ops.against import check_asked
+from patcher.ops.fitting import Looked, looked_at, met, paths_of, releases_of
+from patcher.ops.outcome import SILENT, Events
+from patcher.ops.place import Place
+from patcher.ops.proving import made_here
+from patcher.patchset.manifest import MANIFEST, load
+from patcher.patchset.sources import BUILT_IN, LOCAL, find, folders, pick_variants, resolve_options
+from patcher.patchset.tables import written_toml
+from patcher.store.status import read
+from patcher.system.reading import read_file
+from patcher.target.environment import locate
+from patcher.target.versions import accepts, is_version, overlap
+
+
+class UpdateRequest(NamedTuple):
+    """Make a patchset hold for further releases.
+
+    `to` are versions, ranges and `all`; without any it is the release that is installed. `edited` is a directory with edited
+    copies (`copies`) of the files of the one release that it does not fit, "" to make no variant.
+    """
+
+    place: Place
+    name: str
+    to: Tuple[str, ...] = ()
+    edited: str = ""
+
+
+class UpdateOutcome(NamedTuple):
+    """What came of an update.
+
+    `ranges` has (package, range before, range now) of each variant whose range changed. `draft` is what a variant was made
+    of, `added` its .spatch file, "" where there is none. `written` is whether the folder was changed, `problems` has those
+    releases that cannot be looked at.
+    """
+
+    folder: Path
+    patchset: Patchset
+    releases: Tuple[Looked, ...]
+    ranges: Tuple[Tuple[str, str, str], ...] = ()
+    draft: Draft = Draft(())
+    added: str = ""
+    written: bool = False
+    problems: Tuple[str, ...] = ()
+    notes: Tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether it holds for every release that was named, or is in its range."""
+        bad = [one for one in self.releases if not one.holds and (one.named or one.inside) and one.outcome.failed]
+        return bool(self.added) or not (bad or self.problems)
+
+
+class CopiesOutcome(NamedTuple):
+    """`folder` holds copies of the files of a release, laid out as a site directory, with the hunks that fit applied."""
+
+    folder: Path
+    located: Located
+    paths: Tuple[str, ...]
+
+
+def update(request: UpdateRequest, events: Events = SILENT) -> UpdateOutcome:
+    """Look at releases and widen the range of a patchset to those that it is proven for, or add a variant for one.
+
+    Raises:
+        UsageError: an unknown name or release.
+        SitepatchError: its folder may not be written; nothing was edited.
+        PatchError: a patchset that is wrong in itself.
+    """
+    folder, patchset = _owned(request)
+    releases, problems = releases_of(request.place, patchset, request.to, events)
+    looked = looked_at(patchset, releases, request.to)
+    outcome = UpdateOutcome(folder, patchset, tuple(looked), problems=tuple(problems))
+    if request.edited:
+        return _with_variant(outcome, request)
+    return _wider(outcome)
+
+
+def copies(request: UpdateRequest, events: Events = SILENT) -> CopiesOutcome:
+    """Copy the files of the one release that the patchset does not fit to a new directory, to be edited there.
+
+    Raises:
+        SitepatchError: see `update`; it fits every release, or several do not.
+    """
+    _, patchset = _owned(request)
+    releases, _ = releases_of(request.place, patchset, request.to, events)
+    one = _unfit(looked_at(patchset, releases, request.to))
+    texts = {path: begun for path, (_, begun) in _texts(patchset, one).items()}
+    return CopiesOutcome(laid_out(texts), one.located, tuple(texts))
+
+
+def _owned(request: UpdateRequest) -> Tuple[Path, Patchset]:
+    """The folder of the patchset, which the user may change, and what is in it."""
+    check_asked(request.to, "--to")
+    known = folders(request.place.patch_dirs, Path.cwd())
+    patchset = find(request.name, request.place.patch_dirs, Path.cwd(), known).patchset
+    folder, source = known[request.name][0]
+    named = source == LOCAL or (source != BUILT_IN and not source.startswith("entry point"))
+    if not named or not (os.access(folder, os.W_OK) and os.access(Path(folder).parent, os.W_OK)):
+        why = "its folder may not be written" if named else "it belongs to what is installed, and is not changed"
+        hint = f"copy it, and update the copy: mkdir -p patchsets && cp -r {folder} patchsets/"
+        raise SitepatchError(f"{request.name} ({source}): {why}", hint)
+    return Path(folder), patchset
+
+
+# a wider range --------------------------------------------------------------------------------------------------------
+def _wider(outcome: UpdateOutcome) -> UpdateOutcome:
+    """Widen the ranges by what was proven, and write that."""
+    variants, notes = list(outcome.patchset.variants), []
+    failed = [one.located.version for one in outcome.releases if one.outcome.failed]
+    for number, variant in enumerate(variants):
+        proven = [one.located.version for one in outcome.releases if one.variant == number and one.holds]
+        wide = widened(variant.versions, proven, [] if variant.versions == "" else failed)
+        others = met(variants, number, wide) if wide != variant.versions else []
+        if others:
+            notes.append(f"{variant.package} {wide} is proven, and not written: it has releases of {others[0].versions}")
+        else:
+            variants[number] = variant._replace(versions=wide)
+    return _written(outcome._replace(notes=tuple(notes)), variants, {})
+
+
+def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping[str, str], more: str = "") -> UpdateOutcome:
+    """Write the ranges of these variants, further files, and the text of a further variant, all or nothing."""
+    old = outcome.patchset.variants
+    changed = [number for number, one in enumerate(old) if variants[number].versions != one.versions]
+    if not (changed or more):
+        return outcome
+    manifest = read_file(outcome.folder / MANIFEST).decode("utf-8")
+    for number in changed:
+        manifest = with_versions(manifest, number, variants[number].versions)
+    manifest = with_variant(manifest, more) if more else manifest
+    made = load(outcome.folder, outcome.patchset.source, {MANIFEST: manifest.replace("\r\n", "\n"), **texts})
+    if made._replace(variants=(), digest="", files={}, prose="") != outcome.patchset._replace(
+        variants=(), digest="", files={}, prose=""
+    ) or made.variants[: len(old)] != tuple(variants):
+        raise SitepatchError(
+            f"{outcome.folder / MANIFEST}: is not written in the usual form, so it cannot be changed without harm",
+            "\n".join(f"write by hand: versions = {written_toml(variants[number].versions)}" for number in changed),
+        )
+    patchset = write_folder(outcome.folder, {MANIFEST: manifest, **texts}, replace=True)
+    ranges = tuple((old[number].package, old[number].versions, variants[number].versions) for number in changed)
+    return outcome._replace(patchset=patchset, ranges=ranges, written=True)
+
+
+# a further variant ----------------------------------------------------------------------------------------------------
+def _unfit(looked: Sequence[Looked]) -> Looked:
+    """The one release that is to be edited."""
+    unfit = [one for one in looked if one.outcome.failed]
+    names = ", ".join(f"{one.located.distribution} {one.located.version}" for one in unfit)
+    if not unfit:
+        raise SitepatchError("nothing is to be edited: it fits every release that is asked for", "name another one with --to")
+    if len(unfit) > 1:
+        raise SitepatchError(f"it does not fit {names}: one can be edited at a time", "name it with --to VERSION")
+    return unfit[0]
+
+
+def _texts(patchset: Patchset, one: Looked) -> Dict[str, Tuple[bytes, bytes]]:
+    """The files of a release that the variants are for, each with the hunks of its nearest variant that fit alone."""
+    options = resolve_options(patchset, {})
+    found: Dict[str, Tuple[bytes, bytes]] = {}
+    for path in paths_of(pick_variants(patchset)[one.located.package]):
+        text = read(one.located.site, path)
+        if text is None:
+            continue
+        patches = [patch for patch in patchset.variants[one.variant].patches if path in patch.paths]
+        source = Source(text)
+        hunks = [hunk for patch in patches for hunk in patch.hunks]
+        fitting = [hunk for hunk in hunks if attempt(source, hunk, options).state is State.APPLICABLE]
+        found[path] = text, rewrite(text, fitting, options).data if fitting else text
+    if not found:
+        what = f"{one.located.distribution} {one.located.version} has none of the files of this patchset"
+        raise SitepatchError(what, "make a patchset of its own for that release: sitepatch edit")
+    return found
+
+
+def _with_variant(outcome: UpdateOutcome, request: UpdateRequest) -> UpdateOutcome:
+    """Add a variant that is made of the edited copies."""
+    one, patchset = _unfit(outcome.releases), outcome.patchset
+    texts = {path: (text, begun, read(request.edited, path)) for path, (text, begun) in _texts(patchset, one).items()}
+    if all(now in (begun, None) for _, begun, now in texts.values()):
+        raise SitepatchError(f"{request.edited}: nothing was edited", "save the file in the editor")
+    edits = [FileEdit(path, text, now) for path, (text, _, now) in texts.items() if now not in (text, None)]
+    outcome = outcome._replace(draft=generalise(edits))
+    if not outcome.draft.complete or not any(file.hunks for file in outcome.draft.files):
+        return outcome
+    release = one.located.version.split("+")[0]
+    spatch = f"{patchset.name}-{release}.spatch"
+    if (outcome.folder / spatch).exists():
+        raise SitepatchError(f"{outcome.folder / spatch}: is there already", "edit it, or remove it and its [[variant]] first")
+    nearest = patchset.variants[one.variant]
+    owner = one.located.distribution if nearest.distributions else ""
+    text = variant_text(Target(nearest.package, owner, f"=={release}"), [spatch])
+    if nearest.names:
+        text += f"names = [{', '.join(map(written_toml, nearest.names))}]\n"
+    variants = list(patchset.variants)
+    if one.inside:
+        variants[one.variant] = nearest._replace(versions=_ended(outcome, one, request))
+    files = {spatch: outcome.draft.spatch()}
+    _prove(outcome, edits, nearest, files[spatch])
+    differs = [
+        f"{file.paths[0]}: it is not byte for byte as edited: {file.difference}"
+        for file in outcome.draft.files
+        if file.difference
+    ]
+    fixed = ["the values of options are written out in the new hunks"] if patchset.options else []
+    return _written(outcome, variants, files, text)._replace(added=spatch, notes=(*differs, *fixed))
+
+
+def _ended(outcome: UpdateOutcome, one: Looked, request: UpdateRequest) -> str:
+    """The range of the variant that does not fit, which ends at the release that does not."""
+    variant = outcome.patchset.variants[one.variant]
+    made = ended(variant.versions, one.located.version, _installed(outcome.patchset, variant, request))
+    if not overlap(made, variant.versions):
+        what = f"the variant for {variant.versions} is for {one.located.version} alone, and does not fit it"
+        raise SitepatchError(what, f"correct its hunks: {outcome.folder}")
+    return made
+
+
+def _installed(patchset: Patchset, variant: Variant, request: UpdateRequest) -> str:
+    """The version that is installed, "" where none is that the variant is for."""
+    try:
+        version = locate(request.place.environment(), variant.package).version if request.to else ""
+    except SitepatchError:
+        return ""
+    return version if is_version(version) and accepts(variant.versions, version) else ""
+
+
+def _prove(outcome: UpdateOutcome, edits: Sequence[FileEdit], variant: Variant, text: str) -> None:
+    """Refuse a variant that does not make the edited files."""
+    patches = tuple(parse_spatch(text, "the edit")[1])
+    trial = outcome.patchset._replace(variants=(variant._replace(patches=patches),))
+    for edit in edits:
+        made_here(edit, outcome.draft, trial)

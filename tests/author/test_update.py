@@ -1,0 +1,195 @@
+"""`sitepatch update`: the range of a patchset grows by what is proven, and a variant is added where upstream changed."""
+
+import json
+import os
+
+import pytest
+
+from patcher.author.ranges import ended, widened, with_variant, with_versions
+from tests.author.world import FILES, M, World
+from tests.command import done
+from tests.index import Index
+
+pytestmark = pytest.mark.once
+
+LATER = f"# a comment\n{M}"
+OTHER = M.replace("    model = build(path)\n    if strict:\n        check(model)\n", "    model = checked(build, path, strict)\n")
+MANIFEST = """\
+schema = 1  # of the format
+name = "mine"
+version = "1.0"
+kind = "debug"
+summary = "Say what is loaded"
+
+[[variant]]
+package = "demo"
+versions   = "==1.0" # proven by hand
+patches = ["mine.spatch"]
+
+# what is imported to verify it
+[verify]
+imports = ["demo.m"]
+"""
+SPATCH = "Why.\n\n--- demo/m.py\n@@ load @@\n model = build(path)\n+print(model)\n if strict:\n     ...\n"
+EDITOR = "import pathlib, sys; f = pathlib.Path(sys.argv[1]); f.write_text(f.read_text().replace({!r}, {!r}))"
+
+
+@pytest.fixture(scope="module")
+def index():
+    found = Index()
+    for version, text in (("0.9", OTHER), ("1.0", M), ("1.1", LATER), ("1.2", OTHER), ("1.3", f"# later\n{OTHER}")):
+        found.add("demo", version, {**FILES, "demo/m.py": text})
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def world(tmp_path):
+    found = World(tmp_path)
+    folder = tmp_path / "patchsets/mine"
+    (folder / "cases").mkdir(parents=True)
+    (folder / "patchset.toml").write_text(MANIFEST)
+    (folder / "mine.spatch").write_text(SPATCH)
+    (folder / "cases/a.before.py").write_text("# case: demo/m.py\n")
+    return found
+
+
+def manifest(world):
+    return (world.cwd / "patchsets/mine/patchset.toml").read_text()
+
+
+def editor(world, old="    return model\n", new="    print(model)\n    return model\n"):
+    script = world.cwd / "editor.py"
+    script.write_text(EDITOR.format(old, new))
+    return {"EDITOR": f"python3 {script}", "VISUAL": ""}
+
+
+def online(world, index):
+    return {**index.variables(world.cwd / "cache"), "PIP_NO_INDEX": "0"}
+
+
+def test_the_range_is_widened_by_what_was_proven_and_nothing_else_of_the_folder_changes(world, index):
+    told = done(world("update", "mine", "--to", "1.1", **online(world, index)))
+    assert "applies  demo 1.1" in told.out
+    assert manifest(world) == MANIFEST.replace('"==1.0"', '">=1.0,<=1.1"')
+    assert {path.name for path in (world.cwd / "patchsets/mine").rglob("*")} == {
+        "patchset.toml", "mine.spatch", "cases", "a.before.py",
+    }  # fmt: skip
+    assert not list((world.cwd / "patchsets").glob(".sitepatch*"))
+    told = json.loads(done(world("update", "mine", "--to", "1.1", "--json", **online(world, index))).out)
+    assert (told["written"], told["ranges"], told["ok"]) == (False, [], True)
+
+
+def test_what_is_installed_is_meant_without_a_release(world):
+    (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST.replace("==1.0", ">=0.1,<0.5"))
+    done(world("update", "mine"))
+    assert 'versions   = ">=0.1,<=1.0" # proven' in manifest(world)
+    done(world("apply", "mine", "--no-verify"))
+    done(world("update", "mine"))  # what is applied holds
+
+
+def test_all_releases_leave_those_out_by_name_that_do_not_fit(world, index):
+    (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST.replace("==1.0", ">=0.1,<0.5"))
+    told = done(world("update", "mine", "--to", "all", **online(world, index)))
+    assert "not found  demo 1.3" in told.out
+    assert 'versions   = ">=0.1,<=1.1,!=0.9" #' in manifest(world)
+
+
+def test_code_that_came_in_the_place_is_shown_and_nothing_is_written(world, index):
+    told = done(world("update", "mine", "--to", "1.2", **online(world, index)), 1)
+    assert "closest" in told.out
+    assert "model = checked(build, path, strict)" in told.out
+    assert "update mine --to 1.2 --edit" in told.out
+    assert manifest(world) == MANIFEST
+
+
+def test_an_edit_adds_a_variant_that_holds_on_the_other_side_of_the_change(world, index):
+    told = done(world("update", "mine", "--to", "1.2", "--edit", **online(world, index), **editor(world)))
+    assert "patchsets/mine/mine-1.2.spatch, for demo ==1.2" in told.out
+    variant = '\n[[variant]]\npackage = "demo"\nversions = "==1.2"\npatches = ["mine-1.2.spatch"]\n'
+    head, tail = MANIFEST.split("\n# what")
+    assert manifest(world) == f"{head}{variant}\n# what{tail}"
+    done(world("update", "mine", "--to", "1.1", "--to", "1.3", **online(world, index)))
+    assert 'versions   = ">=1.0,<=1.1" #' in manifest(world)
+    assert 'versions = ">=1.2,<=1.3"' in manifest(world)
+    told = done(world("check", "mine", "--against", ">=1", **online(world, index))).out
+    assert "4 releases: applies 4" in told
+    assert not list(world.cwd.glob("sitepatch-edit-*"))
+
+
+def test_a_range_that_has_the_release_already_ends_there(world, index):
+    (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST.replace("==1.0", ">=1"))
+    done(world("update", "mine", "--to", "1.2", "--edit", **online(world, index), **editor(world)))
+    assert 'versions   = ">=1,<1.2" #' in manifest(world)
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"EDITOR": "true", "VISUAL": ""}, "nothing was edited"),
+        ({"EDITOR": "false", "VISUAL": ""}, "ended with exit code 1"),
+        ({"EDITOR": "", "VISUAL": ""}, "found no editor"),
+    ],
+)
+def test_an_edit_that_comes_to_nothing_writes_nothing_and_keeps_the_copies(world, index, variables, said):
+    variables = {**online(world, index), **variables, "TMPDIR": str(world.cwd)}
+    told = done(world("update", "mine", "--to", "1.2", "--edit", **variables), 1)
+    assert said in told.err
+    assert manifest(world) == MANIFEST
+    (copies,) = world.cwd.glob("sitepatch-edit-*")
+    assert f"update mine --to 1.2 --from {copies}" in told.err.replace(f" --target {world.path}", "")
+    (copies / "demo/m.py").write_text(OTHER.replace("    return model\n", "    print(model)\n    return model\n"))
+    done(world("update", "mine", "--to", "1.2", "--from", copies, **online(world, index)))
+    assert "mine-1.2.spatch" in manifest(world)
+
+
+def test_a_built_in_patchset_and_a_folder_that_may_not_be_written_are_left_alone(world):
+    told = done(world("update", "torch-musa-guard"), 1)
+    assert "torch-musa-guard (built in): it belongs to what is installed" in told.err
+    assert "cp -r " in told.err
+    if os.geteuid():
+        (world.cwd / "patchsets").chmod(0o555)
+        assert "its folder may not be written" in done(world("update", "mine"), 1).err
+        (world.cwd / "patchsets").chmod(0o755)
+
+
+def test_words_that_are_no_release_are_refused(world):
+    assert '--to "x": expected a version' in done(world("update", "mine", "--to", "x"), 2).err
+
+
+@pytest.mark.parametrize(
+    ("versions", "proven", "failed", "expected"),
+    [
+        ("==1.0", ["1.2", "0.9"], ["1.1", "3"], ">=0.9,<=1.2,!=1.1"),
+        (">=1,<3", ["3.1+cu118"], ["3.0", "2.0"], ">=1,<=3.1,!=3.0"),
+        (">=1,<3", ["2.9"], ["1.5"], ">=1,<3"),
+        ("~=1.4", ["2.1"], [], ">=1.4,<=2.1"),
+        ("==1.4.*", ["1.3"], [], ">=1.3,<1.5"),
+        (">=1,!=1.5", ["1.5"], [], ">=1"),
+        ("", ["4"], ["5"], ""),
+    ],
+)
+def test_a_bound_moves_to_what_is_proven(versions, proven, failed, expected):
+    assert widened(versions, proven, failed) == expected
+
+
+@pytest.mark.parametrize(
+    ("versions", "version", "known", "expected"),
+    [
+        ("", "2.0", "", "<2.0"),
+        (">=1,<3", "2.0", "1.5", ">=1,<2.0"),
+        (">=1,<3", "2.0", "2.5", ">2.0,<3"),
+        (">=2.0,<3", "2.0", "", ">2.0,<3"),
+        ("==1.*", "1.0", "", ">1.0,<2"),
+    ],
+)
+def test_a_range_ends_on_the_side_that_is_not_known_to_hold(versions, version, known, expected):
+    assert ended(versions, version, known) == expected
+
+
+def test_line_ends_and_what_lies_around_stay():
+    text = "[[variant]]\r\nversions = '>=1' # a\r\n[[variant]]\r\nversions='' # b\r\n\r\n# of verify\r\n[verify]\r\n"
+    assert with_versions(text, 1, "<1") == text.replace("versions=''", 'versions="<1"')
+    assert with_variant(text, "[[variant]]\nx = 1\n") == text.replace(
+        "# b\r\n", "# b\r\n\r\n[[variant]]\r\nx = 1\r\n"
+    )
