@@ -32,6 +32,7 @@ from patcher.author.sketch import (
     unit,
     verbatim,
 )
+from patcher.author.strings import changed_part
 from patcher.engine import lex
 from patcher.engine.node import COMPOUND, Node, same
 
@@ -51,11 +52,12 @@ class Candidate(NamedTuple):
     form: str
     everywhere: bool = False
     far: bool = False
+    in_string: bool = False
 
     @property
     def text(self) -> str:
         """The hunk as it stands in a `.spatch`, ending in a line break."""
-        flags = " count=all" if self.everywhere else ""
+        flags = " count=all" * self.everywhere + " in-string" * self.in_string
         body = "".join(f"{tag}{line}".rstrip() + "\n" for tag, line in self.lines)
         return f"@@ {self.scope} @@{flags}\n{body}"
 
@@ -103,6 +105,13 @@ class Candidates:
     # an expression, or a statement that changed ---------------------------------------------------------------------------
     def _change(self, leaf: Leaf) -> Iterator[Candidate]:
         scope = scope_of(leaf.blocks[0])
+        part = (
+            changed_part(self.before, self.after, *leaf.pairs[-1]) if leaf.pairs[-1][0].kind in ("String", "FText") else None
+        )
+        if part is not None:
+            yield Candidate(
+                scope, (*tagged("-", part[0]), *tagged("+", part[1])), "the part of the string that changed", in_string=True
+            )
         for index in expression_levels(leaf.pairs):
             old, new = leaf.pairs[index]
             if telling(old):
@@ -473,6 +482,8 @@ def _annotations(old: Node, new: Node, hidden: Tuple[Sequence[Hole], Sequence[Ho
 
 def _hides(form: Form, node: Node, come: Sequence[Node]) -> bool:
     """Whether what a statement shares with the code beside it is in none of its lines that are written."""
+    if node.kind in ("FunctionDef", "ClassDef"):  # its name is enough
+        return False
     shared = reads([node]) & (reads(come) | {name for each in come for name in binds(each)}) - {"self", "cls"}
     return bool(shared) and not shared & set(re.findall(r"\w+", " ".join(form.lines)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from difflib import SequenceMatcher
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -12,6 +13,7 @@ from patcher.engine.source import Source
 
 Pair = Tuple[Node, Node]
 _ALIKE = 0.5  # two statements that share more than this part of their tokens are one that changed
+_WORDS = re.compile(r"\w+|[^\w\s]")
 _LAYOUT = ("space", "newline", "comment")
 
 
@@ -155,11 +157,8 @@ class _Comparison:
         return node.parent is not None and node.parent.fields.get("doc") is node
 
     def overlap(self, old: Node, new: Node) -> float:
-        """The part of their tokens that two statements share; 0 for less than half."""
-        words = [
-            [token.text for token in lex.tokens(text.text[node.start : node.end]) if token.kind not in _LAYOUT]
-            for text, node in ((self.before, old), (self.after, new))
-        ]
+        """The part of their words and signs that two statements share; 0 for less than half."""
+        words = [_WORDS.findall(text.text[node.start : node.end]) for text, node in ((self.before, old), (self.after, new))]
         matcher = SequenceMatcher(None, words[0], words[1], autojunk=False)
         ratio = matcher.ratio() if matcher.quick_ratio() > _ALIKE else 0.0
         return ratio if ratio > _ALIKE else 0.0

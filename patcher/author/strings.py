@@ -1,0 +1,64 @@
+"""A string that changed in a part: the lines of an `in-string` hunk for that part (format rule 28)."""
+
+from __future__ import annotations
+
+import re
+from typing import List, Optional, Tuple
+
+from patcher.author.leaves import Text
+from patcher.engine.node import Node
+from patcher.text.lines import line_edits
+
+_LITERAL = re.compile(r"([A-Za-z]{0,3})('''|\"\"\"|'|\")(.*)\2\Z", re.DOTALL)
+_FEWEST = 2  # words of a line that name a place
+
+
+def changed_part(before: Text, after: Text, old: Node, new: Node) -> Optional[Tuple[List[str], List[str]]]:
+    """The text that goes and the one that comes in its place, as lines; None where all of the string changed.
+
+    Args:
+        before: the text before the edit.
+        after: the text after it.
+        old: a string, or a piece of text of an f-string.
+        new: what stands in its place.
+    """
+    one, other = _inside(before, old), _inside(after, new)
+    if one is None or other is None or one[0] != other[0]:
+        return None
+    gone, come = one[1].split("\n"), other[1].split("\n")
+    if "\r" in one[1] + other[1]:
+        return None
+    edits = list(line_edits([line.encode() for line in gone], [line.encode() for line in come]))
+    if len(edits) != 1:
+        return None  # several parts: a hunk for all of the string is as good
+    i1, i2, j1, j2 = edits[0]
+    if i1 > 0 and i2 < len(gone):
+        above = int(i1 == i2 or j1 == j2 or not "".join(gone[i1:i2]).strip())
+        return gone[i1 - above : i2], come[j1 - above : j2]
+    return _words(gone[i1], come[j1]) if i2 - i1 == j2 - j1 == 1 else None  # a line that begins or ends at the quotes
+
+
+def _words(old: str, new: str) -> Optional[Tuple[List[str], List[str]]]:
+    """The words of one line that changed, with as many beside them as name a place."""
+    left, right = re.findall(r"\S+\s*|\s+", old), re.findall(r"\S+\s*|\s+", new)
+    head = tail = 0
+    while head < min(len(left), len(right)) and left[head] == right[head]:
+        head += 1
+    while tail < min(len(left), len(right)) - head and left[-1 - tail] == right[-1 - tail]:
+        tail += 1
+    while head + tail > 0 and len(left) - head - tail < _FEWEST:
+        head, tail = (head - 1, tail) if head else (head, tail - 1)
+    if head + tail == 0:
+        return None
+    return ["".join(left[head : len(left) - tail]).rstrip()], ["".join(right[head : len(right) - tail]).rstrip()]
+
+
+def _inside(text: Text, node: Node) -> Optional[Tuple[str, str]]:
+    """The prefix and quotes of a literal, and its text as it is written; "" for a piece of an f-string."""
+    source = text.text[node.start : node.end]
+    if node.kind == "FText":
+        return "", source
+    found = _LITERAL.match(source)
+    if found is None or found.group(2) in found.group(3).replace("\\" + found.group(2), ""):
+        return None  # several literals in a row
+    return found.group(1) + found.group(2), found.group(3)
