@@ -15,6 +15,7 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.hook import backend, directory
 from patcher.hook.keep import keep
 from patcher.hook.kept import Asked, Kept, write_kept
+from patcher.hook.wheel import wheel as wheel_of
 from patcher.model import Step
 from patcher.patchset.manifest import load
 from patcher.planner.assignments import Requested
@@ -281,7 +282,7 @@ def test_layout_line_ends_and_comments_change_nothing_there(place):
         (rewrite("kept.json", '"files"', '"fils"'), "kept.json: was changed since hook init ran"),
         (rewrite("carried.json", '"files"', '"fils"'), "carried.json: 'files'"),
         (lambda folder: (folder / "carried.json").write_text("[]"), "carried.json: list indices"),
-        (lambda folder: (folder / "carried.json").unlink(), "No such file or directory: 'carried.json'"),
+        (lambda folder: (folder / "carried.json").unlink(), "error: [Errno 2] No such file or directory: 'carried.json'"),
     ],
 )
 def test_what_was_changed_is_refused_in_one_line_there(place, spoil, told):
@@ -459,6 +460,8 @@ def test_the_wheel_is_one_that_installers_take(tmp_path, hook):
     }
     assert [found[f"_a_hook/{each}"] for each in ("state", "state.tmp", "lock")] == [b"", b"", b""]
     assert found["_a_hook/patchsets/two/p.spatch"] == (hook / "patchsets/two/p.spatch").read_bytes()
+    assert (tmp_path / name).read_bytes() == wheel_of(directory.read(hook)).pack()
+    assert {"_a_hook/closer.py", "_a_hook/lib/patcher/model.py"} < found.keys()
     assert found["a_hook.pth"] == b"import _a_hook; _a_hook.start()\n" and b"hook.boot" not in found["a_hook.start"]
 
 
@@ -490,6 +493,13 @@ def test_a_build_that_cannot_be_done_ends_in_one_line(hook, capsys, build, told)
         build(str(hook / "none"))
     error = capsys.readouterr().err
     assert caught.value.code == 1 and error.startswith("sitepatch hook: error: ") and told in error and error.count("\n") == 1
+
+
+def test_a_directory_that_was_changed_is_refused_with_what_sitepatch_knows_of_it(hook, capsys):
+    (hook / "patchsets/two/p.spatch").write_text("--- demo/m.py\n@@ f @@\n-a(1)\n+a(2)\n")
+    with pytest.raises(SystemExit) as caught:
+        backend.build_wheel(str(hook))
+    assert caught.value.code == 1 and "two: not as it was when hook init ran; run again:" in capsys.readouterr().err
 
 
 def test_of_several_changes_the_first_is_told_where_sitepatch_is_not_there(hook, capsys, monkeypatch):
@@ -556,8 +566,13 @@ def test_a_package_that_is_there_and_cannot_be_patched_is_a_failure(tmp_path):
     assert keep(env, asked_for(tmp_path, "two")).answers == ()
 
 
-def test_a_file_that_is_not_in_this_release_is_a_failure(tmp_path):
+def test_a_release_and_a_file_that_a_patchset_is_not_for_are_failures(tmp_path):
     env = installed(tmp_path / "site")
+    patchset(tmp_path)
+    manifest = tmp_path / "mine/two/patchset.toml"
+    manifest.write_text(manifest.read_text().replace('versions = ""', 'versions = ">=2"'))
+    (answer,) = keep(env, asked_for(tmp_path, "two")).answers
+    assert (answer.path, answer.problem) == ("demo", "demo 1.0 is installed; this patchset is for demo >=2")
     patchset(tmp_path, "demo/gone.py")
     (answer,) = keep(env, asked_for(tmp_path, "two")).answers
     assert (answer.path, answer.state.value) == ("demo/gone.py", "not found")

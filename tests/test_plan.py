@@ -19,7 +19,7 @@ from patcher.planner.assignments import Assignment
 from patcher.planner.plan import Requested, before_and_after, mixed, plan_anew, plan_apply, plan_restore, plan_sync
 from patcher.planner.resolve import File, resolve
 from patcher.store.commit import commit
-from patcher.store.status import statuses
+from patcher.store.status import Condition, statuses
 from patcher.target.distribution import UNRECORDED
 from patcher.target.environment import Environment
 from patcher.target.interpreter import discover
@@ -473,6 +473,8 @@ def test_a_release_that_has_our_very_bytes_keeps_them_when_all_is_restored(world
     plan = plan_restore(statuses(world.env()), ())
     assert told(plan) == {OLD: (BOTH, "forgotten", ()), NEW: (TEXT, "written", ())}
     assert plan.notes == (f"{OLD}: 0.10.7 has it as patched; only the receipt is dropped",)
+    astray = plan_restore([item._replace(condition=Condition.ASTRAY) for item in statuses(world.env())], ("a",))
+    assert astray.files == () and [(answer.patchset, answer.path) for answer in astray.failed] == [("a", OLD)]
 
 
 def test_sync_plans_what_is_asked_for_and_nothing_else(world: World) -> None:
@@ -501,6 +503,8 @@ def test_a_plan_anew_is_of_the_text_that_upstream_shipped(world: World) -> None:
     plan, held = plan_anew(world.env(), world.requested("b"))
     assert [(file.path, file.before.decode(), file.after.decode()) for file in plan.files] == [(NEW, TEXT, B), (OLD, TEXT, B)]
     assert [each.path for each in held] == [NEW, OLD]
+    world.edit(A + MINE)
+    assert [answer.path for answer in plan_anew(world.env(), world.requested("b"))[0].failed] == [OLD], "nothing is forced"
 
 
 def test_what_an_earlier_version_changed_and_this_one_does_not_is_taken_back(world: World) -> None:
