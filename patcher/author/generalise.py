@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import chain
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.author.candidates import Candidate, Candidates
+from patcher.author.candidates import Candidates
+from patcher.author.context import Candidate
 from patcher.author.draft import Draft, DraftFile, DraftHunk, FileEdit, Left, Lost
 from patcher.author.leaves import Leaf, Pair, Text, leaves
 from patcher.author.trial import Trial, Tried

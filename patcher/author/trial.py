@@ -8,7 +8,7 @@ from functools import lru_cache
 from inspect import cleandoc
 from typing import Mapping, NamedTuple, Optional, Sequence
 
-from patcher.author.candidates import Candidate
+from patcher.author.context import Candidate
 from patcher.author.leaves import Leaf, Text, edited
 from patcher.engine.engine import attempt, compile_hunks
 from patcher.engine.node import SyntaxProblem
