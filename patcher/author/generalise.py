@@ -9,6 +9,7 @@ from patcher.author.candidates import Candidates
 from patcher.author.context import Candidate
 from patcher.author.draft import Draft, DraftFile, DraftHunk, FileEdit, Left, Lost
 from patcher.author.leaves import Leaf, Pair, Text, leaves
+from patcher.author.loose import loose, moved
 from patcher.author.trial import Trial, Tried
 from patcher.engine.engine import rewrite
 from patcher.engine.names import unbound
@@ -34,7 +35,8 @@ def generalise(edits: Sequence[FileEdit], others: Sequence[Mapping[str, bytes]] 
 
     Args:
         edits: the files of one release before and after the edit.
-        others: the same files (path -> pristine bytes) of further releases that the hunks should hold for.
+        others: the same files (path -> pristine bytes) of further releases that the hunks should hold for; of one that lacks
+            some of them all Python files of the package, to find where they moved.
 
     Returns:
         the hunks; what could not be expressed is in `DraftFile.left`.
@@ -55,7 +57,7 @@ class _Choice:
     """Chooses the hunks for one file."""
 
     def __init__(self, edit: FileEdit, before: Text, after: Text, others: Sequence[Mapping[str, bytes]]) -> None:
-        self.edit, self.before, self.after = edit, before, after
+        self.edit, self.before, self.after, self.others = edit, before, after, others
         self.candidates, self.trial = Candidates(before, after), Trial(edit.path, before, others)
         self.left: List[Left] = []
 
@@ -74,7 +76,8 @@ class _Choice:
             for part in parts
         )
         difference = self.difference(parts)
-        return DraftFile((self.edit.path,), hunks, tuple(self.left), difference)
+        places = moved(self.edit.path, [self.trial.parsed(hunk.text) for hunk in hunks], self.others)
+        return DraftFile((self.edit.path, *places), hunks, tuple(self.left), difference)
 
     def bound(self, found: Sequence[Leaf]) -> List[Leaf]:
         """The differences whose new code reads no name that nothing binds: such a hunk is never applied (format rule 27)."""
@@ -130,6 +133,11 @@ class _Choice:
             holds = not self.trial.others or any(each.holds == len(self.trial.others) for each in works)
             if number >= _MOST or (after_first > _AHEAD and holds):
                 break
+        best = max((each.holds for each in works), default=0)
+        for candidate in loose([each.candidate for each in works]) if best < len(self.trial.others) else ():
+            tried = self.trial.of(candidate, group)
+            if tried.holds > best:  # what fails at home holds nowhere
+                works.append(tried)
         works.sort(key=_rank)
         return _Part(group, tuple(works), tuple(lost))
 

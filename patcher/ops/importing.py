@@ -220,7 +220,8 @@ def _fitting(one: Meant, releases: Sequence[Release]) -> Meant:
 
 def _expected(release: Release, taken: Sequence[Meant]) -> Dict[str, bytes]:
     """The files of a release to which the diff itself can be applied, with it."""
-    made = {path: _applied(text, [one for one in taken if one.path == path]) for path, text in release.texts.items()}
+    paths = {one.path for one in taken} & set(release.texts)
+    made = {path: _applied(release.texts[path], [one for one in taken if one.path == path]) for path in paths}
     return {path: text for path, text in made.items() if text}
 
 

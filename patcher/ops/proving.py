@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import List, Mapping, NamedTuple, Sequence, Set, Tuple
 
+from patcher.author.changed import python_files
 from patcher.author.draft import Draft, FileEdit
 from patcher.author.folder import Head, Target, patchset_files, proven_range
 from patcher.author.trial import Trial
@@ -17,6 +19,7 @@ from patcher.ops.outcome import Events
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.planner.plan import Requested
 from patcher.system.reading import read_file
+from patcher.target.distribution import sources
 from patcher.target.environment import locate
 from patcher.target.interpreter import discover
 from patcher.target.versions import is_version
@@ -24,7 +27,10 @@ from patcher.text.diffs import FileDiff, compare
 
 
 class Release(NamedTuple):
-    """A further release: its package, in a site directory that has its files, and the texts of those that matter."""
+    """A further release: its package, in a site directory that has its files, and the texts of those that matter.
+
+    Where it lacks one of those, they are the texts of all Python files of the package.
+    """
 
     located: Located
     texts: Mapping[str, bytes]
@@ -78,8 +84,13 @@ def further_releases(
         asked = [_version(text) for text in also if _version(text) and text.rpartition("==")[0] in ("", name, home.package)]
         if not asked:
             continue
-        kept = named_releases({name: paths}, asked, lambda line: events.note(line, "release"))
+        tell = partial(events.note, word="release")
+        kept = named_releases({name: paths}, asked, tell)
         for (_, version), folder in kept.items():
+            if not isinstance(folder, SitepatchError) and not all((folder / path).is_file() for path in paths):
+                every = {row.path for info in folder.glob("*.dist-info") for row in sources(info)}
+                inside = {path for path in every if path.startswith(f"{home.package}/")}
+                folder = named_releases({name: paths | inside}, [version], tell)[name, version]
             if isinstance(folder, SitepatchError):
                 problems.append(f"{name} {version}: {one_line(folder.message)}")
             else:
@@ -89,6 +100,8 @@ def further_releases(
 
 def _release(located: Located, paths: Set[str]) -> Release:
     files = {path: Path(located.site) / path for path in sorted(paths)}
+    if not all(file.is_file() for file in files.values()):  # one moved, and is found by its code
+        files.update((path, Path(located.site) / path) for path in python_files(located.site, located.package))
     return Release(located, {path: read_file(file) for path, file in files.items() if file.is_file()})
 
 

@@ -1,0 +1,91 @@
+"""Forms that say less of their place than an edit shows: only for further releases in which no other form holds."""
+
+from __future__ import annotations
+
+import ast
+from itertools import chain, combinations
+from textwrap import dedent
+from typing import Iterator, Mapping, Optional, Sequence, Tuple
+
+from patcher.author.candidates import Candidate
+from patcher.author.sketch import Line
+from patcher.engine.engine import attempt
+from patcher.engine.node import SyntaxProblem
+from patcher.engine.source import Source
+from patcher.model import HunkText, State
+
+_MOST = 8  # candidates that are loosened
+
+
+def loose(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
+    """The candidates with the old value left open, in the same function of any class, and both; each text once."""
+    seen = {candidate.text for candidate in candidates}
+    some = candidates[:_MOST]
+    opened = [each for each in map(_opened, some) if each is not None]
+    wide = [each for candidate in (*some, *opened) for each in _anywhere(candidate)]
+    for candidate in (*opened, *wide):
+        if candidate.text not in seen:
+            seen.add(candidate.text)
+            yield candidate
+
+
+def _opened(candidate: Candidate) -> Optional[Candidate]:
+    """An assignment of another value, `-X = $OLD`."""
+    gone, come = ([line for tag, line in candidate.lines if tag == sign] for sign in "-+")
+    try:
+        (old,), (new,) = (ast.parse(dedent("\n".join(side))).body for side in (gone, come))
+    except (SyntaxError, ValueError):  # it is no statement, or there are several
+        return None
+    if not (isinstance(old, (ast.Assign, ast.AnnAssign)) and isinstance(new, type(old)) and old.value is not None):
+        return None
+    if [ast.dump(each) for each in _targets(old)] != [ast.dump(each) for each in _targets(new)]:
+        return None
+    lines = dedent("\n".join(gone)).encode().split(b"\n")
+    head = b"\n".join([*lines[: old.value.lineno - 1], lines[old.value.lineno - 1][: old.value.col_offset]])
+    margin = gone[0][: len(gone[0]) - len(gone[0].lstrip())]
+    shown = [margin + line for line in (head.decode().rstrip("( \t\n\\") + " $OLD").split("\n")]
+    first = next(at for at, (tag, _) in enumerate(candidate.lines) if tag == "-")
+    kept: Tuple[Line, ...] = tuple(line for line in candidate.lines[first:] if line[0] != "-")
+    made = (*candidate.lines[:first], *(("-", line) for line in shown), *kept)
+    return candidate._replace(lines=made, form=f"{candidate.form}, the old value left open")
+
+
+def _targets(node: ast.stmt) -> Sequence[ast.AST]:
+    if isinstance(node, ast.AnnAssign):
+        return [node.target, node.annotation]
+    return node.targets if isinstance(node, ast.Assign) else []
+
+
+def _anywhere(candidate: Candidate) -> Iterator[Candidate]:
+    """The same definition in other classes and functions: a `*` for one name around it, then for all."""
+    *around, name = candidate.scope.split(".")
+    places = range(len(around))
+    for hidden in chain.from_iterable(combinations(places, number + 1) for number in places):
+        scope = ".".join([*("*" if at in hidden else each for at, each in enumerate(around)), name])
+        yield candidate._replace(scope=scope, form=f"{candidate.form}, in any class that defines `{name}`")
+
+
+def moved(path: str, hunks: Sequence[HunkText], others: Sequence[Mapping[str, bytes]]) -> Tuple[str, ...]:
+    """Where the code of a file stands in releases that do not have that file: the one other file in which all hunks hold.
+
+    Args:
+        path: the file.
+        hunks: all hunks for it.
+        others: the Python files of other releases of the package, by path.
+    """
+    found = []
+    for texts in others:
+        homes = [other for other, text in texts.items() if _hold(text, hunks)] if path not in texts and hunks else []
+        found += homes if len(homes) == 1 else []
+    return tuple(dict.fromkeys(found))
+
+
+def _hold(text: bytes, hunks: Sequence[HunkText]) -> bool:
+    names = {hunk.scope.rpartition(".")[2] for hunk in hunks} - {"<module>"}
+    if not all("*" in name or name.encode() in text for name in names):
+        return False
+    try:
+        source = Source(text)
+    except SyntaxProblem:
+        return False
+    return all(attempt(source, hunk, {}).state in (State.APPLICABLE, State.UPSTREAM) for hunk in hunks)

@@ -1,0 +1,117 @@
+"""What a further release may loosen: the old value, the class around a definition, the place of a file. Only that."""
+
+import textwrap
+from contextlib import closing
+
+import pytest
+
+from patcher.author.draft import FileEdit
+from patcher.author.generalise import generalise
+from patcher.engine.engine import rewrite
+from patcher.engine.spatch.hunk import parse_spatch
+from patcher.model import State
+from tests.author.world import EDIT, M, World
+from tests.command import done
+from tests.index import Index
+
+HOME = """
+LIMIT = 10
+
+
+class Pool:
+    def take(self, key):
+        self.size = 4
+        return self.free.pop(key)
+
+    def grow(self, key):
+        return self.free.push(key)
+"""
+VALUE, TAKEN = HOME.replace("LIMIT = 10", "LIMIT = 12"), HOME.replace("free.pop(key)", "free.pop(key, None)")
+RENAMED = HOME.replace("class Pool", "class BasePool")
+
+
+def drafted(after, *others):
+    given = [other if isinstance(other, dict) else {"pkg/m.py": other.encode()} for other in others]
+    return generalise([FileEdit("pkg/m.py", HOME.encode(), after.encode())], given)
+
+
+def texts(draft):
+    return [hunk.text for file in draft.files for hunk in file.hunks]
+
+
+def made(draft, text):
+    found = rewrite(text.encode(), parse_spatch(draft.spatch(), "test")[1][0].hunks, {})
+    assert {answer.state for answer in found.answers} == {State.APPLICABLE}
+    return found.data.decode()
+
+
+def test_the_old_value_is_left_open_where_another_release_has_another():
+    after, other = HOME.replace("LIMIT = 10", "LIMIT = 99"), VALUE
+    assert texts(drafted(after)) == ["@@ <module> @@\n-LIMIT = 10\n+LIMIT = 99\n"]
+    draft = drafted(after, other)
+    assert texts(draft) == ["@@ <module> @@\n-LIMIT = $OLD\n+LIMIT = 99\n"]
+    assert made(draft, HOME) == made(draft, other) == after
+    assert draft.files[0].hunks[0].form.endswith("the old value left open")
+
+
+def test_a_definition_is_looked_for_in_any_class_where_another_release_has_it_in_another():
+    assert texts(drafted(TAKEN))[0].startswith("@@ Pool.take @@")
+    draft = drafted(TAKEN, RENAMED)
+    assert texts(draft)[0].startswith("@@ *.take @@")
+    assert made(draft, HOME) == TAKEN
+    assert made(draft, RENAMED) == TAKEN.replace("class Pool", "class BasePool")
+
+
+def test_what_holds_without_is_not_loosened():
+    draft = drafted(TAKEN, VALUE, HOME)
+    assert texts(draft) == texts(drafted(TAKEN))
+
+
+def test_a_loose_form_that_holds_in_no_more_releases_is_not_taken():
+    gone = HOME.replace("LIMIT = 10\n", "").replace("    def take", "    def give")
+    for after in (TAKEN, HOME.replace("LIMIT = 10", "LIMIT = 99")):
+        draft = drafted(after, gone)
+        assert texts(draft) == texts(drafted(after))
+        lost = [each.text for hunk in draft.files[0].hunks for each in hunk.lost]
+        assert not any("$OLD" in text or "*." in text for text in lost)
+
+
+def test_a_loose_scope_never_makes_another_edit_at_home():
+    twice = HOME + textwrap.dedent(HOME.replace("LIMIT = 10", "").replace("class Pool", "class Other"))
+    after = twice.replace("free.pop(key)", "free.pop(key, None)", 1)
+    edit = FileEdit("pkg/m.py", twice.encode(), after.encode())
+    draft = generalise([edit], [{"pkg/m.py": RENAMED.encode()}])
+    assert made(draft, twice) == after
+    assert "*" not in draft.spatch()
+
+
+def test_a_moved_file_is_the_one_other_file_in_which_every_hunk_holds():
+    elsewhere = {"pkg/m/__init__.py": b"", "pkg/pools.py": HOME.encode(), "pkg/other/m.py": b"def take(self): pass\n"}
+    assert drafted(TAKEN, elsewhere).files[0].paths == ("pkg/m.py", "pkg/pools.py")
+    assert drafted(TAKEN, {**elsewhere, "pkg/copy.py": HOME.encode()}).files[0].paths == ("pkg/m.py",)  # which one is meant?
+    assert drafted(TAKEN, {**elsewhere, "pkg/m.py": b""}).files[0].paths == ("pkg/m.py",)  # it did not move
+    assert drafted(TAKEN, {"pkg/other/m.py": b"class Pool:\n    def take(self): pass\n"}).files[0].paths == ("pkg/m.py",)
+
+
+MOVED = {"demo/__init__.py": "", "demo/core/m.py": M}
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("place", ["a directory", "the index"])
+def test_a_captured_edit_holds_for_a_release_in_which_the_file_moved(tmp_path, place):
+    (tmp_path / "other").mkdir()
+    world, other, index = World(tmp_path), World(tmp_path / "other", MOVED), Index()
+    index.add("demo", "1.1", MOVED)
+    world.backup()
+    world.edit()
+    also = other.path if place == "a directory" else "1.1"
+    with closing(index):
+        variables = {**index.variables(tmp_path / "cache"), "PIP_NO_INDEX": "0"}
+        told = done(world("capture", "--name", "mine", "--also", also, **variables))
+    assert "--- demo/m.py or demo/core/m.py" in told.out
+    spatch = (world.cwd / "patchsets/mine/mine.spatch").read_text()
+    assert "--- demo/m.py\n--- demo/core/m.py\n" in spatch
+    versions = "==1.0" if place == "a directory" else ">=1.0,<=1.1"
+    assert f'versions = "{versions}"' in (world.cwd / "patchsets/mine/patchset.toml").read_text()
+    done(other("apply", "mine", "--patch-dir", world.cwd / "patchsets"))
+    assert other.text("demo/core/m.py") == EDIT
