@@ -7,7 +7,7 @@ from itertools import chain, combinations
 from textwrap import dedent
 from typing import Iterator, Mapping, Optional, Sequence, Tuple
 
-from patcher.author.candidates import Candidate
+from patcher.author.context import Candidate
 from patcher.author.sketch import Line
 from patcher.engine.engine import attempt
 from patcher.engine.node import SyntaxProblem
