@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from difflib import SequenceMatcher
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import List, NamedTuple, Sequence, Tuple
 
 from patcher.engine.edit import Edit
 from patcher.engine.lex import Lines, Token, expressions, fields, tokens
@@ -19,7 +18,6 @@ from patcher.model import HunkText
 
 FORM = "text"
 _SHORT = 3  # characters without blanks, below which a text names no place
-_LIKE = 0.5  # of a text that has to stand in another one for it to be shown
 _OPENED = re.compile(r"[A-Za-z]{0,3}('''|\"\"\"|'|\")")
 
 
@@ -118,16 +116,3 @@ def _kept(token: Token) -> Tuple[object, ...]:
     opened = _OPENED.match(token.text)
     held = [token.text[start - token.start : end - token.start] for start, end in fields(token)]
     return opened.group() if opened else "", held, [each.text for each in expressions(token)]
-
-
-def nearest(source: Source, hunk: Hunk) -> Optional[Tuple[int, str]]:
-    """The line (1-based, and its text) of a string of the scope that is most like the before side, None where none is."""
-    wanted = next(line.strip() for line in hunk.before.written.split("\n") if line.strip())
-    best, found = _LIKE, None
-    for part in parts(source, searched(source, hunk.text.scope)):
-        for line in re.finditer(r"[^\r\n]+", part.text):
-            blocks = SequenceMatcher(None, wanted, line.group(), autojunk=False).get_matching_blocks()
-            like = sum(block.size for block in blocks if block.size > 1) / len(wanted)
-            if like > best:
-                best, found = like, (source.lines.number(part.start + line.start()), line.group().strip())
-    return found

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.engine.explain.alignment import SIMILAR, Aligner, Pair, similarity
 from patcher.engine.explain.difference import Describer, Difference, Span
-from patcher.engine.in_string import FORM, nearest
+from patcher.engine.in_string import FORM, parts, searched
 from patcher.engine.lex import Lines
 from patcher.engine.match.find import Found
 from patcher.engine.match.match import TooManySteps, blocks, implicit_run
@@ -20,6 +20,7 @@ from patcher.model import HunkAnswer, State
 from patcher.text.width import underline
 
 LEAST = 0.3  # of a pattern's weight; code that has less of it is not worth showing
+_LIKE_TEXT = 0.5  # of a text that has to stand in another one for it to be shown
 _MOST = 400  # candidates that are measured, those first that share most names with the pattern
 _MOST_WORDS = 5_000
 _SCREEN = 68  # columns of a line that is shown
@@ -197,7 +198,7 @@ def not_found(source: Source, hunk: Hunk, found: Found) -> HunkAnswer:
         where = f"{'line' if len(numbers) == 1 else 'lines'} {', '.join(map(str, numbers))}"
         problem = f"found {number(len(places), 'place')} in `{scope}` ({where}), expected {count}"
     if hunk.form == FORM and not places:
-        line = nearest(source, hunk)
+        line = _nearest_text(source, hunk)
         shown = f"closest, line {line[0]}: {line[1]}" if line else f"looked for: {hunk.before.written.strip()}"
         hint = "write it as it stands there" if line else "no string there is like it"
         problem = f"`{scope}` is there, but no string in it has this text\n{shown}"
@@ -228,3 +229,16 @@ def _brief(best: Closest) -> List[str]:
         f"pattern, line {best.pattern.line:>{width}}: {best.pattern.text}",
         best.words,
     ]
+
+
+def _nearest_text(source: Source, hunk: Hunk) -> Optional[Tuple[int, str]]:
+    """The line (1-based, and its text) of a string of the scope that is most like the before side, None where none is."""
+    wanted = next(line.strip() for line in hunk.before.written.split("\n") if line.strip())
+    best, found = _LIKE_TEXT, None
+    for part in parts(source, searched(source, hunk.text.scope)):
+        for line in re.finditer(r"[^\r\n]+", part.text):
+            blocks = SequenceMatcher(None, wanted, line.group(), autojunk=False).get_matching_blocks()
+            like = sum(block.size for block in blocks if block.size > 1) / len(wanted)
+            if like > best:
+                best, found = like, (source.lines.number(part.start + line.start()), line.group().strip())
+    return found
