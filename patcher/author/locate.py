@@ -76,6 +76,8 @@ class Installed:
                 sure = each.whole and (common > 1 or "/" not in each.path)
                 if not made.problems and (sure or _telling(section.hunks)):
                     fits.append(each)
+            whole = [each for each in fits if each.common == each.path.count("/") + 1]  # `requests/a.py`, not pip's copy of it
+            fits = whole or fits
             if len(fits) > 1:
                 names = " and ".join(sorted(each.path for each in fits))
                 return Meant(section, problem=f"it applies to several installed files: {names}", hint=_WHOLE)

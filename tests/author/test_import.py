@@ -109,6 +109,13 @@ def test_the_installed_file_is_the_one_with_the_longest_common_suffix_at_which_i
     assert any("is taken for" in note for note in made.notes) == (not path.endswith("demo/m.py"))
 
 
+def test_a_copy_that_another_package_vendors_is_not_what_the_diff_means(world):
+    shutil.copytree(world.path / "demo", world.path / "other" / "_vendor" / "demo")
+    with (world.path / "demo-1.0.dist-info" / "RECORD").open("a") as record:
+        record.write(f"other/_vendor/demo/m.py,sha256={'A' * 43},1\n")
+    assert [one.path for one in run(world, diff(path="src/demo/m.py")).files] == ["demo/m.py"]
+
+
 def test_of_several_files_that_fit_none_is_taken(world):
     shutil.copytree(world.path / "demo", world.path / "demo" / "copy")
     with (world.path / "demo-1.0.dist-info" / "RECORD").open("a") as record:
