@@ -26,7 +26,7 @@ from random import Random
 from typing import Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.author.draft import Draft, FileEdit
-from patcher.author.generalise import generalise
+from patcher.author.hunks.generalise import generalise
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import HunkText, State

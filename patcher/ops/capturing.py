@@ -9,9 +9,9 @@ from patcher.author.changed import Installed, changed
 from patcher.author.copies import copied, copy_out
 from patcher.author.draft import Draft, FileEdit
 from patcher.author.folder import PATCHSETS, Head, output_folder, patchset_files, write_folder
-from patcher.author.generalise import generalise
+from patcher.author.hunks.generalise import generalise
+from patcher.author.hunks.trial import Trial
 from patcher.author.pristine import Before, before
-from patcher.author.trial import Trial
 from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.model import Located, Plan
 from patcher.ops.change import carry_out, note_interrupted, prepared

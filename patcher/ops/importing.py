@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
+from patcher.author.diffs.fit import fit
+from patcher.author.diffs.letter import Patch, merged, patches, series
+from patcher.author.diffs.locate import Installed, Meant
+from patcher.author.diffs.unified import Problem
 from patcher.author.draft import Draft, FileEdit
-from patcher.author.fit import fit
 from patcher.author.folder import Head, output_folder, patchset_files, write_folder
-from patcher.author.generalise import generalise
-from patcher.author.letter import Patch, merged, patches, series
-from patcher.author.locate import Installed, Meant
-from patcher.author.unified import Problem
+from patcher.author.hunks.generalise import generalise
 from patcher.errors import UsageError
 from patcher.model import Located, Patchset
 from patcher.ops.check import Outcome

@@ -9,7 +9,7 @@ from typing import List, Mapping, NamedTuple, Sequence, Set, Tuple
 from patcher.author.changed import python_files
 from patcher.author.draft import Draft, FileEdit
 from patcher.author.folder import Head, Target, patchset_files, proven_range
-from patcher.author.trial import Trial
+from patcher.author.hunks.trial import Trial
 from patcher.engine.engine import rewrite
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Located, Patchset, State

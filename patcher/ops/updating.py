@@ -9,7 +9,7 @@ from typing import Dict, Mapping, NamedTuple, Sequence, Tuple
 from patcher.author.copies import laid_out
 from patcher.author.draft import Draft, FileEdit
 from patcher.author.folder import Target, variant_text, write_folder
-from patcher.author.generalise import generalise
+from patcher.author.hunks.generalise import generalise
 from patcher.author.ranges import ended, widened, with_variant, with_versions
 from patcher.engine.engine import attempt, rewrite
 from patcher.engine.source import Source

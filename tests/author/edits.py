@@ -19,7 +19,7 @@ from random import Random
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.draft import Draft, FileEdit
-from patcher.author.generalise import generalise
+from patcher.author.hunks.generalise import generalise
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from tests.author.changes import FUNCTIONS, alike, parsed, same, unified

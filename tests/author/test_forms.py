@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patcher.author.draft import FileEdit
-from patcher.author.generalise import generalise
+from patcher.author.hunks.generalise import generalise
 
 CASES = {
     "of a parameter that stays the annotation is left open": (

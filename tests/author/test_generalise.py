@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from patcher.author.draft import FileEdit
-from patcher.author.generalise import generalise
+from patcher.author.hunks.generalise import generalise
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 

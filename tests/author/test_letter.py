@@ -2,7 +2,7 @@
 
 import pytest
 
-from patcher.author.letter import merged, patches, series
+from patcher.author.diffs.letter import merged, patches, series
 
 DIFF = "--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
 SHA = "0123456789abcdef0123456789abcdef01234567"

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from patcher.author.fit import fit
-from patcher.author.unified import parse
+from patcher.author.diffs.fit import fit
+from patcher.author.diffs.unified import parse
 from patcher.text.diffs import compare
 
 WORDS = [b"", b"pass", b"    x = 1", b"-- y", b"++ z", b"\ttab", b"caf\xc3\xa9", b"\xff\xfe", b"a\rb", b"@@ -1 +1 @@", b"--- a/x", b"\\ No"]

@@ -8,8 +8,8 @@ from functools import lru_cache
 from inspect import cleandoc
 from typing import Mapping, NamedTuple, Optional, Sequence
 
-from patcher.author.context import Candidate
-from patcher.author.leaves import Leaf, Text, edited
+from patcher.author.hunks.context import Candidate
+from patcher.author.hunks.leaves import Leaf, Text, edited
 from patcher.engine.engine import attempt, compile_hunks
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source

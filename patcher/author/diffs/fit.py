@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.author.unified import Hunk
+from patcher.author.diffs.unified import Hunk
 from patcher.text.table import count
 
 _MOST_FUZZ = 10  # lines of context left out to see what would be needed

@@ -10,7 +10,7 @@ from email.header import decode_header, make_header
 from email.utils import parsedate_to_datetime
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.author.unified import Problem, Section, parse
+from patcher.author.diffs.unified import Problem, Section, parse
 
 _MAIL = re.compile(rb"^From (?:[0-9a-f]{40} |\S+@\S+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )", re.MULTILINE)
 _FIELD = re.compile(r"([A-Za-z][A-Za-z-]*):(?:\s+|$)(.*)")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from typing import Iterator, List, Sequence, Tuple
 
-from patcher.author.context import Candidate, Made, with_context
-from patcher.author.leaves import Leaf, Text, header_end, scope_of, statements
-from patcher.author.sketch import (
+from patcher.author.hunks.context import Candidate, Made, with_context
+from patcher.author.hunks.leaves import Leaf, Text, header_end, scope_of, statements
+from patcher.author.hunks.sketch import (
     Hole,
     Line,
     elided,
@@ -24,7 +24,7 @@ from patcher.author.sketch import (
     unit,
     verbatim,
 )
-from patcher.author.strings import changed_part
+from patcher.author.hunks.strings import changed_part
 from patcher.engine.node import COMPOUND, Node, same
 from patcher.text.lines import line_edits
 

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import Iterator, List, Sequence, Tuple
 
-from patcher.author.context import Candidate, Made, ends, in_headers, with_context
-from patcher.author.leaves import Leaf, Text, kept_in, position, scope_of, statements
-from patcher.author.sketch import (
+from patcher.author.hunks.context import Candidate, Made, ends, in_headers, with_context
+from patcher.author.hunks.leaves import Leaf, Text, kept_in, position, scope_of, statements
+from patcher.author.hunks.sketch import (
     Form,
     Hole,
     binds,

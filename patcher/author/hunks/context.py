@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.author.leaves import Leaf, Text, position, scope_of, statements
-from patcher.author.sketch import Form, Line, enclosed, forms, is_clause, tagged
+from patcher.author.hunks.leaves import Leaf, Text, position, scope_of, statements
+from patcher.author.hunks.sketch import Form, Line, enclosed, forms, is_clause, tagged
 
 
 class Candidate(NamedTuple):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Iterator, List, Sequence, Set, Tuple
 
-from patcher.author.changes import Changes
-from patcher.author.context import Candidate
-from patcher.author.insertions import Runs
-from patcher.author.leaves import Leaf, Text
-from patcher.author.sketch import Line
+from patcher.author.hunks.changes import Changes
+from patcher.author.hunks.context import Candidate
+from patcher.author.hunks.insertions import Runs
+from patcher.author.hunks.leaves import Leaf, Text
+from patcher.author.hunks.sketch import Line
 from patcher.engine import lex
 
 

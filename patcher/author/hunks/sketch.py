@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.author.leaves import Pair, Text, header_end, statements
+from patcher.author.hunks.leaves import Pair, Text, header_end, statements
 from patcher.engine import lex
 from patcher.engine.node import CLAUSES, COMPOUND, Node, is_expression, same
 

@@ -7,8 +7,8 @@ import tokenize
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from patcher.author.fit import Fit, fit
-from patcher.author.unified import Hunk, Section
+from patcher.author.diffs.fit import Fit, fit
+from patcher.author.diffs.unified import Hunk, Section
 from patcher.errors import AbsentError, SitepatchError
 from patcher.model import Located, Receipt
 from patcher.planner.resolve import read_file

@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import chain
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.author.candidates import Candidates
-from patcher.author.context import Candidate
 from patcher.author.draft import Draft, DraftFile, DraftHunk, FileEdit, Left, Lost
-from patcher.author.leaves import Leaf, Pair, Text, leaves
-from patcher.author.loose import loose, moved
-from patcher.author.trial import Trial, Tried
+from patcher.author.hunks.candidates import Candidates
+from patcher.author.hunks.context import Candidate
+from patcher.author.hunks.leaves import Leaf, Pair, Text, leaves
+from patcher.author.hunks.loose import loose, moved
+from patcher.author.hunks.trial import Trial, Tried
 from patcher.engine.engine import rewrite
 from patcher.engine.names import unbound
 from patcher.engine.node import SyntaxProblem

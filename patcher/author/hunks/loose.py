@@ -7,8 +7,8 @@ from itertools import chain, combinations
 from textwrap import dedent
 from typing import Iterator, Mapping, Optional, Sequence, Tuple
 
-from patcher.author.context import Candidate
-from patcher.author.sketch import Line
+from patcher.author.hunks.context import Candidate
+from patcher.author.hunks.sketch import Line
 from patcher.engine.engine import attempt
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source

@@ -1,0 +1,1 @@
+"""Diffs as others write them -> files before and after."""
