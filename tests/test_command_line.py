@@ -73,7 +73,7 @@ WRONG = {  # a run of each command that fails after its words were read
     "doctor": ["--python", "no-such"], "list": ["--patch-dir", "no-such"], "run": ["no-such"],
     "capture": ["no-such", "--name", "mine"], "edit": ["no-such", "--name", "mine"],
     "import": ["no-such", "--name", "mine"], "export": ["no-such"], "test": ["no-such"], "lint": ["no-such"],
-    "new": ["mine", "no-such"],
+    "new": ["mine", "no-such"], "update": ["no-such"],
 }  # fmt: skip
 
 

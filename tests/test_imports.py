@@ -143,7 +143,7 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["store/folder.py", "store/meta.py", "store/lock.py"], "the store: all that is written into a site directory"),
     **dict.fromkeys(["cli/main.py", "system/signals.py"], "nothing: /dev/null where a stream is closed"),
     **dict.fromkeys([f"cli/commands/{name}.py" for name in ("checking", "looking", "ranks")], "the page of --html FILE"),
-    **dict.fromkeys(["author/wheel.py", "ops/exporting.py"], "what is exported, where --output says"),
+    **dict.fromkeys(["author/wheel.py", "ops/authoring/exporting.py"], "what is exported, where --output says"),
     "author/standalone.py": "the files that a program without sitepatch patches",
     **dict.fromkeys(["author/copies.py", "cli/demo.py", "ops/fixture.py", "target/index.py"], "a directory of their own"),
     **dict.fromkeys(["system/cache.py", "system/results.py", "target/releases.py"], "the cache"),

@@ -22,8 +22,9 @@ _SECTIONS = {
     "Every day": {"diff": "looking", "apply": "patching", "verify": "verifying", "status": "looking", "restore": "patching",
                   "run": "running"},
     "Projects": {"sync": "syncing", "lock": "syncing", "hook": "hooking"},
-    "Write a patchset": {"new": "starting", "edit": "capturing", "capture": "capturing", "import": "importing",
-                         "update": "updating", "lint": "linting", "test": "testing", "export": "exporting"},
+    "Write a patchset": {"new": "authoring.starting", "edit": "authoring.capturing", "capture": "authoring.capturing",
+                         "import": "authoring.importing", "update": "authoring.updating", "lint": "authoring.linting",
+                         "test": "authoring.testing", "export": "authoring.exporting"},
     "When something is wrong": {"doctor": "doctoring", "check": "checking", "explain": "explaining", "ddp-report": "ranks",
                                 "cache": "caching"},
 }  # fmt: skip

@@ -19,7 +19,7 @@ Every JSON answer of a command is one object with `schema` (1), `command` and `o
   `broken` (`name`, `problem`), `notes`
 - `show`: `patchset`, the fields of `list` and `prose`, `provenance`, `options`, `variants`, `verify`, `files`; `notes`
 - `explain`: see `patcher.cli.explanation`
-- `capture`, `edit`: see `patcher.cli.captured`
+- `capture`, `edit`: see `patcher.cli.authoring.captured`
 - `doctor`: `sites`, `findings` (`severity`: `ok`, `note` or `problem`, `check`, `what`, `hint`)
 - `demo`: `source` (`pip` or `stand-in`), `proofs` (`what`, `ok`)
 - an error: `error` (`message`, `hint`, `exit_code`)

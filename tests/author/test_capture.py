@@ -13,7 +13,7 @@ import pytest
 
 from patcher.author import pristine
 from patcher.errors import SitepatchError
-from patcher.ops import capturing
+from patcher.ops.authoring import capturing
 from patcher.ops.place import Place
 from patcher.store.store import Store
 from patcher.target import remote

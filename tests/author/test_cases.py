@@ -9,8 +9,8 @@ import pytest
 
 from patcher.author.cases import REFUSED, UPSTREAM, find_cases, read_case, run_case
 from patcher.errors import PatchError, UsageError
+from patcher.ops.authoring.testing import CasesRequest, try_cases
 from patcher.ops.place import Place
-from patcher.ops.testing import CasesRequest, try_cases
 from patcher.patchset.manifest import load
 from patcher.patchset.sources import builtin_dir
 from tests.command import ROOT, environ, sitepatch

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import SitepatchError, UsageError
+from patcher.ops.authoring.exporting import ExportRequest, export
 from patcher.ops.change import ApplyRequest, apply
-from patcher.ops.exporting import ExportRequest, export
 from patcher.ops.place import Place
 from tests.index import Index
 from tests.index import wheel as packed

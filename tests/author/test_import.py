@@ -10,8 +10,8 @@ import pytest
 from patcher.author.draft import Draft, DraftFile, DraftHunk
 from patcher.author.folder import Head
 from patcher.errors import SitepatchError, UsageError
-from patcher.ops import importing, proving
-from patcher.ops.importing import ImportRequest, import_
+from patcher.ops.authoring import importing, proving
+from patcher.ops.authoring.importing import ImportRequest, import_
 from patcher.ops.place import Place
 from patcher.patchset.manifest import load
 from patcher.target.environment import discover, locate

@@ -6,10 +6,10 @@ import pytest
 
 from patcher.author.lint import lint
 from patcher.errors import AbsentError, SitepatchError, UsageError
+from patcher.ops.authoring.starting import NewRequest, new
+from patcher.ops.authoring.testing import CasesRequest, try_cases
 from patcher.ops.change import ApplyRequest, apply
 from patcher.ops.place import Place
-from patcher.ops.starting import NewRequest, new
-from patcher.ops.testing import CasesRequest, try_cases
 from patcher.patchset.manifest import load
 from tests.places import wheel
 

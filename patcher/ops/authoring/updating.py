@@ -17,10 +17,10 @@ from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError
 from patcher.model import Located, Patchset, State, Variant
 from patcher.ops.against import check_asked
-from patcher.ops.fitting import Looked, looked_at, met, paths_of, releases_of
+from patcher.ops.authoring.fitting import Looked, looked_at, met, paths_of, releases_of
+from patcher.ops.authoring.proving import made_here
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.ops.proving import made_here
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.patchset.sources import BUILT_IN, LOCAL, find, folders, pick_variants, resolve_options
 from patcher.patchset.tables import written_toml

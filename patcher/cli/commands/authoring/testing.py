@@ -25,7 +25,7 @@ def test(console: Console, place: Place, names: Tuple[str, ...], against: Tuple[
     from patcher.cli.commands.checking import report_releases
     from patcher.cli.report import list_rows
     from patcher.ops.against import check_asked
-    from patcher.ops.testing import CasesRequest, try_cases
+    from patcher.ops.authoring.testing import CasesRequest, try_cases
     from patcher.patchset.sources import find_every
     from patcher.project.selection import choose
     from patcher.text.table import Row

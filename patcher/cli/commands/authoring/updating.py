@@ -31,10 +31,10 @@ def update(console: Console, place: Place, name: str, to: Tuple[str, ...], edit:
     """
     from shutil import rmtree
 
+    from patcher.cli.authoring.editor import open_editor
+    from patcher.cli.authoring.updated import run_update
     from patcher.cli.changes import Live
-    from patcher.cli.editor import open_editor
-    from patcher.cli.updated import run_update
-    from patcher.ops.updating import UpdateRequest, copies
+    from patcher.ops.authoring.updating import UpdateRequest, copies
 
     request = UpdateRequest(place, name, to, copy)
     if not edit or copy:

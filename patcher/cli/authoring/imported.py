@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
+from patcher.cli.authoring.drafted import hunks_json, show_hunks
 from patcher.cli.console import Console, command
-from patcher.cli.drafted import hunks_json, show_hunks
 from patcher.cli.report import shown
-from patcher.ops.importing import ImportOutcome
+from patcher.ops.authoring.importing import ImportOutcome
 from patcher.ops.place import Place
 from patcher.text.table import Row, count
 

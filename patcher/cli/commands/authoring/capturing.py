@@ -54,8 +54,8 @@ def capture(
     With --adopt, and on a terminal when asked, the patchset then takes the place of the edit: from then on it is tracked, and
     restore gives back the file as it was installed. One of that name that was captured before is taken as it is.
     """
-    from patcher.cli.captured import run_capture
-    from patcher.ops.capturing import CaptureRequest
+    from patcher.cli.authoring.captured import run_capture
+    from patcher.ops.authoring.capturing import CaptureRequest
     from patcher.store.lock import patience
     from patcher.verify.checks import Asked
 
@@ -87,11 +87,11 @@ def edit(
     from shutil import rmtree
 
     from patcher.author.folder import output_folder
-    from patcher.cli.captured import run_capture
+    from patcher.cli.authoring.captured import run_capture
+    from patcher.cli.authoring.editor import open_editor
     from patcher.cli.changes import Live
-    from patcher.cli.editor import open_editor
-    from patcher.ops.capturing import CaptureRequest, EditRequest
-    from patcher.ops.capturing import edit as copy_out
+    from patcher.ops.authoring.capturing import CaptureRequest, EditRequest
+    from patcher.ops.authoring.capturing import edit as copy_out
     from patcher.verify.checks import Asked
 
     output_folder(name, output)  # said before an hour of editing

@@ -14,10 +14,18 @@ from patcher.author.folder import Head, output_folder, patchset_files, write_fol
 from patcher.author.hunks.generalise import generalise
 from patcher.errors import UsageError
 from patcher.model import Located, Patchset
+from patcher.ops.authoring.proving import (
+    Release,
+    check_also,
+    further_releases,
+    made_here,
+    made_there,
+    proven_target,
+    trial_patchset,
+)
 from patcher.ops.check import Outcome
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.ops.proving import Release, check_also, further_releases, made_here, made_there, proven_target, trial_patchset
 from patcher.store.retry import settled
 from patcher.system.reading import read_file
 from patcher.target.interpreter import Environment

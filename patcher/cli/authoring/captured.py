@@ -16,10 +16,10 @@ from typing import Any, Dict
 import click
 
 from patcher.cli import report
+from patcher.cli.authoring.drafted import hunks_json, show_hunks
 from patcher.cli.changes import Live, finish, show_applied
 from patcher.cli.console import Console, command, paint
-from patcher.cli.drafted import hunks_json, show_hunks
-from patcher.ops.capturing import Captured, CaptureOutcome, CaptureRequest, adopt, capture
+from patcher.ops.authoring.capturing import Captured, CaptureOutcome, CaptureRequest, adopt, capture
 from patcher.text.diffs import compare
 from patcher.text.table import Row, count
 from patcher.verify.checks import Asked

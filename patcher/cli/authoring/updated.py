@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Dict, List
 
 from patcher.cli import explanation
+from patcher.cli.authoring.drafted import hunks_json, show_hunks
 from patcher.cli.changes import Live
 from patcher.cli.console import Console, command, paint, style
-from patcher.cli.drafted import hunks_json, show_hunks
-from patcher.ops.fitting import Looked
-from patcher.ops.updating import UpdateOutcome, UpdateRequest, update
+from patcher.ops.authoring.fitting import Looked
+from patcher.ops.authoring.updating import UpdateOutcome, UpdateRequest, update
 from patcher.text.table import Row
 
 

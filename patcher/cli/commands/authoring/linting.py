@@ -22,7 +22,7 @@ def lint(console: Console, place: Place, names: Tuple[str, ...], strict: bool) -
     that is written out, does with --strict. All patchsets without a name.
     """
     from patcher.cli.report import list_rows
-    from patcher.ops.linting import LintRequest, lint_all
+    from patcher.ops.authoring.linting import LintRequest, lint_all
     from patcher.text.table import Row, count
 
     made = lint_all(LintRequest(place, names, strict))

@@ -7,9 +7,9 @@ from typing import Dict, NamedTuple, Tuple
 
 from patcher.author.lint import ADVICE, ERROR, Finding, lint
 from patcher.errors import SitepatchError
+from patcher.ops.authoring.testing import asked_for
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.ops.testing import asked_for
 from patcher.patchset.sources import folders
 
 

@@ -38,7 +38,7 @@ def export(
     and a local version (+sitepatch.1); a script that patches and restores, and needs nothing but Python.
     """
     from patcher.cli.report import answer_json, answer_rows
-    from patcher.ops.exporting import ExportRequest, export
+    from patcher.ops.authoring.exporting import ExportRequest, export
     from patcher.ops.outcome import Events
 
     class Told(Events):

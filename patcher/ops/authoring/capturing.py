@@ -14,11 +14,11 @@ from patcher.author.hunks.trial import Trial
 from patcher.author.pristine import Before, before
 from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.model import Located, Plan
+from patcher.ops.authoring.proving import check_also, further_releases, made_there, proven_target, trial_patchset
 from patcher.ops.change import carry_out, note_interrupted, prepared
 from patcher.ops.check import Outcome as Tried
 from patcher.ops.outcome import SILENT, Events, Outcome
 from patcher.ops.place import Place
-from patcher.ops.proving import check_also, further_releases, made_there, proven_target, trial_patchset
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.patchset.sources import resolve_options
 from patcher.planner.adopt import Edit, plan_adopt

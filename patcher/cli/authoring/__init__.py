@@ -1,0 +1,1 @@
+"""How the outcomes of the verbs that make patchsets are shown."""
