@@ -159,8 +159,8 @@ def statement(function: Function, random: Random, kind: str) -> Optional[Made]:
         return deletion(function, random)
     node = random.choice(statements(function.node))
     text = piece(function, node)
-    if not text or (kind == "wrapped" and node is function.node.body[0] and ast.get_docstring(function.node)):
-        return None  # a docstring in a block is none
+    if not text or text.startswith("elif ") or (kind == "wrapped" and node is function.node.body[0] and ast.get_docstring(function.node)):
+        return None  # an `elif` is a clause, and a docstring in a block is none
     body = {
         "before": "+print(1)\n" + signed(" ", text),
         "after": signed(" ", text) + "+print(1)\n",

@@ -167,7 +167,8 @@ def check_change(function: Function, hunk: Made, tried: Tried) -> None:
             assert back.data == data
             tried["undone byte for byte"] += 1
     else:
-        assert back.answers[0].state is State.AMBIGUOUS or any(words in back.answers[0].problem for words in REFUSED), back.answers
+        expected = (*REFUSED, "reads names that nothing binds")  # the code that went away may have read one: now it is inserted
+        assert back.answers[0].state is State.AMBIGUOUS or any(words in back.answers[0].problem for words in expected), back.answers
         assert back.data == result.data
         tried["not undone"] += 1
 
