@@ -35,8 +35,13 @@ class UsageError(SitepatchError):
 class PatchError(SitepatchError):
     """A `.spatch` or `patchset.toml` that is wrong in itself, whatever it would be applied to.
 
-    The message begins with `FILE:LINE:` and, for a `.spatch`, ends with the line and a marker under the place.
+    The message begins with `FILE:LINE:` and, for a `.spatch`, ends with the line and a marker under the place. `line` is that
+    line where the message is about one hunk, else 0.
     """
+
+    def __init__(self, message: str, hint: str = "", line: int = 0) -> None:
+        super().__init__(message, hint)
+        self.line = line
 
 
 class AbsentError(SitepatchError):

@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
+from patcher.author.draft import package_of
 from patcher.errors import AbsentError, SitepatchError, UsageError
 from patcher.model import Located, Receipt, normalized
 from patcher.store.receipt import path_problem
@@ -40,8 +41,7 @@ class Installed(NamedTuple):
     @property
     def located(self) -> Located:
         """The import package, as the planner takes it."""
-        package = self.path.split("/")[0].replace(".py", "")
-        return Located(package, self.site, self.owner.name, self.owner.version, self.owner.dist_info)
+        return Located(package_of(self.path), self.site, self.owner.name, self.owner.version, self.owner.dist_info)
 
     @property
     def release(self) -> str:
@@ -72,7 +72,7 @@ def changed(env: Environment, words: Sequence[str], progress: Progress, *, unpro
     Args:
         env: the environment.
         words: import packages, distributions or files that are meant; all distributions without any.
-        progress: is told how far it is.
+        progress: called after each batch of files with how many were looked at.
         unproven: also return the files that are meant and that no RECORD lists.
 
     Raises:
@@ -183,7 +183,7 @@ def _package(env: Environment, word: str, every: Dict[str, _Site]) -> Tuple[str,
 
 def _owner(env: Environment, word: str, path: str) -> Owner:
     """The distribution of a file that no RECORD lists, as far as anything tells it."""
-    located = locate(env, path.split("/")[0].replace(".py", ""))
+    located = locate(env, package_of(path))
     return Owner(located.distribution, located.version, located.dist_info)
 
 

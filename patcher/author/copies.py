@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from patcher.author.changed import Installed, changed, python_files
+from patcher.author.draft import package_of
 from patcher.author.pristine import Before
 from patcher.errors import SitepatchError, UsageError
 from patcher.store.status import read
@@ -73,7 +74,7 @@ def copied(env: Environment, folder: Path) -> List[Tuple[Installed, Before]]:
     problems: List[str] = []
     for path in sorted(each.relative_to(folder).as_posix() for each in folder.rglob("*.py")):
         data = read_file(folder / path)
-        located = locate(env, path.split("/")[0].replace(".py", ""))
+        located = locate(env, package_of(path))
         installed = read(located.site, path)
         if installed is None:
             problems.append(f"{path}: is not installed; a new file is no part of a patchset, which changes files that are")

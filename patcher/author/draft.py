@@ -5,6 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple, Tuple
 
 
+def package_of(path: str) -> str:
+    """The import package of a file, by its path in the site directory: its first directory, or the module that it is."""
+    first, *more = path.split("/")
+    return first if more else first[: -len(".py")]
+
+
 class FileEdit(NamedTuple):
     """One installed file before and after an edit. `path` is relative to the site directory, `/`-separated."""
 

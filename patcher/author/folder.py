@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 
-from patcher.author.draft import Draft, DraftFile
+from patcher.author.draft import Draft, package_of
 from patcher.errors import PatchError, UsageError
 from patcher.model import Patchset
 from patcher.patchset.manifest import MANIFEST, load
@@ -66,7 +66,7 @@ def patchset_files(head: Head, draft: Draft, targets: Sequence[Target]) -> Dict[
     variants: List[str] = []
     prose = re.sub(r"^(?=--- |@@)", "  ", re.sub(r"\r\n?", "\n", head.prose), flags=re.MULTILINE)  # else they begin a patch
     for target in targets:
-        files = tuple(file for file in draft.files if file.hunks and _package(file) == target.package)
+        files = tuple(file for file in draft.files if file.hunks and package_of(file.paths[0]) == target.package)
         name = f"{head.name if len(targets) == 1 else target.package}.spatch"
         texts[name] = Draft(files).spatch("" if texts else prose)
         variants.append(variant_text(target, [name]))
@@ -75,7 +75,7 @@ def patchset_files(head: Head, draft: Draft, targets: Sequence[Target]) -> Dict[
     tables = ["schema = 1\n" + _items(top)]
     tables += [f"[provenance]\n{_items(head.provenance)}"] if head.provenance else []
     tables += variants
-    tables += [f"[verify]\nimports = {_list(modules)}\n"] if modules else []
+    tables += [f"[verify]\nimports = {written_list(modules)}\n"] if modules else []
     return {MANIFEST: "\n".join(tables), **texts}
 
 
@@ -83,13 +83,8 @@ def variant_text(target: Target, patches: Iterable[str]) -> str:
     """A `[[variant]]` of a manifest."""
     text = "[[variant]]\n" + _items({"package": target.package, "versions": target.versions})
     if target.distribution not in ("", target.package):
-        text += f"distributions = {_list([target.distribution])}\n"
-    return f"{text}patches = {_list(patches)}\n"
-
-
-def _package(file: DraftFile) -> str:
-    first, *more = file.paths[0].split("/")
-    return first if more else first[: -len(".py")]
+        text += f"distributions = {written_list([target.distribution])}\n"
+    return f"{text}patches = {written_list(patches)}\n"
 
 
 def _module(path: str) -> str:
@@ -103,7 +98,8 @@ def _items(items: Mapping[str, str]) -> str:
     return "".join(f"{key} = {written_toml(value)}\n" for key, value in items.items())
 
 
-def _list(texts: Iterable[str]) -> str:
+def written_list(texts: Iterable[str]) -> str:
+    """Texts as an array of TOML."""
     return f"[{', '.join(map(written_toml, texts))}]"
 
 

@@ -203,7 +203,7 @@ def stale(path, pyc, level, data, info):
         return False
     try:
         return marshal.loads(cached[16:]) != compile(data, path, "exec", dont_inherit=True, optimize=level)
-    except Exception:
+    except Exception:  # marshal raises anything: what cannot be read is not of this source
         return True
 found = []
 for path in json.load(sys.stdin):

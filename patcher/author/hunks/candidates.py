@@ -7,9 +7,9 @@ from typing import Iterator, List, Sequence, Set, Tuple
 from patcher.author.hunks.changes import Changes
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.insertions import Runs
-from patcher.author.hunks.leaves import Leaf, Text
-from patcher.author.hunks.sketch import Line
-from patcher.engine import lex
+from patcher.author.hunks.leaves import Leaf
+from patcher.author.hunks.sketch import Line, uncommented
+from patcher.author.hunks.spans import Text
 
 
 class Candidates:
@@ -40,8 +40,7 @@ def _without_comments(lines: Sequence[Line]) -> Tuple[Line, ...]:
     """The lines of a hunk without comments and without the lines that hold nothing else."""
     found: List[Line] = []
     for tag, line in lines:
-        comment = next((token for token in lex.tokens(line) if token.kind == "comment"), None)
-        bare = line if comment is None else line[: comment.start].rstrip()
+        (bare,) = uncommented([line])
         if bare.strip() or not line.strip():
             found.append((tag, bare))
     return tuple(found)

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from typing import Iterator, List, Sequence, Tuple
 
 from patcher.author.hunks.context import Candidate, Made, with_context
-from patcher.author.hunks.leaves import Leaf, Text, header_end, scope_of, statements
+from patcher.author.hunks.leaves import Leaf, scope_of
 from patcher.author.hunks.sketch import (
     Hole,
     Line,
@@ -17,13 +17,14 @@ from patcher.author.hunks.sketch import (
     is_clause,
     joined,
     kept_calls,
+    opened,
     tagged,
     telling,
     telling_words,
     uncommented,
-    unit,
     verbatim,
 )
+from patcher.author.hunks.spans import Text, header_end, statements
 from patcher.author.hunks.strings import changed_part
 from patcher.engine.node import COMPOUND, Node, same
 from patcher.text.lines import line_edits
@@ -113,7 +114,7 @@ class Changes:
     def _in_statement(self, leaf: Leaf, made: Sequence[Made]) -> Iterator[Candidate]:
         """A clause below the header of its statement."""
         owner = statements(leaf.blocks[0])[leaf.first]
-        head = [*tagged(" ", header(self.before, owner)), (" ", unit(self.before) + "...")]
+        head = tagged(" ", opened(self.before, owner))
         for each in made:
             yield Candidate(scope_of(leaf.blocks[0]), (*head, *each.lines), f"{each.words}, below the header of its statement")
 
@@ -172,17 +173,11 @@ class Changes:
             *(line for node in one[first : len(one) - last] for line in tagged("-", verbatim(self.before, node))),
             *(line for node in other[first : len(other) - last] for line in tagged("+", verbatim(self.after, node))),
         ]
-        above = [
-            line
-            for node in one[max(0, first - 1) : first]
-            for line in (*tagged(" ", header(self.before, node)), (" ", unit(self.before) + "..."))
-        ]
-        below = [
-            line
-            for node in one[len(one) - last : len(one) - last + 1]
-            for line in (*tagged(" ", header(self.before, node)), (" ", unit(self.before) + "..."))
-        ]
-        head = [*tagged(" ", header(self.before, old)), (" ", unit(self.before) + "...")]
+        above, below = (
+            [line for node in near for line in tagged(" ", opened(self.before, node))]
+            for near in (one[max(0, first - 1) : first], one[len(one) - last : len(one) - last + 1])
+        )
+        head = tagged(" ", opened(self.before, old))
         scope = scope_of(leaf.blocks[0])
         if first < len(one) - last and len(inner) and not above:
             yield Candidate(scope, tuple(inner), "the clauses alone")

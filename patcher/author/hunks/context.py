@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.author.hunks.leaves import Leaf, Text, position, scope_of, statements
+from patcher.author.hunks.leaves import Leaf, position, scope_of
 from patcher.author.hunks.sketch import Form, Line, enclosed, forms, is_clause, tagged
+from patcher.author.hunks.spans import Text, statements
 
 
 class Candidate(NamedTuple):
@@ -42,16 +43,15 @@ def with_context(text: Text, leaf: Leaf, made: Sequence[Made]) -> Iterator[Candi
     """The lines of a change with more around them: one neighbour, the header, both neighbours."""
     scope = scope_of(leaf.blocks[0])
     above, below = position(leaf)
+    higher, lower = (ends(forms(text, node)) if node is not None else [] for node in (above, below))
     near: List[Made] = []
     for each in made:
-        for node in (above, below):
-            for form in ends(forms(text, node)) if node is not None else []:
-                if node is below:
-                    lines = (*each.lines, *tagged(" ", form.lines))
-                    near.append(Made(lines, f"{each.words}, beside the statement below", below=True))
-                else:
-                    lines = (*tagged(" ", form.lines), *each.lines)
-                    near.append(Made(lines, f"{each.words}, beside the statement above", above=True))
+        for form in higher:
+            lines = (*tagged(" ", form.lines), *each.lines)
+            near.append(Made(lines, f"{each.words}, beside the statement above", above=True))
+        for form in lower:
+            lines = (*each.lines, *tagged(" ", form.lines))
+            near.append(Made(lines, f"{each.words}, beside the statement below", below=True))
     for each in near:
         yield Candidate(scope, each.lines, each.words)
     yield from in_headers(text, leaf, made)

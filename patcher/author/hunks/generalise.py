@@ -8,8 +8,9 @@ from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional
 from patcher.author.draft import Draft, DraftFile, DraftHunk, FileEdit, Left, Lost
 from patcher.author.hunks.candidates import Candidates
 from patcher.author.hunks.context import Candidate
-from patcher.author.hunks.leaves import Leaf, Pair, Text, leaves
+from patcher.author.hunks.leaves import Leaf, Pair, leaves
 from patcher.author.hunks.loose import loose, moved
+from patcher.author.hunks.spans import Text
 from patcher.author.hunks.trial import Trial, Tried
 from patcher.engine.engine import rewrite
 from patcher.engine.names import unbound
@@ -28,6 +29,10 @@ class _Part(NamedTuple):
     leaves: Tuple[Leaf, ...]
     ways: Tuple[Tried, ...]
     lost: Tuple[Tried, ...]
+
+    def without_first(self, why: str) -> _Part:
+        """The part without its best candidate, which was lost for a reason that is found among all parts."""
+        return self._replace(ways=self.ways[1:], lost=(*self.lost, self.ways[0]._replace(problem=why)))
 
 
 def generalise(edits: Sequence[FileEdit], others: Sequence[Mapping[str, bytes]] = ()) -> Draft:
@@ -62,7 +67,7 @@ class _Choice:
         self.left: List[Left] = []
 
     def made(self) -> DraftFile:
-        parts = self.combined(list(self.parts(self.bound(leaves(self.before, self.after)))))
+        parts, made = self.combined(list(self.parts(self.bound(leaves(self.before, self.after)))))
         hunks = tuple(
             DraftHunk(
                 part.ways[0].candidate.text,
@@ -75,7 +80,7 @@ class _Choice:
             )
             for part in parts
         )
-        difference = self.difference(parts)
+        difference = self.difference(parts, made)
         places = moved(self.edit.path, [self.trial.parsed(hunk.text) for hunk in hunks], self.others)
         return DraftFile((self.edit.path, *places), hunks, tuple(self.left), difference)
 
@@ -97,29 +102,29 @@ class _Choice:
     def parts(self, found: Sequence[Leaf]) -> Iterator[_Part]:
         """The differences with their candidates; the same change everywhere in a scope is one."""
         options = [list(self.candidates.of(leaf)) for leaf in found]
-        done = set()
+        shared: Dict[str, List[int]] = {}  # by a candidate's text the differences that have it
+        for index, ways in enumerate(options):
+            for text in dict.fromkeys(way.text for way in ways):
+                shared.setdefault(text, []).append(index)
+        done: Set[int] = set()
         for index, leaf in enumerate(found):
             if index in done:
                 continue
-            part, same = self.everywhere(found, options, index)
-            done |= same
-            yield part or self.ranked((leaf,), options[index])
+            groups = [(way, shared[way.text]) for way in options[index]] if leaf.kind == "change" else []
+            for candidate, group in groups:
+                part = self.everywhere(candidate, [found[at] for at in group]) if len(group) > 1 else None
+                if part:
+                    done.update(group)
+                    yield part
+                    break
+            else:
+                yield self.ranked((leaf,), options[index])
 
-    def everywhere(
-        self, found: Sequence[Leaf], options: Sequence[Sequence[Candidate]], index: int
-    ) -> Tuple[Optional[_Part], Set[int]]:
-        if found[index].kind != "change":
-            return None, set()
-        for candidate in options[index]:
-            group = {at for at, ways in enumerate(options) if any(way.text == candidate.text for way in ways)}
-            if len(group) > 1:
-                tried = self.trial.of(
-                    candidate._replace(everywhere=True, form=f"{candidate.form}, everywhere in the scope"),
-                    [found[at] for at in sorted(group)],
-                )
-                if not tried.problem:
-                    return _Part(tuple(found[at] for at in sorted(group)), (tried,), ()), group
-        return None, set()
+    def everywhere(self, candidate: Candidate, group: Sequence[Leaf]) -> Optional[_Part]:
+        """A candidate for all places of a scope, None where that would not be these differences."""
+        wide = candidate._replace(everywhere=True, form=f"{candidate.form}, everywhere in the scope")
+        tried = self.trial.of(wide, group)
+        return None if tried.problem else _Part(tuple(group), (tried,), ())
 
     def ranked(self, group: Tuple[Leaf, ...], candidates: Iterable[Candidate]) -> _Part:
         """Try the candidates in their order: the first that proves itself is the best, else the first that works."""
@@ -142,28 +147,22 @@ class _Choice:
         return _Part(group, tuple(works), tuple(lost))
 
     # all of them together -------------------------------------------------------------------------------------------------
-    def combined(self, parts: List[_Part]) -> List[_Part]:
-        """The parts whose hunks can be applied together; what clashes moves to its next candidate, or is merged."""
+    def combined(self, parts: List[_Part]) -> Tuple[List[_Part], bytes]:
+        """The parts whose hunks can be applied together, and what they make; what clashes moves on, or is merged or left."""
         for _ in range(_ROUNDS):
             parts = self.filled(parts)
-            failed = self.failed(parts)
+            made, failed = self.together(parts)
             if not failed:
-                return parts
-            parts = [
-                part._replace(ways=part.ways[1:], lost=(*part.lost, part.ways[0]._replace(problem=failed[index])))
-                if index in failed
-                else part
-                for index, part in enumerate(parts)
-            ]
+                return parts, made
+            parts = [part.without_first(failed[index]) if index in failed else part for index, part in enumerate(parts)]
         parts = self.filled(parts)
-        while parts:
-            failed = self.failed(parts)
-            if not failed:
-                break
+        made, failed = self.together(parts)
+        while failed:
             for index, why in failed.items():
                 self.leave_all(parts[index], why)
             parts = [part for index, part in enumerate(parts) if index not in failed]
-        return parts
+            made, failed = self.together(parts)
+        return parts, made
 
     def filled(self, parts: List[_Part]) -> List[_Part]:
         """The parts without those for which no candidate works: they become part of a hunk for the statement around them."""
@@ -173,20 +172,14 @@ class _Choice:
             empty = next((part for part in parts if not part.ways), None)
         return parts
 
-    def failed(self, parts: Sequence[_Part]) -> Dict[int, str]:
-        """By index the parts whose hunk fails where all are applied, and why."""
-        if not parts:
-            return {}
-        hunks = [self.trial.parsed(part.ways[0].candidate.text)._replace(line=number + 1) for number, part in enumerate(parts)]
+    def together(self, parts: Sequence[_Part]) -> Tuple[bytes, Dict[int, str]]:
+        """What all hunks make, and by index the parts whose hunk fails among them, and why."""
+        hunks = [self.trial.parsed(part.ways[0].candidate.text)._replace(line=number) for number, part in enumerate(parts, 1)]
         try:
             made = rewrite(self.edit.before, hunks, {})
-        except PatchError as error:
-            return {len(parts) - 1 if len(parts) == 1 else self.last_of(error): error.brief}
-        return {index: answer.problem for index, answer in enumerate(made.answers) if answer.state.failed}
-
-    def last_of(self, error: PatchError) -> int:
-        """The index of the hunk that an error names by its line."""
-        return max(0, int(error.message.split(":")[1]) - 1)
+        except PatchError as error:  # two hunks insert at one place: its line is that of the second, here its number
+            return self.edit.before, {error.line - 1: error.brief}
+        return made.data, {index: answer.problem for index, answer in enumerate(made.answers) if answer.state.failed}
 
     def merged(self, parts: List[_Part], empty: _Part) -> List[_Part]:
         """Replace all parts inside the statement around one by a hunk for that statement."""
@@ -216,10 +209,8 @@ class _Choice:
         self.left.append(Left(self.after.source.lines.number(self.after.code_from(leaf.made)), shown, why))
 
     # what is different after all ------------------------------------------------------------------------------------------
-    def difference(self, parts: Sequence[_Part]) -> str:
+    def difference(self, parts: Sequence[_Part], made: bytes) -> str:
         """What differs between the edited file and what the hunks make, in words; comments alone are noted as left."""
-        hunks = [self.trial.parsed(part.ways[0].candidate.text)._replace(line=number + 1) for number, part in enumerate(parts)]
-        made = rewrite(self.edit.before, hunks, {}).data if hunks else self.edit.before
         if made == self.edit.after:
             return ""
         far = any(part.ways[0].candidate.far for part in parts)

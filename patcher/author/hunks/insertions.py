@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Iterator, List, Sequence, Tuple
 
 from patcher.author.hunks.context import Candidate, Made, ends, in_headers, with_context
-from patcher.author.hunks.leaves import Leaf, Text, kept_in, position, scope_of, statements
+from patcher.author.hunks.leaves import Leaf, kept_in, position, scope_of
 from patcher.author.hunks.sketch import (
     Form,
     Hole,
@@ -23,6 +23,7 @@ from patcher.author.hunks.sketch import (
     telling_words,
     verbatim,
 )
+from patcher.author.hunks.spans import Text, statements
 from patcher.engine.node import COMPOUND, Node
 
 _STDLIB = frozenset(sys.builtin_module_names) | frozenset(

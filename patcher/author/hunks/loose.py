@@ -9,10 +9,8 @@ from typing import Iterator, Mapping, Optional, Sequence, Tuple
 
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.sketch import Line
-from patcher.engine.engine import attempt
-from patcher.engine.node import SyntaxProblem
-from patcher.engine.source import Source
-from patcher.model import HunkText, State
+from patcher.author.hunks.trial import holds, readable
+from patcher.model import HunkText
 
 _MOST = 8  # candidates that are loosened
 
@@ -84,8 +82,5 @@ def _hold(text: bytes, hunks: Sequence[HunkText]) -> bool:
     names = {hunk.scope.rpartition(".")[2] for hunk in hunks} - {"<module>"}
     if not all("*" in name or name.encode() in text for name in names):
         return False
-    try:
-        source = Source(text)
-    except SyntaxProblem:
-        return False
-    return all(attempt(source, hunk, {}).state in (State.APPLICABLE, State.UPSTREAM) for hunk in hunks)
+    source = readable(text)
+    return source is not None and all(holds(source, hunk) for hunk in hunks)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.author.hunks.leaves import Pair, Text, header_end, statements
+from patcher.author.hunks.leaves import Pair
+from patcher.author.hunks.spans import Text, header_end, statements
 from patcher.engine import lex
 from patcher.engine.node import CLAUSES, COMPOUND, Node, is_expression, same
 
@@ -27,7 +28,6 @@ class Form(NamedTuple):
 def excerpt(text: Text, start: int, end: int, holes: Sequence[Hole] = (), indent: Optional[str] = None) -> List[str]:
     """The lines of `[start, end)`, dedented, with the holes filled; lines inside strings stay as they are."""
     base = text.source.lines.indent(start) if indent is None else indent
-    inside = set(lex.lines_in_strings(text.text))
     filled = [hole for hole in sorted(holes) if start <= hole[0] and hole[1] <= end]
     lines: List[str] = []
     line, at = "", start
@@ -38,7 +38,7 @@ def excerpt(text: Text, start: int, end: int, holes: Sequence[Hole] = (), indent
                 break
             lines.append(line + text.text[at : cut.start()])
             line, at = "", cut.end()
-            if at not in inside:
+            if at not in text.in_strings:
                 at += len(base) if text.text.startswith(base, at) else len(re.match(r"[ \t]*", text.text[at:]).group())  # type: ignore[union-attr]
             if at > begin:
                 at = begin
@@ -155,6 +155,11 @@ def header(text: Text, node: Node, general: bool = True) -> List[str]:
     return joined(excerpt(text, node.start, header_end(text, node)))
 
 
+def opened(text: Text, node: Node) -> List[str]:
+    """The header of a compound statement or clause, with ` ...` for its body."""
+    return [*header(text, node), unit(text) + "..."]
+
+
 def verbatim(text: Text, node: Node) -> List[str]:
     """All of a statement."""
     return excerpt(text, node.begin, node.outer_end)
@@ -165,7 +170,7 @@ def forms(text: Text, node: Node, suffix: str = "") -> List[Form]:
     found: List[Form] = []
     if node.kind in COMPOUND:
         if node.header():
-            found.append(Form((*header(text, node), unit(text) + "..."), "its header alone"))
+            found.append(Form(tuple(opened(text, node)), "its header alone"))
         if len(verbatim(text, node)) <= 12:
             found.append(Form(tuple(verbatim(text, node)), "all of it"))
         return found

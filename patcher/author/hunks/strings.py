@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import List, Optional, Tuple
 
-from patcher.author.hunks.leaves import Text
+from patcher.author.hunks.spans import Text
 from patcher.engine.node import Node
 from patcher.text.lines import line_edits
 

@@ -9,7 +9,8 @@ from inspect import cleandoc
 from typing import Mapping, NamedTuple, Optional, Sequence
 
 from patcher.author.hunks.context import Candidate
-from patcher.author.hunks.leaves import Leaf, Text, edited
+from patcher.author.hunks.leaves import Leaf, edited
+from patcher.author.hunks.spans import Text
 from patcher.engine.engine import attempt, compile_hunks
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source
@@ -38,7 +39,7 @@ class Trial:
 
     def __init__(self, path: str, before: Text, others: Sequence[Mapping[str, bytes]]) -> None:
         self.path, self.before = path, before
-        self.others = [source for source in (_read(texts.get(path)) for texts in others) if source is not None]
+        self.others = [source for source in (readable(texts.get(path)) for texts in others) if source is not None]
 
     def parsed(self, text: str) -> HunkText:
         """The one hunk of a text that begins with its `@@` line."""
@@ -61,7 +62,7 @@ class Trial:
         if not exact and not self.alike(made, self.encoded(wanted), candidate.far):
             return Tried(candidate, "it would change other code than the edit did")
         proves = compile_hunks([hunk], {})[0].proves
-        return Tried(candidate, "", exact, proves, sum(_holds(source, hunk) for source in self.others))
+        return Tried(candidate, "", exact, proves, sum(holds(source, hunk) for source in self.others))
 
     def encoded(self, text: str) -> bytes:
         """A text of the file as bytes."""
@@ -74,11 +75,13 @@ class Trial:
         return None not in shapes and shapes[0] == shapes[1]
 
 
-def _holds(source: Source, hunk: HunkText) -> bool:
+def holds(source: Source, hunk: HunkText) -> bool:
+    """Whether a hunk can be applied to a text, or its change stands there already."""
     return attempt(source, hunk, {}).state in (State.APPLICABLE, State.UPSTREAM)
 
 
-def _read(data: Optional[bytes]) -> Optional[Source]:
+def readable(data: Optional[bytes]) -> Optional[Source]:
+    """A text read for matching; None where there is none, or it is no Python."""
     try:
         return None if data is None else Source(data)
     except SyntaxProblem:
@@ -92,12 +95,11 @@ def _shape(data: bytes, moved: bool) -> Optional[str]:
             warnings.simplefilter("ignore")
             tree = ast.parse(data)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        read = _read(data)
+        read = readable(data)
         return None if read is None else repr(read.whole())
     for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(
-            getattr(node.value, "value", None), str
-        ):  # a docstring that was re-indented
+        if isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str):
+            # a docstring that was re-indented is the same
             node.value = ast.Constant(cleandoc(node.value.value), kind=None)  # type: ignore[attr-defined]
         elif isinstance(node, ast.Call):
             node.keywords.sort(key=lambda keyword: keyword.arg or "")  # their order does not matter (format rule 8)

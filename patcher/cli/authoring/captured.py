@@ -16,12 +16,21 @@ from typing import Any, Dict
 import click
 
 from patcher.cli import report
-from patcher.cli.authoring.drafted import hunks_json, show_hunks
+from patcher.cli.authoring.drafted import (
+    hunks_json,
+    left_json,
+    left_rows,
+    number_of_hunks,
+    ranges,
+    release_rows,
+    releases_json,
+    show_hunks,
+)
 from patcher.cli.changes import Live, finish, show_applied
-from patcher.cli.console import Console, command, paint
+from patcher.cli.console import Console, command
 from patcher.ops.authoring.capturing import Captured, CaptureOutcome, CaptureRequest, adopt, capture
 from patcher.text.diffs import compare
-from patcher.text.table import Row, count
+from patcher.text.table import Row
 from patcher.verify.checks import Asked
 
 
@@ -35,9 +44,8 @@ def run_capture(console: Console, request: CaptureRequest, verify: Asked, *, tak
         console.data(False, {"written": False, **fields})
         return 1
     variants = made.requested.patchset.variants if made.requested else ()
-    ranges = ", ".join(f"{one.package} {one.versions or '(any version)'}" for one in variants)
-    what = f"{count(_hunks(made), 'hunk')} in {made.folder}" if made.draft.files else f"{made.folder}, as it stands"
-    cells = (f"{what}, for {ranges}",)
+    what = f"{number_of_hunks(made.draft)} in {made.folder}" if made.draft.files else f"{made.folder}, as it stands"
+    cells = (f"{what}, for {ranges(variants)}",)
     console.rows([] if console.quiet else [Row("captured", cells)])
     if not request.copy and (take or _agreed(console)):
         outcome = adopt(made, verify, events)
@@ -61,10 +69,6 @@ def _agreed(console: Console) -> bool:
     return click.confirm("put the files back and apply the patchset in the place of the edit?", err=True)
 
 
-def _hunks(made: CaptureOutcome) -> int:
-    return sum(len(file.hunks) for file in made.draft.files)
-
-
 def _show(console: Console, made: CaptureOutcome, *, explain: bool) -> None:
     """The diff of each file, the hunks that were made of it, and what they do not give back."""
     for note in made.notes:
@@ -72,14 +76,12 @@ def _show(console: Console, made: CaptureOutcome, *, explain: bool) -> None:
     for one in made.files:
         console.diff(b"" if console.quiet else _diff(one))
     show_hunks(console, made.draft, explain=explain)
-    rows = [Row("not captured", (f"{file.paths[0]}:{left.line}", left.why), tuple(paint(left.text.rstrip("\n"))))
-            for file in made.draft.files for left in file.left]  # fmt: skip
-    for each in made.releases:
-        rows.append(Row(each.word, (f"{each.distribution} {each.version}",), (each.problem,) if each.problem else ()))
+    rows = [*left_rows(made.draft), *release_rows(made.releases)]
     rows += report.answer_rows(made.plan.failed)
     console.rows(rows)
     if made.folder is None:
-        more = "; --partial makes one of the rest" if _hunks(made) and not made.draft.complete else ""
+        rest = not made.draft.complete and any(file.hunks for file in made.draft.files)
+        more = "; --partial makes one of the rest" if rest else ""
         console.note(f"no patchset was written{more}", "stopped")
     else:
         _show_differences(console, made)
@@ -111,13 +113,8 @@ def _json(made: CaptureOutcome, *, explain: bool) -> Dict[str, Any]:
         }
         for one in made.files
     ]  # fmt: skip
-    left = [
-        {"path": file.paths[0], "line": left.line, "text": left.text, "why": left.why}
-        for file in made.draft.files for left in file.left
-    ]  # fmt: skip
-    tried = [
-        {"distribution": one.distribution, "version": one.version, "state": one.word, "problem": one.problem}
-        for one in made.releases
-    ]
-    told = {"patchset": made.request.name, "folder": str(made.folder or ""), "captured": files, "left": left}
-    return {**told, "hunks": hunks_json(made.draft, explain=explain), "releases": tried, "remarks": list(made.notes)}
+    told = {"patchset": made.request.name, "folder": str(made.folder or ""), "captured": files, "left": left_json(made.draft)}
+    return {
+        **told, "hunks": hunks_json(made.draft, explain=explain), "releases": releases_json(made.releases),
+        "remarks": list(made.notes),
+    }  # fmt: skip

@@ -1,11 +1,14 @@
-"""Hunks that were made of an edit, as text and as JSON: what each one is, and why it has its form."""
+"""What was made of an edit, as text and as JSON: hunks and why each has its form, what is in none, and further releases."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Sequence
 
 from patcher.author.draft import Draft
 from patcher.cli.console import Console, paint, style
+from patcher.model import Variant
+from patcher.ops.check import Outcome
+from patcher.text.table import Row, count
 
 
 def show_hunks(console: Console, draft: Draft, *, explain: bool) -> None:
@@ -28,3 +31,40 @@ def hunks_json(draft: Draft, *, explain: bool = False) -> List[Dict[str, Any]]:
             lost = {"lost": [each._asdict() for each in hunk.lost]} if explain else {}
             found.append({"paths": list(file.paths), "text": hunk.text, "line": hunk.line, "form": hunk.form, **lost})
     return found
+
+
+def left_rows(draft: Draft) -> List[Row]:
+    """A row for each part of the edit that is in no hunk."""
+    return [
+        Row("not captured", (f"{file.paths[0]}:{left.line}", left.why), tuple(paint(left.text.rstrip("\n"))))
+        for file in draft.files
+        for left in file.left
+    ]
+
+
+def left_json(draft: Draft) -> List[Dict[str, Any]]:
+    """The parts of the edit that are in no hunk."""
+    return [{"path": file.paths[0], **each._asdict()} for file in draft.files for each in file.left]
+
+
+def release_rows(releases: Sequence[Outcome]) -> List[Row]:
+    """A row for each further release."""
+    return [Row(one.word, (f"{one.distribution} {one.version}",), (one.problem,) if one.problem else ()) for one in releases]
+
+
+def releases_json(releases: Sequence[Outcome]) -> List[Dict[str, Any]]:
+    """What came of further releases."""
+    return [
+        {"distribution": one.distribution, "version": one.version, "state": one.word, "problem": one.problem}
+        for one in releases
+    ]
+
+
+def number_of_hunks(draft: Draft) -> str:
+    """How many hunks a draft has, in words."""
+    return count(sum(len(file.hunks) for file in draft.files), "hunk")
+
+
+def ranges(variants: Sequence[Variant]) -> str:
+    """What variants are for, in words."""
+    return ", ".join(f"{one.package} {one.versions or '(any version)'}" for one in variants)

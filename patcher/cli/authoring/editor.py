@@ -6,7 +6,10 @@ import os
 import shlex
 import subprocess
 from pathlib import Path
+from shutil import rmtree
+from typing import Callable
 
+from patcher.cli.console import Console
 from patcher.errors import SitepatchError
 
 
@@ -26,3 +29,30 @@ def open_editor(folder: Path, file: str = "") -> None:
         raise SitepatchError(f"{variable}={given}: it could not be run: {error}", f"set {variable} to an editor") from None
     if code:
         raise SitepatchError(f"{variable}={given}: it ended with exit code {code}, nothing was captured", "")
+
+
+def edit_copies(console: Console, folder: Path, file: str, go_on: str, run: Callable[[], int]) -> int:
+    """Open copies in the editor, then do with them what `run` does; they are removed once that has worked.
+
+    Args:
+        console: takes the note that they are kept.
+        folder: the directory of the copies.
+        file: the one that is opened, "" for the directory.
+        go_on: the command that goes on from the copies.
+        run: what is done with them; returns an exit code.
+
+    Raises:
+        SitepatchError: what `open_editor` and `run` raise, with a hint that says how to go on.
+    """
+    kept = f"the copies are kept; go on with: {go_on}"
+    try:
+        open_editor(folder, file)
+        code = run()
+    except SitepatchError as error:
+        error.hint = f"{error.hint}\n{kept}".lstrip()
+        raise
+    if code:
+        console.note(kept)
+    else:
+        rmtree(folder)
+    return code

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
-from patcher.cli.authoring.drafted import hunks_json, show_hunks
+from patcher.cli.authoring.drafted import hunks_json, number_of_hunks, ranges, release_rows, releases_json, show_hunks
 from patcher.cli.console import Console, command
 from patcher.cli.report import shown
 from patcher.ops.authoring.importing import ImportOutcome
 from patcher.ops.place import Place
-from patcher.text.table import Row, count
+from patcher.text.table import Row
 
 
 def show_import(console: Console, place: Place, made: ImportOutcome, *, explain: bool) -> None:
@@ -21,9 +21,8 @@ def show_import(console: Console, place: Place, made: ImportOutcome, *, explain:
     for hint in dict.fromkeys(line for one in made.problems for line in one.hint.split("\n") if line):
         console.note(hint, "hint")
     if made.patchset:
-        number = count(sum(len(file.hunks) for file in made.draft.files), "hunk")
-        ranges = ", ".join(f"{each.package} {each.versions or '(any version)'}" for each in made.patchset.variants)
-        console.rows([] if console.quiet else [Row("imported", (f"{number} in {made.folder}, for {ranges}",))])
+        what = f"{number_of_hunks(made.draft)} in {made.folder}, for {ranges(made.patchset.variants)}"
+        console.rows([] if console.quiet else [Row("imported", (what,))])
         more = [] if str(made.folder.parent) == "patchsets" else ["--patch-dir", str(made.folder.parent)]
         console.say(f"apply it with: {command(place, 'apply', made.patchset.name, *more)}")
     else:
@@ -34,8 +33,7 @@ def show_import(console: Console, place: Place, made: ImportOutcome, *, explain:
 
 def _rows(console: Console, made: ImportOutcome) -> List[Row]:
     rows = [] if console.quiet else [Row("changes", (one.path, f"+{one.added} -{one.removed}")) for one in made.files]
-    for each in made.releases:
-        rows.append(Row(each.word, (f"{each.distribution} {each.version}",), (each.problem,) if each.problem else ()))
+    rows += release_rows(made.releases)
     for left in made.left_out:
         where = f"{left.path}:{left.line}" if left.line else left.path
         rows.append(Row("left out" if made.ok else "not imported", (where, left.why)))
@@ -53,10 +51,7 @@ def _json(made: ImportOutcome, *, explain: bool) -> Dict[str, Any]:
         "files": [
             {"path": one.path, "added": one.added, "removed": one.removed, "diff": shown(one.text)} for one in made.files
         ],
-        "releases": [
-            {"distribution": one.distribution, "version": one.version, "state": one.word, "problem": one.problem}
-            for one in made.releases
-        ],
+        "releases": releases_json(made.releases),
         "left": [one._asdict() for one in made.left_out],
         "problems": [
             {"path": one.section.path, "installed": one.path, "problem": one.problem, "hint": one.hint}

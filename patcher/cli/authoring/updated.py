@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 from patcher.cli import explanation
-from patcher.cli.authoring.drafted import hunks_json, show_hunks
+from patcher.cli.authoring.drafted import hunks_json, left_json, left_rows, show_hunks
 from patcher.cli.changes import Live
 from patcher.cli.console import Console, command, paint, style
 from patcher.ops.authoring.fitting import Looked
@@ -21,8 +21,7 @@ def run_update(console: Console, request: UpdateRequest) -> int:
     for one in made.releases if not request.edited else ():
         console.rows(explanation.rows(one.told, painted))
     show_hunks(console, made.draft, explain=False)
-    rows = [Row("not captured", (f"{file.paths[0]}:{left.line}", left.why), tuple(paint(left.text.rstrip("\n"))))
-            for file in made.draft.files for left in file.left]  # fmt: skip
+    rows = left_rows(made.draft)
     rows += [Row("not fetched", (problem,)) for problem in made.problems]
     if not console.quiet:
         rows += [Row("widened" if not made.added else "changed", (f"{package} {before}", f"now {now}"))
@@ -60,13 +59,9 @@ def _json(request: UpdateRequest, made: UpdateOutcome) -> Dict[str, Any]:
         }
         for one in made.releases
     ]  # fmt: skip
-    left: List[Dict[str, Any]] = [
-        {"path": file.paths[0], "line": each.line, "text": each.text, "why": each.why}
-        for file in made.draft.files for each in file.left
-    ]  # fmt: skip
     return {
         "patchset": request.name, "folder": str(made.folder), "written": made.written, "releases": releases,
         "ranges": [{"package": package, "before": before, "now": now} for package, before, now in made.ranges],
-        "added": made.added, "hunks": hunks_json(made.draft), "left": left, "problems": list(made.problems),
+        "added": made.added, "hunks": hunks_json(made.draft), "left": left_json(made.draft), "problems": list(made.problems),
         "remarks": list(made.notes),
     }  # fmt: skip

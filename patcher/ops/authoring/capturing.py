@@ -14,7 +14,7 @@ from patcher.author.hunks.trial import Trial
 from patcher.author.pristine import Before, before
 from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.model import Located, Plan
-from patcher.ops.authoring.proving import check_also, further_releases, made_there, proven_target, trial_patchset
+from patcher.ops.authoring.proving import by_package, check_also, further_releases, made_there, proven_target, trial_patchset
 from patcher.ops.change import carry_out, note_interrupted, prepared
 from patcher.ops.check import Outcome as Tried
 from patcher.ops.outcome import SILENT, Events, Outcome
@@ -263,8 +263,4 @@ def _head(request: CaptureRequest, files: Sequence[Captured]) -> Head:
 
 
 def _packages(files: Sequence[Captured]) -> Dict[Located, Set[str]]:
-    """The packages that were edited, and which files of each."""
-    found: Dict[Located, Set[str]] = {}
-    for one in files:
-        found.setdefault(one.file.located, set()).add(one.file.path)
-    return found
+    return by_package((one.file.located, one.file.path) for one in files)

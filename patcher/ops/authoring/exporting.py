@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.author import export as forms
+from patcher.author.draft import package_of
 from patcher.author.export import Patched
 from patcher.author.wheel import Wheel, new_name, open_wheel, recorded, repack
 from patcher.errors import SitepatchError, UsageError
@@ -150,7 +151,7 @@ def _fetched(pip: Pip, env: Environment, file: Patched, events: Events) -> Wheel
     Raises:
         SitepatchError: it cannot be had, or the one of the index is another build.
     """
-    info = Path(locate(env, file.path.split("/")[0].replace(".py", ""), [file.path]).dist_info)
+    info = Path(locate(env, package_of(file.path), [file.path]).dist_info)
     hint = "name the wheel that it was installed from with --wheel"
     if not (info / "WHEEL").is_file():
         raise SitepatchError(f"{file.distribution} {file.version}: was not installed from a wheel", hint)

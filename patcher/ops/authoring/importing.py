@@ -16,6 +16,7 @@ from patcher.errors import UsageError
 from patcher.model import Located, Patchset
 from patcher.ops.authoring.proving import (
     Release,
+    by_package,
     check_also,
     further_releases,
     made_here,
@@ -185,12 +186,7 @@ def _found(env: Environment, patch: Patch, fuzz: int) -> List[Meant]:
 
 
 def _packages(meant: Iterable[Meant]) -> Dict[Located, Set[str]]:
-    """The packages whose files are meant, and which files of each."""
-    found: Dict[Located, Set[str]] = {}
-    for one in meant:
-        if one.located:
-            found.setdefault(one.located, set()).add(one.path)
-    return found
+    return by_package((one.located, one.path) for one in meant if one.located)
 
 
 def _has(homes: Sequence[Located], release: Release) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Dict, NamedTuple, Tuple
 
 from patcher.author.lint import ADVICE, ERROR, Finding, lint
@@ -10,7 +9,6 @@ from patcher.errors import SitepatchError
 from patcher.ops.authoring.testing import asked_for
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.patchset.sources import folders
 
 
 class LintRequest(NamedTuple):
@@ -43,6 +41,5 @@ def lint_all(request: LintRequest, events: Events = SILENT) -> LintOutcome:
         PatchError: a patchset that is named is wrong in itself.
     """
     patchsets, broken = asked_for(request.place, request.names, events)
-    places = folders(request.place.patch_dirs, Path.cwd())
-    findings = {one.name: tuple(lint(one, Path(places[one.name][0][0]))) for one in patchsets}
+    findings = {one.name: tuple(lint(one, folder)) for one, folder in patchsets}
     return LintOutcome(request, findings, broken)

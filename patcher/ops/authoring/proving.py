@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from patcher.author.changed import python_files
 from patcher.author.draft import Draft, FileEdit
@@ -37,6 +37,14 @@ class Release(NamedTuple):
 
 
 # further releases -----------------------------------------------------------------------------------------------------
+def by_package(files: Iterable[Tuple[Located, str]]) -> Dict[Located, Set[str]]:
+    """The packages of files, and which files of each."""
+    found: Dict[Located, Set[str]] = {}
+    for located, path in files:
+        found.setdefault(located, set()).add(path)
+    return found
+
+
 def check_also(also: Sequence[str]) -> None:
     """Refuse what names neither a release (`1.2`, `NAME==1.2`) nor a directory; everything wrong at once.
 

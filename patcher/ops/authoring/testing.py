@@ -41,12 +41,11 @@ def try_cases(request: CasesRequest, events: Events = SILENT) -> CasesOutcome:
         PatchError: a patchset that is named is wrong in itself.
     """
     patchsets, broken = asked_for(request.place, request.names, events)
-    places = folders(request.place.patch_dirs, Path.cwd())
     found: Dict[str, Tuple[Outcome, ...]] = {}
-    for one in patchsets:
+    for one, folder in patchsets:
         outcomes: List[Outcome] = []
         try:
-            for path in find_cases(Path(places[one.name][0][0])):
+            for path in find_cases(folder):
                 outcomes.append(run_case(one, read_case(path)))
         except (SitepatchError, OSError) as error:
             broken[one.name] = error if isinstance(error, SitepatchError) else SitepatchError(str(error))
@@ -54,17 +53,22 @@ def try_cases(request: CasesRequest, events: Events = SILENT) -> CasesOutcome:
     return CasesOutcome(found, broken)
 
 
-def asked_for(place: Place, names: Sequence[str], events: Events) -> Tuple[List[Patchset], Dict[str, SitepatchError]]:
-    """The patchsets of these names; without names all that can be named, and what is wrong with the others.
+def asked_for(
+    place: Place, names: Sequence[str], events: Events
+) -> Tuple[List[Tuple[Patchset, Path]], Dict[str, SitepatchError]]:
+    """The patchsets of these names with their folders; without names all that can be named, and what is wrong with others.
 
     Raises:
         UsageError: an unknown name.
         PatchError: a patchset that is named is wrong in itself.
     """
-    if not names:
+    broken: Dict[str, SitepatchError] = {}
+    if names:
+        patchsets, notes = find_all(names, place.patch_dirs)
+        for note in notes:
+            events.note(note)
+    else:
         every, broken = find_every(place.patch_dirs, Path.cwd())
-        return [one.patchset for one in every], broken
-    patchsets, notes = find_all(names, place.patch_dirs)
-    for note in notes:
-        events.note(note)
-    return patchsets, {}
+        patchsets = [one.patchset for one in every]
+    places = folders(place.patch_dirs, Path.cwd())
+    return [(one, Path(places[one.name][0][0])) for one in patchsets], broken

@@ -8,7 +8,7 @@ from typing import Dict, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.author.copies import laid_out
 from patcher.author.draft import Draft, FileEdit
-from patcher.author.folder import Target, variant_text, write_folder
+from patcher.author.folder import Target, variant_text, write_folder, written_list
 from patcher.author.hunks.generalise import generalise
 from patcher.author.ranges import ended, widened, with_variant, with_versions
 from patcher.engine.engine import attempt, rewrite
@@ -147,9 +147,8 @@ def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping
         manifest = with_versions(manifest, number, variants[number].versions)
     manifest = with_variant(manifest, more) if more else manifest
     made = load(outcome.folder, outcome.patchset.source, {MANIFEST: manifest.replace("\r\n", "\n"), **texts})
-    if made._replace(variants=(), digest="", files={}, prose="") != outcome.patchset._replace(
-        variants=(), digest="", files={}, prose=""
-    ) or made.variants[: len(old)] != tuple(variants):
+    rest, was = (one._replace(variants=(), digest="", files={}, prose="") for one in (made, outcome.patchset))
+    if rest != was or made.variants[: len(old)] != tuple(variants):
         raise SitepatchError(
             f"{outcome.folder / MANIFEST}: is not written in the usual form, so it cannot be changed without harm",
             "\n".join(f"write by hand: versions = {written_toml(variants[number].versions)}" for number in changed),
@@ -208,7 +207,7 @@ def _with_variant(outcome: UpdateOutcome, request: UpdateRequest) -> UpdateOutco
     owner = one.located.distribution if nearest.distributions else ""
     text = variant_text(Target(nearest.package, owner, f"=={release}"), [spatch])
     if nearest.names:
-        text += f"names = [{', '.join(map(written_toml, nearest.names))}]\n"
+        text += f"names = {written_list(nearest.names)}\n"
     variants = list(patchset.variants)
     if one.inside:
         variants[one.variant] = nearest._replace(versions=_ended(outcome, one, request))

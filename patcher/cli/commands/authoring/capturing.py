@@ -8,7 +8,7 @@ import click
 
 from patcher.cli.commands.options import waits
 from patcher.cli.console import Console, command, takes
-from patcher.errors import SitepatchError, UsageError
+from patcher.errors import UsageError
 from patcher.ops.place import Place
 
 
@@ -84,11 +84,9 @@ def edit(
     Copies the Python files of an import package, or one of them, to a temporary directory and opens them in $VISUAL or
     $EDITOR. The environment is not touched.
     """
-    from shutil import rmtree
-
     from patcher.author.folder import output_folder
     from patcher.cli.authoring.captured import run_capture
-    from patcher.cli.authoring.editor import open_editor
+    from patcher.cli.authoring.editor import edit_copies
     from patcher.cli.changes import Live
     from patcher.ops.authoring.capturing import CaptureRequest, EditRequest
     from patcher.ops.authoring.capturing import edit as copy_out
@@ -102,15 +100,10 @@ def edit(
         console.out(f"edit what is in {copies.folder}, then: {go_on}")
         console.data(True, {"folder": str(copies.folder), "paths": list(copies.paths)})
         return 0
-    try:
-        open_editor(copies.folder, copies.paths[0] if file else "")
-        request = CaptureRequest(place, name, (), output, "", str(copies.folder), partial, summary, also)
-        code = run_capture(console, request, Asked(), take=False, explain=explain)
-    except SitepatchError as error:
-        error.hint = f"{error.hint}\nthe copies are kept; go on with: {go_on}".lstrip()
-        raise
-    if code:
-        console.note(f"the copies are kept; go on with: {go_on}")
-    else:
-        rmtree(copies.folder)
-    return code
+    request = CaptureRequest(place, name, (), output, "", str(copies.folder), partial, summary, also)
+    first = copies.paths[0] if file else ""
+
+    def run() -> int:
+        return run_capture(console, request, Asked(), take=False, explain=explain)
+
+    return edit_copies(console, copies.folder, first, go_on, run)

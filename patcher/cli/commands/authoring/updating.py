@@ -8,7 +8,6 @@ import click
 
 from patcher.cli.commands.options import complete_names
 from patcher.cli.console import Console, command, takes
-from patcher.errors import SitepatchError
 from patcher.ops.place import Place
 
 
@@ -29,9 +28,7 @@ def update(console: Console, place: Place, name: str, to: Tuple[str, ...], edit:
     of what it looks for; with --edit the files of that release are opened in $VISUAL or $EDITOR, and what is edited becomes
     a further variant, so that one patchset holds on both sides of the change. The environment is not touched.
     """
-    from shutil import rmtree
-
-    from patcher.cli.authoring.editor import open_editor
+    from patcher.cli.authoring.editor import edit_copies
     from patcher.cli.authoring.updated import run_update
     from patcher.cli.changes import Live
     from patcher.ops.authoring.updating import UpdateRequest, copies
@@ -42,14 +39,6 @@ def update(console: Console, place: Place, name: str, to: Tuple[str, ...], edit:
     made = copies(request, Live(console))
     words = ("update", name, *(word for each in to for word in ("--to", each)), "--from", str(made.folder))
     go_on = command(place, *words)
-    try:
-        open_editor(made.folder, made.paths[0] if len(made.paths) == 1 else "")
-        code = run_update(console, request._replace(edited=str(made.folder)))
-    except SitepatchError as error:
-        error.hint = f"{error.hint}\nthe copies are kept; go on with: {go_on}".lstrip()
-        raise
-    if code:
-        console.note(f"the copies are kept; go on with: {go_on}")
-    else:
-        rmtree(made.folder)
-    return code
+    first = made.paths[0] if len(made.paths) == 1 else ""
+    edited = request._replace(edited=str(made.folder))
+    return edit_copies(console, made.folder, first, go_on, lambda: run_update(console, edited))
