@@ -558,7 +558,7 @@ APPLIED = "applied two to {}; processes that are running keep the code they have
 def put(site, entries, *patchsets):
     """Unpack the wheel of a hook; returns its folder."""
     content = Content(hook(*patchsets), tuple(entries), {f"{name}/patchset.toml": "x" for name in ("two", "three")})
-    for name, data in hook_wheel(content).files.items():
+    for name, data in hook_wheel(content)[1].items():
         (site.path / name).parent.mkdir(parents=True, exist_ok=True)
         (site.path / name).write_bytes(data)
     return f"{site}/{FOLDER}"

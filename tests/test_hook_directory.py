@@ -12,7 +12,7 @@ import zipfile
 import pytest
 
 from patcher.errors import SitepatchError, UsageError
-from patcher.hook import backend, directory
+from patcher.hook import backend, directory, writer
 from patcher.hook.keep import keep
 from patcher.hook.kept import Asked, Kept, write_kept
 from patcher.hook.wheel import wheel as wheel_of
@@ -355,13 +355,13 @@ def test_the_name_of_a_hook(name, good):
 
 def test_where_a_hook_may_be_written(tmp_path):
     for path in (tmp_path / "none", tmp_path):
-        directory.check_place(path)
+        writer.check_place(path)
     (tmp_path / "file").write_text("")
     for path, what in ((tmp_path / "file", "something that is no directory"), (tmp_path, "a directory that is not empty and holds no hook")):
         with pytest.raises(UsageError, match=f"found {what}"):
-            directory.check_place(path)
+            writer.check_place(path)
     (tmp_path / "pyproject.toml").write_text(toml({}))
-    directory.check_place(tmp_path)
+    writer.check_place(tmp_path)
 
 
 def test_what_is_written_is_read_again_and_a_change_is_refused(tmp_path):
@@ -373,11 +373,11 @@ def test_what_is_written_is_read_again_and_a_change_is_refused(tmp_path):
     both = directory.make("a-hook", "warn", requested, [directory.asked(one) for one in requested], ())
     one = directory.make("a-hook", "warn", requested[:1], [directory.asked(requested[0])], ())
     assert both.hook.patchsets[0].paths == {"demo": ("demo/m.py",)} and both.hook.version != one.hook.version
-    names = directory.write(folder, both, wishes)
+    names = writer.write(folder, both, wishes)
     assert {"carried.json", "backend.py", "pyproject.toml"} < set(names)
     assert names == sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     assert directory.read(folder) == both
-    directory.write(folder, one, wishes[:1])
+    writer.write(folder, one, wishes[:1])
     assert directory.read(folder) == one and sorted(path.name for path in (folder / "patchsets").iterdir()) == ["two"]
     text = (folder / "pyproject.toml").read_text()
     (folder / "pyproject.toml").write_text(text.replace('"warn"', '"strict"'))
@@ -418,7 +418,7 @@ def test_the_value_of_an_option_may_have_an_equals_sign(tmp_path):
     (mine / "patchset.toml").write_text(toml.replace("[[variant]]", '[options.text]\ntype = "str"\ndefault = "a"\nhelp = "x"\n[[variant]]'))
     requested = [Requested(load(mine, "mine"), {"text": "a=b"})]
     made = directory.make("a-hook", "warn", requested, [directory.asked(requested[0])], ())
-    directory.write(tmp_path / "hook", made, [Wish("two", ("text=a=b",), False, "x")])
+    writer.write(tmp_path / "hook", made, [Wish("two", ("text=a=b",), False, "x")])
     assert directory.read(tmp_path / "hook") == made
 
 
@@ -435,7 +435,7 @@ def hook(tmp_path, monkeypatch):
     patchset(tmp_path)
     requested = [Requested(load(tmp_path / "mine/two", "mine"), {})]
     made = directory.make("a-hook", "warn", requested, [directory.asked(requested[0])], ())
-    directory.write(tmp_path / "hook", made, [Wish("two", (), False, "x")])
+    writer.write(tmp_path / "hook", made, [Wish("two", (), False, "x")])
     monkeypatch.chdir(tmp_path / "hook")
     return tmp_path / "hook"
 
@@ -460,7 +460,7 @@ def test_the_wheel_is_one_that_installers_take(tmp_path, hook):
     }
     assert [found[f"_a_hook/{each}"] for each in ("state", "state.tmp", "lock")] == [b"", b"", b""]
     assert found["_a_hook/patchsets/two/p.spatch"] == (hook / "patchsets/two/p.spatch").read_bytes()
-    assert (tmp_path / name).read_bytes() == wheel_of(directory.read(hook)).pack()
+    assert (tmp_path / name).read_bytes() == backend.Wheel(*wheel_of(directory.read(hook))).pack()
     assert {"_a_hook/closer.py", "_a_hook/lib/patcher/model.py"} < found.keys()
     assert found["a_hook.pth"] == b"import _a_hook; _a_hook.start()\n" and b"hook.boot" not in found["a_hook.start"]
 

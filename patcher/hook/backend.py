@@ -98,7 +98,7 @@ def _read() -> Wheel:
     except ImportError:
         _stop(f"{problem}; run again: sitepatch hook init {Path.cwd().name}")
     try:
-        return wheel(read(Path.cwd()))
+        return Wheel(*wheel(read(Path.cwd())))
     except (SitepatchError, OSError) as error:
         hint = getattr(error, "hint", "")
         _stop(f"{error}{f'; {hint}' if hint else ''}")

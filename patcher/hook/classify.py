@@ -14,6 +14,7 @@ from patcher.hook.places import folders
 from patcher.model import Change, Located, Receipt, Step
 from patcher.splice import apply_splices
 from patcher.store.folder import sha256
+from patcher.store.receipt import new_receipt
 from patcher.store.status import Condition, FileStatus, read
 from patcher.store.status import classify as file_status
 from patcher.store.store import Store
@@ -184,15 +185,8 @@ def _change(site: str, file: _File, entry: Kept, live: Optional[Receipt]) -> Cha
         data = apply_splices(data, step.splices)
     if sha256(data) != entry.after:
         raise StoreError(f"{path}: the change that the hook carries is damaged", "install the hook again")
-    full = f"{site}/{path}"
-    stat = os.lstat(full)
-    link = os.readlink(full) if os.path.islink(full) else ""
-    receipt = Receipt(
-        path, located.package, located.distribution, located.version, entry.before, entry.after, stat.st_mode & 0o7777,
-        stat.st_mtime_ns, link, entry.steps, origin,
-    )  # fmt: skip
-    if live:
-        receipt = receipt._replace(mode=live.mode, mtime_ns=live.mtime_ns, link=live.link)
+    new = new_receipt(located, path, live)._replace(pristine=entry.before, current=entry.after)
+    receipt = new._replace(steps=entry.steps, origin=origin)
     return Change(path, sha256(file.data), data, receipt)
 
 

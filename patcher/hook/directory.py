@@ -1,4 +1,4 @@
-"""The directory of a hook, for a line in requirements.txt: written by `hook init`, read by the build backend."""
+"""The directory of a hook, for a line in requirements.txt: what it asks for, read and held against what it carries."""
 
 from __future__ import annotations
 
@@ -9,24 +9,16 @@ from typing import Dict, List, Sequence, Tuple
 
 from patcher import __version__
 from patcher.errors import SitepatchError, StoreError, UsageError
-from patcher.hook import backend
 from patcher.hook.boot import MODES
 from patcher.hook.kept import KEPT, PATCHSETS, Asked, Content, Hook, Kept, read_kept, write_hook, write_kept
-from patcher.hook.wheel import module, wheel
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.patchset.sources import resolve_options
-from patcher.patchset.tables import decode_text, read_toml, suggest, written_toml
+from patcher.patchset.tables import read_toml, suggest
 from patcher.planner.assignments import Requested
 from patcher.project.pyproject import Wish, read_project
 from patcher.project.selection import stop
-from patcher.system.reading import read_file
 
-BACKEND = "backend.py"
 TABLE = "sitepatch-hook"
-_HEAD = """\
-# Keeps patches applied. For requirements.txt, with the path from where the installer is run:  ./{folder}
-# Written by `sitepatch hook init`; run that again after a change. All of this directory belongs under version control.
-"""
 
 
 def asked(one: Requested) -> Asked:
@@ -48,80 +40,6 @@ def make(name: str, mode: str, requested: Sequence[Requested], asked: Sequence[A
     for path, text in sorted(texts.items()):
         digest.update(f"\0{path}\0{text}".encode())
     return Content(hook._replace(version=f"{__version__}+h{digest.hexdigest()[:12]}"), tuple(kept), texts)
-
-
-def check_place(folder: Path) -> None:
-    """Refuse a directory that holds something else than a hook.
-
-    Raises:
-        UsageError: what was found.
-    """
-    if folder.is_dir() and not any(folder.iterdir()):
-        return
-    if folder.exists() and f"[tool.{TABLE}]" not in _text(folder / "pyproject.toml"):
-        what = "a directory that is not empty and holds no hook" if folder.is_dir() else "something that is no directory"
-        raise UsageError(f"{folder}: found {what}", "name a directory that does not exist yet, or one that hook init made")
-
-
-def write(folder: Path, content: Content, wishes: Sequence[Wish]) -> List[str]:
-    """Write or update the directory of a hook; returns the names of the files, `/`-separated."""
-    for old in _listed(folder):  # before the new ones come: a patchset that is no longer requested goes
-        if old not in content.texts:
-            (folder / PATCHSETS / old).unlink()
-            for parent in (folder / PATCHSETS / old).parents:
-                if parent == folder or any(parent.iterdir()):
-                    break
-                parent.rmdir()
-    digests = {one.name: one.digest for one in content.hook.patchsets}
-    data = {f"{PATCHSETS}/{name}": text.encode("utf-8") for name, text in content.texts.items()}
-    data[KEPT] = write_kept(content.kept, digests)
-    keys = sorted([*data, BACKEND, backend.CARRIED])
-    data["pyproject.toml"] = _pyproject(folder, content, wishes, keys).encode("utf-8")
-    data[backend.CARRIED] = backend.carry(wheel(content), module(content.hook.name), data)
-    data[BACKEND] = Path(backend.__file__).read_bytes()
-    for name, each in data.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(each)
-    return sorted(data)
-
-
-def _listed(folder: Path) -> List[str]:
-    """The files of the patchsets that lie there, as `NAME/FILE`."""
-    top = folder / PATCHSETS
-    return [path.relative_to(top).as_posix() for path in sorted(top.rglob("*")) if path.is_file()]
-
-
-def _pyproject(folder: Path, content: Content, wishes: Sequence[Wish], files: Sequence[str]) -> str:
-    import shlex
-
-    hook = content.hook
-    texts = [" ".join([wish.name, *map(shlex.quote, wish.settings), *["optional"] * wish.optional]) for wish in wishes]
-    names = ", ".join(wish.name for wish in wishes)
-    keys = ["pyproject.toml", *files]
-    return "\n".join([
-        _HEAD.format(folder=folder.name),
-        "[build-system]",
-        "requires = []",
-        f'build-backend = "{BACKEND[: -len(".py")]}"',
-        'backend-path = ["."]',
-        "",
-        "[project]",
-        f"name = {written_toml(hook.name)}",
-        f"version = {written_toml(hook.version)}",
-        f"description = {written_toml(f'Keeps {names} applied')}",
-        'requires-python = ">=3.8"',
-        "",
-        "[tool.sitepatch]",
-        "patchsets = [", *(f"    {written_toml(text)}," for text in texts), "]",
-        f'patch-dir = "{PATCHSETS}"',
-        "",
-        f"[tool.{TABLE}]",
-        f"mode = {written_toml(hook.mode)}",
-        "",
-        "[tool.uv]  # which files uv looks at to see that the hook has to be built again",
-        "cache-keys = [", *(f"    {{ file = {written_toml(name)} }}," for name in keys), "]",
-        "",
-    ])  # fmt: skip
 
 
 def read(folder: Path) -> Content:
@@ -224,11 +142,3 @@ def earlier(folder: Path, asked: Sequence[Asked]) -> Tuple[Kept, ...]:
         if naming[one.path] and all(digests.get(each.name) == each.digest for each in naming[one.path])
         and all(requested.get(step.patchset) == (step.digest, dict(step.options)) for step in one.steps)
     )  # fmt: skip
-
-
-def _text(path: Path) -> str:
-    """The text of a file, "" where there is none that can be read."""
-    try:
-        return decode_text(read_file(path), path)
-    except (OSError, SitepatchError):
-        return ""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict
+from typing import Dict, Tuple
 
 import patcher
-from patcher.hook.backend import Wheel
 from patcher.hook.kept import HOOK, KEPT, PATCHSETS, Content, write_hook, write_kept
 
 CARRIED = (
@@ -41,12 +40,12 @@ def _metadata(content: Content) -> Dict[str, bytes]:
     return {"METADATA": "\n".join([*lines, ""]).encode(), "WHEEL": "\n".join([*about, ""]).encode()}
 
 
-def wheel(content: Content) -> Wheel:
-    """The wheel of a hook."""
+def wheel(content: Content) -> Tuple[str, Dict[str, bytes]]:
+    """The file name of a hook's wheel, and its files by name, but for RECORD."""
     first = f"{stem(content.hook.name)}-{content.hook.version}"
     files = _files(content)
     files.update((f"{first}.dist-info/{name}", data) for name, data in _metadata(content).items())
-    return Wheel(f"{first}-py3-none-any.whl", files)
+    return f"{first}-py3-none-any.whl", files
 
 
 def _files(content: Content) -> Dict[str, bytes]:

@@ -73,4 +73,4 @@ def _adopted(assignment: Assignment, edit: Edit, answers: List[Answer], notes: L
     data, made, said = resolve(located.site, path, found, order, {name: assignment})
     answers += said
     found = found._replace(aside=edit.now if data != edit.now else b"")
-    return file_plan(located.site, path, found, data, made, receipt, located)
+    return file_plan(located, path, found, data, made, receipt)

@@ -121,9 +121,9 @@ def derived(
     """
     receipts = {site: Store(site).receipts() for site in {site for site, _ in assignments}}
     for (site, path), here in sorted(assignments.items()):
-        receipt = receipts[site].get(path)
+        receipt, located = receipts[site].get(path), here[0].located
         try:
-            found = read_file(site, path, here[0].located, receipt, notes, force=force)
+            found = read_file(located, path, receipt, notes, force=force)
         except SitepatchError as error:
             answers += refused(here, error)
             continue
@@ -140,9 +140,9 @@ def derived(
                     notes.append(f"{name}: an option changes: {key} {was[key]!r} -> {value!r}")
         data, made, said = resolve(site, path, found, order, by_name)
         answers += said
-        located, hashes = here[0].located, (sha256(found.pristine).hexdigest(), sha256(data).hexdigest())
+        hashes = sha256(found.pristine).hexdigest(), sha256(data).hexdigest()
         held = LockedFile(located.package, located.distribution, located.version, path, *hashes)
-        yield file_plan(site, path, found, data, made, receipt, located), held
+        yield file_plan(located, path, found, data, made, receipt), held
 
 
 def mixed(answers: Sequence[Answer]) -> List[Answer]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +13,7 @@ from patcher.patchset.manifest import load
 from patcher.planner.assignments import Assignment, Requested
 from patcher.planner.carry import Carrier
 from patcher.splice import apply_splices
-from patcher.store.receipt import HOME
+from patcher.store.receipt import HOME, new_receipt
 from patcher.store.status import Condition, classify, read
 from patcher.store.store import Store
 from patcher.target.distribution import UNRECORDED, edited, recorded_hash
@@ -35,15 +34,12 @@ class File(NamedTuple):
     aside: bytes = b""
 
 
-def read_file(
-    site: str, path: str, located: Located, receipt: Optional[Receipt], notes: List[str], *, force: bool = False
-) -> File:
+def read_file(located: Located, path: str, receipt: Optional[Receipt], notes: List[str], *, force: bool = False) -> File:
     """The file and what it is made of.
 
     Args:
-        site: the site directory.
-        path: of the file, below it.
         located: the package.
+        path: of the file, below the site directory.
         receipt: of the file, if there is one.
         notes: gets what is unusual.
         force: also take a file that was edited by hand: before it was patched, as it is; after that, without the edit.
@@ -51,6 +47,7 @@ def read_file(
     Raises:
         SitepatchError: somebody else changed it, so that nobody can say what pristine is.
     """
+    site = located.site
     data = read(site, path) or b""
     recorded = recorded_hash(located, path)
     if receipt is not None:
@@ -159,25 +156,22 @@ def resolve(
 
 
 def file_plan(
-    site: str, path: str, found: File, data: bytes, steps: Tuple[Step, ...], receipt: Optional[Receipt], located: Located
+    located: Located, path: str, found: File, data: bytes, steps: Tuple[Step, ...], receipt: Optional[Receipt]
 ) -> FilePlan:
-    """What is to be done with a file so that it becomes `data`, made by `steps`."""
+    """What is to be done with a file of a package so that it becomes `data`, made by `steps`."""
     change = None
     old = sha256(found.now).hexdigest()
     if data != found.now or (receipt.steps if receipt else ()) != steps:
         if steps:
-            stat = (Path(site) / path).lstat()
-            fresh = receipt is None or receipt.pristine != sha256(found.pristine).hexdigest()
-            link = os.readlink(Path(site) / path) if (Path(site) / path).is_symlink() else ""
-            change = Change(path, old, data, Receipt(
-                path, located.package, located.distribution, located.version, sha256(found.pristine).hexdigest(),
-                sha256(data).hexdigest(), stat.st_mode & 0o7777 if fresh or receipt is None else receipt.mode,
-                stat.st_mtime_ns if fresh or receipt is None else receipt.mtime_ns,
-                link if fresh or receipt is None else receipt.link, steps, found.origin,
-            ), pristine=found.pristine if fresh and found.pristine != found.now else None)  # fmt: skip
+            pristine, origin = sha256(found.pristine).hexdigest(), found.origin
+            past = receipt if receipt is not None and receipt.pristine == pristine else None
+            new = new_receipt(located, path, past)._replace(pristine=pristine, steps=steps, origin=origin)
+            new = new._replace(current=sha256(data).hexdigest())
+            keep = found.pristine if past is None and found.pristine != found.now else None
+            change = Change(path, old, data, new, pristine=keep)
         elif receipt is not None:
             change = Change(path, old, None, None, forget=data == found.now)
-    return FilePlan(site, path, found.now, data, change, steps, found.aside if change else b"")
+    return FilePlan(located.site, path, found.now, data, change, steps, found.aside if change else b"")
 
 
 def _applied_answers(step: Step, assignment: Assignment) -> List[Answer]:

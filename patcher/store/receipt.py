@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
 from patcher import __version__
 from patcher.errors import FormatError, StoreError
-from patcher.model import OptionValue, Receipt, Splice, State, Step
+from patcher.model import Located, OptionValue, Receipt, Splice, State, Step
 from patcher.store.folder import OWN, sha256
 
 FORMAT = 1
@@ -29,6 +31,24 @@ def path_problem(path: str) -> str:
 def file_name(path: str) -> str:
     """Return the name of the receipt for the target file `path`."""
     return sha256(path.encode("utf-8", "surrogateescape")) + ".json"
+
+
+def new_receipt(located: Located, path: str, past: Optional[Receipt]) -> Receipt:
+    """Return the receipt of a file, without hashes and steps.
+
+    Args:
+        located: the package.
+        path: of the file.
+        past: a receipt of the same pristine file, which knows its mode, mtime and link; without one they are read.
+    """
+    if past is None:
+        full = f"{located.site}/{path}"
+        info = os.lstat(full)
+        mode, mtime_ns = stat.S_IMODE(info.st_mode), info.st_mtime_ns
+        link = os.readlink(full) if stat.S_ISLNK(info.st_mode) else ""
+    else:
+        mode, mtime_ns, link = past.mode, past.mtime_ns, past.link
+    return Receipt(path, located.package, located.distribution, located.version, "", "", mode, mtime_ns, link, ())
 
 
 def encode(receipt: Receipt) -> bytes:

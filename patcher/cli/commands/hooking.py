@@ -48,6 +48,7 @@ def hook_init(
     from patcher.hook import directory as made
     from patcher.hook.boot import MODES
     from patcher.hook.keep import keep
+    from patcher.hook.writer import check_place, write
     from patcher.patchset.tables import suggest
     from patcher.project.pyproject import chosen
     from patcher.project.selection import check_sources
@@ -55,7 +56,7 @@ def hook_init(
     from patcher.text.table import count
 
     folder = Path(directory)
-    made.check_place(folder)
+    check_place(folder)
     wishes, patch_dirs = _wishes(folder, names, settings, place.patch_dirs)
     was = made.head(folder / "pyproject.toml") if (folder / "pyproject.toml").exists() else ("", "", "repair")
     mode, name = mode or was[2], name or was[0] or _name(folder)
@@ -81,7 +82,7 @@ def hook_init(
     more = [one for one in made.earlier(folder, asked) if (one.path, one.before, one.version) not in new]
     kept = sorted([*found.kept, *more], key=lambda one: (one.path, one.version, one.before))
     content = made.make(name, mode, requested, asked, kept)
-    files = made.write(folder, content, wishes)
+    files = write(folder, content, wishes)
     patched = len({one.path for one in kept if one.steps})
     console.say(f"{content.hook.name} {content.hook.version} in {directory}: {', '.join(one.name for one in asked)}; "
                 f"{count(patched, 'file')} can be patched without sitepatch")  # fmt: skip
@@ -150,10 +151,11 @@ def hook_wheel(console: Console, place: Place, directory: str, out: str) -> int:
     from hashlib import sha256
     from pathlib import Path
 
+    from patcher.hook.backend import Wheel
     from patcher.hook.directory import read
     from patcher.hook.wheel import wheel
 
-    made = wheel(read(Path(directory)))
+    made = Wheel(*wheel(read(Path(directory))))
     os.makedirs(out, exist_ok=True)
     path, data = os.path.join(out, made.name), made.pack()
     with open(path, "wb") as file:

@@ -68,7 +68,7 @@ class Matcher:
         self.steps = 0
         self._limit = MAX_STEPS
         self._open: Dict[int, List[Node]] = {}  # lists of a pattern that need not write all, by id
-        self._failures = FailureMemo()
+        self._failures = FailureMemo(self.names)
 
     # searching --------------------------------------------------------------------------------------------------------
     def expressions(self, pattern: Node, block: Node, *, module: bool) -> List[Place]:
@@ -175,7 +175,7 @@ class Matcher:
 
         Unless it is the `whole`, nodes may be left over at the end; a run that is the last pattern takes them.
         """
-        return self._failures.ways(patterns, nodes, start, self.names, partial(self._next, patterns, nodes), whole)
+        return self._failures.ways(patterns, nodes, start, partial(self._next, patterns, nodes), whole)
 
     def _next(self, patterns: Sequence[Node], nodes: Sequence[Node], i: int, j: int) -> Iterator[Tuple[int, int]]:
         """Match `patterns[i]` to `nodes[j:]`; yields the indexes of the next pattern and the next node."""

@@ -14,15 +14,17 @@ class FailureMemo:
 
     With them several `...` cost a table of pattern and code, not a power of the code's length. Only a metavariable that is
     read again after a `...` multiplies it, by what it can stand for.
+
+    Args:
+        names: what each metavariable is bound to, kept up to date by the matcher.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, names: Mapping[str, Node]) -> None:
+        self._names = names
         self._found: Dict[Tuple[object, ...], int] = {}  # how many nodes were left
         self._reads: Dict[Tuple[Node, int], FrozenSet[str]] = {}
 
-    def ways(
-        self, patterns: Sequence[Node], nodes: Sequence[Node], start: int, names: Mapping[str, Node], steps: Steps, whole: bool
-    ) -> Iterator[int]:
+    def ways(self, patterns: Sequence[Node], nodes: Sequence[Node], start: int, steps: Steps, whole: bool) -> Iterator[int]:
         """Match a list of patterns to `nodes[start:]`; yields the index past the last node used, once for each way.
 
         The stack is a list, since Python's own ends before a literal of some hundred entries does.
@@ -31,7 +33,6 @@ class FailureMemo:
             patterns: a list of patterns.
             nodes: a list of nodes.
             start: the index of the first one to use.
-            names: what each metavariable is bound to, kept up to date by `steps`.
             steps: matches one pattern, given the indexes of it and of a node; yields those of what is to be matched next.
             whole: whether no node may be left over at the end.
         """
@@ -46,16 +47,14 @@ class FailureMemo:
                     self._found[state] = left
             elif i < len(patterns):
                 left = len(nodes) - j
-                state = self._state(patterns, i, nodes, j, names) if left else ()
+                state = self._state(patterns, i, nodes, j) if left else ()
                 if not left or left > self._found.get(state, 0):
                     stack.append((steps(i, j), left, state, ways))
             elif j == len(nodes) or not whole:
                 ways += 1
                 yield j
 
-    def _state(
-        self, patterns: Sequence[Node], i: int, nodes: Sequence[Node], j: int, names: Mapping[str, Node]
-    ) -> Tuple[object, ...]:
+    def _state(self, patterns: Sequence[Node], i: int, nodes: Sequence[Node], j: int) -> Tuple[object, ...]:
         """What the ways on depend on: the rest of the pattern, that of the code, and the bindings that are read again."""
         rest = patterns[i], len(patterns) - i
         if rest not in self._reads:
@@ -63,7 +62,7 @@ class FailureMemo:
             for length, pattern in enumerate(reversed(patterns), 1):
                 read |= {node.name for node in pattern.walk() if node.role == "meta"}
                 self._reads[pattern, length] = read
-        bound = (item for item in names.items() if item[0] in self._reads[rest])
+        bound = (item for item in self._names.items() if item[0] in self._reads[rest])
         # A run that leads nowhere leads nowhere from any later node either: only the end of the list counts for it.
         place = (nodes[-1],) if patterns[i].role == "run" else (nodes[j], len(nodes) - j)
         return (*rest, *place, *bound)
