@@ -38,7 +38,8 @@ class HunkText(NamedTuple):
     """One hunk as written: checked for form, its sides not parsed yet.
 
     `expected` is the number of places, 0 for `count=all`. `lines` holds (tag, text, line number in the .spatch), tag being
-    `" "`, `"-"`, `"+"`. With `in_string` they are no code but a part of a string.
+    `" "`, `"-"`, `"+"`. With `in_string` they are no code but a part of a string. `inside` are the keywords of the statements
+    that must stand around the place within the scope, the outermost first; None where any may.
     """
 
     origin: str
@@ -48,6 +49,7 @@ class HunkText(NamedTuple):
     when_present: bool
     lines: Tuple[Tuple[str, str, int], ...]
     in_string: bool = False
+    inside: Optional[Tuple[str, ...]] = None
 
 
 class FilePatch(NamedTuple):

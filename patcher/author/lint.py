@@ -5,14 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
-from patcher.author.cases import FOLDER
+from patcher.author.cases import AFTER, FOLDER, find_cases, read_case
 from patcher.engine.engine import compile_hunks, rewrite
+from patcher.engine.match.find import surroundings
 from patcher.engine.match.match import Matcher
-from patcher.engine.node import Node, is_expression, same
+from patcher.engine.node import COMPOUND, Node, SyntaxProblem, is_expression, same
+from patcher.engine.source import Source
 from patcher.engine.spatch import notation
+from patcher.engine.spatch.hunk import guard
 from patcher.engine.spatch.pattern import Hunk
 from patcher.engine.spatch.side import identifiers
-from patcher.errors import PatchError
+from patcher.errors import PatchError, SitepatchError
 from patcher.model import FilePatch, HunkText, OptionValue, Patchset
 from patcher.patchset.manifest import MANIFEST
 from patcher.target.versions import overlap
@@ -21,6 +24,7 @@ ERROR, ADVICE, NOTE = "error", "advice", "note"
 TO_DO = "TODO"
 """How a text begins that is still to be written, as `sitepatch new` leaves them."""
 _MANY_LINES, _MANY_ARGUMENTS, _LONG = 4, 3, 40  # context lines; arguments that stay; characters of a string
+_FEW_NAMES = 2  # of a statement that may stand in another branch as well
 _LITERALS = ("Integer", "Float", "String")
 
 
@@ -42,6 +46,7 @@ def lint(patchset: Patchset, folder: Path) -> List[Finding]:
     found = [*_manifest(patchset, folder), *_ranges(patchset), *_options(patchset, list(patches.values()))]
     for (origin, line), patch in patches.items():
         found += _patch(patch, options, Path(origin).name, line)
+        found += _unguarded(patch, options, Path(origin).name, folder)
     return sorted(dict.fromkeys(found), key=lambda each: (each.file != MANIFEST, each.file, each.line))
 
 
@@ -95,6 +100,24 @@ def _patch(patch: FilePatch, options: Dict[str, OptionValue], file: str, line: i
         if one.text.scope == other.text.scope and _meet(one, other):
             text = f"it changes code that the hunk in line {other.text.line} changes too"
             yield Finding(ERROR, file, one.text.line, "overlap", text, "write one hunk for both")
+
+
+def _unguarded(patch: FilePatch, options: Dict[str, OptionValue], file: str, folder: Path) -> Iterator[Finding]:
+    """Hunks whose place is one statement with few names that, in the cases, stands inside others, which they do not write."""
+    try:
+        compiled = compile_hunks(patch.hunks, options)
+        cases = [read_case(path) for path in find_cases(folder)]
+        sources = [Source(case.text) for case in cases if case.expected == AFTER and case.head[0] in patch.paths]
+    except (SitepatchError, SyntaxProblem, OSError):
+        return  # said by `_patch` and `sitepatch test`
+    for hunk in compiled:
+        alone = hunk.form == "statements" and len(hunk.before.nodes) == 1 and hunk.before.nodes[0].kind not in COMPOUND
+        if alone and hunk.text.inside is None and len(frozenset().union(*identifiers(hunk.before))) <= _FEW_NAMES:
+            made = {inside for source in sources for _, inside in surroundings(source, hunk)}
+            if len(made) == 1 and made != {()}:
+                text = "one statement is its place, in whatever branch or loop of the scope a release has it"
+                hint = f"write `{guard(made.pop())}` to hold it where it stands"
+                yield Finding(NOTE, file, hunk.text.line, "unguarded", text, hint)
 
 
 _Said = Iterator[Tuple[str, str, str, str]]  # rule, level, text, hint

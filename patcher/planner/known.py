@@ -53,7 +53,8 @@ def key_of(data: bytes, request: Request, maker: Sequence[str] = ()) -> str:
 
 def _written(hunk: HunkText) -> Tuple[object, ...]:
     lines = [(tag, text) for tag, text, _ in hunk.lines]
-    return (hunk.scope, hunk.expected, hunk.when_present, lines, *["in-string"] * hunk.in_string)
+    guard = [] if hunk.inside is None else [hunk.inside]
+    return (hunk.scope, hunk.expected, hunk.when_present, lines, *["in-string"] * hunk.in_string, *guard)
 
 
 def is_kept(made: Rewrite) -> bool:

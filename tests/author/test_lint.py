@@ -125,3 +125,24 @@ def test_advice_counts_with_strict_and_a_broken_patchset_always(tmp_path):
     Path(tmp_path, "bad/patchset.toml").touch()
     made = lint_all(LintRequest(place))
     assert not made.ok and list(made.broken) == ["bad"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "cases", "found"),
+    [
+        ("", ["for i in a:\n        if i:\n            x = g()\n"], [(NOTE, "unguarded", "p.spatch", 2)]),
+        (" inside=for/if", ["for i in a:\n        if i:\n            x = g()\n"], []),
+        ("", ["x = g()\n"], []),
+        ("", ["if a:\n        x = g()\n", "for i in a:\n        x = g()\n"], []),
+    ],
+)
+def test_a_statement_that_may_stand_in_another_branch_can_be_held(tmp_path, flags, cases, found):
+    (tmp_path / "mine/cases").mkdir(parents=True)
+    (tmp_path / "mine/patchset.toml").write_text(TOML)
+    (tmp_path / "mine/p.spatch").write_text(f"--- demo/m.py\n@@ f @@{flags}\n-x = g()\n+x = g($size)\n+y = 1\n")
+    for number, body in enumerate(cases):
+        (tmp_path / f"mine/cases/c{number}.before.py").write_text(f"# case: demo/m.py\ndef f(a):\n    {body}")
+        (tmp_path / f"mine/cases/c{number}.after.py").write_text("")
+    made = lint(load(tmp_path / "mine", "test"), tmp_path / "mine")
+    assert [(one.level, one.rule, one.file, one.line) for one in made] == found
+    assert all("inside=for/if" in one.hint for one in made)

@@ -7,7 +7,7 @@ from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from patcher.engine.engine import compile_hunks, rewrite
 from patcher.engine.explain.nearest import Closest, closest, near_scopes
 from patcher.engine.in_string import FORM
-from patcher.engine.match.find import Found, find, find_hunk, places
+from patcher.engine.match.find import Found, find, find_hunk, places, surroundings
 from patcher.engine.match.match import MAX_WAYS, Matcher, Place, TooManySteps
 from patcher.engine.node import CLAUSES, COMPOUND, Node, SyntaxProblem
 from patcher.engine.rewrite.edits import Conflict
@@ -153,6 +153,8 @@ def _alone(source: Source, hunk: Hunk, found: Found) -> Tuple[Splice, ...]:
 # nothing matches ------------------------------------------------------------------------------------------------------
 def _lost(source: Source, hunk: Hunk, one: Explanation) -> Explanation:
     scope = hunk.text.scope
+    if one.state is State.NOT_FOUND and hunk.text.inside is not None and any(surroundings(source, hunk)):
+        return one  # its answer says where the code stands
     try:
         outside = [] if one.spots else _elsewhere(source, hunk, one.scopes)
         one = one._replace(elsewhere=tuple(_spot(source, hunk, place) for place in outside[:_MOST]))
@@ -180,7 +182,7 @@ def _lost(source: Source, hunk: Hunk, one: Explanation) -> Explanation:
 
 def _elsewhere(source: Source, hunk: Hunk, scopes: Sequence[Scope]) -> List[Place]:
     """Where the before side matches in the file outside of its scope."""
-    anywhere = hunk._replace(text=hunk.text._replace(scope="*"))
+    anywhere = hunk._replace(text=hunk.text._replace(scope="*", inside=None))
     if all(node.role == "run" for node in hunk.before.nodes):
         return []
     found = places(anywhere, hunk.before, source.whole(), Matcher(most=MAX_WAYS))

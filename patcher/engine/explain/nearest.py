@@ -10,10 +10,11 @@ from patcher.engine.explain.alignment import SIMILAR, Aligner, Pair, similarity
 from patcher.engine.explain.difference import Describer, Difference, Span
 from patcher.engine.in_string import FORM, parts, searched
 from patcher.engine.lex import Lines
-from patcher.engine.match.find import Found
+from patcher.engine.match.find import Found, surroundings
 from patcher.engine.match.match import TooManySteps, blocks, implicit_run
 from patcher.engine.node import Node, is_expression
 from patcher.engine.source import Source
+from patcher.engine.spatch.hunk import guard
 from patcher.engine.spatch.pattern import Hunk
 from patcher.engine.spatch.side import Side, identifiers, writes_body
 from patcher.model import HunkAnswer, State
@@ -197,6 +198,12 @@ def not_found(source: Source, hunk: Hunk, found: Found) -> HunkAnswer:
         numbers = sorted(source.lines.number(place.start) for place in places)
         where = f"{'line' if len(numbers) == 1 else 'lines'} {', '.join(map(str, numbers))}"
         problem = f"found {number(len(places), 'place')} in `{scope}` ({where}), expected {count}"
+    if hunk.text.inside is not None and not places:
+        other = next(surroundings(source, hunk), None)
+        if other is not None:
+            flag, row = guard(other[1]), source.lines.number(other[0].start)
+            problem = f"the code stands in `{scope}` at line {row}, but with `{flag}` and not `{guard(hunk.text.inside)}`"
+            return HunkAnswer(hunk.text, State.NOT_FOUND, problem=problem, hint=f"write `{flag}` if that place is meant")
     if hunk.form == FORM and not places:
         line = _nearest_text(source, hunk)
         shown = f"closest, line {line[0]}: {line[1]}" if line else f"looked for: {hunk.before.written.strip()}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple
+from typing import Iterator, List, NamedTuple, Tuple
 
 from patcher.engine.in_string import FORM, searched, text_places
 from patcher.engine.match.match import MAX_WAYS, Matcher, Place
-from patcher.engine.node import Node
+from patcher.engine.node import COMPOUND, Node
 from patcher.engine.source import Source
 from patcher.engine.spatch.pattern import Hunk
 from patcher.engine.spatch.side import Side, identifiers, writes_body
@@ -86,8 +86,34 @@ def _covers(hunk: Hunk, after: Place, before: Place) -> bool:
 
 
 def places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> List[Place]:
-    """Where one side of a hunk matches in a block."""
-    module = hunk.text.scope == "<module>"
+    """Where one side of a hunk matches in a block, inside the statements that the hunk names (rule 29)."""
+    module, found = hunk.text.scope == "<module>", []
     if hunk.form == "expression":
-        return matcher.expressions(side.nodes[0], block, module=module)
-    return matcher.runs(side.nodes, block, module=module, clauses=hunk.form == "clauses") if side.nodes else []
+        found = matcher.expressions(side.nodes[0], block, module=module)
+    elif side.nodes:
+        found = matcher.runs(side.nodes, block, module=module, clauses=hunk.form == "clauses")
+    inside = hunk.text.inside
+    return found if inside is None else [place for place in found if _around(place, block, module=module) == inside]
+
+
+def surroundings(source: Source, hunk: Hunk) -> Iterator[Tuple[Place, Tuple[str, ...]]]:
+    """The places of the before side wherever in its scope, each with what `inside` would be for it; none for a string."""
+    anywhere = hunk._replace(text=hunk.text._replace(inside=None))
+    scope = hunk.text.scope
+    if hunk.form != FORM:
+        for block in source.scopes(scope, identifiers(hunk.before), bodies=writes_body(hunk.before)):
+            for place in places(anywhere, hunk.before, block, Matcher(most=1)):
+                yield place, _around(place, block, module=scope == "<module>")
+
+
+def _around(place: Place, block: Node, *, module: bool) -> Tuple[str, ...]:
+    """The keywords of the statements whose bodies or clauses hold a place, the outermost first, the scope's own left out."""
+    scope = None if module else block.items("body")[0]
+    keywords: List[str] = []
+    node = place.siblings[0]
+    while node is not scope and node.parent is not None:
+        owner = node.parent
+        if owner is not scope and owner.kind in COMPOUND and node.field() in ("body", "clauses"):
+            keywords.append("def" if owner.kind == "FunctionDef" else owner.kind.lower().replace("classdef", "class"))
+        node = owner
+    return tuple(reversed(keywords))

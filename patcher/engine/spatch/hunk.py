@@ -15,6 +15,8 @@ from patcher.text.width import marked
 
 _HEADER = re.compile(r"@@\s+(?P<scope>.*?)\s+@@(?P<flags>.*)$")
 _WORDS = frozenset(["when-present", "in-string"])
+_AROUND = frozenset(["class", "def", "for", "if", "match", "try", "while", "with"])
+_NOTHING = "scope"  # after `inside=`: no statement stands around the place
 _SCOPE_PART = re.compile(r"[^\W\d*][\w*]*|\*[\w*]*")
 
 
@@ -105,7 +107,7 @@ def _hunk(lines: List[str], number: int, origin: str) -> Tuple[HunkText, int]:
     if scope != "<module>" and not all(_SCOPE_PART.fullmatch(part) for part in scope.split(".")):
         message = "expected a qualified name (`Class.method`, `*` as a glob) or `<module>`"
         refuse(origin, first, message, header, found.start("scope"), found.end("scope"))
-    count, words = _flags(found, header, first, origin)
+    count, inside, words = _flags(found, header, first, origin)
     body: List[Tuple[str, str, int]] = []
     number += 1
     while number < len(lines) and not lines[number].startswith(("@@", "--- ")):
@@ -119,26 +121,46 @@ def _hunk(lines: List[str], number: int, origin: str) -> Tuple[HunkText, int]:
         number += 1
     while body and body[-1][0] == " " and not body[-1][1].strip():
         body.pop()
-    hunk = HunkText(origin, first, scope, count, "when-present" in words, tuple(body), "in-string" in words)
+    hunk = HunkText(origin, first, scope, count, "when-present" in words, tuple(body), "in-string" in words, inside)
     _check_body(hunk, header)
     return hunk, number
 
 
-def _flags(found: re.Match[str], header: str, number: int, origin: str) -> Tuple[int, Set[str]]:
+def _flags(
+    found: re.Match[str], header: str, number: int, origin: str
+) -> Tuple[int, Optional[Tuple[str, ...]], Set[str]]:
     count: Optional[int] = None
+    inside: Optional[Tuple[str, ...]] = None
     words: Set[str] = set()
     for flag in re.finditer(r"\S+", found.group("flags")):
         start, end = found.start("flags") + flag.start(), found.start("flags") + flag.end()
         value = re.fullmatch(r"count=(all|[1-9][0-9]{0,5})", flag.group())
+        around = _inside(flag.group())
         if value and count is None:
             count = 0 if value.group(1) == "all" else int(value.group(1))
+        elif around is not None and inside is None:
+            inside = around
         elif flag.group() in _WORDS - words:
             words.add(flag.group())
         else:
-            what = "a flag given twice" if value or flag.group() in _WORDS else "an unknown flag"
-            expected = "`count=N`, `count=all`, `when-present`, `in-string`"
+            what = "a flag given twice" if value or around is not None or flag.group() in _WORDS else "an unknown flag"
+            expected = "`count=N`, `count=all`, `when-present`, `in-string`, `inside=if/for` (or `inside=scope`)"
             refuse(origin, number, f"{what}; expected {expected}", header, start, end)
-    return (1 if count is None else count), words
+    if inside is not None and "in-string" in words:
+        refuse(origin, number, "`inside` is for code, not for a part of a string", header, 0, len(header))
+    return (1 if count is None else count), inside, words
+
+
+def guard(inside: Tuple[str, ...]) -> str:
+    """The flag that says what stands around a place, as it is written."""
+    return f"inside={'/'.join(inside) or _NOTHING}"
+
+
+def _inside(flag: str) -> Optional[Tuple[str, ...]]:
+    """The keywords of the statements around the place; None for another flag, or one that is none of these."""
+    name, _, value = flag.partition("=")
+    keywords = () if value == _NOTHING else tuple(value.split("/"))
+    return keywords if name == "inside" and _AROUND.issuperset(keywords) else None
 
 
 def _check_body(hunk: HunkText, header: str) -> None:
