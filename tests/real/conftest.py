@@ -24,7 +24,7 @@ SUPPORT = ["addict", "matplotlib", "numpy", "pyyaml", "rich", "termcolor", "yapf
 COMMAND_ROOT = Path(patcher.__file__).parents[1]
 TARGETS = {
     "mmengine": ["mmengine/dist/utils.py", "mmengine/runner/runner.py", "mmengine/_strategy/distributed.py"],
-    "torch": ["torch/multiprocessing/reductions.py", "torch/_dynamo/config.py"],
+    "torch": ["torch/multiprocessing/reductions.py", "torch/_dynamo/config.py", "torch/_dynamo/eval_frame.py"],
 }
 
 

@@ -27,9 +27,10 @@ TORCH_RELEASES = {
     "1.13": 2, "2.0": 2, "2.1": 3, "2.2": 3, "2.3": 2, "2.4": 2, "2.5": 2, "2.6": 1, "2.7": 2, "2.8": 1, "2.9": 2,
     "2.10": 1, "2.11": 1, "2.12": 2, "2.13": 1, "2.14": 2, "2.15": 1,
 }  # fmt: skip
+# By patchset: its file, the scope, what reads the variable, and what an unpatched torch makes of None, "0" and "1".
 DYNAMO = {
-    "torch-dynamo-disable": ("disable", "TORCH_COMPILE_DISABLE"),
-    "torch-dynamo-suppress": ("suppress_errors", "TORCHDYNAMO_SUPPRESS_ERRORS"),
+    "torch-dynamo-disable": ("torch/_dynamo/eval_frame.py", "*optimize", "TORCHDYNAMO_DISABLE", (False, False, True)),
+    "torch-dynamo-suppress": ("torch/_dynamo/config.py", "<module>", "TORCHDYNAMO_SUPPRESS_ERRORS", (False, True, True)),
 }
 VALUES = {None: True, "1": True, "yes": True, "2": True, "0": False, "": False, " False ": False, "no": False, "OFF": False}
 ALL_MMENGINE = [f"{minor}.{patch}" for minor, count in MMENGINE_RELEASES.items() for patch in range(count)]
@@ -119,31 +120,27 @@ def check_torch(version, files):
     guard = states(answers("torch-musa-guard", version, files))
     assert guard == {("torch/multiprocessing/reductions.py", "reduce_storage"): [(State.NOT_NEEDED, 0)]}
     if version.startswith("1."):
-        assert "torch/_dynamo/config.py" not in files
-        for name in DYNAMO:
+        for name, (path, *_) in DYNAMO.items():
+            assert path not in files
             assert choose(load(Path(builtin_dir()) / name, BUILT_IN).variants, version) is None
-    else:
-        for name in DYNAMO:
-            assert states(answers(name, version, files)) == {("torch/_dynamo/config.py", "<module>"): [(State.APPLICABLE, 1)]}
-        first, second = together(list(DYNAMO), version, files)
-        assert first == second
-        config = "torch/_dynamo/config.py"
-        for setting, variable in DYNAMO.values():
-            for text, expected in VALUES.items():
-                assert value(first[config], setting, variable, text) is expected, (setting, text)
-            # What the patchsets' prose says of the torch that they change.
-            zero = setting == "suppress_errors" or tuple(map(int, version.split(".")[:2])) < (2, 8)
-            assert bool(value(files[config], setting, variable, "0")) is zero
-            assert not value(files[config], setting, variable, None)
+        return
+    for name, (path, scope, *_) in DYNAMO.items():
+        assert states(answers(name, version, files)) == {(path, scope): [(State.APPLICABLE, 1)]}
+    first, second = together(list(DYNAMO), version, files)
+    assert first == second
+    for path, _, variable, stock in DYNAMO.values():
+        told = value(files[path], variable)
+        assert tuple(bool(told(text)) for text in (None, "0", "1")) == stock
+        told = value(first[path], variable)
+        assert {text: told(text) for text in VALUES} == VALUES, path
 
 
-def value(source, setting, variable, text):
-    """What the file's own statement makes of a text in the variable (None: it is not set)."""
-    tree = ast.parse(source)
-    assigned = [each for each in tree.body if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name)]
-    (statement,) = [each for each in assigned if each.targets[0].id == setting]
-    environ = {} if text is None else {variable: text}
-    return eval(compile(ast.Expression(statement.value), "config.py", "eval"), {"os": SimpleNamespace(environ=environ)})
+def value(source, variable):
+    """What the one expression of a file that reads a variable makes of a text in it (None: it is not set)."""
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, (ast.Call, ast.Compare))]
+    read = next(node for node in nodes if any(getattr(each, "value", "") == variable for each in ast.walk(node)))  # the outermost
+    code = compile(ast.Expression(read), "read", "eval")
+    return lambda text: eval(code, {"os": SimpleNamespace(environ={} if text is None else {variable: text})})
 
 
 def test_the_torch_of_the_environment(kept_environment):

@@ -1,3 +1,0 @@
-import os
-
-disable = os.environ.get("TORCH_COMPILE_DISABLE", "1").strip().lower() not in ("", "0", "false", "no", "off")  # sitepatch: torch-dynamo-disable
