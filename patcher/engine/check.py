@@ -6,8 +6,9 @@ import ast
 import copy
 import warnings
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from itertools import accumulate
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import Iterator, List, NamedTuple, Sequence, Set, Tuple
 
 from patcher.engine.edit import Edit
 from patcher.engine.in_string import FORM, searched, text_places
@@ -39,6 +40,7 @@ def check(
     """Rule 17, on the finished text. A failed check turns the answers of the hunks it concerns into a conflict."""
     answers = [each.answer for each in matched]
     problem = ""
+    twice = Counter(name for name, _ in _hiding(source))
     source.release()  # before the second tree is made
     try:
         result = Source(new)
@@ -52,7 +54,7 @@ def check(
         moved = _Moved(source, result, splices)
         starts = [moved.to(splice.start) for splice in splices]
         inserted = [(start, start + len(splice.new.decode(source.encoding))) for start, splice in zip(starts, splices)]
-        problem = _compile_problem(source, result, inserted)
+        problem = _compile_problem(source, result, inserted) or _defined_twice(result, twice)
     if problem:
         return [answer._replace(state=State.CONFLICT, problem=problem) if answer.splices else answer for answer in answers]
     checked: List[HunkAnswer] = []
@@ -154,6 +156,30 @@ def _compile_problem(source: Source, result: Source, inserted: Sequence[Tuple[in
     error = _compile_error(_near(result.tree.body, lines))
     before = source.tree if error else None
     return f"the result does not compile: {error}" if before is not None and not _compile_error(before.body) else ""
+
+
+def _defined_twice(result: Source, before: Counter[str]) -> str:
+    """A definition that hides another one of its name; `before` counts those that did so in the text before."""
+    for name, line in _hiding(result):
+        before[name] -= 1
+        if before[name] < 0:
+            return f"`{name}` would be defined twice (line {line} of the result): upstream has one of that name"
+    return ""
+
+
+def _hiding(source: Source) -> Iterator[Tuple[str, int]]:
+    """The name and line of each plain `def` of the module or of a class that hides an earlier one of the same body."""
+    waiting: List[Tuple[str, List[ast.stmt]]] = [("", source.tree.body if source.tree is not None else [])]
+    while waiting:
+        prefix, body = waiting.pop()
+        seen: Set[str] = set()
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                waiting.append((f"{prefix}{node.name}.", node.body))
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not node.decorator_list:
+                if node.name in seen:
+                    yield prefix + node.name, node.lineno
+                seen.add(node.name)
 
 
 def _near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> List[ast.stmt]:

@@ -8,6 +8,8 @@ from patcher.model import State
 from tests.semantic.helpers import Case, Changed, Refused, Stays, cases, check_state, hold, inside, stays
 
 FUTURE = "#!/usr/bin/python\n# Licence.\nfrom __future__ import annotations\nimport os\n"
+CLASS = "def f(a):\n    return a\nclass B:\n    def g(self):\n        x = self\n"
+TWICE = "def f(a):\n    return 1\n\n\n" + CLASS
 # A node on both sides keeps its own bytes; a `def` or `class` header is one node, even with another name.
 RULE_11 = {
     "what stays keeps its bytes": Changed(
@@ -230,6 +232,11 @@ RULE_17 = {
     "nor may another hunk change what this one made": stays("a(d)", "-a(d)\n+b(d)\n@@ f @@ when-present\n-b(d)\n+c(d)\n", State.CONFLICT, "applying it a second time would change the result again"),
     "but a hunk that writes what stands there changes nothing": inside("a(1)", "-a(1)\n+a($o)\n@@ f @@ when-present\n-a(5)\n+a($o)\n", "a(5)", options={"o": 5}),
     "a literal in the place of another is not found again, and that is no change": inside("a(1)", "-a(1)\n+a($o)\n", "a(2)", options={"o": 2}),
+    "no method hides another of its name": Stays(CLASS, " class B:\n     ...\n+    def g(self):\n+        return 3\n", State.CONFLICT, "`B.g` would be defined twice (line 6 of the result)", {"scope": "B"}),
+    "a decorated one may": Changed(CLASS, " class B:\n     ...\n+    @f.register\n+    def g(self):\n+        return 3\n", f"{CLASS}    @f.register\n    def g(self):\n        return 3\n", {"scope": "B"}),
+    "no function hides another of its name": Stays(CLASS, " ...\n+def f(a):\n+    return 3\n", State.CONFLICT, "`f` would be defined twice", {"scope": "<module>"}),
+    "in a branch it hides none": Changed(CLASS, " ...\n+if f(1):\n+    def f(a):\n+        return 3\n", f"{CLASS}if f(1):\n    def f(a):\n        return 3\n", {"scope": "<module>"}),
+    "two that were there are no fault": Changed(TWICE, "-x = self\n+y = self\n", TWICE.replace("x =", "y ="), {"scope": "B.g"}),
     "no inserted name is unbound": stays("x = A(a)", "-A($X)\n+fresh($X)\n", State.CONFLICT, "`fresh`"),
 }  # fmt: skip
 
