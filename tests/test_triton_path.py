@@ -1,4 +1,4 @@
-"""triton-libcuda-path on the stand-ins, with an `ldconfig` of the test's own that knows of nothing."""
+"""triton-libcuda-path on the stand-ins, with an `ldconfig` of the test's own."""
 
 import os
 import subprocess
@@ -24,13 +24,18 @@ class Triton:
     def __init__(self, folder, fixture):
         self.module = "triton.common.build" if fixture == OLD else "triton.backends.nvidia.driver"
         self.links_libcuda_so = fixture != NEW
-        self.site, self.elsewhere = Site(folder, fixture), folder / "else where"
+        self.site, self.elsewhere, self.cache = Site(folder, fixture), folder / "else where", folder / "cache"
         self.elsewhere.mkdir()
-        ldconfig = folder / "bin" / "ldconfig"
-        ldconfig.parent.mkdir()
-        ldconfig.write_text("#!/bin/sh\n")
-        ldconfig.chmod(0o755)
-        self.environ = {"PATH": str(ldconfig.parent), "LD_LIBRARY_PATH": ""}
+        self.ldconfig = folder / "bin" / "ldconfig"
+        self.ldconfig.parent.mkdir()
+        self.lists()
+        self.environ = {"PATH": str(self.ldconfig.parent), "LD_LIBRARY_PATH": "", "XDG_CACHE_HOME": str(self.cache)}
+
+    def lists(self, *paths):
+        """What `ldconfig -p` is to list."""
+        lines = [f"echo 'libcuda.so.1 (libc6,x86-64) => {path}'" for path in paths]
+        self.ldconfig.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+        self.ldconfig.chmod(0o755)
 
     def python(self, code, **more):
         code = f"import sys; sys.path.insert(0, {str(self.site.path)!r})\n{code}"
@@ -64,16 +69,62 @@ def test_the_library_is_found_where_ldconfig_does_not_look(triton):
     assert triton.ask().stdout == f"[{str(triton.elsewhere)!r}]\n"
 
 
-def test_the_refusal_names_the_command_for_releases_that_link_libcuda_so(triton):
+def test_where_there_is_no_libcuda_so_a_link_of_ones_own_is_linked_with(triton):
     triton.hold("libcuda.so.1")
     triton.apply()
-    answer = triton.ask()
+    before = triton.site.tree(), sorted(triton.elsewhere.iterdir())
+    folder = Path(f"{triton.cache}/sitepatch/libcuda{triton.elsewhere}")
+    for _ in range(2):
+        assert triton.ask().stdout == f"{[str(triton.elsewhere)] + [str(folder)] * triton.links_libcuda_so}\n"
     if triton.links_libcuda_so:
-        assert answer.returncode == 1
-        command = f"make the link: ln -s libcuda.so.1 '{triton.elsewhere}/libcuda.so'\n"
-        assert answer.stdout.endswith(command), answer.stdout
-    else:
-        assert answer.stdout == f"[{str(triton.elsewhere)!r}]\n"
+        assert (folder / "libcuda.so").resolve() == triton.elsewhere / "libcuda.so.1"
+        assert folder.stat().st_mode & 0o777 == 0o700
+    assert (triton.site.tree(), sorted(triton.elsewhere.iterdir())) == before
+
+
+def test_a_file_that_ldconfig_lists_and_is_not_there_is_left_out(triton, tmp_path):
+    triton.lists(tmp_path / "gone" / "libcuda.so.1")
+    triton.hold("libcuda.so", "libcuda.so.1")
+    assert "libcuda.so cannot found!" in triton.ask(LD_LIBRARY_PATH=str(triton.elsewhere)).stdout
+    triton.apply()
+    assert triton.ask().stdout == f"[{str(triton.elsewhere)!r}]\n"
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "libcuda.so").touch()
+    (other / "libcuda.so.1").touch()
+    assert triton.ask(LD_LIBRARY_PATH=str(other)).stdout.startswith(f"[{str(other)!r}, ")
+    triton.lists(other / "libcuda.so.1")
+    assert triton.ask().stdout == f"[{str(other)!r}]\n", "what triton finds itself"
+
+
+def others_may_write(triton, folder):
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+
+
+def another_link(triton, folder):
+    folder.mkdir(parents=True)
+    (folder / "libcuda.so").symlink_to("/elsewhere")
+
+
+def a_file_in_the_way(triton, folder):
+    triton.cache.touch()
+
+
+def a_relative_cache(triton, folder):
+    triton.environ["XDG_CACHE_HOME"] = "cache"
+
+
+@pytest.mark.parametrize("spoil", [others_may_write, another_link, a_file_in_the_way, a_relative_cache])
+def test_where_no_link_can_be_made_the_refusal_names_the_command(spoil, tmp_path):
+    triton = Triton(tmp_path, OLD)
+    triton.hold("libcuda.so.1")
+    triton.apply()
+    spoil(triton, Path(f"{triton.cache}/sitepatch/libcuda{triton.elsewhere}"))
+    answer = triton.ask()
+    assert answer.returncode == 1
+    command = f"make the link: ln -s libcuda.so.1 '{triton.elsewhere}/libcuda.so'\n"
+    assert answer.stdout.endswith(command), answer.stdout
 
 
 def test_empty_directories_in_the_option_are_not_the_current_directory(triton, tmp_path, monkeypatch):

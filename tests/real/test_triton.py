@@ -1,7 +1,7 @@
 """triton-libcuda-path on the function of real releases: patched by the real command, run with directories made here.
 
 Of a release only the file with `libcuda_dirs` is there, not triton: a wheel has 100 to 300 MB. So of the patched file the
-function alone is run, on real directories; two things stand in:
+function alone is run, with the helper, on real directories; two things stand in:
 - `subprocess`, whose check_output is an `ldconfig -p` that says what the test wants it to say (from 2.2.0 on triton calls
   /sbin/ldconfig, which no PATH can replace);
 - `knobs`, where triton 3.4.0 and later read TRITON_LIBCUDA_PATH; it reads the variable as theirs does.
@@ -11,7 +11,9 @@ import ast
 import functools
 import os
 import shlex
+import shutil
 import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -50,8 +52,7 @@ class Release:
 
     def libcuda_dirs(self, ldconfig=""):
         tree = ast.parse(self.file.read_bytes())
-        tree.body = [node for node in tree.body if getattr(node, "name", "") == "libcuda_dirs"]
-        assert len(tree.body) == 1
+        tree.body = [node for node in tree.body if getattr(node, "name", "") in ("libcuda_dirs", "_sitepatch_libcuda")]
         nvidia = SimpleNamespace(libcuda_path=os.environ.get("TRITON_LIBCUDA_PATH"))
         names = {
             "functools": functools,
@@ -72,6 +73,7 @@ class Release:
 def release(request, real_cache, tmp_path, monkeypatch):
     monkeypatch.delenv("TRITON_LIBCUDA_PATH", raising=False)
     monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return Release(real_cache, request.param, tmp_path)
 
 
@@ -89,13 +91,37 @@ def test_a_library_that_ldconfig_does_not_know_is_found(release):
     assert release.libcuda_dirs() == [str(release.elsewhere)]
 
 
-def test_a_directory_with_libcuda_so_1_alone_is_enough_or_the_command_that_makes_the_link_is_told(release):
+def test_a_directory_with_libcuda_so_1_alone_is_enough(release, tmp_path, monkeypatch):
     hold(release.elsewhere, "libcuda.so.1")
     release.apply()
+    first, *link = release.libcuda_dirs()
+    assert first == str(release.elsewhere)
+    assert [(Path(each) / "libcuda.so").resolve() for each in link] == [release.elsewhere / "libcuda.so.1"] * release.links_libcuda_so
     if release.links_libcuda_so:
+        monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
         command = release.refusal().partition(COMMAND)[2]
         subprocess.check_call(shlex.split(command))  # as it stands there
-    assert release.libcuda_dirs() == [str(release.elsewhere)]
+        assert release.libcuda_dirs() == [str(release.elsewhere)]
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="there is no compiler here, which links")
+def test_a_linker_finds_the_library_that_ldconfig_lists_elsewhere(release):
+    """As in a container: ldconfig lists a file that is not there, the library is elsewhere, under its numbered name."""
+    release.elsewhere.mkdir(exist_ok=True)
+    library, program = release.elsewhere / "libcuda.so.1", release.elsewhere / "program"
+    build(b"int cuInit(unsigned flags) { return 0; }", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", library)
+    lost = "\tlibcuda.so{} (libc6,x86-64) => /usr/local/cuda/compat/nothing-here/libcuda.so{}\n"
+    listed = lost.format(".1", ".1") + lost.format("", "")
+    release.refusal(ldconfig=listed)
+    release.apply()
+    dirs = [f"-L{path}" for path in release.libcuda_dirs(ldconfig=listed)]
+    name = "-lcuda" if release.links_libcuda_so else "-l:libcuda.so.1"
+    build(b"int cuInit(unsigned); int main(void) { return cuInit(0); }", *dirs, name, "-o", program)
+    subprocess.check_call([str(program)], env={"LD_LIBRARY_PATH": str(release.elsewhere)})
+
+
+def build(source, *words):
+    subprocess.run(["cc", "-x", "c", "-", *map(str, words)], input=source, check=True)
 
 
 def test_where_there_is_none_triton_gives_up_as_before(release):
@@ -130,5 +156,5 @@ def test_a_second_application_changes_nothing_and_restore_gives_the_same_bytes(r
 def test_without_options_the_usual_places_are_looked_into(release):
     sitepatch(release.site, "apply", NAME)
     text = release.file.read_text(encoding="utf-8")
-    for place in ("/usr/local/cuda/compat/lib:", "/usr/local/cuda/lib64:", "/usr/lib64-nvidia:", "/usr/lib/wsl/lib'"):
+    for place in ("compat/lib:", "compat/lib.real:", "/usr/lib64-nvidia:", "/usr/lib/wsl/lib:", "/usr/lib/x86_64-linux-gnu:", "/usr/lib64'"):
         assert place in text
