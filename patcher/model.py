@@ -206,7 +206,8 @@ class Change(NamedTuple):
     `data` and `receipt` are the new bytes and the receipt that goes with them; both None puts the pristine file back.
     `forget` drops the receipt and leaves the file alone (a reinstall already took our change away). `merged` says that
     edits by hand are in `data`, so that the receipt is for other bytes. `pristine` are the pristine bytes where neither the
-    file nor the store has them: the file was edited by hand before a patchset took the place of the edit.
+    file nor the store has them: the file was edited by hand before a patchset took the place of the edit. `mtime_ns` is what
+    goes with `data` that was installed as it is (nanoseconds), None for a new one.
     """
 
     path: str
@@ -216,6 +217,7 @@ class Change(NamedTuple):
     forget: bool = False
     merged: bool = False
     pristine: Optional[bytes] = None
+    mtime_ns: Optional[int] = None
 
 
 class Answer(NamedTuple):

@@ -77,11 +77,10 @@ WRONG = {  # a run of each command that fails after its words were read
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("command", WRONG)
-def test_with_json_an_error_is_json_too(tmp_path, command):
+@pytest.mark.parametrize(("command", "words"), [*WRONG.items(), ("restore", ["no-such", "--from-backup"])])
+def test_with_json_an_error_is_json_too(tmp_path, command, words):
     site = Site(tmp_path)
     site.path.mkdir()
-    words = WRONG[command]
     target = ["--target", site.path] if command not in ("ddp-report", "show", "list", "hook wheel", "lint", "test") and "--python" not in words else []
     behind = ["--", "true"] if command == "run" else []
     done = sitepatch(*command.split(), *words, "--json", *target, *behind, cwd=tmp_path)

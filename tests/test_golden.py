@@ -254,6 +254,10 @@ SCENARIOS = {
     "diff": ["diff", "diff two --exit-code", "apply two", "diff two other", "diff fails"],
     "status": ["status --check", "apply two other", "status", {"patchsets/two/p.spatch": change("demo/m.py", 9)}, "status --check"],
     "restore": ["restore", "restore nonsense", "apply two other", "restore two --dry-run", "restore two", "restore"],
+    "restore-from-backup": [
+        {"demo/m.py": EDITED, "demo/m.py.orig": M}, "status", "doctor", "restore --from-backup --dry-run", "restore --from-backup demo/n.py",
+        "restore --from-backup", "restore --from-backup",
+    ],
     "edited-elsewhere": ["apply two", {"demo/m.py": ELSEWHERE}, "status", "diff", "apply two --set value=5", "verify", "restore"],
     "edited-there": ["apply two", {"demo/m.py": EDITED}, "doctor", "restore", "restore --force", "status", "doctor"],
     "overwritten": ["apply two", upgrade, "status --check", "diff", "verify", "restore two"],

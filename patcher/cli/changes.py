@@ -15,6 +15,7 @@ from patcher.text.diffs import plan_diffs
 from patcher.text.table import Row, count
 
 if TYPE_CHECKING:
+    from patcher.ops.backups import BackupRequest
     from patcher.ops.overlay import OverlayRequest
     from patcher.ops.project import LockRequest, SyncRequest
     from patcher.planner.assignments import Requested
@@ -101,6 +102,24 @@ def run_restore(console: Console, request: RestoreRequest) -> int:
 
     outcome = restore(request, Live(console, plan))
     return finish(console, outcome, show, damaged=[{"problem": problem, "hint": hint} for problem, hint in outcome.damaged])
+
+
+def run_restore_backups(console: Console, request: BackupRequest) -> int:
+    """Put files back from the backups beside them, and report it."""
+    from patcher.ops.backups import restore_backups  # few restore so
+
+    def plan(console: Console, outcome: Outcome) -> None:
+        if not outcome.plan.files:
+            sites = ", ".join(outcome.env.own)
+            console.say(f"no edited file in {sites} has a backup beside it that RECORD proves: nothing to restore")
+        _note_all(console, outcome.plan)
+
+    def show(outcome: Outcome) -> None:
+        cells = "what was installed, with the mtime of the backup"
+        console.rows([] if console.quiet else [Row("restored", (file.path, cells)) for file in outcome.changed])
+        console.note(_RUNNING)
+
+    return finish(console, restore_backups(request, Live(console, plan)), show)
 
 
 def run_lock(console: Console, request: LockRequest) -> int:

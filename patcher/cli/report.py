@@ -14,7 +14,8 @@ Every JSON answer of a command is one object with `schema` (1), `command` and `o
 - `diff`: `files` (`site`, `path`, `patchsets`, `before`, `after`, `added`, `removed`, `diff`), `answers`, `notes`
 - `status`: `files` (`site`, `path`, `package`, `distribution`, `version`, `condition`, `patchsets`: `name`, `version`,
   `state`, `options`, `places`; `installed`: version, `origin`: recorded, unrecorded or edited), `interrupted` (`site`,
-  `problem`), `recovered` (a sentence each), `damaged` (`problem`, `hint`), `kept` (paths of edited copies)
+  `problem`), `recovered` (a sentence each), `damaged` (`problem`, `hint`), `kept` (paths of edited copies),
+  `backups` (`site`, `path`, `backup`: the name of the file beside it)
 - `list`: `patchsets` (`name`, `version`, `kind`, `summary`, `source`, `digest`, `packages`: `package`, `versions`),
   `broken` (`name`, `problem`), `notes`
 - `show`: `patchset`, the fields of `list` and `prose`, `provenance`, `options`, `variants`, `verify`, `files`; `notes`

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from pathlib import Path
 from typing import Dict, Iterator, List, Set, Tuple
@@ -23,13 +22,13 @@ from patcher.store.store import Store
 from patcher.store.tidy import EDITED
 from patcher.system import cache
 from patcher.system.reading import read_file
+from patcher.target.backups import is_backup, proven
 from patcher.target.distribution import edited
 from patcher.target.environment import blocker, recorded_hash
 
 _Found = Iterator[Tuple[str, str, str]]
 _TOLD = Path("/proc/locks")
 _ROOM = 16 << 20  # bytes: many times what the largest commit needs
-_BACKUP = re.compile(r"(?:[.~_-].*)?[.~_-](?:orig|bak|backup|old|save|rej|\w+_backup)\w*|~")
 
 
 # the directories and files --------------------------------------------------------------------------------------------
@@ -64,11 +63,16 @@ def _links(case: Case) -> _Found:
 
 
 def _backups(case: Case) -> _Found:
+    backups = proven(case.env.own, {(item.site, item.receipt.path) for item in case.statuses})
+    for one in backups:
+        back = f"put it back: sitepatch restore --from-backup {one.path}"
+        yield NOTE, one.told, f"{back}; or make a patchset of the edit: sitepatch capture {one.path} --name NAME --adopt"
+    told = {(one.site, one.path, one.name) for one in backups}
     for site, paths in case.sites.items():
         for path in paths:
             file = Path(site) / path
             for name in sorted(each.name for each in file.parent.iterdir()):
-                if any(name.startswith(start) and _BACKUP.fullmatch(name[len(start) :]) for start in (file.name, file.stem)):
+                if is_backup(name, file.name) and (site, path, name) not in told:
                     hint = "move it out of the package: it stays after an uninstall, and then the package imports as empty"
                     yield NOTE, f"{file.parent / name} looks like a backup made by hand", hint
 

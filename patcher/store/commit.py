@@ -23,8 +23,8 @@ def plan_rollback(plan: Plan) -> Rollback:
     """How to undo the commit of a plan; to be asked before it, for it drops what it replaces.
 
     A file that nothing stood in gets its pristine bytes, mode and mtime back; any other, and one that was edited by hand
-    until a patchset took the place of the edit, the bytes and the receipt of before. The receipt of a file that a reinstall
-    had replaced already is of no use and does not come back.
+    until a patchset or a backup took the place of the edit, the bytes and the receipt of before. The receipt
+    of a file that a reinstall had replaced already is of no use and does not come back.
 
     Raises:
         StoreError: a receipt is invalid.
@@ -40,7 +40,8 @@ def plan_rollback(plan: Plan) -> Rollback:
         stood = was if found in (Condition.APPLIED, Condition.EDITED) else None
         edited = found is Condition.EDITED
         adopted = file.change.pristine is not None  # then the file of before is not the pristine one
-        data = file.before if stood or adopted else None
+        unrecorded = was is None and file.change.receipt is None  # then there is no other way back
+        data = file.before if stood or adopted or unrecorded else None
         back = Change(file.path, sha256(file.after).hexdigest(), data, stood, merged=edited)
         files.append(FilePlan(file.site, file.path, file.after, file.before, back, stood.steps if stood else ()))
         for step in stood.steps if stood else ():

@@ -23,7 +23,7 @@ class Work(NamedTuple):
 
     `text` is the JSON of its receipt, b"" to drop the receipt; `data` the new bytes, for WRITE; `back` the receipt of a
     file that is put back, `shared` whether other files need its pristine copy; `save` whether the file as it stands is to
-    be kept as the pristine copy, `given` that copy itself where it is not the file.
+    be kept as the pristine copy, `given` that copy itself where it is not the file, `mtime_ns` as in `Change`.
     """
 
     entry: Entry
@@ -33,6 +33,7 @@ class Work(NamedTuple):
     shared: bool = False
     save: bool = False
     given: Optional[bytes] = None
+    mtime_ns: Optional[int] = None
 
 
 def check(
@@ -113,7 +114,7 @@ def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, 
     """Return the work for new bytes."""
     new = change.receipt
     if new is None:
-        return Work(Entry(change.path, WRITE, change.old, sha256(data), "", ""), data=data)
+        return Work(Entry(change.path, WRITE, change.old, sha256(data), "", ""), data=data, mtime_ns=change.mtime_ns)
     text = receipt.encode(new)
     receipt.decode(text, receipt.file_name(change.path))  # what could not be read back is not written
     if new.current != sha256(data) and not change.merged:
@@ -229,6 +230,7 @@ def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) ->
             pristine.put(old, now, meta)
         if work.given is not None and pristine.digest(sha256(work.given)) != sha256(work.given):
             pristine.put(sha256(work.given), work.given, meta)
-        meta = meta._replace(mtime_ns=bytecode.fresh_mtime_ns(site, path, meta.mtime_ns or 0))
+        fresh = bytecode.fresh_mtime_ns(site, path, meta.mtime_ns or 0) if work.mtime_ns is None else work.mtime_ns
+        meta = meta._replace(mtime_ns=fresh)
         folder.write(temporary(path), work.data, meta)
     folder.link_to(name, folder, backup(path))

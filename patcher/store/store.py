@@ -149,7 +149,7 @@ class Store:
 
         Args:
             changes: at most one for each file. `old` is "" for a file that is not there, which can only be forgotten.
-                New bytes without a receipt (edits by hand that outlive a restore) drop the receipt.
+                New bytes without a receipt (edits by hand that outlive a restore, a backup) drop the receipt.
             patchsets: digest (hex) to name and text of each file, for the patchsets the new receipts name; those that
                 are stored already may be left out.
             lock_timeout: seconds to wait for another process that is changing this site directory (see `locked`).

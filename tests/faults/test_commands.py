@@ -14,7 +14,7 @@ import pytest
 
 from patcher.store.store import Store
 from tests.faults.calls import ERRORS
-from tests.faults.tiny import NAME, OTHER, Tiny, add_bytecode, bytecode, edit
+from tests.faults.tiny import NAME, OTHER, Tiny, add_bytecode, bytecode, edit, edit_beside_backups
 
 pytestmark = pytest.mark.once
 
@@ -23,10 +23,11 @@ SCENARIOS = {  # what stands before, and the command
     "update": ([("apply", NAME)], ("apply", NAME), 2),
     "restore": ([("apply", NAME)], ("restore",), 1),
     "forced": ([("apply", NAME), edit], ("restore", "--force"), 1),
+    "backup": ([edit_beside_backups], ("restore", "--from-backup"), 1),
 }
 ALL = bool(os.environ.get("SITEPATCH_ALL_FAULTS"))
 SUCCESS = ("applied  ", "restored  ")
-CALLS = {"apply": 100, "update": 60, "restore": 40, "forced": 60}  # fewer points than these would mean that the layer sees too little
+CALLS = {"apply": 100, "update": 60, "restore": 40, "forced": 60, "backup": 30}  # fewer points than these would mean that the layer sees too little
 
 
 class Case:
@@ -45,7 +46,7 @@ class Case:
         assert (done.code, bytecode(self.tiny.site)) == (0, [])
         self.new, self.count = self.tiny.tree(), done.count
         assert self.new != self.old
-        self.kept = [path for path in self.new if path.startswith(".sitepatch/edited")]
+        self.kept = [path for path in self.new if path.startswith(".sitepatch/edited") and path not in self.old]
         assert self.count > CALLS[name]
 
     def run(self, point=0, how="none"):
@@ -75,7 +76,7 @@ class Case:
         return outcome, waiting
 
 
-@pytest.fixture(params=SCENARIOS)
+@pytest.fixture(params=SCENARIOS if ALL else [name for name in SCENARIOS if name != "backup"])  # it commits as `forced` does
 def case(request, tmp_path):
     return Case(tmp_path, request.param)
 

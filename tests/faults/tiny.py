@@ -7,6 +7,7 @@ import shutil
 import stat
 import sys
 
+from patcher.store.store import Store
 from tests.faults.calls import in_child
 
 NAME, OTHER = "tiny-fix", "tiny-other"
@@ -76,6 +77,14 @@ def install(site):
             os.utime(site / path, ns=(MTIME, MTIME))
     add_bytecode(site)
     return site
+
+
+def edit_beside_backups(site):
+    """Edit each file by hand, with a backup beside it, where the store keeps the text of an earlier edit."""
+    for path in MODES:
+        shutil.copy2(site / path, site / f"{path}.orig")
+        (site / path).write_bytes(FILES[path] + b"\nEDITED = True\n")
+    return Store(str(site)).keep("tiny/a.py", b"EARLIER = True\n")
 
 
 def edit(site):

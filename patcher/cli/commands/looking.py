@@ -112,6 +112,7 @@ def status(console: Console, place: Place, check: bool) -> int:
     from patcher.project.selection import outdated
     from patcher.store.retry import settled
     from patcher.store.status import damaged, recover, statuses, stores, unclaimed
+    from patcher.target.backups import proven
     from patcher.text.table import Row
 
     env = place.environment()
@@ -139,6 +140,9 @@ def status(console: Console, place: Place, check: bool) -> int:
     console.rows([row for row in rows if not console.quiet or row.word != "applied"])
     if not rows:
         console.say(f"nothing is applied in {', '.join(env.own)}")
+    backups = proven(env.own, {(item.site, item.receipt.path) for item in items})
+    for one in backups:
+        console.note(f"{one.told}; put it back: sitepatch restore --from-backup {one.path}")
     for path in (path for store in homes for path in store.kept(time.time() - _NEWS)):
         console.note(f"{path}, an edited text that was set aside; remove it when it is of no use any more", "kept")
     differs = any(row.word != "applied" for row in rows)
@@ -146,6 +150,7 @@ def status(console: Console, place: Place, check: bool) -> int:
     told = [{"site": site, "problem": problem} for _, site, problem in stopped]
     files = [report.standing_json(item, newer) for item in items]
     more = {"recovered": recovered, "damaged": [{"problem": one, "hint": hint} for one, hint in broken], "kept": kept}
+    more["backups"] = [{"site": one.site, "path": one.path, "backup": one.name} for one in backups]
     console.data(not code, {"files": files, "interrupted": told, **more})
     return code
 

@@ -41,19 +41,29 @@ def apply(
     return run_apply(console, ApplyRequest(place, names, settings, asked(no_verify=no_verify, **ways), dry_run, force))
 
 
-@click.command(epilog="\b\nExamples:\n  sitepatch restore\n  sitepatch restore mmengine-ddp-debug")
+@click.command(epilog="\b\nExamples:\n  sitepatch restore mmengine-ddp-debug\n  sitepatch restore --from-backup --dry-run")
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @click.option("--force", is_flag=True, help="Drop edits made by hand; a copy is kept in the store.")
+@click.option("--from-backup", is_flag=True, help="Put back what was edited by hand (NAME: a file or package).")
 @click.option("--dry-run", is_flag=True, help="Show what would be restored, and write nothing at all.")
 @takes()
 @takes_turns
-def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool, dry_run: bool) -> int:
+def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool, from_backup: bool, dry_run: bool) -> int:
     """Restore the files that patchsets changed, byte for byte.
 
     Those of all patchsets without a name. Mode and mtime are as before, too. In a file that was edited by hand since, the
     edit is kept and only our change is removed.
+
+    With --from-backup files in which no patchset is applied are put back from a backup beside them (runner.py.orig) that has
+    the sha256 that RECORD gives; the edited texts are kept in the store.
     """
-    from patcher.cli.changes import run_restore
+    from patcher.cli.changes import run_restore, run_restore_backups
     from patcher.ops.change import RestoreRequest
 
+    if from_backup:
+        from patcher.ops.backups import BackupRequest
+
+        if force:
+            raise UsageError("--force and --from-backup: found both", "what was edited is kept in the store in any case")
+        return run_restore_backups(console, BackupRequest(place, names, dry_run))
     return run_restore(console, RestoreRequest(place, names, force, dry_run))

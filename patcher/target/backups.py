@@ -1,0 +1,101 @@
+"""Backups that somebody made beside an installed file before editing it, and which of them RECORD proves. Reads only."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from hashlib import sha256
+from typing import Container, Dict, Iterable, List, NamedTuple, Set, Tuple
+
+from patcher.errors import SitepatchError
+from patcher.model import Located
+from patcher.system.reading import read_file
+
+_REST = re.compile(r"(?:[.~_-].*)?[.~_-](?:orig|bak|backup|old|save|rej|\w+_backup)\w*|~")
+_PASSED = ("__pycache__", ".sitepatch")
+
+
+class Backup(NamedTuple):
+    """A Python file that is not what RECORD says, and the file `name` beside it that is.
+
+    `path` is `/`-separated and relative to `site`; `edited` are its bytes, `data` and `mtime_ns` those of the backup.
+    """
+
+    site: str
+    path: str
+    name: str
+    edited: bytes
+    data: bytes
+    mtime_ns: int
+
+    @property
+    def told(self) -> str:
+        """What there is to say of it."""
+        return f"{self.path} was edited by hand, and {self.name} beside it is what was installed"
+
+
+def is_backup(name: str, of: str) -> bool:
+    """Whether a file is called like a backup of `of`, a Python file of the same directory."""
+    return any(name.startswith(start) and _REST.fullmatch(name[len(start) :]) for start in (of, of[: -len(".py")]))
+
+
+def proven(sites: Iterable[str], patched: Container[Tuple[str, str]]) -> List[Backup]:
+    """The Python files of site directories that were edited and have a backup beside them with RECORD's sha256.
+
+    Args:
+        sites: the directories.
+        patched: (site directory, path) of files that are left out: they have a receipt, and the store what they were before.
+    """
+    return [one for site in sites for one in _proven(site) if (site, one.path) not in patched]
+
+
+def _proven(site: str) -> List[Backup]:
+    named = _named(site)
+    if not named:
+        return []
+    from pathlib import Path
+
+    from patcher.target.distribution import recorded_hash  # not for `status` of what is in order
+
+    recorded: Dict[str, Set[str]] = {}
+    for info in sorted(Path(site).glob("*.dist-info")):
+        for path in named:
+            recorded.setdefault(path, set()).add(recorded_hash(Located("", site, "", "", str(info)), path) or "")
+    found: List[Backup] = []
+    for path, names in sorted(named.items()):
+        file, digests = Path(site, path), recorded.get(path, set())
+        with suppress(OSError, SitepatchError):  # it cannot be read
+            edited = read_file(file)
+            if sha256(edited).hexdigest() in digests:
+                continue
+            for name in sorted(names):
+                with suppress(OSError, SitepatchError):
+                    data = read_file(file.with_name(name))
+                    if sha256(data).hexdigest() in digests:
+                        found.append(Backup(site, path, name, edited, data, file.with_name(name).stat().st_mtime_ns))
+                        break
+    return found
+
+
+def _named(site: str) -> Dict[str, List[str]]:
+    """The Python files that have something beside them that is called like a backup, with the names of those."""
+    found: Dict[str, List[str]] = {}
+    folders = [""]
+    while folders:
+        folder = folders.pop()
+        sources: List[str] = []
+        others: List[str] = []
+        with suppress(OSError), os.scandir(os.path.join(site, folder)) as entries:  # noqa: PTH118  (pathlib is slow to import)
+            for each in entries:
+                if each.is_dir(follow_symlinks=False):
+                    folders += [f"{folder}{each.name}/"] if each.name not in _PASSED else []
+                elif each.name.endswith(".py"):
+                    sources.append(each.name)
+                elif not each.name.endswith((".pyi", ".so", ".h")):  # most of the others
+                    others.append(each.name)
+        for name in others:
+            for of in sources:
+                if is_backup(name, of):
+                    found.setdefault(folder + of, []).append(name)
+    return found
