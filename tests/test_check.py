@@ -407,6 +407,28 @@ def test_the_page_has_a_cell_for_each_release_and_its_difference_behind_it(check
     assert not re.search(r"<script|https?://|src=|@import", text), "it is read without a network"
 
 
+@pytest.mark.parametrize(
+    ("spoil", "whole"),
+    [(bytes, 0), (lambda part: part[:-1] if len(part) > 1 else part, 1), (lambda part: part[:1] * len(part), 1)],
+    ids=["parts", "cut short", "of other bytes"],
+)
+def test_of_a_large_wheel_the_parts_are_fetched_and_the_whole_where_they_are_wrong(patchsets, tmp_path, spoil, whole):
+    large = {SHARE: PLAIN, "demo/large.py": "#" * (5 << 20)}
+    index = Index()
+    index.add("demo", "1.0", large)
+    index.parts, index.spoil = [], spoil
+    try:
+        words = ("check", "ask", "--against", "1.0", "--patch-dir", str(patchsets))
+        ended = sitepatch(*words, cwd=tmp_path, **index.variables(tmp_path / "cache"))
+    finally:
+        index.close()
+    assert ended.code == 0 and "applies  demo  1.0  demo/share.py:2" in ended.out
+    assert len(index.fetched) == len(index.parts) + whole, "what is fetched without a part is the whole wheel"
+    fetched = [1 + int(last) - int(first) for first, last in (re.search(r"(\d+)-(\d+)/", part).groups() for part in index.parts)]
+    assert whole or sum(fetched) < 1 << 20
+    assert not list((tmp_path / "cache").rglob(".part-*"))
+
+
 def test_progress_is_for_a_terminal_alone(index, patchsets, tmp_path):
     words = [sys.executable, "-m", "patcher", "check", "ask", "--against", "1.0", "--patch-dir", str(patchsets)]
 

@@ -22,7 +22,7 @@ from patcher.system import ownership
 from patcher.system.cache import cache_dir, in_use
 from patcher.system.reading import read_file
 from patcher.target.distribution import Owner, size
-from patcher.target.index import Pip
+from patcher.target.index import Listing, Pip
 from patcher.target.releases import fetch, kept
 
 _LARGE = 16 << 20  # bytes of an installed distribution, from which its wheel is worth being fetched in parts
@@ -210,5 +210,7 @@ def _release(owner: Owner, paths: Sequence[str], tell: Callable[[str], None]) ->
         folder = kept(cache, name, version, paths)
         if folder is None:
             tell(f"fetching {name} {version}, to see what was installed")
-            folder = fetch(pip, cache, name, version, paths, parts=size(Path(owner.dist_info)) >= _LARGE)
+            large = size(Path(owner.dist_info)) >= _LARGE
+            where = Listing(wheels={version: pip.link(name, version)}) if large else None
+            folder = fetch(pip, cache, name, version, paths, where)
         return folder

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+import threading
+from collections import deque
+from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, TypeVar, Union
 
@@ -155,7 +158,8 @@ def _joined(answers: Sequence[Union[Listing, SitepatchError]]) -> Union[Listing,
     errors = [each for each in answers if isinstance(each, SitepatchError)]
     nothing: FrozenSet[str] = frozenset()
     versions, yanked = (nothing.union(*(each[at] for each in listings)) for at in (0, 1))
-    return errors[0] if errors else Listing(versions, yanked)
+    wheels = {version: url for each in reversed(listings) for version, url in each.wheels.items()}
+    return errors[0] if errors else Listing(versions, yanked, wheels)
 
 
 def _choose(patchset: Patchset, asked: Sequence[str], listings: _Listings) -> List[_Pick]:
@@ -212,7 +216,7 @@ def _fetch(
         how = "fetched" if isinstance(result, Path) else "not fetched"
         tell(f"{' '.join(missing[number])}: {how}, {number + 1} of {len(missing)}")
 
-    tasks = [_caught(fetch, fetcher.pip, fetcher.cache, *key, paths[key[0]]) for key in missing]
+    tasks = [_caught(fetch, fetcher.pip, fetcher.cache, *key, paths[key[0]], listings[key[0]]) for key in missing]
     found.update(zip(missing, _parallel(fetcher.pip, fetcher.jobs, tasks, done)))
     return found
 
@@ -235,19 +239,29 @@ def _parallel(
     pip: Pip, jobs: int, tasks: Sequence[Callable[[], T]], done: Callable[[int, T], None] = lambda number, result: None
 ) -> List[T]:
     """The results in the order of the tasks; what ends this early (Ctrl-C) ends the tasks that run, and starts no other."""
+    waiting = deque(enumerate(tasks))
+    futures: List[Future[T]] = [Future() for _ in tasks]
+
+    def work() -> None:
+        while waiting:
+            with suppress(IndexError):  # another thread was faster
+                number, task = waiting.popleft()
+                try:
+                    futures[number].set_result(task())
+                except BaseException as error:
+                    futures[number].set_exception(error)
+
     results: List[T] = []
-    with ThreadPoolExecutor(jobs) as pool:
-        futures: List[Future[T]] = []
-        try:
-            futures += [pool.submit(task) for task in tasks]
-            for number, future in enumerate(futures):
-                results.append(future.result())
-                done(number, results[-1])
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            pip.stop()
-            raise
+    try:
+        for _ in range(min(jobs, len(tasks))):  # daemons, since nothing ends one that waits for an index
+            threading.Thread(target=work, daemon=True).start()
+        for number, future in enumerate(futures):
+            results.append(future.result())
+            done(number, results[-1])
+    except BaseException:
+        waiting.clear()
+        pip.stop()
+        raise
     return results
 
 

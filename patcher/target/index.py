@@ -11,7 +11,7 @@ import tempfile
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple, Type
+from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Type
 
 from patcher.errors import SitepatchError
 from patcher.target.versions import is_version
@@ -36,10 +36,14 @@ _ENVIRON = {
 
 
 class Listing(NamedTuple):
-    """The releases that the index has, those with no more than a source distribution too, and the yanked ones of them."""
+    """The releases that the index has, those with no more than a source distribution too, and the yanked ones of them.
 
-    versions: FrozenSet[str]
-    yanked: FrozenSet[str]
+    `wheels` are URLs by version: of each release a wheel, the smallest where its platform tells.
+    """
+
+    versions: FrozenSet[str] = frozenset()
+    yanked: FrozenSet[str] = frozenset()
+    wheels: Mapping[str, str] = {}
 
 
 class NoPip(SitepatchError):
@@ -62,7 +66,7 @@ class Pip:
         self._scratch = tempfile.TemporaryDirectory(prefix="sitepatch-")
         self._lock = threading.Lock()
         self._children: Set[subprocess.Popen[bytes]] = set()
-        self._stopped = False
+        self.stopped = False
 
     def __enter__(self) -> Pip:
         return self
@@ -76,7 +80,7 @@ class Pip:
     def stop(self) -> None:
         """End every pip that runs; none can be started after it."""
         with self._lock:
-            self._stopped = True
+            self.stopped = True
             for child in self._children:
                 child.terminate()
 
@@ -87,13 +91,13 @@ class Pip:
             NoPip: pip is not there or too old.
             SitepatchError: pip could not reach its index.
         """
-        _, said = self._run(python, [f"{distribution}=={_NO_SUCH_VERSION}"], self._folder())
+        _, said = self._run(python, [f"{distribution}=={_NO_SUCH_VERSION}", "-vv"], self._folder())
         found = re.search(r"\(from versions: ([^)]*)\)", said)
-        if not found or re.search(r"Retry\(total=0|Could not fetch URL", said):
+        if not found or re.search(r"Retry\(total=0|Could not fetch URL .*certificate", said):
             raise SitepatchError(f"pip could not list the releases of {distribution}: {_reason(said)}", _hint(said))
         yanked = re.search(r"yanked versions: (.*)", said)
         taken_back = _versions(yanked.group(1)) if yanked else frozenset()
-        return Listing(_versions(found.group(1)) | taken_back, taken_back)
+        return Listing(_versions(found.group(1)) | taken_back, taken_back, _wheels(said))
 
     def download(self, distribution: str, version: str, tags: Sequence[str] = (), url: str = "") -> Tuple[Path, bool]:
         """Fetch a wheel of a release into a folder of its own, which the caller deletes; the second is: is it yanked?
@@ -148,7 +152,7 @@ class Pip:
         command += [word for each in platforms for word in ("--platform", each)]
         environ = {**os.environ, **_ENVIRON, "TMPDIR": str(scratch)}
         with self._lock:
-            if self._stopped:
+            if self.stopped:
                 raise SitepatchError("interrupted")
             child = subprocess.Popen(
                 [*command, *words], env=environ,
@@ -169,6 +173,21 @@ class Pip:
 
 def _versions(text: str) -> FrozenSet[str]:
     return frozenset(each.strip() for each in text.split(",") if is_version(each.strip()))
+
+
+def _wheels(said: str) -> Dict[str, str]:
+    """A wheel of each version that pip's debug output lists; none whose address has credentials, which pip does not write."""
+    found: Dict[str, List[str]] = {}
+    for url, version in re.findall(r"^ *Found link (\S+\.whl)\b.*, version: (\S+)$", said, re.MULTILINE):
+        if "****" not in url:
+            found.setdefault(version, []).append(url)
+    return {version: min(urls, key=_platform) for version, urls in found.items()}
+
+
+def _platform(url: str) -> int:
+    """The place of the platform of a wheel among those that are tried, the smallest wheel first."""
+    tag = url.rpartition("-")[2]
+    return next((number for number, each in enumerate(_PLATFORMS) if tag.startswith(each[:8])), len(_PLATFORMS))
 
 
 def _reason(said: str) -> str:

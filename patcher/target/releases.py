@@ -8,6 +8,7 @@ A folder appears there complete, in one rename, and is never written to again, s
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -16,13 +17,13 @@ import zipfile
 import zlib
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Iterable, List, Optional, Sequence
+from typing import IO, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from patcher.errors import SitepatchError
 from patcher.model import Located, normalized
 from patcher.system.reading import read_file
 from patcher.target.distribution import recorded_hash
-from patcher.target.index import Pip
+from patcher.target.index import Listing, Pip
 from patcher.target.remote import opened
 
 _METADATA = ("METADATA", "RECORD", "WHEEL")
@@ -50,7 +51,9 @@ def was_yanked(cache: Path, distribution: str, version: str) -> bool:
     return (_home(cache, distribution, version) / _YANKED).exists()
 
 
-def fetch(pip: Pip, cache: Path, distribution: str, version: str, paths: Iterable[str], *, parts: bool = False) -> Path:
+def fetch(
+    pip: Pip, cache: Path, distribution: str, version: str, paths: Iterable[str], listing: Optional[Listing] = None
+) -> Path:
     """Fetch a release, keep the files `paths` (those that it has), and delete the wheel.
 
     Args:
@@ -59,7 +62,8 @@ def fetch(pip: Pip, cache: Path, distribution: str, version: str, paths: Iterabl
         distribution: its name.
         version: a version, as the listing of the distribution has it.
         paths: `/`-separated, relative to the site directory.
-        parts: of a large wheel fetch no more than these files, where the index gives parts of it.
+        listing: where wheels of it lie: of a large one no more than these files are read. Where that cannot be done, and
+            without a URL, pip fetches a whole one.
 
     Returns:
         the folder with the files, laid out as a site directory.
@@ -72,29 +76,39 @@ def fetch(pip: Pip, cache: Path, distribution: str, version: str, paths: Iterabl
     """
     paths = list(paths)
     home = _home(cache, distribution, version)
-    if parts:
-        url = pip.link(distribution, version)
-        remote = opened(url) if url else None
-        if remote is not None:
-            with suppress(SitepatchError, OSError), remote:  # the whole wheel then, or the reason from pip
-                return _keep(home, url.rpartition("/")[2], remote, paths)
-    wheel, yanked = pip.download(distribution, version)
+    url, yanked = (listing.wheels.get(version, ""), version in listing.yanked) if listing else ("", False)
+    remote = opened(url) if url else None
+    if remote is not None:
+        with remote:
+            try:
+                members = _members(url.rpartition("/")[2], remote, paths)
+                if pip.stopped:
+                    raise SitepatchError("interrupted")
+                return _keep(home, url.rpartition("/")[2], members, yanked)
+            except (SitepatchError, OSError):  # the whole wheel then, or the reason from pip
+                if isinstance(remote, io.BytesIO):  # it was the whole one
+                    raise
+    wheel, said = pip.download(distribution, version)
     try:
-        if yanked:
-            home.mkdir(parents=True, exist_ok=True)
-            (home / _YANKED).touch()
         with wheel.open("rb") as file:
-            return _keep(home, wheel.name, file, paths)
+            return _keep(home, wheel.name, _members(wheel.name, file, paths), yanked or said)
     finally:
         shutil.rmtree(wheel.parent, ignore_errors=True)
 
 
-def _keep(home: Path, name: str, wheel: IO[bytes], paths: Sequence[str]) -> Path:
+def _keep(home: Path, name: str, members: Mapping[str, bytes], yanked: bool) -> Path:
     """Keep files of a wheel in a folder below `home`, and return that."""
     home.mkdir(parents=True, exist_ok=True)
+    if yanked:
+        (home / _YANKED).touch()
     stage = Path(tempfile.mkdtemp(prefix=".part-", dir=str(home)))
     try:
-        _unpack(name, wheel, stage, paths)
+        for path, data in members.items():
+            (stage / path).parent.mkdir(parents=True, exist_ok=True)
+            if path.endswith("/"):  # a package that has none of the files
+                (stage / path).mkdir(exist_ok=True)
+            else:
+                (stage / path).write_bytes(data)
         problem = _damage(stage)
         if problem:
             raise SitepatchError(f"{name}: {problem}", "fetched again it may be sound; else tell who runs the index")
@@ -134,7 +148,8 @@ def _home(cache: Path, distribution: str, version: str) -> Path:
     return cache / normalized(distribution) / version
 
 
-def _unpack(wheel: str, file: IO[bytes], stage: Path, paths: Iterable[str]) -> None:
+def _members(wheel: str, file: IO[bytes], paths: Sequence[str]) -> Dict[str, bytes]:
+    """The metadata of a wheel and those of `paths` that it has; `NAME/` without bytes is a package that it has."""
     try:
         with zipfile.ZipFile(file) as archive:
             names = set(archive.namelist())
@@ -142,12 +157,10 @@ def _unpack(wheel: str, file: IO[bytes], stage: Path, paths: Iterable[str]) -> N
             if len(infos) != 1:
                 raise SitepatchError(f"{wheel}: found {len(infos)} RECORD files in it, expected one")
             info = infos[0].rpartition("/")[0]
-            for name in sorted(names & {*paths, *(f"{info}/{each}" for each in _METADATA)}):
-                (stage / name).parent.mkdir(parents=True, exist_ok=True)
-                (stage / name).write_bytes(archive.read(name))
-            for top in {path.split("/")[0] for path in paths if "/" in path}:
-                if any(name.startswith(f"{top}/") for name in names):  # the package is there, even without those files
-                    (stage / top).mkdir(exist_ok=True)
+            wanted = sorted(names & {*paths, *(f"{info}/{each}" for each in _METADATA)})
+            tops = {path.split("/")[0] + "/" for path in paths if "/" in path}
+            there = {top: b"" for top in sorted(tops) if any(name.startswith(top) for name in names)}
+            return {**there, **{name: archive.read(name) for name in wanted}}
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise SitepatchError(f"{wheel}: it is no wheel: {error}") from None
 

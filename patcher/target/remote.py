@@ -1,13 +1,17 @@
-"""A large wheel of an index, read by HTTP range requests: a torch has 80 MB and more, one of its sources some kilobytes."""
+"""A wheel of an index; a large one is read by HTTP range requests: torch has 80 MB and more, a source some kilobytes."""
 
 from __future__ import annotations
 
+import http.client
 import io
 import re
 import urllib.request
-from typing import Any, Optional
+from pathlib import Path
+from typing import IO, Any, Optional, cast
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
-_LARGE = 4 << 20  # bytes from which a few requests are less work than the whole wheel
+_LARGE = 4 << 20  # bytes from which a few requests are less work than one for the whole wheel
 _BLOCK = 1 << 18  # bytes of a request: the list of the files lies at the end of a wheel, each file in one piece
 _TIMEOUT = 30.0  # seconds
 
@@ -43,26 +47,40 @@ class _Ranges(io.RawIOBase):
         return len(data)
 
 
-def opened(url: str) -> Optional[io.BufferedReader]:
-    """A large file at a URL; None for one that is small, or where no part of it is to be had.
+def opened(url: str) -> Optional[IO[bytes]]:
+    """The file at a URL, of a large one the parts that are read; None where it cannot be had, or no part of a large one.
 
     What pip alone knows (credentials, certificates of its own) is not used: where that is needed, it is None.
     """
-    if not url.startswith(("http://", "https://")):
-        return None
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers={"Range": "bytes=0-0"}), timeout=_TIMEOUT) as answer:
+        if url.startswith("file:"):
+            return Path(url2pathname(urlsplit(url).path)).open("rb")
+        if not url.startswith(("http://", "https://")):
+            return None
+        with _asked(url, "0-0") as answer:
+            if answer.status == 200:  # no parts are given
+                small = int(answer.headers.get("Content-Length") or _LARGE) < _LARGE
+                return io.BytesIO(answer.read(_LARGE)) if small else None
             whole = re.fullmatch(r"bytes 0-0/(\d+)", answer.headers.get("Content-Range") or "")
-    except (OSError, ValueError):
+        size = int(whole.group(1)) if whole else 0
+        if size >= _LARGE:
+            return cast("IO[bytes]", io.BufferedReader(_Ranges(url, size), _BLOCK))
+        return io.BytesIO(_range(url, f"0-{size - 1}")) if size else None
+    except (OSError, ValueError, http.client.HTTPException):
         return None
-    size = int(whole.group(1)) if whole else 0
-    return io.BufferedReader(_Ranges(url, size), _BLOCK) if size >= _LARGE else None
 
 
 def _range(url: str, which: str) -> bytes:
-    request = urllib.request.Request(url, headers={"Range": f"bytes={which}"})
-    with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
+    with _asked(url, which) as answer:
         if answer.status != 206:
             raise OSError(f"{url}: a part was asked for, and the server sent the whole")
-        data: bytes = answer.read()
+        try:
+            data: bytes = answer.read()
+        except http.client.HTTPException as error:  # the connection broke
+            raise OSError(f"{url}: {error}") from None
         return data
+
+
+def _asked(url: str, which: str) -> Any:
+    request = urllib.request.Request(url, headers={"Range": f"bytes={which}"})
+    return urllib.request.urlopen(request, timeout=_TIMEOUT)
