@@ -94,16 +94,16 @@ UPSTREAM_SEEDS = [
 def test_seeds_differ_once_there_is_an_accelerator_and_samplers_do_not(accelerate):
     assert accelerate.python("-c", SEEDS) == UPSTREAM_SEEDS
     accelerate.apply()
+    assert accelerate.python("-c", SEEDS) == UPSTREAM_SEEDS, "it is off unless it is asked for"
+    accelerate.apply(seeds="true")
     assert accelerate.python("-c", SEEDS) == [
         "early 5 5", "after a failure 5 5", "seeds 7 5", "by hand 9 9", "told not to 5 5", "told to 7 5", "sharded 5 5",
     ]  # fmt: skip
-    accelerate.apply(seeds="false")
-    assert accelerate.python("-c", SEEDS) == UPSTREAM_SEEDS
 
 
 def test_generators_are_synchronised_where_seeds_differ(accelerate):
     assert accelerate.python("-c", GENERATORS) == ["torch"] * 4
-    accelerate.apply()
+    accelerate.apply(seeds="true")
     assert accelerate.python("-c", GENERATORS) == ["torch", "torch generator", "torch", "torch"]
 
 

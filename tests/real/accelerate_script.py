@@ -17,10 +17,11 @@ import accelerate.utils
 import numpy
 import torch
 from accelerate import Accelerator, PartialState
+from accelerate.data_loader import prepare_data_loader
 from accelerate.utils import set_seed
 
 signal.alarm(120)  # a rank is in a session of its own: whoever ends the launcher does not end it
-FOLDER, SECONDS = Path(sys.argv[1]), float(sys.argv[2])
+FOLDER, SECONDS, LOADS = Path(sys.argv[1]), float(sys.argv[2]), "load" in sys.argv
 written = []
 real_save = torch.save
 
@@ -105,6 +106,36 @@ def drawn(accelerator):
     return [[int(one) for batch in loader for one in batch] for _ in range(2)]
 
 
+class Shuffling(torch.utils.data.IterableDataset):
+    """Shuffles by itself, as many do."""
+
+    def __iter__(self):
+        return iter(torch.randperm(16).tolist())
+
+
+def unwrapped():
+    """The weights of a frozen module, which DDP does not make the same everywhere."""
+    return torch.nn.Linear(2, 2).requires_grad_(False).weight.flatten().tolist()
+
+
+def streamed():
+    """The samples of a dataset that shuffles by itself that come to this rank."""
+    loader = torch.utils.data.DataLoader(Shuffling(), batch_size=2)
+    return [int(one) for batch in prepare_data_loader(loader, dispatch_batches=False) for one in batch]
+
+
+class Loader:
+    """As much of a stateful data loader as a checkpoint asks for."""
+
+    dataset, use_stateful_dataloader, loaded = (), True, None
+
+    def state_dict(self):
+        return {"rank": RANK}
+
+    def load_state_dict(self, state):
+        self.loaded = state["rank"]
+
+
 def train(accelerator):
     """Prepare where rank 1 is late: what rank 0 saw before its model was moved, and after prepare had come back."""
     accelerator.prepare(torch.nn.Linear(1, 1))  # the first time it imports for seconds
@@ -134,14 +165,20 @@ def checkpoint(accelerator):
     """Save by everyone: which files this rank wrote, and whether the main process was through when save_state came back."""
     accelerator.project_configuration.automatic_checkpoint_naming = True
     accelerator.register_for_checkpointing(SlowToSave())
-    accelerator.scaler = torch.amp.GradScaler("cpu", enabled=False)
+    accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=2.0 + RANK)
+    loader = Loader()
+    accelerator._dataloaders.append(loader)
     written.clear()
     accelerator.save({"epoch": 2}, FOLDER / "by-all.bin")
     accelerator.save_state(safe_serialization=False)
     whole = (FOLDER / "checkpoints" / "checkpoint_0" / "custom_checkpoint_0.pkl").exists()
     done(f"rank {RANK} has saved")
+    if LOADS:
+        accelerator.load_state(str(FOLDER / "checkpoints" / "checkpoint_0"))
+    state = [loader.loaded, accelerator.scaler.get_scale()] if LOADS else []
     accelerator.scaler = None
-    return {"written": sorted(written), "whole": whole}
+    accelerator._dataloaders.remove(loader)
+    return {"written": sorted(written), "whole": whole, "loaded": state}
 
 
 def freed(accelerator):
@@ -168,6 +205,8 @@ report["world"] = first.num_processes
 set_seed(7)
 report["seeds"] = seeds()
 report["split"] = split()
+report["frozen"] = unwrapped()
+report["streamed"] = streamed()
 set_seed(7, device_specific=False)
 report["told not to"] = seeds()
 report["split told not to"] = split()

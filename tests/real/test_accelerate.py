@@ -35,7 +35,7 @@ COUNTS = {
 }  # fmt: skip
 RELEASES = [f"{minor}.{patch}" for minor, count in COUNTS.items() for patch in range(count)]
 QUICK = [OLDEST, "0.30.0", "0.34.0", "1.1.0", NEWEST]
-OFF = ["seeds=false", "prepare=false", "save=false", "memory=false", "launch=false"]
+OFF = ["prepare=false", "save=false", "memory=false", "launch=false"]
 ALL_OFF = [word for option in OFF for word in ("--set", option)]
 
 
@@ -84,11 +84,11 @@ class Ranks:
     def launcher(self, devices, *arguments, **more):
         return self.environment.script("accelerate_launch.py", devices, *arguments, HF_HOME=str(self.tmp_path), **more)
 
-    def train(self, seconds):
+    def train(self, seconds, *words):
         """The reports of both ranks, by rank; one that is late on purpose waits so long for the other to go on."""
         folder = Path(tempfile.mkdtemp(dir=str(self.tmp_path)))
         script = Path(__file__).with_name("accelerate_script.py")
-        launch = ["launch", "--multi_gpu", "--num_processes", "2", "--main_process_port", free_port(), script, folder, str(seconds)]
+        launch = ["launch", "--multi_gpu", "--num_processes", "2", "--main_process_port", free_port(), script, folder, str(seconds), *words]
         ended = self.accelerate(*launch, ACCELERATE_USE_CPU="true", limit=150)
         assert ended.code == 0, ended
         reports = [json.loads((folder / f"rank-{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)]
@@ -123,6 +123,13 @@ def each_once(reports, sampler):
     return [sorted(drawn[0] + drawn[1]) == list(range(24)) for drawn in epochs]
 
 
+def common(reports):
+    """Whether what has to be the same everywhere is: a split, weights that DDP does not wrap, the order of a stream of data."""
+    main, other = reports
+    streams = sorted(main["streamed"] + other["streamed"]) == list(range(16))
+    return [main["split"] == other["split"], main["frozen"] == other["frozen"], streams]
+
+
 def main_alone_wrote(report, also=()):
     return report["checkpoint"]["written"] == sorted(["random_states_1.pkl", *also])
 
@@ -135,31 +142,40 @@ def test_two_ranks(ranks):
     assert each_once([main, other], "drawn told") == [False, False], "stock accelerate: device_specific=True loses samples"
     assert main["prepare"] == {"before": False, "after": False}, "stock accelerate: prepare waits for nobody"
     assert not other["checkpoint"]["whole"]
-    assert main_alone_wrote(other, also=["scaler.pt"])
     old = "use_seedable_sampler" not in (ranks.site / PATHS[0]).read_text(encoding="utf-8")
     assert main["freed"] == other["freed"] == old, "0.30 began to collect too early"
 
+    assert main_alone_wrote(other, also=["scaler.pt"] if old else ["dl_state_dict.bin", "scaler.pt"])
+    assert common(stock) == [True, True, True]
+
     applied = ranks.environment.sitepatch("apply", NAME)
+    assert applied.code == 0, applied
+    main, other = reports = ranks.train(2, "load")
+    assert other["seeds"] == main["seeds"] == main["early"], "as upstream: seeds are on demand"
+    assert common(reports) == [True, True, True]
+    assert main["prepare"] == other["prepare"] == {"before": True, "after": True}
+    assert main_alone_wrote(other)
+    assert {"by-all.bin", "optimizer.bin", "scaler.pt", "random_states_0.pkl"} <= set(main["checkpoint"]["written"])
+    assert main["checkpoint"]["whole"]
+    assert other["checkpoint"]["whole"]
+    assert main["checkpoint"]["loaded"] == other["checkpoint"]["loaded"] == [None if old else 0, 2.0], "the states of the main process"
+    assert main["alone"], "the main process saved by itself, and nobody waited for ever"
+    assert main["freed"]
+    assert other["freed"]
+
+    applied = ranks.environment.sitepatch("apply", NAME, "--set", "seeds=true")
     assert applied.code == 0, applied
     main, other = reports = ranks.train(2)
     assert main["early"] == other["early"], "before there is an Accelerator, set_seed does what it did"
     assert main["seeds"] == main["early"]
     assert (main["seeds"][0], other["seeds"][0]) == (7, 8)
     assert all(one != another for one, another in zip(main["seeds"], other["seeds"]))
-    assert main["split"] != other["split"], "what it costs"
+    assert common(reports) == [False, False, False], "what it costs"
     assert main["told not to"] == other["told not to"] == main["early"]
     assert main["split told not to"] == other["split told not to"]
     for sampler in ("drawn False", "drawn True", "drawn otherwise", "drawn told"):
         assert each_once(reports, sampler) == [True, True], sampler
         assert main[sampler][0] != main[sampler][1], "every epoch is drawn anew"
-    assert main["prepare"] == other["prepare"] == {"before": True, "after": True}
-    assert main_alone_wrote(other)
-    assert {"by-all.bin", "optimizer.bin", "scaler.pt", "random_states_0.pkl"} <= set(main["checkpoint"]["written"])
-    assert main["checkpoint"]["whole"]
-    assert other["checkpoint"]["whole"]
-    assert main["alone"], "the main process saved by itself, and nobody waited for ever"
-    assert main["freed"]
-    assert other["freed"]
 
     if not old:
         applied = ranks.environment.sitepatch("apply", NAME, *ALL_OFF)
@@ -211,7 +227,7 @@ def test_the_probe_tells_a_cured_accelerate_from_another(ranks):
     assert ended.out.startswith("not as it should be: seeds, prepare, save, launch"), ended
     assert ranks.environment.sitepatch("apply", NAME).code == 0
     ended = run(probe, cwd=ranks.tmp_path)
-    assert (ended.code, ended.out.endswith("; left out: nothing\n")) == (0, True), ended
-    assert ranks.environment.sitepatch("apply", NAME, "--set", "seeds=false").code == 0
-    ended = run(probe, cwd=ranks.tmp_path)
     assert (ended.code, ended.out.endswith("; left out: seeds\n")) == (0, True), ended
+    assert ranks.environment.sitepatch("apply", NAME, "--set", "seeds=true").code == 0
+    ended = run(probe, cwd=ranks.tmp_path)
+    assert (ended.code, ended.out.endswith("; left out: nothing\n")) == (0, True), ended
