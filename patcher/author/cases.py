@@ -139,8 +139,9 @@ def _variant(patchset: Patchset, path: str, releases: Sequence[str]) -> Variant:
     if len(found) != 1:
         known: Dict[str, None] = {path: None for each in patchset.variants for patch in each.patches for path in patch.paths}
         ranges = " and ".join(each.versions or "any release" for each in named)
-        raise PatchError(f"found {path}, expected one of {', '.join(known)}" if not named else
-                         f"{path} is patched in {ranges}: name a release of one of them")  # fmt: skip
+        if named:
+            raise PatchError(f"{path} is patched in {ranges}: name a release of one of them")
+        raise PatchError(f"found {path}, expected one of {', '.join(known)}")
     return found[0]
 
 

@@ -84,8 +84,8 @@ def copied(env: Environment, folder: Path) -> List[Tuple[Installed, Before]]:
             owner = Owner(located.distribution, located.version, located.dist_info)
             where = Before(installed, "the installed file", installed)
             found.append((Installed(located.site, path, owner, (), data), where))
-    problems += [f"{path}: was deleted here; that a file is deleted cannot be put into a patchset"
-                 for path in sorted(hashes) if not (folder / path).is_file()]  # fmt: skip
+    gone = [path for path in sorted(hashes) if not (folder / path).is_file()]
+    problems += [f"{path}: was deleted here; that a file is deleted cannot be put into a patchset" for path in gone]
     if problems:
         raise SitepatchError("\n".join(problems), f"what was edited is still in {folder}")
     if not found:

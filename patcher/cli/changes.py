@@ -144,11 +144,16 @@ def run_lock(console: Console, request: LockRequest) -> int:
         console.rows([] if console.quiet else [Row("locked", cells)])
     elif not request.check:
         console.say(f"{path}: nothing to do, it is as it would be written")
-    console.data(done.ok, {
-        "written": done.written, "lock": str(path), "patchsets": list(done.patchsets),
-        "differences": list(done.differences), "answers": [report.answer_json(each) for each in plan.answers],
-        "files": [each._asdict() for each in done.held], "notes": list(plan.notes),
-    })  # fmt: skip
+    told = {
+        "written": done.written,
+        "lock": str(path),
+        "patchsets": list(done.patchsets),
+        "differences": list(done.differences),
+        "answers": [report.answer_json(each) for each in plan.answers],
+        "files": [each._asdict() for each in done.held],
+        "notes": list(plan.notes),
+    }
+    console.data(done.ok, told)
     return 0 if done.ok else 1
 
 

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from patcher.target.environment import Environment
     from patcher.text.table import Row
 
-_COLORS = {
-    "applied": "green", "captured": "green", "updated": "green", "locked": "green", "overlay": "green", "fix": "green",
-    "applicable": "cyan", "default": "cyan", "debug": "cyan", "restored": "green",
-    "verified": "green", "broken before": "yellow",
-    "upstream": "blue", "not needed": "blue", "overwritten": "yellow", "outdated": "yellow", "interrupted": "yellow",
-    "applies": "green", "out of range": "blue", "absent": "yellow",
-    "ok": "green", "note": "yellow", "advice": "yellow", "no cases": "yellow",
-}  # fmt: skip
+_WORDS = {
+    "green": ("applied", "captured", "updated", "locked", "overlay", "fix", "restored", "verified", "applies", "ok"),
+    "cyan": ("applicable", "default", "debug"),
+    "yellow": ("broken before", "overwritten", "outdated", "interrupted", "absent", "note", "advice", "no cases"),
+    "blue": ("upstream", "not needed", "out of range"),
+}
+_COLORS = {word: color for color, words in _WORDS.items() for word in words}
+_IN_LINE = ", as the only line on stderr before the command runs"
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan", "\\": "yellow"}
 
 
@@ -177,14 +177,10 @@ def takes(
             click.option("--system", is_flag=True, help="Also what a venv shares with others (system-site-packages)."),
         ]
     if sources:
-        options.append(click.option(
-            "--patch-dir", metavar="DIR", multiple=True, help="Directory of patchsets, looked at first; repeatable.",
-        ))  # fmt: skip
+        text = "Directory of patchsets, looked at first; repeatable."
+        options.append(click.option("--patch-dir", metavar="DIR", multiple=True, help=text))
     options += [
-        click.option(
-            "--json", "as_json", is_flag=True,
-            help="Answer in JSON, as the only line on stderr before the command runs." if in_line else "Answer in JSON.",
-        ),
+        click.option("--json", "as_json", is_flag=True, help=f"Answer in JSON{_IN_LINE if in_line else ''}."),
         click.option("-q", "--quiet", is_flag=True, help="Only errors and what was asked for."),
         click.option("-v", "--verbose", is_flag=True, help="Say more."),
         click.option("--color/--no-color", default=None, help="Default: on a terminal, unless NO_COLOR is set."),

@@ -128,9 +128,15 @@ def hunk_json(one: Told) -> Dict[str, Any]:
     """One hunk as JSON."""
     answer, found = one.answer, one.explanation
     head = {
-        "site": one.site, "path": answer.path, "scope": answer.scope, "state": answer.state.value,
-        "places": list(answer.places), "problem": answer.problem, "hint": answer.hint, "when_present": answer.when_present,
-    }  # fmt: skip
+        "site": one.site,
+        "path": answer.path,
+        "scope": answer.scope,
+        "state": answer.state.value,
+        "places": list(answer.places),
+        "problem": answer.problem,
+        "hint": answer.hint,
+        "when_present": answer.when_present,
+    }
     elsewhere = [{"path": each.path, "line": each.line, "scope": answer.scope} for each in one.elsewhere]
     if found is not None:
         elsewhere = [{"path": answer.path, "line": spot.line, "scope": spot.scope} for spot in found.elsewhere] + elsewhere

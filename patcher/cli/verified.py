@@ -35,6 +35,9 @@ def verified_json(verified: Verified, *, rolled_back: bool = False) -> Dict[str,
     ]
     seconds = {name: round(value, 3) for name, value in (*steps.items(), ("total", verified.seconds))}
     return {
-        "ok": not verified.failed, "checks": checks, "left_out": list(verified.left_out), "seconds": seconds,
+        "ok": not verified.failed,
+        "checks": checks,
+        "left_out": list(verified.left_out),
+        "seconds": seconds,
         "rolled_back": rolled_back,
-    }  # fmt: skip
+    }

@@ -8,49 +8,55 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, List, Mapping, Optional, Tuple
 
 from patcher.engine.lex import find_outside
 from patcher.engine.literal import f_string_text, string_value
 from patcher.engine.node import CLAUSES, COMPOUND, Node, Span, SyntaxProblem, Value
 from patcher.engine.spatch.notation import MARK, RUN_DOUBLE_STAR, RUN_NAME, RUN_STAR
 
-FIELDS: Dict[str, Tuple[str, ...]] = {
-    "Attribute": ("value", "attr"), "Ellipsis": (), "UnaryOperation": ("operator", "expression"),
-    "BinaryOperation": ("left", "operator", "right"), "Comparison": ("left", "comparisons"),
-    "ComparisonTarget": ("operator", "comparator"), "IfExp": ("body", "test", "orelse"), "Lambda": ("params", "body"),
-    "Tuple": ("elements",), "List": ("elements",), "Set": ("elements",), "Dict": ("elements",), "Call": ("func", "args"),
-    "DictElement": ("key", "value"), "GeneratorExp": ("elt", "for_in"), "ListComp": ("elt", "for_in"),
-    "SetComp": ("elt", "for_in"), "DictComp": ("key", "value", "for_in"), "CompIf": ("test",),
-    "CompFor": ("asynchronous", "target", "iter", "ifs", "inner_for_in"), "Await": ("expression",), "Yield": ("value",),
-    "From": ("item",), "NamedExpr": ("target", "value"), "Slice": ("lower", "upper", "step"), "Expr": ("value",),
-    "Assign": ("targets", "annotation", "value"), "AugAssign": ("target", "operator", "value"), "Return": ("value",),
-    "Raise": ("exc", "cause"), "Pass": (), "Break": (), "Continue": (), "Del": ("target",), "Global": ("names",),
-    "Nonlocal": ("names",), "Import": ("names",), "Assert": ("test", "msg"), "ImportAlias": ("name", "asname"),
-    "TypeAlias": ("name", "type_parameters", "value"), "TypeParameters": ("params",), "TypeVar": ("name", "bound"),
-    "TypeVarTuple": ("name",), "ParamSpec": ("name",), "TypeParam": ("star", "param", "default"),
-    "Match": ("subject", "cases"), "MatchCase": ("pattern", "guard", "body"), "WithItem": ("item", "asname"),
-    "With": ("asynchronous", "items", "body"), "ExceptHandler": ("type", "name", "body"), "Else": ("body",),
-    "ExceptStarHandler": ("type", "name", "body"), "Finally": ("body",), "While": ("test", "body", "orelse"),
-    "For": ("asynchronous", "target", "iter", "body", "orelse"), "Try": ("body", "handlers", "orelse", "finalbody"),
-    "FunctionDef": ("decorators", "asynchronous", "name", "type_parameters", "params", "returns", "body"),
-    "ClassDef": ("decorators", "name", "type_parameters", "bases", "keywords", "body"),
-    "Param": ("star", "name", "annotation", "default"), "ParamStar": (), "ParamSlash": (), "Decorator": ("decorator",),
-    "MatchValue": ("value",), "MatchSingleton": ("value",), "MatchList": ("patterns",), "MatchTuple": ("patterns",),
-    "MatchStar": ("name",), "MatchMapping": ("elements", "rest"), "MatchMappingElement": ("key", "pattern"),
-    "MatchClass": ("cls", "patterns", "kwds"), "MatchKeywordElement": ("key", "pattern"), "MatchAs": ("pattern", "name"),
-    "MatchOr": ("patterns",),
-}  # fmt: skip
-FIELDS["TryStar"] = FIELDS["Try"]
-# a wrapper around one thing -> the field that holds it
-UNWRAPPED = {
-    "Element": "value", "Annotation": "annotation", "SubscriptElement": "slice", "NameItem": "name", "AsName": "name",
-    "MatchSequenceElement": "value", "MatchOrElement": "pattern", "AssignTarget": "target",
-}  # fmt: skip
+# what means something of each class, KIND(FIELD, ...) as in the grammar of `ast`
+_GRAMMAR = """
+    Attribute(value, attr)  Ellipsis()  UnaryOperation(operator, expression)  BinaryOperation(left, operator, right)
+    Comparison(left, comparisons)  ComparisonTarget(operator, comparator)  IfExp(body, test, orelse)  Lambda(params, body)
+    Tuple(elements)  List(elements)  Set(elements)  Dict(elements)  Call(func, args)  DictElement(key, value)
+    GeneratorExp(elt, for_in)  ListComp(elt, for_in)  SetComp(elt, for_in)  DictComp(key, value, for_in)  CompIf(test)
+    CompFor(asynchronous, target, iter, ifs, inner_for_in)  Await(expression)  Yield(value)  From(item)
+    NamedExpr(target, value)  Slice(lower, upper, step)  Expr(value)  Assign(targets, annotation, value)
+    AugAssign(target, operator, value)  Return(value)  Raise(exc, cause)  Pass()  Break()  Continue()  Del(target)
+    Global(names)  Nonlocal(names)  Import(names)  Assert(test, msg)  ImportAlias(name, asname)
+    TypeAlias(name, type_parameters, value)
+    TypeParameters(params)  TypeVar(name, bound)  TypeVarTuple(name)  ParamSpec(name)  TypeParam(star, param, default)
+    Match(subject, cases)  MatchCase(pattern, guard, body)  WithItem(item, asname)  With(asynchronous, items, body)
+    ExceptHandler(type, name, body)  Else(body)  ExceptStarHandler(type, name, body)  Finally(body)  While(test, body, orelse)
+    For(asynchronous, target, iter, body, orelse)  Try(body, handlers, orelse, finalbody)
+    TryStar(body, handlers, orelse, finalbody)
+    FunctionDef(decorators, asynchronous, name, type_parameters, params, returns, body)
+    ClassDef(decorators, name, type_parameters, bases, keywords, body)  Param(star, name, annotation, default)  ParamStar()
+    ParamSlash()  Decorator(decorator)  MatchValue(value)  MatchSingleton(value)  MatchList(patterns)  MatchTuple(patterns)
+    MatchStar(name)  MatchMapping(elements, rest)  MatchMappingElement(key, pattern)  MatchClass(cls, patterns, kwds)
+    MatchKeywordElement(key, pattern)  MatchAs(pattern, name)  MatchOr(patterns)
+"""
+FIELDS = {kind: tuple(re.findall(r"\w+", fields)) for kind, fields in re.findall(r"(\w+)\((.*?)\)", _GRAMMAR)}
+UNWRAPPED = {  # a wrapper around one thing -> the field that holds it
+    "Element": "value",
+    "Annotation": "annotation",
+    "SubscriptElement": "slice",
+    "NameItem": "name",
+    "AsName": "name",
+    "MatchSequenceElement": "value",
+    "MatchOrElement": "pattern",
+    "AssignTarget": "target",
+}
 RENAMED = {
-    "ExceptHandler": "Except", "ExceptStarHandler": "ExceptStar", "MatchCase": "Case", "TryStar": "Try",
-    "ImportAlias": "Alias", "ParamStar": "BareStar", "ParamSlash": "Slash",
-}  # fmt: skip
+    "ExceptHandler": "Except",
+    "ExceptStarHandler": "ExceptStar",
+    "MatchCase": "Case",
+    "TryStar": "Try",
+    "ImportAlias": "Alias",
+    "ParamStar": "BareStar",
+    "ParamSlash": "Slash",
+}
 _PLACEHOLDER = re.compile(MARK + r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBERS = ("Integer", "Float", "Imaginary")
 _TO_LAST_PART = CLAUSES | COMPOUND | {"Param", "Alias", "WithItem", "DictElement", "Decorator"}

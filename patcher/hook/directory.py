@@ -137,8 +137,10 @@ def earlier(folder: Path, asked: Sequence[Asked]) -> Tuple[Kept, ...]:
         return ()
     requested = {one.name: (one.digest, dict(one.options)) for one in asked}
     naming = {path: [one for one in asked for paths in one.paths.values() if path in paths] for path in {k.path for k in kept}}
-    return tuple(
-        one for one in kept
-        if naming[one.path] and all(digests.get(each.name) == each.digest for each in naming[one.path])
-        and all(requested.get(step.patchset) == (step.digest, dict(step.options)) for step in one.steps)
-    )  # fmt: skip
+
+    def holds(one: Kept) -> bool:
+        same = all(digests.get(each.name) == each.digest for each in naming[one.path])
+        steps = all(requested.get(step.patchset) == (step.digest, dict(step.options)) for step in one.steps)
+        return bool(naming[one.path]) and same and steps
+
+    return tuple(filter(holds, kept))

@@ -70,7 +70,5 @@ def _others(requested: Sequence[Requested], places: Sequence[Located], done: Seq
                 data = read(located.site, path)
                 if data is not None and path not in done:
                     digest = sha256(data).hexdigest()
-                    found[path] = Kept(
-                        path, located.package, located.distribution, located.version, True, digest, digest, ()
-                    )  # fmt: skip
+                    found[path] = Kept(path, located.package, located.distribution, located.version, True, digest, digest, ())
     return list(found.values())

@@ -78,11 +78,10 @@ class Content(NamedTuple):
 
 def write_hook(hook: Hook) -> bytes:
     """Return the text of hook.json."""
-    patchsets = [
-        dict(one._asdict(), options=dict(one.options), files=list(one.files),
-             paths=[{"package": package, "paths": list(paths)} for package, paths in one.paths.items()])
-        for one in hook.patchsets
-    ]  # fmt: skip
+    patchsets = []
+    for one in hook.patchsets:
+        paths = [{"package": package, "paths": list(paths)} for package, paths in one.paths.items()]
+        patchsets.append(dict(one._asdict(), options=dict(one.options), files=list(one.files), paths=paths))
     return dump({**hook._asdict(), "patchsets": patchsets, "format": FORMAT, "sitepatch": __version__})
 
 
@@ -96,9 +95,13 @@ def read_hook(data: bytes, where: str) -> Hook:
     patchsets = []
     for table in top.tables("patchsets"):
         one = Asked(
-            table.text("name"), table.text("version"), table.sha256("digest"), table.options("options"),
-            table.strings("files"), dict(_paths(each) for each in table.tables("paths")),
-        )  # fmt: skip
+            table.text("name"),
+            table.text("version"),
+            table.sha256("digest"),
+            table.options("options"),
+            table.strings("files"),
+            dict(_paths(each) for each in table.tables("paths")),
+        )
         table.end()
         patchsets.append(one)
     hook = Hook(top.text("name"), top.text("version"), top.text("mode"), tuple(patchsets))
@@ -133,10 +136,15 @@ def read_kept(data: bytes, where: str) -> Tuple[Tuple[Kept, ...], Dict[str, str]
     found = []
     for table in top.tables("files"):
         one = Kept(
-            table.path("path"), table.text("package"), table.text("distribution"), table.text("version"),
-            bool(table.whole("exact")), table.sha256("before"), table.sha256("after"),
+            table.path("path"),
+            table.text("package"),
+            table.text("distribution"),
+            table.text("version"),
+            bool(table.whole("exact")),
+            table.sha256("before"),
+            table.sha256("after"),
             tuple(read_step(each) for each in table.tables("steps")),
-        )  # fmt: skip
+        )
         table.end()
         found.append(one)
     digests = top.texts("patchsets")

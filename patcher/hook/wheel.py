@@ -34,8 +34,13 @@ def module(name: str) -> str:
 def _metadata(content: Content) -> Dict[str, bytes]:
     hook = content.hook
     names = ", ".join(one.name for one in hook.patchsets)
-    lines = ["Metadata-Version: 2.1", f"Name: {hook.name}", f"Version: {hook.version}",
-             f"Summary: Keeps {names} applied", "Requires-Python: >=3.8"]  # fmt: skip
+    lines = [
+        "Metadata-Version: 2.1",
+        f"Name: {hook.name}",
+        f"Version: {hook.version}",
+        f"Summary: Keeps {names} applied",
+        "Requires-Python: >=3.8",
+    ]
     about = ["Wheel-Version: 1.0", f"Generator: sitepatch {patcher.__version__}", "Root-Is-Purelib: true", "Tag: py3-none-any"]
     return {"METADATA": "\n".join([*lines, ""]).encode(), "WHEEL": "\n".join([*about, ""]).encode()}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import List, Sequence
+from typing import Iterable, List, Sequence
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.hook import backend
@@ -68,7 +68,7 @@ def _pyproject(folder: Path, content: Content, wishes: Sequence[Wish], files: Se
     texts = [" ".join([wish.name, *map(shlex.quote, wish.settings), *["optional"] * wish.optional]) for wish in wishes]
     names = ", ".join(wish.name for wish in wishes)
     keys = ["pyproject.toml", *files]
-    return "\n".join([
+    lines = [
         _HEAD.format(folder=folder.name),
         "[build-system]",
         "requires = []",
@@ -82,16 +82,22 @@ def _pyproject(folder: Path, content: Content, wishes: Sequence[Wish], files: Se
         'requires-python = ">=3.8"',
         "",
         "[tool.sitepatch]",
-        "patchsets = [", *(f"    {written_toml(text)}," for text in texts), "]",
+        *_written("patchsets", map(written_toml, texts)),
         f'patch-dir = "{PATCHSETS}"',
         "",
         f"[tool.{TABLE}]",
         f"mode = {written_toml(hook.mode)}",
         "",
         "[tool.uv]  # which files uv looks at to see that the hook has to be built again",
-        "cache-keys = [", *(f"    {{ file = {written_toml(name)} }}," for name in keys), "]",
+        *_written("cache-keys", (f"{{ file = {written_toml(name)} }}" for name in keys)),
         "",
-    ])  # fmt: skip
+    ]
+    return "\n".join(lines)
+
+
+def _written(key: str, items: Iterable[str]) -> List[str]:
+    """The lines of a TOML list."""
+    return [f"{key} = [", *(f"    {item}," for item in items), "]"]
 
 
 def _text(path: Path) -> str:

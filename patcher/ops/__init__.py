@@ -16,15 +16,36 @@ if TYPE_CHECKING:
     from patcher.ops.project import LockOutcome, LockRequest, ProjectFiles, SyncRequest, lock, sync
     from patcher.ops.verifying import VerifyOutcome, VerifyRequest, verify
 
-__all__ = ["ApplyRequest", "Events", "LockOutcome", "LockRequest", "Outcome", "Place", "ProjectFiles", "RestoreRequest",
-           "SyncRequest", "VerifyOutcome", "VerifyRequest", "apply", "lock", "restore", "sync", "verify"]  # fmt: skip
-_HOMES = {"Place": "place", "Events": "outcome", "Outcome": "outcome", "ApplyRequest": "change", "RestoreRequest": "change",
-          "apply": "change", "restore": "change", "VerifyOutcome": "verifying", "VerifyRequest": "verifying",
-          "verify": "verifying"}  # fmt: skip
+_NAMES = {
+    "change": ("ApplyRequest", "RestoreRequest", "apply", "restore"),
+    "outcome": ("Events", "Outcome"),
+    "place": ("Place",),
+    "project": ("LockOutcome", "LockRequest", "ProjectFiles", "SyncRequest", "lock", "sync"),
+    "verifying": ("VerifyOutcome", "VerifyRequest", "verify"),
+}
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
+__all__ = [
+    "ApplyRequest",
+    "Events",
+    "LockOutcome",
+    "LockRequest",
+    "Outcome",
+    "Place",
+    "ProjectFiles",
+    "RestoreRequest",
+    "SyncRequest",
+    "VerifyOutcome",
+    "VerifyRequest",
+    "apply",
+    "lock",
+    "restore",
+    "sync",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for: the command line must not pay for all verbs when it needs one."""
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__} has no attribute {name}")
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'project')}"), name)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

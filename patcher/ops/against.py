@@ -267,9 +267,13 @@ def _parallel(
 
 # outcomes -------------------------------------------------------------------------------------------------------------
 def _outcomes(
-    requested: Requested, asked: Sequence[str], chosen: Sequence[_Pick], listings: _Listings,
-    folders: Mapping[_Key, Union[Path, SitepatchError]], cache: Path,
-) -> Iterator[Outcome]:  # fmt: skip
+    requested: Requested,
+    asked: Sequence[str],
+    chosen: Sequence[_Pick],
+    listings: _Listings,
+    folders: Mapping[_Key, Union[Path, SitepatchError]],
+    cache: Path,
+) -> Iterator[Outcome]:
     for package, (name, version), inside in chosen:
         listing, folder = listings[name], folders.get((name, version), cache)
         if not inside:

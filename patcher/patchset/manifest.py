@@ -23,13 +23,22 @@ KINDS = ("fix", "default", "debug")
 OPTION_TYPES: Mapping[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
 PROVENANCE = ("origin", "bug", "forwarded", "author", "last_update", "remove_when")
 KEYS: Mapping[str, Mapping[str, str]] = {
-    "": {"schema": INTEGER, "name": TEXT, "version": TEXT, "kind": TEXT, "summary": TEXT, "provenance": TABLE,
-         "options": TABLE, "variant": tables("variant"), "verify": TABLE},
+    "": {
+        "schema": INTEGER,
+        "name": TEXT,
+        "version": TEXT,
+        "kind": TEXT,
+        "summary": TEXT,
+        "provenance": TABLE,
+        "options": TABLE,
+        "variant": tables("variant"),
+        "verify": TABLE,
+    },
     "provenance": dict.fromkeys(PROVENANCE, TEXT),
     "options": {"type": TEXT, "default": "", "help": TEXT, "choices": ""},
     "variant": {"package": TEXT, "versions": TEXT, "patches": TEXTS, "names": TEXTS, "distributions": TEXTS},
     "verify": {"imports": TEXTS, "probe": TEXT},
-}  # fmt: skip
+}
 """The keys of every table and the type of each value ("" where another key decides); the JSON Schema has the same."""
 REQUIRED: Mapping[str, Tuple[str, ...]] = {
     "": ("schema", "name", "version", "kind", "summary", "variant"),
@@ -95,9 +104,16 @@ def load(folder: Path, source: str, texts: Optional[Mapping[str, str]] = None) -
     prose = "\n\n".join(text.strip("\n") for text, _ in parsed.values() if text.strip())
     head = {key: top[key] for key in ("name", "version", "kind", "summary")}
     return Patchset(
-        **head, prose=prose, provenance=provenance, options=tuple(filter(None, options)), variants=tuple(variants),
-        verify=Verify(tuple(verify.get("imports", ())), probe), digest=patchset_digest(files), source=source, files=files,
-    )  # fmt: skip
+        **head,
+        prose=prose,
+        provenance=provenance,
+        options=tuple(filter(None, options)),
+        variants=tuple(variants),
+        verify=Verify(tuple(verify.get("imports", ())), probe),
+        digest=patchset_digest(files),
+        source=source,
+        files=files,
+    )
 
 
 def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
@@ -145,9 +161,12 @@ def _option(reader: _Reader, name: str, value: object) -> Optional[Option]:
 
 
 def _variant(
-    reader: _Reader, value: Dict[str, Any], where: str, files: Dict[str, str],
+    reader: _Reader,
+    value: Dict[str, Any],
+    where: str,
+    files: Dict[str, str],
     parsed: Dict[str, Tuple[str, Tuple[FilePatch, ...]]],
-) -> Variant:  # fmt: skip
+) -> Variant:
     """One `[[variant]]`; reads each .spatch once into `files` and `parsed`, however many variants name it."""
     from patcher.engine.spatch.hunk import parse_spatch  # not for `status`, which reads no patchset
 

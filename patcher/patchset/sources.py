@@ -14,9 +14,6 @@ from patcher.patchset.tables import decode_text, shown, suggest
 from patcher.system.reading import TEXT, read_file
 from patcher.target.versions import accepts, says_nothing
 
-__all__ = ["BUILT_IN", "LOCAL", "PATCH_DIR", "Found", "builtin_dir", "candidates", "choose", "find", "folders", "load",
-           "pick_variants", "resolve_options"]  # fmt: skip
-
 GROUP = "sitepatch.patchsets"
 BUILT_IN, LOCAL, PATCH_DIR = "built in", "./patchsets", "--patch-dir"
 """What `Patchset.source` is or begins with; that of an entry point is `entry point NAME`."""
@@ -270,7 +267,7 @@ def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str
             kind = options[name].type
             known = " or ".join(map(written, choices)) if choices else f"of type {kind}"
             near = suggest(text, map(written, choices)) if choices else ""
-            problems.append(f'--set {key}: found {shown(text)}, expected a value {known}{near}')
+            problems.append(f"--set {key}: found {shown(text)}, expected a value {known}{near}")
         else:
             values[name] = value
     if problems:

@@ -106,8 +106,13 @@ def _assignments(env: Environment, requested: Sequence[Requested], answers: List
 
 
 def derived(
-    assignments: Assignments, answers: List[Answer], notes: List[str],
-    *, force: bool = False, exact: bool = False, fresh: bool = False
+    assignments: Assignments,
+    answers: List[Answer],
+    notes: List[str],
+    *,
+    force: bool = False,
+    exact: bool = False,
+    fresh: bool = False,
 ) -> Iterator[Tuple[FilePlan, LockedFile]]:
     """Each file of the assignments with them done; what else is applied in it stays there, unless `exact`.
 
@@ -169,9 +174,7 @@ def _deleted(answers: Sequence[Answer]) -> List[Answer]:
     there -= {one.patchset for one in answers if one.state not in (State.UPSTREAM, State.NOT_NEEDED) and not one.gone}
     problem = "the code to delete is gone, and every other change of the patchset stands there already"
     return [
-        answer._replace(state=State.UPSTREAM, problem=problem, hint="")
-        if answer.gone and answer.patchset in there
-        else answer
+        answer._replace(state=State.UPSTREAM, problem=problem, hint="") if answer.gone and answer.patchset in there else answer
         for answer in answers
     ]
 
@@ -254,9 +257,13 @@ def _edit_kept(item: FileStatus, pristine: bytes, made: Sequence[Step]) -> bytes
 
 
 def _left_behind(
-    env: Environment, requested: Sequence[Requested], assignments: Mapping[Tuple[str, str], Sequence[Assignment]],
-    answers: List[Answer], *, force: bool,
-) -> List[FilePlan]:  # fmt: skip
+    env: Environment,
+    requested: Sequence[Requested],
+    assignments: Mapping[Tuple[str, str], Sequence[Assignment]],
+    answers: List[Answer],
+    *,
+    force: bool,
+) -> List[FilePlan]:
     """Files that an earlier version of a requested patchset changed and this one does not: its change is reverted there."""
     names = [one.patchset.name for one in requested]
     if not names or any(answer.state.failed for answer in answers):

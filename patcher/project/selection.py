@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Dict, Iterable, List, Sequence, Tuple
 
 from patcher.errors import PatchError, SitepatchError, StoreError, UsageError
 from patcher.model import Patchset, written
+from patcher.patchset.manifest import load
 from patcher.patchset.sources import (
     BUILT_IN,
     LOCAL,
@@ -17,7 +18,6 @@ from patcher.patchset.sources import (
     find,
     folders,
     has_texts,
-    load,
     named_places,
     resolve_options,
     searched,
@@ -69,8 +69,8 @@ def check_sources(names: Sequence[str], patch_dirs: Sequence[str]) -> None:
     """
     if os.geteuid() == 0:
         known = by_name(named_places(patch_dirs, os.getcwd()))  # those of entry points and the built-in ones come after these
-        found = [each for name in dict.fromkeys(names) for folder, source in known.get(name, ())[:1]
-                 for each in others_change(folder, source)]  # fmt: skip
+        first = [place for name in dict.fromkeys(names) for place in known.get(name, ())[:1]]
+        found = [each for folder, source in first for each in others_change(folder, source)]
         if found:
             raise SitepatchError("\n".join(dict.fromkeys(found)), OTHERS_HINT)
 

@@ -119,11 +119,11 @@ def _not_mine(folder: Folder, name: str) -> List[str]:
     if not mine or folder.link(name):  # what a link leads to is left as it is
         return []
     if info.st_uid != mine:
-        return [f"{folder.path}/{name}: belongs to user {info.st_uid}, and user {mine} may not give it back to them; "
-                "run this as that user"]  # fmt: skip
+        who = f"user {info.st_uid}, and user {mine} may not give it back to them; run this as that user"
+        return [f"{folder.path}/{name}: belongs to {who}"]
     if info.st_gid not in {os.getegid(), *os.getgroups()}:
-        return [f"{folder.path}/{name}: belongs to group {info.st_gid}, of which user {mine} is no member; "
-                "run this as a member of that group"]  # fmt: skip
+        who = f"group {info.st_gid}, of which user {mine} is no member; run this as a member of that group"
+        return [f"{folder.path}/{name}: belongs to {who}"]
     return []
 
 
@@ -132,8 +132,8 @@ def _sticky(folder: Folder, name: str) -> List[str]:
     here, owner, mine = os.fstat(folder.fd), os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_uid, os.geteuid()
     if not here.st_mode & stat.S_ISVTX or mine in (0, here.st_uid, owner):
         return []
-    return [f"{folder.path}/{name}: belongs to user {owner}, and in a sticky directory user {mine} may not replace it; "
-            "run this as that user"]  # fmt: skip
+    who = f"user {owner}, and in a sticky directory user {mine} may not replace it; run this as that user"
+    return [f"{folder.path}/{name}: belongs to {who}"]
 
 
 def _unwritable(folder: Folder) -> List[str]:

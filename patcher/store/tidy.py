@@ -14,9 +14,11 @@ EDITED = "edited"
 
 
 def clean(
-    home: Folder, entries: Sequence[journal.Entry], named: Sequence[str],
+    home: Folder,
+    entries: Sequence[journal.Entry],
+    named: Sequence[str],
     receipts: Callable[[List[StoreError]], Mapping[str, Receipt]],
-) -> None:  # fmt: skip
+) -> None:
     """Drop what the receipts named before a commit and name no more, then the journal.
 
     A pristine copy that nothing of this commit explains stays: somebody may have removed the receipt that named it.

@@ -42,9 +42,14 @@ def run(command: Sequence[str], cwd: str, environ: Mapping[str, str], limit: flo
 
     begun = time.monotonic()
     child = subprocess.Popen(
-        command, cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-    )  # fmt: skip
+        command,
+        cwd=cwd,
+        env=dict(environ),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
     assert child.stdout is not None
     tail, inside = b"", False
     try:

@@ -12,9 +12,12 @@ TEXT, FILE = 1 << 20, 1 << 28
 """Limits in bytes: of what a user writes (a patch, a table), and of what is installed or written by sitepatch."""
 
 _KINDS = {
-    stat.S_IFDIR: "a directory", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
-}  # fmt: skip
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 
 def read_file(path: Union[str, os.PathLike[str]], limit: int = FILE) -> bytes:

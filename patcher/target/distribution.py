@@ -245,8 +245,8 @@ def _sources(site: Path, package: str, dist_infos: Sequence[str]) -> Iterator[Tu
     roots = [site, site.parent] if site.name == "src" else [site]
     for root in roots:
         project = re.search(r"^\[project\][ \t]*\n(.*?)(?=^\[|\Z)", _text(root / "pyproject.toml"), re.M | re.S)
-        found = [re.search(rf"""^{key}\s*=\s*["']([^"'\n]+)""", project.group(1) if project else "", re.M)
-                 for key in ("name", "version")]  # fmt: skip
+        table = project.group(1) if project else ""
+        found = [re.search(rf"""^{key}\s*=\s*["']([^"'\n]+)""", table, re.M) for key in ("name", "version")]
         if found[1]:
             yield found[0].group(1) if found[0] else "", found[1].group(1), ""
     for root in roots:

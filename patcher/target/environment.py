@@ -43,8 +43,8 @@ def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located
         hint = f"to patch the checkout itself: --target {editable}"
         raise SitepatchError(f"{package} is an editable install; its files lie in {editable}", hint)
     if not site:
-        raise AbsentError(f"{package} is not installed in {env.sites[0] if env.sites else env.python}",
-                          _similar(env, package))  # fmt: skip
+        where = env.sites[0] if env.sites else env.python
+        raise AbsentError(f"{package} is not installed in {where}", _similar(env, package))
     owned = owner(Path(site), package, files)
     notes = [owned.note] if owned.note else []
     if not found and not targeted and not owned.recorded:

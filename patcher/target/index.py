@@ -18,9 +18,18 @@ from patcher.target.versions import is_version
 
 # What a wheel may be made for, the smallest first: a torch for macOS has 80 MB. The sources in them are the same. No Python
 # has a wheel of every release, and pip takes one Python at a time; the first one here has most.
-_PLATFORMS = ("macosx_26_0_arm64", "manylinux_2_34_x86_64", "manylinux_2_28_x86_64", "manylinux_2_27_x86_64",
-              "manylinux_2_17_x86_64", "manylinux2014_x86_64", "linux_x86_64", "manylinux_2_28_aarch64",
-              "manylinux2014_aarch64", "linux_aarch64")  # fmt: skip
+_PLATFORMS = (
+    "macosx_26_0_arm64",
+    "manylinux_2_34_x86_64",
+    "manylinux_2_28_x86_64",
+    "manylinux_2_27_x86_64",
+    "manylinux_2_17_x86_64",
+    "manylinux2014_x86_64",
+    "linux_x86_64",
+    "manylinux_2_28_aarch64",
+    "manylinux2014_aarch64",
+    "linux_aarch64",
+)
 PYTHONS = ("3.10", "3.12", "3.8", "3.14")
 _WHEELS = ("--only-binary", ":all:")
 _NO_SUCH_VERSION = "0a0.dev0+none"
@@ -154,10 +163,9 @@ class Pip:
         with self._lock:
             if self.stopped:
                 raise SitepatchError("interrupted")
-            child = subprocess.Popen(
-                [*command, *words], env=environ,
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            )  # fmt: skip
+            command += words
+            no, out = subprocess.DEVNULL, subprocess.PIPE
+            child = subprocess.Popen(command, env=environ, stdin=no, stdout=out, stderr=subprocess.STDOUT)
             self._children.add(child)
         said = child.communicate()[0].decode("utf-8", "replace")
         with self._lock:

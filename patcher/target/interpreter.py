@@ -162,9 +162,13 @@ def _ask(given: str, python: str, path: str) -> Dict[str, Any]:
     command = [str(path), "-I", "-B", "-c", _DESCRIBE + "import json\nprint('\\n' + json.dumps(found))"]
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False,
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT,
+            check=False,
             env={**os.environ, "SITEPATCH_HOOK": "off"},  # a strict hook would not let it answer
-        )  # fmt: skip
+        )
     except subprocess.TimeoutExpired:
         hint = f"see what holds it up: {path} -I -c 0"
         raise UsageError(f"{given} {python}: it gave no answer in {_TIMEOUT:g} seconds", hint) from None

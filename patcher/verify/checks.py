@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 COMPILE, IMPORT, PROBE = "compile", "import", "probe"
 _LINES = 12  # of a traceback or of output, the last ones
 _GRACE = 1.0  # seconds after which a child is killed that should have ended itself at the limit
-_DROPPED = (  # what changes imports, and what a launcher tells its ranks: a lone import would wait for the others
-    "PYTHON", "SITEPATCH", "_SITEPATCH", "TORCHELASTIC_", "MASTER_", "RANK", "LOCAL_RANK", "WORLD_SIZE",
-    "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK", "ROLE_WORLD_SIZE", "NODE_RANK",
-)  # fmt: skip
+# what changes imports, and what a launcher tells its ranks: a lone import would wait for the others
+_LAUNCHED = (
+    "MASTER_ RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE NODE_RANK"
+)
+_DROPPED = ("PYTHON", "SITEPATCH", "_SITEPATCH", "TORCHELASTIC_", *_LAUNCHED.split())
 
 
 class Asked(NamedTuple):
@@ -159,9 +160,7 @@ def _encoded(texts: Mapping[str, bytes]) -> Dict[str, str]:
     return {path: b64encode(data).decode("ascii") for path, data in texts.items()}
 
 
-def _answers(
-    tasks: Sequence[Tuple[str, str]], lines: Sequence[Dict[str, Any]], ended: Ended, limit: float
-) -> List[Check]:
+def _answers(tasks: Sequence[Tuple[str, str]], lines: Sequence[Dict[str, Any]], ended: Ended, limit: float) -> List[Check]:
     """What a child wrote down; the task in which it ended is answered by how it ended."""
     checks = [
         Check(line["end"][0], line["end"][1], line["problem"], _last(line["output"]), line["seconds"])

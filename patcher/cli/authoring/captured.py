@@ -107,14 +107,21 @@ def _diff(one: Captured) -> bytes:
 def _json(made: CaptureOutcome, *, explain: bool) -> Dict[str, Any]:
     files = [
         {
-            "site": one.file.site, "path": one.file.path, "release": one.file.release, "compared_with": one.before.where,
-            "proven": one.before.proven, "exact": one.made == one.file.data, "difference": _difference(made, one),
+            "site": one.file.site,
+            "path": one.file.path,
+            "release": one.file.release,
+            "compared_with": one.before.where,
+            "proven": one.before.proven,
+            "exact": one.made == one.file.data,
+            "difference": _difference(made, one),
             "diff": report.shown(_diff(one)),
         }
         for one in made.files
-    ]  # fmt: skip
+    ]
     told = {"patchset": made.request.name, "folder": str(made.folder or ""), "captured": files, "left": left_json(made.draft)}
     return {
-        **told, "hunks": hunks_json(made.draft, explain=explain), "releases": releases_json(made.releases),
+        **told,
+        "hunks": hunks_json(made.draft, explain=explain),
+        "releases": releases_json(made.releases),
         "remarks": list(made.notes),
-    }  # fmt: skip
+    }

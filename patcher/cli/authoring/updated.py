@@ -24,8 +24,8 @@ def run_update(console: Console, request: UpdateRequest) -> int:
     rows = left_rows(made.draft)
     rows += [Row("not fetched", (problem,)) for problem in made.problems]
     if not console.quiet:
-        rows += [Row("widened" if not made.added else "changed", (f"{package} {before}", f"now {now}"))
-                 for package, before, now in made.ranges]  # fmt: skip
+        word = "changed" if made.added else "widened"
+        rows += [Row(word, (f"{package} {before}", f"now {now}")) for package, before, now in made.ranges]
         added = made.patchset.variants[-1]
         rows += [Row("added", (f"{made.folder / made.added}, for {added.package} {added.versions}",))] if made.added else []
     console.rows(rows)
@@ -53,15 +53,24 @@ def _row(one: Looked) -> Row:
 def _json(request: UpdateRequest, made: UpdateOutcome) -> Dict[str, Any]:
     releases = [
         {
-            "distribution": one.located.distribution, "version": one.located.version, "state": one.outcome.word,
-            "problem": one.outcome.problem, "in_range": one.inside,
+            "distribution": one.located.distribution,
+            "version": one.located.version,
+            "state": one.outcome.word,
+            "problem": one.outcome.problem,
+            "in_range": one.inside,
             "hunks": [explanation.hunk_json(each) for each in one.told],
         }
         for one in made.releases
-    ]  # fmt: skip
+    ]
     return {
-        "patchset": request.name, "folder": str(made.folder), "written": made.written, "releases": releases,
+        "patchset": request.name,
+        "folder": str(made.folder),
+        "written": made.written,
+        "releases": releases,
         "ranges": [{"package": package, "before": before, "now": now} for package, before, now in made.ranges],
-        "added": made.added, "hunks": hunks_json(made.draft), "left": left_json(made.draft), "problems": list(made.problems),
+        "added": made.added,
+        "hunks": hunks_json(made.draft),
+        "left": left_json(made.draft),
+        "problems": list(made.problems),
         "remarks": list(made.notes),
-    }  # fmt: skip
+    }

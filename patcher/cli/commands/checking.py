@@ -100,9 +100,13 @@ def _absent(answer: Answer) -> bool:
 
 
 def report_releases(
-    console: Console, requested: Sequence[Requested], against: Sequence[str], known: Sequence[Patchset], jobs: int,
+    console: Console,
+    requested: Sequence[Requested],
+    against: Sequence[str],
+    known: Sequence[Patchset],
+    jobs: int,
     html: Optional[str],
-) -> Tuple[int, Dict[str, Any]]:  # fmt: skip
+) -> Tuple[int, Dict[str, Any]]:
     """Report what becomes of patchsets on releases; returns the exit code and the JSON answer."""
     from patcher.cli.check_page import check_page, checked_json, heading, rows
     from patcher.ops.against import check_releases

@@ -34,9 +34,14 @@ def hook() -> None:
 @click.option("--name", metavar="DIST-NAME", help="What pip calls it.  [default: as it was, else sitepatch-hook-PROJECT]")
 @takes()
 def hook_init(
-    console: Console, place: Place, directory: str, names: Tuple[str, ...], settings: Tuple[str, ...],
-    mode: Optional[str], name: Optional[str],
-) -> int:  # fmt: skip
+    console: Console,
+    place: Place,
+    directory: str,
+    names: Tuple[str, ...],
+    settings: Tuple[str, ...],
+    mode: Optional[str],
+    name: Optional[str],
+) -> int:
     """Make or update the directory of a hook.
 
     Without names the patchsets are those of [tool.sitepatch] in ./pyproject.toml, or those that DIR asks for already. What
@@ -84,8 +89,8 @@ def hook_init(
     content = made.make(name, mode, requested, asked, kept)
     files = write(folder, content, wishes)
     patched = len({one.path for one in kept if one.steps})
-    console.say(f"{content.hook.name} {content.hook.version} in {directory}: {', '.join(one.name for one in asked)}; "
-                f"{count(patched, 'file')} can be patched without sitepatch")  # fmt: skip
+    without = f"{', '.join(one.name for one in asked)}; {count(patched, 'file')} can be patched without sitepatch"
+    console.say(f"{content.hook.name} {content.hook.version} in {directory}: {without}")
     console.say(f"line for requirements.txt: {_line(directory)}")
     console.data(True, {"name": name, "version": content.hook.version, "mode": mode, "written": files})
     return 0
@@ -120,9 +125,10 @@ def _wishes(
         name, _, option = key.partition(".")
         wishes = [
             wish._replace(settings=(*(s for s in wish.settings if s.partition("=")[0] != option), f"{option}={value}"))
-            if wish.name == name else wish
+            if wish.name == name
+            else wish
             for wish in wishes
-        ]  # fmt: skip
+        ]
     return wishes, folders
 
 
@@ -190,8 +196,8 @@ def hook_status(console: Console, place: Place) -> int:
         names = ", ".join(each.name for each in one.patchsets)
         rows.append(Row("ok" if found.good else "not so", (one.name, one.version, found.mode, names), found.told))
         good = good and found.good
-        told.append({"folder": folder, "name": one.name, "version": one.version, "mode": found.mode, "ok": found.good,
-                     "patchsets": [each.name for each in one.patchsets], "told": list(found.told)})  # fmt: skip
+        about = {"folder": folder, "name": one.name, "version": one.version, "mode": found.mode, "ok": found.good}
+        told.append({**about, "patchsets": [each.name for each in one.patchsets], "told": list(found.told)})
     console.rows(rows)
     if not rows:
         console.out(f"there is no hook in {', '.join(env.sites)}")

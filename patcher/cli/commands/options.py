@@ -51,9 +51,13 @@ def complete_settings(ctx: click.Context, param: click.Parameter, begun: str) ->
 
 
 sets_options = click.option(
-    "--set", "settings", metavar="NAME.option=VALUE", multiple=True, shell_complete=complete_settings,
+    "--set",
+    "settings",
+    metavar="NAME.option=VALUE",
+    multiple=True,
+    shell_complete=complete_settings,
     help="Give an option a value; repeatable. NAME. may be left out where one patchset is named.",
-)  # fmt: skip
+)
 """Gives a command its `--set`."""
 
 
@@ -61,12 +65,16 @@ def ways_to_verify(function: Callable[..., int]) -> Callable[..., int]:
     """Give a command `--compile-only`, `--probe` and `--timeout`."""
     for option in (
         click.option(
-            "--timeout", metavar="SECONDS", type=click.FloatRange(0.1, 86400), default=120.0, show_default=True,
+            "--timeout",
+            metavar="SECONDS",
+            type=click.FloatRange(0.1, 86400),
+            default=120.0,
+            show_default=True,
             help="How long each process that verifies may take.",
         ),
         click.option("--probe", is_flag=True, help="Also run the probes of the patchsets: their own code, if trusted."),
         click.option("--compile-only", is_flag=True, help="Verify by compiling alone; import nothing."),
-    ):  # fmt: skip
+    ):
         function = option(function)
     return function
 
@@ -97,18 +105,31 @@ def names_a_project(function: Callable[..., int]) -> Callable[..., int]:
     """Give a command `-r`, `--project` and `--lock`."""
     for option in (
         click.option(
-            "--lock", "lock_file", metavar="FILE", type=click.Path(), default="",
+            "--lock",
+            "lock_file",
+            metavar="FILE",
+            type=click.Path(),
+            default="",
             help="Default: sitepatch.lock beside pyproject.toml.",
         ),
         click.option(
-            "--project", metavar="DIR", type=click.Path(), default=".", show_default=True,
+            "--project",
+            metavar="DIR",
+            type=click.Path(),
+            default=".",
+            show_default=True,
             help="The directory of pyproject.toml, whose [tool.sitepatch] is read.",
         ),
         click.option(
-            "-r", "--requirement", "requirements", metavar="FILE", type=click.Path(), multiple=True,
+            "-r",
+            "--requirement",
+            "requirements",
+            metavar="FILE",
+            type=click.Path(),
+            multiple=True,
             help='Read comments "# sitepatch: NAME option=VALUE" of a requirements file; repeatable.',
         ),
-    ):  # fmt: skip
+    ):
         function = option(function)
     return function
 
@@ -129,8 +150,13 @@ def takes_turns(function: Callable[..., int]) -> Callable[..., int]:
 
 
 waits = click.option(
-    "--lock-timeout", type=click.FloatRange(min=0), metavar="SECONDS", default=60.0, show_default=True,
-    envvar="SITEPATCH_LOCK_TIMEOUT", show_envvar=True,
+    "--lock-timeout",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    default=60.0,
+    show_default=True,
+    envvar="SITEPATCH_LOCK_TIMEOUT",
+    show_envvar=True,
     help="How long to wait for another process that changes the environment.",
-)  # fmt: skip
+)
 """Gives a command its `--lock-timeout`."""

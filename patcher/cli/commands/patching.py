@@ -21,9 +21,16 @@ from patcher.ops.place import Place
 @takes()
 @takes_turns
 def apply(
-    console: Console, place: Place, names: Tuple[str, ...], settings: Tuple[str, ...], dry_run: bool, back: bool,
-    force: bool, no_verify: bool, **ways: Any,
-) -> int:  # fmt: skip
+    console: Console,
+    place: Place,
+    names: Tuple[str, ...],
+    settings: Tuple[str, ...],
+    dry_run: bool,
+    back: bool,
+    force: bool,
+    no_verify: bool,
+    **ways: Any,
+) -> int:
     """Apply patchsets, all of them or none.
 
     Where one does not fit, nothing is written, and every problem is reported. What was written is compiled and imported by

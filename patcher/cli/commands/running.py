@@ -47,10 +47,19 @@ class _Launcher(click.Command):
 @takes(in_line=True)
 @takes_turns
 def run(
-    console: Console, place: Place, names: Tuple[str, ...], settings: Tuple[str, ...], project: str,
-    requirements: Tuple[str, ...], lock_file: str, locked: bool, overlay: bool, no_verify: bool, command: Tuple[str, ...],
+    console: Console,
+    place: Place,
+    names: Tuple[str, ...],
+    settings: Tuple[str, ...],
+    project: str,
+    requirements: Tuple[str, ...],
+    lock_file: str,
+    locked: bool,
+    overlay: bool,
+    no_verify: bool,
+    command: Tuple[str, ...],
     **ways: Any,
-) -> int:  # fmt: skip
+) -> int:
     """Apply patchsets, then run a command in place of sitepatch.
 
     Without a NAME the environment is made what the project asks for, as by sync. Where something does not fit, nothing is

@@ -20,9 +20,17 @@ from patcher.ops.place import Place
 @takes()
 @takes_turns
 def sync(
-    console: Console, place: Place, project: str, requirements: Tuple[str, ...], lock_file: str, locked: bool, dry_run: bool,
-    force: bool, no_verify: bool, **ways: Any,
-) -> int:  # fmt: skip
+    console: Console,
+    place: Place,
+    project: str,
+    requirements: Tuple[str, ...],
+    lock_file: str,
+    locked: bool,
+    dry_run: bool,
+    force: bool,
+    no_verify: bool,
+    **ways: Any,
+) -> int:
     """Make the environment what the project asks for.
 
     What is missing is applied, what changed is updated, and what is applied but is not asked for is REVERTED, also

@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.engine.explain.alignment import LEAVES, Aligner, Part, fits
+from patcher.engine.explain.words import ELEMENTS, NOUNS, ROLES
 from patcher.engine.match.match import TooManySteps
 from patcher.engine.node import CLAUSES, COMPOUND, STATEMENTS, Node, is_expression, same
 from patcher.engine.source import Source
@@ -16,34 +17,6 @@ _WIDTH = 50  # of a piece of code inside a sentence
 _SHORT = 24  # of a string; in a longer one only what differs is shown
 _INSIDE = 0.9  # of its weight, so that a statement elsewhere is taken for the one that is missed
 Span = Tuple[int, int]
-
-_NOUNS = {
-    "Assign": "an assignment", "AugAssign": "an assignment with an operator", "Expr": "an expression alone",
-    "FunctionDef": "a `def`", "ClassDef": "a `class`", "Import": "an `import`", "ImportFrom": "a `from … import`",
-    "Call": "a call", "Name": "a name", "Attribute": "an attribute", "Subscript": "a subscript", "Comparison": "a comparison",
-    "String": "a string", "FString": "an f-string", "Integer": "a number", "Float": "a number", "Imaginary": "a number",
-    "Tuple": "a tuple", "List": "a list", "Set": "a set", "Dict": "a dict", "And": "an `and`", "Or": "an `or`",
-    "BinaryOperation": "an operation", "UnaryOperation": "an operation", "IfExp": "a conditional expression",
-    "Lambda": "a `lambda`", "Await": "an `await`", "Yield": "a `yield`", "NamedExpr": "a `:=`", "Ellipsis": "an Ellipsis",
-    "ListComp": "a comprehension", "SetComp": "a comprehension", "DictComp": "a comprehension",
-    "GeneratorExp": "a generator", "Opaque": "other code", "Keyword": "a keyword argument", "Star": "a `*`",
-    "DoubleStar": "a `**`", "Param": "a parameter", "BareStar": "a bare `*`", "Slash": "a bare `/`",
-}  # fmt: skip
-# (kind, field) -> what the thing in it is called; "" stands for any kind
-_ROLES = {
-    ("Call", "func"): "the function", ("Attribute", "attr"): "the attribute", ("Param", "default"): "the default",
-    ("Param", "name"): "the parameter", ("Keyword", "arg"): "the keyword", ("", "operator"): "the operator",
-    ("", "test"): "the condition", ("", "targets"): "the target", ("", "target"): "the target",
-    ("", "iter"): "what is looped over",
-    ("FunctionDef", "name"): "the name", ("ClassDef", "name"): "the name", ("", "decorators"): "the decorator",
-    ("", "annotation"): "the annotation", ("", "returns"): "the return annotation", ("", "type"): "the exception",
-    ("", "asname"): "the name after `as`", ("Except", "name"): "the name after `as`", ("", "module"): "the module",
-    ("", "asynchronous"): "`async`", ("", "exc"): "the exception",
-}  # fmt: skip
-_ELEMENTS = {
-    "args": "argument", "params": "parameter", "elements": "element", "decorators": "decorator", "names": "name",
-    "items": "item", "body": "statement", "clauses": "clause", "targets": "target",
-}  # fmt: skip
 
 
 class Difference(NamedTuple):
@@ -231,7 +204,7 @@ def _head(node: Node) -> Span:
 
 def _noun(node: Node) -> str:
     article = "an" if node.kind[0] in "AEIO" else "a"
-    return _NOUNS.get(node.kind, f"{article} `{node.kind.lower()}`")
+    return NOUNS.get(node.kind, f"{article} `{node.kind.lower()}`")
 
 
 def _parting(a: str, of_a: Span, b: str, of_b: Span) -> Tuple[Span, Span]:
@@ -249,12 +222,12 @@ def _tokens(tokens: List[str], start: int, first: int, end: int) -> Span:
 
 
 def _role(holder: Node, key: str) -> str:
-    return _ROLES.get((holder.kind, key)) or _ROLES.get(("", key), "")
+    return ROLES.get((holder.kind, key)) or ROLES.get(("", key), "")
 
 
 def _element(node: Node) -> str:
     """How an element of the list that holds a node is called."""
-    return "keyword" if node.kind == "Keyword" else _ELEMENTS.get(node.field(), "part")
+    return "keyword" if node.kind == "Keyword" else ELEMENTS.get(node.field(), "part")
 
 
 def _shown(node: Node) -> Node:

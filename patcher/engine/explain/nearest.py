@@ -139,10 +139,10 @@ def _described(source: Source, side: Side, one: _Candidate, aligner: Aligner, to
     first = differences[0]
     likeness = min(0.99, 1 - one.cost / total)
     pattern_mark = _mark(side.written, first.pattern, [*side.numbers])
-    return Closest(
-        line, source.text[source.lines.start(one.start) : source.lines.end(one.start)].strip(), round(likeness, 2),
-        _mark(source.text, first.code), pattern_mark, first.words, first.hint, len(differences) - 1,
-    )  # fmt: skip
+    shown = source.text[source.lines.start(one.start) : source.lines.end(one.start)].strip()
+    more = len(differences) - 1
+    mark = _mark(source.text, first.code)
+    return Closest(line, shown, round(likeness, 2), mark, pattern_mark, first.words, first.hint, more)
 
 
 def _mark(text: str, span: Span, numbers: Optional[List[int]] = None) -> Mark:

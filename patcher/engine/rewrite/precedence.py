@@ -7,27 +7,27 @@ from __future__ import annotations
 
 from patcher.engine.node import Node
 
-_OPERATORS = {
-    "|": 8, "^": 9, "&": 10, "<<": 11, ">>": 11, "+": 12, "-": 12, "*": 13, "@": 13, "/": 13, "//": 13, "%": 13, "**": 15,
-}  # fmt: skip
+_LEVELS = {8: "|", 9: "^", 10: "&", 11: "<< >>", 12: "+ -", 13: "* @ / // %", 15: "**"}
+_OPERATORS = {operator: level for level, operators in _LEVELS.items() for operator in operators.split()}
 _OWN = {"GeneratorExp": -1, "NamedExpr": -1, "Yield": 0, "Tuple": 1, "Lambda": 2, "IfExp": 3, "Or": 4, "And": 5}
 _OWN = {**_OWN, "Comparison": 7, "Await": 16, "Integer": 16}  # `3.x` would be read as a number
 TIGHTEST = 17
-# (kind of the parent, field) -> how tightly an expression there must bind; everything else takes what `_LIST` or 0 says
-_NEEDED = {
-    ("Attribute", "value"): 17, ("Call", "func"): 17, ("Subscript", "value"): 17, ("Await", "expression"): 17,
-    ("Comparison", "left"): 8, ("ComparisonTarget", "comparator"): 8, ("And", "values"): 6, ("Or", "values"): 5,
-    ("IfExp", "body"): 4, ("IfExp", "test"): 4, ("IfExp", "orelse"): 2, ("Lambda", "body"): 2, ("Star", "value"): 8,
-    ("DoubleStar", "value"): 8, ("Keyword", "value"): 2, ("Call", "args"): 2, ("ClassDef", "args"): 2,
-    ("Tuple", "elements"): 2, ("List", "elements"): 2, ("Set", "elements"): 2, ("DictElement", "key"): 2,
-    ("DictElement", "value"): 2, ("Slice", "lower"): 2, ("Slice", "upper"): 2, ("Slice", "step"): 2,
-    ("Subscript", "slice"): 1, ("CompFor", "iter"): 4, ("CompIf", "test"): 4, ("NamedExpr", "value"): 2,
-    ("FExpr", "expression"): 3, ("If", "test"): 2, ("Elif", "test"): 2, ("While", "test"): 2, ("Assert", "test"): 2,
-    ("Assert", "msg"): 2, ("Raise", "exc"): 2, ("Raise", "cause"): 2, ("From", "item"): 2, ("WithItem", "item"): 2,
-    ("Decorator", "value"): 2, ("Param", "default"): 2, ("Param", "annotation"): 2, ("FunctionDef", "returns"): 2,
-    ("Assign", "annotation"): 2, ("Except", "type"): 2, ("ListComp", "elt"): 2, ("SetComp", "elt"): 2,
-    ("GeneratorExp", "elt"): 2, ("DictComp", "key"): 2, ("DictComp", "value"): 2,
-}  # fmt: skip
+# how tightly an expression must bind -> where: KIND OF THE PARENT.FIELD; everywhere else it is 0
+_PLACES = {
+    1: "Subscript.slice",
+    2: """IfExp.orelse Lambda.body Keyword.value Call.args ClassDef.args Tuple.elements List.elements Set.elements
+        DictElement.key DictElement.value Slice.lower Slice.upper Slice.step NamedExpr.value If.test Elif.test While.test
+        Assert.test Assert.msg Raise.exc Raise.cause From.item WithItem.item Decorator.value Param.default Param.annotation
+        FunctionDef.returns Assign.annotation Except.type ListComp.elt SetComp.elt GeneratorExp.elt DictComp.key
+        DictComp.value""",
+    3: "FExpr.expression",
+    4: "IfExp.body IfExp.test CompFor.iter CompIf.test",
+    5: "Or.values",
+    6: "And.values",
+    8: "Comparison.left ComparisonTarget.comparator Star.value DoubleStar.value",
+    17: "Attribute.value Call.func Subscript.value Await.expression",
+}
+_NEEDED = {place: level for level, places in _PLACES.items() for place in places.split()}
 
 
 def binding(node: Node) -> int:
@@ -63,4 +63,4 @@ def needed(node: Node) -> int:
         return (16 if field == "left" else 14) if operator == "**" else tight + (field == "right")
     if parent.kind == "UnaryOperation" and field == "expression":
         return 6 if parent.node("operator").fields["value"] == "not" else 14
-    return _NEEDED.get((parent.kind, field), 0)
+    return _NEEDED.get(f"{parent.kind}.{field}", 0)

@@ -23,8 +23,15 @@ from patcher.engine.rewrite.statements import change_docstring, change_lines
 from patcher.engine.source import Source
 from patcher.engine.spatch.pattern import Hunk
 
-_PARTS = {"decorators": "decorator", "clauses": "clause", "doc": "docstring", "args": "base class", "annotation": "annotation",
-          "returns": "return annotation", "type_parameters": "type parameter"}  # fmt: skip
+_PARTS = {
+    "decorators": "decorator",
+    "clauses": "clause",
+    "doc": "docstring",
+    "args": "base class",
+    "annotation": "annotation",
+    "returns": "return annotation",
+    "type_parameters": "type parameter",
+}
 _CHAINS = frozenset(["And", "Or", "Comparison", "BinaryOperation"])
 _SEPARATED = frozenset(["args", "elements", "params", "names", "items"])
 

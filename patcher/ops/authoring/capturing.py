@@ -232,10 +232,10 @@ def _edited(env: Environment, request: CaptureRequest, events: Events) -> Tuple[
         what = f"nothing was edited: {search.looked} Python files are as they were installed, or as a patchset made them"
         raise SitepatchError("\n".join([what, *search.notes]), "to edit a copy: sitepatch edit PACKAGE --name NAME")
     notes = [f"{one.file.path}: compared with {one.before.where}" for one in files]
-    notes += [
-        f"{one.file.path}: nothing proves that {one.before.where} is what was installed (its sha256 is not in RECORD)"
-        for one in files if not one.before.proven
-    ]  # fmt: skip
+    for one in files:
+        if not one.before.proven:
+            what = f"nothing proves that {one.before.where} is what was installed (its sha256 is not in RECORD)"
+            notes.append(f"{one.file.path}: {what}")
     return files, [*notes, *search.notes]
 
 

@@ -18,7 +18,9 @@ def _makes_a_patchset(function: Callable[..., int]) -> Callable[..., int]:
         click.option("--explain", is_flag=True, help="Also show the forms of each hunk that were not taken, and why."),
         click.option("--partial", is_flag=True, help="Also where a part of the edit cannot be put into a patchset."),
         click.option(
-            "--also", metavar="RELEASE|DIR", multiple=True,
+            "--also",
+            metavar="RELEASE|DIR",
+            multiple=True,
             help="A release from the index, or a directory of packages, for which it should hold as well; repeatable.",
         ),
         click.option("--summary", metavar="TEXT", default="", help="The summary of the patchset, in a line."),
@@ -42,9 +44,21 @@ def _makes_a_patchset(function: Callable[..., int]) -> Callable[..., int]:
 @takes()
 @waits
 def capture(
-    console: Console, place: Place, words: Tuple[str, ...], name: str, output: Optional[str], summary: str, partial: bool,
-    explain: bool, also: Tuple[str, ...], pristine: str, copy: str, adopt: bool, no_verify: bool, lock_timeout: float,
-) -> int:  # fmt: skip
+    console: Console,
+    place: Place,
+    words: Tuple[str, ...],
+    name: str,
+    output: Optional[str],
+    summary: str,
+    partial: bool,
+    explain: bool,
+    also: Tuple[str, ...],
+    pristine: str,
+    copy: str,
+    adopt: bool,
+    no_verify: bool,
+    lock_timeout: float,
+) -> int:
     """Make a patchset of what was edited in the environment.
 
     Every installed Python file is compared with RECORD, or those of the packages and files that are named. What it was before
@@ -76,9 +90,18 @@ def capture(
 @click.option("--no-editor", is_flag=True, help="Make the copies and say where they are; capture --from goes on from there.")
 @takes()
 def edit(
-    console: Console, place: Place, package: str, file: str, name: str, output: Optional[str], summary: str, partial: bool,
-    explain: bool, also: Tuple[str, ...], no_editor: bool,
-) -> int:  # fmt: skip
+    console: Console,
+    place: Place,
+    package: str,
+    file: str,
+    name: str,
+    output: Optional[str],
+    summary: str,
+    partial: bool,
+    explain: bool,
+    also: Tuple[str, ...],
+    no_editor: bool,
+) -> int:
     """Edit a copy of installed files, and make a patchset of that.
 
     Copies the Python files of an import package, or one of them, to a temporary directory and opens them in $VISUAL or

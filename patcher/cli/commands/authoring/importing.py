@@ -21,20 +21,32 @@ from patcher.ops.place import Place
 @click.option("--name", required=True, help="The name of the new patchset.")
 @click.option("--output", metavar="DIR", type=click.Path(), help="Where its folder goes (default ./patchsets).")
 @click.option(
-    "--also", metavar="RELEASE|DIR", multiple=True,
+    "--also",
+    metavar="RELEASE|DIR",
+    multiple=True,
     help="A release from the index, or a directory of packages, for which it should hold as well; repeatable.",
 )
 @click.option("--partial", is_flag=True, help="Leave out what is no code of an installed Python file.")
 @click.option(
-    "--fuzz", metavar="N", type=click.IntRange(0, 10), default=0,
+    "--fuzz",
+    metavar="N",
+    type=click.IntRange(0, 10),
+    default=0,
     help="How many lines of context may differ at either end of a hunk (default 0).",
 )
 @click.option("--explain", is_flag=True, help="Show the forms of each hunk that were not chosen, and why.")
 @takes(sources=False)
 def import_(
-    console: Console, place: Place, patch: str, name: str, output: Optional[str], also: Tuple[str, ...], partial: bool,
-    fuzz: int, explain: bool,
-) -> int:  # fmt: skip
+    console: Console,
+    place: Place,
+    patch: str,
+    name: str,
+    output: Optional[str],
+    also: Tuple[str, ...],
+    partial: bool,
+    fuzz: int,
+    explain: bool,
+) -> int:
     """Make a patchset of a diff.
 
     FILE is what git diff, git format-patch or diff -u write, a quilt series or its directory, or - for standard input. Its

@@ -39,8 +39,8 @@ def test(console: Console, place: Place, names: Tuple[str, ...], against: Tuple[
             word = "failed" if one.problem else "ok"
             details = [one.problem, *diff.split("\n")] if one.problem else []
             rows.append(Row(word, (name, one.case.name, one.path), tuple(filter(None, details))))
-            told.append({"patchset": name, "case": one.case.name, "path": one.path, "ok": not one.problem,
-                         "problem": one.problem, "diff": diff})  # fmt: skip
+            tried = {"patchset": name, "case": one.case.name, "path": one.path, "ok": not one.problem}
+            told.append({**tried, "problem": one.problem, "diff": diff})
         if not outcomes and name not in made.broken:
             rows.append(Row("no cases", (name,)))
     console.rows([row for row in rows if row.word == "failed" or not console.quiet])
