@@ -135,6 +135,14 @@ class Patchset(NamedTuple):
     files: Mapping[str, str]
 
 
+class Requested(NamedTuple):
+    """A patchset to apply, with the value of each of its options; where `optional`, its packages may be absent."""
+
+    patchset: Patchset
+    options: Mapping[str, OptionValue]
+    optional: bool = False
+
+
 def patchset_digest(files: Mapping[str, str]) -> str:
     """The sha256 (hex) over the sorted (name, text) pairs; lengths keep two different sets from looking alike."""
     import hashlib
@@ -287,13 +295,3 @@ def untagged(version: str) -> bool:
 def normalized(name: str) -> str:
     """The name of a distribution as PEP 503 compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def written(value: OptionValue) -> str:
-    """An option's value as `--set` takes it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def written_options(options: Mapping[str, OptionValue]) -> str:
-    """Options as `--set` takes them."""
-    return " ".join(f"{name}={written(value)}" for name, value in options.items())

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Dict, Iterable, List, Tuple
 from unittest import mock
 
-from patcher.model import Rewrite
+from patcher.model import Requested, Rewrite
 from patcher.patchset.sources import BUILT_IN, builtin_dir, load, resolve_options
 from patcher.planner import rewriter
 from patcher.planner.known import Request, key_of, write_table
-from patcher.planner.plan import Requested, plan_apply
+from patcher.planner.plan import plan_apply
 from patcher.system.cache import cache_dir
 from patcher.target.interpreter import Environment
 

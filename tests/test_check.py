@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from patcher.model import Requested
 from patcher.ops.check import try_release
 from patcher.ops.fixture import fixtures, lay_out
 from patcher.patchset.manifest import load
 from patcher.patchset.sources import builtin_dir, resolve_options
-from patcher.planner.plan import Requested, plan_apply
+from patcher.planner.plan import plan_apply
 from patcher.target.interpreter import discover
 from patcher.target.versions import accepts, meant, oldest_first
 from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch

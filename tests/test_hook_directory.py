@@ -16,9 +16,8 @@ from patcher.hook import backend, directory, writer
 from patcher.hook.keep import keep
 from patcher.hook.kept import Asked, Kept, write_kept
 from patcher.hook.wheel import wheel as wheel_of
-from patcher.model import Step
+from patcher.model import Requested, Step
 from patcher.patchset.manifest import load
-from patcher.planner.assignments import Requested
 from patcher.planner.plan import plan_apply
 from patcher.project.pyproject import Wish
 from patcher.store.commit import commit

@@ -12,11 +12,11 @@ from typing import Dict, List, Optional, Tuple
 import pytest
 
 from patcher.engine import engine
-from patcher.model import Answer, Located, LockedFile, Plan, State
+from patcher.model import Answer, Located, LockedFile, Plan, Requested, State
 from patcher.ops.fixture import lay_out
 from patcher.patchset.manifest import load
 from patcher.planner.assignments import Assignment
-from patcher.planner.plan import Requested, before_and_after, mixed, plan_anew, plan_apply, plan_restore, plan_sync
+from patcher.planner.plan import before_and_after, mixed, plan_anew, plan_apply, plan_restore, plan_sync
 from patcher.planner.resolve import File, resolve
 from patcher.store.commit import commit
 from patcher.store.status import Condition, statuses

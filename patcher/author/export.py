@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.author import standalone
-from patcher.model import Patchset, Step, written_options
-from patcher.planner.assignments import KINDS, Requested
+from patcher.model import Patchset, Requested, Step
+from patcher.patchset.tables import written_options
+from patcher.planner.assignments import KINDS
 from patcher.splice import apply_splices
 from patcher.text.diffs import compare
 from patcher.text.lines import line_edits

@@ -8,17 +8,18 @@ from patcher.cli import report
 from patcher.cli.console import Console, command
 from patcher.cli.verified import verified_json, verified_rows
 from patcher.errors import StoreError
-from patcher.model import FilePlan, Plan, State, written_options
+from patcher.model import FilePlan, Plan, State
 from patcher.ops.change import ApplyRequest, RestoreRequest, apply, restore
 from patcher.ops.outcome import Events, Outcome
+from patcher.patchset.tables import written_options
 from patcher.text.diffs import plan_diffs
 from patcher.text.table import Row, count
 
 if TYPE_CHECKING:
+    from patcher.model import Requested
     from patcher.ops.backups import BackupRequest
     from patcher.ops.overlay import OverlayRequest
     from patcher.ops.project import LockRequest, SyncRequest
-    from patcher.planner.assignments import Requested
     from patcher.target.environment import Environment
 
 _RUNNING = "processes that are running keep the code they have loaded until they are started again"

@@ -254,7 +254,7 @@ def _wrapped(text: str, most: int) -> List[str]:
 
 def description(one: Patchset) -> List[str]:
     """All that there is to say about a patchset, in lines: why it exists, its options, its patches."""
-    from patcher.model import written
+    from patcher.patchset.tables import written
 
     def head(text: str) -> List[str]:
         return ["", style(text, bold=True)]

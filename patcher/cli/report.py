@@ -34,7 +34,8 @@ from hashlib import sha256
 from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 from patcher.errors import SitepatchError
-from patcher.model import Answer, Patchset, Plan, State, Step, written_options
+from patcher.model import Answer, Patchset, Plan, State, Step
+from patcher.patchset.tables import written_options
 from patcher.store.status import Condition, FileStatus
 from patcher.text.diffs import FileDiff
 from patcher.text.drawn import drawn

@@ -10,14 +10,13 @@ from collections import Counter
 from itertools import accumulate
 from typing import Iterator, List, NamedTuple, Sequence, Set, Tuple
 
-from patcher.engine.edit import Edit
+from patcher.engine.edit import Conflict, Edit
 from patcher.engine.in_string import FORM, searched, text_places
 from patcher.engine.lex import meets
 from patcher.engine.match.find import find, places
 from patcher.engine.match.match import Matcher, Place, TooManySteps, Way
 from patcher.engine.names import unbound
 from patcher.engine.node import SyntaxProblem, same
-from patcher.engine.rewrite.edits import Conflict
 from patcher.engine.rewrite.rewriter import rewritten
 from patcher.engine.source import Source
 from patcher.engine.spatch.pattern import Hunk

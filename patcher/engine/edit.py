@@ -20,3 +20,7 @@ class Edit(NamedTuple):
     end: int
     text: str
     removed: Optional[Removed] = None
+
+
+class Conflict(Exception):
+    """The change could not be made safely at this place."""

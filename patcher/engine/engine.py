@@ -8,13 +8,12 @@ from functools import lru_cache
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.engine.check import Matched, check
-from patcher.engine.edit import Edit, Removed
+from patcher.engine.edit import Conflict, Edit, Removed
 from patcher.engine.in_string import compile_part
 from patcher.engine.match.find import Found, find_hunk, is_gone
 from patcher.engine.match.match import MAX_WAYS, Place, TooManySteps, Way
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.rewrite.align import anchors
-from patcher.engine.rewrite.edits import Conflict
 from patcher.engine.rewrite.rewriter import rewritten
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import refuse

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import List, NamedTuple, Sequence, Tuple
 
-from patcher.engine.edit import Edit
+from patcher.engine.edit import Conflict, Edit
 from patcher.engine.lex import Lines, Token, expressions, fields, tokens
 from patcher.engine.match.match import Place, Way
 from patcher.engine.node import Node
-from patcher.engine.rewrite.edits import Conflict
 from patcher.engine.source import Source, matches
 from patcher.engine.spatch.hunk import refuse
 from patcher.engine.spatch.pattern import Hunk

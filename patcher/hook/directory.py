@@ -11,10 +11,10 @@ from patcher import __version__
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.hook.boot import MODES
 from patcher.hook.kept import KEPT, PATCHSETS, Asked, Content, Hook, Kept, read_kept, write_hook, write_kept
+from patcher.model import Requested
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.tables import read_toml, suggest
-from patcher.planner.assignments import Requested
 from patcher.project.pyproject import Wish, read_project
 from patcher.project.selection import stop
 

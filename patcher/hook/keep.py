@@ -8,8 +8,8 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 from patcher.errors import SitepatchError
 from patcher.hook.directory import asked
 from patcher.hook.kept import Kept
-from patcher.model import Answer, Located, State
-from patcher.planner.assignments import Requested, assignments_of
+from patcher.model import Answer, Located, Requested, State
+from patcher.planner.assignments import assignments_of
 from patcher.planner.plan import Assignments, derived, mixed
 from patcher.store.status import read
 from patcher.target.environment import Environment, locate

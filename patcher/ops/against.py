@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, TypeVar, Union
 
 from patcher.errors import SitepatchError, UsageError
-from patcher.model import Patchset
+from patcher.model import Patchset, Requested
 from patcher.ops.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, Outcome, one_line, try_release
 from patcher.patchset.sources import choose, pick_variants
-from patcher.planner.plan import Requested
 from patcher.system import ownership
 from patcher.system.cache import cache_dir, in_use
 from patcher.target.index import PYTHONS, Listing, NoPip, NoWheel, Pip

@@ -20,8 +20,7 @@ from patcher.verify.checks import Asked, How, texts_of
 from patcher.verify.rollback import verify_or_roll_back
 
 if TYPE_CHECKING:
-    from patcher.model import Patchset
-    from patcher.planner.plan import Requested
+    from patcher.model import Patchset, Requested
 
 
 class ApplyRequest(NamedTuple):

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import Dict, NamedTuple, Set, Tuple
 
-from patcher.model import Plan, State
+from patcher.model import Plan, Requested, State
 from patcher.patchset.sources import pick_variants
-from patcher.planner.plan import Requested, plan_apply
+from patcher.planner.plan import plan_apply
 from patcher.target.interpreter import Environment
 from patcher.text.diffs import FileDiff, compare
 

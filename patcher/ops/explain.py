@@ -11,8 +11,8 @@ from patcher.engine.explain.explain import Explanation, explain
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source, matches
 from patcher.errors import SitepatchError
-from patcher.model import Answer, Splice, State, Step
-from patcher.planner.assignments import Assignment, Requested, assignments_of, rank, refused
+from patcher.model import Answer, Requested, Splice, State, Step
+from patcher.planner.assignments import Assignment, assignments_of, rank, refused
 from patcher.planner.plan import mixed
 from patcher.planner.resolve import File, read_file, resolve
 from patcher.splice import apply_splices

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, List, NamedTuple, Optional, Sequence, Tuple
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from patcher.model import FilePlan, Plan
+    from patcher.model import FilePlan, Plan, Requested
     from patcher.ops.place import Place
-    from patcher.planner.assignments import Requested
     from patcher.target.interpreter import Environment
     from patcher.verify.rollback import Verdict
 

@@ -17,8 +17,8 @@ from patcher.verify.checks import Asked, How, texts_of, verify
 from patcher.verify.rollback import Verdict
 
 if TYPE_CHECKING:
+    from patcher.model import Requested
     from patcher.ops.project import ProjectFiles
-    from patcher.planner.plan import Requested
 
 
 class OverlayRequest(NamedTuple):

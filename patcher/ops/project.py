@@ -8,12 +8,12 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.errors import LockError, SitepatchError, UsageError
 from patcher.hook.kept import HOOK, read_hook
 from patcher.hook.places import folders
-from patcher.model import LockedFile, Plan, Step, written_options
+from patcher.model import LockedFile, Plan, Requested, Step
 from patcher.ops.change import carry_out, note_interrupted, prepared
 from patcher.ops.outcome import SILENT, Effect, Events, Outcome
 from patcher.ops.place import Place
 from patcher.patchset.sources import PATCH_DIR
-from patcher.planner.assignments import Requested
+from patcher.patchset.tables import written_options
 from patcher.planner.plan import plan_sync
 from patcher.project import lockfile
 from patcher.project.pyproject import Project, chosen, read_project

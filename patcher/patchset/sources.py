@@ -8,9 +8,9 @@ import sys
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from patcher.errors import SitepatchError, UsageError
-from patcher.model import Option, OptionValue, Patchset, Variant, written
+from patcher.model import Option, OptionValue, Patchset, Variant
 from patcher.patchset.manifest import MANIFEST, load
-from patcher.patchset.tables import decode_text, shown, suggest
+from patcher.patchset.tables import decode_text, shown, suggest, written
 from patcher.system.reading import TEXT, read_file
 from patcher.target.versions import accepts, says_nothing
 

@@ -7,14 +7,13 @@ import sys
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Sequence, Tuple, Type, Union
 
 from patcher.errors import PatchError, SitepatchError
+from patcher.model import OptionValue
 from patcher.system.reading import TEXT as LIMIT
 from patcher.system.reading import read_file
 from patcher.text.width import fit, marked
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from patcher.model import OptionValue
 
 TEXT, TEXTS, INTEGER, TABLE = "a string", "a list of strings", "an integer", "a table"
 TABLES = "a list of tables"
@@ -157,6 +156,16 @@ def written_toml(value: OptionValue) -> str:
 
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return repr(value)
+
+
+def written(value: OptionValue) -> str:
+    """An option's value as `--set` takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def written_options(options: Mapping[str, OptionValue]) -> str:
+    """Options as `--set` takes them."""
+    return " ".join(f"{name}={written(value)}" for name, value in options.items())
 
 
 def shown(value: object) -> str:

@@ -6,8 +6,8 @@ from hashlib import sha256
 from typing import List, Mapping, NamedTuple, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.model import Answer, FilePlan, Plan
-from patcher.planner.assignments import Assignment, Requested, assignments_of, rank, refused
+from patcher.model import Answer, FilePlan, Plan, Requested
+from patcher.planner.assignments import Assignment, assignments_of, rank, refused
 from patcher.planner.plan import mixed
 from patcher.planner.resolve import File, file_plan, resolve
 from patcher.store.status import Condition, classify

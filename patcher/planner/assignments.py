@@ -7,21 +7,13 @@ from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.errors import AbsentError, SitepatchError
-from patcher.model import Answer, FilePatch, HunkText, Located, OptionValue, Patchset, State, Step, Variant
+from patcher.model import Answer, FilePatch, HunkText, Located, Requested, State, Step, Variant
 from patcher.patchset.sources import candidates, pick_variants
 from patcher.store.store import Store
 from patcher.system.reading import read_file
 from patcher.target.environment import Environment, blocker, check_own, find_file, locate, nearest_file
 
 KINDS = ("fix", "default", "debug")  # debug last: it shows what the fixes before it have made of the code
-
-
-class Requested(NamedTuple):
-    """A patchset to apply, with the value of each of its options; where `optional`, its packages may be absent."""
-
-    patchset: Patchset
-    options: Mapping[str, OptionValue]
-    optional: bool = False
 
 
 class Assignment(NamedTuple):

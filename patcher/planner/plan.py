@@ -10,8 +10,8 @@ from hashlib import sha256
 from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.model import Answer, Change, FilePlan, LockedFile, Plan, Receipt, State, Step
-from patcher.planner.assignments import Assignment, Requested, assignments_of, rank, refused
+from patcher.model import Answer, Change, FilePlan, LockedFile, Plan, Receipt, Requested, State, Step
+from patcher.planner.assignments import Assignment, assignments_of, rank, refused
 from patcher.planner.resolve import File, edited_before, file_plan, read_file, resolve
 from patcher.splice import apply_splices
 from patcher.store.status import Condition, FileStatus, recorded_now, statuses
@@ -20,7 +20,6 @@ from patcher.target.environment import Environment
 
 __all__ = [
     "Assignments",
-    "Requested",
     "before_and_after",
     "derived",
     "mixed",

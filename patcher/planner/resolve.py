@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError
-from patcher.model import Answer, Change, FilePlan, Located, Patchset, Receipt, Rewrite, State, Step, answered
+from patcher.model import Answer, Change, FilePlan, Located, Patchset, Receipt, Requested, Rewrite, State, Step, answered
 from patcher.patchset.manifest import load
-from patcher.planner.assignments import Assignment, Requested
+from patcher.planner.assignments import Assignment
 from patcher.planner.carry import Carrier
 from patcher.splice import apply_splices
 from patcher.store.receipt import HOME, new_receipt

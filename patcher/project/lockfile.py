@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from patcher.errors import PatchError, SitepatchError, UsageError
-from patcher.model import LockedFile, OptionValue
+from patcher.model import LockedFile, OptionValue, Requested
 from patcher.patchset.tables import INTEGER, TABLE, TEXT, Reader, read_toml, shown, tables, written_toml
-from patcher.planner.assignments import Requested
 from patcher.store.folder import Folder
 from patcher.store.receipt import is_sha256, path_problem
 

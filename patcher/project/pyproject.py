@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.errors import SitepatchError, UsageError
+from patcher.model import Requested
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.tables import read_toml, suggest
-from patcher.planner.assignments import Requested
 from patcher.project.selection import find_all, stop
 
 KEYS = ("patchsets", "patch-dir")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Dict, Iterable, List, Sequence, Tuple
+from typing import Dict, Iterable, List, Sequence, Tuple
 
 from patcher.errors import PatchError, SitepatchError, StoreError, UsageError
-from patcher.model import Patchset, written
+from patcher.model import Patchset, Requested
 from patcher.patchset.manifest import load
 from patcher.patchset.sources import (
     BUILT_IN,
@@ -23,14 +23,11 @@ from patcher.patchset.sources import (
     searched,
     unknown,
 )
-from patcher.patchset.tables import suggest
+from patcher.patchset.tables import suggest, written
 from patcher.store.status import FileStatus
 from patcher.store.store import Store
 from patcher.system.ownership import problems
 from patcher.text.confusable import remarks
-
-if TYPE_CHECKING:
-    from patcher.planner.plan import Requested
 
 
 def find_all(names: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Patchset], List[str]]:
@@ -109,8 +106,6 @@ def choose(names: Sequence[str], texts: Sequence[str], patch_dirs: Sequence[str]
     Raises:
         SitepatchError: see `find_all`; UsageError for a `--set` that fits no option.
     """
-    from patcher.planner.plan import Requested
-
     patchsets, notes = find_all(names, patch_dirs)
     settings = read_settings([one.name for one in patchsets], texts)
     requested: List[Requested] = []

@@ -14,8 +14,7 @@ from patcher.errors import UsageError
 from patcher.ops.place import Place
 
 if TYPE_CHECKING:
-    from patcher.model import Answer, Patchset
-    from patcher.planner.plan import Requested
+    from patcher.model import Answer, Patchset, Requested
 
 
 @click.command(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from patcher.engine.edit import Conflict
 from patcher.engine.engine import compile_hunks, rewrite
 from patcher.engine.explain.nearest import Closest, closest, near_scopes
 from patcher.engine.in_string import FORM
 from patcher.engine.match.find import Found, find, find_hunk, places, surroundings
 from patcher.engine.match.match import MAX_WAYS, Matcher, Place, TooManySteps
 from patcher.engine.node import CLAUSES, COMPOUND, Node, SyntaxProblem
-from patcher.engine.rewrite.edits import Conflict
 from patcher.engine.rewrite.rewriter import rewritten
 from patcher.engine.source import Source, matches
 from patcher.engine.spatch.pattern import Hunk

@@ -12,10 +12,6 @@ from patcher.engine.source import Source
 from patcher.engine.spatch.pattern import Hunk
 
 
-class Conflict(Exception):
-    """The change could not be made safely at this place."""
-
-
 class Whole(Exception):
     """A difference that only replacing the whole node can make."""
 

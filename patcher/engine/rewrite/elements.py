@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Callable, List, Optional, Sequence, Tuple
 
+from patcher.engine.edit import Conflict
 from patcher.engine.lex import find_outside, scan, tokens
 from patcher.engine.node import Node, index_of
 from patcher.engine.rewrite.align import Gap, Pair, align, align_arguments
-from patcher.engine.rewrite.edits import Conflict, Edits, Whole
+from patcher.engine.rewrite.edits import Edits, Whole
 from patcher.engine.rewrite.layout import joined
 from patcher.engine.rewrite.precedence import is_bare
 

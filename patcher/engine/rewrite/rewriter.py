@@ -9,13 +9,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import List, Optional
 
-from patcher.engine.edit import Edit
+from patcher.engine.edit import Conflict, Edit
 from patcher.engine.in_string import FORM, text_edit
 from patcher.engine.lex import find_outside
 from patcher.engine.match.match import Place, Way
 from patcher.engine.node import CLAUSES, COMPOUND, NOT_EXPRESSIONS, Node, same
 from patcher.engine.rewrite.align import related
-from patcher.engine.rewrite.edits import Conflict, Edits, Whole
+from patcher.engine.rewrite.edits import Edits, Whole
 from patcher.engine.rewrite.elements import change_chain, change_elements
 from patcher.engine.rewrite.layout import breaks_f_string, header_end
 from patcher.engine.rewrite.precedence import enclosed

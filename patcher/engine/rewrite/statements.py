@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Callable, List, Optional, Tuple
 
-from patcher.engine.edit import Removed
+from patcher.engine.edit import Conflict, Removed
 from patcher.engine.lex import tokens
 from patcher.engine.node import CLAUSES, COMPOUND, Node, Value
 from patcher.engine.rewrite.align import Gap, align
-from patcher.engine.rewrite.edits import Conflict, Edits
+from patcher.engine.rewrite.edits import Edits
 from patcher.engine.rewrite.layout import alone_on_lines, body_end, header_end, lines_end
 from patcher.engine.spatch.side import blank_between
 

@@ -13,7 +13,7 @@ from patcher.author.hunks.generalise import generalise
 from patcher.author.hunks.trial import Trial
 from patcher.author.pristine import Before, before
 from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
-from patcher.model import Located, Plan
+from patcher.model import Located, Plan, Requested
 from patcher.ops.authoring.proving import by_package, check_also, further_releases, made_there, proven_target, trial_patchset
 from patcher.ops.change import carry_out, note_interrupted, prepared
 from patcher.ops.check import Outcome as Tried
@@ -22,7 +22,6 @@ from patcher.ops.place import Place
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.patchset.sources import resolve_options
 from patcher.planner.adopt import Edit, plan_adopt
-from patcher.planner.assignments import Requested
 from patcher.planner.plan import plan_apply
 from patcher.project.selection import check_sources
 from patcher.store.retry import settled

@@ -13,10 +13,10 @@ from patcher.author.draft import package_of
 from patcher.author.export import Patched
 from patcher.author.wheel import Wheel, new_name, open_wheel, recorded, repack
 from patcher.errors import SitepatchError, UsageError
-from patcher.model import Plan, State, normalized
+from patcher.model import Plan, Requested, State, normalized
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.planner.plan import Requested, plan_anew
+from patcher.planner.plan import plan_anew
 from patcher.project.selection import choose
 from patcher.store.retry import settled
 from patcher.target.environment import Environment, locate

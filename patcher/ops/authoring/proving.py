@@ -12,12 +12,11 @@ from patcher.author.folder import Head, Target, patchset_files, proven_range
 from patcher.author.hunks.trial import Trial
 from patcher.engine.engine import rewrite
 from patcher.errors import SitepatchError, UsageError
-from patcher.model import Located, Patchset, State
+from patcher.model import Located, Patchset, Requested, State
 from patcher.ops.against import named_releases
 from patcher.ops.check import APPLIES, HOLDS, Outcome, one_line, try_release
 from patcher.ops.outcome import Events
 from patcher.patchset.manifest import MANIFEST, load
-from patcher.planner.plan import Requested
 from patcher.system.reading import read_file
 from patcher.target.distribution import sources
 from patcher.target.environment import locate
