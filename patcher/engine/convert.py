@@ -12,8 +12,7 @@ from typing import Any, Callable, List, Mapping, Optional, Tuple
 
 from patcher.engine.lex import find_outside
 from patcher.engine.literal import f_string_text, string_value
-from patcher.engine.node import CLAUSES, COMPOUND, Node, Span, SyntaxProblem, Value
-from patcher.engine.spatch.notation import MARK, RUN_DOUBLE_STAR, RUN_NAME, RUN_STAR
+from patcher.engine.node import CLAUSES, COMPOUND, MARK, RUN_DOUBLE_STAR, RUN_NAME, RUN_STAR, Node, Span, SyntaxProblem, Value
 
 # what means something of each class, KIND(FIELD, ...) as in the grammar of `ast`
 _GRAMMAR = """

@@ -13,20 +13,8 @@ from patcher.engine.source import Source
 if TYPE_CHECKING:
     from typing_extensions import TypeGuard
 
-_ALWAYS = frozenset(dir(builtins)) | frozenset(
-    [
-        "__name__",
-        "__file__",
-        "__doc__",
-        "__spec__",
-        "__loader__",
-        "__package__",
-        "__path__",
-        "__builtins__",
-        "__annotations__",
-        "__class__",
-    ]
-)
+_ALWAYS = frozenset([*dir(builtins), "__file__", "__path__", "__builtins__", "__annotations__", "__class__"])
+_BINDING = ("Assign", "Param", "FunctionDef", "ClassDef", "Alias", "For", "WithItem")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -81,15 +69,7 @@ def _unseen(after: Source, inserted: Sequence[Tuple[int, int]], injected: Sequen
             label = parent is not None and node in (parent.fields.get("attr"), parent.fields.get("arg"))
             if not any(start <= node.start < end for start, end in inserted):
                 known = known | {name}
-            elif parent is not None and parent.kind in (
-                "Assign",
-                "Param",
-                "FunctionDef",
-                "ClassDef",
-                "Alias",
-                "For",
-                "WithItem",
-            ):
+            elif parent is not None and parent.kind in _BINDING:
                 known = known | ({name} if node is not parent.fields.get("value") else set())
             if not label:
                 found.append((name, node.start))

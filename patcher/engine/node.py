@@ -7,68 +7,26 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
 Span = Tuple[int, int, int, int]
 Value = Union[None, str, "Node", List["Node"]]
 
+MARK = "\u01c2"  # a letter that Python allows in identifiers and that nobody uses: stands for `$` and for runs
+RUN_NAME = MARK * 3
+RUN_STAR = MARK * 2
+RUN_DOUBLE_STAR = MARK
+
 COMPOUND = frozenset(["FunctionDef", "ClassDef", "If", "For", "While", "Try", "With", "Match"])
-STATEMENTS = COMPOUND | frozenset(
-    [
-        "Expr",
-        "Assign",
-        "AugAssign",
-        "Return",
-        "Raise",
-        "Pass",
-        "Break",
-        "Continue",
-        "Del",
-        "Global",
-        "Nonlocal",
-        "Import",
-        "ImportFrom",
-        "Assert",
-        "TypeAlias",
-        "Opaque",
-    ]
+_SIMPLE = (
+    "Expr Assign AugAssign Return Raise Pass Break Continue Del Global Nonlocal Import ImportFrom Assert TypeAlias Opaque"
 )
+STATEMENTS = COMPOUND | frozenset(_SIMPLE.split())
 CLAUSES = frozenset(["Elif", "Else", "Except", "ExceptStar", "Finally", "Case"])
 CASE_PATTERNS = frozenset(
     ["MatchValue", "MatchSingleton", "MatchList", "MatchTuple", "MatchMapping", "MatchClass", "MatchAs", "MatchOr"]
 )
-NOT_EXPRESSIONS = (
-    STATEMENTS
-    | CLAUSES
-    | CASE_PATTERNS
-    | frozenset(
-        [
-            "Block",
-            "Star",
-            "DoubleStar",
-            "Keyword",
-            "Parameters",
-            "Param",
-            "Slash",
-            "BareStar",
-            "Alias",
-            "WithItem",
-            "Decorator",
-            "CompFor",
-            "CompIf",
-            "FText",
-            "FExpr",
-            "Operator",
-            "ComparisonTarget",
-            "DictElement",
-            "Slice",
-            "TypeParameters",
-            "TypeParam",
-            "TypeVar",
-            "TypeVarTuple",
-            "ParamSpec",
-            "From",
-            "MatchStar",
-            "MatchMappingElement",
-            "MatchKeywordElement",
-        ]
-    )
-)
+_PARTS = """
+    Block Star DoubleStar Keyword Parameters Param Slash BareStar Alias WithItem Decorator CompFor CompIf FText FExpr
+    Operator ComparisonTarget DictElement Slice TypeParameters TypeParam TypeVar TypeVarTuple ParamSpec From MatchStar
+    MatchMappingElement MatchKeywordElement
+"""
+NOT_EXPRESSIONS = STATEMENTS | CLAUSES | CASE_PATTERNS | frozenset(_PARTS.split())
 
 
 class SyntaxProblem(Exception):
@@ -204,9 +162,7 @@ def same(a: Value, b: Value) -> bool:
             return True
         if a.kind == "Opaque":
             return a is b
-        return a.fields.keys() == b.fields.keys() and all(
-            same(value, b.fields[key]) for key, value in a.fields.items()
-        )
+        return a.fields.keys() == b.fields.keys() and all(same(value, b.fields[key]) for key, value in a.fields.items())
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(same(left, right) for left, right in zip(_ordered(a), _ordered(b)))
     return (a or None) == (b or None)

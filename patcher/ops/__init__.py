@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from patcher.ops.change import ApplyRequest, RestoreRequest, apply, restore
     from patcher.ops.outcome import Events, Outcome
     from patcher.ops.place import Place
-    from patcher.ops.project import LockOutcome, LockRequest, ProjectFiles, SyncRequest, lock, sync
+    from patcher.ops.project import LockOutcome, LockRequest, SyncRequest, lock, sync
     from patcher.ops.verifying import VerifyOutcome, VerifyRequest, verify
+    from patcher.project.wants import ProjectFiles
 
 _NAMES = {
     "change": ("ApplyRequest", "RestoreRequest", "apply", "restore"),

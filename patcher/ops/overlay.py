@@ -18,7 +18,7 @@ from patcher.verify.rollback import Verdict
 
 if TYPE_CHECKING:
     from patcher.model import Requested
-    from patcher.ops.project import ProjectFiles
+    from patcher.project.wants import ProjectFiles
 
 
 class OverlayRequest(NamedTuple):
@@ -44,8 +44,8 @@ def lay(request: OverlayRequest, events: Events = SILENT) -> Outcome:
         chosen, notes = choose(request.names, request.settings, place.patch_dirs)
         requested, remarks = tuple(chosen), tuple(notes)
     else:
-        from patcher.ops.project import read_lock, refuse_other, wants  # reads TOML: not where names are given
         from patcher.project import lockfile
+        from patcher.project.wants import read_lock, refuse_other, wants  # reads TOML: not where names are given
 
         lock = read_lock(request.project)
         requested, remarks, dirs = wants(request.project, place.patch_dirs)

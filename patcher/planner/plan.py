@@ -18,17 +18,6 @@ from patcher.store.status import Condition, FileStatus, recorded_now, statuses
 from patcher.store.store import Store
 from patcher.target.environment import Environment
 
-__all__ = [
-    "Assignments",
-    "before_and_after",
-    "derived",
-    "mixed",
-    "plan_anew",
-    "plan_apply",
-    "plan_restore",
-    "plan_sync",
-]
-
 
 def plan_apply(env: Environment, requested: Sequence[Requested], *, force: bool = False) -> Plan:
     """What applying patchsets would do.

@@ -93,7 +93,8 @@ def run(
         if names:
             files = None
         else:
-            from patcher.ops.project import ProjectFiles, SyncRequest
+            from patcher.ops.project import SyncRequest
+            from patcher.project.wants import ProjectFiles
 
             files = ProjectFiles(project, requirements, lock_file, locked)
         if overlay:

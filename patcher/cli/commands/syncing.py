@@ -41,7 +41,8 @@ def sync(
     if lock_file and not locked:
         raise UsageError("--lock: found no --locked, without which no lock is looked at")
     from patcher.cli.changes import run_sync
-    from patcher.ops.project import ProjectFiles, SyncRequest
+    from patcher.ops.project import SyncRequest
+    from patcher.project.wants import ProjectFiles
 
     files = ProjectFiles(project, requirements, lock_file, locked)
     return run_sync(console, SyncRequest(place, files, asked(no_verify=no_verify, **ways), dry_run, force))
@@ -59,6 +60,7 @@ def lock(console: Console, place: Place, project: str, requirements: Tuple[str, 
     as the patchsets and their options are the same.
     """
     from patcher.cli.changes import run_lock
-    from patcher.ops.project import LockRequest, ProjectFiles
+    from patcher.ops.project import LockRequest
+    from patcher.project.wants import ProjectFiles
 
     return run_lock(console, LockRequest(place, ProjectFiles(project, requirements, lock_file), check))

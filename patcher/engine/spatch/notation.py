@@ -10,41 +10,15 @@ import re
 from typing import Collection, Iterator, List, Tuple
 
 from patcher.engine.lex import Token, depth_of, expressions, tokens
+from patcher.engine.node import MARK, RUN_DOUBLE_STAR, RUN_NAME, RUN_STAR
 
-MARK = "\u01c2"  # a letter that Python allows in identifiers and that nobody uses: stands for `$` and for runs
-RUN_NAME = MARK * 3
-RUN_STAR = MARK * 2
-RUN_DOUBLE_STAR = MARK
 _MOST_RUNS = 200  # in one statement: each is looked at beside the whole of it
 _LAYOUT = ("space", "newline", "comment")
-_KEYWORDS = frozenset(
-    [
-        "and",
-        "as",
-        "assert",
-        "async",
-        "await",
-        "del",
-        "elif",
-        "else",
-        "except",
-        "finally",
-        "for",
-        "from",
-        "if",
-        "import",
-        "in",
-        "is",
-        "lambda",
-        "not",
-        "or",
-        "raise",
-        "return",
-        "while",
-        "with",
-        "yield",
-    ]
-)
+_WORDS = """
+    and as assert async await del elif else except finally for from if import in is lambda not or raise return while with
+    yield
+"""
+_KEYWORDS = frozenset(_WORDS.split())
 
 
 class NotationError(Exception):

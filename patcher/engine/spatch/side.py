@@ -7,7 +7,7 @@ from bisect import bisect_right
 from typing import FrozenSet, List, Mapping, NamedTuple, NoReturn, Optional, Sequence, Set, Tuple
 
 from patcher.engine import lex
-from patcher.engine.node import Node, SyntaxProblem
+from patcher.engine.node import MARK, Node, SyntaxProblem
 from patcher.engine.spatch import notation
 from patcher.engine.spatch.hunk import refuse
 from patcher.engine.syntax import parse
@@ -223,7 +223,7 @@ def identifiers(side: Side) -> List[FrozenSet[str]]:
     for node in side.nodes:
         if node.role != "run":
             names = {str(part.fields["value"]) for part in node.walk() if part.kind == "Name" and not part.role}
-            found.append(frozenset(name for name in names if not name.startswith(notation.MARK)))
+            found.append(frozenset(name for name in names if not name.startswith(MARK)))
     return found
 
 

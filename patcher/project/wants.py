@@ -1,0 +1,104 @@
+"""What a project asks for: its pyproject.toml, requirements files and lock, read and held against an environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import List, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.errors import LockError, UsageError
+from patcher.model import Plan, Requested
+from patcher.patchset.sources import PATCH_DIR
+from patcher.project import lockfile
+from patcher.project.pyproject import Project, chosen, read_project
+from patcher.project.selection import check_sources
+
+PROJECT = "pyproject.toml"
+
+
+class ProjectFiles(NamedTuple):
+    """Where a project asks: its directory, and requirements files that ask for more.
+
+    `lock` is the lock file, "" for that of the directory; with `locked` nothing is done where anything differs from it.
+    """
+
+    folder: str = "."
+    requirements: Tuple[str, ...] = ()
+    lock: str = ""
+    locked: bool = False
+
+    @property
+    def lock_path(self) -> Path:
+        """Where the lock lies."""
+        return Path(self.lock) if self.lock else Path(self.folder) / lockfile.NAME
+
+
+class Wants(NamedTuple):
+    """What a project asks for: patchsets with their options, remarks, and every directory of patchsets."""
+
+    patchsets: Tuple[Requested, ...]
+    notes: Tuple[str, ...]
+    patch_dirs: Tuple[str, ...]
+
+
+def wants(request: ProjectFiles, patch_dirs: Sequence[str]) -> Wants:
+    """Read what a project asks for.
+
+    Args:
+        request: which project.
+        patch_dirs: the values of `--patch-dir`; they come before the directories that the project names.
+
+    Raises:
+        SitepatchError: nothing asks for anything; or what is wrong with the files, the patchsets and their options.
+    """
+    projects = _read(request)
+    wishes = [wish for project in projects for wish in project.wishes]
+    named = [folder for project in projects for folder in project.patch_dirs]
+    folders = tuple(dict.fromkeys([*patch_dirs, *named]))
+    check_sources([wish.name for wish in wishes], folders)
+    found, notes = chosen(wishes, folders)
+    # a probe is run from where the user points to, and a file of the project is not the user
+    there = {f"{PATCH_DIR} {folder}": f"patch-dir {folder}" for folder in named if folder not in patch_dirs}
+    patchsets = [
+        one._replace(patchset=one.patchset._replace(source=there.get(one.patchset.source, one.patchset.source)))
+        for one in found
+    ]
+    return Wants(tuple(patchsets), (*(note for project in projects for note in project.notes), *notes), folders)
+
+
+def _read(request: ProjectFiles) -> List[Project]:
+    path = Path(request.folder) / PROJECT
+    if not path.parent.is_dir():
+        raise UsageError(f"--project {request.folder}: found no such directory")
+    project = read_project(path) if path.is_file() else None
+    projects = [project] if project else []
+    if request.requirements:
+        from patcher.project.requirements import read_requirements  # imports what reads them: half as much as all the rest
+
+        projects.append(read_requirements(request.requirements))
+    if project is None and not any(one.wishes for one in projects):
+        table = f"{path}: found no {'table [tool.sitepatch]' if path.is_file() else 'such file'}"
+        if not request.requirements:
+            how = 'write [tool.sitepatch] with patchsets = ["NAME"] there, or name a requirements file with -r'
+            raise UsageError(f"{table}, expected what the project asks for", how)
+        names = ", ".join(request.requirements)
+        dropped = "pip-compile, uv pip compile and pip freeze drop comments: name the file that they are made from"
+        nothing = "to request that nothing is applied, write [tool.sitepatch] with patchsets = [] in pyproject.toml"
+        raise UsageError(f'{names}: found no comment "# sitepatch: NAME"\n{table}', f"{dropped}\n{nothing}")
+    return projects
+
+
+def read_lock(project: ProjectFiles) -> Optional[lockfile.Lock]:
+    """The lock that has to hold, None where none has.
+
+    Raises:
+        SitepatchError: it cannot be read.
+    """
+    return lockfile.read(project.lock_path) if project.locked else None
+
+
+def refuse_other(locked: Optional[lockfile.Lock], now: lockfile.Lock, plan: Plan, path: Path) -> None:
+    """Raise LockError where anything differs from the lock."""
+    problems = lockfile.differences(locked, now, complete=not plan.failed) if locked else []
+    if problems:
+        hint = f"nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew"
+        raise LockError("\n".join(f"{path}: {problem}" for problem in problems), hint, plan.failed)
