@@ -152,7 +152,7 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["cli/commands/hooking.py", "hook/backend.py", "hook/writer.py"], "a hook's directory and its wheel"),
     **dict.fromkeys(["hook/boot.py", "overlay/boot.py"], "stderr"),
     **dict.fromkeys(["hook/closer.py", "hook/installed.py"], "the hook's own lock, and its files where it is removed"),
-    **dict.fromkeys(["verify/checks.py", "verify/child.py"], "a directory of their own, for what the child reports"),
+    **dict.fromkeys(["verify/run.py", "verify/child.py"], "a directory of their own, for what the child reports"),
 }
 OWN_FILES = ("hook/repair.py", "project/lockfile.py")  # of the hook's state, and of a project: put there as the store puts files
 WRITING = {

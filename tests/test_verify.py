@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.verify.checks import _said
+from patcher.verify.run import _said
 from tests.command import ROOT, environ, sitepatch, tree
 from tests.test_environment import install
 
@@ -230,7 +230,7 @@ def test_odd_modules_that_import_are_good(venv, code):
 def test_a_patch_that_breaks_the_import_is_taken_back_to_the_byte_the_mode_and_the_mtime(venv):
     name = venv.patchset("bad", "def inner():\n    raise RuntimeError('boom')\ninner()")
     done = rolled_back(venv, ["apply", name], "failed  import demo.m: RuntimeError: boom", "in inner")
-    assert "verify_child" not in done.out and "importlib" not in done.out, "the traceback begins in the package"
+    assert "verify/child" not in done.out and "importlib" not in done.out, "the traceback begins in the package"
     assert not (venv.site / ".sitepatch").exists()
     told = json.loads(venv("apply", name, "--json").out)
     assert (told["ok"], told["written"], told["verify"]["rolled_back"]) == (False, False, True)
@@ -275,7 +275,7 @@ def test_the_place_where_a_module_hangs_or_crashes_is_shown_however_deep_it_lies
     code += f"def innermost():\n    {end}\nprint('what it wrote', flush=True)\ndeep(40)"
     done = rolled_back(venv, ["apply", venv.patchset("bad", code), "--timeout", "1.5"], "what it wrote")
     assert "in innermost\n" in done.out and "in deep\n" in done.out, done
-    assert "importlib" not in done.out and "verify_child" not in done.out
+    assert "importlib" not in done.out and "verify/child" not in done.out
 
 
 def test_the_place_is_shown_also_where_the_interpreter_adds_a_stack_of_c_calls():

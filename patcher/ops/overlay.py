@@ -13,7 +13,7 @@ from patcher.overlay import make
 from patcher.planner.plan import plan_apply, plan_sync
 from patcher.project.selection import check_sources, choose
 from patcher.store.retry import undisturbed
-from patcher.verify.checks import Asked, How, texts_of, verify
+from patcher.verify.checks import Asked, How, texts_of
 from patcher.verify.rollback import Verdict
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ def _verified(files: Sequence[FilePlan], requested: Sequence[Requested], how: Ho
     mark = folder / make.VERIFIED
     if mark.exists() and not how.probes:
         return None
+    from patcher.verify.run import verify  # with subprocess
+
     verified = verify(texts_of(files), [one.patchset for one in requested], how, served=True)
     if how.imports and not verified.failed:
         mark.touch()

@@ -15,7 +15,8 @@ from patcher.store.retry import settled
 from patcher.store.status import FileStatus, interrupted, named, statuses
 from patcher.system.signals import stoppable
 from patcher.target.interpreter import Environment
-from patcher.verify import checks
+from patcher.verify.checks import Asked, Text, Verified
+from patcher.verify.run import verify as run_checks
 
 
 class VerifyRequest(NamedTuple):
@@ -23,7 +24,7 @@ class VerifyRequest(NamedTuple):
 
     place: Place
     names: Tuple[str, ...] = ()
-    verify: checks.Asked = checks.Asked()
+    verify: Asked = Asked()
 
 
 class VerifyOutcome(NamedTuple):
@@ -31,7 +32,7 @@ class VerifyOutcome(NamedTuple):
 
     env: Environment
     patchsets: Tuple[str, ...]
-    verified: checks.Verified
+    verified: Verified
     notes: Tuple[str, ...]
     idle: Tuple[str, ...]
     gone: Tuple[str, ...]
@@ -61,14 +62,14 @@ def verify(request: VerifyRequest, events: Events = SILENT) -> VerifyOutcome:
         how = how_to_verify(place, env, request.verify, patchsets, events)
         here = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
         texts = [
-            checks.Text(item.site, item.receipt.path, item.data, before_and_after(item.site, item.receipt, chosen)[0])
+            Text(item.site, item.receipt.path, item.data, before_and_after(item.site, item.receipt, chosen)[0])
             for item in here
             if item.live
         ]
         gone = [f"{item.receipt.path}: {item.condition.value}; see sitepatch status" for item in here if not item.live]
         notes = [f"{site}: {problem}" for site, problem in waiting]
         with stoppable():
-            verified = checks.verify(texts, patchsets, how)
+            verified = run_checks(texts, patchsets, how)
         return VerifyOutcome(env, tuple(chosen), verified, tuple(notes), tuple(idle), tuple(gone))
 
     return settled(env, look)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
+import signal
+import subprocess
 import time
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING, Mapping, NamedTuple, Optional, Sequence, Tuple
-
-if TYPE_CHECKING:
-    from subprocess import Popen
+from typing import IO, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 _KEPT = 16384  # bytes of output, the last ones
 _PIPE = 1 << 20  # bytes that a pipe may still hold when the process has ended
@@ -38,8 +38,6 @@ def run(command: Sequence[str], cwd: str, environ: Mapping[str, str], limit: flo
     Raises:
         OSError: it cannot be started.
     """
-    import subprocess
-
     begun = time.monotonic()
     child = subprocess.Popen(
         command,
@@ -60,14 +58,11 @@ def run(command: Sequence[str], cwd: str, environ: Mapping[str, str], limit: flo
     return Ended(child.returncode if inside else None, tail.decode("utf-8", "replace"), time.monotonic() - begun)
 
 
-def _follow(child: Popen[bytes], pipe: IO[bytes], deadline: float) -> Tuple[bytes, bool]:
+def _follow(child: subprocess.Popen[bytes], pipe: IO[bytes], deadline: float) -> Tuple[bytes, bool]:
     """The end of the output, and whether the child ended before the deadline.
 
     The pipe may stay open after the child (a process that it left behind holds it) and may be closed before it.
     """
-    import select
-    from subprocess import TimeoutExpired
-
     tail, left, is_open = b"", _PIPE, True
     while True:
         gone = child.poll() is not None
@@ -82,13 +77,11 @@ def _follow(child: Popen[bytes], pipe: IO[bytes], deadline: float) -> Tuple[byte
         if gone and (not ready or left <= 0):
             return tail, True
         if not is_open and not gone:
-            with suppress(TimeoutExpired):
+            with suppress(subprocess.TimeoutExpired):
                 child.wait(wait)
 
 
-def _kill_group(child: Popen[bytes]) -> None:
-    import signal
-
+def _kill_group(child: subprocess.Popen[bytes]) -> None:
     with suppress(OSError):  # nothing of it is left
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

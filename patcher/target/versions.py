@@ -13,23 +13,34 @@ from typing import TYPE_CHECKING, Iterable, Iterator, List, Optional, Tuple
 from patcher.model import untagged
 
 if TYPE_CHECKING:
-    from packaging.specifiers import Specifier
+    from packaging.specifiers import Specifier, SpecifierSet
     from packaging.version import Version
-
 
 _PLAIN = r"\d+(?:\.\d+)*"  # compiled when it is needed: `status` needs it not
 _BOUND = r"\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)*)\s*"
+
+
+def _version(text: str) -> Version:
+    """A version as packaging reads it; ValueError for what is none."""
+    from packaging.version import Version
+
+    return Version(text)
+
+
+def _range(text: str) -> SpecifierSet:
+    """A specifier set as packaging reads it; ValueError for what is none."""
+    from packaging.specifiers import SpecifierSet  # with subprocess
+
+    return SpecifierSet(text)
 
 
 def is_version(text: str) -> bool:
     """Whether a text is a PEP 440 version."""
     if re.fullmatch(_PLAIN, text):
         return True
-    from packaging.version import InvalidVersion, Version
-
     try:
-        Version(text)
-    except InvalidVersion:
+        _version(text)
+    except ValueError:
         return False
     return True
 
@@ -43,11 +54,9 @@ def is_range(text: str) -> bool:
     """Whether a text is a PEP 440 specifier set; "" is one, for any version."""
     if _bounds(text) is not None:
         return True
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
     try:
-        SpecifierSet(text)
-    except InvalidSpecifier:
+        _range(text)
+    except ValueError:
         return False
     return True
 
@@ -84,10 +93,7 @@ def accepts(versions: str, version: str) -> bool:
         have = _release(version)
         holds = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
         return all(holds[sign](have, bound) for sign, bound in bounds)
-    from packaging.specifiers import SpecifierSet
-    from packaging.version import Version
-
-    return all(_accepts(specifier, Version(version)) for specifier in SpecifierSet(versions))
+    return all(_accepts(specifier, _version(version)) for specifier in _range(versions))
 
 
 def _accepts(specifier: Specifier, version: Version) -> bool:
@@ -100,16 +106,12 @@ def _accepts(specifier: Specifier, version: Version) -> bool:
 
 def _bound(specifier: Specifier) -> Version:
     """The version that a specifier names; `===` may name text that is none, and raises InvalidVersion."""
-    from packaging.version import Version
-
-    return Version(specifier.version[:-2] if specifier.version.endswith(".*") else specifier.version)
+    return _version(specifier.version[:-2] if specifier.version.endswith(".*") else specifier.version)
 
 
 def oldest_first(versions: Iterable[str]) -> List[str]:
     """Versions in the order of PEP 440. Raises ValueError for one that is none."""
-    from packaging.version import Version
-
-    return sorted(versions, key=Version)
+    return sorted(versions, key=_version)
 
 
 def meant(asked: str, versions: Iterable[str]) -> List[str]:
@@ -118,11 +120,9 @@ def meant(asked: str, versions: Iterable[str]) -> List[str]:
     Raises:
         ValueError: when one of them is not PEP 440.
     """
-    from packaging.version import Version
-
-    known = {text: Version(text) for text in versions}
-    exact = [text for text, version in known.items() if version == Version(asked)]
-    return exact or [text for text, version in known.items() if Version(version.public) == Version(asked)]
+    known = {text: _version(text) for text in versions}
+    exact = [text for text, version in known.items() if version == _version(asked)]
+    return exact or [text for text, version in known.items() if _version(version.public) == _version(asked)]
 
 
 def extent(versions: str) -> Tuple[Tuple[float, ...], Tuple[float, ...]]:
@@ -145,9 +145,7 @@ def _ends(versions: str) -> Iterator[Tuple[str, Tuple[float, ...], Tuple[float, 
     for sign, numbers in bounds or ():
         yield sign, (0, *numbers), (0, *numbers)
     if bounds is None:
-        from packaging.specifiers import SpecifierSet
-
-        for specifier in SpecifierSet(versions):
+        for specifier in _range(versions):
             if specifier.operator != "===":
                 bound = _bound(specifier)
                 release = [*bound.release][: -1 if specifier.operator == "~=" else None]
@@ -171,14 +169,11 @@ def overlap(first: str, second: str) -> Optional[str]:
 
 def _beginnings(versions: str) -> Iterator[str]:
     """Where an interval of versions can begin, with and without `.dev0`: pre-releases have rules of their own."""
-    from packaging.specifiers import SpecifierSet
-    from packaging.version import InvalidVersion
-
     named: List[Version] = []
-    for specifier in sorted(SpecifierSet(versions), key=str):
+    for specifier in sorted(_range(versions), key=str):
         try:
             named.append(_bound(specifier))
-        except InvalidVersion:
+        except ValueError:
             continue  # `===` takes any text, and matches no version that can be compared
     yield from map(str, named)
     yield from (version.base_version for version in named)  # for packaging < 26.1, `<1.0.post1` holds no pre-release of 1.0

@@ -2,7 +2,7 @@
 
     python -I -B child.py REQUEST RESULTS
 
-Standard library alone, Python 3.6 or later, nothing of ours. REQUEST is a JSON file that `patcher.verify.checks` writes.
+Standard library alone, Python 3.6 or later, nothing of ours. REQUEST is a JSON file that `patcher.verify.run` writes.
 RESULTS gets a line of JSON when a task begins and one when it ends: what a module prints, and how it may end the process,
 cannot be taken for an answer. A task that fails to import is the last of its process, so that it spoils none that follows.
 """

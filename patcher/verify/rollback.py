@@ -11,7 +11,7 @@ from patcher.errors import SitepatchError, StoreError
 from patcher.model import Patchset
 from patcher.store.commit import Rollback, roll_back
 from patcher.system.signals import ignored, stoppable
-from patcher.verify.checks import How, Text, Verified, verify
+from patcher.verify.checks import How, Text, Verified
 
 
 class Verdict(NamedTuple):
@@ -44,6 +44,8 @@ def verify_or_roll_back(way: Rollback, texts: Sequence[Text], patchsets: Sequenc
     """
     try:
         with stoppable():
+            from patcher.verify.run import verify  # with subprocess: only where something was written
+
             verified = verify(texts, patchsets, how)
     except KeyboardInterrupt:
         return _undone(way, None)
