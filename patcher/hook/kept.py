@@ -10,7 +10,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from patcher import __version__
 from patcher.errors import StoreError
 from patcher.model import OptionValue, Step, patchset_digest
-from patcher.store.receipt import FORMAT, Fields, dump, read_step, step_fields
+from patcher.store.receipt import FORMAT, Fields, dump, path_problem, read_step, step_fields
 
 HOOK, KEPT, PATCHSETS = "hook.json", "kept.json", "patchsets"
 _AGAIN = "run `sitepatch hook init` again, and install the hook again"
@@ -110,8 +110,6 @@ def read_hook(data: bytes, where: str) -> Hook:
 
 
 def _paths(table: Fields) -> Tuple[str, Tuple[str, ...]]:
-    from patcher.store.receipt import path_problem
-
     package, paths = table.text("package"), table.strings("paths")
     table.end()
     for path in paths:

@@ -10,6 +10,7 @@ from patcher.model import FilePlan, Plan
 from patcher.ops.outcome import SILENT, Events, Outcome
 from patcher.ops.place import Place
 from patcher.planner.plan import plan_apply, plan_restore
+from patcher.project.selection import check_names, check_probes, check_sources, choose
 from patcher.store.commit import plan_rollback
 from patcher.store.multisite import commit_all, held
 from patcher.store.retry import undisturbed
@@ -57,8 +58,6 @@ def apply(request: ApplyRequest, events: Events = SILENT) -> Outcome:
     Raises:
         SitepatchError: what keeps it from making a plan or from writing.
     """
-    from patcher.project.selection import check_sources, choose
-
     place = request.place
     check_sources(request.names, place.patch_dirs)
     requested, notes = choose(request.names, request.settings, place.patch_dirs)
@@ -129,8 +128,6 @@ def how_to_verify(place: Place, env: Environment, asked: Asked, patchsets: Seque
     """
     alone = place.target is not None and place.python is None
     if asked.probe:
-        from patcher.project.selection import check_probes
-
         if alone:
             raise UsageError("--probe and --target: found no interpreter to run a probe in", "name it with --python")
         check_probes(patchsets, place.patch_dirs)
@@ -161,8 +158,6 @@ def restore(request: RestoreRequest, events: Events = SILENT) -> Outcome:
                 raise error
         stands, idle, chosen = named(items, request.names)
         if idle:
-            from patcher.project.selection import check_names
-
             check_names(idle, stands, place.patch_dirs)
         plan = plan_restore(items, chosen, force=request.force) if chosen else Plan((), ())
         made = Outcome(place, env, plan, tuple(chosen), (), request.dry_run, recovered, idle=tuple(idle))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Optional, Tuple
 
+from patcher.target.interpreter import discover
+
 if TYPE_CHECKING:
     from patcher.target.environment import Environment
 
@@ -27,7 +29,5 @@ class Place(NamedTuple):
         Raises:
             UsageError: there is no such directory, or it is no interpreter that answers.
         """
-        from patcher.target.interpreter import discover
-
         env = discover(self.python, self.target)
         return env._replace(outer=()) if self.system else env

@@ -6,6 +6,7 @@ lie in the same line, or insert at the same point, nobody can say what is meant,
 
 from __future__ import annotations
 
+import warnings
 from bisect import bisect_right
 from typing import List, NamedTuple, Sequence, Tuple
 
@@ -107,8 +108,6 @@ def carry(base: bytes, splices: Sequence[Splice], edited: bytes) -> bytes:
 
 def parses(data: bytes) -> bool:
     """Whether the running interpreter reads a text as Python."""
-    import warnings
-
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -10,6 +10,7 @@ from patcher.model import Plan, Requested
 from patcher.patchset.sources import PATCH_DIR
 from patcher.project import lockfile
 from patcher.project.pyproject import Project, chosen, read_project
+from patcher.project.requirements import read_requirements
 from patcher.project.selection import check_sources
 
 PROJECT = "pyproject.toml"
@@ -72,8 +73,6 @@ def _read(request: ProjectFiles) -> List[Project]:
     project = read_project(path) if path.is_file() else None
     projects = [project] if project else []
     if request.requirements:
-        from patcher.project.requirements import read_requirements  # imports what reads them: half as much as all the rest
-
         projects.append(read_requirements(request.requirements))
     if project is None and not any(one.wishes for one in projects):
         table = f"{path}: found no {'table [tool.sitepatch]' if path.is_file() else 'such file'}"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -109,13 +112,10 @@ def _hash(record: bytes, path: str) -> Optional[str]:
 
 def _sha256(text: bytes) -> Optional[str]:
     """The sha256 (hex) that a text begins with, in the base64 of RECORD; None where it is none."""
-    from base64 import urlsafe_b64decode
-    from binascii import Error
-
     value = re.match(rb"[A-Za-z0-9_-]*", text)
     try:
         digest = urlsafe_b64decode(value.group() + b"==") if value else b""
-    except Error:
+    except ValueError:
         return None
     return digest.hex() if len(digest) == 32 else None
 
@@ -146,8 +146,6 @@ def installed(site: Path) -> Iterator[Owner]:
 
 def sources(dist_info: Path) -> Iterator[Row]:
     """The Python files of a RECORD that have a sha256 there."""
-    import csv
-
     text = _record(dist_info).decode("utf-8", "surrogateescape")
     for row in csv.reader(text.splitlines()):
         proven = len(row) == 3 and row[0].endswith(".py") and row[1].startswith("sha256=")
@@ -163,8 +161,6 @@ def size(dist_info: Path) -> int:
 
 def files_recorded(dist_info: Path, digest: str) -> List[str]:
     """The paths for which RECORD has this sha256 (hex)."""
-    from base64 import urlsafe_b64encode
-
     end = b",sha256=" + urlsafe_b64encode(bytes.fromhex(digest)).rstrip(b"=") + b","
     rows = (row.split(end)[0] for row in _record(dist_info).split(b"\n") if end in row)
     return [row.strip(b'"').replace(b'""', b'"').decode("utf-8", "surrogateescape") for row in rows]
@@ -202,13 +198,11 @@ def _lists(folder: Path, rows: Sequence[str]) -> bool:
 
 def _compare(folder: Path, files: Sequence[str]) -> Tuple[int, int]:
     """How many of `files` have on disk the bytes that RECORD says, and how many others."""
-    import hashlib
-
     record, counts = _record(folder), [0, 0]
     for path in dict.fromkeys(files):
         recorded, file = _hash(record, path), folder.parent / path
         if recorded is not None and file.is_file():
-            counts[hashlib.sha256(read_file(file)).hexdigest() != recorded] += 1
+            counts[sha256(read_file(file)).hexdigest() != recorded] += 1
     return counts[0], counts[1]
 
 

@@ -7,6 +7,7 @@ import re
 import sys
 from pathlib import Path
 from typing import Iterator, List, Optional, Sequence, Tuple
+from urllib.parse import unquote, urlsplit
 
 from patcher.errors import AbsentError, SitepatchError
 from patcher.model import Located
@@ -166,8 +167,6 @@ def _editable(env: Environment, package: str) -> str:
 
 def _pointers(site: Path, package: str) -> Iterator[Path]:
     """The directories that the editable installs of a site directory name, in each of the ways installers have."""
-    from urllib.parse import unquote, urlsplit
-
     for path in sorted(site.iterdir()):
         if path.suffix == ".egg-link" or (path.suffix == ".pth" and path.name.startswith(("__editable__", "easy-"))):
             yield from (site / line.strip() for line in _lines(path) if line.strip() and not line.startswith("import"))
