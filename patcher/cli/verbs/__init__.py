@@ -1,0 +1,1 @@
+"""What the commands do: a module for those that need the same, loaded when one of them is run."""
