@@ -7,7 +7,7 @@ from typing import Tuple
 import click
 
 from patcher.cli.commands.options import complete_names, sets_options
-from patcher.cli.console import Console, paint, style, takes
+from patcher.cli.console import Console, takes
 from patcher.ops.place import Place
 
 
@@ -21,20 +21,6 @@ def explain(console: Console, place: Place, name: str, settings: Tuple[str, ...]
     Of one that does not fit: the code that comes closest, the first difference, and what to write. Of one that does:
     where it matches, what each placeholder stands for, and what changes. Writes nothing.
     """
-    from patcher.cli import explanation
-    from patcher.ops.explain import explained
-    from patcher.project.selection import choose
+    from patcher.cli.verbs.explaining import run_explain
 
-    (requested,), notes = choose([name], settings, place.patch_dirs)
-    env = place.environment()
-    console.about(env)
-    told, more = explained(env, requested)
-    notes += more
-    failed = any(one.answer.state.failed for one in told)
-    chosen = [one for one in told if one.answer.state.failed or not console.quiet]
-    lines = 10_000 if console.verbose else 20
-    console.rows(explanation.rows(chosen, explanation.Paint(paint, lambda marker: style(marker, fg="yellow"), lines)))
-    for note in notes:
-        console.note(note)
-    console.data(not failed, {"patchset": name, "hunks": [explanation.hunk_json(one) for one in told], "notes": notes})
-    return 1 if failed else 0
+    return run_explain(console, place, name, settings)

@@ -21,18 +21,6 @@ def verify(console: Console, place: Place, names: Tuple[str, ...], **ways: Any) 
     In the target interpreter: all that is applied without a name. A module that cannot be imported without the patch
     either is reported, and is no failure.
     """
-    from patcher.cli.changes import Live
-    from patcher.cli.verified import verified_json, verified_rows
-    from patcher.ops.verifying import VerifyRequest
-    from patcher.ops.verifying import verify as run
+    from patcher.cli.verbs.verifying import run_verify
 
-    done = run(VerifyRequest(place, names, asked(**ways)), Live(console))
-    notes = [*done.notes, *(f"{name} is not applied here: nothing to verify" for name in done.idle), *done.gone]
-    for note in notes:
-        console.note(note)
-    if not (names or done.patchsets):
-        console.say(f"nothing is applied in {', '.join(done.env.own)}: nothing to verify")
-    console.rows(verified_rows(done.verified, quiet=console.quiet))
-    told = {"patchsets": list(done.patchsets), "notes": notes, "verify": verified_json(done.verified)}
-    console.data(done.ok, told)
-    return 0 if done.ok else 1
+    return run_verify(console, place, names, asked(**ways))

@@ -1,0 +1,28 @@
+"""What `explain` does."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from patcher.cli import explanation
+from patcher.cli.console import Console, paint, style
+from patcher.ops.explain import explained
+from patcher.ops.place import Place
+from patcher.project.selection import choose
+
+
+def run_explain(console: Console, place: Place, name: str, settings: Sequence[str]) -> int:
+    """Explain why each hunk of a patchset does or does not fit here."""
+    (requested,), notes = choose([name], settings, place.patch_dirs)
+    env = place.environment()
+    console.about(env)
+    told, more = explained(env, requested)
+    notes += more
+    failed = any(one.answer.state.failed for one in told)
+    chosen = [one for one in told if one.answer.state.failed or not console.quiet]
+    lines = 10_000 if console.verbose else 20
+    console.rows(explanation.rows(chosen, explanation.Paint(paint, lambda marker: style(marker, fg="yellow"), lines)))
+    for note in notes:
+        console.note(note)
+    console.data(not failed, {"patchset": name, "hunks": [explanation.hunk_json(one) for one in told], "notes": notes})
+    return 1 if failed else 0

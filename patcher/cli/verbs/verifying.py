@@ -1,0 +1,26 @@
+"""What `verify` does."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+from patcher.cli.changes import Live
+from patcher.cli.console import Console
+from patcher.cli.verified import verified_json, verified_rows
+from patcher.ops.place import Place
+from patcher.ops.verifying import VerifyRequest, verify
+from patcher.verify.checks import Asked
+
+
+def run_verify(console: Console, place: Place, names: Tuple[str, ...], how: Asked) -> int:
+    """Verify what is applied, and report it."""
+    done = verify(VerifyRequest(place, names, how), Live(console))
+    notes = [*done.notes, *(f"{name} is not applied here: nothing to verify" for name in done.idle), *done.gone]
+    for note in notes:
+        console.note(note)
+    if not (names or done.patchsets):
+        console.say(f"nothing is applied in {', '.join(done.env.own)}: nothing to verify")
+    console.rows(verified_rows(done.verified, quiet=console.quiet))
+    told = {"patchsets": list(done.patchsets), "notes": notes, "verify": verified_json(done.verified)}
+    console.data(done.ok, told)
+    return 0 if done.ok else 1
