@@ -1,4 +1,4 @@
-"""What `apply`, `sync`, `restore`, `lock` and an overlay did, as text, as JSON and as an exit code."""
+"""What `apply` and `restore` did, as text, as JSON and as an exit code, and what other verbs share with them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,9 @@ from patcher.text.table import Row, count
 
 if TYPE_CHECKING:
     from patcher.model import Requested
-    from patcher.ops.backups import BackupRequest
-    from patcher.ops.overlay import OverlayRequest
-    from patcher.ops.project import LockRequest, SyncRequest
     from patcher.target.environment import Environment
 
-_RUNNING = "processes that are running keep the code they have loaded until they are started again"
+RUNNING = "processes that are running keep the code they have loaded until they are started again"
 
 
 class Live(Events):
@@ -58,29 +55,7 @@ class Live(Events):
 # one function a verb: it returns the exit code -------------------------------------------------------------------------
 def run_apply(console: Console, request: ApplyRequest) -> int:
     """Apply, and report it."""
-    return finish(console, apply(request, Live(console, _show_plan)), lambda outcome: show_applied(console, outcome))
-
-
-def run_sync(console: Console, request: SyncRequest) -> int:
-    """Make the environment what the project asks for, and report it."""
-    from patcher.ops.project import sync  # `run NAME` needs no projects
-
-    def plan(console: Console, outcome: Outcome) -> None:
-        if not outcome.requested and not outcome.plan.files and not outcome.plan.answers:
-            console.say(f"nothing is asked for, and nothing is applied in {', '.join(outcome.env.own)}: nothing to do")
-        _show_plan(console, outcome)
-
-    def show(outcome: Outcome) -> None:
-        asked, rows = {one.patchset.name for one in outcome.requested}, []
-        for one in outcome.effects:
-            why = "" if one.word in ("applied", "updated") else ", which it does not change any more"
-            why = why if one.patchset in asked else ", not asked for"
-            rows.append(Row(one.word, (f"{one.patchset}: {count(one.files, 'file')} in {one.site}{why}",)))
-        console.rows([] if console.quiet else rows)
-        _note_running(console, outcome)
-
-    outcome = sync(request, Live(console, plan))
-    return finish(console, outcome, show, restored=list(outcome.restored))
+    return finish(console, apply(request, Live(console, show_plan)), lambda outcome: show_applied(console, outcome))
 
 
 def run_restore(console: Console, request: RestoreRequest) -> int:
@@ -93,91 +68,16 @@ def run_restore(console: Console, request: RestoreRequest) -> int:
         console.rows([Row("damaged", (), (problem, f"hint: {hint}")) for problem, hint in outcome.damaged])
         if not (outcome.patchsets or outcome.idle or outcome.damaged):
             console.say(f"nothing is applied in {', '.join(outcome.env.own)}: nothing to restore")
-        _note_all(console, outcome.plan)
+        note_all(console, outcome.plan)
 
     def show(outcome: Outcome) -> None:
         console.rows([] if console.quiet else [_put_back(file) for file in outcome.changed])
-        console.note(_RUNNING)
+        console.note(RUNNING)
         for hook in outcome.hooks:
             console.note(f"the next start of Python applies them again, as {hook} asks for: sitepatch hook remove {hook}")
 
     outcome = restore(request, Live(console, plan))
     return finish(console, outcome, show, damaged=[{"problem": problem, "hint": hint} for problem, hint in outcome.damaged])
-
-
-def run_restore_backups(console: Console, request: BackupRequest) -> int:
-    """Put files back from the backups beside them, and report it."""
-    from patcher.ops.backups import restore_backups  # few restore so
-
-    def plan(console: Console, outcome: Outcome) -> None:
-        if not outcome.plan.files:
-            sites = ", ".join(outcome.env.own)
-            console.say(f"no edited file in {sites} has a backup beside it that RECORD proves: nothing to restore")
-        _note_all(console, outcome.plan)
-
-    def show(outcome: Outcome) -> None:
-        cells = "what was installed, with the mtime of the backup"
-        console.rows([] if console.quiet else [Row("restored", (file.path, cells)) for file in outcome.changed])
-        console.note(_RUNNING)
-
-    return finish(console, restore_backups(request, Live(console, plan)), show)
-
-
-def run_lock(console: Console, request: LockRequest) -> int:
-    """Write the lock of a project, and report it."""
-    from patcher.ops.project import lock
-    from patcher.project.lockfile import build
-
-    done = lock(request, Live(console))
-    path, plan, made = done.path, done.plan, done.lock
-    console.rows(report.answer_rows(plan.failed))
-    console.see(done.place, plan.answers)
-    for problem in done.differences:
-        console.out(f"{path}: {problem}")
-    if plan.failed:
-        console.note(f"{path} was not written: {count(len(plan.failed), 'hunk')} failed", "stopped")
-    elif request.check and not done.differences:
-        console.say(f"{path} holds what `sitepatch lock` would write")
-    elif done.written:
-        releases = {build(target)[0] for target in made.targets}
-        counts = ((len(made.patchsets), "patchset"), (len(releases), "release"), (len(made.held), "file"))
-        cells = (f"{', '.join(count(*each) for each in counts)} in {path}",)
-        console.rows([] if console.quiet else [Row("locked", cells)])
-    elif not request.check:
-        console.say(f"{path}: nothing to do, it is as it would be written")
-    told = {
-        "written": done.written,
-        "lock": str(path),
-        "patchsets": list(done.patchsets),
-        "differences": list(done.differences),
-        "answers": [report.answer_json(each) for each in plan.answers],
-        "files": [each._asdict() for each in done.held],
-        "notes": list(plan.notes),
-    }
-    console.data(done.ok, told)
-    return 0 if done.ok else 1
-
-
-def lay_over(console: Console, request: OverlayRequest) -> Outcome:
-    """Make an overlay, and report it."""
-    from patcher.ops.overlay import lay
-
-    outcome = lay(request, Live(console, _show_plan))
-    verified = outcome.verdict.verified if outcome.verdict else None
-    if outcome.plan.failed:
-        hunks = count(len(outcome.plan.answers), "hunk")
-        console.note(f"nothing was run: {len(outcome.plan.failed)} of {hunks} failed", "stopped")
-    elif outcome.overlay is None:
-        console.say("nothing to lay over: what is asked for stands there already, or is not needed")
-    console.rows(verified_rows(verified, quiet=console.quiet) if verified else [])
-    if verified and verified.failed:
-        console.note("nothing was run: verification failed", "stopped")
-    elif outcome.overlay and not console.quiet:
-        files = count(sum(file.before != file.after for file in outcome.plan.files), "file")
-        console.rows([Row("overlay", (f"{files} in {outcome.overlay}",))])
-    fields = {"patchsets": list(outcome.patchsets), "overlay": str(outcome.overlay or ""), **report.plan_json(outcome.plan)}
-    console.data(outcome.ok, {**fields, **({"verify": verified_json(verified)} if verified else {})})
-    return outcome
 
 
 # what they share ------------------------------------------------------------------------------------------------------
@@ -187,17 +87,19 @@ def show_applied(console: Console, outcome: Outcome) -> None:
     rows = [Row("applied", (f"{names}: {count(sites.count(site), 'file')} in {site}",)) for site in dict.fromkeys(sites)]
     console.rows([] if console.quiet else rows)
     console.say(f"restore with: {command(outcome.place, 'restore', *outcome.patchsets)}")
-    _note_running(console, outcome)
+    note_running(console, outcome)
 
 
-def _show_plan(console: Console, outcome: Outcome) -> None:
+def show_plan(console: Console, outcome: Outcome) -> None:
+    """Show what a plan says of each hunk, and its remarks."""
     plan = outcome.plan
     console.rows(report.answer_rows(answer for answer in plan.answers if answer.state.failed or not console.quiet))
     console.see(outcome.place, plan.answers)
-    _note_all(console, plan)
+    note_all(console, plan)
 
 
-def _note_all(console: Console, plan: Plan) -> None:
+def note_all(console: Console, plan: Plan) -> None:
+    """Write the remarks of a plan."""
     for note in plan.notes:
         console.note(note)
 
@@ -234,9 +136,10 @@ def finish(console: Console, outcome: Outcome, show: Callable[[Outcome], None], 
     return 0 if outcome.ok else 130 if verdict and not verdict.verified else 1
 
 
-def _note_running(console: Console, outcome: Outcome) -> None:
+def note_running(console: Console, outcome: Outcome) -> None:
+    """Say that running processes keep the old code, where that is news."""
     if outcome.fresh or console.verbose:
-        console.note(_RUNNING)
+        console.note(RUNNING)
 
 
 def _why(plan: Plan, name: str) -> str:

@@ -64,10 +64,11 @@ def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool,
     With --from-backup files in which no patchset is applied are put back from a backup beside them (runner.py.orig) that has
     the sha256 that RECORD gives; the edited texts are kept in the store.
     """
-    from patcher.cli.changes import run_restore, run_restore_backups
+    from patcher.cli.changes import run_restore
     from patcher.ops.change import RestoreRequest
 
     if from_backup:
+        from patcher.cli.verbs.backups import run_restore_backups
         from patcher.ops.backups import BackupRequest
 
         if force:

@@ -68,7 +68,6 @@ def run(
     With --overlay nothing is written in the environment, which may be read-only: every Python process that the command
     starts imports the patched source, unless it is started with -I, -E or -S, or without PYTHONPATH.
     """
-    from patcher.cli import changes
     from patcher.ops import launch
     from patcher.ops.change import ApplyRequest
 
@@ -98,17 +97,22 @@ def run(
 
             files = ProjectFiles(project, requirements, lock_file, locked)
         if overlay:
+            from patcher.cli.verbs.overlaying import lay_over
             from patcher.ops.overlay import OverlayRequest
             from patcher.overlay.make import search_path
 
-            made = changes.lay_over(console, OverlayRequest(place, names, settings, files, verify))
+            made = lay_over(console, OverlayRequest(place, names, settings, files, verify))
             code = 0 if made.ok else 1
             if made.ok and made.overlay:
                 variables["PYTHONPATH"] = search_path(made.overlay, variables)
         elif files:
-            code = changes.run_sync(console, SyncRequest(place, files, verify))
+            from patcher.cli.verbs.projects import run_sync
+
+            code = run_sync(console, SyncRequest(place, files, verify))
         else:
-            code = changes.run_apply(console, ApplyRequest(place, names, settings, verify))
+            from patcher.cli.changes import run_apply
+
+            code = run_apply(console, ApplyRequest(place, names, settings, verify))
     if not code:
         launch.execute(program, command, variables)
     return code

@@ -40,7 +40,7 @@ def sync(
     """
     if lock_file and not locked:
         raise UsageError("--lock: found no --locked, without which no lock is looked at")
-    from patcher.cli.changes import run_sync
+    from patcher.cli.verbs.projects import run_sync
     from patcher.ops.project import SyncRequest
     from patcher.project.wants import ProjectFiles
 
@@ -59,7 +59,7 @@ def lock(console: Console, place: Place, project: str, requirements: Tuple[str, 
     and after. The environment stays as it is. Releases that were locked in other environments stay in the lock as long
     as the patchsets and their options are the same.
     """
-    from patcher.cli.changes import run_lock
+    from patcher.cli.verbs.projects import run_lock
     from patcher.ops.project import LockRequest
     from patcher.project.wants import ProjectFiles
 

@@ -1,0 +1,64 @@
+"""What `sync` and `lock` did, as text, as JSON and as an exit code."""
+
+from __future__ import annotations
+
+from patcher.cli import report
+from patcher.cli.changes import Live, finish, note_running, show_plan
+from patcher.cli.console import Console
+from patcher.ops.outcome import Outcome
+from patcher.ops.project import LockRequest, SyncRequest, lock, sync
+from patcher.project.lockfile import build
+from patcher.text.table import Row, count
+
+
+def run_sync(console: Console, request: SyncRequest) -> int:
+    """Make the environment what the project asks for, and report it."""
+
+    def plan(console: Console, outcome: Outcome) -> None:
+        if not outcome.requested and not outcome.plan.files and not outcome.plan.answers:
+            console.say(f"nothing is asked for, and nothing is applied in {', '.join(outcome.env.own)}: nothing to do")
+        show_plan(console, outcome)
+
+    def show(outcome: Outcome) -> None:
+        asked, rows = {one.patchset.name for one in outcome.requested}, []
+        for one in outcome.effects:
+            why = "" if one.word in ("applied", "updated") else ", which it does not change any more"
+            why = why if one.patchset in asked else ", not asked for"
+            rows.append(Row(one.word, (f"{one.patchset}: {count(one.files, 'file')} in {one.site}{why}",)))
+        console.rows([] if console.quiet else rows)
+        note_running(console, outcome)
+
+    outcome = sync(request, Live(console, plan))
+    return finish(console, outcome, show, restored=list(outcome.restored))
+
+
+def run_lock(console: Console, request: LockRequest) -> int:
+    """Write the lock of a project, and report it."""
+    done = lock(request, Live(console))
+    path, plan, made = done.path, done.plan, done.lock
+    console.rows(report.answer_rows(plan.failed))
+    console.see(done.place, plan.answers)
+    for problem in done.differences:
+        console.out(f"{path}: {problem}")
+    if plan.failed:
+        console.note(f"{path} was not written: {count(len(plan.failed), 'hunk')} failed", "stopped")
+    elif request.check and not done.differences:
+        console.say(f"{path} holds what `sitepatch lock` would write")
+    elif done.written:
+        releases = {build(target)[0] for target in made.targets}
+        counts = ((len(made.patchsets), "patchset"), (len(releases), "release"), (len(made.held), "file"))
+        cells = (f"{', '.join(count(*each) for each in counts)} in {path}",)
+        console.rows([] if console.quiet else [Row("locked", cells)])
+    elif not request.check:
+        console.say(f"{path}: nothing to do, it is as it would be written")
+    told = {
+        "written": done.written,
+        "lock": str(path),
+        "patchsets": list(done.patchsets),
+        "differences": list(done.differences),
+        "answers": [report.answer_json(each) for each in plan.answers],
+        "files": [each._asdict() for each in done.held],
+        "notes": list(plan.notes),
+    }
+    console.data(done.ok, told)
+    return 0 if done.ok else 1
