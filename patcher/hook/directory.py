@@ -14,7 +14,7 @@ from patcher.hook.kept import KEPT, PATCHSETS, Asked, Content, Hook, Kept, read_
 from patcher.model import Requested
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.patchset.sources import resolve_options
-from patcher.patchset.tables import read_toml, suggest
+from patcher.patchset.tables import at, read_toml, suggest
 from patcher.project.pyproject import Wish, read_project
 from patcher.project.selection import stop
 
@@ -83,11 +83,7 @@ def head(path: Path) -> Tuple[str, str, str]:
         top = read_toml(path)
     except OSError as error:
         raise SitepatchError(f"{path}: cannot be read: {error}", "make it with: sitepatch hook init DIR") from None
-    project, tool = top.get("project", {}), top.get("tool", {})
-    table = tool.get(TABLE, {}) if isinstance(tool, dict) else {}
-    name = project.get("name") if isinstance(project, dict) else None
-    version = project.get("version") if isinstance(project, dict) else None
-    mode = table.get("mode") if isinstance(table, dict) else None
+    name, version, mode = at(top, "project", "name"), at(top, "project", "version"), at(top, "tool", TABLE, "mode")
     errors: List[SitepatchError] = []
     if not isinstance(name, str) or not is_name(name):
         errors.append(UsageError(f"{path}: project.name: found {name!r}, expected {NAME}"))

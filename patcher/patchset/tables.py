@@ -93,6 +93,13 @@ def read_toml(path: Path, limit: int = LIMIT) -> Dict[str, Any]:
     return decode_toml(decode_text(read_file(path, limit), path), path)
 
 
+def at(table: object, *keys: str) -> Any:
+    """The value at nested keys; None where there is none, or something on the way is no table."""
+    for key in keys:
+        table = table.get(key) if isinstance(table, dict) else None
+    return table
+
+
 def decode_text(data: bytes, origin: Union[Path, str]) -> str:
     """UTF-8 -> text, without a byte order mark; PatchError with the line of a byte that is not UTF-8."""
     try:

@@ -9,7 +9,7 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tu
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Requested
 from patcher.patchset.sources import resolve_options
-from patcher.patchset.tables import read_toml, suggest
+from patcher.patchset.tables import at, read_toml, suggest
 from patcher.project.selection import find_all, stop
 
 KEYS = ("patchsets", "patch-dir")
@@ -66,8 +66,7 @@ def read_project(path: Path) -> Optional[Project]:
     Raises:
         SitepatchError: the file cannot be read or is no TOML, or what is wrong with the table, all of it.
     """
-    tool = read_toml(path).get("tool", {})
-    table = tool.get("sitepatch") if isinstance(tool, dict) else None
+    table = at(read_toml(path), "tool", "sitepatch")
     where = f"{path}: tool.sitepatch"
     if table is None:
         return None

@@ -23,7 +23,7 @@ from patcher.hook.wheel import wheel
 from patcher.hook.writer import check_place, write
 from patcher.ops.change import RestoreRequest
 from patcher.ops.place import Place
-from patcher.patchset.tables import read_toml, suggest
+from patcher.patchset.tables import at, read_toml, suggest
 from patcher.project.pyproject import Wish, chosen, read_project
 from patcher.project.selection import check_sources, read_settings
 from patcher.store.retry import undisturbed
@@ -110,12 +110,9 @@ def _wishes(folder: Path, request: HookRequest, patch_dirs: Sequence[str]) -> Tu
 def _name(folder: Path) -> str:
     """`sitepatch-hook-PROJECT`: by the project's name, else by that of the directory above."""
     project = Path("pyproject.toml")
-    told = ""
-    if project.is_file():
-        table = read_toml(project).get("project", {})
-        told = str(table.get("name", "")) if isinstance(table, dict) else ""
-    told = told or Path(os.path.abspath(folder)).parent.name
-    return re.sub("[^a-z0-9]+", "-", f"sitepatch-hook-{told.lower()}").strip("-")
+    name = str(at(read_toml(project), "project", "name") or "") if project.is_file() else ""
+    name = name or Path(os.path.abspath(folder)).parent.name
+    return re.sub("[^a-z0-9]+", "-", f"sitepatch-hook-{name.lower()}").strip("-")
 
 
 def make_wheel(console: Console, directory: str, out: str) -> int:
