@@ -17,7 +17,17 @@ import pytest
 from patcher.errors import OutdatedError, SitepatchError, StoreError
 from patcher.hook import boot, closer, installed, other, places, repair
 from patcher.hook.classify import classify, environment
-from patcher.hook.kept import Asked, Content, Hook, Kept, read_hook, read_kept, read_texts, write_hook, write_kept
+from patcher.hook.kept import (
+    Content,
+    Hook,
+    HookPatchset,
+    Precomputed,
+    read_hook,
+    read_kept,
+    read_texts,
+    write_hook,
+    write_kept,
+)
 from patcher.hook.wheel import wheel as hook_wheel
 from patcher.model import Change, Receipt, Splice, Step, patchset_digest
 from patcher.store.store import Store
@@ -40,7 +50,7 @@ def step(name="two", new=b"22", digest=DIGEST, **options):
 
 
 def asked(name="two", paths=(M,), digest=DIGEST, **options):
-    return Asked(name, "1", digest, options, tuple(TEXTS), {"demo": tuple(paths)})
+    return HookPatchset(name, "1", digest, options, tuple(TEXTS), {"demo": tuple(paths)})
 
 
 def hook(*patchsets, name="sitepatch-hook-x"):
@@ -48,7 +58,7 @@ def hook(*patchsets, name="sitepatch-hook-x"):
 
 
 def kept(path=M, after=PATCHED, steps=None, version="1.0", exact=True):
-    return Kept(path, "demo", "demo_kit", version, exact, digest(PRISTINE), digest(after), (step(),) if steps is None else steps)
+    return Precomputed(path, "demo", "demo_kit", version, exact, digest(PRISTINE), digest(after), (step(),) if steps is None else steps)
 
 
 class Site:
@@ -226,7 +236,7 @@ def test_two_distributions_of_one_package_are_named_only_where_a_file_is_there(s
     other.mkdir()
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: demo-too\nVersion: 3.0\n")
     (other / "RECORD").write_text((site.path / "demo_kit-1.0.dist-info/RECORD").read_text())
-    absent = Asked("three", "1", DIGEST, {}, (), {"nowhere": ("nowhere/m.py",)})
+    absent = HookPatchset("three", "1", DIGEST, {}, (), {"nowhere": ("nowhere/m.py",)})
     wrong(classify(str(site), hook(asked(paths=(M, "demo/absent.py")), absent), [kept()]), "two: ")
     (site.path / M).unlink()
     nothing(classify(str(site), hook(), [kept()]))
@@ -270,7 +280,7 @@ def test_a_file_that_an_earlier_version_changed_is_left_to_sitepatch(site):
 # several patchsets, several files ---------------------------------------------------------------------------------------
 def test_a_patchset_is_changed_in_all_of_its_files_or_in_none_and_so_is_what_shares_a_file(site):
     two, three, four = asked(paths=(M, N)), asked("three", (N,)), asked("four", ("demo/__init__.py",))
-    first = Kept("demo/__init__.py", "demo", "demo_kit", "1.0", True, digest(b""), digest(b"#\n"), (step("four")._replace(splices=(Splice(0, 0, b"#\n"),)),))
+    first = Precomputed("demo/__init__.py", "demo", "demo_kit", "1.0", True, digest(b""), digest(b"#\n"), (step("four")._replace(splices=(Splice(0, 0, b"#\n"),)),))
     entries = [kept(), kept(N, steps=(step(), step("three")._replace(splices=(Splice(0, 0, b"#\n"),))), after=b"#\nVALUE = 22\n"), first]
     found = classify(str(site), hook(two, three, four), entries)
     assert [each.path for each in found.changes] == ["demo/__init__.py", M, N]

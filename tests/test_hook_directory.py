@@ -14,12 +14,12 @@ import pytest
 from patcher.errors import SitepatchError, UsageError
 from patcher.hook import backend, directory, writer
 from patcher.hook.keep import keep
-from patcher.hook.kept import Asked, Kept, write_kept
+from patcher.hook.kept import HookPatchset, Precomputed, write_kept
 from patcher.hook.wheel import wheel as wheel_of
 from patcher.model import Requested, Step
 from patcher.patchset.manifest import load
 from patcher.planner.plan import plan_apply
-from patcher.project.pyproject import Wish
+from patcher.project.pyproject import Entry
 from patcher.store.commit import commit
 from patcher.target.environment import Environment
 from tests.command import environ, tree
@@ -364,19 +364,19 @@ def test_where_a_hook_may_be_written(tmp_path):
 
 
 def test_what_is_written_is_read_again_and_a_change_is_refused(tmp_path):
-    folder, requested, wishes = tmp_path / "hook", [], []
+    folder, requested, entries = tmp_path / "hook", [], []
     for name in ("two", "three"):
         patchset(tmp_path, name=name)
         requested.append(Requested(load(tmp_path / "mine" / name, "mine"), {}))
-        wishes.append(Wish(name, (), False, "x"))
-    both = directory.make("a-hook", "warn", requested, [directory.asked(one) for one in requested], ())
-    one = directory.make("a-hook", "warn", requested[:1], [directory.asked(requested[0])], ())
+        entries.append(Entry(name, (), False, "x"))
+    both = directory.make("a-hook", "warn", requested, [directory.hook_patchset(one) for one in requested], ())
+    one = directory.make("a-hook", "warn", requested[:1], [directory.hook_patchset(requested[0])], ())
     assert both.hook.patchsets[0].paths == {"demo": ("demo/m.py",)} and both.hook.version != one.hook.version
-    names = writer.write(folder, both, wishes)
+    names = writer.write(folder, both, entries)
     assert {"carried.json", "backend.py", "pyproject.toml"} < set(names)
     assert names == sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     assert directory.read(folder) == both
-    writer.write(folder, one, wishes[:1])
+    writer.write(folder, one, entries[:1])
     assert directory.read(folder) == one and sorted(path.name for path in (folder / "patchsets").iterdir()) == ["two"]
     text = (folder / "pyproject.toml").read_text()
     (folder / "pyproject.toml").write_text(text.replace('"warn"', '"strict"'))
@@ -394,13 +394,13 @@ def test_what_is_written_is_read_again_and_a_change_is_refused(tmp_path):
 
 def test_changes_for_other_releases_are_kept_as_long_as_each_patchset_of_the_file_is_the_same(tmp_path):
     digests, options = {"two": "2" * 64, "three": "3" * 64}, {"two": {}, "three": {"n": 1}}
-    asked = [Asked(name, "1", digests[name], options[name], (), {"demo": ("demo/m.py",)}) for name in digests]
+    asked = [HookPatchset(name, "1", digests[name], options[name], (), {"demo": ("demo/m.py",)}) for name in digests]
     steps = tuple(Step(one.name, "1", one.digest, "fix", dict(one.options), ()) for one in asked)
-    kept = (Kept("demo/m.py", "demo", "demo", "1.0", True, "0" * 64, "1" * 64, steps),)
+    kept = (Precomputed("demo/m.py", "demo", "demo", "1.0", True, "0" * 64, "1" * 64, steps),)
     assert directory.earlier(tmp_path, asked) == ()
     (tmp_path / "kept.json").write_bytes(write_kept(kept, digests))
     assert directory.earlier(tmp_path, asked) == kept
-    elsewhere = Asked("four", "1", "4" * 64, {}, (), {"demo": ("demo/n.py",)})
+    elsewhere = HookPatchset("four", "1", "4" * 64, {}, (), {"demo": ("demo/n.py",)})
     assert directory.earlier(tmp_path, [*asked, elsewhere]) == kept, "a patchset of other files makes no difference"
     assert directory.earlier(tmp_path, asked[:1]) == directory.earlier(tmp_path, []) == ()
     for changed in ({"digest": "4" * 64}, {"options": {"n": 2}}):
@@ -416,8 +416,8 @@ def test_the_value_of_an_option_may_have_an_equals_sign(tmp_path):
     toml = (mine / "patchset.toml").read_text()
     (mine / "patchset.toml").write_text(toml.replace("[[variant]]", '[options.text]\ntype = "str"\ndefault = "a"\nhelp = "x"\n[[variant]]'))
     requested = [Requested(load(mine, "mine"), {"text": "a=b"})]
-    made = directory.make("a-hook", "warn", requested, [directory.asked(requested[0])], ())
-    writer.write(tmp_path / "hook", made, [Wish("two", ("text=a=b",), False, "x")])
+    made = directory.make("a-hook", "warn", requested, [directory.hook_patchset(requested[0])], ())
+    writer.write(tmp_path / "hook", made, [Entry("two", ("text=a=b",), False, "x")])
     assert directory.read(tmp_path / "hook") == made
 
 
@@ -433,8 +433,8 @@ def hook(tmp_path, monkeypatch):
     """The directory of a hook, in which the current process is."""
     patchset(tmp_path)
     requested = [Requested(load(tmp_path / "mine/two", "mine"), {})]
-    made = directory.make("a-hook", "warn", requested, [directory.asked(requested[0])], ())
-    writer.write(tmp_path / "hook", made, [Wish("two", (), False, "x")])
+    made = directory.make("a-hook", "warn", requested, [directory.hook_patchset(requested[0])], ())
+    writer.write(tmp_path / "hook", made, [Entry("two", (), False, "x")])
     monkeypatch.chdir(tmp_path / "hook")
     return tmp_path / "hook"
 

@@ -4,13 +4,13 @@ import pytest
 
 from patcher.cli.console import exit_code
 from patcher.errors import SitepatchError
-from patcher.project.pyproject import Project, Wish, chosen, parse_wish, read_project
+from patcher.project.pyproject import Entry, Project, chosen, parse_entry, read_project
 from tests.command import DDP, DYNAMO
 
 
 def test_a_wish_is_a_name_its_options_and_whether_its_package_may_be_absent():
-    assert parse_wish(f"{DDP} params=10 optional", "f:1") == Wish(DDP, ("params=10",), True, "f:1")
-    assert parse_wish(f"{DDP} title='a b'", "f:1").settings == ("title=a b",)
+    assert parse_entry(f"{DDP} params=10 optional", "f:1") == Entry(DDP, ("params=10",), True, "f:1")
+    assert parse_entry(f"{DDP} title='a b'", "f:1").settings == ("title=a b",)
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ def test_a_wish_is_a_name_its_options_and_whether_its_package_may_be_absent():
 )
 def test_a_wish_that_cannot_be_read_says_what_was_found(text, found):
     with pytest.raises(SitepatchError) as caught:
-        parse_wish(text, "requirements.txt:3")
+        parse_entry(text, "requirements.txt:3")
     assert caught.value.message.startswith("requirements.txt:3: found ")
     assert found in caught.value.message
     assert "expected" in caught.value.message
@@ -34,9 +34,9 @@ def write(folder, text):
 def test_a_project_names_its_patchsets_and_where_they_lie(tmp_path):
     path = write(tmp_path, f'[tool.sitepatch]\npatch-dir = "patches"\npatchsets = ["{DDP} params=10", "{DYNAMO}"]\n')
     project = read_project(path)
-    assert [wish.name for wish in project.wishes] == [DDP, DYNAMO]
+    assert [entry.name for entry in project.entries] == [DDP, DYNAMO]
     assert project.patch_dirs == (str(tmp_path / "patches"),)
-    assert project.wishes[0].origin == f"{path}: tool.sitepatch.patchsets[0]"
+    assert project.entries[0].origin == f"{path}: tool.sitepatch.patchsets[0]"
 
 
 def test_a_project_without_the_table_is_another_thing_than_one_that_asks_for_nothing(tmp_path):
@@ -56,13 +56,13 @@ def test_all_that_is_wrong_with_the_table_is_told_at_once(tmp_path):
 
 
 def test_wishes_become_patchsets_with_their_options():
-    found, notes = chosen([parse_wish(f"{DDP} params=10", "a:1"), parse_wish(DDP, "b:1"), parse_wish(DYNAMO, "b:2")], ())
+    found, notes = chosen([parse_entry(f"{DDP} params=10", "a:1"), parse_entry(DDP, "b:1"), parse_entry(DYNAMO, "b:2")], ())
     assert [(one.patchset.name, one.options.get("params")) for one in found] == [(DDP, 10), (DYNAMO, None)]
     assert notes == []
 
 
 def test_what_cannot_be_had_is_told_with_the_place_that_asks_for_it():
     with pytest.raises(SitepatchError) as caught:
-        chosen([parse_wish(f"{DDP} params=1", "a:1"), parse_wish(f"{DDP} params=2", "b:7"), parse_wish("nothing-such", "c:1")], ())
+        chosen([parse_entry(f"{DDP} params=1", "a:1"), parse_entry(f"{DDP} params=2", "b:7"), parse_entry("nothing-such", "c:1")], ())
     assert "b:7: mmengine-ddp-debug params=2: a:1 has params=1" in caught.value.message
     assert 'c:1: there is no patchset "nothing-such"' in caught.value.message

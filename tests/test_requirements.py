@@ -7,7 +7,7 @@ import pytest
 
 from patcher.cli.console import exit_code
 from patcher.errors import SitepatchError
-from patcher.project.pyproject import Wish
+from patcher.project.pyproject import Entry
 from patcher.project.requirements import read_requirements
 from tests.command import DDP, DYNAMO, GUARD, done, sitepatch
 
@@ -36,7 +36,7 @@ def problems(*paths):
 
 # what counts ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("text", "wishes"),
+    ("text", "entries"),
     [
         (f"# sitepatch: {DDP} params=10 optional\n", [(DDP, ("params=10",), True, 1)]),
         (f"mmengine==0.10.7  # sitepatch: {DDP}\n", [(DDP, (), False, 1)]),
@@ -52,9 +52,9 @@ def problems(*paths):
         ("", []),
     ],
 )  # fmt: skip
-def test_a_comment_asks_for_a_patchset_on_a_line_of_its_own_or_behind_a_requirement(write, text, wishes):
+def test_a_comment_asks_for_a_patchset_on_a_line_of_its_own_or_behind_a_requirement(write, text, entries):
     write(r=text)
-    assert read_requirements(["r.txt"]).wishes == tuple(Wish(*rest, f"r.txt:{line}") for *rest, line in wishes)
+    assert read_requirements(["r.txt"]).entries == tuple(Entry(*rest, f"r.txt:{line}") for *rest, line in entries)
 
 
 def test_included_files_and_constraints_are_read_each_once_and_from_where_they_are_named(write):
@@ -64,8 +64,8 @@ def test_included_files_and_constraints_are_read_each_once_and_from_where_they_a
         more__b=f"-r ../r.txt\n-r a.txt\n# sitepatch: {GUARD}\n",
         more__c=f"mmengine<1  # sitepatch: {DDP} params=3\n",
     )
-    found = read_requirements(["r.txt", "./r.txt"]).wishes
-    assert [(wish.name, os.path.normpath(wish.origin)) for wish in found] == [
+    found = read_requirements(["r.txt", "./r.txt"]).entries
+    assert [(entry.name, os.path.normpath(entry.origin)) for entry in found] == [
         (GUARD, "more/b.txt:3"), (DDP, "more/a.txt:2"), (DDP, "more/c.txt:1"), (DYNAMO, "r.txt:2"),
     ]  # fmt: skip
 

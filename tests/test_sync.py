@@ -28,9 +28,9 @@ def venv(tmp_path):
     return Venv(tmp_path)
 
 
-def asks(site, *wishes, more=""):
+def asks(site, *entries, more=""):
     """Write the pyproject.toml of the site's directory: the patchsets, and further lines of the table."""
-    text = f"[tool.sitepatch]\n{more}\npatchsets = {json.dumps(list(wishes))}\n"
+    text = f"[tool.sitepatch]\n{more}\npatchsets = {json.dumps(list(entries))}\n"
     (site.cwd / "pyproject.toml").write_text(text, encoding="utf-8")
 
 
@@ -158,8 +158,8 @@ def test_what_fits_nothing_is_an_error_unless_its_package_is_optional(tmp_path):
     assert standing(site).keys() == {DDP}
     again = done(site("sync"))
     assert f"{GUARD}: nothing" not in again.out and f"{DDP}: nothing to do" in again.out
-    for wishes in ([f"{GUARD} optional", GUARD, DDP], [GUARD, f"{GUARD} optional"]):
-        asks(site, *wishes)
+    for entries in ([f"{GUARD} optional", GUARD, DDP], [GUARD, f"{GUARD} optional"]):
+        asks(site, *entries)
         assert "torch is not installed in" in done(site("sync"), 1).out
 
 

@@ -25,7 +25,7 @@ from patcher.cli.report import shown
 from patcher.engine.explain.explain import Explanation, Spot
 from patcher.engine.explain.nearest import Closest, Mark
 from patcher.model import State
-from patcher.ops.explain import Told
+from patcher.ops.explain import HunkExplanation
 from patcher.text.drawn import Painted, drawn, join
 from patcher.text.table import Row
 from patcher.text.width import fit, underline, wrapped
@@ -42,12 +42,12 @@ class Paint(NamedTuple):
     lines: int
 
 
-def rows(told: Sequence[Told], paint: Paint) -> List[Row]:
+def rows(told: Sequence[HunkExplanation], paint: Paint) -> List[Row]:
     """One row for each hunk, with all about it below."""
     return [_row(one, paint) for one in told]
 
 
-def _row(one: Told, paint: Paint) -> Row:
+def _row(one: HunkExplanation, paint: Paint) -> Row:
     answer = one.answer
     places = ":" + ",".join(map(str, answer.places)) if answer.places else ""
     details: List[str] = []
@@ -59,7 +59,7 @@ def _row(one: Told, paint: Paint) -> Row:
     return Row(answer.state.value, (answer.path + places, answer.scope), (*details, ""))
 
 
-def _about(one: Told, paint: Paint) -> List[str]:
+def _about(one: HunkExplanation, paint: Paint) -> List[str]:
     found = one.explanation
     lines: List[str] = []
     if found is not None:
@@ -78,7 +78,7 @@ def _about(one: Told, paint: Paint) -> List[str]:
     return lines + _diff(one, paint)
 
 
-def _diff(one: Told, paint: Paint) -> List[str]:
+def _diff(one: HunkExplanation, paint: Paint) -> List[str]:
     lines: List[str] = [join("  ", line) for line in paint.diff(shown(one.diff))[2:]]
     if len(lines) <= paint.lines:
         return lines
@@ -124,7 +124,7 @@ def _wrapped(text: str) -> List[str]:
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
-def hunk_json(one: Told) -> Dict[str, Any]:
+def hunk_json(one: HunkExplanation) -> Dict[str, Any]:
     """One hunk as JSON."""
     answer, found = one.answer, one.explanation
     head = {

@@ -9,7 +9,7 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError
 from patcher.hook import boot
-from patcher.hook.kept import HOOK, Asked, Hook, Kept, find, read_hook
+from patcher.hook.kept import HOOK, Hook, HookPatchset, Precomputed, find, read_hook
 from patcher.hook.places import folders
 from patcher.model import Change, Located, Receipt, Step
 from patcher.splice import apply_splices
@@ -52,10 +52,10 @@ class _File(NamedTuple):
     data: bytes
     located: Located
     item: Optional[FileStatus]
-    asked: Tuple[Asked, ...]
+    asked: Tuple[HookPatchset, ...]
 
 
-def classify(site: str, hook: Hook, kept: Sequence[Kept]) -> Classified:
+def classify(site: str, hook: Hook, kept: Sequence[Precomputed]) -> Classified:
     """Hold every target file of a hook against what is requested; writes nothing.
 
     Raises:
@@ -122,7 +122,7 @@ def _needed(hook: Hook) -> str:
     return f"to patch it sitepatch itself is needed, in this environment: pip install sitepatch=={version}"
 
 
-def _classify(site: str, file: _File, kept: Sequence[Kept], needed: str) -> Optional[Change]:
+def _classify(site: str, file: _File, kept: Sequence[Precomputed], needed: str) -> Optional[Change]:
     """What is to be done with one file, None for nothing; `needed` says what else would help.
 
     Raises:
@@ -158,7 +158,7 @@ def _edited(file: _File) -> str:
     return "; ".join(edited(file.located, file.path))
 
 
-def _asked(step: Step, asked: Sequence[Asked]) -> bool:
+def _asked(step: Step, asked: Sequence[HookPatchset]) -> bool:
     return any((step.patchset, step.digest, dict(step.options)) == (one.name, one.digest, dict(one.options)) for one in asked)
 
 
@@ -166,7 +166,7 @@ def _key(step: Step) -> Tuple[str, str, Dict[str, object]]:
     return step.patchset, step.digest, dict(step.options)
 
 
-def _change(site: str, file: _File, entry: Kept, live: Optional[Receipt]) -> Change:
+def _change(site: str, file: _File, entry: Precomputed, live: Optional[Receipt]) -> Change:
     """The change of a known file, with the receipt that `apply` would write."""
     path, located = file.path, file.located
     if live:

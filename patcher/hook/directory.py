@@ -10,18 +10,18 @@ from typing import Dict, List, Sequence, Tuple
 from patcher import __version__
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.hook.boot import MODES
-from patcher.hook.kept import KEPT, PATCHSETS, Asked, Content, Hook, Kept, read_kept, write_hook, write_kept
+from patcher.hook.kept import KEPT, PATCHSETS, Content, Hook, HookPatchset, Precomputed, read_kept, write_hook, write_kept
 from patcher.model import Requested
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.tables import at, read_toml, suggest
-from patcher.project.pyproject import Wish, read_project
+from patcher.project.pyproject import Entry, read_project
 from patcher.project.selection import stop
 
 TABLE = "sitepatch-hook"
 
 
-def asked(one: Requested) -> Asked:
+def hook_patchset(one: Requested) -> HookPatchset:
     """What a hook carries of a patchset."""
     paths: Dict[str, Dict[str, None]] = {}
     for variant in one.patchset.variants:
@@ -29,10 +29,12 @@ def asked(one: Requested) -> Asked:
         named.update((path, None) for patch in variant.patches for path in patch.paths)
     found = {package: tuple(sorted(named)) for package, named in paths.items()}
     patchset = one.patchset
-    return Asked(patchset.name, patchset.version, patchset.digest, one.options, tuple(sorted(patchset.files)), found)
+    return HookPatchset(patchset.name, patchset.version, patchset.digest, one.options, tuple(sorted(patchset.files)), found)
 
 
-def make(name: str, mode: str, requested: Sequence[Requested], asked: Sequence[Asked], kept: Sequence[Kept]) -> Content:
+def make(
+    name: str, mode: str, requested: Sequence[Requested], asked: Sequence[HookPatchset], kept: Sequence[Precomputed]
+) -> Content:
     """Put a hook together; its version has a digest of all that it carries."""
     texts = {f"{one.patchset.name}/{file}": text for one in requested for file, text in one.patchset.files.items()}
     hook = Hook(name, "", mode, tuple(asked))
@@ -52,18 +54,18 @@ def read(folder: Path) -> Content:
     path = folder / "pyproject.toml"
     name, version, mode = head(path)
     project = read_project(path)
-    wishes = project.wishes if project else ()
+    entries = project.entries if project else ()
     requested, errors = [], []
-    for wish in wishes:
+    for entry in entries:
         try:
-            requested.append(_wanted(folder, wish))
+            requested.append(_requested(folder, entry))
         except SitepatchError as error:
             errors.append(error)
-    if not wishes:
+    if not entries:
         errors.append(UsageError(f"{path}: tool.sitepatch.patchsets: found none, expected the names of patchsets"))
     stop(errors)
     kept, digests = _kept(folder)
-    content = make(name, mode, requested, [asked(one) for one in requested], kept)
+    content = make(name, mode, requested, [hook_patchset(one) for one in requested], kept)
     changed = [one.patchset.name for one in requested if digests.get(one.patchset.name) != one.patchset.digest]
     again = f"run again: sitepatch hook init {folder.name}"
     if changed:
@@ -104,20 +106,20 @@ def is_name(name: str) -> bool:
     return bool(re.fullmatch("[a-z][a-z0-9]*(-[a-z0-9]+)*", name))
 
 
-def _wanted(folder: Path, wish: Wish) -> Requested:
-    place = folder / PATCHSETS / wish.name
+def _requested(folder: Path, entry: Entry) -> Requested:
+    place = folder / PATCHSETS / entry.name
     if not (place / MANIFEST).is_file():
         hint = f"put it back, or take it out of {folder / 'pyproject.toml'} with: sitepatch hook init {folder.name} NAME..."
-        raise SitepatchError(f"{wish.origin}: {place}: found no patchset", hint)
+        raise SitepatchError(f"{entry.origin}: {place}: found no patchset", hint)
     patchset = load(place, str(folder))
     settings: Dict[str, str] = {}
-    for text in wish.settings:
+    for text in entry.settings:
         option, _, value = text.partition("=")
-        settings[f"{wish.name}.{option}"] = value
+        settings[f"{entry.name}.{option}"] = value
     return Requested(patchset, resolve_options(patchset, settings))
 
 
-def _kept(folder: Path) -> Tuple[Tuple[Kept, ...], Dict[str, str]]:
+def _kept(folder: Path) -> Tuple[Tuple[Precomputed, ...], Dict[str, str]]:
     path = folder / KEPT
     try:
         return read_kept(path.read_bytes(), str(path))
@@ -125,7 +127,7 @@ def _kept(folder: Path) -> Tuple[Tuple[Kept, ...], Dict[str, str]]:
         raise StoreError(f"{path}: is missing", f"run again: sitepatch hook init {folder.name}") from None
 
 
-def earlier(folder: Path, asked: Sequence[Asked]) -> Tuple[Kept, ...]:
+def earlier(folder: Path, asked: Sequence[HookPatchset]) -> Tuple[Precomputed, ...]:
     """The changes of an earlier `hook init`, for other releases, that are still those of these patchsets."""
     try:
         kept, digests = _kept(folder)
@@ -134,7 +136,7 @@ def earlier(folder: Path, asked: Sequence[Asked]) -> Tuple[Kept, ...]:
     requested = {one.name: (one.digest, dict(one.options)) for one in asked}
     naming = {path: [one for one in asked for paths in one.paths.values() if path in paths] for path in {k.path for k in kept}}
 
-    def holds(one: Kept) -> bool:
+    def holds(one: Precomputed) -> bool:
         same = all(digests.get(each.name) == each.digest for each in naming[one.path])
         steps = all(requested.get(step.patchset) == (step.digest, dict(step.options)) for step in one.steps)
         return bool(naming[one.path]) and same and steps

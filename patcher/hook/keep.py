@@ -6,8 +6,8 @@ from hashlib import sha256
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.hook.directory import asked
-from patcher.hook.kept import Kept
+from patcher.hook.directory import hook_patchset
+from patcher.hook.kept import Precomputed
 from patcher.model import Answer, Located, Requested, State
 from patcher.planner.assignments import assignments_of
 from patcher.planner.plan import Assignments, derived, mixed
@@ -18,7 +18,7 @@ from patcher.target.environment import Environment, locate
 class Found(NamedTuple):
     """What was worked out: the changes, an answer for each hunk, remarks."""
 
-    kept: Tuple[Kept, ...]
+    kept: Tuple[Precomputed, ...]
     answers: Tuple[Answer, ...]
     notes: Tuple[str, ...]
 
@@ -44,11 +44,13 @@ def keep(env: Environment, requested: Sequence[Requested]) -> Found:
                 notes.append(f"{one.patchset.name}: {answer.problem}; where it is, sitepatch itself has to patch it")
             else:
                 answers.append(answer)
-    kept: List[Kept] = []
+    kept: List[Precomputed] = []
     for file, held in derived(assignments, answers, notes, fresh=True):
         every = (assignment.requested.patchset for assignment in assignments[file.site, file.path])
         exact = any(variant.versions for patchset in every for variant in patchset.variants)
-        kept.append(Kept(file.path, held.package, held.distribution, held.version, exact, held.before, held.after, file.steps))
+        kept.append(
+            Precomputed(file.path, held.package, held.distribution, held.version, exact, held.before, held.after, file.steps)
+        )
     kept += _others(requested, [each[0].located for each in assignments.values()], [one.path for one in kept])
     return Found(tuple(sorted(kept, key=lambda one: one.path)), tuple(mixed(answers)), tuple(dict.fromkeys(notes)))
 
@@ -57,18 +59,20 @@ def _is_there(env: Environment, one: Requested, package: str) -> bool:
     try:
         locate(env, package)
     except SitepatchError:
-        return any(read(site, path) is not None for site in env.sites for path in asked(one).paths.get(package, ()))
+        return any(read(site, path) is not None for site in env.sites for path in hook_patchset(one).paths.get(package, ()))
     return True
 
 
-def _others(requested: Sequence[Requested], places: Sequence[Located], done: Sequence[str]) -> List[Kept]:
+def _others(requested: Sequence[Requested], places: Sequence[Located], done: Sequence[str]) -> List[Precomputed]:
     """Files that a patchset names for other releases and that are there: nothing is to be changed in them."""
-    found: Dict[str, Kept] = {}
+    found: Dict[str, Precomputed] = {}
     for located in places:
         for one in requested:
-            for path in asked(one).paths.get(located.package, ()):
+            for path in hook_patchset(one).paths.get(located.package, ()):
                 data = read(located.site, path)
                 if data is not None and path not in done:
                     digest = sha256(data).hexdigest()
-                    found[path] = Kept(path, located.package, located.distribution, located.version, True, digest, digest, ())
+                    found[path] = Precomputed(
+                        path, located.package, located.distribution, located.version, True, digest, digest, ()
+                    )
     return list(found.values())

@@ -16,7 +16,7 @@ HOOK, KEPT, PATCHSETS = "hook.json", "kept.json", "patchsets"
 _AGAIN = "run `sitepatch hook init` again, and install the hook again"
 
 
-class Asked(NamedTuple):
+class HookPatchset(NamedTuple):
     """A patchset that a hook keeps applied.
 
     `files` are the names of its files, `paths` the target files that any of its variants names, by package; `/`-separated
@@ -31,7 +31,7 @@ class Asked(NamedTuple):
     paths: Mapping[str, Tuple[str, ...]]
 
 
-class Kept(NamedTuple):
+class Precomputed(NamedTuple):
     """What becomes of one file of one release.
 
     `before` and `after` are the sha256 (hex) of the pristine and of the patched bytes, `steps` lead from one to the other;
@@ -55,7 +55,7 @@ class Hook(NamedTuple):
     name: str
     version: str
     mode: str
-    patchsets: Tuple[Asked, ...]
+    patchsets: Tuple[HookPatchset, ...]
 
     @property
     def paths(self) -> Dict[str, List[str]]:
@@ -72,7 +72,7 @@ class Content(NamedTuple):
     """All that a hook is made from: the hook, its changes, the texts of its patchsets as `NAME/FILE`."""
 
     hook: Hook
-    kept: Tuple[Kept, ...]
+    kept: Tuple[Precomputed, ...]
     texts: Mapping[str, str]
 
 
@@ -94,7 +94,7 @@ def read_hook(data: bytes, where: str) -> Hook:
     top = Fields.load(data, where, _AGAIN)
     patchsets = []
     for table in top.tables("patchsets"):
-        one = Asked(
+        one = HookPatchset(
             table.text("name"),
             table.text("version"),
             table.sha256("digest"),
@@ -118,13 +118,13 @@ def _paths(table: Fields) -> Tuple[str, Tuple[str, ...]]:
     return package, paths
 
 
-def write_kept(kept: Sequence[Kept], digests: Mapping[str, str]) -> bytes:
+def write_kept(kept: Sequence[Precomputed], digests: Mapping[str, str]) -> bytes:
     """Return the text of kept.json; `digests` are those of the patchsets, by name."""
     files = [dict(one._asdict(), exact=int(one.exact), steps=[step_fields(step) for step in one.steps]) for one in kept]
     return dump({"files": files, "patchsets": dict(digests), "format": FORMAT, "sitepatch": __version__})
 
 
-def read_kept(data: bytes, where: str) -> Tuple[Tuple[Kept, ...], Dict[str, str]]:
+def read_kept(data: bytes, where: str) -> Tuple[Tuple[Precomputed, ...], Dict[str, str]]:
     """Read kept.json: the changes, and the digests of the patchsets by name; `where` is its path, for messages.
 
     Raises:
@@ -133,7 +133,7 @@ def read_kept(data: bytes, where: str) -> Tuple[Tuple[Kept, ...], Dict[str, str]
     top = Fields.load(data, where, _AGAIN)
     found = []
     for table in top.tables("files"):
-        one = Kept(
+        one = Precomputed(
             table.path("path"),
             table.text("package"),
             table.text("distribution"),
@@ -150,14 +150,14 @@ def read_kept(data: bytes, where: str) -> Tuple[Tuple[Kept, ...], Dict[str, str]
     return tuple(found), digests
 
 
-def find(kept: Sequence[Kept], path: str, before: str, version: str) -> Optional[Kept]:
+def find(kept: Sequence[Precomputed], path: str, before: str, version: str) -> Optional[Precomputed]:
     """What becomes of the file `path` with the pristine bytes `before` (sha256) in the release `version`, if that is known."""
     same = [one for one in kept if one.path == path and one.before == before]
     exact = [one for one in same if one.version == version]
     return next(iter(exact or [one for one in same if not one.exact]), None)
 
 
-def read_texts(folder: str, one: Asked) -> Dict[str, str]:
+def read_texts(folder: str, one: HookPatchset) -> Dict[str, str]:
     """The texts of a patchset's files from `folder/NAME`, read as patcher.patchset.manifest does.
 
     Raises:

@@ -6,7 +6,7 @@ import sys
 from typing import Any, Dict, NamedTuple, Optional
 
 from patcher.errors import SitepatchError
-from patcher.hook.kept import Asked
+from patcher.hook.kept import HookPatchset
 
 _LIMIT = 120  # seconds
 _ABSENT = 77
@@ -25,7 +25,7 @@ class Answer(NamedTuple):
     changed: int
 
 
-def apply_with_sitepatch(site: str, folder: str, one: Asked, *, write: bool) -> Optional[Answer]:
+def apply_with_sitepatch(site: str, folder: str, one: HookPatchset, *, write: bool) -> Optional[Answer]:
     """Apply a patchset, or only try it; None where no sitepatch can be imported.
 
     Args:

@@ -13,7 +13,7 @@ from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple
 from patcher.errors import BusyError, OutdatedError, SitepatchError, StoreError
 from patcher.hook import boot
 from patcher.hook.classify import Classified, classify, environment
-from patcher.hook.kept import HOOK, KEPT, PATCHSETS, Asked, Hook, Kept, read_hook, read_kept, read_texts
+from patcher.hook.kept import HOOK, KEPT, PATCHSETS, Hook, HookPatchset, Precomputed, read_hook, read_kept, read_texts
 from patcher.hook.other import apply_with_sitepatch
 from patcher.store.folder import Folder, sha256
 from patcher.store.lock import patience
@@ -34,7 +34,7 @@ class Installed(NamedTuple):
     folder: str
     site: str
     hook: Hook
-    kept: Tuple[Kept, ...]
+    kept: Tuple[Precomputed, ...]
 
 
 def load(folder: str) -> Installed:
@@ -115,9 +115,7 @@ def make_so(installed: Installed, *, write: bool) -> Classified:
         names = found.applied
         if write:
             _check_writable(site, names, [each.path for each in found.changes])
-            texts = {
-                patchsets[name].digest: read_texts(f"{installed.folder}/{PATCHSETS}", patchsets[name]) for name in names
-            }
+            texts = {patchsets[name].digest: read_texts(f"{installed.folder}/{PATCHSETS}", patchsets[name]) for name in names}
             Store(site).commit(found.changes, texts)
             for name, count in names.items():
                 _tell(name, count)
@@ -141,7 +139,7 @@ def _tell(name: str, count: int) -> None:
     boot.say(f"applied {name} to {files}; processes that are running keep the code they have loaded")
 
 
-def _by_sitepatch(installed: Installed, one: Asked, what: str, found: Classified, *, write: bool) -> None:
+def _by_sitepatch(installed: Installed, one: HookPatchset, what: str, found: Classified, *, write: bool) -> None:
     """Let the sitepatch of the environment see to a patchset that meets files which are not known."""
     answer = apply_with_sitepatch(installed.site, f"{installed.folder}/{PATCHSETS}", one, write=write)
     if answer is None:

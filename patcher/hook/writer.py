@@ -12,7 +12,7 @@ from patcher.hook.directory import TABLE
 from patcher.hook.kept import KEPT, PATCHSETS, Content, write_kept
 from patcher.hook.wheel import module, wheel
 from patcher.patchset.tables import decode_text, written_toml
-from patcher.project.pyproject import Wish
+from patcher.project.pyproject import Entry
 from patcher.system.reading import read_file
 
 BACKEND = "backend.py"
@@ -35,7 +35,7 @@ def check_place(folder: Path) -> None:
         raise UsageError(f"{folder}: found {what}", "name a directory that does not exist yet, or one that hook init made")
 
 
-def write(folder: Path, content: Content, wishes: Sequence[Wish]) -> List[str]:
+def write(folder: Path, content: Content, entries: Sequence[Entry]) -> List[str]:
     """Write or update the directory of a hook; returns the names of the files, `/`-separated."""
     for old in _listed(folder):  # before the new ones come: a patchset that is no longer requested goes
         if old not in content.texts:
@@ -48,7 +48,7 @@ def write(folder: Path, content: Content, wishes: Sequence[Wish]) -> List[str]:
     data = {f"{PATCHSETS}/{name}": text.encode("utf-8") for name, text in content.texts.items()}
     data[KEPT] = write_kept(content.kept, digests)
     keys = sorted([*data, BACKEND, backend.CARRIED])
-    data["pyproject.toml"] = _pyproject(folder, content, wishes, keys).encode("utf-8")
+    data["pyproject.toml"] = _pyproject(folder, content, entries, keys).encode("utf-8")
     data[backend.CARRIED] = backend.carry(backend.Wheel(*wheel(content)), module(content.hook.name), data)
     data[BACKEND] = Path(backend.__file__).read_bytes()
     for name, each in data.items():
@@ -63,10 +63,10 @@ def _listed(folder: Path) -> List[str]:
     return [path.relative_to(top).as_posix() for path in sorted(top.rglob("*")) if path.is_file()]
 
 
-def _pyproject(folder: Path, content: Content, wishes: Sequence[Wish], files: Sequence[str]) -> str:
+def _pyproject(folder: Path, content: Content, entries: Sequence[Entry], files: Sequence[str]) -> str:
     hook = content.hook
-    texts = [" ".join([wish.name, *map(shlex.quote, wish.settings), *["optional"] * wish.optional]) for wish in wishes]
-    names = ", ".join(wish.name for wish in wishes)
+    texts = [" ".join([entry.name, *map(shlex.quote, entry.settings), *["optional"] * entry.optional]) for entry in entries]
+    names = ", ".join(entry.name for entry in entries)
     keys = ["pyproject.toml", *files]
     lines = [
         _HEAD.format(folder=folder.name),

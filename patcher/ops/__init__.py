@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from patcher.ops.place import Place
     from patcher.ops.project import LockOutcome, LockRequest, SyncRequest, lock, sync
     from patcher.ops.verifying import VerifyOutcome, VerifyRequest, verify
-    from patcher.project.wants import ProjectFiles
+    from patcher.project.request import ProjectFiles
 
 _NAMES = {
     "change": ("ApplyRequest", "RestoreRequest", "apply", "restore"),

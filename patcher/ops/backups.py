@@ -14,7 +14,7 @@ from patcher.ops.place import Place
 from patcher.store.retry import undisturbed
 from patcher.store.status import statuses
 from patcher.target.backups import Backup, proven
-from patcher.verify.checks import Asked
+from patcher.verify.checks import VerifyOptions
 
 
 class BackupRequest(NamedTuple):
@@ -36,7 +36,7 @@ def restore_backups(request: BackupRequest, events: Events = SILENT) -> Outcome:
     """
     place = request.place
     env = place.environment()
-    _, recovered = prepared(place, env, (), Asked(no_verify=True), events, dry_run=request.dry_run)
+    _, recovered = prepared(place, env, (), VerifyOptions(no_verify=True), events, dry_run=request.dry_run)
 
     def planned() -> Outcome:
         patched = {(item.site, item.receipt.path) for item in statuses(env)}

@@ -17,7 +17,7 @@ from patcher.store.retry import undisturbed
 from patcher.store.status import has_store, interrupted, named, statuses, stores, unclaimed
 from patcher.store.store import FINISHED, Store
 from patcher.target.environment import Environment
-from patcher.verify.checks import Asked, How, texts_of
+from patcher.verify.checks import How, VerifyOptions, texts_of
 from patcher.verify.rollback import verify_or_roll_back
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class ApplyRequest(NamedTuple):
     place: Place
     names: Tuple[str, ...]
     settings: Tuple[str, ...] = ()
-    verify: Asked = Asked()
+    verify: VerifyOptions = VerifyOptions()
     dry_run: bool = False
     force: bool = False
 
@@ -70,7 +70,7 @@ def apply(request: ApplyRequest, events: Events = SILENT) -> Outcome:
 
 
 def prepared(
-    place: Place, env: Environment, requested: Sequence[Requested], verify: Asked, events: Events, *, dry_run: bool
+    place: Place, env: Environment, requested: Sequence[Requested], verify: VerifyOptions, events: Events, *, dry_run: bool
 ) -> Tuple[Optional[How], Tuple[str, ...]]:
     """Recover interrupted runs; returns how to verify (None for not at all), and a sentence for each that was recovered.
 
@@ -117,7 +117,7 @@ def _patchsets(outcome: Outcome) -> List[Patchset]:
     return [one.patchset for one in outcome.requested if one.patchset.name in outcome.patchsets]
 
 
-def how_to_verify(place: Place, env: Environment, asked: Asked, patchsets: Sequence[Patchset], events: Events) -> How:
+def how_to_verify(place: Place, env: Environment, asked: VerifyOptions, patchsets: Sequence[Patchset], events: Events) -> How:
     """What is asked for means for an environment.
 
     A directory given as `target` is no environment of its own: without `python` nobody knows which packages its modules run

@@ -32,7 +32,7 @@ class Elsewhere(NamedTuple):
     line: int
 
 
-class Told(NamedTuple):
+class HunkExplanation(NamedTuple):
     """One hunk in one file, or (without an explanation) what keeps all hunks of a file or a package from being tried.
 
     `answer` is what `apply` would say; the lines of `answer.places` are those of the file as it stands now where the state
@@ -46,7 +46,7 @@ class Told(NamedTuple):
     elsewhere: Tuple[Elsewhere, ...] = ()
 
 
-def explained(env: Environment, requested: Requested) -> Tuple[List[Told], List[str]]:
+def explained(env: Environment, requested: Requested) -> Tuple[List[HunkExplanation], List[str]]:
     """Every hunk of a patchset in an environment, and remarks.
 
     Raises:
@@ -63,13 +63,13 @@ def explained(env: Environment, requested: Requested) -> Tuple[List[Told], List[
     return [one._replace(answer=answer) for one, answer in zip(told, states)], list(dict.fromkeys(notes))
 
 
-def _file(assignment: Assignment, notes: List[str]) -> List[Told]:
+def _file(assignment: Assignment, notes: List[str]) -> List[HunkExplanation]:
     site, path, name = assignment.located.site, assignment.path, assignment.requested.patchset.name
     receipt = Store(site).receipts().get(path)
     try:
         found = read_file(assignment.located, path, receipt, notes)
     except SitepatchError as error:
-        return [Told(site, answer) for answer in refused([assignment], error)]
+        return [HunkExplanation(site, answer) for answer in refused([assignment], error)]
     steps = {step.patchset: step for step in found.steps}
     order = sorted({**steps, name: None}, key=lambda each: rank(each, steps, [assignment]))
     ahead = order[: order.index(name)]
@@ -79,7 +79,7 @@ def _file(assignment: Assignment, notes: List[str]) -> List[Told]:
     return [_told(assignment, found, data, answer, one) for answer, one in zip(said, explanations)]
 
 
-def _told(assignment: Assignment, found: File, data: bytes, said: Answer, one: Explanation) -> Told:
+def _told(assignment: Assignment, found: File, data: bytes, said: Answer, one: Explanation) -> HunkExplanation:
     path = assignment.path
     places = said.places or tuple(spot.line for spot in one.spots)
     answer = said._replace(places=places, problem=one.problem, hint=one.hint)
@@ -92,7 +92,7 @@ def _told(assignment: Assignment, found: File, data: bytes, said: Answer, one: E
         answer = answer._replace(places=_now(found, said.patchset, one.splices), problem="", hint="")
     needs = said.state is State.NOT_FOUND and not one.scopes and not one.elsewhere
     elsewhere = _elsewhere(assignment.located.site, path, said.scope) if needs else ()
-    return Told(assignment.located.site, answer, one, diff, elsewhere)
+    return HunkExplanation(assignment.located.site, answer, one, diff, elsewhere)
 
 
 def _now(found: File, name: str, splices: Sequence[Splice]) -> Tuple[int, ...]:
@@ -112,20 +112,20 @@ def _moved(step: Step, at: int) -> int:
 
 
 # moved files ----------------------------------------------------------------------------------------------------------
-def _without_a_file(env: Environment, answer: Answer) -> Told:
+def _without_a_file(env: Environment, answer: Answer) -> HunkExplanation:
     """An answer that was given before any hunk was tried; of a file that is not there, where it may have gone."""
     if answer.state is not State.NOT_FOUND or not answer.scope:
-        return Told("", answer)
+        return HunkExplanation("", answer)
     try:
         site = locate(env, answer.path.split("/")[0]).site
     except SitepatchError:
-        return Told("", answer)
+        return HunkExplanation("", answer)
     same_name = [
         Elsewhere(path, 0)
         for path in _sources(site, answer.path)
         if path.rpartition("/")[2] == answer.path.rpartition("/")[2] and path.count("/") > 1
     ]
-    return Told(site, answer, elsewhere=(*_elsewhere(site, answer.path, answer.scope), *same_name)[:_MOST])
+    return HunkExplanation(site, answer, elsewhere=(*_elsewhere(site, answer.path, answer.scope), *same_name)[:_MOST])
 
 
 def _elsewhere(site: str, path: str, scope: str) -> Tuple[Elsewhere, ...]:
@@ -162,7 +162,7 @@ def _sources(site: str, path: str) -> Iterator[str]:
                 yield other
 
 
-def summary(told: Sequence[Told]) -> Dict[str, int]:
+def summary(told: Sequence[HunkExplanation]) -> Dict[str, int]:
     """How many hunks have each state, in the order in which the states come."""
     counts: Dict[str, int] = {}
     for one in told:

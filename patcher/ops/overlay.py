@@ -13,12 +13,12 @@ from patcher.overlay import make
 from patcher.planner.plan import plan_apply, plan_sync
 from patcher.project.selection import check_sources, choose
 from patcher.store.retry import undisturbed
-from patcher.verify.checks import Asked, How, texts_of
+from patcher.verify.checks import How, VerifyOptions, texts_of
 from patcher.verify.rollback import Verdict
 
 if TYPE_CHECKING:
     from patcher.model import Requested
-    from patcher.project.wants import ProjectFiles
+    from patcher.project.request import ProjectFiles
 
 
 class OverlayRequest(NamedTuple):
@@ -28,7 +28,7 @@ class OverlayRequest(NamedTuple):
     names: Tuple[str, ...] = ()
     settings: Tuple[str, ...] = ()
     project: Optional[ProjectFiles] = None
-    verify: Asked = Asked()
+    verify: VerifyOptions = VerifyOptions()
 
 
 def lay(request: OverlayRequest, events: Events = SILENT) -> Outcome:
@@ -45,10 +45,10 @@ def lay(request: OverlayRequest, events: Events = SILENT) -> Outcome:
         requested, remarks = tuple(chosen), tuple(notes)
     else:
         from patcher.project import lockfile
-        from patcher.project.wants import read_lock, refuse_other, wants  # reads TOML: not where names are given
+        from patcher.project.request import read_lock, read_request, refuse_other  # reads TOML: not where names are given
 
         lock = read_lock(request.project)
-        requested, remarks, dirs = wants(request.project, place.patch_dirs)
+        requested, remarks, dirs = read_request(request.project, place.patch_dirs)
         place = place._replace(patch_dirs=dirs)
 
     def planned() -> Plan:

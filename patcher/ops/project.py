@@ -15,12 +15,12 @@ from patcher.ops.place import Place
 from patcher.patchset.tables import written_options
 from patcher.planner.plan import plan_sync
 from patcher.project import lockfile
-from patcher.project.wants import ProjectFiles, read_lock, refuse_other, wants
+from patcher.project.request import ProjectFiles, read_lock, read_request, refuse_other
 from patcher.store.retry import undisturbed
 from patcher.store.status import FileStatus, statuses
 from patcher.system.reading import read_file
 from patcher.target.interpreter import Environment
-from patcher.verify.checks import Asked
+from patcher.verify.checks import VerifyOptions
 
 
 class SyncRequest(NamedTuple):
@@ -28,7 +28,7 @@ class SyncRequest(NamedTuple):
 
     place: Place
     project: ProjectFiles = ProjectFiles()
-    verify: Asked = Asked()
+    verify: VerifyOptions = VerifyOptions()
     dry_run: bool = False
     force: bool = False
 
@@ -68,10 +68,10 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
 
     Raises:
         LockError: something differs from the lock.
-        SitepatchError: see `wants`; what keeps it from making a plan or from writing.
+        SitepatchError: see `read_request`; what keeps it from making a plan or from writing.
     """
     locked = read_lock(request.project)
-    asked_for = wants(request.project, request.place.patch_dirs)
+    asked_for = read_request(request.project, request.place.patch_dirs)
     requested = asked_for.patchsets
     env = request.place.environment()
     _refuse_what_a_hook_undoes(env, requested)
@@ -118,10 +118,10 @@ def lock(request: LockRequest, events: Events = SILENT) -> LockOutcome:
     """Write down what `sync` would make of the environment; the environment itself stays as it is.
 
     Raises:
-        SitepatchError: see `wants`; what keeps it from making a plan; an old lock that cannot be read.
+        SitepatchError: see `read_request`; what keeps it from making a plan; an old lock that cannot be read.
     """
     path = request.project.lock_path
-    asked_for = wants(request.project, request.place.patch_dirs)
+    asked_for = read_request(request.project, request.place.patch_dirs)
     env = request.place.environment()
     events.started(env)
     note_interrupted(env, events)

@@ -15,7 +15,7 @@ from patcher.store.retry import settled
 from patcher.store.status import FileStatus, interrupted, named, statuses
 from patcher.system.signals import stoppable
 from patcher.target.interpreter import Environment
-from patcher.verify.checks import Asked, Text, Verified
+from patcher.verify.checks import Text, Verified, VerifyOptions
 from patcher.verify.run import verify as run_checks
 
 
@@ -24,7 +24,7 @@ class VerifyRequest(NamedTuple):
 
     place: Place
     names: Tuple[str, ...] = ()
-    verify: Asked = Asked()
+    verify: VerifyOptions = VerifyOptions()
 
 
 class VerifyOutcome(NamedTuple):

@@ -17,7 +17,7 @@ OPTIONAL = "optional"
 _FORM = 'expected "NAME [option=VALUE]... [optional]"'
 
 
-class Wish(NamedTuple):
+class Entry(NamedTuple):
     """A patchset that is asked for.
 
     `settings` are texts `option=VALUE`; `optional` says that its packages need not be installed; `origin` is `FILE:LINE`
@@ -33,12 +33,12 @@ class Wish(NamedTuple):
 class Project(NamedTuple):
     """What a project asks for, its directories of patchsets (absolute), and remarks."""
 
-    wishes: Tuple[Wish, ...]
+    entries: Tuple[Entry, ...]
     patch_dirs: Tuple[str, ...]
     notes: Tuple[str, ...] = ()
 
 
-def parse_wish(text: str, origin: str) -> Wish:
+def parse_entry(text: str, origin: str) -> Entry:
     """Read `NAME [option=VALUE]... [optional]`; a value with blanks is quoted as in a shell.
 
     Raises:
@@ -54,7 +54,7 @@ def parse_wish(text: str, origin: str) -> Wish:
         name, equals, _ = word.partition("=")
         if word != OPTIONAL and not (name and equals):
             raise UsageError(f'{origin}: found "{word}", {_FORM}{suggest(word, [OPTIONAL])}')
-    return Wish(words[0], tuple(word for word in words[1:] if word != OPTIONAL), OPTIONAL in words[1:], origin)
+    return Entry(words[0], tuple(word for word in words[1:] if word != OPTIONAL), OPTIONAL in words[1:], origin)
 
 
 def read_project(path: Path) -> Optional[Project]:
@@ -78,24 +78,24 @@ def read_project(path: Path) -> Optional[Project]:
             errors.append(UsageError(f"{where}.{key}: found an unknown key, expected {' or '.join(KEYS)}{suggest(key, KEYS)}"))
     folders = table.get("patch-dir", [])
     folders = [folders] if isinstance(folders, str) else folders
-    wishes: List[Wish] = []
+    entries: List[Entry] = []
     for key, values in (("patch-dir", folders), ("patchsets", table.get("patchsets", []))):
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
             errors.append(UsageError(f"{where}.{key}: expected a list of strings"))
         elif key == "patchsets":
             for index, value in enumerate(values):
                 try:
-                    wishes.append(parse_wish(value, f"{where}.{key}[{index}]"))
+                    entries.append(parse_entry(value, f"{where}.{key}[{index}]"))
                 except UsageError as error:
                     errors.append(error)
     stop(errors)
-    return Project(tuple(wishes), tuple(str(path.absolute().parent / folder) for folder in folders))
+    return Project(tuple(entries), tuple(str(path.absolute().parent / folder) for folder in folders))
 
 
-def chosen(wishes: Iterable[Wish], patch_dirs: Sequence[str]) -> Tuple[List[Requested], List[str]]:
+def chosen(entries: Iterable[Entry], patch_dirs: Sequence[str]) -> Tuple[List[Requested], List[str]]:
     """The patchsets that are asked for with their options, and remarks (see `patcher.project.selection.choose`).
 
-    One that is asked for more than once is optional where each of its wishes says so.
+    One that is asked for more than once is optional where each of its entries says so.
 
     Raises:
         SitepatchError: names that no place has, options that do not fit, an option asked for with two values.
@@ -106,15 +106,15 @@ def chosen(wishes: Iterable[Wish], patch_dirs: Sequence[str]) -> Tuple[List[Requ
     found: List[Requested] = []
     notes: List[str] = []
     errors: List[SitepatchError] = []
-    for wish in wishes:
-        settings.setdefault(wish.name, {})
-        needed |= set() if wish.optional else {wish.name}
-        for option, _, value in (text.partition("=") for text in wish.settings):
-            if settings[wish.name].setdefault(option, value) != value:
-                was = settings[wish.name][option]
-                both = f"{wish.name} {option}={value}: {origins[wish.name]} has {option}={was}"
-                errors.append(UsageError(f"{wish.origin}: {both}"))
-        origins[wish.name] = f"{origins[wish.name]}, {wish.origin}" if wish.name in origins else wish.origin
+    for entry in entries:
+        settings.setdefault(entry.name, {})
+        needed |= set() if entry.optional else {entry.name}
+        for option, _, value in (text.partition("=") for text in entry.settings):
+            if settings[entry.name].setdefault(option, value) != value:
+                was = settings[entry.name][option]
+                both = f"{entry.name} {option}={value}: {origins[entry.name]} has {option}={was}"
+                errors.append(UsageError(f"{entry.origin}: {both}"))
+        origins[entry.name] = f"{origins[entry.name]}, {entry.origin}" if entry.name in origins else entry.origin
     for name, values in settings.items():
         try:
             patchsets, said = find_all([name], patch_dirs)

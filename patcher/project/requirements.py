@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import List, NamedTuple, Sequence, Set
 
 from patcher.errors import SitepatchError, UsageError
-from patcher.project.pyproject import Project, Wish, parse_wish
+from patcher.project.pyproject import Entry, Project, parse_entry
 from patcher.project.selection import stop
 from patcher.system.reading import TEXT, read_file
 
@@ -22,7 +22,7 @@ _NOT_OURS_TO_JUDGE = ("no such option", "${")
 class _Found(NamedTuple):
     """What was found so far; `seen` holds the real paths of the files that were begun, so that a circle of them ends."""
 
-    wishes: List[Wish]
+    entries: List[Entry]
     patch_dirs: List[str]
     notes: List[str]
     errors: List[SitepatchError]
@@ -43,7 +43,7 @@ def read_requirements(paths: Sequence[str]) -> Project:
     for path in paths:
         _follow(path, "", found)
     stop(found.errors)
-    return Project(tuple(found.wishes), tuple(found.patch_dirs), tuple(found.notes))
+    return Project(tuple(found.entries), tuple(found.patch_dirs), tuple(found.notes))
 
 
 def _follow(path: str, asked_by: str, found: _Found) -> None:
@@ -113,7 +113,7 @@ def _comment(text: str, origin: str, path: str, found: _Found) -> None:
                     raise ValueError("one directory after it")
                 found.patch_dirs.append(str(Path(_beside(path, folders[0])).absolute()))
             else:
-                found.wishes.append(parse_wish(asked, origin))
+                found.entries.append(parse_entry(asked, origin))
         except UsageError as error:
             found.errors.append(error)
         except ValueError as error:

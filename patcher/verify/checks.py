@@ -10,7 +10,7 @@ from patcher.target.interpreter import Environment
 COMPILE, IMPORT, PROBE = "compile", "import", "probe"
 
 
-class Asked(NamedTuple):
+class VerifyOptions(NamedTuple):
     """What a command line says: the flags `--no-verify`, `--compile-only` and `--probe`; seconds for each process."""
 
     timeout: float = 120.0

@@ -18,7 +18,7 @@ from patcher.ops.place import Place
 from patcher.store.store import Store
 from patcher.target import remote
 from patcher.target.index import Pip
-from patcher.verify.checks import Asked
+from patcher.verify.checks import VerifyOptions
 from tests.author.world import EDIT, FILES, OTHER, M, World
 from tests.command import done, environ
 from tests.faults.calls import in_child
@@ -175,7 +175,7 @@ def test_what_verification_refuses_is_rolled_back_to_the_edit(world):
     made = capturing.capture(request(world))
     broken = made.plan.files[0]._replace(after=b"def (:\n")
     broken = broken._replace(change=broken.change._replace(data=b"def (:\n", merged=True))
-    outcome = capturing.adopt(made._replace(plan=made.plan._replace(files=(broken,))), Asked())
+    outcome = capturing.adopt(made._replace(plan=made.plan._replace(files=(broken,))), VerifyOptions())
     assert outcome.verdict.rolled_back
     assert world.text() == EDIT
     assert "nothing is applied" in done(world("status")).out
@@ -189,7 +189,7 @@ def test_killed_at_every_call_the_file_is_edited_or_tracked(world, counted):
     outcomes, point, code = [], 1, 9
     while code:
         point += 1 if ALL else 3
-        code = in_child(lambda: capturing.adopt(made, Asked(no_verify=True)) and None, point, "before").code
+        code = in_child(lambda: capturing.adopt(made, VerifyOptions(no_verify=True)) and None, point, "before").code
         store = Store(str(world.path))
         store.recover()
         receipts = store.receipts()
@@ -376,7 +376,7 @@ def test_edited_between_capture_and_adoption(world):
     made = capturing.capture(request(world))
     world.edit(EDIT + "# later\n")
     with pytest.raises(SitepatchError, match="has changed since"):
-        capturing.adopt(made, Asked())
+        capturing.adopt(made, VerifyOptions())
     assert world.text() == EDIT + "# later\n"
     assert not Store(str(world.path)).receipts()
 

@@ -31,10 +31,10 @@ from patcher.cli.console import Console, command
 from patcher.ops.authoring.capturing import Captured, CaptureOutcome, CaptureRequest, adopt, capture
 from patcher.text.diffs import compare
 from patcher.text.table import Row
-from patcher.verify.checks import Asked
+from patcher.verify.checks import VerifyOptions
 
 
-def run_capture(console: Console, request: CaptureRequest, verify: Asked, *, take: bool, explain: bool = False) -> int:
+def run_capture(console: Console, request: CaptureRequest, verify: VerifyOptions, *, take: bool, explain: bool = False) -> int:
     """Make a patchset of edits, report it, and put it in their place where that is asked for (`take`) or agreed to."""
     events = Live(console)
     made = capture(request, events)

@@ -15,7 +15,7 @@ from patcher.ops.place import Place
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from patcher.verify.checks import Asked
+    from patcher.verify.checks import VerifyOptions
 
 
 def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> List[CompletionItem]:
@@ -92,13 +92,13 @@ def ways_to_write(function: Callable[..., int]) -> Callable[..., int]:
     return function
 
 
-def asked(timeout: float, compile_only: bool, probe: bool, no_verify: bool = False) -> Asked:
+def verify_options(timeout: float, compile_only: bool, probe: bool, no_verify: bool = False) -> VerifyOptions:
     """How to verify, from the options of `ways_to_verify` and `--no-verify`."""
-    from patcher.verify.checks import Asked
+    from patcher.verify.checks import VerifyOptions
 
     if probe and no_verify:
         raise UsageError("--probe and --no-verify: found both", "a probe is part of verifying")
-    return Asked(timeout, no_verify, compile_only, probe)
+    return VerifyOptions(timeout, no_verify, compile_only, probe)
 
 
 def names_a_project(function: Callable[..., int]) -> Callable[..., int]:

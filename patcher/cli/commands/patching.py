@@ -6,7 +6,7 @@ from typing import Any, Tuple
 
 import click
 
-from patcher.cli.commands.options import asked, complete_names, sets_options, takes_turns, ways_to_write
+from patcher.cli.commands.options import complete_names, sets_options, takes_turns, verify_options, ways_to_write
 from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
 from patcher.ops.place import Place
@@ -45,7 +45,9 @@ def apply(
         raise UsageError("--probe and --restore: found both", "a probe is part of verifying")
     if back:
         return run_restore(console, RestoreRequest(place, names, force, dry_run))
-    return run_apply(console, ApplyRequest(place, names, settings, asked(no_verify=no_verify, **ways), dry_run, force))
+    return run_apply(
+        console, ApplyRequest(place, names, settings, verify_options(no_verify=no_verify, **ways), dry_run, force)
+    )
 
 
 @click.command(epilog="\b\nExamples:\n  sitepatch restore mmengine-ddp-debug\n  sitepatch restore --from-backup --dry-run")

@@ -9,7 +9,14 @@ from typing import Any, List, Tuple
 
 import click
 
-from patcher.cli.commands.options import asked, complete_names, names_a_project, sets_options, takes_turns, ways_to_verify
+from patcher.cli.commands.options import (
+    complete_names,
+    names_a_project,
+    sets_options,
+    takes_turns,
+    verify_options,
+    ways_to_verify,
+)
 from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
 from patcher.ops.place import Place
@@ -71,7 +78,7 @@ def run(
     from patcher.ops import launch
     from patcher.ops.change import ApplyRequest
 
-    verify = asked(no_verify=no_verify, **ways)
+    verify = verify_options(no_verify=no_verify, **ways)
     if lock_file and not locked:
         raise UsageError("--lock: found no --locked, without which no lock is looked at")
     if names and (requirements or locked or project != "."):
@@ -93,7 +100,7 @@ def run(
             files = None
         else:
             from patcher.ops.project import SyncRequest
-            from patcher.project.wants import ProjectFiles
+            from patcher.project.request import ProjectFiles
 
             files = ProjectFiles(project, requirements, lock_file, locked)
         if overlay:

@@ -6,7 +6,7 @@ from typing import Any, Tuple
 
 import click
 
-from patcher.cli.commands.options import asked, names_a_project, takes_turns, ways_to_write
+from patcher.cli.commands.options import names_a_project, takes_turns, verify_options, ways_to_write
 from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
 from patcher.ops.place import Place
@@ -42,10 +42,10 @@ def sync(
         raise UsageError("--lock: found no --locked, without which no lock is looked at")
     from patcher.cli.verbs.projects import run_sync
     from patcher.ops.project import SyncRequest
-    from patcher.project.wants import ProjectFiles
+    from patcher.project.request import ProjectFiles
 
     files = ProjectFiles(project, requirements, lock_file, locked)
-    return run_sync(console, SyncRequest(place, files, asked(no_verify=no_verify, **ways), dry_run, force))
+    return run_sync(console, SyncRequest(place, files, verify_options(no_verify=no_verify, **ways), dry_run, force))
 
 
 @click.command(epilog="\b\nExamples:\n  sitepatch lock\n  sitepatch lock -r requirements.txt --check")
@@ -61,6 +61,6 @@ def lock(console: Console, place: Place, project: str, requirements: Tuple[str, 
     """
     from patcher.cli.verbs.projects import run_lock
     from patcher.ops.project import LockRequest
-    from patcher.project.wants import ProjectFiles
+    from patcher.project.request import ProjectFiles
 
     return run_lock(console, LockRequest(place, ProjectFiles(project, requirements, lock_file), check))

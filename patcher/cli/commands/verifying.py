@@ -6,7 +6,7 @@ from typing import Any, Tuple
 
 import click
 
-from patcher.cli.commands.options import asked, complete_names, ways_to_verify
+from patcher.cli.commands.options import complete_names, verify_options, ways_to_verify
 from patcher.cli.console import Console, takes
 from patcher.ops.place import Place
 
@@ -23,4 +23,4 @@ def verify(console: Console, place: Place, names: Tuple[str, ...], **ways: Any) 
     """
     from patcher.cli.verbs.verifying import run_verify
 
-    return run_verify(console, place, names, asked(**ways))
+    return run_verify(console, place, names, verify_options(**ways))

@@ -24,7 +24,7 @@ from patcher.hook.writer import check_place, write
 from patcher.ops.change import RestoreRequest
 from patcher.ops.place import Place
 from patcher.patchset.tables import at, read_toml, suggest
-from patcher.project.pyproject import Wish, chosen, read_project
+from patcher.project.pyproject import Entry, chosen, read_project
 from patcher.project.selection import check_sources, read_settings
 from patcher.store.retry import undisturbed
 from patcher.text.table import Row, count
@@ -44,15 +44,15 @@ def init(console: Console, place: Place, request: HookRequest) -> int:
     """Make or update the directory of a hook."""
     folder = Path(request.directory)
     check_place(folder)
-    wishes, patch_dirs = _wishes(folder, request, place.patch_dirs)
+    entries, patch_dirs = _entries(folder, request, place.patch_dirs)
     was = made.head(folder / "pyproject.toml") if (folder / "pyproject.toml").exists() else ("", "", "repair")
     mode, name = request.mode or was[2], request.name or was[0] or _name(folder)
     if mode not in MODES:
         raise UsageError(f'--mode: found "{mode}", expected {" or ".join(MODES)}{suggest(mode, MODES)}')
     if not made.is_name(name):
         raise UsageError(f'--name: found "{name}", expected {made.NAME}')
-    check_sources([wish.name for wish in wishes], patch_dirs)
-    requested, notes = chosen(wishes, patch_dirs)
+    check_sources([entry.name for entry in entries], patch_dirs)
+    requested, notes = chosen(entries, patch_dirs)
     env = place.environment()
     console.about(env)
     found = undisturbed(env, lambda: keep(env, requested), dry_run=True)
@@ -64,12 +64,12 @@ def init(console: Console, place: Place, request: HookRequest) -> int:
         console.note(f"nothing was written: {count(len(failed), 'hunk')} failed", "stopped")
         console.data(False, {"written": []})
         return 1
-    asked = [made.asked(one) for one in requested]
+    asked = [made.hook_patchset(one) for one in requested]
     new = {(one.path, one.before, one.version) for one in found.kept}
     more = [one for one in made.earlier(folder, asked) if (one.path, one.before, one.version) not in new]
     kept = sorted([*found.kept, *more], key=lambda one: (one.path, one.version, one.before))
     content = made.make(name, mode, requested, asked, kept)
-    files = write(folder, content, wishes)
+    files = write(folder, content, entries)
     patched = len({one.path for one in kept if one.steps})
     without = f"{', '.join(one.name for one in asked)}; {count(patched, 'file')} can be patched without sitepatch"
     console.say(f"{content.hook.name} {content.hook.version} in {request.directory}: {without}")
@@ -82,29 +82,29 @@ def _line(path: str) -> str:
     return path if path.startswith(("/", ".")) else f"./{path}"
 
 
-def _wishes(folder: Path, request: HookRequest, patch_dirs: Sequence[str]) -> Tuple[List[Wish], List[str]]:
+def _entries(folder: Path, request: HookRequest, patch_dirs: Sequence[str]) -> Tuple[List[Entry], List[str]]:
     """What is asked for, and the directories of patchsets: of the command line, the project, or the hook as it was."""
     project, before, names = Path("pyproject.toml"), folder / "pyproject.toml", request.names
     asked = read_project(project) if project.is_file() else None
     folders = [*patch_dirs, *(asked.patch_dirs if asked else ())]
-    wishes: List[Wish] = [Wish(name, (), False, "the command line") for name in dict.fromkeys(names)]
-    if not names and asked and asked.wishes:
-        wishes = list(asked.wishes)
+    entries: List[Entry] = [Entry(name, (), False, "the command line") for name in dict.fromkeys(names)]
+    if not names and asked and asked.entries:
+        entries = list(asked.entries)
     elif not names and before.is_file():
         was = read_project(before)
-        wishes, folders = list(was.wishes) if was else [], [*folders, *(was.patch_dirs if was else ())]
-    if not wishes:
+        entries, folders = list(was.entries) if was else [], [*folders, *(was.patch_dirs if was else ())]
+    if not entries:
         hint = "name them, or list them in [tool.sitepatch] of pyproject.toml as patchsets"
         raise UsageError("no patchset is named, and ./pyproject.toml asks for none", hint)
-    for key, value in read_settings([wish.name for wish in wishes], request.settings).items():
+    for key, value in read_settings([entry.name for entry in entries], request.settings).items():
         name, _, option = key.partition(".")
-        wishes = [
-            wish._replace(settings=(*(s for s in wish.settings if s.partition("=")[0] != option), f"{option}={value}"))
-            if wish.name == name
-            else wish
-            for wish in wishes
+        entries = [
+            entry._replace(settings=(*(s for s in entry.settings if s.partition("=")[0] != option), f"{option}={value}"))
+            if entry.name == name
+            else entry
+            for entry in entries
         ]
-    return wishes, folders
+    return entries, folders
 
 
 def _name(folder: Path) -> str:

@@ -9,10 +9,10 @@ from patcher.cli.console import Console
 from patcher.cli.verified import verified_json, verified_rows
 from patcher.ops.place import Place
 from patcher.ops.verifying import VerifyRequest, verify
-from patcher.verify.checks import Asked
+from patcher.verify.checks import VerifyOptions
 
 
-def run_verify(console: Console, place: Place, names: Tuple[str, ...], how: Asked) -> int:
+def run_verify(console: Console, place: Place, names: Tuple[str, ...], how: VerifyOptions) -> int:
     """Verify what is applied, and report it."""
     done = verify(VerifyRequest(place, names, how), Live(console))
     notes = [*done.notes, *(f"{name} is not applied here: nothing to verify" for name in done.idle), *done.gone]

@@ -27,7 +27,7 @@ from patcher.project.selection import check_sources
 from patcher.store.retry import settled
 from patcher.store.status import read, statuses
 from patcher.target.environment import Environment
-from patcher.verify.checks import Asked
+from patcher.verify.checks import VerifyOptions
 
 
 class CaptureRequest(NamedTuple):
@@ -198,7 +198,7 @@ def edit(request: EditRequest, events: Events = SILENT) -> EditOutcome:
     return EditOutcome(*copy_out(env, request.package, request.file))
 
 
-def adopt(captured: CaptureOutcome, verify: Asked, events: Events = SILENT) -> Outcome:
+def adopt(captured: CaptureOutcome, verify: VerifyOptions, events: Events = SILENT) -> Outcome:
     """Put a patchset that was written in the place of the edits that it was made of; from then on they are tracked.
 
     Pristine copies and receipts are written and the files replaced in one commit. Where the patchset does not give a file

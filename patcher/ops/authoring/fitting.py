@@ -11,7 +11,7 @@ from patcher.errors import SitepatchError
 from patcher.model import Located, Patchset, Requested, Variant
 from patcher.ops.against import distributions, named_releases
 from patcher.ops.check import HOLDS, Outcome, one_line, try_release
-from patcher.ops.explain import Told, explained
+from patcher.ops.explain import HunkExplanation, explained
 from patcher.ops.outcome import Events
 from patcher.ops.place import Place
 from patcher.patchset.sources import pick_variants, resolve_options
@@ -34,7 +34,7 @@ class Looked(NamedTuple):
     inside: bool
     named: bool
     outcome: Outcome
-    told: Tuple[Told, ...] = ()
+    told: Tuple[HunkExplanation, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -128,7 +128,7 @@ def _requested(patchset: Patchset, number: int) -> Requested:
     return Requested(patchset._replace(variants=(variant,)), resolve_options(patchset, {}))
 
 
-def _told(patchset: Patchset, one: Looked) -> Tuple[Told, ...]:
+def _told(patchset: Patchset, one: Looked) -> Tuple[HunkExplanation, ...]:
     env = Environment(sys.executable, (one.located.site,), (one.located.site,), sys.version_info[:2])
     told, _ = explained(env, _requested(patchset, one.variant))
     return tuple(each for each in told if each.answer.state.failed)

@@ -71,13 +71,13 @@ def capture(
     from patcher.cli.authoring.captured import run_capture
     from patcher.ops.authoring.capturing import CaptureRequest
     from patcher.store.lock import patience
-    from patcher.verify.checks import Asked
+    from patcher.verify.checks import VerifyOptions
 
     if copy and (words or pristine or adopt):
         raise UsageError("--from: found packages, files, --pristine or --adopt too", "it takes the copies alone")
     request = CaptureRequest(place, name, words, output, pristine, copy, partial, summary, also, adopt)
     with patience(lock_timeout, lambda text: console.note(text, "waiting")):
-        return run_capture(console, request, Asked(no_verify=no_verify), take=adopt, explain=explain)
+        return run_capture(console, request, VerifyOptions(no_verify=no_verify), take=adopt, explain=explain)
 
 
 @click.command(
@@ -113,7 +113,7 @@ def edit(
     from patcher.cli.changes import Live
     from patcher.ops.authoring.capturing import CaptureRequest, EditRequest
     from patcher.ops.authoring.capturing import edit as copy_out
-    from patcher.verify.checks import Asked
+    from patcher.verify.checks import VerifyOptions
 
     output_folder(name, output)  # said before an hour of editing
     copies = copy_out(EditRequest(place, package, file), Live(console))
@@ -127,6 +127,6 @@ def edit(
     first = copies.paths[0] if file else ""
 
     def run() -> int:
-        return run_capture(console, request, Asked(), take=False, explain=explain)
+        return run_capture(console, request, VerifyOptions(), take=False, explain=explain)
 
     return edit_copies(console, copies.folder, first, go_on, run)

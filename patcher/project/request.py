@@ -33,7 +33,7 @@ class ProjectFiles(NamedTuple):
         return Path(self.lock) if self.lock else Path(self.folder) / lockfile.NAME
 
 
-class Wants(NamedTuple):
+class ProjectRequest(NamedTuple):
     """What a project asks for: patchsets with their options, remarks, and every directory of patchsets."""
 
     patchsets: Tuple[Requested, ...]
@@ -41,7 +41,7 @@ class Wants(NamedTuple):
     patch_dirs: Tuple[str, ...]
 
 
-def wants(request: ProjectFiles, patch_dirs: Sequence[str]) -> Wants:
+def read_request(request: ProjectFiles, patch_dirs: Sequence[str]) -> ProjectRequest:
     """Read what a project asks for.
 
     Args:
@@ -52,18 +52,18 @@ def wants(request: ProjectFiles, patch_dirs: Sequence[str]) -> Wants:
         SitepatchError: nothing asks for anything; or what is wrong with the files, the patchsets and their options.
     """
     projects = _read(request)
-    wishes = [wish for project in projects for wish in project.wishes]
+    entries = [entry for project in projects for entry in project.entries]
     named = [folder for project in projects for folder in project.patch_dirs]
     folders = tuple(dict.fromkeys([*patch_dirs, *named]))
-    check_sources([wish.name for wish in wishes], folders)
-    found, notes = chosen(wishes, folders)
+    check_sources([entry.name for entry in entries], folders)
+    found, notes = chosen(entries, folders)
     # a probe is run from where the user points to, and a file of the project is not the user
     there = {f"{PATCH_DIR} {folder}": f"patch-dir {folder}" for folder in named if folder not in patch_dirs}
     patchsets = [
         one._replace(patchset=one.patchset._replace(source=there.get(one.patchset.source, one.patchset.source)))
         for one in found
     ]
-    return Wants(tuple(patchsets), (*(note for project in projects for note in project.notes), *notes), folders)
+    return ProjectRequest(tuple(patchsets), (*(note for project in projects for note in project.notes), *notes), folders)
 
 
 def _read(request: ProjectFiles) -> List[Project]:
@@ -74,7 +74,7 @@ def _read(request: ProjectFiles) -> List[Project]:
     projects = [project] if project else []
     if request.requirements:
         projects.append(read_requirements(request.requirements))
-    if project is None and not any(one.wishes for one in projects):
+    if project is None and not any(one.entries for one in projects):
         table = f"{path}: found no {'table [tool.sitepatch]' if path.is_file() else 'such file'}"
         if not request.requirements:
             how = 'write [tool.sitepatch] with patchsets = ["NAME"] there, or name a requirements file with -r'
