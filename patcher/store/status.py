@@ -224,15 +224,12 @@ def orphans(env: Environment) -> Iterator[Tuple[str, str, str]]:
     """(pristine copy, site directory, path in it) of each file that is changed and has no receipt."""
     for store in stores(env):
         for digest in store.unclaimed():
-            from pathlib import Path
-
             from patcher.target.distribution import files_recorded
 
-            for info in sorted(Path(store.site).glob("*.dist-info")):
-                for path in files_recorded(info, digest):
-                    data = read(store.site, path)
-                    if data is not None and sha256(data).hexdigest() != digest:
-                        yield f"{store.site}/{HOME}/pristine/{digest}", store.site, path
+            for path in files_recorded(store.site, digest):
+                data = read(store.site, path)
+                if data is not None and sha256(data).hexdigest() != digest:
+                    yield f"{store.site}/{HOME}/pristine/{digest}", store.site, path
 
 
 def _installed(site: str, receipt: Receipt) -> str:
@@ -267,13 +264,6 @@ def read(site: str, path: str) -> Optional[bytes]:
 
 def recorded_now(site: str, path: str) -> Optional[str]:
     """The sha256 that any distribution of the site directory records for a file."""
-    from pathlib import Path
+    from patcher.target.distribution import recorded_by_any
 
-    from patcher.model import Located
-    from patcher.target.distribution import recorded_hash
-
-    for folder in sorted(Path(site).glob("*.dist-info")):
-        digest = recorded_hash(Located("", site, "", "", str(folder)), path)
-        if digest:
-            return digest
-    return None
+    return recorded_by_any(site, path)

@@ -159,11 +159,22 @@ def size(dist_info: Path) -> int:
     return sum(map(int, re.findall(rb",(\d+)\s*$", _record(dist_info), re.MULTILINE)))
 
 
-def files_recorded(dist_info: Path, digest: str) -> List[str]:
-    """The paths for which RECORD has this sha256 (hex)."""
+def files_recorded(site: str, digest: str) -> Iterator[str]:
+    """The paths for which a RECORD of a site directory has this sha256 (hex)."""
     end = b",sha256=" + urlsafe_b64encode(bytes.fromhex(digest)).rstrip(b"=") + b","
-    rows = (row.split(end)[0] for row in _record(dist_info).split(b"\n") if end in row)
-    return [row.strip(b'"').replace(b'""', b'"').decode("utf-8", "surrogateescape") for row in rows]
+    for folder in _dist_infos(site):
+        rows = (row.split(end)[0] for row in _record(folder).split(b"\n") if end in row)
+        yield from (row.strip(b'"').replace(b'""', b'"').decode("utf-8", "surrogateescape") for row in rows)
+
+
+def recorded_by_any(site: str, path: str) -> Optional[str]:
+    """The sha256 (hex) that the first RECORD of a site directory which has one gives for a file."""
+    found = (recorded_hash(Located("", site, "", "", str(folder)), path) for folder in _dist_infos(site))
+    return next(filter(None, found), None)
+
+
+def _dist_infos(site: str) -> List[Path]:
+    return sorted(Path(site).glob("*.dist-info"))
 
 
 def _after(record: bytes, path: str, end: bytes) -> Optional[int]:

@@ -85,16 +85,20 @@ def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
 
 def nearest_file(located: Located, path: str) -> str:
     """The Python file whose path is most like one that is not there: of its directory, else of the package; "" for none."""
-    import difflib
-
     site, (folder, _, name) = Path(located.site), path.rpartition("/")
     for top, pattern, least in ((site / folder, "*.py", 0.6), (site / located.package, "**/*.py", 0.8)):
         files = sorted(top.glob(pattern))
-        stems = difflib.get_close_matches(name[:-3], sorted({each.stem for each in files} - {"__init__"}), 1, least)
+        stems = _nearest(name[:-3], sorted({each.stem for each in files} - {"__init__"}), 1, least)
         near = [each.relative_to(site).as_posix() for each in files if [each.stem] == stems]
         if near:
-            return difflib.get_close_matches(path, near, 1, 0)[0]
+            return _nearest(path, near, 1, 0)[0]
     return ""
+
+
+def _nearest(word: str, words: Sequence[str], most: int, least: float = 0.6) -> List[str]:
+    from difflib import get_close_matches  # slow to import, and seldom needed
+
+    return get_close_matches(word, words, most, least)
 
 
 def check_own(located: Located, path: str, env: Environment) -> None:
@@ -190,9 +194,7 @@ def _lines(path: Path) -> List[str]:
 
 def _similar(env: Environment, package: str) -> str:
     """A hint that names what is installed and looks alike."""
-    import difflib
-
     names = {each.name.split(".")[0] for place in map(Path, env.sites) if place.is_dir() for each in place.iterdir()}
-    near = difflib.get_close_matches(package, sorted(name for name in names if name.isidentifier()), n=3)
+    near = _nearest(package, sorted(name for name in names if name.isidentifier()), 3)
     other = "or name another environment with --python or --target"
     return f"installed are {', '.join(near)}; {other}" if near else f"install it, {other}"

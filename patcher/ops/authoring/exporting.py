@@ -23,7 +23,6 @@ from patcher.target.environment import Environment, locate
 from patcher.target.index import NoWheel, Pip
 from patcher.target.releases import fetch_wheel
 
-FORMATS = ("patch", "series", "wheel", "script")
 SERIES, WHEELS = "patches", "dist"
 """The folders that a series and wheels are written to where none is named."""
 
