@@ -1,7 +1,7 @@
 """Changes the code in small ways, one at a time, and runs the tests that reach the change: which changes does no test see?
 
     python -m tests.mutants --module planner/merge        # each change of one module; `engine/*` is a glob
-    python -m tests.mutants --sample 200 --seed 1         # a sample of all modules in PACKAGES
+    python -m tests.mutants --sample 30 --seed 1          # a sample of each module in PACKAGES
 
 The first run records with coverage which test reaches which line (again for each test file that was edited). A change that
 was seen is not tried again, so a stopped run goes on, and only survivors are repeated. They are printed as `mutants.txt`
@@ -18,7 +18,6 @@ import fnmatch
 import hashlib
 import json
 import os
-import random
 import re
 import resource
 import shutil
@@ -48,7 +47,6 @@ PACKAGES = {  # modules below patcher/, and the test files and folders that are 
               "test_bytecode.py test_locks.py test_reading.py test_ownership.py test_stores_of_others.py test_lost_receipts.py test_races.py test_round_trip.py test_commands.py faults"),
     "hook": ("hook/*", "test_hook_classify.py test_hook_starts.py test_hook.py test_hook_boot.py test_hook_directory.py"),
 }  # fmt: skip
-BUDGET = 60.0  # seconds of recorded tests that one change is given, the shortest tests first
 MEMORY = 8 << 30  # bytes that a process may map: a change may loop for ever
 OPTIONS = ["-x", "-q", "-p", "no:randomly", "-p", "no:xdist", "-p", "no:cacheprovider", "-p", "no:unraisableexception", "--tb=no", "-m", "not real",
            "-W", "ignore::pytest.PytestAssertRewriteWarning"]  # fmt: skip
@@ -263,17 +261,17 @@ class Record:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.path(name).write_text(json.dumps({"took": took, "reached": rows}))
 
-    def tests(self, mutant, names):
+    def tests(self, mutant, names, budget):
         """The tests to run for a mutant, the shortest first; where none is known to reach it, those of its files."""
         first = (mutant.module, mutant.function, mutant.old.split("\n")[0])
         found = self.reached.get(first) or self.reached.get(first[:2]) or [test for test in self.took if test.split("::")[0] in names]
         chosen, seconds = [], 0.0
         for test in sorted(found, key=lambda test: (self.took[test], test)):
             seconds += self.took[test]
-            if chosen and seconds > BUDGET:
+            if chosen and seconds > budget:
                 break
             chosen.append(test)
-        return chosen, min(seconds, 2 * BUDGET)
+        return chosen, min(seconds, 2 * budget)
 
 
 def files(words):
@@ -301,34 +299,39 @@ def shown(mutant):
     return "\n".join([f"{mutant.module} {mutant.function}".strip(), *lines])
 
 
+def sample(found, seed):
+    """Mutants in an order that the seed and their keys decide: it stays the same when others come and go."""
+    return sorted(found, key=lambda each: hashlib.sha256(repr((seed, each.key)).encode()).digest())
+
+
 def main(words=None):
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__.splitlines()[0])
     parser.add_argument("--module", action="append", default=[], help="below patcher/, without .py; a glob; repeatable")
     parser.add_argument("--package", action="append", choices=list(PACKAGES), help="default: all")
     parser.add_argument("--tests", help="files and folders below tests/ to use instead of those of the package, as one word")
-    parser.add_argument("--sample", type=int, help="so many of them, chosen by --seed")
+    parser.add_argument("--sample", type=int, help="so many changes of each module, chosen by --seed")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--budget", type=float, default=60.0, help="seconds of recorded tests that one change is given, the shortest first")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--folder", type=Path, default=ROOT / ".mutants", help="where the record and the results are kept")
     options = parser.parse_args(words)
-    chosen, package_of, names_of, source_of = [], {}, {}, {}
+    chosen, names_of, source_of = [], {}, {}
     for package in options.package or PACKAGES:
         modules, tests = PACKAGES[package]
         for pattern in modules.split():
             for path in sorted((ROOT / "patcher").glob(f"{pattern}.py")):
                 name = path.relative_to(ROOT).as_posix()
                 if not options.module or any(fnmatch.fnmatch(name, f"patcher/{each}.py") for each in options.module):
-                    package_of[name], names_of[name] = package, files(options.tests or tests)
+                    names_of[name] = files(options.tests or tests)
                     source_of[name] = path.read_bytes()
-                    chosen += mutants(name, source_of[name])
+                    chosen += sample(mutants(name, source_of[name]), options.seed)[: options.sample]
     same, results = equivalent(), options.folder / "killed"
     chosen = [each for each in chosen if each.key not in same]
-    if options.sample is not None:
-        chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
     killed = {tuple(json.loads(line)) for line in results.read_text().splitlines()} if results.exists() else set()
-    score = {package: Counter() for package in PACKAGES}
+    score = {}  # module, or "all" of them -> how many were tried and killed
     for each in chosen:
-        score[package_of[each.module]].update(tried=1, killed=each.key in killed)
+        for name in (each.module, "all"):
+            score.setdefault(name, Counter()).update(tried=1, killed=each.key in killed)
     survivors = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as temporary:
         copies = [Copy(Path(temporary) / str(number)) for number in range(options.jobs)]
@@ -336,7 +339,7 @@ def main(words=None):
         record.make(copies, list(dict.fromkeys(name for each in {m.module for m in chosen} for name in names_of[each])))
 
         def start(mutant, copy):
-            tests, seconds = record.tests(mutant, names_of[mutant.module])
+            tests, seconds = record.tests(mutant, names_of[mutant.module], options.budget)
             copy.write(mutant.module, mutant.source)
             copy.start(lambda: copy.pytest(*tests), 30 + 4 * seconds)
 
@@ -345,7 +348,8 @@ def main(words=None):
             if code in (4, 5, 70):
                 raise SystemExit(f"the tests did not run (exit code {code}):\n{copy.out.read_text()[-3000:]}")
             if code:
-                score[package_of[mutant.module]]["killed"] += 1
+                score[mutant.module]["killed"] += 1
+                score["all"]["killed"] += 1
                 with results.open("a") as file:
                     file.write(json.dumps(mutant.key) + "\n")
             else:
@@ -353,9 +357,8 @@ def main(words=None):
                 print(f"# survived: line {mutant.line}\n{shown(mutant)}\n", flush=True)
 
         in_parallel(copies, [each for each in chosen if each.key not in killed], start, done)
-    for package, count in score.items():
-        if count["tried"]:
-            print(f"{package}: {count['killed']} of {count['tried']} killed, {100 * count['killed'] / count['tried']:.1f}%")
+    for name, count in sorted(score.items()):
+        print(f"{name}: {count['killed']} of {count['tried']} killed, {100 * count['killed'] / count['tried']:.1f}%")
     return bool(survivors)
 
 

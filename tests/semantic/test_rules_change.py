@@ -52,6 +52,11 @@ RULE_11 = {
     "a list that is an argument": inside("b(x, [\n        a,  # one\n        b,  # two\n    ])", "-b(x, [..., b])\n+b(x, [..., b, c])\n", "b(x, [\n        a,  # one\n        b,  # two\n        c,\n    ])"),
     "the more alike of two lists": inside("b([1,  # one\n        2], [3,  # three\n        4])", "-b([1, 2], [3, 4])\n+b([3, 4, 5])\n", "b([3,  # three\n        4,\n        5])"),
     "a call of another name with other arguments": inside("x = old(\n        a,  # one\n    )", "-old($A)\n+max($A, 1)\n", "x = max(\n        a,  # one\n        1,\n    )"),
+    "a definition that is put into its like": Changed("def f( a ):\n    return a\n", "-def f(a):\n-    ...\n+def g(a):\n+    def f(a):\n+        ...\n+    return f(a)\n", "def g( a ):\n    def f( a ):\n        return a\n    return f(a)\n"),
+    "a name that moves is written as the hunk has it": inside("x = A((a), b)", "-x = A(a, b)\n+x = max(b, 1, a)\n", "x = max(b, 1, a)"),
+    "a string that moves keeps its quotes": inside("return A('x', b)", '-A("x", $Y)\n+max($Y, 1, "x")\n', "return max(b, 1, 'x')"),
+    "statements that move, and one between them goes": inside("a()\n    d()\n    b()", "-a()\n-...\n-b()\n+if c:\n+    a()\n+    b()\n", "if c:\n        a()\n        b()"),
+    "statements that move, and a comment comes between them": inside("a()\n    b()", "-a()\n-b()\n+if c:\n+    a()\n+    # why\n+    b()\n", "if c:\n        a()\n        # why\n        b()"),
     "a value and its target": inside("x = old(a,  # one\n        1)", "-x = old(a, 1)\n+b = max(a, 2)\n", "b = max(a,  # one\n        2)"),
     "inside a one-line suite": inside("if a: x = A(1)", "-if a: x = A($X)\n+if a: x = max($X)\n", "if a: x = max(1)"),
 }  # fmt: skip
@@ -74,6 +79,7 @@ RULE_12 = {
 
 # Parentheses where precedence asks for them.
 RULE_13 = {
+    "what is put before a dot, once": inside("x = A(a + b).c", "-A($X).c\n+$X.c\n", "x = (a + b).c"),
     "a bound expression": inside("return A(a or b)", "-A($X)\n+$X.real\n", "return (a or b).real"),
     "the new expression": inside("return -A(a)", "-A($X)\n+$X + 1\n", "return -(a + 1)"),
     "where the hunk puts them around what stays": inside("return a < b", "-a < b\n+not (a < b)\n", "return not (a < b)"),
@@ -133,6 +139,7 @@ RULE_14 = {
 METHODS = "class A:\n    @property\n    def p(self): pass\n    @p.setter\n    def p(self, v): pass\n"
 # One-line suites, `;`, and what must not become empty.
 RULE_15 = {
+    "a one-line suite after a backslash": stays("if a: \\\n        x = A(1)", " x = A(1)\n+c()\n", State.CONFLICT, "shares its line"),
     "beside a one-line suite nothing is inserted": stays("if a: A(b)", " A(b)\n+max(b)\n", State.CONFLICT, "one-line suite"),
     "nor removed": stays("if a: A(b)", "-A(b)\n", State.CONFLICT, "one-line suite"),
     "beside a semicolon nothing is inserted": stays("a; A(b)", " A(b)\n+max(b)\n", State.CONFLICT, "`;`"),
@@ -196,6 +203,18 @@ RULE_16 = {
     "the comment of what stays, stays": lists("old(a,  # a\n            b)  # x", "-x = old(a, b)\n+x = old(a)\n", "old(a  # a\n            )  # x"),
     "the comment over what stays, stays": lists("old(a, b,\n        # about c\n        c)", "-x = old(a, b, c)\n+x = old(a, c)\n", "old(a,\n        # about c\n        c)"),
     "after a backslash": Changed("from a import b, \\\n    c\n", "-from a import b, c\n+from a import b\n", "from a import b\n", {"scope": "<module>"}),
+    "all go, with a trailing comma": lists("old(a, b,)", "-x = old(a, b)\n+x = old()\n", "old()"),
+    "the blanks before one that goes, stay": lists("old(a,  b, c)", "-x = old(a, b, c)\n+x = old(a, c)\n", "old(a,  c)"),
+    "into an empty display": lists("[ ]", "-x = []\n+x = [c]\n", "[c ]"),
+    "into an empty tuple": lists("()", "-x = ()\n+x = (a, b)\n", "(a, b)"),
+    "the only one of a tuple": lists("()", "-x = ()\n+x = (a,)\n", "(a,)"),
+    "below one that goes and an empty run": lists("old(a, b)", "-x = old(a, ..., b)\n+x = old(..., c, b)\n", "old(c, b)"),
+    "below one that stays, one that goes and an empty run": lists("old(0, a, b)", "-x = old(0, a, ..., b)\n+x = old(0, ..., c, b)\n", "old(0, c, b)"),
+    "below one that is replaced and an empty run": lists("old(a, b)", "-x = old(a, ..., b)\n+x = old(1, ..., c, b)\n", "old(1, c, b)"),
+    "below lines that go": lists("old(\n        a,\n        b,\n    )", "-x = old(a, ..., b)\n+x = old(..., c, b)\n", "old(\n        c,\n        b,\n    )"),
+    "in the place of all": lists("old(a)", "-x = old(a, ...)\n+x = old(..., c)\n", "old(c)"),
+    "before keywords that stand first here": lists("old(k=1, *a)", "-old(*$A, k=$K)\n+old(b, *$A, k=$K)\n", "old(b, k=1, *a)"),
+    "a parameter goes before **kw, below one that goes": Changed("def f(a, **kw): pass\n", "-def f(a, ...):\n+def f(..., b):\n", "def f(b, **kw): pass\n"),
     "a keyword goes wherever it stands": lists("old(k=1, j=2)", "-x = old(j=$J, k=$K)\n+x = old(j=$J)\n", "old(j=2)"),
     "a keyword goes from an expression": lists("old(k=1, j=2)", "-old(j=$J, k=$K)\n+old(j=$J)\n", "old(j=2)"),
     "a keyword's value changes wherever it stands": lists("old(k=1, j=2)", "-old(j=$J, k=$K)\n+old(j=None, k=$K)\n", "old(k=1, j=None)"),

@@ -115,6 +115,9 @@ RULE_3 = {
     "a default is added beside an annotation": Changed(
         "def f(a, b: int):\n    pass\n", "-def f(a, b):\n+def f(a, b=None):\n", "def f(a, b: int = None):\n    pass\n",
     ),
+    "an annotation is added beside a default": Changed("def f(a=( 1 )):\n    pass\n", "-def f(a=1):\n+def f(a: int=1):\n", "def f(a: int=( 1 )):\n    pass\n"),
+    "an annotation is added to a variable": inside("x = ( 1 )", "-x = 1\n+x: int = 1\n", "x: int = ( 1 )"),
+    "a base is added below a decorator": Changed("@d\nclass f: x = 1\n", "-class f:\n+class f(int):\n", "@d\nclass f(int): x = 1\n"),
     "a return annotation is added": Changed("def f(a: int):\n    pass\n", "-def f(a):\n+def f(a) -> None:\n", "def f(a: int) -> None:\n    pass\n"),
     "a decorator is added": Changed("# about f\ndef f():\n    pass\n", "+@staticmethod\n def f():\n", "# about f\n@staticmethod\ndef f():\n    pass\n"),
     "a decorator is removed": Changed("@a\n@b\ndef f():\n    pass\n", "-@a\n def f():\n", "@b\ndef f():\n    pass\n"),

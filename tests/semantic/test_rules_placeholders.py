@@ -109,6 +109,8 @@ RULE_7 = {
     "the literal in brackets": inside("x = (...)", "-x = (...)\n+x = None\n", "x = (None)"),
     "the shortest that fits": stays("a()\n    b()\n    c()\n    b()", " def f(...):\n     ...\n     b()\n+    max()\n     ...\n", State.AMBIGUOUS, "2 ways"),
     "several ways for decorators": Stays("@a\n@a\n@a\ndef f():\n    pass\n", "-@...\n @a\n def f():\n", State.AMBIGUOUS, "2 ways"),
+    "several ways behind the first one": stays("A(a, b, c)", "-A(..., $X, ..., $Y)\n+A($X, $Y)\n", State.AMBIGUOUS, "2 ways"),
+    "a way on for another metavariable only": inside("return A(a, b, c, b)", "-A(..., $X, ..., $X)\n+max($X)\n", "return max(b)"),
     "several ways that change the same": inside("a()\n    a()\n    b()", " def f(...):\n     ...\n     a()\n     ...\n-    b()\n+    c()\n", "a()\n    a()\n    c()"),
     "a run that stands for nothing": Refused("-old(1)\n+max(1, ...)\n", "no `...` of the before side covers", "..."),
     "a run that is doubled": Refused("-old(...)\n+max(..., 1, ...)\n", "no `...` of the before side covers", "..."),

@@ -55,6 +55,13 @@ RULE_23 = {
     "all of them": inside("x = A(a)\n    return A(1)", "-A($X)\n+max($X, 0)\n", "x = max(a, 0)\n    return max(1, 0)", flags="count=all"),
     "all of them, some in place": inside("x = A(a)\n    return max(1, 0)", "-A($X)\n+max($X, 0)\n", "x = max(a, 0)\n    return max(1, 0)", flags="count=all"),
     "all in place": stays("x = max(a, 0)\n    return max(1, 0)", "-A($X)\n+max($X, 0)\n", State.UPSTREAM, flags="count=all"),
+    "one in another": stays("x = A(A(a))", "-A($X)\n+max(0, 1)\n", State.AMBIGUOUS, "found 2 places"),
+    "the outermost of all": inside("x = A(A(a))", "-A($X)\n+max(0, 1)\n", "x = max(0, 1)", flags="count=all"),
+    "the outermost, one at the beginning of the other": inside("x = a.A().A()", "-$X.A()\n+b\n", "x = b", flags="count=all"),
+    "the outermost, one at the end of the other": inside("x = not not a", "-not $X\n+b\n", "x = b", flags="count=all"),
+    "one in place in another": stays("x = max(max(a, 1), 1)", "-A($X)\n+max($X, 1)\n", State.UPSTREAM),
+    "one in place at the beginning of another": stays("x = a.c().c()", "-$X.A()\n+$X.c()\n", State.UPSTREAM),
+    "one in place at the end of another": stays("x = not not a", "-A($X)\n+not $X\n", State.UPSTREAM),
     "one inside what looks changed already": inside("x = abs(A(a))\n    return A(x)", "-A($X)\n+abs($X)\n", "x = abs(abs(a))\n    return abs(x)", flags="count=all"),
 }  # fmt: skip
 

@@ -50,15 +50,18 @@ def find(source: Source, hunk: Hunk, scope: str) -> Found:
 def _found(hunk: Hunk, before: List[Place], after: List[Place]) -> Found:
     """The places of the two sides as places still to change, and places in place."""
     if hunk.text.expected == 0:
-        before = [b for b in before if not any(o is not b and o.start <= b.start and b.end <= o.end for o in before)]
+        before = _outermost(before, before)
     if hunk.before.nodes and all(node.role == "run" for node in hunk.before.nodes):
         todo = [] if after else before
     else:
         todo = [place for place in before if not any(_covers(hunk, other, place) for other in after)]
     # An after match inside a place still to change proves nothing (rule 22), nor does one inside another.
-    outer = [*todo, *after]
-    done = [a for a in after if not any(o is not a and o.start <= a.start and a.end <= o.end for o in outer)]
-    return Found(todo, done, 0, 0)
+    return Found(todo, _outermost(after, [*todo, *after]), 0, 0)
+
+
+def _outermost(found: List[Place], others: List[Place]) -> List[Place]:
+    """The places that lie in none of the others."""
+    return [one for one in found if not any(o is not one and o.start <= one.start and one.end <= o.end for o in others)]
 
 
 def is_gone(source: Source, hunk: Hunk, found: Found) -> bool:
@@ -90,7 +93,7 @@ def places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> List[Place]
     module, found = hunk.text.scope == "<module>", []
     if hunk.form == "expression":
         found = matcher.expressions(side.nodes[0], block, module=module)
-    elif side.nodes:
+    else:
         found = matcher.runs(side.nodes, block, module=module, clauses=hunk.form == "clauses")
     inside = hunk.text.inside
     return found if inside is None else [place for place in found if _around(place, block, module=module) == inside]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import Callable, List, Optional, Sequence, Set, Tuple
 
 from patcher.engine.edit import Conflict
 from patcher.engine.lex import find_outside, scan, tokens
@@ -71,7 +71,7 @@ def change_elements(
     if code.kind in ("Import", "ImportFrom") and remaining == 0:
         raise Conflict("the last name of an import cannot be removed: remove the statement")
     if (code.kind == "Tuple" and remaining < min(2, len(elements))) or (
-        code.kind == "ClassDef" and not (elements and remaining)
+        code.kind in ("Tuple", "ClassDef") and not (elements and remaining)
     ):
         raise Whole
     if code.kind == "Tuple" and code.outer_start < code.start and any(node.kind == "Slice" for node in after):
@@ -135,7 +135,10 @@ def _change(
             edits.add(element.outer_start, element.outer_end, edits.render.part(node, edits.lines.indent(element.start)))
         removed += going[len(gap.come) :]
         if gap.come[len(going) :]:
-            _insert(edits, gap.come[len(going) :], gap, row, going, code)
+            lost = set(map(id, removed))
+            staying = [element for element in row.elements if id(element) not in lost]
+            above = going[-1] if going else _last_above(edits, gap.above, lost)
+            _insert(edits, gap.come[len(going) :], above, staying, row, code)
     if removed:
         _remove(edits, sorted(removed, key=lambda element: element.outer_start), row)
     if bare is not None:
@@ -212,21 +215,20 @@ def _own_lines(edits: Edits, element: Node, row: _Row) -> bool:
     return alone and (last or bool(comma and comma <= end))
 
 
-def _insert(edits: Edits, come: List[Node], gap: Gap, row: _Row, gone: List[Node], code: Node) -> None:
-    """New elements follow the layout of their list, one a line or inline."""
-    text, elements, indent = edits.text, row.elements, row.indent
+def _insert(
+    edits: Edits, come: List[Node], above: Optional[Node], staying: List[Node], row: _Row, code: Node
+) -> None:
+    """New elements follow the layout of their list, one a line or inline, below one of those that stay, `above`, or first."""
+    text, indent = edits.text, row.indent
     texts = [edits.render.part(node, edits.lines.indent(code.start)) for node in come]
-    if not elements:
+    if not staying:
         at = _opened(edits, code)
         edits.add(at, at, ", ".join(texts))
         return
-    above = gone[-1] if gone else _last_above(edits, gap.above)
     if above is not None and above.kind == "Param" and above.fields["star"] == "**":
-        index = index_of(elements, above)  # a new parameter goes before `**kw`
-        above = elements[index - 1] if index else None
-        anchor = above or elements[0]
-    else:
-        anchor = above if above is not None else _first_below(edits, gap.below, elements)
+        index = index_of(staying, above)  # a new parameter goes before `**kw`
+        above = staying[index - 1] if index else None
+    anchor = above or staying[0]
     newline = edits.source.newline
     leads = row.leads and indent is not None
     parted = " " if indent is None else newline + indent
@@ -268,18 +270,13 @@ def _opened(edits: Edits, code: Node) -> int:
     return code.start + 1
 
 
-def _last_above(edits: Edits, pair: Optional[Pair]) -> Optional[Node]:
-    """The last element that stands above an insertion, looking past runs that are empty here."""
+def _last_above(edits: Edits, pair: Optional[Pair], removed: Set[int]) -> Optional[Node]:
+    """The last element that stands above an insertion, looking past runs that are empty here and what is `removed` (by id)."""
     if pair is None:
         return None
-    codes = edits.codes(pair[0])
-    if codes:
-        return max(codes, key=lambda node: node.outer_end)
     siblings = pair[0].siblings()
-    index = index_of(siblings, pair[0])
-    return _last_above(edits, (siblings[index - 1], siblings[index - 1])) if index else None
-
-
-def _first_below(edits: Edits, pair: Optional[Pair], elements: List[Node]) -> Node:
-    codes = edits.codes(pair[0]) if pair is not None else []
-    return codes[0] if codes else elements[0]
+    for node in reversed(siblings[: index_of(siblings, pair[0]) + 1]):
+        codes = [code for code in edits.codes(node) if id(code) not in removed]
+        if codes:
+            return max(codes, key=lambda code: code.outer_end)
+    return None

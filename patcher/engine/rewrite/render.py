@@ -9,7 +9,7 @@ from typing import List, Optional, Sequence, Set, Tuple
 from patcher.engine.edit import Edit
 from patcher.engine.lex import breaks_line, logical_lines, meets
 from patcher.engine.match.match import Way
-from patcher.engine.node import NOT_EXPRESSIONS, STATEMENTS, Node, SyntaxProblem
+from patcher.engine.node import STATEMENTS, Node, SyntaxProblem, is_expression
 from patcher.engine.rewrite.layout import alone_on_lines, breaks_f_string, moved
 from patcher.engine.rewrite.precedence import TIGHTEST, binding, enclosed, is_bare
 from patcher.engine.rewrite.twins import Twins
@@ -90,7 +90,7 @@ class Renderer:
             if not bare and written and (found is self.enclosed or not _parenthesised(found)):
                 return f"({text})"
             wraps = node.parent is not None and node.parent.kind == "Attribute" and found.kind in ("Integer", "Float")
-            if wraps or (found.kind not in NOT_EXPRESSIONS and breaks_line(text)):
+            if wraps or (is_expression(found) and breaks_line(text)):
                 return f"({text})"
         self._check_quotes(node, text)
         return text if bare else enclosed(text, tight, node)

@@ -13,7 +13,7 @@ from patcher.engine.edit import Conflict, Edit
 from patcher.engine.in_string import FORM, text_edit
 from patcher.engine.lex import find_outside
 from patcher.engine.match.match import Place, Way
-from patcher.engine.node import CLAUSES, COMPOUND, NOT_EXPRESSIONS, Node, same
+from patcher.engine.node import CLAUSES, COMPOUND, Node, is_expression, same
 from patcher.engine.rewrite.align import related
 from patcher.engine.rewrite.edits import Edits, Whole
 from patcher.engine.rewrite.elements import change_chain, change_elements
@@ -167,8 +167,7 @@ class _Rewriter:
         self.edits.render.enclosed = code if code.outer_start < code.start else None
         text = self.edits.render.expression(after, self.edits.lines.indent(code.start))
         self.edits.render.enclosed = None
-        is_expression = after.kind not in NOT_EXPRESSIONS or (after.role == "meta" and after.kind == "Name")
-        if is_expression and code.outer_start == code.start:
+        if is_expression(after) and code.outer_start == code.start:
             text = enclosed(text, self.edits.render.binds(after), code)
         self.edits.add(code.start, code.end, text)
 

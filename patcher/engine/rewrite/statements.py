@@ -113,7 +113,7 @@ def _comments(edits: Edits, old: Node, new: Node) -> None:
 def _guard(edits: Edits, code: Node, parent: Optional[Node]) -> None:
     """Beside a one-line suite or a `;` line a statement is neither inserted nor removed (rule 15)."""
     block = parent if parent is not None and parent.kind == "Block" else code.parent
-    inline = block is not None and block.kind == "Block" and block.name == "inline"
+    inline = block is not None and block.name == "inline"
     if inline or not alone_on_lines(edits.text, edits.lines, code.begin, code.end):
         line = edits.lines.number(code.start)
         raise Conflict(f"line {line} shares its line with other code (a one-line suite or `;`): write it on lines of its own")

@@ -242,11 +242,10 @@ def _is_more_general(form: str, after: Side, before: Side) -> bool:
                 return True
     if form == "expression":
         return False
+    clauses = form == "clauses"
     span = (0, 0, 0, 0)
-    block = Node("Block", span, doc=None, body=before.nodes, clauses=before.nodes if form == "clauses" else [])
-    if form == "clauses":
-        block = Node("If", span, clauses=before.nodes)
-    return bool(Matcher().runs(after.nodes, block, module=False, clauses=form == "clauses"))
+    block = Node("If", span, clauses=before.nodes) if clauses else Node("Block", span, doc=None, body=before.nodes)
+    return bool(Matcher().runs(after.nodes, block, module=False, clauses=clauses))
 
 
 def _want_absent(before: List[Node], after: List[Node]) -> None:
