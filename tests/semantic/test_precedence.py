@@ -41,3 +41,34 @@ def test_parentheses_stand_where_they_are_needed(place: str) -> None:
     answer = run(source, f"-A($X)\n+{place.format('$X')}\n", flags="count=all")
     assert [each.problem for each in answer.answers] == [""]
     assert answer.data.decode().split("\n")[1:-1] == [f"    x = {expected(place, each)}" for each in inner]
+
+
+SOME = ["a or b", "a and b", "not a", "a < b", "a | b", "a + b", "-a", "a ** b", "a if b else c", "lambda: a", "a.b", "1", "(a, b)", "(yield)", "(a := b)"]
+STANDING = [
+    "{}", "x = {}", "x += {}", "x: {} = z", "x: z = {}", "return {}", "await {}", "yield {}", "raise {}", "raise z from {}", "assert {}", "assert z, {}",
+    "if {}: pass", "while {}: pass", "for x in {}: pass", "with {}: pass", "with {} as x: pass", "class C({}): pass", "class C(k={}): pass", "def g(p={}): pass",
+    "def g(p: {}): pass", "def g() -> {}: pass", "@{}\ndef g(): pass", "z({})", "[*{}]", "{{**{}}}", "z[z, {}]", "z = lambda p={}: z", "f'{{{}}}'", "f'{{{}:z}}'", "z = -{} ** z", "not {}",
+    "({} for x in z)", "[z for x in {}]", "[z for x in z if {}]", "{{x: {} for x in z}}", "{{{}: z for x in z}}", "z[{}:]", "z[:{}]", "z[::{}]", "(z := {})",
+]  # fmt: skip
+APART = [("await {}", "1"), ("with {}: pass", "(a, b)")]  # enclosed all the same; two items
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("place", STANDING)
+def test_and_where_they_are_needed_in_the_file(place: str) -> None:
+    def lines(code: str) -> str:
+        return "".join(f"    {line}\n" for line in code.split("\n"))
+
+    allowed = []
+    for inner in SOME:
+        try:
+            compile(f"async def f():\n{lines(place.format(f'({inner})'))}", "place", "exec")
+            allowed += [inner] * ((place, inner) not in APART)
+        except SyntaxError:
+            pass
+    if not allowed:
+        pytest.skip("this Python reads names alone there")
+    head = "async def f(a, b, c, z):\n"
+    answer = run(head + "".join(lines(place.format(f"A({each})")) for each in allowed), "-A($X)\n+$X\n", flags="count=all")
+    assert [each.problem for each in answer.answers] == [""]
+    assert answer.data.decode() == head + "".join(lines(expected(place, each)) for each in allowed)

@@ -79,6 +79,7 @@ RULE_12 = {
 
 # Parentheses where precedence asks for them.
 RULE_13 = {
+    "a yield that is all of a value": inside("x = A(a)", "-x = A(a)\n+x = yield a\n", "x = yield a"),
     "what is put before a dot, once": inside("x = A(a + b).c", "-A($X).c\n+$X.c\n", "x = (a + b).c"),
     "a bound expression": inside("return A(a or b)", "-A($X)\n+$X.real\n", "return (a or b).real"),
     "the new expression": inside("return -A(a)", "-A($X)\n+$X + 1\n", "return -(a + 1)"),
@@ -212,6 +213,8 @@ RULE_16 = {
     "below one that stays, one that goes and an empty run": lists("old(0, a, b)", "-x = old(0, a, ..., b)\n+x = old(0, ..., c, b)\n", "old(0, c, b)"),
     "below one that is replaced and an empty run": lists("old(a, b)", "-x = old(a, ..., b)\n+x = old(1, ..., c, b)\n", "old(1, c, b)"),
     "below lines that go": lists("old(\n        a,\n        b,\n    )", "-x = old(a, ..., b)\n+x = old(..., c, b)\n", "old(\n        c,\n        b,\n    )"),
+    "two go, the first beside its bracket": lists("old(a,\n            b,\n            c)", "-x = old(a, b, c)\n+x = old(c)\n", "old(c)"),
+    "in the place of all of a tuple": lists("(\n        a,\n    )", "-x = (..., a)\n+x = (1, 2, ...)\n", "(\n        1, 2\n    )"),
     "in the place of all": lists("old(a)", "-x = old(a, ...)\n+x = old(..., c)\n", "old(c)"),
     "before keywords that stand first here": lists("old(k=1, *a)", "-old(*$A, k=$K)\n+old(b, *$A, k=$K)\n", "old(b, k=1, *a)"),
     "a parameter goes before **kw, below one that goes": Changed("def f(a, **kw): pass\n", "-def f(a, ...):\n+def f(..., b):\n", "def f(b, **kw): pass\n"),

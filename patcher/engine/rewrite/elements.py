@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Callable, List, Optional, Sequence, Set, Tuple
 
 from patcher.engine.edit import Conflict
@@ -71,7 +72,7 @@ def change_elements(
     if code.kind in ("Import", "ImportFrom") and remaining == 0:
         raise Conflict("the last name of an import cannot be removed: remove the statement")
     if (code.kind == "Tuple" and remaining < min(2, len(elements))) or (
-        code.kind in ("Tuple", "ClassDef") and not (elements and remaining)
+        code.kind == "ClassDef" and not (elements and remaining)
     ):
         raise Whole
     if code.kind == "Tuple" and code.outer_start < code.start and any(node.kind == "Slice" for node in after):
@@ -127,18 +128,19 @@ def _change(
             change(old, new)
     if bare is not None:
         edits.add(bare.end, bare.end, ")")
+    going = [[element for node in gap.gone for element in edits.codes(node)] for gap in gaps]
     removed: List[Node] = []
-    for gap in gaps:
-        going = [element for node in gap.gone for element in edits.codes(node)]
+    for gap, gone in zip(gaps, going):
         edits.gone += gap.gone
-        for element, node in zip(going, gap.come):
+        for element, node in zip(gone, gap.come):
             edits.add(element.outer_start, element.outer_end, edits.render.part(node, edits.lines.indent(element.start)))
-        removed += going[len(gap.come) :]
-        if gap.come[len(going) :]:
-            lost = set(map(id, removed))
-            staying = [element for element in row.elements if id(element) not in lost]
-            above = going[-1] if going else _last_above(edits, gap.above, lost)
-            _insert(edits, gap.come[len(going) :], above, staying, row, code)
+        removed += gone[len(gap.come) :]
+    lost = set(map(id, removed))
+    staying = [element for element in row.elements if id(element) not in lost]
+    for gap, gone in zip(gaps, going):
+        if gap.come[len(gone) :]:
+            above = gone[-1] if gone else _last_above(edits, gap.above, lost)
+            _insert(edits, gap.come[len(gone) :], above, staying, row, code)
     if removed:
         _remove(edits, sorted(removed, key=lambda element: element.outer_start), row)
     if bare is not None:
@@ -159,17 +161,22 @@ def _remove(edits: Edits, gone: Sequence[Node], row: _Row) -> None:
         end = tail[-1].outer_end
         edits.add(begin, end if kept else row.following(end) or end, "")
         gone, tail = gone[: len(gone) - len(tail)], []
+    past = 0
     for element in gone:
         start, end, comma = element.outer_start, lines.end(element.outer_end - 1), row.following(element.outer_end)
         index = index_by_id[id(element)]
+        if index < past:
+            continue
+        below = next((node for node in islice(elements, index + 1, None) if id(node) not in going), None)
         above, following = elements[max(index - 1, 0)], elements[index + 1 : index + 2]
         stays = id(above) not in going  # of the first one: it goes itself
         if _own_lines(edits, element, row):
             edits.add(lines.start(start), end, "")
         elif following and stays and _ends_line(text, above, element, following[0]):
             edits.add(above.outer_end, element.outer_end, "")
-        elif following and "#" not in text[element.outer_end : following[0].outer_start]:
-            edits.add(start, following[0].outer_start, "")
+        elif below is not None and "#" not in text[element.outer_end : below.outer_start]:
+            edits.add(start, below.outer_start, "")
+            past = index_by_id[id(below)]
         else:
             stop = comma or element.outer_end
             blank = not text[stop : lines.end(stop)].strip()
@@ -260,7 +267,9 @@ def _insert(
 
 
 def _opened(edits: Edits, code: Node) -> int:
-    """The offset past the bracket of an empty list."""
+    """The offset past the bracket of a list of which nothing stays."""
+    if code.kind == "Tuple":  # which may have no bracket of its own
+        raise Whole
     if code.kind == "Call":
         return find_outside(edits.text, code.node("func").outer_end, "(") + 1
     if code.kind == "Parameters":
