@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from functools import cached_property
-from typing import List, Optional, Sequence, Set, Tuple
+from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from patcher.engine.edit import Edit
 from patcher.engine.lex import breaks_line, logical_lines, meets
@@ -18,11 +18,11 @@ from patcher.engine.spatch.pattern import Hunk
 
 
 class Renderer:
-    """Writes parts of the after side for one way of matching. `kept` collects the ids of before nodes that live on."""
+    """Writes parts of the after side for one way of matching. `kept` has the ids of before nodes that live on, in order."""
 
     def __init__(self, source: Source, hunk: Hunk, way: Way) -> None:
         self.source, self.hunk, self.way = source, hunk, way
-        self.kept: Set[int] = set()
+        self.kept: Dict[int, None] = {}
         self.rows: Set[int] = set()  # lines of the hunk that are written with their indentation
         self.gone: List[Tuple[int, int]] = []  # where the code lies that goes while these lines are written
         self.enclosed: Optional[Node] = None  # the code that an expression replaces, if its parentheses stay around it
@@ -103,7 +103,7 @@ class Renderer:
 
     def _keep(self, twin: Optional[Node]) -> None:
         """Note that a before node lives on, with all below it."""
-        self.kept.update(id(part) for part in (twin.walk() if twin is not None else ()))
+        self.kept.update((id(part), None) for part in (twin.walk() if twin is not None else ()))
 
     def _twin(self, node: Node) -> Optional[Node]:
         """The node of the before side whose code stands for this node of the after side (rule 11)."""
@@ -219,7 +219,7 @@ class Renderer:
         """A run of arguments, elements, parameters: its code, or nothing and no comma."""
         found = self.way.nodes[id(twin)]
         assert isinstance(found, list) and twin is not None
-        self.kept.add(id(twin))
+        self.kept[id(twin)] = None
         if found:
             bare = len(node.siblings()) > 1 and is_bare(found[0])
             edits.append(Edit(node.start, node.end, f"({self._joined(found)})" if bare else self._joined(found)))

@@ -85,7 +85,8 @@ class _Rewriter:
         """Make the code of a before node what the after node says."""
         if same(before, after):
             return
-        made, gone = len(self.edits.made), len(self.edits.gone)
+        kept = self.edits.render.kept
+        made, gone, keeps = len(self.edits.made), len(self.edits.gone), len(kept)
         try:
             if before.role or after.role or before.kind != after.kind:
                 raise Whole
@@ -98,6 +99,8 @@ class _Rewriter:
             if before.kind == "Parameters":  # of a lambda: an empty list has no place of its own
                 raise
             del self.edits.made[made:], self.edits.gone[gone:]
+            while len(kept) > keeps:
+                kept.popitem()
             self._replace(before, after)
 
     def _fields(self, before: Node, after: Node) -> None:

@@ -18,7 +18,7 @@ class Twins:
             for node in top.walk():
                 if node.role == "run":
                     self._runs.setdefault(node.name, node)
-                elif not node.role:
+                else:
                     self._alike.setdefault(self._hash(node), []).append(node)
 
     def run(self, name: str) -> Optional[Node]:
