@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import FrozenSet, List, Mapping, NamedTuple, NoReturn, Optional, Sequence, Set, Tuple
+from typing import FrozenSet, List, Mapping, NamedTuple, NoReturn, Sequence, Set, Tuple
 
 from patcher.engine import lex
 from patcher.engine.node import MARK, Node, SyntaxProblem
@@ -238,8 +238,8 @@ def writes_body(side: Side) -> bool:
     return False
 
 
-def blank_between(side: Side, above: Node, below: Optional[Node]) -> bool:
+def blank_between(side: Side, above: Node, below: Node) -> bool:
     """Whether a blank context line stands between two neighbouring nodes of a side."""
     first = side.lines.number(max(above.start, above.end - 1))
-    last = side.lines.number(below.start) - 1 if below is not None else len(side.numbers)
+    last = side.lines.number(below.start) - 1
     return any(not side.lines.row(row).strip() and side.numbers[row] in side.context for row in range(first, last))
