@@ -189,10 +189,13 @@ class Record:
         self.folder = folder
         self.reached = defaultdict(set)  # (module, function, line) and (module, function) -> tests
         self.took = {}
+        self.paths = {}  # by test file; as it is now, whatever becomes of it meanwhile
 
     def path(self, name):
-        digest = hashlib.sha256((ROOT / name).read_bytes()).hexdigest()[:12]
-        return self.folder / f"{name.replace('/', '-')}-{digest}.json"
+        if name not in self.paths:
+            digest = hashlib.sha256((ROOT / name).read_bytes()).hexdigest()[:12]
+            self.paths[name] = self.folder / f"{name.replace('/', '-')}-{digest}.json"
+        return self.paths[name]
 
     def make(self, copies, names):
         """Record the test files that were not, or not as they are now; some minutes the first time."""

@@ -70,7 +70,7 @@ def parts(source: Source, ranges: Sequence[Tuple[int, int]]) -> List[Part]:
     found: List[Part] = []
     for start, end in ranges:
         for token in tokens(source.text[start:end]):
-            opened = _OPENED.match(token.text) if token.kind == "string" else None
+            opened = _OPENED.match(token.text)
             if opened is not None:
                 begin, last = opened.end(), len(token.text) - len(opened.group(1))
                 literal = (start + token.start, start + token.end)
@@ -111,7 +111,7 @@ def text_edit(source: Source, hunk: Hunk, place: Place) -> Edit:
 
 
 def _kept(token: Token) -> Tuple[object, ...]:
-    """What of a literal is not its text: its prefix and quotes, and the fields of an f-string."""
+    """What of a literal, a text of its own, is not its text: its prefix and quotes, and the fields of an f-string."""
     opened = _OPENED.match(token.text)
-    held = [token.text[start - token.start : end - token.start] for start, end in fields(token)]
+    held = [token.text[start:end] for start, end in fields(token)]
     return opened.group() if opened else "", held, [each.text for each in expressions(token)]

@@ -137,6 +137,8 @@ RULE_3 = {
     ),
     "finally": inside("try: a\n    finally:\n        b()", " finally:\n+    c()\n     ...\n", "try: a\n    finally:\n        c()\n        b()"),
     "else of a loop": inside("for a in b: c\n    else:\n        d()", "-else:\n-    d()\n+else:\n+    c()\n", "for a in b: c\n    else:\n        c()"),
+    "else and finally of a try": inside("try: a\n    except A: b\n    else:\n        d()\n    finally: b", "-else:\n-    d()\n+else:\n+    c()\n finally:\n", "try: a\n    except A: b\n    else:\n        c()\n    finally: b"),
+    "two bodies that are not written": inside("if a:\n        A(1)\n    else:\n        A(2)", "-if a:\n+if b:\n else:\n", "if b:\n        A(1)\n    else:\n        A(2)"),
     "else of a try": inside("try: a\n    except A: b\n    else:\n        d()", "-else:\n-    d()\n+else:\n+    c()\n", "try: a\n    except A: b\n    else:\n        c()"),
     "a case is changed": Changed(
         "def f(a):\n    match a:\n        case 1:\n            pass\n        case _:\n            a = 2\n",

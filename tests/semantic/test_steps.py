@@ -94,6 +94,14 @@ def test_libcst_is_given_the_scope_and_nothing_else(parsed: List[str]) -> None:
         assert sum(map(len, parsed)) < 2 * len(scope) + 100  # and the two sides of the hunk
 
 
+@pytest.mark.parametrize("text", ["-y = old(a, $X)\n+y = max(a, $X)\n", " y = old(a, 1)\n ...\n+w = 1\n"])
+def test_of_the_top_level_libcst_is_given_what_has_the_names_of_the_hunk(parsed: List[str], text: str) -> None:
+    source = "a = 0\nx = other(a)\ny = old(a, 1)\nz = other(a)\n"
+    result = rewrite(source.encode(), [hunk(text, "<module>")], {})
+    assert [answer.state for answer in result.answers] == [State.APPLICABLE]
+    assert [text for text in parsed if "other" in text] == []
+
+
 def test_several_hunks_of_one_scope_parse_it_once(parsed: List[str]) -> None:
     scope = function(20).rstrip("\n") + "\n"
     hunks = [hunk(f" x{number} = other(...)\n+print({number})\n") for number in range(0, 20, 2)]
