@@ -121,9 +121,9 @@ class Traces(NamedTuple):
     change, `scopes` how many of their scopes are defined.
     """
 
-    missing: int = 0
-    matched: int = 0
-    scopes: int = 0
+    missing: int
+    matched: int
+    scopes: int
 
 
 def traces(data: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> Traces:

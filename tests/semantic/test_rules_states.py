@@ -16,6 +16,7 @@ RULE_21 = {
     "fewer statements": stays("x = a", "-A()\n x = a\n", State.NOT_FOUND),
     "a name, wherever it stands": stays("x = None", "-A($X)\n+None\n", State.NOT_FOUND),
     "a literal, wherever it stands": stays("x = 3", "-A($X)\n+3\n", State.NOT_FOUND),
+    "an option with the value that stands there": stays("x = A(3)", "-x = A(3)\n+x = A($limit)\n", State.UPSTREAM, options={"limit": 3}),
     "a string of one word": stays("x = 'hello'", "-'abc def'\n+'hello'\n", State.NOT_FOUND),
     "a clause of which more fits": stays("try: a\n    except A: b", "-except ($X, B):\n+except $X:\n", State.NOT_FOUND),
     "an option, wherever it stands": inside("x = 3 + A(a)", "-A($X)\n+$limit\n", "x = 3 + 4", options={"limit": 4}),
