@@ -18,8 +18,8 @@ _PLACES = {
     2: """IfExp.orelse Lambda.body Keyword.value Call.args ClassDef.args Tuple.elements List.elements Set.elements
         DictElement.key DictElement.value Slice.lower Slice.upper Slice.step NamedExpr.value If.test Elif.test While.test
         Assert.test Assert.msg Raise.exc Raise.cause From.item WithItem.item Decorator.decorator Param.default
-        Param.annotation FunctionDef.returns Assign.annotation Except.type ListComp.elt SetComp.elt GeneratorExp.elt DictComp.key
-        DictComp.value""",
+        Param.annotation FunctionDef.returns Assign.annotation Except.type ListComp.elt SetComp.elt GeneratorExp.elt
+        DictComp.key DictComp.value""",
     3: "FExpr.expression",
     4: "IfExp.body IfExp.test CompFor.iter CompIf.test",
     5: "Or.values",
