@@ -23,9 +23,12 @@ TORCH, MMENGINE = "2.13.0", "0.10.7"
 SUPPORT = ["addict", "matplotlib", "numpy", "pyyaml", "rich", "termcolor", "yapf", "opencv-python-headless"]
 COMMAND_ROOT = Path(patcher.__file__).parents[1]
 TARGETS = {
-    "mmengine": ["mmengine/dist/utils.py", "mmengine/runner/runner.py", "mmengine/_strategy/distributed.py"],
+    "mmengine": [
+        "mmengine/dist/utils.py", "mmengine/runner/runner.py", "mmengine/_strategy/distributed.py", "mmengine/device/utils.py",
+        "mmengine/runner/amp.py", "mmengine/optim/optimizer/amp_optimizer_wrapper.py",
+    ],
     "torch": ["torch/multiprocessing/reductions.py", "torch/_dynamo/config.py", "torch/_dynamo/eval_frame.py"],
-}
+}  # fmt: skip
 
 
 def child_environ(**more):

@@ -53,7 +53,7 @@ def process_group(way, rank):
     return {"backend": backend, "init_method": "file://" + file, "rank": rank, "world_size": int(os.environ["WORLD_SIZE"])}
 
 
-def make_runner(way, rank):
+def make_runner(way, rank, change=lambda common: common):
     torch.manual_seed(rank)  # the ranks begin with different weights: only DDP makes them the same
     common = {
         "model": Toy(),
@@ -73,6 +73,7 @@ def make_runner(way, rank):
         "log_level": "ERROR",
         "randomness": {"seed": 0},
     }
+    common = change(common)
     if way == "flexible":
         from mmengine.runner import FlexibleRunner
 
@@ -84,7 +85,7 @@ def make_runner(way, rank):
         "config-own": {"device_ids": [int(os.environ["LOCAL_RANK"])]},
     }[way]
     cfg = None if wrapper is None else {"model_wrapper_cfg": {"type": "MMDistributedDataParallel", **wrapper}}
-    return Runner(cfg=cfg, **common)
+    return Runner(cfg={**(cfg or {}), **common.pop("cfg", {})} or None, **common)
 
 
 def train(way, rank):
@@ -115,4 +116,5 @@ def main(ways, group):
         os.waitpid(child, 0)
 
 
-main([each for each in sys.argv[1:] if each != "--group"], "--group" in sys.argv)
+if __name__ == "__main__":
+    main([each for each in sys.argv[1:] if each != "--group"], "--group" in sys.argv)

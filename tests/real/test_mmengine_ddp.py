@@ -138,7 +138,8 @@ def test_two_ranks_tell_why_ddp_refuses_and_numbers_are_left_alone(environment, 
     probed = environment.probe(DEBUG)
     assert probed.code == 0, probed
     patched = fingerprint(environment.site, "mmengine")
-    assert all(patched[path][0] != pristine[path][0] for path in pristine)
+    changed = {path for path in pristine if patched[path][0] != pristine[path][0]}
+    assert changed == {"mmengine/dist/utils.py", "mmengine/runner/runner.py", "mmengine/_strategy/distributed.py"}
     assert all(patched[path][1] == pristine[path][1] for path in pristine), "the mode is kept"
 
     during, out = train(environment, 2, "--group", *PLACES)
@@ -201,6 +202,8 @@ def test_the_start_and_wrap_model_of_other_releases(kept_environment, real_cache
             folders.append(tmp_path / f"{version}-{kind}")
             folders[-1].mkdir()
             for path, data in target_files(real_cache, "mmengine", version).items():
+                if path not in patches:
+                    continue
                 data = data if kind == "before" else rewrite(data, patches[path].hunks, {}).data
                 (folders[-1] / Path(path).name).write_bytes(data)
     ended = Environment(kept_environment, tmp_path).script("start_script.py", *folders, CUDA_VISIBLE_DEVICES="")

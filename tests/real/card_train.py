@@ -1,0 +1,116 @@
+"""Train the toy model of ddp_train.py on the stand-in card, in each way that is named; every rank says how it ended.
+
+A way is `plain` (DDP of torch, without MMEngine) or one of ddp_train.py's, with words behind it: `direct+full+amp`.
+
+    full      two epochs, validation, checkpoints, workers, pinned memory
+    amp       AmpOptimWrapper
+    sync      sync_bn="torch"
+    cpu       plain: on the CPU, with gloo
+    eccl      the group is there before the Runner, with the card's own backend alone
+    alone     each process sees one card
+    no-THING  without that part of mmengine-device: get_device, set_device, backend, device_ids
+"""
+
+import os
+import sys
+
+import torch
+import torch_gcu
+from ddp_train import Points, Toy, digest, make_runner, process_group, say
+from mmengine.dist import utils as dist_utils
+from mmengine.evaluator import BaseMetric
+from mmengine.registry import METRICS
+from mmengine.runner import runner as runner_module
+
+BOTH = "cpu:gloo,gcu:eccl"
+LEFT_OUT = {  # what MMEngine itself would do there
+    "get_device": (runner_module, "get_device", lambda: "cpu"),
+    "set_device": (dist_utils, "_sitepatch_set_device", torch.cuda.set_device),
+    "backend": (dist_utils, "_sitepatch_backend", lambda backend: "gloo"),
+    "device_ids": (runner_module, "_sitepatch_device_ids", lambda model, ids: ids),
+}
+
+
+@METRICS.register_module()
+class Guess(BaseMetric):
+    def process(self, _, outputs):
+        self.results.append(float(torch.as_tensor(outputs).double().sum().cpu()))
+
+    def compute_metrics(self, results):
+        return {"guess": sum(results)}
+
+
+def full(common):
+    """The rest of what a Runner does, on top of a run of one epoch."""
+    loader = {**common["train_dataloader"], "num_workers": 1, "pin_memory": True}
+    common.update(
+        train_dataloader=loader, train_cfg={"by_epoch": True, "max_epochs": 2, "val_interval": 1}, val_dataloader=loader,
+        val_cfg={}, val_evaluator={"type": "Guess"}, default_hooks={"checkpoint": {"type": "CheckpointHook", "interval": 1}},
+    )  # fmt: skip
+
+
+def change(words):
+    """What the words of a way change of the Runner's arguments."""
+    def changed(common):
+        group = common["env_cfg"]["dist_cfg"]
+        group.update(backend="nccl", init_method="-".join([group["init_method"], *words]))  # MMEngine's default, which a config that names none has
+        if "full" in words:
+            full(common)
+        if "amp" in words:
+            common["optim_wrapper"]["type"] = "AmpOptimWrapper"
+        if "sync" in words:
+            common["cfg"] = {"sync_bn": "torch", **(common.get("cfg") or {})}
+        return common
+
+    return changed
+
+
+def plain(rank, words):
+    """DDP of torch, from weights that differ by rank, with samples that differ by rank."""
+    device = torch.device("cpu") if "cpu" in words else torch.device("gcu", rank)
+    if device.type == "gcu":
+        torch.gcu.set_device(rank)
+    torch.manual_seed(rank)
+    group = process_group("+".join(["plain", *words]), rank)
+    torch.distributed.init_process_group(**{**group, "backend": "gloo" if "cpu" in words else BOTH})
+    model = torch.nn.parallel.DistributedDataParallel(Toy().to(device), device_ids=None if "cpu" in words else [rank])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
+    torch.manual_seed(rank)  # Dropout draws as many numbers on the card as on the CPU
+    for index in range(0, 16, 4):
+        inputs, targets = map(torch.stack, zip(*(Points()[4 * rank + index + each] for each in range(4))))
+        model(inputs.to(device), targets.to(device), mode="loss")["loss"].backward()
+        optimizer.step()
+    return model
+
+
+def wrapped(way, words, rank):
+    for word in words:
+        if word.startswith("no-"):
+            setattr(*LEFT_OUT[word[3:]])
+    torch_gcu.COUNT = 1 if "alone" in words else torch_gcu.COUNT
+    if "eccl" in words:
+        torch.gcu.set_device(rank)
+        torch.distributed.init_process_group(**{**process_group(way, rank), "backend": "eccl"})
+    runner = make_runner(way, rank, change(words))
+    runner.train()
+    return runner.model
+
+
+def attempt(text, rank):
+    """One way in a process that has just begun; ends it."""
+    way, *words = text.split("+")
+    try:
+        model = plain(rank, words) if way == "plain" else wrapped(way, words, rank)
+        device = str(next(model.parameters()).device)
+        backend = torch.distributed.get_backend()
+        say("trained", text, rank, digest(model.module.named_parameters()), device, backend, model.device_ids)
+    except Exception as error:
+        say("failed", text, rank, f"{type(error).__name__}: {error}".splitlines()[0][:300])
+    os._exit(0)
+
+
+for each in sys.argv[1:]:
+    child = os.fork() if sys.argv[2:] else 0
+    if child == 0:
+        attempt(each, int(os.environ["RANK"]))
+    os.waitpid(child, 0)

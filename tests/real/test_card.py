@@ -1,0 +1,127 @@
+"""mmengine-device with two ranks on the stand-in card of `card/`: what trains there, and what each part of it is for."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import fingerprint
+from wheels import slow
+
+pytestmark = pytest.mark.real
+
+NAME = "mmengine-device"
+BOTH = "cpu:gloo,gcu:eccl"
+
+
+@pytest.fixture
+def carded(environment):
+    """An environment in which `import torch` brings the stand-in card along, as a vendor's package does it."""
+    for part in Path(__file__).with_name("card").iterdir():
+        shutil.copytree(part, environment.site / part.name)
+    return environment
+
+
+def train(environment, *ways, **more):
+    """{(way, rank): words} of what two ranks said at the end, and all output."""
+    ended = environment.ranks(2, "card_train.py", *ways, CUDA_VISIBLE_DEVICES="", **more)
+    found = {}
+    for line in ended.out.splitlines():
+        word, _, rest = line.partition(" ")
+        if word in ("trained", "failed"):
+            way, rank, said = rest.split(" ", 2)
+            found[way, int(rank)] = said.split(" ", 3) if word == "trained" else said
+    assert sorted(found) == sorted((way, rank) for way in ways for rank in range(2)), ended
+    return found, ended.out
+
+
+def apply(environment, *words):
+    applied = environment.sitepatch("apply", *words, "--compile-only")
+    assert applied.code == 0, applied
+
+
+def assert_trained_on_the_card(found, *ways):
+    """Both ranks end with the same weights, on a card of their own, and DDP was told which."""
+    for way in ways:
+        first, second = found[way, 0], found[way, 1]
+        assert first[1:] == ["gcu:0", BOTH, "[0]"] and second[1:] == ["gcu:1", BOTH, "[1]"], found
+        assert first[0] == second[0], found
+
+
+def test_a_runner_trains_on_the_card_and_without_set_device_it_does_not(carded):
+    pristine = fingerprint(carded.site, "mmengine")
+    apply(carded, NAME)
+    found, out = train(carded, "direct", "direct+no-set_device")
+    assert_trained_on_the_card(found, "direct")
+    assert found["direct+no-set_device", 0] == "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'"
+    assert out.count("sitepatch mmengine-device: the device is gcu, as torch says; MMEngine itself would take cpu\n") == 1
+    assert f"sitepatch mmengine-device: the backend is {BOTH} instead of nccl\n" in out
+    assert carded.sitepatch("restore").code == 0
+    assert fingerprint(carded.site, "mmengine") == pristine
+
+
+@slow
+def test_ddp_of_torch_alone_ends_with_the_weights_of_the_cpu(carded):
+    found, _ = train(carded, "plain", "plain+cpu")
+    assert_trained_on_the_card(found, "plain")
+    assert {words[0] for words in found.values()} == {found["plain", 0][0]}
+    assert found["plain+cpu", 0][1:] == ["cpu", "gloo", "None"]
+
+
+@slow
+def test_every_place_trains_and_all_that_a_runner_does(carded):
+    """Two epochs, validation, checkpoints, workers, pinned memory; AMP; each process with one card; a group of the card's own."""
+    apply(carded, NAME)
+    ways = ["direct", "config", "flexible", "direct+full", "direct+amp", "direct+sync", "direct+alone"]
+    found, out = train(carded, *ways)
+    assert_trained_on_the_card(found, *ways[:5])
+    assert len({found[way, 0][0] for way in ("direct", "config", "flexible", "direct+amp")}) == 1, "the stand-in has no autocast"
+    assert found["direct+alone", 1] == [found["direct", 0][0], "gcu:0", BOTH, "[0]"]
+    kernel = "NotImplementedError: Could not run 'aten::batch_norm_stats'"  # SyncBN is let through; its kernels are the vendor's
+    assert found["direct+sync", 0].startswith(kernel), found
+    apply(carded, NAME, "--set", "device_ids=none")
+    found, _ = train(carded, "config-own")
+    assert [found["config-own", rank][3] for rank in (0, 1)] == ["None", "None"], "the config says [LOCAL_RANK]"
+
+
+@slow
+@pytest.mark.parametrize(
+    ("way", "message"),
+    [
+        (
+            "config-own+no-get_device",
+            "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device/"
+            "multiple-device GPU modules or CPU modules, but got device_ids [1], output_device None, "
+            "and module parameters {device(type='cpu')}.",
+        ),
+        ("direct+no-set_device", "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'"),
+        ("direct+no-backend", "RuntimeError: No backend type associated with device type gcu"),
+        ("direct+no-device_ids+alone", "RuntimeError: invalid device number 1: the stand-in has 1 of them"),
+    ],
+)
+def test_each_part_left_out_fails_with_a_message_of_its_own(carded, way, message):
+    apply(carded, NAME)
+    found, _ = train(carded, way)
+    assert found[way, 1] == message
+
+
+@slow
+def test_without_get_device_and_device_ids_of_a_config_both_ranks_train_on_the_cpu_without_a_word(carded):
+    apply(carded, NAME)
+    found, _ = train(carded, "direct+no-get_device")
+    assert {words[1] for words in found.values()} == {"cpu"}
+
+
+@slow
+def test_the_cpu_on_purpose_ends_with_the_weights_of_the_card(carded):
+    apply(carded, NAME)
+    card, _ = train(carded, "direct")
+    apply(carded, NAME, "--set", "device=cpu")
+    cpu, _ = train(carded, "direct")
+    assert cpu["direct", 0] == cpu["direct", 1] == [card["direct", 0][0], "cpu", "gloo", "None"]
+
+
+@slow
+def test_both_device_patchsets_together_train_on_the_card(carded):
+    apply(carded, NAME, "mmengine-ddp-device")
+    found, _ = train(carded, "direct", "config")
+    assert_trained_on_the_card(found, "direct", "config")

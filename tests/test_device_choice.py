@@ -1,0 +1,206 @@
+"""The helpers of mmengine-device, taken out of its .spatch and driven with a stand-in of torch: no card, no torch."""
+
+import ast
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from patcher.patchset.sources import builtin_dir
+
+pytestmark = pytest.mark.once
+
+SPATCH = Path(builtin_dir()) / "mmengine-device" / "device.spatch"
+BOTH = "cpu:gloo,gcu:eccl"
+
+
+def source(**options):
+    """What the patchset puts at the end of mmengine/device/utils.py."""
+    _, _, hunk = SPATCH.read_text(encoding="utf-8").partition("--- mmengine/device/utils.py\n")
+    text = "\n".join(line[1:] for line in hunk.partition("\n--- ")[0].splitlines() if line.startswith("+"))
+    for name in ("device_ids", "device", "backend"):
+        text = text.replace("$" + name, repr(options.get(name, "auto")))
+    return text
+
+
+class Device:
+    def __init__(self, kind, index=None):
+        self.type, self.index = kind, index
+
+
+class Backend:
+    default_device_backend_map = {"cpu": "gloo", "cuda": "nccl", "gcu": "eccl"}
+    backend_capability = {"gloo": ["cpu", "cuda"], "eccl": ["gcu"], "xyccl": ["xpu"], "fake": ["hpu"]}
+
+
+def card(count=2):
+    selected = []
+    return SimpleNamespace(
+        is_available=lambda: count > 0, device_count=lambda: count, set_device=selected.append, selected=selected,
+        current_device=lambda: selected[-1],
+    )  # fmt: skip
+
+
+@pytest.fixture
+def module(monkeypatch):
+    """A function that makes mmengine/device/utils.py as patched, for an MMEngine that finds `known` and a torch with `parts`."""
+
+    def make(known="cpu", /, *, options=None, **parts):
+        torch = ModuleType("torch")
+        torch._C = SimpleNamespace(_get_privateuse1_backend_name=lambda: "gcu" if "gcu" in parts else "privateuseone")
+        torch.distributed = ModuleType("torch.distributed")
+        torch.distributed.Backend, torch.distributed.distributed_c10d = Backend, SimpleNamespace(BackendConfig=object)
+        torch.device, torch.cuda = Device, card(2 if known == "cuda" else 0)
+        for name, part in parts.items():
+            setattr(torch, name, part)
+        monkeypatch.setitem(sys.modules, "torch", torch)
+        monkeypatch.setitem(sys.modules, "torch.distributed", torch.distributed)
+        scope = {"torch": torch, "get_device": lambda: known}
+        exec(compile(source(**(options or {})), "device.spatch", "exec"), scope)
+        return SimpleNamespace(**{name.replace("_sitepatch_", ""): value for name, value in scope.items()})
+
+    monkeypatch.delenv("RANK", raising=False)
+    return make
+
+
+def accelerator(kind):
+    return SimpleNamespace(current_accelerator=lambda: kind and Device(kind))
+
+
+@pytest.mark.parametrize(
+    ("known", "options", "parts", "found"),
+    [
+        ("cpu", {}, {}, "cpu"),
+        ("cpu", {}, {"gcu": card()}, "gcu"),
+        ("cpu", {}, {"gcu": card(0)}, "cpu"),
+        ("cpu", {}, {"xpu": card()}, "xpu"),
+        ("cpu", {}, {"xpu": card(), "accelerator": accelerator("xpu")}, "xpu"),
+        ("cpu", {}, {"xpu": card(0), "accelerator": accelerator("xpu")}, "cpu"),
+        ("cpu", {}, {"gcu": card(), "accelerator": accelerator(None)}, "gcu"),
+        ("cuda", {}, {"gcu": card()}, "cuda"),
+        ("cuda", {"device": "gcu"}, {"gcu": card()}, "gcu"),
+        ("cuda", {"device": "cpu"}, {}, "cpu"),
+        ("cpu", {"device": "xla"}, {}, "xla"),
+    ],
+)
+def test_the_device(module, capsys, known, options, parts, found):
+    made = module(known, options=options, **parts)
+    assert [made.get_device(), made.get_device()] == [found, found]
+    assert capsys.readouterr().err.count(f"the device is {found}") == (found != known), "said once, and only where it changes"
+
+
+def test_ranks_other_than_0_say_nothing(module, capsys, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    assert module(gcu=card()).get_device() == "gcu"
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("known", "cards"), [("cuda", {}), ("cpu", {})])
+def test_where_mmengine_finds_the_device_or_nobody_finds_one_cuda_is_called_as_before(module, known, cards):
+    made = module(known, **cards)
+    made.set_device(5)
+    assert made.torch.cuda.selected == [5]
+    assert made.device_count() == made.torch.cuda.device_count()
+    assert made.has_device() == (known == "cuda")
+    assert made.backend("nccl") == "nccl"
+    assert made.comm_device("gloo").type == "cpu"
+
+
+@pytest.mark.parametrize(("count", "index", "selected"), [(2, 1, 1), (2, 3, 3), (1, 3, 0)])
+def test_the_card_of_this_process(module, count, index, selected):
+    """Where each process sees one card it is number 0; a number that is too high is for the vendor's module to refuse."""
+    made = module(gcu=card(count))
+    made.set_device(index)
+    assert (made.torch.gcu.selected, made.torch.cuda.selected) == ([selected], [])
+    assert (made.device_count(), made.has_device()) == (count, True)
+
+
+def test_the_cpu_and_xla_select_no_device(module):
+    for device in ("cpu", "xla"):
+        made = module(options={"device": device})
+        made.set_device(1)
+        assert made.torch.cuda.selected == []
+        assert (made.device_count(), made.has_device()) == (1, device == "xla")
+
+
+@pytest.mark.parametrize(
+    ("options", "config", "backend"),
+    [
+        ({}, "nccl", BOTH),
+        ({}, "gloo", BOTH),
+        ({}, "eccl", BOTH),
+        ({}, "cpu:gloo,gcu:other", "cpu:gloo,gcu:other"),
+        ({"backend": "other"}, "nccl", "cpu:gloo,gcu:other"),
+        ({"backend": "gcu:other"}, "nccl", "gcu:other"),
+        ({"device": "xpu"}, "nccl", "cpu:gloo,xpu:xyccl"),
+        ({"device": "cpu"}, "nccl", "gloo"),
+        ({"device": "hpu"}, "hccl", "cpu:gloo,hpu:hccl"),
+    ],
+)
+def test_the_backend_serves_the_device_and_the_cpu(module, options, config, backend):
+    assert module(gcu=card(), options=options).backend(config) == backend
+
+
+def test_a_device_that_no_backend_serves(module):
+    with pytest.raises(RuntimeError, match="no backend of torch.distributed is registered for hpu, and nccl does not serve it"):
+        module(hpu=card()).backend("nccl")
+
+
+def test_where_objects_are_put_that_a_group_sends(module):
+    made = module(gcu=card())
+    made.set_device(1)
+    there = made.comm_device("eccl")
+    assert (there.type, there.index) == ("gcu", 1)
+    assert made.comm_device(BOTH).type == made.comm_device("gloo").type == "cpu"
+
+
+def model(*devices, ignored=()):
+    parameters = [(f"p{at}", SimpleNamespace(device=Device(*each))) for at, each in enumerate(devices)]
+    for at, (_, parameter) in enumerate(parameters):
+        first = next(other for _, other in parameters if devices[parameters.index((_, other))] == devices[at])
+        parameter.device = first.device  # equal devices are one, as torch's are
+    return SimpleNamespace(named_parameters=lambda: parameters, _ddp_params_and_buffers_to_ignore=ignored)
+
+
+@pytest.mark.parametrize(
+    ("devices", "given", "expected"),
+    [
+        ([("gcu", 1), ("gcu", 1)], [1], [1]),
+        ([("gcu", 0)], [1], [0]),
+        ([("gcu", 0)], None, None),
+        ([("gcu", 0), ("gcu", 1)], [0], None),
+        ([("cpu",)], [0], None),
+        ([("xla", 0)], [1], None),
+        ([("cuda", 0)], [1], [1]),
+        ([], [0], None),
+    ],
+)
+def test_device_ids_are_those_of_the_parameters(module, devices, given, expected):
+    made = module("cuda" if ("cuda", 0) in devices else "cpu", gcu=card())
+    assert made.device_ids(model(*devices), given) == expected
+    assert module(gcu=card(), options={"device_ids": "none"}).device_ids(model(*devices), given) is None
+
+
+def test_parameters_that_ddp_ignores_do_not_count(module):
+    assert module(gcu=card()).device_ids(model(("gcu", 1), ("cpu",), ignored=["p1"]), [1]) == [1]
+
+
+def test_none_is_given_whatever_the_config_says_where_that_is_wanted(module):
+    assert module(gcu=card()).wrapper({"device_ids": [7]}) == {"device_ids": [7]}
+    assert module(gcu=card(), options={"device_ids": "none"}).wrapper({"device_ids": [7], "a": 1}) == {"a": 1}
+
+
+def test_the_scaler_is_that_of_the_device(module):
+    amp = SimpleNamespace(GradScaler=lambda device, *args: ("general", device, *args))
+    for made, expected in (
+        (module("cuda", amp=amp), ("theirs", 2.0)),
+        (module(amp=amp), ("theirs", 2.0)),
+        (module(gcu=card(), amp=amp), ("general", "gcu", 2.0)),
+        (module(gcu=SimpleNamespace(**vars(card()), amp=SimpleNamespace(GradScaler=lambda *args: ("own", *args)))), ("own", 2.0)),
+    ):
+        assert made.scaler(lambda *args: ("theirs", *args))(2.0) == expected
+
+
+def test_the_inserted_code_is_python_3_7():
+    ast.parse(source(), feature_version=(3, 7))
