@@ -29,9 +29,10 @@ class Device:
         self.type, self.index = kind, index
 
 
-class Backend:
-    default_device_backend_map = {"cpu": "gloo", "cuda": "nccl", "gcu": "eccl"}
-    backend_capability = {"gloo": ["cpu", "cuda"], "eccl": ["gcu"], "xyccl": ["xpu"], "fake": ["hpu"]}
+BACKENDS = SimpleNamespace(
+    default_device_backend_map={"cpu": "gloo", "cuda": "nccl", "gcu": "eccl"},
+    backend_capability={"gloo": ["cpu", "cuda"], "eccl": ["gcu"], "xyccl": ["xpu"], "fake": ["hpu"]},
+)
 
 
 def card(count=2):
@@ -50,7 +51,7 @@ def module(monkeypatch):
         torch = ModuleType("torch")
         torch._C = SimpleNamespace(_get_privateuse1_backend_name=lambda: "gcu" if "gcu" in parts else "privateuseone")
         torch.distributed = ModuleType("torch.distributed")
-        torch.distributed.Backend, torch.distributed.distributed_c10d = Backend, SimpleNamespace(BackendConfig=object)
+        torch.distributed.Backend, torch.distributed.distributed_c10d = BACKENDS, SimpleNamespace(BackendConfig=object)
         torch.device, torch.cuda = Device, card(2 if known == "cuda" else 0)
         for name, part in parts.items():
             setattr(torch, name, part)
@@ -143,7 +144,7 @@ def test_the_backend_serves_the_device_and_the_cpu(module, options, config, back
 
 
 def test_a_device_that_no_backend_serves(module):
-    with pytest.raises(RuntimeError, match="no backend of torch.distributed is registered for hpu, and nccl does not serve it"):
+    with pytest.raises(RuntimeError, match=r"no backend of torch\.distributed is registered for hpu, and nccl does not serve it"):
         module(hpu=card()).backend("nccl")
 
 

@@ -6,7 +6,7 @@ os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1")
 
 import torch
 from mmengine.device import get_device
-from mmengine.device.utils import _sitepatch_backend, _sitepatch_device_ids, _sitepatch_own_device
+from mmengine.device.utils import _sitepatch_device_ids, _sitepatch_own_device
 
 device = get_device()
 model = torch.nn.Linear(2, 1).to(device)

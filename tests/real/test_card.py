@@ -72,7 +72,7 @@ def test_every_place_trains_and_all_that_a_runner_does(carded):
     """Two epochs, validation, checkpoints, workers, pinned memory; AMP; each process with one card; a group of the card's own."""
     apply(carded, NAME)
     ways = ["direct", "config", "flexible", "direct+full", "direct+amp", "direct+sync", "direct+alone"]
-    found, out = train(carded, *ways)
+    found, _ = train(carded, *ways)
     assert_trained_on_the_card(found, *ways[:5])
     assert len({found[way, 0][0] for way in ("direct", "config", "flexible", "direct+amp")}) == 1, "the stand-in has no autocast"
     assert found["direct+alone", 1] == [found["direct", 0][0], "gcu:0", BOTH, "[0]"]

@@ -173,7 +173,7 @@ class _Mode(TorchFunctionMode):
 
 
 def _numbered(value):
-    if isinstance(value, str) and value == NAME or _is_card(value) and value.index is None:
+    if (isinstance(value, str) and value == NAME) or (_is_card(value) and value.index is None):
         return torch.device(NAME, _state["current"])
     return value
 
