@@ -167,7 +167,10 @@ def _defined_twice(result: Source, before: Counter[str]) -> str:
 
 
 def _hiding(source: Source) -> Iterator[Tuple[str, int]]:
-    """The name and line of each plain `def` of the module or of a class that hides an earlier one of the same body."""
+    """The name and line of each plain `def` of the module or of a class that hides an earlier one of the same body.
+
+    Where a statement between the two reads the name, the earlier one is kept under another.
+    """
     waiting: List[Tuple[str, List[ast.stmt]]] = [("", source.tree.body if source.tree is not None else [])]
     while waiting:
         prefix, body = waiting.pop()
@@ -179,6 +182,8 @@ def _hiding(source: Source) -> Iterator[Tuple[str, int]]:
                 if node.name in seen:
                     yield prefix + node.name, node.lineno
                 seen.add(node.name)
+            elif seen:
+                seen -= {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def _near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> List[ast.stmt]:

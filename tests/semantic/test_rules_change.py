@@ -258,6 +258,7 @@ RULE_17 = {
     "no method hides another of its name": Stays(CLASS, " class B:\n     ...\n+    def g(self):\n+        return 3\n", State.CONFLICT, "`B.g` would be defined twice (line 6 of the result)", {"scope": "B"}),
     "a decorated one may": Changed(CLASS, " class B:\n     ...\n+    @f.register\n+    def g(self):\n+        return 3\n", f"{CLASS}    @f.register\n    def g(self):\n        return 3\n", {"scope": "B"}),
     "no function hides another of its name": Stays(CLASS, " ...\n+def f(a):\n+    return 3\n", State.CONFLICT, "`f` would be defined twice", {"scope": "<module>"}),
+    "one that keeps the other under a new name may": Changed(CLASS, " ...\n+old_f = f\n+def f(a):\n+    return old_f(a)\n", f"{CLASS}old_f = f\ndef f(a):\n    return old_f(a)\n", {"scope": "<module>"}),
     "in a branch it hides none": Changed(CLASS, " ...\n+if f(1):\n+    def f(a):\n+        return 3\n", f"{CLASS}if f(1):\n    def f(a):\n        return 3\n", {"scope": "<module>"}),
     "two that were there are no fault": Changed(TWICE, "-x = self\n+y = self\n", TWICE.replace("x =", "y ="), {"scope": "B.g"}),
     "no inserted name is unbound": stays("x = A(a)", "-A($X)\n+fresh($X)\n", State.CONFLICT, "`fresh`"),
