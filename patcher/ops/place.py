@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Optional, Tuple
 
-from patcher.target.interpreter import discover
-
 if TYPE_CHECKING:
     from patcher.target.environment import Environment
 
@@ -29,5 +27,7 @@ class Place(NamedTuple):
         Raises:
             UsageError: there is no such directory, or it is no interpreter that answers.
         """
+        from patcher.target.interpreter import discover
+
         env = discover(self.python, self.target)
         return env._replace(outer=()) if self.system else env

@@ -12,7 +12,6 @@ from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 from patcher.errors import SitepatchError
 from patcher.model import Answer, Change, FilePlan, LockedFile, Plan, Receipt, Requested, State, Step
 from patcher.planner.assignments import Assignment, assignments_of, rank, refused
-from patcher.planner.merge import Overlap, exchange, parses
 from patcher.planner.resolve import File, edited_before, file_plan, read_file, resolve
 from patcher.splice import apply_splices
 from patcher.store.status import Condition, FileStatus, recorded_now, statuses
@@ -231,6 +230,8 @@ def _edit_kept(item: FileStatus, pristine: bytes, made: Sequence[Step]) -> bytes
     Raises:
         SitepatchError: the edit and our change cannot be told apart.
     """
+    from patcher.planner.merge import Overlap, exchange, parses
+
     hint = "undo the edit there, or use --force: it puts the pristine file back and keeps a copy of the edited one"
     try:
         data = exchange(pristine, item.receipt.steps, made, item.data)

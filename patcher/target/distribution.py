@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -112,6 +110,8 @@ def _hash(record: bytes, path: str) -> Optional[str]:
 
 def _sha256(text: bytes) -> Optional[str]:
     """The sha256 (hex) that a text begins with, in the base64 of RECORD; None where it is none."""
+    from base64 import urlsafe_b64decode
+
     value = re.match(rb"[A-Za-z0-9_-]*", text)
     try:
         digest = urlsafe_b64decode(value.group() + b"==") if value else b""
@@ -146,6 +146,8 @@ def installed(site: Path) -> Iterator[Owner]:
 
 def sources(dist_info: Path) -> Iterator[Row]:
     """The Python files of a RECORD that have a sha256 there."""
+    import csv
+
     text = _record(dist_info).decode("utf-8", "surrogateescape")
     for row in csv.reader(text.splitlines()):
         proven = len(row) == 3 and row[0].endswith(".py") and row[1].startswith("sha256=")
@@ -161,6 +163,8 @@ def size(dist_info: Path) -> int:
 
 def files_recorded(site: str, digest: str) -> Iterator[str]:
     """The paths for which a RECORD of a site directory has this sha256 (hex)."""
+    from base64 import urlsafe_b64encode
+
     end = b",sha256=" + urlsafe_b64encode(bytes.fromhex(digest)).rstrip(b"=") + b","
     for folder in _dist_infos(site):
         rows = (row.split(end)[0] for row in _record(folder).split(b"\n") if end in row)
