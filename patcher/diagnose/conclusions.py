@@ -69,34 +69,38 @@ def _buffers_elsewhere(row: Report) -> bool:
 
 
 # what holds for ranks -------------------------------------------------------------------------------------------------
+_Words = Tuple[str, str]  # what is said, and what to do
+_ELSEWHERE = (
+    "the parameters are on another device than device_ids name",
+    f"choose the device by LOCAL_RANK before the model is moved; for xla and mps: {DEVICE_PATCH}",
+)
+_REFUSED = (
+    "the parameters are on the right device and DDP refuses all the same: look at the device_ids logic",
+    f"it takes such a model with device_ids=None: {DEVICE_PATCH}, or say so in model_wrapper_cfg",
+)
+
+
 def conclude(wrap: Wrap, run: Run) -> Tuple[Conclusion, ...]:
     """All that is to be said about one wrapping, the most important first; empty where all is well."""
     rows = wrap.rows
     found = [
         *_told(rows, "cpu-with-device-ids", lambda row: _on_cpu(row) and bool(row.device_ids), _stayed),
         *_told(rows, "several-devices", lambda row: len(names(row.parameters)) > 1, _spread),
-        *_told(rows, "device-ids-elsewhere", _points_elsewhere, lambda row: (
-            "the parameters are on another device than device_ids name",
-            f"choose the device by LOCAL_RANK before the model is moved; for xla and mps: {DEVICE_PATCH}",
-        )),
-        *_told(rows, "refused", lambda row: _right(row) and _was_refused(row, run), lambda row: (
-            "the parameters are on the right device and DDP refuses all the same: look at the device_ids logic",
-            f"it takes such a model with device_ids=None: {DEVICE_PATCH}, or say so in model_wrapper_cfg",
-        )),
+        *_told(rows, "device-ids-elsewhere", _points_elsewhere, lambda row: _ELSEWHERE),
+        *_told(rows, "refused", lambda row: _right(row) and _was_refused(row, run), lambda row: _REFUSED),
         *_told(rows, "accelerator-unused", _idle, _stayed),
         *_told(rows, "buffers-elsewhere", _buffers_elsewhere, _buffers),
         *_same_device(rows),
         *_differ(rows),
         *_missing(rows),
         *_other_warnings(rows),
-    ]  # fmt: skip
+    ]
     return tuple(found)
 
 
 def _told(
-    rows: Sequence[Report], code: str, holds: Callable[[Report], bool],
-    words: Callable[[Report], Tuple[str, str]],
-) -> List[Conclusion]:  # fmt: skip
+    rows: Sequence[Report], code: str, holds: Callable[[Report], bool], words: Callable[[Report], _Words]
+) -> List[Conclusion]:
     """A conclusion for each wording that the ranks which it holds for ask for."""
     by_words: Dict[Tuple[str, str], List[Report]] = {}
     for row in rows:
@@ -105,7 +109,7 @@ def _told(
     return [Conclusion(code, _ranks(some), text, hint) for (text, hint), some in by_words.items()]
 
 
-def _stayed(row: Report) -> Tuple[str, str]:
+def _stayed(row: Report) -> _Words:
     """Why a model is still on the CPU."""
     there = accelerators(row)
     refusing = " and device_ids name a device, which DDP refuses" if row.device_ids else ""
@@ -140,7 +144,7 @@ def _release(version: str) -> Tuple[int, ...]:
     return tuple(int(part) for part in version.split("+")[0].split(".") if part.isdigit())
 
 
-def _spread(row: Report) -> Tuple[str, str]:
+def _spread(row: Report) -> _Words:
     kinds = _kinds(row.parameters)
     text = f"the parameters are spread over {_list(kinds) if len(kinds) > 1 else f'several {kinds[0]} devices'}"
     if len(kinds) > 1:
@@ -150,7 +154,7 @@ def _spread(row: Report) -> Tuple[str, str]:
     return text, "right only for a model that was split on purpose"
 
 
-def _buffers(row: Report) -> Tuple[str, str]:
+def _buffers(row: Report) -> _Words:
     there, here = _kinds(row.buffers), _kinds(row.parameters)
     text = "buffers are on another device than the parameters"
     hint = "a tensor that was registered after the model was moved, or moved by hand; DDP broadcasts the buffers"
@@ -191,13 +195,9 @@ def _same_device(rows: Sequence[Report]) -> List[Conclusion]:
             found.setdefault(card, []).append(row)
     shared = [some for some in found.values() if len(some) > 1]
     doubt = "" if all(row.host for some in shared for row in some) else ". Well if each rank sees one card only"
-    return [
-        Conclusion(
-            "same-device", _ranks(some), f"{len(some)} ranks of one machine are on {names(some[0].parameters)[0]}",
-            "each process must choose its own device by LOCAL_RANK before the model is moved" + doubt,
-        )
-        for some in shared
-    ]  # fmt: skip
+    hint = "each process must choose its own device by LOCAL_RANK before the model is moved" + doubt
+    texts = [f"{len(some)} ranks of one machine are on {names(some[0].parameters)[0]}" for some in shared]
+    return [Conclusion("same-device", _ranks(some), text, hint) for some, text in zip(shared, texts)]
 
 
 def _differ(rows: Sequence[Report]) -> List[Conclusion]:
@@ -243,7 +243,7 @@ _WARNINGS = {
     "no-trainable-parameters": ("no parameter asks for a gradient", "DDP refuses such a model"),
     "device-ids-unknown": ("device_ids could not be worked out", "LOCAL_RANK is not set: start the ranks by torchrun"),
     "model-unreadable": ("the model could not be read completely", "listing its parameters raises: see its named_parameters"),
-}  # fmt: skip
+}
 _OURS = {"cpu-with-device-ids", "several-devices", "device-ids-elsewhere"}  # of the reports, and told above in our words
 
 

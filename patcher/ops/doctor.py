@@ -135,8 +135,8 @@ class Case:
     @cached_property
     def targets(self) -> List[Target]:
         """The target files that are there."""
-        return [Target(one, path) for one in self.located for each in self.packages[one.package]
-                for path in _existing(one, each)]  # fmt: skip
+        named = [(one, each) for one in self.located for each in self.packages[one.package]]
+        return [Target(one, path) for one, each in named for path in _existing(one, each)]
 
     @cached_property
     def sites(self) -> Dict[str, List[str]]:
