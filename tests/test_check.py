@@ -604,7 +604,9 @@ def test_a_built_in_patchset_fits_every_release_in_its_table_which_is_of_its_ver
     patchset = load(folder, "built in")
     assert heading.startswith(f"{patchset.name} {patchset.version}, {len(rows)} release")
     assert {re.split("  +", row)[0] for row in rows} <= {"applies", "upstream", "not needed"}
-    assert heading in sitepatch("show", folder.name, cwd=tmp_path).out
+    told = sitepatch("show", folder.name, cwd=tmp_path).out
+    assert heading in told
+    assert "\nIt changes nothing " in told, "for whom: tests/real/test_unchanged.py shows it"
 
 
 def test_a_name_of_a_distribution_is_checked(patchsets, tmp_path):

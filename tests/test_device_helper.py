@@ -48,22 +48,23 @@ model.weight.device, model.bias.device = map(torch.Device, {devices!r})
 """
 
 
-def patched(version, site, *names):
+def patched(version, site, *names, settings=()):
     """Lay out a stand-in with these patchsets applied in the order that sitepatch applies them."""
     from patcher.engine.engine import rewrite
 
     lay_out(f"mmengine-{version}", site)
     for name in names:
         patchset = load(Path(builtin_dir()) / name, BUILT_IN)
+        options = resolve_options(patchset, dict(settings))
         for patch in patchset.variants[0].patches:
             path = site / patch.paths[0]
             if path.exists():
-                path.write_bytes(rewrite(path.read_bytes(), patch.hunks, resolve_options(patchset, {})).data)
+                path.write_bytes(rewrite(path.read_bytes(), patch.hunks, options).data)
 
 
 def run(site, code, **more):
     """What the code prints last, or its error; as local rank 1."""
-    dropped = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_", "OMPI_")
+    dropped = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_", "OMPI_", "CUDA_")
     env = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
     env.update({"PYTHONPATH": str(site), "LOCAL_RANK": "1", "RANK": "3"}, **more)
     ended = subprocess.run([sys.executable, "-S", "-c", code], env=env, capture_output=True, encoding="utf-8")
@@ -159,6 +160,26 @@ def test_with_cuda_the_same_device_is_selected_as_before(version, launcher, tmp_
     patched(version, tmp_path / "before")
     patched(version, tmp_path / "after", DEVICE)
     assert run(tmp_path / "before", code, **environ) == run(tmp_path / "after", code, **environ) == "['gloo'] [1]"
+
+
+NO_DRIVER = "selected = []\ntorch.version.cuda = '12.4'"
+TOLD = "mmengine-ddp-device: torch is built for CUDA 12.4 and finds no GPU, so MMEngine trains on the CPU"
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_torch_for_cuda_without_a_driver_says_so_and_stops_where_a_gpu_was_asked_for(version, launcher, tmp_path):
+    code, environ = START.format(launcher=launcher, more=NO_DRIVER), {**LAUNCHERS[launcher], "LOCAL_RANK": "0"}
+    nccl = code.replace("gloo", "nccl")
+    patched(version, tmp_path / "strict", DEVICE)
+    assert run(tmp_path / "strict", code, **environ, CUDA_VISIBLE_DEVICES="-1") == "['gloo'] []"
+    if launcher != "slurm":  # which says the local rank itself
+        assert run(tmp_path / "strict", code.replace("print(", "0 and print("), **environ) == TOLD
+    stop = f"RuntimeError: {TOLD}, though {{}} asks for a GPU; to allow it: sitepatch apply {DEVICE} --set cpu=true"
+    assert run(tmp_path / "strict", code, **environ, CUDA_VISIBLE_DEVICES="0,1") == stop.format("CUDA_VISIBLE_DEVICES=0,1")
+    assert run(tmp_path / "strict", nccl, **environ) == stop.format("the backend nccl")
+    patched(version, tmp_path / "allowed", DEVICE, settings={f"{DEVICE}.cpu": "true"})
+    assert run(tmp_path / "allowed", code, **environ, CUDA_VISIBLE_DEVICES="0") == "['gloo'] []"
 
 
 @pytest.mark.parametrize(("version", "code"), PLACES)

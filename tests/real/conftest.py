@@ -99,6 +99,11 @@ class Environment:
         launch = [self.python, "-m", "torch.distributed.run", f"--nproc_per_node={number}", "--standalone"]
         return run([*launch, Path(__file__).with_name(name), *arguments], cwd=self.cwd, **more)
 
+    def results(self, number, *ways):
+        """What so many ranks make of ways to train: the lines of `unchanged_script.py`, sorted."""
+        ended = self.ranks(number, "unchanged_script.py", *ways) if number > 1 else self.script("unchanged_script.py", *ways)
+        return sorted(line for line in ended.out.splitlines() if line.startswith("unchanged "))  # gloo may abort at exit
+
     def probe(self, name):
         """Run the probe of a built-in patchset as `sitepatch verify` does: isolated, in an empty directory."""
         with tempfile.TemporaryDirectory() as empty:

@@ -188,6 +188,16 @@ def test_two_ranks(ranks):
 
 
 @slow
+def test_one_process_on_the_cpu_trains_and_saves_as_before(ranks):
+    ways = ["accelerate", "accelerate-amp"]
+    before = ranks.environment.results(1, *ways)
+    assert len(before) == len(ways)
+    applied = ranks.environment.sitepatch("apply", NAME, "--set", "seeds=true")
+    assert applied.code == 0, applied
+    assert ranks.environment.results(1, *ways) == before
+
+
+@slow
 def test_no_more_processes_than_devices(ranks):
     config = ranks.tmp_path / "config.yaml"
     config.write_text("compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nnum_processes: 4\nnum_machines: 1\n"

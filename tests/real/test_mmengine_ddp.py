@@ -204,7 +204,7 @@ def test_the_start_and_wrap_model_of_other_releases(kept_environment, real_cache
             for path, data in target_files(real_cache, "mmengine", version).items():
                 if path not in patches:
                     continue
-                data = data if kind == "before" else rewrite(data, patches[path].hunks, {}).data
+                data = data if kind == "before" else rewrite(data, patches[path].hunks, {"cpu": False}).data
                 (folders[-1] / Path(path).name).write_bytes(data)
     ended = Environment(kept_environment, tmp_path).script("start_script.py", *folders, CUDA_VISIBLE_DEVICES="")
     assert ended.code == 0, ended

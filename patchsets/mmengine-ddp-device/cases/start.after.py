@@ -7,12 +7,16 @@ def _init_dist_pytorch(backend, **kwargs):
     rank = int(os.environ["RANK"])
     if torch.cuda.is_available():  # sitepatch: mmengine-ddp-device
         torch.cuda.set_device(rank)  # of this process
+    else:
+        _sitepatch_no_cuda(backend)
     start(backend, rank, **kwargs)
 
 
 def _init_dist_mpi(backend):
     if torch.cuda.is_available():  # sitepatch: mmengine-ddp-device
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    else:
+        _sitepatch_no_cuda(backend)
     start(backend, 0)
 
 
@@ -20,6 +24,8 @@ def _init_dist_slurm(backend):
     num_gpus = max(torch.cuda.device_count(), 1)  # sitepatch: mmengine-ddp-device
     if torch.cuda.is_available():  # sitepatch: mmengine-ddp-device
         torch.cuda.set_device(3 % num_gpus)
+    else:
+        _sitepatch_no_cuda(backend)
     start(backend, 3)
 
 
@@ -31,3 +37,21 @@ def _sitepatch_takes_device_ids(model):  # sitepatch: mmengine-ddp-device
         return False
     kind = devices.pop().type
     return kind != "cpu" and hasattr(getattr(torch, kind, None), "set_device")
+
+
+def _sitepatch_no_cuda(backend):  # sitepatch: mmengine-ddp-device
+    """Say that a torch built for GPUs trains without one; raise RuntimeError where a GPU was asked for and that is not allowed."""
+    from mmengine.device import get_device
+
+    kind, version = ("CUDA", torch.version.cuda) if torch.version.cuda else ("ROCm", getattr(torch.version, "hip", None))
+    if not version or get_device() != "cpu":
+        return
+    told = "mmengine-ddp-device: torch is built for %s %s and finds no GPU, so MMEngine trains on the CPU" % (kind, version)
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").strip()
+    asked = ["the backend nccl"] if backend == "nccl" else []
+    asked += [] if visible in ("", "-1") else ["CUDA_VISIBLE_DEVICES=" + visible]
+    if asked and not False:
+        allow = "to allow it: sitepatch apply mmengine-ddp-device --set cpu=true"
+        raise RuntimeError("%s, though %s asks for a GPU; %s" % (told, " and ".join(asked), allow))
+    if os.environ.get("LOCAL_RANK", "0") == "0":
+        print(told, flush=True)
