@@ -114,6 +114,24 @@ class Verify(NamedTuple):
     probe: str = ""
 
 
+class Symptom(NamedTuple):
+    """A trouble as it shows in a log: how its lines read, what it means and what helps.
+
+    `patterns` and `needs` are lines: literal text in which `*` stands for any text. One of `patterns` has to be there, and
+    one of `needs` somewhere in the logs. `options` are values to suggest for the patchset that cures it. It counts only where
+    one of the import packages `installed` is there. `follows` is whether it mostly is the consequence of another trouble.
+    """
+
+    name: str
+    patterns: Tuple[str, ...]
+    meaning: str
+    advice: str = ""
+    options: Mapping[str, OptionValue] = {}
+    needs: Tuple[str, ...] = ()
+    installed: Tuple[str, ...] = ()
+    follows: bool = False
+
+
 class Patchset(NamedTuple):
     """A loaded patchset folder.
 
@@ -133,6 +151,7 @@ class Patchset(NamedTuple):
     digest: str
     source: str
     files: Mapping[str, str]
+    symptoms: Tuple[Symptom, ...] = ()
 
 
 class Requested(NamedTuple):

@@ -12,7 +12,7 @@ SECTIONS = {
     "Start here:": {"demo", "list", "show"},
     "Every day:": {"diff", "apply", "verify", "status", "restore", "run"},
     "Projects:": {"sync", "lock", "hook"},
-    "When something is wrong:": {"doctor", "check", "explain", "ddp-report", "cache"},
+    "When something is wrong:": {"diagnose", "doctor", "check", "explain", "cache"},
 }
 
 
@@ -50,7 +50,7 @@ def every_command(group=commands, above=""):
                 yield from every_command(one, f"{above}{name} ")
 
 
-@pytest.mark.parametrize(("word", "near"), [("aply", "apply"), ("stauts", "status"), ("ddp-reprot", "ddp-report"), ("hook inti", "init"), ("zzzz", "")])
+@pytest.mark.parametrize(("word", "near"), [("aply", "apply"), ("stauts", "status"), ("diagnsoe", "diagnose"), ("hook inti", "init"), ("zzzz", "")])
 def test_a_typing_error_is_answered_with_the_nearest_command(tmp_path, word, near):
     done = sitepatch(*word.split(), DDP, cwd=tmp_path)
     word = word.split()[-1]
@@ -67,7 +67,7 @@ def test_every_command_takes_the_shared_options_and_has_an_example():
 
 
 WRONG = {  # a run of each command that fails after its words were read
-    "apply": ["no-such"], "check": ["no-such"], "ddp-report": ["no-such"], "diff": ["no-such"], "explain": ["no-such"],
+    "apply": ["no-such"], "check": ["no-such"], "diagnose": ["no-such"], "diff": ["no-such"], "explain": ["no-such"],
     "show": ["no-such"], "verify": ["no-such"], "restore": ["no-such"], "lock": [], "sync": [], "hook init": ["h"],
     "hook wheel": ["h"], "hook remove": ["h"], "hook status": ["--python", "no-such"], "status": ["--python", "no-such"],
     "doctor": ["--python", "no-such"], "list": ["--patch-dir", "no-such"], "run": ["no-such"],
@@ -81,7 +81,7 @@ WRONG = {  # a run of each command that fails after its words were read
 def test_with_json_an_error_is_json_too(tmp_path, command, words):
     site = Site(tmp_path)
     site.path.mkdir()
-    target = ["--target", site.path] if command not in ("ddp-report", "show", "list", "hook wheel", "lint", "test") and "--python" not in words else []
+    target = ["--target", site.path] if command not in ("show", "list", "hook wheel", "lint", "test") and "--python" not in words else []
     behind = ["--", "true"] if command == "run" else []
     done = sitepatch(*command.split(), *words, "--json", *target, *behind, cwd=tmp_path)
     answer = json.loads(done.err if command == "run" else done.out)  # stdout of `run` is that of the command it becomes

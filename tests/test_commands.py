@@ -541,7 +541,7 @@ def test_restoring_what_is_known_but_not_applied_is_no_error(site):
     assert site("status").out.count("applied") == 3
 
 
-@pytest.mark.parametrize("command", ["apply", "restore", "diff", "status", "list", "show", "demo", "ddp-report"])
+@pytest.mark.parametrize("command", ["apply", "restore", "diff", "status", "list", "show", "demo", "diagnose"])
 def test_every_command_has_help_with_an_example(tmp_path, command):
     done = sitepatch(command, "--help", cwd=tmp_path)
     assert done.code == 0

@@ -24,7 +24,7 @@ from tests.index import Index
 from tests.places import venv, wheel
 
 GOLDEN = Path(__file__).parent / "golden"
-MEASURED = ("size", "used", "seconds", "sha256")  # keys: of a cache, of verifying, of a wheel that carries our code
+MEASURED = ("size", "used", "seconds", "sha256", "digest")  # keys: of a cache, of verifying, of what holds our code
 WRITE = os.environ.get("SITEPATCH_WRITE_GOLDEN") == "1"
 
 # what the commands are run on ------------------------------------------------------------------------------------------
@@ -71,6 +71,12 @@ help = "a language"
 [verify]
 imports = ["demo.m"]
 probe = "probe.py"
+[[symptom]]
+name = "demo-fails"
+patterns = ["DemoError: * has failed", "demo failed as it always does"]
+meaning = "demo has failed"
+advice = "ask demo again"
+options = { value = 3 }
 """
 
 
@@ -236,6 +242,7 @@ FIX = (
     "Subject: Count on\n\nIt stopped at one.\n\n--- a/src/demo/m.py\n+++ b/src/demo/m.py\n@@ -5 +5 @@\n-    return VALUE * x\n"
     "+    return VALUE + x\n--- a/README.md\n+++ b/README.md\n@@ -1 +1 @@\n-VALUE\n+value\n"
 )
+TROUBLE = "[rank1]: DemoError: it has failed\n[rank0]: DemoError: it has failed\nRuntimeError: Address already in use\n"
 SCENARIOS = {
     "list": ["list", "list --patch-dir nowhere", BROKEN, "list --patch-dir broken"],
     "show": ["show two", "show toe", BROKEN, "show bad --patch-dir broken"],
@@ -316,10 +323,14 @@ SCENARIOS = {
     "doctor": [
         "apply two other", "doctor", {"demo/n.py.bak": "", "demo/states.py": STATES + "MINE = 1\n"}, BROKEN, "doctor --patch-dir broken",
     ],
-    "ddp-report": [
-        "ddp-report", {"1.log": rank(0, "cuda:0", "ready"), "2.log": rank(1, "cpu", "cpu-with-device-ids")}, "ddp-report 1.log 2.log",
-        {"2.log": rank(1, "cuda:1", "ready"), "3.log": rank(1, "cpu", "ready")[:99]}, "ddp-report 1.log 2.log",
-        "ddp-report 2.log 3.log", "ddp-report nowhere.log", "ddp-report 1.log --run 2",
+    "diagnose": [
+        "diagnose 1.log", {"1.log": "Epoch 1\n"}, "diagnose 1.log", {"1.log": TROUBLE}, "diagnose 1.log", "apply two", "diagnose 1.log",
+        {"patchsets/two/patchset.toml": "no TOML"}, "diagnose 1.log", "diagnose 1.log --follow",
+    ],
+    "diagnose-ranks": [
+        {"1.log": rank(0, "cuda:0", "ready"), "2.log": rank(1, "cpu", "cpu-with-device-ids")}, "diagnose 1.log 2.log",
+        {"2.log": rank(1, "cuda:1", "ready"), "3.log": rank(1, "cpu", "ready")[:99]}, "diagnose 1.log 2.log",
+        "ddp-report 2.log 3.log", "diagnose 1.log --run 2",
     ],
     "demo": ["demo --offline"],
 }  # fmt: skip

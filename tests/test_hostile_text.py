@@ -160,7 +160,7 @@ def test_hostile_words_of_a_command_line_and_names_of_folders_are_drawn_on_a_ter
     (site.cwd / "patchsets" / "bad\x1b[8m" / "patchset.toml").write_text("x = ")
     for words in (["list"], ["show", f"no{BAD}"], ["apply", f"no{BAD}"], ["show", f"--no{BAD}"], [f"no{BAD}"],
                   ["diff", NAME, "--target", f"no{BAD}"], ["sync", "--project", f"no{BAD}"], ["demo", BAD],
-                  ["apply", NAME, "--timeout", BAD], ["ddp-report", f"no{BAD}"]):  # fmt: skip
+                  ["apply", NAME, "--timeout", BAD], ["diagnose", f"no{BAD}"]):  # fmt: skip
         code, text = on_a_terminal(site, *words)
         assert code in (1, 2) and "Traceback" not in text, text
         assert raw_controls(text) == [], text

@@ -36,7 +36,7 @@ ALLOWED = {  # which package may import which; inside of a package there is no l
     "hook": {*LOOKS, "project"},
     "overlay": {*LOOKS, "verify"},
     "author": {*LOOKS, "engine"},
-    "ops": {*LOOKS, "verify", "project", "hook", "overlay", "engine", "author"},
+    "ops": {*LOOKS, "verify", "project", "hook", "overlay", "engine", "author", "diagnose"},
     "cli": {*LOOKS, "verify", "project", "hook", "overlay", "engine", "author", "ops", "diagnose"},
     "__main__": {"cli", "system"},
 }
@@ -142,7 +142,7 @@ def test_a_verb_takes_a_frozen_request_and_events_and_returns_a_frozen_outcome()
 WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["store/folder.py", "store/meta.py", "store/lock.py"], "the store: all that is written into a site directory"),
     **dict.fromkeys(["cli/main.py", "system/signals.py"], "nothing: /dev/null where a stream is closed"),
-    **dict.fromkeys(["cli/verbs/checks.py", "cli/commands/ranks.py", "cli/verbs/diffs.py"], "the page of --html FILE"),
+    **dict.fromkeys(["cli/verbs/checks.py", "cli/verbs/diagnosing.py", "cli/verbs/diffs.py"], "the page of --html FILE"),
     **dict.fromkeys(["author/wheel.py", "ops/authoring/exporting.py"], "what is exported, where --output says"),
     "author/standalone.py": "the files that a program without sitepatch patches",
     **dict.fromkeys(["author/copies.py", "cli/demo.py", "ops/fixture.py", "target/index.py"], "a directory of their own"),
@@ -224,7 +224,7 @@ def site(tmp_path):
         (["show", DDP], {"libcst", "importlib.metadata", "json"}),
         (["status"], HEAVY),
         (["restore"], HEAVY),
-        (["ddp-report", "--help"], HEAVY),
+        (["diagnose", "--help"], HEAVY),
     ],
 )
 def test_a_command_that_does_little_imports_little(site, words, never):

@@ -13,9 +13,10 @@ import pytest
 from packaging.version import Version
 
 from patcher.errors import PatchError, UsageError
-from patcher.model import Option, Patchset, Variant, Verify, patchset_digest
+from patcher.model import Option, Patchset, Symptom, Variant, Verify, patchset_digest
 from patcher.patchset import manifest, tables
 from patcher.patchset import sources as patchset
+from patcher.patchset.symptoms import general
 from patcher.target.versions import accepts, extent, overlap
 
 CHECKOUT = Path(patchset.__file__).parents[2]
@@ -186,6 +187,62 @@ def test_a_mistake_is_told_by_its_key_with_what_was_found_and_expected(tmp_path,
     place = re.escape(str(tmp_path / "demo-fix" / "patchset.toml"))
     assert re.search(f"^{place}: .*{line}", message, re.MULTILINE), message
     assert len(message.split("\n")) <= 2, "nothing else is made of it"
+
+
+SYMPTOM = """
+[[symptom]]
+name = "it-fails"
+patterns = ["DemoError: * failed", "it failed as always"]
+needs = ["demo/runner.py"]
+meaning = "it has failed"
+advice = "ask again"
+options = { params = 6, lang = "zh" }
+installed = ["demo"]
+follows = true
+"""
+
+
+def test_a_symptom_is_read(tmp_path):
+    (one,) = patchset.load(write(tmp_path, TOML + SYMPTOM), "here").symptoms
+    assert one == Symptom(
+        "it-fails", ("DemoError: * failed", "it failed as always"), "it has failed", "ask again", {"params": 6, "lang": "zh"},
+        ("demo/runner.py",), ("demo",), True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("it-fails", "It", 'name: found "It", expected a name made of'),
+        ('["DemoError: * failed", "it failed as always"]', "[]", "patterns: found an empty list, expected at least one"),
+        ("DemoError: * failed", "x*y", r'patterns\[0\]: found "x\*y", expected text of one line'),
+        ("DemoError: * failed", "DemoError: failed*", r"patterns\[0\]: .* expected text of one line"),
+        ("DemoError: * failed", "DemoError: " + "*a" * 9, r"patterns\[0\]: .* expected text of one line"),
+        ("DemoError: * failed", "DemoError: " + "a" * 400, r"patterns\[0\]: .* expected text of one line"),
+        ("DemoError: * failed", r"DemoError:\nfailed", r"patterns\[0\]: .* expected text of one line"),
+        ("demo/runner.py", "*", r"needs\[0\]: .* expected text of one line"),
+        ('"it has failed"', '" "', "meaning: found"),
+        ("params = 6", "parms = 6", 'options.parms: found an unknown option.*did you mean "params"'),
+        ("params = 6", 'params = "6"', 'options.params: found "6", expected a value of the option params'),
+        ('"zh"', '"fr"', 'options.lang: found "fr", expected a value of the option lang'),
+        ("follows = true", 'follows = "yes"', 'follows: found "yes", expected true or false'),
+        ("advice =", "advise =", 'advise: found an unknown key.*did you mean "advice"'),
+        ('[[symptom]]\nname', SYMPTOM + '[[symptom]]\nname', r'symptom\[1\].name: found "it-fails", expected a name that no other'),
+    ],
+)
+def test_a_mistake_in_a_symptom_is_told(tmp_path, old, new, line):
+    assert old in SYMPTOM
+    message = refusal(write(tmp_path, TOML + SYMPTOM.replace(old, new, 1)))
+    assert re.search(line, message, re.DOTALL), message
+
+
+def test_a_symptom_that_nothing_cures_says_what_to_do(tmp_path):
+    (tmp_path / "symptoms.toml").write_text(SYMPTOM.replace("options = { params = 6, lang = \"zh\" }\n", ""))
+    assert [one.name for one in general(str(tmp_path))] == ["it-fails"] and general(str(tmp_path / "nowhere")) == ()
+    (tmp_path / "symptoms.toml").write_text('[[symptom]]\nname = "x"\npatterns = ["a line of a log"]\nmeaning = "it"\noptions = { a = 1 }\n')
+    with pytest.raises(PatchError) as refused:
+        general(str(tmp_path))
+    assert "advice: found" in str(refused.value) and "options.a: found an unknown option" in str(refused.value)
 
 
 def test_all_mistakes_are_told_together(tmp_path):
@@ -554,7 +611,7 @@ def test_the_json_schema_has_the_keys_of_the_loader():
 
 
 def test_the_json_schema_takes_what_the_loader_takes_and_no_typos():
-    assert fits(SCHEMA, decoded(TOML))
+    assert fits(SCHEMA, decoded(TOML + SYMPTOM))
     for old, new in [
         ("summary =", "sumary ="),
         ("schema = 1", "schema = 2"),

@@ -25,7 +25,7 @@ _SECTIONS = {
     "Write a patchset": {"new": "authoring.starting", "edit": "authoring.capturing", "capture": "authoring.capturing",
                          "import": "authoring.importing", "update": "authoring.updating", "lint": "authoring.linting",
                          "test": "authoring.testing", "export": "authoring.exporting"},
-    "When something is wrong": {"doctor": "doctoring", "check": "checking", "explain": "explaining", "ddp-report": "ranks",
+    "When something is wrong": {"diagnose": "diagnosing", "doctor": "doctoring", "check": "checking", "explain": "explaining",
                                 "cache": "caching"},
 }  # fmt: skip
 """The commands as the help groups them, each with the module of `patcher.cli.commands` that has a function of its name."""
@@ -41,6 +41,7 @@ class _Commands(Group):
         return list(_HOMES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Optional[click.Command]:
+        cmd_name = {"ddp-report": "diagnose"}.get(cmd_name, cmd_name)  # as it was called
         if cmd_name not in _HOMES:
             return None
         home = import_module(f"patcher.cli.commands.{_HOMES[cmd_name]}")

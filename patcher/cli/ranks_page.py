@@ -1,4 +1,4 @@
-"""Runs as one HTML page that needs nothing else, with a picture of ranks by devices: `ddp-report --html FILE`. Pure."""
+"""Runs as one HTML page that needs nothing else, with a picture of ranks by devices: `diagnose --html FILE`. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Dict, Iterable, List, Sequence, Tuple
 
 from patcher.cli.html import document, shown
 from patcher.diagnose.conclusions import names, node, sentence, target
-from patcher.diagnose.log import Log, Report
+from patcher.diagnose.log import Log
+from patcher.diagnose.report import Report
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import DOUBTS, HEAD, READY, Classified, cells, heading, well
 from patcher.text.table import count as _count
@@ -64,7 +65,7 @@ def page(runs: Sequence[Tuple[Run, Sequence[Classified]]], count: int, logs: Seq
         told = [f"cut short in line {places}"] if log.cut else []
         told += [log.problem] if log.problem else []
         out += [f'<p class="soft">{shown(log.name)}: {shown(each)}</p>' for each in told]
-    return document("sitepatch ddp-report", out, _STYLE)
+    return document("sitepatch diagnose", out, _STYLE)
 
 
 def _wrap(classified: Classified) -> List[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.diagnose.log import Devices, Report
+from patcher.diagnose.report import Devices, Report
 from patcher.diagnose.runs import Run, Wrap
 
 DEVICE_PATCH = "sitepatch apply mmengine-ddp-device"

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.diagnose.log import Log, Refusal, Report
+from patcher.diagnose.log import Log, Refusal
+from patcher.diagnose.report import Report
 
 
 class Source(NamedTuple):

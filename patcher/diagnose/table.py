@@ -1,6 +1,6 @@
 """The runs that logs tell of as rows of a table and as JSON. Pure: it prints nothing.
 
-`sitepatch ddp-report --json` answers with one object: `schema` (1), `command`, `ok` (whether the exit code is 0), and
+The answer of `sitepatch diagnose --json` has
 
 - `runs`: how many runs the logs tell of
 - `shown`: those that were asked for: `run` (1 is the oldest), `time` (seconds since 1970 of its first report, null where not
@@ -9,8 +9,6 @@
     `parameters` and `buffers` (device: how many tensors), `trainable`, `get_device`, `mmengine`, `verdict` (the code of the
     first conclusion that names the rank, else `ready`)
   - `conclusions`, the most important first, none where all is well: `code`, `ranks` (numbers), `text`, `hint`
-- `logs`: `log`, `reports` (how many lines of ours it has), `cut` (how many of them end too early), `cut_lines` (where, the
-  first thousand), `problem` (why reading ended before the log did, else "")
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.diagnose.conclusions import Conclusion, conclude, ranges
-from patcher.diagnose.log import Devices, Log, Report
+from patcher.diagnose.report import Devices, Report
 from patcher.diagnose.runs import Run, Wrap
 from patcher.text.width import fit, padded, width
 
@@ -141,9 +139,3 @@ def _row_json(row: Report, verdict: str) -> Dict[str, Any]:
         "mmengine": row.mmengine,
         "verdict": verdict,
     }
-
-
-def log_json(log: Log) -> Dict[str, Any]:
-    """A log, for JSON."""
-    told = {"log": log.name, "reports": len(log.reports), "cut": log.cut_count}
-    return {**told, "cut_lines": list(log.cut), "problem": log.problem}

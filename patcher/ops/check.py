@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Dict, NamedTuple, Set, Tuple
 
-from patcher.model import Plan, Requested, State
+from patcher.model import Answer, Plan, Requested, State
 from patcher.patchset.sources import pick_variants
 from patcher.planner.plan import plan_apply
 from patcher.target.interpreter import Environment
@@ -62,9 +62,7 @@ def try_release(requested: Requested, package: str, distribution: str, version: 
         more = f" (and {len(others)} more)" if others else ""
         problem = where + one_line(first.problem).replace(str(folder), "the wheel") + more
         return Outcome(distribution, version, first.state.value, (), problem, first.hint)
-    states = [answer.state for answer in plan.answers]
-    known = (State.APPLICABLE, State.APPLIED, State.UPSTREAM)
-    state = next((each for each in known if each in states), State.NOT_NEEDED)
+    state = state_of(plan)
     diffs = [
         compare("", file.path, file.before, file.after, [requested.patchset.name])
         for file in plan.files
@@ -72,6 +70,18 @@ def try_release(requested: Requested, package: str, distribution: str, version: 
     ]
     word = APPLIES if state is State.APPLICABLE else state.value
     return Outcome(distribution, version, word, _places(plan, state), diffs=tuple(diffs))
+
+
+def state_of(plan: Plan) -> State:
+    """The state of a plan that has no failed answer, as a whole."""
+    states = [answer.state for answer in plan.answers]
+    known = (State.APPLICABLE, State.APPLIED, State.UPSTREAM)
+    return next((each for each in known if each in states), State.NOT_NEEDED)
+
+
+def absent(answer: Answer) -> bool:
+    """Whether an answer is about a whole package: it is not there, or not one that can be patched here."""
+    return answer.state.failed and not answer.scope and "/" not in answer.path and not answer.path.endswith(".py")
 
 
 def _places(plan: Plan, state: State) -> Tuple[Tuple[str, Tuple[int, ...]], ...]:

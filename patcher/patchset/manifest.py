@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 
 from patcher.errors import PatchError, SitepatchError
 from patcher.model import FilePatch, Option, Patchset, Variant, Verify, patchset_digest
+from patcher.patchset import symptoms
 from patcher.patchset.tables import INTEGER, TABLE, TEXT, TEXTS, Reader, decode_text, decode_toml, shown, suggest, tables
 from patcher.system.reading import TEXT as LIMIT
 from patcher.system.reading import read_file
@@ -33,17 +34,20 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "options": TABLE,
         "variant": tables("variant"),
         "verify": TABLE,
+        **symptoms.KEYS[""],
     },
     "provenance": dict.fromkeys(PROVENANCE, TEXT),
     "options": {"type": TEXT, "default": "", "help": TEXT, "choices": ""},
     "variant": {"package": TEXT, "versions": TEXT, "patches": TEXTS, "names": TEXTS, "distributions": TEXTS},
     "verify": {"imports": TEXTS, "probe": TEXT},
+    "symptom": symptoms.KEYS["symptom"],
 }
 """The keys of every table and the type of each value ("" where another key decides); the JSON Schema has the same."""
 REQUIRED: Mapping[str, Tuple[str, ...]] = {
     "": ("schema", "name", "version", "kind", "summary", "variant"),
     "options": ("type", "default", "help"),
     "variant": ("package", "versions", "patches"),
+    "symptom": symptoms.REQUIRED["symptom"],
 }
 
 
@@ -86,7 +90,7 @@ def load(folder: Path, source: str, texts: Optional[Mapping[str, str]] = None) -
     top = reader.table(decode_toml(files[MANIFEST], reader.origin), "", "")
     _check_head(reader, top, folder.absolute().name)
     provenance = reader.table(top.get("provenance", {}), "provenance", "provenance")
-    options = [_option(reader, name, value) for name, value in top.get("options", {}).items()]
+    options = tuple(filter(None, (_option(reader, name, value) for name, value in top.get("options", {}).items())))
     parsed: Dict[str, Tuple[str, Tuple[FilePatch, ...]]] = {}
     variants = []
     if top.get("variant") == []:
@@ -100,6 +104,7 @@ def load(folder: Path, source: str, texts: Optional[Mapping[str, str]] = None) -
     probe = verify.get("probe", "")
     if "probe" in verify and _inside(reader, "verify.probe", probe, ".py"):
         files[probe] = reader.text(probe)
+    told = symptoms.decode(reader, top.get("symptom", ()), options)
     reader.stop(PatchError)
     prose = "\n\n".join(text.strip("\n") for text, _ in parsed.values() if text.strip())
     head = {key: top[key] for key in ("name", "version", "kind", "summary")}
@@ -107,12 +112,13 @@ def load(folder: Path, source: str, texts: Optional[Mapping[str, str]] = None) -
         **head,
         prose=prose,
         provenance=provenance,
-        options=tuple(filter(None, options)),
+        options=options,
         variants=tuple(variants),
         verify=Verify(tuple(verify.get("imports", ())), probe),
         digest=patchset_digest(files),
         source=source,
         files=files,
+        symptoms=told,
     )
 
 

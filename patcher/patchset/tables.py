@@ -15,7 +15,7 @@ from patcher.text.width import fit, marked
 if TYPE_CHECKING:
     from pathlib import Path
 
-TEXT, TEXTS, INTEGER, TABLE = "a string", "a list of strings", "an integer", "a table"
+TEXT, TEXTS, INTEGER, TABLE, TRUTH = "a string", "a list of strings", "an integer", "a table", "true or false"
 TABLES = "a list of tables"
 _DEEPEST, _DOTS, _MOST = 64, 1000, 20  # levels of tables and lists; dots in a line; problems that are reported
 _WIDEST = 60  # columns of a value that is shown
@@ -58,7 +58,7 @@ class Reader:
             item = TEXT if expected == TEXTS else TABLE
             items = [self.fits(f"{where}[{index}]", each, item) for index, each in enumerate(value)]
             return all(items)  # after the list, so that every bad item is reported, not only the first
-        types: Mapping[str, type] = {TEXT: str, INTEGER: int, TABLE: dict, "": object}
+        types: Mapping[str, type] = {TEXT: str, INTEGER: int, TABLE: dict, TRUTH: bool, "": object}
         good = isinstance(value, types.get(expected, list)) and (expected != INTEGER or not isinstance(value, bool))
         if not good:
             self.wrong(where, shown(value), expected)

@@ -11,6 +11,7 @@ from patcher.cli.check_page import check_page, checked_json, heading, rows
 from patcher.cli.console import Console
 from patcher.model import Answer, Patchset, Requested
 from patcher.ops.against import check_asked, check_releases
+from patcher.ops.check import absent as is_absent
 from patcher.ops.place import Place
 from patcher.patchset.sources import find_every
 from patcher.planner.plan import plan_apply
@@ -60,7 +61,7 @@ def _check_here(console: Console, place: Place, requested: Sequence[Requested], 
         plan = plan_apply(env, group)
         answers += plan.answers
         notes += plan.notes
-    absent = [] if named else [answer for answer in answers if _absent(answer)]
+    absent = [] if named else [answer for answer in answers if is_absent(answer)]
     present = [answer for answer in answers if answer not in absent]
     failed = any(answer.state.failed for answer in present)
     console.rows(report.answer_rows(answer for answer in present if answer.state.failed or not console.quiet))
@@ -74,11 +75,6 @@ def _check_here(console: Console, place: Place, requested: Sequence[Requested], 
         "notes": list(dict.fromkeys(notes)),
     }
     return (1 if failed else 0), told
-
-
-def _absent(answer: Answer) -> bool:
-    """Whether an answer is about a whole package: it is not there, or not one that can be patched here."""
-    return answer.state.failed and not answer.scope and "/" not in answer.path and not answer.path.endswith(".py")
 
 
 def report_releases(

@@ -1,0 +1,139 @@
+"""What `diagnose` has found, as text and as JSON.
+
+`sitepatch diagnose --json` answers with one object: `schema` (1), `command`, `ok` (whether the exit code is 0), and
+
+- `findings`, what came first first and consequences last: `symptom` (its name), `meaning`, `advice`, `follows` (whether it
+  mostly is a consequence), `lines` (how many), `ranks` (numbers), `log`, `line`, `text` (of the first one), `patchset` (that
+  cures it, "" for none), `fit` (`applies`, `applied`, `absent`, `does not fit`, `unknown`, `upstream`, `not needed`; "" for no
+  patchset), `fit_text`, `settings` (`option=VALUE` each)
+- `cure`: the one command to run, "" where there is none
+- `runs`, `shown`: what the reports of mmengine-ddp-debug tell, see `patcher.diagnose.table`
+- `logs`: `log`, `lines`, `reports` (how many reports it has), `cut` (how many of them end too early), `cut_lines` (where, the
+  first thousand), `problem` (why reading ended before the log did, else "")
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Dict, Iterable, List, Sequence, Tuple
+
+from patcher.cli.console import Console, command, style
+from patcher.diagnose.conclusions import ranges, sentence
+from patcher.diagnose.log import Log
+from patcher.diagnose.runs import Run
+from patcher.diagnose.table import DOUBTS, READY, WIDTH, Classified, heading, run_json, table, well
+from patcher.ops.diagnose import DiagnoseOutcome, Finding
+from patcher.ops.place import Place
+from patcher.text.drawn import Painted
+from patcher.text.table import Row, count
+from patcher.text.width import wrapped
+
+Shown = Sequence[Tuple[Run, Sequence[Classified]]]
+
+
+def finding_rows(findings: Iterable[Finding]) -> List[Row]:
+    """A row for each finding; its word is how the patchset that cures it stands, `advice` where none does."""
+    return [_row(each) for each in findings]
+
+
+def _row(finding: Finding) -> Row:
+    symptom, fit = finding.symptom, finding.fit
+    ranks = [f"rank{'' if len(finding.ranks) == 1 else 's'} {ranges(finding.ranks)}"] if finding.ranks else []
+    more = [count(finding.number, "line")] if finding.number > 1 else []
+    where = ", ".join([f"{finding.log}:{finding.line}", *ranks, *more])
+    details = [finding.text, f"it means: {symptom.meaning}"]
+    if fit and finding.patchset:
+        does = "shown" if finding.patchset.kind == "debug" else "cured"
+        details.append(f"{does} by {finding.patchset.name}: {fit.text}")
+    if symptom.advice:
+        details.append(f"hint: {symptom.advice}")
+    word = fit.word if fit else "follows" if symptom.follows else "advice"
+    return Row(word, (symptom.name, where), tuple(details))
+
+
+def tell_cure(console: Console, place: Place, outcome: DiagnoseOutcome) -> None:
+    """Write the one command to run, or that there is nothing to be done."""
+    if outcome.cure:
+        console.out(style("run", bold=True), "  ", _cure(place, outcome))
+    elif not (outcome.findings or outcome.runs or any(log.cut_count or log.problem for log in outcome.logs)):
+        lines = sum(log.lines for log in outcome.logs)
+        console.say(f"nothing that is known is wrong in {count(lines, 'line')} of {count(len(outcome.logs), 'log')}")
+
+
+def _cure(place: Place, outcome: DiagnoseOutcome) -> str:
+    more = [word for folder in place.patch_dirs for word in ("--patch-dir", folder)]
+    return command(place, *outcome.cure, *more) if outcome.cure else ""
+
+
+def tell_run(console: Console, run: Run, total: int, classified: Sequence[Classified]) -> None:
+    """Write the table of a run for each wrapping, and what is to be said about it."""
+    if total > 1:
+        console.say(f"run {run.number} of {total}{_when(run)}")
+    for each in classified:
+        console.out(style(heading(each), bold=True))
+        head, *lines = table(each)
+        console.out(style(f"{head.text}  {head.verdict}", dim=True))
+        for line in lines:
+            console.out(line.text, "  ", _styled(line.verdict))
+        console.out()
+        for conclusion in each.conclusions:
+            console.out(_styled(conclusion.code), "  ", _indented(sentence(conclusion), len(conclusion.code) + 2))
+            if conclusion.hint:
+                console.out("  " + _indented(f"hint: {conclusion.hint}", 2))
+        if not each.conclusions:
+            console.out(_styled("ready"), "  ", well(each))
+        console.out()
+
+
+def _when(run: Run) -> str:
+    return "" if run.time is None else time.strftime(", %Y-%m-%d %H:%M:%S UTC", time.gmtime(run.time))
+
+
+def _styled(verdict: str) -> Painted:
+    return style(verdict, fg="green" if verdict == READY else "yellow" if verdict in DOUBTS else "red")
+
+
+def _indented(text: str, indent: int) -> str:
+    """Text in lines of at most 100 columns, all but the first two columns in; the first begins at column `indent`."""
+    return "\n  ".join(wrapped("." * indent + text, WIDTH - 2))[indent:]
+
+
+def tell_damage(console: Console, logs: Sequence[Log]) -> None:
+    """Write what could not be read: it may be a report of the run that is shown."""
+    number = sum(log.cut_count for log in logs)
+    were = "reports end too early and were" if number > 1 else "report ends too early and was"
+    told = [("cut-short", f"{number} {were} not read: {_places(logs)}")] if number else []
+    told += [("unread", f"{log.name}: {log.problem}") for log in logs if log.problem]
+    for word, text in told:
+        console.out(_styled(word), "  ", _indented(text, len(word) + 2))
+
+
+def _places(logs: Sequence[Log]) -> str:
+    places = [f"{log.name}:{line}" for log in logs for line in log.cut]
+    return ", ".join(places[:10]) + (", ..." if places[10:] else "")
+
+
+# JSON -----------------------------------------------------------------------------------------------------------------
+def outcome_json(outcome: DiagnoseOutcome, shown: Shown, place: Place) -> Dict[str, Any]:
+    """The whole answer."""
+    return {
+        "findings": [_finding_json(each) for each in outcome.findings],
+        "cure": _cure(place, outcome),
+        "runs": len(outcome.runs),
+        "shown": [run_json(run, classified) for run, classified in shown],
+        "logs": [_log_json(log) for log in outcome.logs],
+        "broken": [{"problem": error.message} for error in outcome.broken],
+    }
+
+
+def _finding_json(one: Finding) -> Dict[str, Any]:
+    symptom, fit = one.symptom, one.fit
+    told = {"symptom": symptom.name, "meaning": symptom.meaning, "advice": symptom.advice, "follows": symptom.follows}
+    seen = {"lines": one.number, "ranks": list(one.ranks), "log": one.log, "line": one.line, "text": one.text}
+    cure = {"fit": fit.word if fit else "", "fit_text": fit.text if fit else "", "settings": list(fit.settings if fit else ())}
+    return {**told, **seen, "patchset": one.patchset.name if one.patchset else "", **cure}
+
+
+def _log_json(log: Log) -> Dict[str, Any]:
+    told = {"log": log.name, "lines": log.lines, "reports": len(log.reports), "cut": log.cut_count}
+    return {**told, "cut_lines": list(log.cut), "problem": log.problem}

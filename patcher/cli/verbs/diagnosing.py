@@ -1,0 +1,84 @@
+"""What `diagnose` does: with logs that have ended, and with `--follow`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Callable, Optional, Sequence
+
+from patcher.cli import diagnosis
+from patcher.cli.console import Console
+from patcher.cli.ranks_page import page
+from patcher.diagnose.runs import Run
+from patcher.diagnose.table import classify
+from patcher.errors import UsageError
+from patcher.ops import diagnose as ops
+from patcher.ops.diagnose import DiagnoseRequest
+
+
+def run_diagnose(console: Console, request: DiagnoseRequest, which: Optional[str], html: Optional[str]) -> int:
+    """Say what is in logs, of the newest run or of that which is asked for; and write a page of it where that is named."""
+    outcome = ops.diagnose(request, _progress(console))
+    console.progress("")
+    shown = [(run, classify(run)) for run in _chosen(outcome.runs, which)]
+    for error in outcome.broken:
+        console.note(error.brief, "broken")
+    for run, classified in shown:
+        diagnosis.tell_run(console, run, len(outcome.runs), classified)
+    console.rows(diagnosis.finding_rows(outcome.findings))
+    diagnosis.tell_damage(console, outcome.logs)
+    diagnosis.tell_cure(console, request.place, outcome)
+    if html:
+        with open(html, "wb") as file:
+            file.write(page(shown, len(outcome.runs), outcome.logs))
+        console.say(f"wrote {html}")
+    concluded = any(each.conclusions for _, classified in shown for each in classified)
+    damaged = any(log.cut_count or log.problem for log in outcome.logs)
+    ok = not (outcome.findings or concluded or damaged)
+    console.data(ok, diagnosis.outcome_json(outcome, shown, request.place))
+    return 0 if ok else 1
+
+
+def run_follow(console: Console, request: DiagnoseRequest) -> int:
+    """Write each finding when it is seen first, and the newest run whenever more of its ranks have reported."""
+    told, reports, concluded = {""}, 0, False
+    for outcome in ops.follow(request):
+        new = [each for each in outcome.findings if each.symptom.name not in told]
+        told |= {each.symptom.name for each in new}
+        console.rows(diagnosis.finding_rows(new))
+        if new:
+            diagnosis.tell_cure(console, request.place, outcome)
+        number = sum(len(log.reports) for log in outcome.logs)
+        if number > reports:
+            run = outcome.runs[-1]
+            classified = classify(run)
+            concluded = concluded or any(each.conclusions for each in classified)
+            diagnosis.tell_run(console, run, len(outcome.runs), classified)
+        reports = number
+        sys.stdout.flush()
+    return 1 if concluded or len(told) > 1 else 0
+
+
+def _chosen(runs: Sequence[Run], which: Optional[str]) -> Sequence[Run]:
+    if which is None:
+        return runs[-1:]
+    if which == "all":
+        return runs
+    if not (which.isdigit() and 1 <= int(which) <= len(runs)):
+        expected = f"all or a number from 1 to {len(runs)}" if runs else "none: no log has a report of mmengine-ddp-debug"
+        raise UsageError(f"--run: found {which}, expected {expected}", "1 is the oldest run")
+    return runs[int(which) - 1 : int(which)]
+
+
+def _progress(console: Console) -> Callable[[int], None]:
+    """Tells on a terminal how much was read, where that takes more than a second."""
+    size, after = 0, time.monotonic() + 1
+
+    def add(more: int) -> None:
+        nonlocal size, after
+        size += more
+        if time.monotonic() >= after:
+            after = time.monotonic() + 0.2
+            console.progress(f"read {size / 1e6:,.1f} MB")
+
+    return add

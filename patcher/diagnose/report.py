@@ -1,0 +1,124 @@
+"""A line of mmengine-ddp-debug -> a frozen record. What its fields mean is said in the prose of `ddp_debug.spatch`."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, NamedTuple, Optional, Tuple
+
+from patcher.text.drawn import drawn
+
+OURS = b"sitepatch-ddp"
+_BEGIN = b'{"schema":'
+
+Devices = Tuple[Tuple[str, int], ...]
+
+
+class Report(NamedTuple):
+    """What one rank told before one wrapping. What its line lacks is None or ""; in text, what is not printable is `?`.
+
+    `parameters` and `buffers`: tensors on each device. `device_ids`: None, or `0` and `musa:0` as texts. `current`: the
+    accelerators whose module is there, with the current device, None where it is not initialised. `visible`: the
+    variables *_VISIBLE_DEVICES. `time`: seconds since 1970. `line`: where it stands in its log.
+    """
+
+    line: int
+    rank: Optional[int]
+    local_rank: Optional[int]
+    world_size: Optional[int]
+    host: str
+    pid: Optional[int]
+    time: Optional[float]
+    sequence: Optional[int]
+    run: str
+    site: str
+    wrapper: str
+    model: str
+    parameters: Devices
+    buffers: Devices
+    trainable: Optional[int]
+    device_ids: Optional[Tuple[str, ...]]
+    current: Tuple[Tuple[str, Optional[int]], ...]
+    visible: Tuple[Tuple[str, str], ...]
+    mmengine: str
+    get_device: str
+    warnings: Tuple[str, ...]
+
+
+def decode(text: bytes) -> Tuple[bool, Optional[Dict[str, Any]]]:
+    """Whether `text` begins with a line of ours, and its facts (None where it is cut)."""
+    body = text[len(OURS) :].lstrip(b" ")
+    if not text.startswith(OURS + b" ") or not body.startswith(b"{"):
+        return False, None  # our name in other text, for example in the patch itself
+
+    from json import JSONDecoder
+
+    decoder = JSONDecoder()
+    if body.startswith(b'{\\"'):  # the log itself is kept as JSON strings, as docker does it: undo one layer of them
+        string = body.decode("latin-1")
+        try:
+            string = decoder.raw_decode('"' + string)[0]
+        except ValueError:
+            string = string.replace('\\"', '"')  # cut: enough of it to see that it is ours
+        body = string.encode("utf-8", "surrogatepass")
+    if not body.startswith(_BEGIN) and not _BEGIN.startswith(body.rstrip()):
+        return False, None
+    try:
+        return True, decoder.raw_decode(body.decode("latin-1"))[0]  # what we print is ASCII
+    except (ValueError, RecursionError):
+        return True, None
+
+
+def read_report(line: int, facts: Dict[str, Any]) -> Optional[Report]:
+    """The record of the facts of a line; None if they are not such as we can have printed."""
+    env = facts.get("env")
+    env = env if isinstance(env, dict) else {}
+    parameters, buffers = _devices(facts.get("parameters")), _devices(facts.get("buffers"))
+    ids, warnings = facts.get("device_ids"), facts.get("warnings")
+    if parameters is None or buffers is None or not isinstance(warnings, list) or not isinstance(ids, (list, type(None))):
+        return None
+    rank, world_size = _number(facts.get("rank")), _number(facts.get("world_size"))
+    time = facts.get("time")
+    return Report(
+        line=line,
+        rank=rank,
+        local_rank=_number(env.get("LOCAL_RANK")),
+        world_size=_number(env.get("WORLD_SIZE")) if world_size is None else world_size,
+        host=_text(facts.get("host")),
+        pid=_number(facts.get("pid")),
+        time=float(time) if isinstance(time, (int, float)) and 0 <= time < 1e11 else None,  # no NaN: runs are sorted by it
+        sequence=_number(facts.get("sequence")),
+        run=_text(facts.get("run")),
+        site=_text(facts.get("site")),
+        wrapper=_text(facts.get("wrapper")),
+        model=_text(facts.get("model")),
+        parameters=parameters,
+        buffers=buffers,
+        trainable=_number(facts.get("trainable")),
+        device_ids=None if ids is None else tuple(map(_text, ids)),
+        current=tuple((kind, _number(index)) for kind, index in _pairs(facts.get("current"))),
+        visible=tuple((name, _text(value)) for name, value in _pairs(facts.get("visible"))),
+        mmengine=_text(facts.get("mmengine")),
+        get_device=_text(facts.get("get_device")),
+        warnings=tuple(map(_text, warnings)),
+    )
+
+
+def _devices(found: object) -> Optional[Devices]:
+    devices = found.get("devices") if isinstance(found, dict) else None
+    if not isinstance(devices, dict) or not all(isinstance(count, int) for count in devices.values()):
+        return None
+    return tuple((_text(device), count) for device, count in devices.items())
+
+
+def _pairs(found: object) -> Tuple[Tuple[str, Any], ...]:
+    return tuple((_text(name), value) for name, value in found.items()) if isinstance(found, dict) else ()
+
+
+def _text(value: object) -> str:
+    """Text that may be shown on a terminal: a log can hold anything, also what would move its cursor."""
+    return "" if value is None else drawn(str(value)).replace("\t", "␉")
+
+
+def _number(value: object) -> Optional[int]:
+    """A whole number that is not negative, also one that is written as text; else None."""
+    text = str(value)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

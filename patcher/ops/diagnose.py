@@ -1,0 +1,254 @@
+"""`diagnose`: logs -> what is wrong in them, which patchset cures it, and how that one stands in this environment."""
+
+from __future__ import annotations
+
+import sys
+import time
+from functools import cached_property
+from pathlib import Path
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.diagnose.files import STDIN, Tail, log_files
+from patcher.diagnose.log import PIECE, Log, Reader, read_log
+from patcher.diagnose.runs import Run, find_runs
+from patcher.errors import SitepatchError, UsageError
+from patcher.model import OptionValue, Patchset, Plan, Requested, State, Symptom
+from patcher.ops.check import absent, state_of
+from patcher.ops.place import Place
+from patcher.patchset.sources import builtin_dir, find_every, resolve_options
+from patcher.patchset.symptoms import general
+from patcher.patchset.tables import written
+from patcher.planner.plan import plan_apply
+from patcher.store.retry import settled
+from patcher.store.status import FileStatus, statuses
+from patcher.target.environment import Environment
+
+APPLIES, APPLIED, ABSENT, MISFIT, UNKNOWN = "applies", "applied", "absent", "does not fit", "unknown"
+_STDIN = "standard input"
+_PAUSE = 0.5  # seconds between two looks at a file that grows
+
+
+class DiagnoseRequest(NamedTuple):
+    """What to read: files, directories, `-` for standard input; and the environment that is to be cured."""
+
+    place: Place = Place()
+    logs: Tuple[str, ...] = (STDIN,)
+
+
+class Fit(NamedTuple):
+    """How a patchset stands in the environment.
+
+    `word` is APPLIES, APPLIED, ABSENT (its package is not installed), MISFIT, UNKNOWN (it could not be looked at), or the
+    value of a State. `text` says it in words, `settings` are the options to be set (`option=VALUE`).
+    """
+
+    word: str
+    text: str
+    settings: Tuple[str, ...] = ()
+
+
+class Finding(NamedTuple):
+    """A symptom that was seen: `number` lines, on these ranks as far as logs tell them; the first one, and where it stands.
+
+    `patchset` cures it, None where none does; `fit` is how that one stands, None where there is none.
+    """
+
+    symptom: Symptom
+    patchset: Optional[Patchset]
+    fit: Optional[Fit]
+    number: int
+    ranks: Tuple[int, ...]
+    log: str
+    line: int
+    text: str
+
+
+class DiagnoseOutcome(NamedTuple):
+    """What was found: what came first in the logs first, and consequences last. `cure` are words of a command, or empty.
+
+    `logs` are those that were read and `runs` what the reports of mmengine-ddp-debug in them tell of; `broken` are patchsets
+    that cannot be read.
+    """
+
+    findings: Tuple[Finding, ...]
+    cure: Tuple[str, ...]
+    logs: Tuple[Log, ...]
+    runs: Tuple[Run, ...]
+    broken: Tuple[SitepatchError, ...]
+
+
+def diagnose(request: DiagnoseRequest, progress: Callable[[int], None] = lambda size: None) -> DiagnoseOutcome:
+    """Read logs and say what is in them; `progress` is told how many bytes more were read.
+
+    Raises:
+        UsageError: logs that are not there or may not be read.
+        SitepatchError: no such environment, where something is to be cured in it.
+    """
+    known = Known(request.place)
+    return known.outcome([_read(path, known.patterns, progress) for path in log_files(request.logs)])
+
+
+def follow(request: DiagnoseRequest) -> Iterator[DiagnoseOutcome]:
+    """What is in logs that still grow: for what is there, and again whenever something was written. Only standard input ends.
+
+    Raises:
+        UsageError: as `diagnose` does.
+    """
+    known = Known(request.place)
+    files = log_files(request.logs)
+    if STDIN in files:
+        if len(files) > 1:
+            raise UsageError("--follow: found standard input and files, expected one or the other")
+        reader = Reader(_STDIN, known.patterns)
+        while piece := _stdin().read1(PIECE):  # type: ignore[attr-defined]
+            reader.feed(piece)
+            yield known.outcome([reader.log()])
+        reader.feed(b"", last=True)
+        yield known.outcome([reader.log()])
+        return
+    tails: Dict[str, Tail] = {}
+    while True:
+        for path in log_files(request.logs):  # a directory may have more of them now
+            if path not in tails:
+                tails[path] = Tail(path, known.patterns)
+        read = [tail.read() for tail in tails.values()]
+        if any(read):
+            yield known.outcome([tail.log() for tail in tails.values()])
+        time.sleep(_PAUSE)
+
+
+def _stdin() -> object:
+    if sys.stdin is None:
+        raise UsageError("standard input is closed", "name a file")
+    return sys.stdin.buffer
+
+
+def _read(path: str, patterns: Sequence[str], progress: Callable[[int], None]) -> Log:
+    if path == STDIN:
+        return read_log(_STDIN, _stdin(), patterns, progress)  # type: ignore[arg-type]
+    with Path(path).open("rb") as file:
+        return read_log(path, file, patterns, progress)
+
+
+class Known:
+    """All symptoms that are known, and how the patchsets that cure them stand in an environment, which is looked at once."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        every, broken = find_every(place.patch_dirs, Path.cwd())
+        self.broken = tuple(broken.values())
+        self.symptoms: List[Tuple[Symptom, Optional[Patchset]]] = [
+            (symptom, one.patchset) for one in every for symptom in one.patchset.symptoms
+        ]
+        self.symptoms += [(symptom, None) for symptom in general(builtin_dir())]
+        self._lines = [(symptom.patterns, symptom.needs) for symptom, _ in self.symptoms]
+        self.patterns = [text for patterns, needs in self._lines for text in (*patterns, *needs)]
+        self._fits: Dict[Tuple[str, str], Fit] = {}
+
+    @cached_property
+    def _env(self) -> Environment:
+        return self._place.environment()
+
+    @cached_property
+    def _statuses(self) -> List[FileStatus]:
+        return settled(self._env, lambda: statuses(self._env))
+
+    def outcome(self, logs: Sequence[Log]) -> DiagnoseOutcome:
+        """What these logs say."""
+        found, begin = [], 0
+        for (symptom, patchset), (patterns, needs) in zip(self.symptoms, self._lines):
+            own, end = range(begin, begin + len(patterns)), begin + len(patterns) + len(needs)
+            needed = range(own.stop, end)
+            begin = end
+            finding = _seen(symptom, own, logs)
+            if finding and (not needs or _seen(symptom, needed, logs)) and self._is_installed(symptom):
+                fit = self._fit(patchset, symptom) if patchset else None
+                found.append(finding._replace(patchset=patchset, fit=fit))
+        names = [log.name for log in logs]
+        found = _closest(found)
+        found.sort(key=lambda each: (each.symptom.follows, names.index(each.log), each.line))
+        return DiagnoseOutcome(tuple(found), _cure(found), tuple(logs), find_runs(logs), self.broken)
+
+    def _is_installed(self, symptom: Symptom) -> bool:
+        if not symptom.installed:
+            return True
+        return any((Path(site) / name).is_dir() for site in self._env.search for name in symptom.installed)
+
+    def _fit(self, patchset: Patchset, symptom: Symptom) -> Fit:
+        key = patchset.name, symptom.name
+        if key not in self._fits:
+            try:
+                self._fits[key] = stands(self._env, self._statuses, patchset, symptom)
+            except UsageError:  # there is no such environment
+                raise
+            except SitepatchError as error:
+                self._fits[key] = Fit(UNKNOWN, f"whether it fits could not be looked at: {error.message}")
+        return self._fits[key]
+
+
+def _seen(symptom: Symptom, patterns: Sequence[int], logs: Sequence[Log]) -> Optional[Finding]:
+    """What logs have of some of the patterns."""
+    seen = [(log.name, each) for log in logs for each in sorted(log.sightings, key=lambda each: each.line)
+            if each.pattern in patterns]  # fmt: skip
+    if not seen:
+        return None
+    ranks = sorted({rank for _, each in seen for rank in each.ranks})
+    name, first = seen[0]
+    return Finding(symptom, None, None, sum(each.number for _, each in seen), tuple(ranks), name, first.line, first.text)
+
+
+def _closest(findings: Sequence[Finding]) -> List[Finding]:
+    """Of findings in one line those that say most: that for what is installed here, else those that a patchset cures."""
+
+    def weight(one: Finding) -> Tuple[bool, bool]:
+        return bool(one.symptom.installed), one.patchset is not None
+
+    most: Dict[Tuple[str, int], Tuple[bool, bool]] = {}
+    for one in findings:
+        most[one.log, one.line] = max(weight(one), most.get((one.log, one.line), weight(one)))
+    return [one for one in findings if weight(one) == most[one.log, one.line]]
+
+
+def _cure(findings: Sequence[Finding]) -> Tuple[str, ...]:
+    """The words of the one command that cures what can be cured here; where there is a cause, not for its consequences."""
+    able = [each for each in findings if each.fit and each.fit.word == APPLIES]
+    able = [each for each in able if not each.symptom.follows] or able
+    pairs = [(each.patchset.name, each.fit.settings) for each in able if each.patchset and each.fit]
+    names = dict.fromkeys(name for name, _ in pairs)
+    settings = dict.fromkeys(f"{name}.{text}" for name, texts in pairs for text in texts)
+    return ("apply", *names, *(word for text in settings for word in ("--set", text))) if names else ()
+
+
+def stands(env: Environment, items: Sequence[FileStatus], patchset: Patchset, symptom: Symptom) -> Fit:
+    """How a patchset stands in an environment.
+
+    Args:
+        env: the environment.
+        items: what is applied there.
+        patchset: the patchset.
+        symptom: what is to be cured: it may suggest options.
+    """
+    steps = [step for item in items if item.live for step in item.receipt.steps if step.patchset == patchset.name]
+    told = steps[0].options if steps else {}
+    wanted: Dict[str, OptionValue] = {**resolve_options(patchset, {}), **told, **symptom.options}
+    settings = tuple(f"{name}={written(value)}" for name, value in symptom.options.items() if told.get(name) != value)
+    if steps and not settings:
+        return Fit(APPLIED, "it is applied here: if the log is of a run since then, the cause is another one")
+    plan = settled(env, lambda: plan_apply(env, [Requested(patchset, wanted)]))
+    if plan.failed:
+        first = plan.failed[0]
+        missing = absent(first)
+        problem = first.problem.split("\n")[0]
+        return Fit(ABSENT, problem) if missing else Fit(MISFIT, f"{problem}; see sitepatch explain {patchset.name}")
+    state = state_of(plan)
+    if state is State.APPLICABLE or steps:
+        others = f"it is applied here with other options than {', '.join(settings)}"
+        return Fit(APPLIES, others if steps else _fits(plan), settings)
+    words = {State.UPSTREAM: "what it does is in the installed release already", State.APPLIED: "it is applied here"}
+    return Fit(state.value, words.get(state, "the code that it changes is not in the installed release"))
+
+
+def _fits(plan: Plan) -> str:
+    receipts = [file.change.receipt for file in plan.files if file.change and file.change.receipt]
+    releases = dict.fromkeys(f"{one.distribution or one.package} {one.version}".rstrip() for one in receipts)
+    return f"it fits {' and '.join(releases)} here"

@@ -1,0 +1,89 @@
+"""`[[symptom]]` tables -> `Symptom`s: those of a patchset, and those that no patchset cures, beside the built-in ones.
+
+A pattern is text of one line in which `*` stands for any text. There is no more to it: it is found by searching for its
+literal parts, in time that is linear in the log.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, List, Mapping, Sequence, Tuple
+
+from patcher.errors import PatchError
+from patcher.model import Option, Symptom
+from patcher.patchset.tables import TABLE, TEXT, TEXTS, TRUTH, Reader, read_toml, shown, suggest, tables
+
+FILE = "symptoms.toml"
+KEYS: Mapping[str, Mapping[str, str]] = {
+    "": {"symptom": tables("symptom")},
+    "symptom": {"name": TEXT, "patterns": TEXTS, "meaning": TEXT, "advice": TEXT, "options": TABLE, "needs": TEXTS,
+                "installed": TEXTS, "follows": TRUTH},
+}  # fmt: skip
+REQUIRED = {"symptom": ("name", "patterns", "meaning")}
+_LEAST, _MOST, _STARS = 10, 400, 8  # characters of the longest literal part and of a whole pattern; `*` in it
+
+
+def general(folder: str) -> Tuple[Symptom, ...]:
+    """The symptoms that no patchset cures: the file `symptoms.toml` of a directory of patchsets, none where it has none.
+
+    Raises:
+        PatchError: with every problem of that file.
+    """
+    from pathlib import Path  # not for `status`, which reads no symptoms
+
+    path = Path(folder) / FILE
+    if not path.is_file():
+        return ()
+    reader = Reader(path, KEYS, REQUIRED)
+    found = decode(reader, reader.table(read_toml(path), "", "").get("symptom", ()), ())
+    for index, one in enumerate(found):
+        reader.check(f"symptom[{index}].advice", one.advice, one.advice, "what to do: no patchset cures it")
+    reader.stop(PatchError)
+    return found
+
+
+def decode(reader: Reader, values: Sequence[Any], options: Sequence[Option]) -> Tuple[Symptom, ...]:
+    """The symptoms of a file; what is wrong with them becomes problems of `reader`.
+
+    Args:
+        reader: of the file; it knows the keys above.
+        values: the tables.
+        options: those of the patchset.
+    """
+    found: List[Symptom] = []
+    for index, value in enumerate(values):
+        where = f"symptom[{index}]"
+        table = reader.table(value, where, "symptom")
+        name, lines = table.get("name", "x"), (table.get("patterns", ["any text at all"]), table.get("needs", []))
+        reader.check(f"{where}.name", name, re.fullmatch("[a-z0-9-]+", name), 'a name made of a-z, 0-9 and "-"')
+        reader.check(f"{where}.name", name, name not in [one.name for one in found], "a name that no other symptom here has")
+        reader.check(f"{where}.meaning", table.get("meaning", ""), table.get("meaning", "x").strip(), "one sentence")
+        if not lines[0]:
+            reader.wrong(f"{where}.patterns", "an empty list", "at least one pattern")
+        for key, patterns in zip(("patterns", "needs"), lines):
+            for at, pattern in enumerate(patterns):
+                _check_pattern(reader, f"{where}.{key}[{at}]", pattern)
+        suggested = {}
+        for key, value in table.get("options", {}).items():
+            option = next((one for one in options if one.name == key), None)
+            if option is None:
+                names = [one.name for one in options]
+                reader.wrong(f"{where}.options.{key}", "an unknown option", f"one of {names}{suggest(key, names)}")
+            elif type(value) is not type(option.default) or value not in (option.choices or (value,)):
+                reader.wrong(f"{where}.options.{key}", shown(value), f"a value of the option {key}")
+            else:
+                suggested[key] = value
+        texts = {key: table.get(key, "") for key in ("meaning", "advice")}
+        installed, follows = tuple(table.get("installed", ())), table.get("follows", False)
+        found.append(Symptom(name, tuple(lines[0]), **texts, options=suggested, needs=tuple(lines[1]),
+                             installed=installed, follows=follows))  # fmt: skip
+    return tuple(found)
+
+
+def _check_pattern(reader: Reader, where: str, pattern: str) -> None:
+    good = pattern.isprintable() and len(pattern) <= _MOST and pattern.count("*") <= _STARS
+    longest = max(map(len, pattern.split("*")))
+    expected = (
+        f'text of one line, at most {_MOST} characters and {_STARS} "*", with {_LEAST} characters or more of it in one piece'
+    )
+    reader.check(where, pattern, good and longest >= _LEAST and pattern.strip("*") == pattern, expected)

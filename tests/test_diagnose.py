@@ -1,0 +1,264 @@
+"""`sitepatch diagnose`: what real errors look like is recognised, innocent logs are not blamed, and the command that is told cures."""
+
+import gzip
+import io
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from patcher.diagnose import files
+from patcher.diagnose.files import log_files
+from patcher.diagnose.log import read_log
+from patcher.errors import UsageError
+from patcher.ops import diagnose as ops
+from patcher.ops.diagnose import DiagnoseRequest, Known
+from patcher.ops.place import Place
+from tests.command import DDP, Site, environ, sitepatch
+
+pytestmark = pytest.mark.once
+
+LOGS = Path(__file__).with_name("logs")
+DEVICE = "mmengine-ddp-device"
+REFUSED = (
+    "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU "
+    "modules or CPU modules, but got device_ids [0], output_device None, and module parameters {device(type='cpu')}.\n"
+)
+
+
+def sections(*names):
+    """(heading, text) of each part of the files of logs."""
+    texts = "".join((LOGS / f"{name}.log").read_text(encoding="utf-8").partition("\n\n")[2] for name in names)
+    parts = re.split(r"^=== (.*)\n", texts, flags=re.MULTILINE)[1:]
+    return list(zip(parts[::2], parts[1::2]))
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """All symptoms, and an environment in which nothing is installed."""
+    target = tmp_path_factory.mktemp("nothing")
+    return Known(Place(target=str(target)))
+
+
+def found(known, *texts):
+    """The symptoms that are found in some logs."""
+    data = [text if isinstance(text, bytes) else text.encode() for text in texts]
+    logs = [read_log(f"{at}.log", io.BufferedReader(io.BytesIO(each)), known.patterns) for at, each in enumerate(data)]
+    return known.outcome(logs).findings
+
+
+def names(known, *texts):
+    return [each.symptom.name for each in found(known, *texts)]
+
+
+# what is recognised ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("heading", "text"), [pytest.param(*each, id=f"{at}-{each[0]}") for at, each in enumerate(sections("errors", "reported"))])
+def test_a_real_error_is_recognised(known, heading, text):
+    assert sorted(names(known, text)) == sorted(heading.split())
+
+
+def test_there_are_enough_of_both_and_every_symptom_is_shown(known):
+    errors, innocent = sections("errors", "reported"), sections("innocent")
+    assert len(sections("errors")) >= 25 and len(innocent) >= 25
+    shown = {name for heading, _ in errors for name in heading.split()}
+    rest = {symptom.name for symptom, _ in known.symptoms} - shown
+    beside = {symptom.name for symptom, _ in known.symptoms if symptom.installed}  # the same texts, where more is installed
+    assert rest == {"driver-too-old", "device-side-assert", *beside}, "symptoms without a text"
+
+
+@pytest.mark.parametrize(("heading", "text"), sections("innocent"))
+def test_an_innocent_log_is_not_blamed(known, heading, text):
+    assert names(known, text) == []
+
+
+@pytest.mark.parametrize("noise", [bytes(range(256)) * 99, b"\0" * 9999, b"\x1b[2J\x1b]0;title\x07\r\n" * 9, b"", b"{\"log\": \"Conn"])
+def test_what_is_no_log_says_nothing(known, noise):
+    assert names(known, noise) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: "[rank0]: " + line,
+        lambda line: line.replace("\n", "\r\n"),
+        lambda line: "12%|##   |\r" + line.rstrip(),
+        lambda line: line.replace("ValueError", "\x1b[1;35mValueError\x1b[0m").replace("Distributed", "\x1b[35mDistributed"),
+        lambda line: json.dumps({"log": line, "stream": "stderr"}) + "\n",
+        lambda line: "x" * 5000 + " " + line,
+        lambda line: gzip.compress(line.encode()),
+    ],
+    ids=["rank", "crlf", "progress bar", "colours", "docker", "in a long line", "gzip"],
+)
+def test_whatever_stands_around_an_error(known, change):
+    assert names(known, change(REFUSED)) == ["ddp-refuses-device-ids"]
+
+
+@pytest.mark.parametrize("size", [1, 50, 4096])
+def test_pieces_of_any_size_give_the_same(known, size):
+    class Dribble(io.BytesIO):
+        def read1(self, _=-1):
+            return super().read(size)
+
+    text = "x\n" * 9 + "".join(f"\x1b[31m[rank{rank}]:\x1b[0m {REFUSED}" for rank in range(3)) + "RuntimeError: Address already in use"
+    log = read_log("0.log", Dribble(text.encode()), known.patterns)
+    assert log == read_log("0.log", io.BytesIO(text.encode()), known.patterns)
+    assert {(each.line, each.number, each.ranks) for each in log.sightings} == {(10, 3, (0, 1, 2)), (13, 1, ())}
+    assert log.lines == 13
+
+
+@pytest.mark.parametrize(
+    ("prefix", "rank"),
+    [("[rank3]: ", 3), ("[rank1]:[E1206 18:44 c10d] [Rank 3] ", 3), ("[default3]:", 3), ("[1,3]<stderr>:", 3), (" 3: ", 3), ("", None),
+     ("[2026]: ", None), ("train.py:3: ", None), ("[rank12345678]: ", None)],
+)  # fmt: skip
+def test_the_rank_is_told_by_the_line(known, prefix, rank):
+    (one,) = found(known, prefix + REFUSED)
+    assert one.ranks == ((rank,) if rank is not None else ())
+
+
+@pytest.mark.parametrize(("name", "rank"), [("/r/none_x/attempt_0/3/stderr.log", 3), ("logs/rank_3.log", 3), ("rank3.log.gz", 3), ("log", None)])
+def test_the_rank_is_told_by_the_file(known, name, rank):
+    log = read_log(name, io.BytesIO(REFUSED.encode()), known.patterns)
+    assert log.sightings[0].ranks == ((rank,) if rank is not None else ())
+
+
+def test_what_came_first_is_first_and_consequences_are_last(known):
+    gone = "[rank1]: RuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:17426\n"
+    port = "RuntimeError: Address already in use\n"
+    assert names(known, gone + port + REFUSED) == ["port-in-use", "ddp-refuses-device-ids", "peer-gone"]
+    assert names(known, gone) == ["peer-gone"], "alone it is told all the same"
+
+
+def test_a_line_of_another_log_can_be_what_a_symptom_needs(known):
+    source, error = "    torch.cuda.set_device(rank % num_gpus)\n", "ZeroDivisionError: integer modulo by zero\n"
+    assert names(known, error) == []
+    assert names(known, source, error) == ["rank-divided-by-no-gpus"]
+
+
+# what cures -----------------------------------------------------------------------------------------------------------
+def told(site, text, *words):
+    (site.cwd / "job.log").write_text(text)
+    done = site("diagnose", "job.log", "--json", *words)
+    answer = json.loads(done.out)
+    assert done.code == (0 if answer["ok"] else 1), done
+    return answer
+
+
+@pytest.mark.parametrize("name", [DEVICE, DDP, "torch-musa-guard", "torch-dynamo-suppress", "triton-libcuda-path"])
+def test_the_command_that_is_told_can_be_run_and_then_it_is_applied(tmp_path, known, name):
+    fixture = {"m": "mmengine-0.10.7", "to": "torch-2.7.1-musa", "tr": "triton-3.5.1"}
+    site = Site(tmp_path, next(folder for start, folder in fixture.items() if name.startswith(start)))
+    text = next(text for heading, text in sections("errors", "reported") for symptom, one in known.symptoms
+                if one and one.name == name and symptom.name in heading.split())  # fmt: skip
+    answer = told(site, text)
+    (one,) = answer["findings"]
+    assert (one["patchset"], one["fit"]) == (name, "applies"), one
+    assert answer["cure"] == f"sitepatch apply {name} --target {site.path}"
+    assert sitepatch(*shlex.split(answer["cure"])[1:], cwd=tmp_path).code == 0
+    answer = told(site, text)
+    assert [each["fit"] for each in answer["findings"]] == ["applied"] and answer["cure"] == ""
+    assert "the cause is another one" in site("diagnose", "job.log").out
+
+
+def test_a_patchset_that_does_not_help_here_is_not_told_to_be_applied(tmp_path):
+    site = Site(tmp_path, "torch-2.9.0")
+    (one,) = told(site, REFUSED)["findings"]
+    assert (one["fit"], one["fit_text"]) == ("absent", f"mmengine is not installed in {site.path}")
+    musa = "AttributeError: 'UntypedStorage' object has no attribute 'is_musa'\n"
+    answer = told(site, musa)
+    assert (answer["findings"][0]["fit"], answer["cure"]) == ("not needed", "")
+
+
+def test_where_the_code_is_another_one_explain_is_named(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    file = site.file("mmengine/dist/utils.py")
+    file.write_text(file.read_text().replace("torch.cuda.set_device(", "torch.gpu.choose("))
+    (one,) = told(site, REFUSED)["findings"]
+    assert one["fit"] == "does not fit" and one["fit_text"].endswith(f"see sitepatch explain {DEVICE}")
+
+
+def test_an_environment_is_looked_at_only_where_something_is_to_be_cured(tmp_path):
+    (tmp_path / "log").write_text("RuntimeError: Address already in use\n")
+    assert sitepatch("diagnose", "log", "--python", "nowhere", cwd=tmp_path).code == 1
+    (tmp_path / "log").write_text(REFUSED)
+    assert "nowhere" in sitepatch("diagnose", "log", "--python", "nowhere", cwd=tmp_path).err
+
+
+def test_where_an_accelerator_is_installed_its_own_patchset_is_told(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    (site.path / "torch_gcu").mkdir()
+    answer = told(site, REFUSED)
+    assert [each["symptom"] for each in answer["findings"]] == ["moved-back-to-the-cpu"]
+    assert answer["findings"][0]["patchset"] == "mmengine-device"
+
+
+def test_what_is_told(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    (tmp_path / "job.log").write_text("".join(f"[rank{rank}]: {REFUSED}" for rank in (0, 1, 2, 5)))
+    done = site("diagnose", "job.log")
+    assert (done.code, done.err) == (1, "")
+    first, *details, run = done.out.splitlines()
+    assert first == "applies  ddp-refuses-device-ids  job.log:1, ranks 0-2,5, 4 lines"
+    assert [line.split()[0] for line in details] == ["[rank0]:", "it", "cured", "hint:"]
+    assert run == f"run  sitepatch apply {DEVICE} --target {site.path}"
+
+
+def test_an_escape_sequence_is_drawn(tmp_path):
+    (tmp_path / "log").write_text(f"\x1b[2J\x1b]0;title\x07{REFUSED}")
+    done = sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path)
+    assert "title␇ValueError" in done.out and "\x1b" not in done.out
+
+
+# what is read ---------------------------------------------------------------------------------------------------------
+def test_a_directory_that_may_not_be_read_is_told(tmp_path, monkeypatch):
+    (tmp_path / "one").mkdir()
+    scan = os.scandir
+
+    def refuse(path="."):
+        if str(path).endswith("one"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(UsageError, match="one: it may not be read"):
+        log_files([str(tmp_path)])
+
+
+def test_a_file_that_grows_is_followed_also_where_it_is_begun_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(ops, "_PAUSE", 0.001)
+    (tmp_path / "logs").mkdir()
+    log = tmp_path / "logs" / "0.log"
+    log.write_text("Epoch 1\n" + REFUSED[:50])
+    growing = ops.follow(DiagnoseRequest(Place(target=str(tmp_path)), (str(tmp_path / "logs"),)))
+
+    def now():
+        return [(each.symptom.name, Path(each.log).name, each.line) for each in next(growing).findings]
+
+    assert now() == []
+    with log.open("a") as file:
+        file.write(REFUSED[50:])
+    assert now() == [("ddp-refuses-device-ids", "0.log", 2)]
+    (tmp_path / "logs" / "1.log").write_text("RuntimeError: Address already in use\n")
+    assert now()[1:] == [("port-in-use", "1.log", 1)]
+    log.write_text("KeyError: 'LOCAL_RANK'\n")
+    assert [name for name, *_ in now()] == ["ddp-refuses-device-ids", "not-started-by-launcher", "port-in-use"]
+
+
+def test_a_pipe_is_answered_while_it_is_written(tmp_path):
+    command = [sys.executable, "-m", "patcher", "diagnose", "--follow", "--target", str(tmp_path)]
+    with subprocess.Popen(command, cwd=str(tmp_path), env=environ(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdin.write(b"Epoch 1\nRuntimeError: Address already in use\n")
+        child.stdin.flush()
+        assert child.stdout.readline().startswith(b"advice  port-in-use  standard input:2")
+        rest = child.communicate(timeout=60)[0]
+    assert child.returncode == 1 and b"port-in-use" not in rest
+
+
+def test_reading_what_grows_ends_with_what_was_found_where_the_file_cannot_be_read(tmp_path):
+    tail = files.Tail(str(tmp_path / "gone"), ())
+    assert not tail.read() and "No such file" in tail.log().problem
