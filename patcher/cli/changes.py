@@ -9,8 +9,8 @@ from patcher.cli.console import Console, command
 from patcher.cli.verified import verified_json, verified_rows
 from patcher.errors import StoreError
 from patcher.model import FilePlan, Plan, State
-from patcher.ops.change import ApplyRequest, RestoreRequest, apply, restore
-from patcher.ops.outcome import Events, Outcome
+from patcher.ops.change import apply, restore
+from patcher.ops.outcome import ApplyRequest, Events, Outcome, RestoreRequest
 from patcher.patchset.tables import written_options
 from patcher.text.diffs import plan_diffs
 from patcher.text.table import Row, count

@@ -10,11 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from patcher.ops.change import ApplyRequest, RestoreRequest, apply, restore
-    from patcher.ops.outcome import Events, Outcome
+    from patcher.ops.change import apply, restore
+    from patcher.ops.outcome import ApplyRequest, Events, Outcome, RestoreRequest, VerifyRequest
     from patcher.ops.place import Place
     from patcher.ops.project import LockOutcome, LockRequest, SyncRequest, lock, sync
-    from patcher.ops.verifying import VerifyOutcome, VerifyRequest, verify
+    from patcher.ops.verifying import VerifyOutcome, verify
     from patcher.project.request import ProjectFiles
 
 _NAMES = {

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 from hashlib import sha256
 from pathlib import Path
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import List, Sequence
 
 from patcher.errors import SitepatchError
 from patcher.model import Change, FilePlan, Plan
 from patcher.ops.change import carry_out, prepared
-from patcher.ops.outcome import SILENT, Events, Outcome
-from patcher.ops.place import Place
+from patcher.ops.outcome import SILENT, BackupRequest, Events, Outcome
 from patcher.store.retry import undisturbed
 from patcher.store.status import statuses
 from patcher.target.backups import Backup, proven
 from patcher.verify.checks import VerifyOptions
-
-
-class BackupRequest(NamedTuple):
-    """Put files back from the backups beside them: those that `words` name, or are below, all that have one without any.
-
-    A word is a path in a site directory, or as the caller sees it. With `dry_run` nothing is written.
-    """
-
-    place: Place
-    words: Tuple[str, ...] = ()
-    dry_run: bool = False
 
 
 def restore_backups(request: BackupRequest, events: Events = SILENT) -> Outcome:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 
 from patcher.errors import FormatError, StoreError, UsageError
 from patcher.hook.places import keeping
 from patcher.model import FilePlan, Plan
-from patcher.ops.outcome import SILENT, Events, Outcome
+from patcher.ops.outcome import SILENT, ApplyRequest, Events, Outcome, RestoreRequest
 from patcher.ops.place import Place
 from patcher.planner.plan import plan_apply, plan_restore
 from patcher.project.selection import check_names, check_probes, check_sources, choose
@@ -22,34 +22,6 @@ from patcher.verify.rollback import verify_or_roll_back
 
 if TYPE_CHECKING:
     from patcher.model import Patchset, Requested
-
-
-class ApplyRequest(NamedTuple):
-    """Apply these patchsets, all or none.
-
-    `settings` are texts as `--set` takes them, `verify` is how to verify what was written, with `dry_run` nothing is written,
-    with `force` files are taken as well that were edited by hand; the edited text is kept in the store.
-    """
-
-    place: Place
-    names: Tuple[str, ...]
-    settings: Tuple[str, ...] = ()
-    verify: VerifyOptions = VerifyOptions()
-    dry_run: bool = False
-    force: bool = False
-
-
-class RestoreRequest(NamedTuple):
-    """Take these patchsets out, all that are applied without names; one that is known but not applied is no error.
-
-    With `force` edits by hand are dropped instead of kept in the file, their text is kept in the store; with `dry_run`
-    nothing is written.
-    """
-
-    place: Place
-    names: Tuple[str, ...] = ()
-    force: bool = False
-    dry_run: bool = False
 
 
 def apply(request: ApplyRequest, events: Events = SILENT) -> Outcome:

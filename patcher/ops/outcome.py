@@ -1,16 +1,65 @@
-"""What came of a verb, and what it reports while it is at work."""
+"""What a verb is asked for, what came of it, and what it reports while it is at work. Light: commands are declared with it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, List, NamedTuple, Optional, Sequence, Tuple
 
+from patcher.ops.place import Place
+from patcher.verify.checks import VerifyOptions
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from patcher.model import FilePlan, Plan, Requested
-    from patcher.ops.place import Place
     from patcher.target.interpreter import Environment
     from patcher.verify.rollback import Verdict
+
+
+class ApplyRequest(NamedTuple):
+    """Apply these patchsets, all or none.
+
+    `settings` are texts as `--set` takes them, `verify` is how to verify what was written, with `dry_run` nothing is written,
+    with `force` files are taken as well that were edited by hand; the edited text is kept in the store.
+    """
+
+    place: Place
+    names: Tuple[str, ...]
+    settings: Tuple[str, ...] = ()
+    verify: VerifyOptions = VerifyOptions()
+    dry_run: bool = False
+    force: bool = False
+
+
+class RestoreRequest(NamedTuple):
+    """Take these patchsets out, all that are applied without names; one that is known but not applied is no error.
+
+    With `force` edits by hand are dropped instead of kept in the file, their text is kept in the store; with `dry_run`
+    nothing is written.
+    """
+
+    place: Place
+    names: Tuple[str, ...] = ()
+    force: bool = False
+    dry_run: bool = False
+
+
+class BackupRequest(NamedTuple):
+    """Put files back from the backups beside them: those that `words` name, or are below, all that have one without any.
+
+    A word is a path in a site directory, or as the caller sees it. With `dry_run` nothing is written.
+    """
+
+    place: Place
+    words: Tuple[str, ...] = ()
+    dry_run: bool = False
+
+
+class VerifyRequest(NamedTuple):
+    """Verify these patchsets, all that are applied without names."""
+
+    place: Place
+    names: Tuple[str, ...] = ()
+    verify: VerifyOptions = VerifyOptions()
 
 
 class Effect(NamedTuple):

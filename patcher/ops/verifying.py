@@ -6,8 +6,7 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.model import Patchset
 from patcher.ops.change import how_to_verify
-from patcher.ops.outcome import SILENT, Events
-from patcher.ops.place import Place
+from patcher.ops.outcome import SILENT, Events, VerifyRequest
 from patcher.planner.plan import before_and_after
 from patcher.planner.resolve import kept_patchset
 from patcher.project.selection import check_names
@@ -15,16 +14,8 @@ from patcher.store.retry import settled
 from patcher.store.status import FileStatus, interrupted, named, statuses
 from patcher.system.signals import stoppable
 from patcher.target.interpreter import Environment
-from patcher.verify.checks import Text, Verified, VerifyOptions
+from patcher.verify.checks import Text, Verified
 from patcher.verify.run import verify as run_checks
-
-
-class VerifyRequest(NamedTuple):
-    """Verify these patchsets, all that are applied without names."""
-
-    place: Place
-    names: Tuple[str, ...] = ()
-    verify: VerifyOptions = VerifyOptions()
 
 
 class VerifyOutcome(NamedTuple):

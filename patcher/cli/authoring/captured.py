@@ -28,7 +28,8 @@ from patcher.cli.authoring.drafted import (
 )
 from patcher.cli.changes import Live, finish, show_applied
 from patcher.cli.console import Console, command
-from patcher.ops.authoring.capturing import Captured, CaptureOutcome, CaptureRequest, adopt, capture
+from patcher.ops.authoring.capturing import Captured, CaptureOutcome, adopt, capture
+from patcher.ops.authoring.requests import CaptureRequest
 from patcher.text.diffs import compare
 from patcher.text.table import Row
 from patcher.verify.checks import VerifyOptions

@@ -8,7 +8,8 @@ from patcher.cli.console import Console
 from patcher.cli.report import list_rows
 from patcher.cli.verbs.checks import report_releases
 from patcher.ops.against import check_asked
-from patcher.ops.authoring.testing import CasesRequest, try_cases
+from patcher.ops.authoring.requests import CasesRequest
+from patcher.ops.authoring.testing import try_cases
 from patcher.ops.place import Place
 from patcher.patchset.sources import find_every
 from patcher.project.selection import choose

@@ -9,7 +9,8 @@ from patcher.cli.authoring.drafted import hunks_json, left_json, left_rows, show
 from patcher.cli.changes import Live
 from patcher.cli.console import Console, command, paint, style
 from patcher.ops.authoring.fitting import Looked
-from patcher.ops.authoring.updating import UpdateOutcome, UpdateRequest, update
+from patcher.ops.authoring.requests import UpdateRequest
+from patcher.ops.authoring.updating import UpdateOutcome, update
 from patcher.text.table import Row
 
 

@@ -14,9 +14,7 @@ class Group(click.Group):
 
     sections: Mapping[str, Iterable[str]] = {}
 
-    def resolve_command(
-        self, ctx: click.Context, args: List[str]
-    ) -> Tuple[Optional[str], Optional[click.Command], List[str]]:
+    def resolve_command(self, ctx: click.Context, args: List[str]) -> Tuple[Optional[str], Optional[click.Command], List[str]]:
         """Find the command that `args` begin with."""
         known = self.list_commands(ctx)
         if args[0] not in known and args[0][:1] != "-" and not ctx.resilient_parsing:

@@ -9,6 +9,7 @@ import click
 from patcher.cli.commands.options import complete_names, sets_options, takes_turns, verify_options, ways_to_write
 from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
+from patcher.ops.outcome import ApplyRequest, BackupRequest, RestoreRequest
 from patcher.ops.place import Place
 
 
@@ -37,7 +38,6 @@ def apply(
     the target interpreter; where that fails and did not fail before, all of it is rolled back.
     """
     from patcher.cli.changes import run_apply, run_restore
-    from patcher.ops.change import ApplyRequest, RestoreRequest
 
     if back and settings:
         raise UsageError("--set and --restore: found both", "options matter for applying alone")
@@ -67,11 +67,9 @@ def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool,
     the sha256 that RECORD gives; the edited texts are kept in the store.
     """
     from patcher.cli.changes import run_restore
-    from patcher.ops.change import RestoreRequest
 
     if from_backup:
         from patcher.cli.verbs.backups import run_restore_backups
-        from patcher.ops.backups import BackupRequest
 
         if force:
             raise UsageError("--force and --from-backup: found both", "what was edited is kept in the store in any case")

@@ -19,6 +19,7 @@ from patcher.cli.commands.options import (
 )
 from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
+from patcher.ops.outcome import ApplyRequest
 from patcher.ops.place import Place
 
 
@@ -76,7 +77,6 @@ def run(
     starts imports the patched source, unless it is started with -I, -E or -S, or without PYTHONPATH.
     """
     from patcher.ops import launch
-    from patcher.ops.change import ApplyRequest
 
     verify = verify_options(no_verify=no_verify, **ways)
     if lock_file and not locked:

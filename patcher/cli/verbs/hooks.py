@@ -21,7 +21,7 @@ from patcher.hook.places import folders
 from patcher.hook.repair import Installed, load
 from patcher.hook.wheel import wheel
 from patcher.hook.writer import check_place, write
-from patcher.ops.change import RestoreRequest
+from patcher.ops.outcome import RestoreRequest
 from patcher.ops.place import Place
 from patcher.patchset.tables import at, read_toml, suggest
 from patcher.project.pyproject import Entry, chosen, read_project

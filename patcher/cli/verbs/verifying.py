@@ -7,8 +7,9 @@ from typing import Tuple
 from patcher.cli.changes import Live
 from patcher.cli.console import Console
 from patcher.cli.verified import verified_json, verified_rows
+from patcher.ops.outcome import VerifyRequest
 from patcher.ops.place import Place
-from patcher.ops.verifying import VerifyRequest, verify
+from patcher.ops.verifying import verify
 from patcher.verify.checks import VerifyOptions
 
 

@@ -15,10 +15,10 @@ from patcher.author.pristine import Before, before
 from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.model import Located, Plan, Requested
 from patcher.ops.authoring.proving import by_package, check_also, further_releases, made_there, proven_target, trial_patchset
+from patcher.ops.authoring.requests import CaptureRequest, EditRequest
 from patcher.ops.change import carry_out, note_interrupted, prepared
 from patcher.ops.check import Outcome as Tried
 from patcher.ops.outcome import SILENT, Events, Outcome
-from patcher.ops.place import Place
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.patchset.sources import resolve_options
 from patcher.planner.adopt import Edit, plan_adopt
@@ -28,29 +28,6 @@ from patcher.store.retry import settled
 from patcher.store.status import read, statuses
 from patcher.target.environment import Environment
 from patcher.verify.checks import VerifyOptions
-
-
-class CaptureRequest(NamedTuple):
-    """Make a patchset of edits.
-
-    `words` are packages, distributions or files, all that is installed without any. `output` is as `output_folder` takes it.
-    `pristine` is a file, a wheel or a directory that has the text of before, "" to find it. `copy` is a directory with edited
-    copies of installed files, "" where the installed files themselves were edited. With `partial` a patchset is made also
-    where parts of the edit cannot be put into it. `summary` is that of the patchset, "" for one that names the files.
-    `also` are releases (`1.2`, `NAME==1.2`) and directories of packages that it should hold for as well.
-    With `adopt` a patchset of that name that stands already is taken as it is, to be put in the place of the edits.
-    """
-
-    place: Place
-    name: str
-    words: Tuple[str, ...] = ()
-    output: Optional[str] = None
-    pristine: str = ""
-    copy: str = ""
-    partial: bool = False
-    summary: str = ""
-    also: Tuple[str, ...] = ()
-    adopt: bool = False
 
 
 class Captured(NamedTuple):
@@ -170,14 +147,6 @@ def _check_same(outcome: CaptureOutcome, folder: Path) -> None:
     if other:
         hint = "capture the edit under another name; or --partial: the edited text is kept in the store"
         raise SitepatchError(f"{', '.join(other)}: the patchset {folder} makes other code of it than the edit", hint)
-
-
-class EditRequest(NamedTuple):
-    """Copy the Python files of an import package, or that one of its files, to be edited."""
-
-    place: Place
-    package: str
-    file: str = ""
 
 
 class EditOutcome(NamedTuple):

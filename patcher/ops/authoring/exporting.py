@@ -14,8 +14,8 @@ from patcher.author.export import Patched
 from patcher.author.wheel import Wheel, new_name, open_wheel, recorded, repack
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Plan, Requested, State, normalized
+from patcher.ops.authoring.requests import ExportRequest
 from patcher.ops.outcome import SILENT, Events
-from patcher.ops.place import Place
 from patcher.planner.plan import plan_anew
 from patcher.project.selection import choose
 from patcher.store.retry import settled
@@ -25,20 +25,6 @@ from patcher.target.releases import fetch_wheel
 
 SERIES, WHEELS = "patches", "dist"
 """The folders that a series and wheels are written to where none is named."""
-
-
-class ExportRequest(NamedTuple):
-    """Which patchsets are exported for which environment, and as what; `output` is a folder for a series and for wheels.
-
-    `wheels` are those of the releases as they are installed; without the one that is needed pip fetches it.
-    """
-
-    place: Place
-    names: Tuple[str, ...]
-    format: str
-    settings: Tuple[str, ...] = ()
-    output: str = ""
-    wheels: Tuple[str, ...] = ()
 
 
 class ExportOutcome(NamedTuple):

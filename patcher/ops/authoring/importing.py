@@ -24,9 +24,9 @@ from patcher.ops.authoring.proving import (
     proven_target,
     trial_patchset,
 )
+from patcher.ops.authoring.requests import ImportRequest
 from patcher.ops.check import Outcome
 from patcher.ops.outcome import SILENT, Events
-from patcher.ops.place import Place
 from patcher.store.retry import settled
 from patcher.system.reading import read_file
 from patcher.target.interpreter import Environment
@@ -34,24 +34,6 @@ from patcher.target.versions import says_nothing
 from patcher.text.diffs import FileDiff
 
 SERIES = "series"
-
-
-class ImportRequest(NamedTuple):
-    """Which diff becomes which patchset.
-
-    `patch` is a file, a quilt `series` or a directory that has one; with `data` (standard input) only its name. `also` are
-    releases (`1.2`, `NAME==1.2`) and directories of packages that the hunks should hold for as well. With `partial` what is
-    no code of an installed Python file is left out; `fuzz` is how many lines of context may differ.
-    """
-
-    place: Place
-    patch: str
-    name: str
-    data: Optional[bytes] = None
-    output: Optional[str] = None
-    also: Tuple[str, ...] = ()
-    partial: bool = False
-    fuzz: int = 0
 
 
 class LeftOut(NamedTuple):

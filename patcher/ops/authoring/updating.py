@@ -19,8 +19,8 @@ from patcher.model import Located, Patchset, State, Variant
 from patcher.ops.against import check_asked
 from patcher.ops.authoring.fitting import Looked, looked_at, met, paths_of, releases_of
 from patcher.ops.authoring.proving import made_here
+from patcher.ops.authoring.requests import UpdateRequest
 from patcher.ops.outcome import SILENT, Events
-from patcher.ops.place import Place
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.patchset.sources import BUILT_IN, LOCAL, find, folders, pick_variants, resolve_options
 from patcher.patchset.tables import written_toml
@@ -28,19 +28,6 @@ from patcher.store.status import read
 from patcher.system.reading import read_file
 from patcher.target.environment import locate
 from patcher.target.versions import accepts, is_version, overlap
-
-
-class UpdateRequest(NamedTuple):
-    """Make a patchset hold for further releases.
-
-    `to` are versions, ranges and `all`; without any it is the release that is installed. `edited` is a directory with edited
-    copies (`copies`) of the files of the one release that it does not fit, "" to make no variant.
-    """
-
-    place: Place
-    name: str
-    to: Tuple[str, ...] = ()
-    edited: str = ""
 
 
 class UpdateOutcome(NamedTuple):

@@ -9,7 +9,9 @@ import click
 from patcher.cli.commands.options import waits
 from patcher.cli.console import Console, command, takes
 from patcher.errors import UsageError
+from patcher.ops.authoring.requests import CaptureRequest, EditRequest
 from patcher.ops.place import Place
+from patcher.verify.checks import VerifyOptions
 
 
 def _makes_a_patchset(function: Callable[..., int]) -> Callable[..., int]:
@@ -69,9 +71,7 @@ def capture(
     restore gives back the file as it was installed. One of that name that was captured before is taken as it is.
     """
     from patcher.cli.authoring.captured import run_capture
-    from patcher.ops.authoring.capturing import CaptureRequest
     from patcher.store.lock import patience
-    from patcher.verify.checks import VerifyOptions
 
     if copy and (words or pristine or adopt):
         raise UsageError("--from: found packages, files, --pristine or --adopt too", "it takes the copies alone")
@@ -111,9 +111,7 @@ def edit(
     from patcher.cli.authoring.captured import run_capture
     from patcher.cli.authoring.editor import edit_copies
     from patcher.cli.changes import Live
-    from patcher.ops.authoring.capturing import CaptureRequest, EditRequest
     from patcher.ops.authoring.capturing import edit as copy_out
-    from patcher.verify.checks import VerifyOptions
 
     output_folder(name, output)  # said before an hour of editing
     copies = copy_out(EditRequest(place, package, file), Live(console))

@@ -8,6 +8,7 @@ import click
 
 from patcher.cli.commands.options import complete_names, sets_options
 from patcher.cli.console import Console, takes
+from patcher.ops.authoring.requests import ExportRequest
 from patcher.ops.place import Place
 
 _FORMATS = ("patch", "series", "wheel", "script")
@@ -22,14 +23,21 @@ _FORMATS = ("patch", "series", "wheel", "script")
     "--format", "form", type=click.Choice(_FORMATS), default=_FORMATS[0], show_default=True, help="What is made of them."
 )
 @click.option(
-    "--output", metavar="PATH", default="",
+    "--output",
+    metavar="PATH",
+    default="",
     help="A file; for series and wheel a folder.  [default: standard output; patches; dist]",
 )
 @click.option("--wheel", "wheels", metavar="FILE", multiple=True, help="The wheel of the release; else pip fetches it.")
 @sets_options
 @takes()
 def export(
-    console: Console, place: Place, names: Tuple[str, ...], form: str, output: str, wheels: Tuple[str, ...],
+    console: Console,
+    place: Place,
+    names: Tuple[str, ...],
+    form: str,
+    output: str,
+    wheels: Tuple[str, ...],
     settings: Tuple[str, ...],
 ) -> int:
     """Export what patchsets make of the release that is installed, for those without sitepatch.
@@ -38,7 +46,7 @@ def export(
     and a local version (+sitepatch.1); a script that patches and restores, and needs nothing but Python.
     """
     from patcher.cli.report import answer_json, answer_rows
-    from patcher.ops.authoring.exporting import ExportRequest, export
+    from patcher.ops.authoring.exporting import export
     from patcher.ops.outcome import Events
 
     class Told(Events):

@@ -9,6 +9,7 @@ import click
 
 from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
+from patcher.ops.authoring.requests import ImportRequest
 from patcher.ops.place import Place
 
 
@@ -55,7 +56,7 @@ def import_(
     """
     from patcher.cli.authoring.imported import show_import
     from patcher.cli.changes import Live
-    from patcher.ops.authoring.importing import ImportRequest, import_
+    from patcher.ops.authoring.importing import import_
 
     data = None
     if patch == "-":

@@ -8,6 +8,7 @@ import click
 
 from patcher.cli.commands.options import complete_names
 from patcher.cli.console import Console, takes
+from patcher.ops.authoring.requests import LintRequest
 from patcher.ops.place import Place
 
 
@@ -22,7 +23,7 @@ def lint(console: Console, place: Place, names: Tuple[str, ...], strict: bool) -
     that is written out, does with --strict. All patchsets without a name.
     """
     from patcher.cli.report import list_rows
-    from patcher.ops.authoring.linting import LintRequest, lint_all
+    from patcher.ops.authoring.linting import lint_all
     from patcher.text.table import Row, count
 
     made = lint_all(LintRequest(place, names, strict))

@@ -7,6 +7,7 @@ from typing import Optional
 import click
 
 from patcher.cli.console import Console, command, takes
+from patcher.ops.authoring.requests import NewRequest
 from patcher.ops.place import Place
 
 
@@ -21,7 +22,7 @@ def new(console: Console, place: Place, name: str, package: str, output: Optiona
     Its hunk is for a real function of the package, and fits; its text says how to write another one. It has a case, and lint
     says what is still to be written.
     """
-    from patcher.ops.authoring.starting import NewRequest, new
+    from patcher.ops.authoring.starting import new
 
     made = new(NewRequest(place, name, package, output))
     for note in made.notes:

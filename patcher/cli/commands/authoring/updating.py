@@ -8,6 +8,7 @@ import click
 
 from patcher.cli.commands.options import complete_names
 from patcher.cli.console import Console, command, takes
+from patcher.ops.authoring.requests import UpdateRequest
 from patcher.ops.place import Place
 
 
@@ -31,7 +32,7 @@ def update(console: Console, place: Place, name: str, to: Tuple[str, ...], edit:
     from patcher.cli.authoring.editor import edit_copies
     from patcher.cli.authoring.updated import run_update
     from patcher.cli.changes import Live
-    from patcher.ops.authoring.updating import UpdateRequest, copies
+    from patcher.ops.authoring.updating import copies
 
     request = UpdateRequest(place, name, to, copy)
     if not edit or copy:
