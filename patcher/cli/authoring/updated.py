@@ -6,11 +6,12 @@ from typing import Any, Dict
 
 from patcher.cli import explanation
 from patcher.cli.authoring.drafted import hunks_json, left_json, left_rows, show_hunks
+from patcher.cli.authoring.editor import edit_copies
 from patcher.cli.changes import Live
 from patcher.cli.console import Console, command, paint, style
 from patcher.ops.authoring.fitting import Looked
 from patcher.ops.authoring.requests import UpdateRequest
-from patcher.ops.authoring.updating import UpdateOutcome, update
+from patcher.ops.authoring.updating import UpdateOutcome, copies, update
 from patcher.text.table import Row
 
 
@@ -40,6 +41,16 @@ def run_update(console: Console, request: UpdateRequest) -> int:
     ok = made.ok and bool(made.added or not made.draft.files)
     console.data(ok, _json(request, made))
     return 0 if ok else 1
+
+
+def run_update_edited(console: Console, request: UpdateRequest) -> int:
+    """Open the files of the release that a patchset does not fit in an editor, then update it with what was edited."""
+    made = copies(request, Live(console))
+    words = ("update", request.name, *(word for each in request.to for word in ("--to", each)), "--from", str(made.folder))
+    go_on = command(request.place, *words)
+    first = made.paths[0] if len(made.paths) == 1 else ""
+    edited = request._replace(edited=str(made.folder))
+    return edit_copies(console, made.folder, first, go_on, lambda: run_update(console, edited))
 
 
 def _row(one: Looked) -> Row:

@@ -7,7 +7,7 @@ from typing import Callable, Optional, Tuple
 import click
 
 from patcher.cli.commands.options import waits
-from patcher.cli.console import Console, command, takes
+from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
 from patcher.ops.authoring.requests import CaptureRequest, EditRequest
 from patcher.ops.place import Place
@@ -107,24 +107,7 @@ def edit(
     Copies the Python files of an import package, or one of them, to a temporary directory and opens them in $VISUAL or
     $EDITOR. The environment is not touched.
     """
-    from patcher.author.folder import output_folder
-    from patcher.cli.authoring.captured import run_capture
-    from patcher.cli.authoring.editor import edit_copies
-    from patcher.cli.changes import Live
-    from patcher.ops.authoring.capturing import edit as copy_out
+    from patcher.cli.authoring.edited import run_edit
 
-    output_folder(name, output)  # said before an hour of editing
-    copies = copy_out(EditRequest(place, package, file), Live(console))
-    more = [*(["--output", output] if output else []), *(word for each in also for word in ("--also", each))]
-    go_on = command(place, "capture", "--from", str(copies.folder), "--name", name, *more)
-    if no_editor:
-        console.out(f"edit what is in {copies.folder}, then: {go_on}")
-        console.data(True, {"folder": str(copies.folder), "paths": list(copies.paths)})
-        return 0
-    request = CaptureRequest(place, name, (), output, "", str(copies.folder), partial, summary, also)
-    first = copies.paths[0] if file else ""
-
-    def run() -> int:
-        return run_capture(console, request, VerifyOptions(), take=False, explain=explain)
-
-    return edit_copies(console, copies.folder, first, go_on, run)
+    request = CaptureRequest(place, name, (), output, "", "", partial, summary, also)
+    return run_edit(console, EditRequest(place, package, file), request, no_editor=no_editor, explain=explain)

@@ -7,7 +7,7 @@ from typing import Tuple
 import click
 
 from patcher.cli.commands.options import complete_names
-from patcher.cli.console import Console, command, takes
+from patcher.cli.console import Console, takes
 from patcher.ops.authoring.requests import UpdateRequest
 from patcher.ops.place import Place
 
@@ -29,17 +29,7 @@ def update(console: Console, place: Place, name: str, to: Tuple[str, ...], edit:
     of what it looks for; with --edit the files of that release are opened in $VISUAL or $EDITOR, and what is edited becomes
     a further variant, so that one patchset holds on both sides of the change. The environment is not touched.
     """
-    from patcher.cli.authoring.editor import edit_copies
-    from patcher.cli.authoring.updated import run_update
-    from patcher.cli.changes import Live
-    from patcher.ops.authoring.updating import copies
+    from patcher.cli.authoring.updated import run_update, run_update_edited
 
     request = UpdateRequest(place, name, to, copy)
-    if not edit or copy:
-        return run_update(console, request)
-    made = copies(request, Live(console))
-    words = ("update", name, *(word for each in to for word in ("--to", each)), "--from", str(made.folder))
-    go_on = command(place, *words)
-    first = made.paths[0] if len(made.paths) == 1 else ""
-    edited = request._replace(edited=str(made.folder))
-    return edit_copies(console, made.folder, first, go_on, lambda: run_update(console, edited))
+    return run_update_edited(console, request) if edit and not copy else run_update(console, request)
