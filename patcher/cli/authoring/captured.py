@@ -15,6 +15,7 @@ from typing import Any, Dict
 
 import click
 
+from patcher.author.folder import output_folder
 from patcher.cli import report
 from patcher.cli.authoring.drafted import (
     hunks_json,
@@ -26,10 +27,11 @@ from patcher.cli.authoring.drafted import (
     releases_json,
     show_hunks,
 )
+from patcher.cli.authoring.editor import edit_copies
 from patcher.cli.changes import Live, finish, show_applied
 from patcher.cli.console import Console, command
-from patcher.ops.authoring.capturing import Captured, CaptureOutcome, adopt, capture
-from patcher.ops.authoring.requests import CaptureRequest
+from patcher.ops.authoring.capturing import Captured, CaptureOutcome, adopt, capture, edit
+from patcher.ops.authoring.requests import CaptureRequest, EditRequest
 from patcher.text.diffs import compare
 from patcher.text.table import Row
 from patcher.verify.checks import VerifyOptions
@@ -61,6 +63,26 @@ def run_capture(console: Console, request: CaptureRequest, verify: VerifyOptions
         console.say(f"put it in the place of the edit with: {how}")
     console.data(True, {"written": False, **fields})
     return 0
+
+
+def run_edit(console: Console, what: EditRequest, request: CaptureRequest, *, no_editor: bool, explain: bool) -> int:
+    """Edit copies, and capture them as `request` says."""
+    output_folder(request.name, request.output)  # said before an hour of editing
+    copies = edit(what, Live(console))
+    more = ["--output", request.output] if request.output else []
+    more += [word for each in request.also for word in ("--also", each)]
+    go_on = command(what.place, "capture", "--from", str(copies.folder), "--name", request.name, *more)
+    if no_editor:
+        console.out(f"edit what is in {copies.folder}, then: {go_on}")
+        console.data(True, {"folder": str(copies.folder), "paths": list(copies.paths)})
+        return 0
+    request = request._replace(copy=str(copies.folder))
+    first = copies.paths[0] if what.file else ""
+
+    def run() -> int:
+        return run_capture(console, request, VerifyOptions(), take=False, explain=explain)
+
+    return edit_copies(console, copies.folder, first, go_on, run)
 
 
 def _agreed(console: Console) -> bool:

@@ -107,7 +107,7 @@ def edit(
     Copies the Python files of an import package, or one of them, to a temporary directory and opens them in $VISUAL or
     $EDITOR. The environment is not touched.
     """
-    from patcher.cli.authoring.edited import run_edit
+    from patcher.cli.authoring.captured import run_edit
 
     request = CaptureRequest(place, name, (), output, "", "", partial, summary, also)
     return run_edit(console, EditRequest(place, package, file), request, no_editor=no_editor, explain=explain)
