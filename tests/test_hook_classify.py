@@ -800,7 +800,7 @@ def test_what_hook_status_says_of_a_hook(site, monkeypatch):
     folder = put(site, [kept()])
     (site.path / "sitepatch_hook_x.pth").rename(site.path / "x")
     Path(folder, "state").write_text("?")
-    first, second, third = installed.look(folder).told
+    first, second, third = installed.look(folder).messages
     assert first == "its .pth file is gone: it does not run; install it again"
     assert second.startswith("its state file: ") and second.endswith("; the next start of Python makes a new one")
     assert third == "the next start of Python applies two"
@@ -809,15 +809,15 @@ def test_what_hook_status_says_of_a_hook(site, monkeypatch):
     monkeypatch.setenv("SITEPATCH_HOOK", "warn")
     assert installed.look(folder)[1:] == ("warn", False, ("the next start of Python warns of two",))
     monkeypatch.setenv("SITEPATCH_HOOK", "off")
-    assert installed.look(folder)[1:3] == ("off", False) and installed.look(folder).told[0] == "SITEPATCH_HOOK=off: it does nothing"
+    assert installed.look(folder)[1:3] == ("off", False) and installed.look(folder).messages[0] == "SITEPATCH_HOOK=off: it does nothing"
     monkeypatch.delenv("SITEPATCH_HOOK")
     site.write(b"VALUE = 8\n")
     found = installed.look(folder)
-    assert not found.good and "somebody edited it" in "".join(found.told)
+    assert not found.good and "somebody edited it" in "".join(found.messages)
     site.write(PRISTINE)
     site.apply(step())
     site.write(PATCHED + b"# mine\n")
-    assert "the file was changed after it was patched" in "".join(installed.look(folder).told)
+    assert "the file was changed after it was patched" in "".join(installed.look(folder).messages)
     (site.path / "demo").rename(site.path / "gone")
     assert installed.look(folder)[2:] == (True, (f"demo is not installed in {site}; elsewhere it is not looked at",))
 

@@ -42,9 +42,9 @@ class Paint(NamedTuple):
     lines: int
 
 
-def rows(told: Sequence[HunkExplanation], paint: Paint) -> List[Row]:
+def rows(hunks: Sequence[HunkExplanation], paint: Paint) -> List[Row]:
     """One row for each hunk, with all about it below."""
-    return [_row(one, paint) for one in told]
+    return [_row(one, paint) for one in hunks]
 
 
 def _row(one: HunkExplanation, paint: Paint) -> Row:

@@ -60,8 +60,8 @@ def page(title: str, diffs: Sequence[FileDiff], answers: Sequence[Answer] = ()) 
 
 def _section(number: int, diff: FileDiff) -> List[str]:
     names = ", ".join(diff.patchsets)
-    told = f"{counts(diff.added, diff.removed)} {shown(names)}<br>{shown(diff.site)}"
-    head = f'<section id="f{number}"><h2>{shown(diff.path)} <span class="soft">{told}</span></h2>'
+    about = f"{counts(diff.added, diff.removed)} {shown(names)}<br>{shown(diff.site)}"
+    head = f'<section id="f{number}"><h2>{shown(diff.path)} <span class="soft">{about}</span></h2>'
     return [head, *code(diff), "</section>"]
 
 

@@ -166,8 +166,8 @@ def standing_json(item: FileStatus, outdated: Mapping[str, str]) -> Dict[str, An
 def patchset_json(one: Patchset, *, full: bool = False) -> Dict[str, Any]:
     """A patchset as `list` tells it, or as `show` does (`full`)."""
     ranges = [{"package": variant.package, "versions": variant.versions} for variant in one.variants]
-    told = {"name": one.name, "version": one.version, "kind": one.kind, "summary": one.summary, "source": one.source}
-    brief: Dict[str, Any] = {**told, "digest": one.digest, "packages": ranges}
+    fields = {"name": one.name, "version": one.version, "kind": one.kind, "summary": one.summary, "source": one.source}
+    brief: Dict[str, Any] = {**fields, "digest": one.digest, "packages": ranges}
     if not full:
         return brief
     options = [{**option._asdict(), "choices": list(option.choices)} for option in one.options]

@@ -16,7 +16,7 @@ from patcher.store.retry import settled
 
 
 class FileStatus(NamedTuple):
-    """How a hook stands: `good` if every file is as requested, `told` what there is to say, one text each.
+    """How a hook stands: `good` if every file is as requested, `messages` has one text for each thing to say.
 
     `mode` is the one that is in force, with SITEPATCH_HOOK.
     """
@@ -24,7 +24,7 @@ class FileStatus(NamedTuple):
     installed: Installed
     mode: str
     good: bool
-    told: Tuple[str, ...]
+    messages: Tuple[str, ...]
 
 
 def look(folder: str) -> FileStatus:
@@ -35,28 +35,28 @@ def look(folder: str) -> FileStatus:
     """
     installed = load(folder)
     mode = os.environ.get("SITEPATCH_HOOK") or installed.hook.mode
-    told: List[str] = []
+    messages: List[str] = []
     if mode == "off":
-        told.append("SITEPATCH_HOOK=off: it does nothing")
+        messages.append("SITEPATCH_HOOK=off: it does nothing")
     if not os.path.exists(f"{installed.site}/{stem(installed.hook.name)}.pth"):
-        told.append("its .pth file is gone: it does not run; install it again")
+        messages.append("its .pth file is gone: it does not run; install it again")
     try:
         text = Path(folder, "state").read_bytes().decode("utf-8", "surrogateescape")
         reasons = boot.compare(text, installed.site, installed.hook.version, True)
     except (OSError, ValueError) as error:
         reasons = None
-        told.append(f"its state file: {error}; the next start of Python makes a new one")
+        messages.append(f"its state file: {error}; the next start of Python makes a new one")
     for name in dict.fromkeys(path.split("/")[0] for path in installed.hook.paths):
         if not os.path.exists(f"{installed.site}/{name}"):
-            told.append(f"{name} is not installed in {installed.site}; elsewhere it is not looked at")
+            messages.append(f"{name} is not installed in {installed.site}; elsewhere it is not looked at")
     if reasons is not None:
-        return FileStatus(installed, mode, not reasons, (*told, *reasons))
+        return FileStatus(installed, mode, not reasons, (*messages, *reasons))
     found = settled(environment(installed.site), lambda: classify(installed.site, installed.hook, installed.kept))
     does = "warns of" if mode == "warn" else "applies"
-    told += [f"the next start of Python {does} {name}" for name in found.applied]
-    told += [f"{name}: {what}; the next start of Python asks sitepatch" for name, what in found.unknown.items()]
-    told += dict.fromkeys(found.wrong.values())
-    return FileStatus(installed, mode, not (found.changes or found.unknown or found.wrong), tuple(told))
+    messages += [f"the next start of Python {does} {name}" for name in found.applied]
+    messages += [f"{name}: {what}; the next start of Python asks sitepatch" for name, what in found.unknown.items()]
+    messages += dict.fromkeys(found.wrong.values())
+    return FileStatus(installed, mode, not (found.changes or found.unknown or found.wrong), tuple(messages))
 
 
 def remove(installed: Installed) -> None:

@@ -243,7 +243,7 @@ def _bytecode(case: Case) -> _Found:
 def _hooks(case: Case) -> _Found:
     for folder in folders(case.env):
         found = look(folder)
-        for what in () if found.good else found.told:
+        for what in () if found.good else found.messages:
             yield PROBLEM, f"{found.installed.hook.name}: {what}", "see: sitepatch hook status"
 
 

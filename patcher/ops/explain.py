@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.engine.explain.explain import Explanation, explain
 from patcher.engine.node import SyntaxProblem
@@ -56,11 +56,11 @@ def explained(env: Environment, requested: Requested) -> Tuple[List[HunkExplanat
     answers: List[Answer] = []
     notes: List[str] = []
     jobs = assignments_of(env, requested, answers, notes)
-    told = [_without_a_file(env, answer) for answer in answers]
+    hunks = [_without_a_file(env, answer) for answer in answers]
     for assignment in jobs:
-        told += _file(assignment, notes)
-    states = mixed([one.answer for one in told])  # what the hunks of several files say together (format rule 24)
-    return [one._replace(answer=answer) for one, answer in zip(told, states)], list(dict.fromkeys(notes))
+        hunks += _file(assignment, notes)
+    states = mixed([one.answer for one in hunks])  # what the hunks of several files say together (format rule 24)
+    return [one._replace(answer=answer) for one, answer in zip(hunks, states)], list(dict.fromkeys(notes))
 
 
 def _file(assignment: Assignment, notes: List[str]) -> List[HunkExplanation]:
@@ -160,11 +160,3 @@ def _sources(site: str, path: str) -> Iterator[str]:
             if name.endswith(".py") and other != path and count < _MOST_FILES:
                 count += 1
                 yield other
-
-
-def summary(told: Sequence[HunkExplanation]) -> Dict[str, int]:
-    """How many hunks have each state, in the order in which the states come."""
-    counts: Dict[str, int] = {}
-    for one in told:
-        counts[one.answer.state.value] = counts.get(one.answer.state.value, 0) + 1
-    return counts

@@ -141,9 +141,10 @@ def _json(made: CaptureOutcome, *, explain: bool) -> Dict[str, Any]:
         }
         for one in made.files
     ]
-    told = {"patchset": made.request.name, "folder": str(made.folder or ""), "captured": files, "left": left_json(made.draft)}
+    fields = {"patchset": made.request.name, "folder": str(made.folder or ""), "captured": files}
+    fields["left"] = left_json(made.draft)
     return {
-        **told,
+        **fields,
         "hunks": hunks_json(made.draft, explain=explain),
         "releases": releases_json(made.releases),
         "remarks": list(made.notes),

@@ -12,17 +12,17 @@ from patcher.text.table import Row, count
 def run_lint(console: Console, request: LintRequest) -> int:
     """Lint patchsets, and report it."""
     made = lint_all(request)
-    rows, told = [], []
+    rows, findings = [], []
     for name, found in made.findings.items():
         for one in found:
             where = f"{one.file}:{one.line}" if one.line else one.file
             hint = f"hint: {one.hint}" if one.hint else ""
             rows.append(Row(one.level, (name, where, one.rule), tuple(filter(None, (one.text, hint)))))
-            told.append({"patchset": name, **one._asdict()})
+            findings.append({"patchset": name, **one._asdict()})
     console.rows([row for row in rows if row.word != "note" or not console.quiet])
     console.rows(list_rows((), made.broken))
     if not rows and not made.broken:
         console.say(f"nothing to say of {count(len(made.findings), 'patchset')}")
     broken = [{"name": name, "problem": error.message} for name, error in made.broken.items()]
-    console.data(made.ok, {"findings": told, "broken": broken})
+    console.data(made.ok, {"findings": findings, "broken": broken})
     return 0 if made.ok else 1

@@ -20,7 +20,7 @@ def run_test(console: Console, place: Place, names: Sequence[str], against: Sequ
     """Try the cases, and the releases of `against`."""
     check_asked(against)
     made = try_cases(CasesRequest(place, tuple(names)))
-    rows, told = [], []
+    rows, cases = [], []
     for name, outcomes in made.outcomes.items():
         for one in outcomes:
             diff = one.diff.decode("utf-8", "backslashreplace")
@@ -28,7 +28,7 @@ def run_test(console: Console, place: Place, names: Sequence[str], against: Sequ
             details = [one.problem, *diff.split("\n")] if one.problem else []
             rows.append(Row(word, (name, one.case.name, one.path), tuple(filter(None, details))))
             tried = {"patchset": name, "case": one.case.name, "path": one.path, "ok": not one.problem}
-            told.append({**tried, "problem": one.problem, "diff": diff})
+            cases.append({**tried, "problem": one.problem, "diff": diff})
         if not outcomes and name not in made.broken:
             rows.append(Row("no cases", (name,)))
     console.rows([row for row in rows if row.word == "failed" or not console.quiet])
@@ -41,5 +41,5 @@ def run_test(console: Console, place: Place, names: Sequence[str], against: Sequ
         failed, releases = report_releases(console, requested, against, known, jobs, None)
         code = code or failed
     broken = [{"name": name, "problem": error.message} for name, error in made.broken.items()]
-    console.data(not code, {"cases": told, "broken": broken, "releases": releases["patchsets"]})
+    console.data(not code, {"cases": cases, "broken": broken, "releases": releases["patchsets"]})
     return code

@@ -21,7 +21,7 @@ def run_update(console: Console, request: UpdateRequest) -> int:
     console.rows([_row(one) for one in made.releases if one.outcome.failed or not console.quiet])
     painted = explanation.Paint(paint, lambda marker: style(marker, fg="yellow"), 20)
     for one in made.releases if not request.edited else ():
-        console.rows(explanation.rows(one.told, painted))
+        console.rows(explanation.rows(one.hunks, painted))
     show_hunks(console, made.draft, explain=False)
     rows = left_rows(made.draft)
     rows += [Row("not fetched", (problem,)) for problem in made.problems]
@@ -35,7 +35,7 @@ def run_update(console: Console, request: UpdateRequest) -> int:
         console.note(note)
     if made.draft.files and not made.added:
         console.note("no variant was added", "stopped")
-    elif not made.ok and any(one.told for one in made.releases):
+    elif not made.ok and any(one.hunks for one in made.releases):
         words = [word for each in request.to for word in ("--to", each)]
         console.say(f"edit it there with: {command(request.place, 'update', request.name, *words, '--edit')}")
     ok = made.ok and bool(made.added or not made.draft.files)
@@ -58,7 +58,7 @@ def _row(one: Looked) -> Row:
     return Row(
         one.outcome.word,
         (f"{one.located.distribution} {one.located.version}",),
-        (problem,) if problem and not one.told else (),
+        (problem,) if problem and not one.hunks else (),
     )
 
 
@@ -70,7 +70,7 @@ def _json(request: UpdateRequest, made: UpdateOutcome) -> Dict[str, Any]:
             "state": one.outcome.word,
             "problem": one.outcome.problem,
             "in_range": one.inside,
-            "hunks": [explanation.hunk_json(each) for each in one.told],
+            "hunks": [explanation.hunk_json(each) for each in one.hunks],
         }
         for one in made.releases
     ]

@@ -40,14 +40,14 @@ def run_check(console: Console, request: CheckRequest) -> int:
     for note in notes:
         console.note(note)
     if request.against:
-        code, told = report_releases(console, requested, request.against, list(known.values()), request.jobs, request.html)
+        code, fields = report_releases(console, requested, request.against, list(known.values()), request.jobs, request.html)
     else:
-        code, told = _check_here(console, request.place, requested, named=bool(request.names))
-        told["notes"] = [*notes, *told["notes"]]
+        code, fields = _check_here(console, request.place, requested, named=bool(request.names))
+        fields["notes"] = [*notes, *fields["notes"]]
     console.rows(report.list_rows((), problems))
     bad = [{"name": name, "problem": error.message} for name, error in problems.items()]
     code = 1 if problems else code
-    console.data(not code, {**told, "broken": bad})
+    console.data(not code, {**fields, "broken": bad})
     return code
 
 
@@ -68,13 +68,13 @@ def _check_here(console: Console, place: Place, requested: Sequence[Requested], 
     console.rows([] if console.quiet else [Row("absent", (one.patchset, one.path), (one.problem,)) for one in absent])
     for note in dict.fromkeys(notes):
         console.note(note)
-    told = {
+    fields = {
         "patchsets": [one.patchset.name for one in requested],
         "answers": [report.answer_json(answer) for answer in present],
         "absent": [report.answer_json(answer) for answer in absent],
         "notes": list(dict.fromkeys(notes)),
     }
-    return (1 if failed else 0), told
+    return (1 if failed else 0), fields
 
 
 def report_releases(

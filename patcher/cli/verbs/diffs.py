@@ -59,8 +59,8 @@ def show_diff(console: Console, place: Place, names: Sequence[str], options: Dif
     if not diffs and not names:
         console.note("nothing is changed here")
     code = 1 if failed or (options.exit_code and diffs) else 0
-    told = {"answers": [report.answer_json(each) for each in answers], "notes": notes}
-    console.data(not code, {"files": [report.diff_json(each) for each in diffs], **told})
+    fields = {"answers": [report.answer_json(each) for each in answers], "notes": notes}
+    console.data(not code, {"files": [report.diff_json(each) for each in diffs], **fields})
     return code
 
 

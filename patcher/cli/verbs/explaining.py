@@ -16,13 +16,13 @@ def run_explain(console: Console, place: Place, name: str, settings: Sequence[st
     (requested,), notes = choose([name], settings, place.patch_dirs)
     env = place.environment()
     console.about(env)
-    told, more = explained(env, requested)
+    hunks, more = explained(env, requested)
     notes += more
-    failed = any(one.answer.state.failed for one in told)
-    chosen = [one for one in told if one.answer.state.failed or not console.quiet]
+    failed = any(one.answer.state.failed for one in hunks)
+    chosen = [one for one in hunks if one.answer.state.failed or not console.quiet]
     lines = 10_000 if console.verbose else 20
     console.rows(explanation.rows(chosen, explanation.Paint(paint, lambda marker: style(marker, fg="yellow"), lines)))
     for note in notes:
         console.note(note)
-    console.data(not failed, {"patchset": name, "hunks": [explanation.hunk_json(one) for one in told], "notes": notes})
+    console.data(not failed, {"patchset": name, "hunks": [explanation.hunk_json(one) for one in hunks], "notes": notes})
     return 1 if failed else 0

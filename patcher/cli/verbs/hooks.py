@@ -132,25 +132,25 @@ def make_wheel(console: Console, directory: str, out: str) -> int:
 def show(console: Console, place: Place) -> int:
     """Show the hooks, and what the next start of Python would do."""
     env = place.environment()
-    rows, told, good = [], [], True
+    rows, hooks, good = [], [], True
     for folder in folders(env):
         try:
             found = look(folder)
         except SitepatchError as error:
             rows.append(Row("damaged", (folder, error.message)))
-            told.append({"folder": folder, "ok": False, "told": [error.message]})
+            hooks.append({"folder": folder, "ok": False, "told": [error.message]})
             good = False
             continue
         one = found.installed.hook
         names = ", ".join(each.name for each in one.patchsets)
-        rows.append(Row("ok" if found.good else "not so", (one.name, one.version, found.mode, names), found.told))
+        rows.append(Row("ok" if found.good else "not so", (one.name, one.version, found.mode, names), found.messages))
         good = good and found.good
         about = {"folder": folder, "name": one.name, "version": one.version, "mode": found.mode, "ok": found.good}
-        told.append({**about, "patchsets": [each.name for each in one.patchsets], "told": list(found.told)})
+        hooks.append({**about, "patchsets": [each.name for each in one.patchsets], "told": list(found.messages)})
     console.rows(rows)
     if not rows:
         console.out(f"there is no hook in {', '.join(env.sites)}")
-    console.data(good, {"hooks": told})
+    console.data(good, {"hooks": hooks})
     return 0 if good else 1
 
 

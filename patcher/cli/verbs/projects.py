@@ -51,7 +51,7 @@ def run_lock(console: Console, request: LockRequest) -> int:
         console.rows([] if console.quiet else [Row("locked", cells)])
     elif not request.check:
         console.say(f"{path}: nothing to do, it is as it would be written")
-    told = {
+    fields = {
         "written": done.written,
         "lock": str(path),
         "patchsets": list(done.patchsets),
@@ -60,5 +60,5 @@ def run_lock(console: Console, request: LockRequest) -> int:
         "files": [each._asdict() for each in done.held],
         "notes": list(plan.notes),
     }
-    console.data(done.ok, told)
+    console.data(done.ok, fields)
     return 0 if done.ok else 1

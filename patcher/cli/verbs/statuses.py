@@ -52,9 +52,9 @@ def show_status(console: Console, place: Place, check: bool) -> int:
         console.note(f"{path}, an edited text that was set aside; remove it when it is of no use any more", "kept")
     differs = any(row.word != "applied" for row in rows)
     code = 1 if unknown or (check and differs) else 0  # what a damaged receipt is about cannot be said at all
-    told = [{"site": site, "problem": problem} for _, site, problem in stopped]
+    waiting = [{"site": site, "problem": problem} for _, site, problem in stopped]
     files = [report.standing_json(item, newer) for item in items]
     more = {"recovered": recovered, "damaged": [{"problem": one, "hint": hint} for one, hint in broken], "kept": kept}
     more["backups"] = [{"site": one.site, "path": one.path, "backup": one.name} for one in backups]
-    console.data(not code, {"files": files, "interrupted": told, **more})
+    console.data(not code, {"files": files, "interrupted": waiting, **more})
     return code

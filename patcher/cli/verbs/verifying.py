@@ -22,6 +22,6 @@ def run_verify(console: Console, place: Place, names: Tuple[str, ...], how: Veri
     if not (names or done.patchsets):
         console.say(f"nothing is applied in {', '.join(done.env.own)}: nothing to verify")
     console.rows(verified_rows(done.verified, quiet=console.quiet))
-    told = {"patchsets": list(done.patchsets), "notes": notes, "verify": verified_json(done.verified)}
-    console.data(done.ok, told)
+    fields = {"patchsets": list(done.patchsets), "notes": notes, "verify": verified_json(done.verified)}
+    console.data(done.ok, fields)
     return 0 if done.ok else 1

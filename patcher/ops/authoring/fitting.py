@@ -25,7 +25,7 @@ class Looked(NamedTuple):
     """What the patchset does to one release.
 
     `variant` is the index of the variant that fits, else of the one whose range has the release, else of the last one.
-    `inside` is whether a range has it; `named` whether it was asked for by its version. `told` has every hunk where it does
+    `inside` is whether a range has it; `named` whether it was asked for by its version. `hunks` has every hunk where it does
     not fit, of the first few such releases.
     """
 
@@ -34,7 +34,7 @@ class Looked(NamedTuple):
     inside: bool
     named: bool
     outcome: Outcome
-    told: Tuple[HunkExplanation, ...] = ()
+    hunks: Tuple[HunkExplanation, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -91,7 +91,7 @@ def looked_at(patchset: Patchset, releases: Sequence[Located], to: Sequence[str]
     """What the patchset does to each release; the closest code of the last few that it does not fit."""
     looked = [_look(patchset, located, not to or _named(located.version, to)) for located in releases]
     unfit = [one for one in looked if one.outcome.failed][-_MOST_TOLD:]
-    return [one._replace(told=_told(patchset, one)) if one in unfit else one for one in looked]
+    return [one._replace(hunks=_explained(patchset, one)) if one in unfit else one for one in looked]
 
 
 def _look(patchset: Patchset, located: Located, named: bool) -> Looked:
@@ -128,7 +128,7 @@ def _requested(patchset: Patchset, number: int) -> Requested:
     return Requested(patchset._replace(variants=(variant,)), resolve_options(patchset, {}))
 
 
-def _told(patchset: Patchset, one: Looked) -> Tuple[HunkExplanation, ...]:
+def _explained(patchset: Patchset, one: Looked) -> Tuple[HunkExplanation, ...]:
     env = Environment(sys.executable, (one.located.site,), (one.located.site,), sys.version_info[:2])
-    told, _ = explained(env, _requested(patchset, one.variant))
-    return tuple(each for each in told if each.answer.state.failed)
+    hunks, _ = explained(env, _requested(patchset, one.variant))
+    return tuple(each for each in hunks if each.answer.state.failed)

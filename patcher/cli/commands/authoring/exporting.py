@@ -65,8 +65,8 @@ def export(
     for path, digest in made.written:
         line = f"{path if path.startswith(('/', '.')) else f'./{path}'} --hash=sha256:{digest}"
         console.out(line if form == "wheel" else f"wrote {path}")
-    told = {"answers": [answer_json(each) for each in made.plan.answers], "notes": list(made.plan.notes)}
+    fields = {"answers": [answer_json(each) for each in made.plan.answers], "notes": list(made.plan.notes)}
     written = [{"path": path, "sha256": digest} for path, digest in made.written]
     text = made.text.decode("utf-8", "surrogateescape")
-    console.data(made.ok, {"format": form, "patchsets": list(names), "text": text, "written": written, **told})
+    console.data(made.ok, {"format": form, "patchsets": list(names), "text": text, "written": written, **fields})
     return 0 if made.ok else 1
