@@ -262,3 +262,31 @@ def test_a_pipe_is_answered_while_it_is_written(tmp_path):
 def test_reading_what_grows_ends_with_what_was_found_where_the_file_cannot_be_read(tmp_path):
     tail = files.Tail(str(tmp_path / "gone"), ())
     assert not tail.read() and "No such file" in tail.log().problem
+
+
+# list TEXT ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("text", "patchsets", "symptom"),
+    [
+        (REFUSED.strip(), {DEVICE, "mmengine-device"}, "ddp-refuses-device-ids"),
+        ("DistributedDataParallel device_ids", {DEVICE, DDP, "mmengine-device"}, "ddp-refuses-device-ids"),
+        ("has no attribute 'is_musa'", {"torch-musa-guard"}, "is-musa-not-defined"),
+        ("backendcompilerfailed", {"torch-dynamo-suppress"}, "compile-backend-failed"),
+        ("_cuda_setDevice", {DEVICE, "mmengine-device"}, "cuda-selected-without-cuda"),
+        ("libcuda.so cannot found!", {"triton-libcuda-path"}, "libcuda-not-found"),
+        ("torch.distributed.DistBackendError: Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 10", set(), "one-gpu-for-two-ranks"),
+        ("no such words anywhere", set(), ""),
+    ],
+)
+def test_list_finds_what_a_text_is_about(tmp_path, text, patchsets, symptom):
+    done = sitepatch("list", "--json", *text.split(), cwd=tmp_path)
+    answer = json.loads(done.out)
+    assert done.code == (0 if symptom else 1) and answer["ok"] == bool(symptom)
+    assert patchsets <= {one["name"] for one in answer["patchsets"]} and len(answer["patchsets"]) < 5
+    assert symptom in [one["symptom"] for one in answer["symptoms"]] or not (symptom or answer["symptoms"])
+
+
+def test_list_tells_what_a_text_means(tmp_path):
+    out = sitepatch("list", "is_musa", cwd=tmp_path).out
+    assert "torch-musa-guard" in out and "it means: a vendor's PyTorch asks" in out
+    assert "is-musa-not-defined: a vendor's PyTorch asks" in sitepatch("show", "torch-musa-guard", cwd=tmp_path).out

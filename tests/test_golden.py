@@ -244,7 +244,7 @@ FIX = (
 )
 TROUBLE = "[rank1]: DemoError: it has failed\n[rank0]: DemoError: it has failed\nRuntimeError: Address already in use\n"
 SCENARIOS = {
-    "list": ["list", "list --patch-dir nowhere", BROKEN, "list --patch-dir broken"],
+    "list": ["list", "list DemoError: it has failed", "list unheard of", "list --patch-dir nowhere", BROKEN, "list --patch-dir broken"],
     "show": ["show two", "show toe", BROKEN, "show bad --patch-dir broken"],
     "apply": [
         "apply two --dry-run", "apply two", "apply two", "apply two other --set two.value=5 --probe --patch-dir patchsets",

@@ -24,7 +24,18 @@ if TYPE_CHECKING:
 _WORDS = {
     "green": ("applied", "captured", "updated", "locked", "overlay", "fix", "restored", "verified", "applies", "ok"),
     "cyan": ("applicable", "default", "debug"),
-    "yellow": ("broken before", "overwritten", "outdated", "interrupted", "absent", "note", "advice", "no cases"),
+    "yellow": (
+        "broken before",
+        "overwritten",
+        "outdated",
+        "interrupted",
+        "absent",
+        "note",
+        "advice",
+        "symptom",
+        "follows",
+        "no cases",
+    ),
     "blue": ("upstream", "not needed", "out of range"),
 }
 _COLORS = {word: color for color, words in _WORDS.items() for word in words}
@@ -267,6 +278,9 @@ def description(one: Patchset) -> List[str]:
     for option in one.options:
         choices = ", one of " + ", ".join(map(written, option.choices)) if option.choices else ""
         found.append(f"  {one.name}.{option.name}={written(option.default)}  {option.help} ({option.type}{choices})")
+    found += head("cures") if one.symptoms else []
+    for symptom in one.symptoms:
+        found += [f"  {symptom.name}: {symptom.meaning}", *(f"    {pattern}" for pattern in symptom.patterns)]
     found += head("for")
     for variant in one.variants:
         found.append(f"  {variant.package} {variant.versions or '(any version)'}")

@@ -17,8 +17,10 @@ Every JSON answer of a command is one object with `schema` (1), `command` and `o
   `problem`), `recovered` (a sentence each), `damaged` (`problem`, `hint`), `kept` (paths of edited copies),
   `backups` (`site`, `path`, `backup`: the name of the file beside it)
 - `list`: `patchsets` (`name`, `version`, `kind`, `summary`, `source`, `digest`, `packages`: `package`, `versions`),
-  `broken` (`name`, `problem`), `notes`
-- `show`: `patchset`, the fields of `list` and `prose`, `provenance`, `options`, `variants`, `verify`, `files`; `notes`
+  `symptoms` (with a text: those that it is about; `symptom`, `patchset`: that cures it, "" for none, `patterns`, `meaning`,
+  `advice`), `broken` (`name`, `problem`), `notes`
+- `show`: `patchset`, the fields of `list` and `prose`, `provenance`, `options`, `variants`, `verify`, `files`, `symptoms`;
+  `notes`
 - `explain`: see `patcher.cli.explanation`
 - `capture`, `edit`: see `patcher.cli.authoring.captured`
 - `doctor`: `sites`, `findings` (`severity`: `ok`, `note` or `problem`, `check`, `what`, `hint`)
@@ -31,10 +33,10 @@ Text in JSON is ASCII; a byte that is not UTF-8 is written as the lone surrogate
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Any, Dict, Iterable, List, Mapping, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.model import Answer, Patchset, Plan, State, Step
+from patcher.model import Answer, Patchset, Plan, State, Step, Symptom
 from patcher.patchset.tables import written_options
 from patcher.store.status import Condition, FileStatus
 from patcher.text.diffs import FileDiff
@@ -114,6 +116,16 @@ def list_rows(patchsets: Iterable[Patchset], broken: Mapping[str, SitepatchError
     return rows + [Row("broken", (name,), (error.brief,)) for name, error in broken.items()]
 
 
+def symptom_rows(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Row]:
+    """One row for each symptom and the name of the patchset that cures it, "" for none."""
+    rows = []
+    for symptom, name in symptoms:
+        details = [f"it means: {symptom.meaning}", *([f"cured by {name}"] if name else [])]
+        details += [f"hint: {symptom.advice}"] if symptom.advice else []
+        rows.append(Row("symptom", (symptom.name,), tuple(details)))
+    return rows
+
+
 # JSON -----------------------------------------------------------------------------------------------------------------
 def answer_json(answer: Answer) -> Dict[str, Any]:
     """An answer as JSON."""
@@ -163,6 +175,14 @@ def standing_json(item: FileStatus, outdated: Mapping[str, str]) -> Dict[str, An
     return {**head, "version": receipt.version, "condition": item.condition.value, "patchsets": steps}
 
 
+def symptoms_json(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Dict[str, Any]]:
+    """Symptoms and the names of the patchsets that cure them, as JSON."""
+    return [
+        {"symptom": one.name, "patchset": name, "patterns": list(one.patterns), "meaning": one.meaning, "advice": one.advice}
+        for one, name in symptoms
+    ]
+
+
 def patchset_json(one: Patchset, *, full: bool = False) -> Dict[str, Any]:
     """A patchset as `list` tells it, or as `show` does (`full`)."""
     ranges = [{"package": variant.package, "versions": variant.versions} for variant in one.variants]
@@ -176,8 +196,9 @@ def patchset_json(one: Patchset, *, full: bool = False) -> Dict[str, Any]:
         for variant in one.variants
     ]
     verify = {"imports": list(one.verify.imports), "probe": one.verify.probe}
+    symptoms = symptoms_json((each, one.name) for each in one.symptoms)
     more = {"prose": one.prose, "provenance": dict(one.provenance), "options": options, "variants": variants}
-    return {**brief, **more, "verify": verify, "files": dict(one.files)}
+    return {**brief, **more, "verify": verify, "files": dict(one.files), "symptoms": symptoms}
 
 
 def shown(data: bytes) -> str:

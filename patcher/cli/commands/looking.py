@@ -37,16 +37,18 @@ def status(console: Console, place: Place, check: bool) -> int:
     return show_status(console, place, check)
 
 
-@click.command("list", epilog="\b\nExample:\n  sitepatch list --patch-dir ./patchsets")
+@click.command("list", epilog="\b\nExamples:\n  sitepatch list --patch-dir ./patchsets\n  sitepatch list _cuda_setDevice")
+@click.argument("text", metavar="[TEXT]...", nargs=-1)
 @takes(environment=False)
-def list_(console: Console, place: Place) -> int:
+def list_(console: Console, place: Place, text: Tuple[str, ...]) -> int:
     """List the patchsets that can be named.
 
-    Each with its kind, the releases it is for, and where it was found.
+    Each with its kind, the releases it is for, and where it was found. With TEXT, words or an error message, those that
+    it is about, and what it means; exit code 1 if there is nothing.
     """
     from patcher.cli.verbs.listing import list_all
 
-    return list_all(console, place)
+    return list_all(console, place, " ".join(text))
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch show mmengine-ddp-debug")

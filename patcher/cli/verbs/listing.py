@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import os
-from typing import List
+from typing import List, Tuple
 
 from patcher.cli import report
 from patcher.cli.console import Console, description, style
 from patcher.errors import SitepatchError
+from patcher.model import Symptom
 from patcher.ops.place import Place
-from patcher.patchset.sources import find_every, folders
+from patcher.ops.search import search
+from patcher.patchset.sources import builtin_dir, find_every, folders
+from patcher.patchset.symptoms import general
 from patcher.project.selection import find_all, shadow_notes
 from patcher.system.reading import TEXT, read_file
 
 
-def list_all(console: Console, place: Place) -> int:
-    """List the patchsets that can be named."""
+def list_all(console: Console, place: Place, text: str = "") -> int:
+    """List the patchsets that can be named, or those that a text is about and what it means."""
     every, errors = find_every(place.patch_dirs, os.getcwd())
     found = [one.patchset for one in every]
-    notes = [note for one in every for note in shadow_notes(one)]
-    console.rows(report.list_rows(found, errors))
+    symptoms: List[Tuple[Symptom, str]] = []
+    if text:
+        found, symptoms = search(text, found, general(builtin_dir()))
+    notes = [note for one in every if one.patchset in found for note in shadow_notes(one)]
+    console.rows([*report.list_rows(found, errors), *report.symptom_rows(symptoms)])
+    if text and not (found or symptoms):
+        console.say(f"nothing that is known is about {text}")
     for note in notes:
         console.note(note)
     bad = [{"name": name, "problem": error.message} for name, error in errors.items()]
-    console.data(not errors, {"patchsets": [report.patchset_json(one) for one in found], "broken": bad, "notes": notes})
-    return 1 if errors else 0
+    ok = not errors and bool(found or symptoms or not text)
+    told = {"patchsets": [report.patchset_json(one) for one in found], "symptoms": report.symptoms_json(symptoms)}
+    console.data(ok, {**told, "broken": bad, "notes": notes})
+    return 0 if ok else 1
 
 
 def show_one(console: Console, place: Place, name: str) -> int:

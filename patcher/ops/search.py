@@ -1,0 +1,37 @@
+"""`list TEXT`: the patchsets, and the symptoms that no patchset cures, that a text is about."""
+
+from __future__ import annotations
+
+from typing import List, Sequence, Tuple
+
+from patcher.diagnose.patterns import matches
+from patcher.model import Patchset, Symptom
+
+
+def search(
+    text: str, patchsets: Sequence[Patchset], general: Sequence[Symptom]
+) -> Tuple[List[Patchset], List[Tuple[Symptom, str]]]:
+    """What a text is about: an error message of which a symptom's pattern is a part, or words that all stand in what is said.
+
+    Args:
+        text: what was pasted or typed; upper and lower case are the same.
+        patchsets: of which name, summary, prose and symptoms are looked at.
+        general: symptoms that no patchset cures.
+
+    Returns:
+        the patchsets, and the symptoms that the text is about, each with the name of the patchset that cures it ("": none).
+    """
+    words = text.lower().split()
+
+    def about(*said: str) -> bool:
+        whole = "\n".join(said).lower()
+        return all(word in whole for word in words)
+
+    def shown(symptom: Symptom) -> bool:
+        said = symptom.name, *symptom.patterns, symptom.meaning, symptom.advice
+        return any(matches(pattern, text) for pattern in symptom.patterns) or about(*said)
+
+    symptoms = [(symptom, one.name) for one in patchsets for symptom in one.symptoms if shown(symptom)]
+    cured = {name for _, name in symptoms}
+    found = [one for one in patchsets if one.name in cured or about(one.name, one.summary, one.prose)]
+    return found, symptoms + [(symptom, "") for symptom in general if shown(symptom)]
