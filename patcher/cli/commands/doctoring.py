@@ -13,8 +13,8 @@ from patcher.ops.place import Place
 def doctor(console: Console, place: Place) -> int:
     """Report known problems of this environment, and what to do.
 
-    Looked at are the target files of the patchsets at hand and what is applied, not every file of the environment,
-    so that it stays fast. A problem needs a hand (exit code 1), a note is good to know. Writes nothing.
+    Looked at are the target files of the patchsets at hand and what is applied, of others only whether a backup lies beside
+    them, so that it stays fast. A problem needs a hand (exit code 1), a note is good to know. Writes nothing.
     """
     from patcher.ops.checkup import CHECKS
     from patcher.ops.doctor import OK, PROBLEM, Case, examine
