@@ -19,15 +19,33 @@ from patcher.text.drawn import lines
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _SECTIONS = {
     "Start here": {"demo": "demo", "list": "looking", "show": "looking"},
-    "Every day": {"diff": "looking", "apply": "patching", "verify": "verifying", "status": "looking", "restore": "patching",
-                  "run": "running"},
+    "Every day": {
+        "diff": "looking",
+        "apply": "patching",
+        "verify": "verifying",
+        "status": "looking",
+        "restore": "patching",
+        "run": "running",
+    },
     "Projects": {"sync": "syncing", "lock": "syncing", "hook": "hooking"},
-    "Write a patchset": {"new": "authoring.starting", "edit": "authoring.capturing", "capture": "authoring.capturing",
-                         "import": "authoring.importing", "update": "authoring.updating", "lint": "authoring.linting",
-                         "test": "authoring.testing", "export": "authoring.exporting"},
-    "When something is wrong": {"diagnose": "diagnosing", "doctor": "doctoring", "check": "checking", "explain": "explaining",
-                                "cache": "caching"},
-}  # fmt: skip
+    "Write a patchset": {
+        "new": "authoring.starting",
+        "edit": "authoring.capturing",
+        "capture": "authoring.capturing",
+        "import": "authoring.importing",
+        "update": "authoring.updating",
+        "lint": "authoring.linting",
+        "test": "authoring.testing",
+        "export": "authoring.exporting",
+    },
+    "When something is wrong": {
+        "diagnose": "diagnosing",
+        "doctor": "doctoring",
+        "check": "checking",
+        "explain": "explaining",
+        "cache": "caching",
+    },
+}
 """The commands as the help groups them, each with the module of `patcher.cli.commands` that has a function of its name."""
 _HOMES = {name: home for section in _SECTIONS.values() for name, home in section.items()}
 

@@ -156,9 +156,10 @@ def _sample(text: str, shapes: str) -> str:
     return f'<span><svg width="24" height="24" viewBox="0 0 24 24" aria-hidden="true">{rect}{shapes}</svg>{text}</span>'
 
 
-_LEGEND = '<p class="legend">{}</p>'.format("".join([
+_SAMPLES = (
     _sample("parameters live here", '<rect class="hold" x="3" y="3" width="18" height="18" rx="2"/>'),
     _sample("device_ids point here", '<rect class="point" x="3" y="3" width="18" height="18" rx="2"/>'),
     _sample("the two disagree", '<path class="wrong" d="M8 8l8 8m0 -8l-8 8"/>'),
     _sample("buffers alone", '<circle class="spare" cx="12" cy="12" r="4"/>'),
-]))  # fmt: skip
+)
+_LEGEND = f'<p class="legend">{"".join(_SAMPLES)}</p>'

@@ -188,8 +188,8 @@ class Known:
 
 def _seen(symptom: Symptom, patterns: Sequence[int], logs: Sequence[Log]) -> Optional[Finding]:
     """What logs have of some of the patterns."""
-    seen = [(log.name, each) for log in logs for each in sorted(log.sightings, key=lambda each: each.line)
-            if each.pattern in patterns]  # fmt: skip
+    every = [(log.name, each) for log in logs for each in sorted(log.sightings, key=lambda each: each.line)]
+    seen = [(name, each) for name, each in every if each.pattern in patterns]
     if not seen:
         return None
     ranks = sorted({rank for _, each in seen for rank in each.ranks})

@@ -16,9 +16,17 @@ from patcher.patchset.tables import TABLE, TEXT, TEXTS, TRUTH, Reader, read_toml
 FILE = "symptoms.toml"
 KEYS: Mapping[str, Mapping[str, str]] = {
     "": {"symptom": tables("symptom")},
-    "symptom": {"name": TEXT, "patterns": TEXTS, "meaning": TEXT, "advice": TEXT, "options": TABLE, "needs": TEXTS,
-                "installed": TEXTS, "follows": TRUTH},
-}  # fmt: skip
+    "symptom": {
+        "name": TEXT,
+        "patterns": TEXTS,
+        "meaning": TEXT,
+        "advice": TEXT,
+        "options": TABLE,
+        "needs": TEXTS,
+        "installed": TEXTS,
+        "follows": TRUTH,
+    },
+}
 REQUIRED = {"symptom": ("name", "patterns", "meaning")}
 _LEAST, _MOST, _STARS = 10, 400, 8  # characters of the longest literal part and of a whole pattern; `*` in it
 
@@ -75,8 +83,8 @@ def decode(reader: Reader, values: Sequence[Any], options: Sequence[Option]) -> 
                 suggested[key] = value
         texts = {key: table.get(key, "") for key in ("meaning", "advice")}
         installed, follows = tuple(table.get("installed", ())), table.get("follows", False)
-        found.append(Symptom(name, tuple(lines[0]), **texts, options=suggested, needs=tuple(lines[1]),
-                             installed=installed, follows=follows))  # fmt: skip
+        one = Symptom(name, tuple(lines[0]), **texts, options=suggested, needs=tuple(lines[1]))
+        found.append(one._replace(installed=installed, follows=follows))
     return tuple(found)
 
 

@@ -12,10 +12,12 @@ from patcher.errors import UsageError
 from patcher.ops.place import Place
 
 
-@click.command(epilog=(
-    "\b\nExamples:\n  torchrun --nproc_per_node=8 train.py 2>&1 | sitepatch diagnose\n"
-    "  sitepatch diagnose work_dirs/logs --html ranks.html\n  sitepatch diagnose train.log --follow"
-))  # fmt: skip
+@click.command(
+    epilog=(
+        "\b\nExamples:\n  torchrun --nproc_per_node=8 train.py 2>&1 | sitepatch diagnose\n"
+        "  sitepatch diagnose work_dirs/logs --html ranks.html\n  sitepatch diagnose train.log --follow"
+    )
+)
 @click.argument("logs", metavar="[LOG]...", nargs=-1, type=click.Path())
 @click.option("--follow", "grows", is_flag=True, help="Also what is written from now on, until Ctrl-C.")
 @click.option("--run", "which", metavar="N|all", help="Which run, where the logs hold several; default: the newest.")

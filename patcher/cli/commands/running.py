@@ -76,7 +76,7 @@ def run(
     With --overlay nothing is written in the environment, which may be read-only: every Python process that the command
     starts imports the patched source, unless it is started with -I, -E or -S, or without PYTHONPATH.
     """
-    from patcher.ops import launch
+    from patcher.target import launch
 
     verify = verify_options(no_verify=no_verify, **ways)
     if lock_file and not locked:
