@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import patcher
+from tests import house
 from tests.command import DDP, GUARD, Site, environ
 
 PACKAGE = Path(patcher.__file__).parent
@@ -186,6 +187,15 @@ def test_only_the_store_writes_into_a_site_directory():
     assert [path for path in WRITERS if not found[path]] == []
     users = {path for path, _, tree in modules() if {"patcher.store.folder.Folder", "patcher.store.lock.locked"} & set(imported(tree))}
     assert {path for path in users if not path.startswith("store/")} == set(OWN_FILES)
+
+
+@pytest.mark.once
+def test_no_circle_no_seventh_parameter_and_no_place_that_the_formatter_skips():
+    known = house.modules(PACKAGE)
+    edges = {name: house.imported(tree, known) for name, (_, tree) in known.items()}
+    assert house.longest(edges)[1] == []
+    assert [f"{name}: {each}" for name, (_, tree) in known.items() for each in house.wide(tree)] == []
+    assert [name for name, (text, _) in known.items() if "fmt: " + "skip" in text] == []
 
 
 def loaded(site, *words, before="", **more):
