@@ -18,6 +18,7 @@ from patcher.errors import SitepatchError
 from patcher.ops.checkup import CHECKS
 from patcher.ops.doctor import NOTE, OK, PROBLEM, Case, Check, examine
 from patcher.ops.fixture import lay_out
+from patcher.ops.troubles import TROUBLES
 from patcher.store import journal
 from patcher.target.interpreter import Environment, discover
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, sitepatch
@@ -31,11 +32,12 @@ FILES = ["mmengine/_strategy/distributed.py", UTILS, RUNNER]
 
 @pytest.fixture
 def site(tmp_path):
-    return Site(tmp_path, "mmengine-0.10.7", "torch-2.7.1-musa")
+    return Site(tmp_path, "mmengine-0.10.7", "torch-2.9.0")
 
 
 @pytest.fixture
-def patched(site):
+def patched(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7", "torch-2.7.1-musa")
     assert site("apply", DDP, GUARD).code == 0
     return site
 
@@ -45,7 +47,7 @@ def found(answer):
     told = json.loads(answer.out)
     assert answer.code == (0 if told["ok"] else 1)
     rows = [(one["severity"], one["check"], f"{one['what']} | {one['hint']}") for one in told["findings"]]
-    assert {check for _, check, _ in rows} == {check.name for check in CHECKS}  # every check has its say
+    assert {check for _, check, _ in rows} == {check.name for check in (*CHECKS, *TROUBLES)}  # every check has its say
     assert told["ok"] == all(severity != PROBLEM for severity, _, _ in rows)
     return [row for row in rows if row[0] != OK]
 
@@ -74,7 +76,7 @@ def test_in_a_clean_environment_everything_is_ok_and_nothing_is_written(site):
     before = site.tree()
     ended = site("doctor")
     assert ended.code == 0
-    assert [line.split()[0] for line in ended.out.splitlines()] == ["ok"] * len(CHECKS) + ["0"]
+    assert [line.split()[0] for line in ended.out.splitlines()] == ["ok"] * len((*CHECKS, *TROUBLES)) + ["0"]
     assert doctor(site) == []
     assert site("doctor", "-q").out == ""
     assert site.tree() == before

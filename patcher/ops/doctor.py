@@ -78,7 +78,7 @@ class Case:
         self.env = env
         self.patch_dirs = tuple(patch_dirs)
         every, broken = find_every(self.patch_dirs, Path.cwd())
-        self._patchsets, self.broken = [one.patchset for one in every], broken
+        self.patchsets, self.broken = [one.patchset for one in every], broken
 
     @cached_property
     def places(self) -> Tuple[str, ...]:
@@ -94,7 +94,7 @@ class Case:
     def packages(self) -> Dict[str, Tuple[str, ...]]:
         """The import packages of the patchsets at hand and of what stands, with the paths of their target files."""
         paths: Dict[str, List[str]] = {}
-        for one in self._patchsets:
+        for one in self.patchsets:
             for variant in one.variants:
                 paths.setdefault(variant.package, []).extend(each for patch in variant.patches for each in patch.paths)
         for item in self.statuses:

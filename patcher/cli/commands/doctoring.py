@@ -14,16 +14,18 @@ def doctor(console: Console, place: Place) -> int:
     """Report known problems of this environment, and what to do.
 
     Looked at are the target files of the patchsets at hand and what is applied, of others only whether a backup lies beside
-    them, so that it stays fast. A problem needs a hand (exit code 1), a note is good to know. Writes nothing.
+    them, so that it stays fast; and known troubles of PyTorch, MMEngine and triton. A problem needs a hand (exit code 1), a
+    note is good to know. Writes nothing.
     """
     from patcher.ops.checkup import CHECKS
     from patcher.ops.doctor import OK, PROBLEM, Case, examine
+    from patcher.ops.troubles import TROUBLES
     from patcher.store.retry import settled
     from patcher.text.table import Row, count
 
     env = place.environment()
     console.about(env)
-    found = settled(env, lambda: examine(Case(env, place.patch_dirs), CHECKS))
+    found = settled(env, lambda: examine(Case(env, place.patch_dirs), (*CHECKS, *TROUBLES)))
     shown = [one for one in found if not (console.quiet and one.severity == OK)]
     rows = []
     for one in shown:

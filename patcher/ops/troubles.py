@@ -1,0 +1,111 @@
+"""The checks of `doctor` for known troubles of PyTorch, MMEngine and triton: from metadata and files, nothing is imported."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Dict, Iterator, List, Optional, Tuple
+
+from patcher.diagnose.conclusions import KNOWN, release
+from patcher.model import Located
+from patcher.ops.diagnose import APPLIES, stands
+from patcher.ops.doctor import NOTE, PROBLEM, Case, Check
+from patcher.system.reading import TEXT, read_file
+
+_Found = Iterator[Tuple[str, str, str]]
+_KINDS = {  # what a vendor's package adds: the kind of device, and the backend that serves it
+    "torch_gcu": ("gcu", "eccl"), "torch_npu": ("npu", "hccl"), "torch_musa": ("musa", "mccl"), "torch_mlu": ("mlu", "cncl"),
+    "torch_xla": ("xla", "xla"), "habana_frameworks": ("hpu", "hccl"), "intel_extension_for_pytorch": ("xpu", "xccl"),
+}  # fmt: skip
+_DRIVER = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")
+DEVICE = "mmengine-device"
+
+
+def _asked_for(case: Case) -> _Found:
+    """Code that only a trouble has: patchsets all of whose hunks are `when-present`."""
+    for one in case.patchsets:
+        hunks = [hunk for variant in one.variants for patch in variant.patches for hunk in patch.hunks]
+        if one.symptoms and all(hunk.when_present for hunk in hunks):
+            fit = stands(case.env, case.statuses, one, one.symptoms[0])
+            if fit.word == APPLIES:
+                yield PROBLEM, one.symptoms[0].meaning, f"sitepatch apply {one.name}: {fit.text}"
+
+
+def _libcuda(case: Case) -> _Found:
+    listed = _listed("libcuda.so")
+    if listed and _located(case, "triton") and not any(Path(path).exists() for path in listed):
+        what = f"ldconfig lists {', '.join(listed)}, and there is no such file: triton does not find the driver's library"
+        yield PROBLEM, what, _apply(case, "triton-libcuda-path") or "it is applied; is the driver there at all?"
+
+
+def _accelerators(case: Case) -> _Found:
+    engine = _located(case, "mmengine")
+    for package, (kind, _) in _vendors(case).items() if engine and _apply(case, DEVICE) else ():
+        since: Optional[str] = dict(KNOWN).get(kind)
+        if since is None or (since and engine and release(engine.version) < release(since)):
+            version = engine.version if engine else ""
+            what = f"{package} is installed, and get_device() of MMEngine {version} does not know {kind}: models go to the CPU"
+            yield PROBLEM, what, _apply(case, DEVICE)
+
+
+def _driver(case: Case) -> _Found:
+    torch = _located(case, "torch")
+    there = any(Path(path).exists() for path in (*_DRIVER, *_listed("libcuda.so")))
+    if torch and _built_for(torch, "cuda") and not there:
+        what = f"torch {torch.version} is a build for CUDA, and this machine has no driver for it"
+        yield NOTE, what, "to train on the CPU install PyTorch's CPU build; in a container: docker run --gpus all"
+
+
+def _backend(case: Case) -> _Found:
+    torch, engine = _located(case, "torch"), _located(case, "mmengine")
+    if not (torch and engine and _apply(case, DEVICE)) or _built_for(torch, "cuda") is not False or _built_for(torch, "hip"):
+        return
+    names = [f"cpu:gloo,{kind}:{backend}" for kind, backend in _vendors(case).values()] or ["gloo"]
+    what = f"torch {torch.version} has no NCCL, the backend that MMEngine takes unless the config names another one"
+    yield NOTE, what, f"in the config: env_cfg = dict(dist_cfg=dict(backend='{names[0]}'))"
+
+
+# what is there --------------------------------------------------------------------------------------------------------
+def _located(case: Case, package: str) -> Optional[Located]:
+    return next((one for one in case.located if one.package == package), None)
+
+
+def _vendors(case: Case) -> Dict[str, Tuple[str, str]]:
+    """The vendors' packages that are installed."""
+    return {name: what for name, what in _KINDS.items() if any((Path(site) / name).is_dir() for site in case.places)}
+
+
+def _apply(case: Case, name: str) -> str:
+    """The command that applies a patchset, "" where it is applied."""
+    applied = {step.patchset for item in case.statuses if item.live for step in item.receipt.steps}
+    return "" if name in applied else f"sitepatch apply {name}"
+
+
+def _built_for(torch: Located, kind: str) -> Optional[bool]:
+    """Whether a build of PyTorch is for a kind of device, None where it does not tell."""
+    try:
+        text = read_file(Path(torch.site) / "torch" / "version.py", TEXT).decode("utf-8", "replace")
+    except OSError:
+        return None
+    found = re.search(rf"^{kind}\b[^=\n]*= *(\S+)", text, re.MULTILINE)
+    return found.group(1) != "None" if found else None
+
+
+def _listed(name: str) -> List[str]:
+    """The files of a library that ldconfig lists."""
+    try:
+        done = subprocess.run(["/sbin/ldconfig", "-p"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return []  # a system without glibc's
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    return [line.rpartition("=> ")[2].strip() for line in lines if name in line and "=> " in line]
+
+
+TROUBLES = (
+    Check("code", "nothing installed asks for what nobody defines", _asked_for),
+    Check("libcuda", "what ldconfig lists is there", _libcuda),
+    Check("accelerators", "MMEngine knows the accelerators whose packages are installed", _accelerators),
+    Check("driver", "the build of torch fits this machine", _driver),
+    Check("backend", "torch has the backend that MMEngine takes", _backend),
+)

@@ -1,0 +1,105 @@
+"""The checks of `doctor` for known troubles: each is made in a directory of stand-ins and found, and with its cure it is gone."""
+
+import json
+
+import pytest
+
+from patcher.ops import troubles
+from patcher.ops.doctor import NOTE, OK, PROBLEM, Case, examine
+from patcher.ops.troubles import TROUBLES
+from patcher.target.interpreter import discover
+from tests.command import GUARD, Site
+
+pytestmark = pytest.mark.once
+
+DEVICE = "mmengine-device"
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """A machine without a driver; `listed` is what ldconfig lists there."""
+    listed = []
+    monkeypatch.setattr(troubles, "_listed", lambda name: listed)
+    monkeypatch.setattr(troubles, "_DRIVER", (str(tmp_path / "driver"),))
+    return listed
+
+
+def found(site):
+    rows = examine(Case(discover(None, str(site.path)), ()), TROUBLES)
+    return {one.check: (one.severity, one.what, one.hint) for one in rows if one.severity != OK}
+
+
+def build(site, **facts):
+    """Write what torch/version.py says of a build."""
+    text = "".join(f"{name}: Optional[str] = {value!r}\n" for name, value in facts.items())
+    site.file("torch/version.py").write_text(f"__version__ = '2.9.0'\n{text}")
+
+
+def test_is_musa_asked_for_without_the_property(tmp_path):
+    site = Site(tmp_path, "torch-2.7.1-musa")
+    done = site("doctor", "--json")
+    (one,) = [one for one in json.loads(done.out)["findings"] if one["severity"] == PROBLEM]
+    assert done.code == 1 and one["check"] == "code" and "asks a storage for is_musa" in one["what"]
+    assert one["hint"].startswith(f"sitepatch apply {GUARD}: it fits")
+    assert site("apply", GUARD).code == 0 and found(site) == {}
+
+
+def test_a_stock_torch_asks_for_nothing(tmp_path):
+    assert found(Site(tmp_path, "torch-2.9.0", "mmengine-0.10.7", "triton-3.5.1")) == {}
+
+
+def test_libcuda_that_ldconfig_lists_and_that_is_not_there(tmp_path, machine):
+    site = Site(tmp_path, "triton-3.5.1")
+    assert found(site) == {}
+    machine.append(str(tmp_path / "libcuda.so.1"))
+    severity, what, hint = found(site)["libcuda"]
+    assert (severity, hint) == (PROBLEM, "sitepatch apply triton-libcuda-path") and str(tmp_path / "libcuda.so.1") in what
+    (tmp_path / "libcuda.so.1").write_bytes(b"")
+    assert found(site) == {}
+
+
+@pytest.mark.parametrize(
+    ("package", "release", "kind"),
+    [("torch_gcu", "0.10.7", "gcu"), ("torch_xla", "0.10.7", "xla"), ("torch_musa", "0.7.4", "musa"), ("torch_musa", "0.10.7", None), ("other", "0.1.0", None)],
+)
+def test_an_accelerator_that_mmengine_does_not_know(tmp_path, package, release, kind):
+    site = Site(tmp_path, f"mmengine-{release}")
+    (site.path / package).mkdir()
+    problem = found(site).get("accelerators")
+    if kind:
+        assert problem[0] == PROBLEM and problem[2] == f"sitepatch apply {DEVICE}"
+        assert f"get_device() of MMEngine {release} does not know {kind}" in problem[1]
+    else:
+        assert problem is None
+
+
+def test_a_build_for_cuda_on_a_machine_without_a_driver(tmp_path, machine):
+    site = Site(tmp_path, "torch-2.9.0")
+    build(site, cuda="12.8", hip=None)
+    assert found(site)["driver"][0] == NOTE
+    (tmp_path / "driver").write_text("")
+    assert found(site) == {}
+
+
+def test_a_backend_that_this_torch_does_not_have(tmp_path, machine):
+    site = Site(tmp_path, "torch-2.9.0", "mmengine-0.10.7")
+    build(site, cuda=None, hip=None)
+    assert found(site)["backend"][0] == NOTE and "backend='gloo'" in found(site)["backend"][2]
+    (site.path / "torch_gcu").mkdir()
+    assert "backend='cpu:gloo,gcu:eccl'" in found(site)["backend"][2]
+    build(site, cuda=None, hip="6.4")
+    assert "backend" not in found(site)
+
+
+def test_ldconfig_is_read(monkeypatch):
+    class Done:
+        stdout = b"\tlibcuda.so.1 (libc6,x86-64) => /usr/lib/libcuda.so.1\n\tlibc.so.6 (libc6) => /lib/libc.so.6\n\xff libcuda.so\n"
+
+    monkeypatch.setattr(troubles.subprocess, "run", lambda *words, **more: Done)
+    assert troubles._listed("libcuda.so") == ["/usr/lib/libcuda.so.1"]
+
+    def fails(*words, **more):
+        raise FileNotFoundError("/sbin/ldconfig")
+
+    monkeypatch.setattr(troubles.subprocess, "run", fails)
+    assert troubles._listed("libcuda.so") == []
