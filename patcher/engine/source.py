@@ -242,8 +242,8 @@ class Source:
         defines = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         if defines and not bodies and len(group) == 1:
             body = node.body[0]  # type: ignore[attr-defined]
-            cut = self._start(body) if getattr(body, "decorator_list", []) else self._offset(body.lineno, body.col_offset)
-            cut += len(self.text[cut:]) - len(self.text[cut:].lstrip()) if getattr(body, "decorator_list", []) else 0
+            decorated = getattr(body, "decorator_list", [])
+            cut = self.text.index("@", self._start(body)) if decorated else self._offset(body.lineno, body.col_offset)
             made = parse(self.text[start:cut] + "pass", offset=start, newline=self.newline).items("body")
             last = self._opaque(node)
             hidden = Node("Opaque", (cut, cut, last.end, last.end))
@@ -251,7 +251,6 @@ class Source:
             block.fields["body"], block.fields["doc"] = [hidden], None
             for part in (block, made[0]):
                 part.end = part.outer_end = last.end
-            hidden.parent = block
             return made
         return parse(self.text[start:end], offset=start, newline=self.newline, indent=self.indent).items("body")
 

@@ -81,6 +81,7 @@ RULE_2 = {
     "a scope contains its own header": Changed("def f(a=A.b):\n    pass\n", "-A.b\n+A.c\n", "def f(a=A.c):\n    pass\n"),
     "a scope contains its own decorators": Changed("@A.b\ndef f(a):\n    pass\n", "-A.b\n+A.c\n", "@A.c\ndef f(a):\n    pass\n"),
     "the top level has headers": Changed(HEADER, "-class C(A):\n+class C(int):\n", HEADER.replace("(A)", "(int)"), {"scope": "<module>"}),
+    "and so above a decorated body": Changed("class f(A):\n\n    @a\n    def g(self): pass\n", "-class f(A):\n+class f(int):\n", "class f(int):\n\n    @a\n    def g(self): pass\n", {"scope": "<module>"}),
     "the top level has decorators": Changed(HEADER, "-@deco\n class C:\n", HEADER.replace("@deco\n", ""), {"scope": "<module>"}),
     "the top level has no statements of bodies": Stays(TOP, "-return os\n+return None\n import x\n", State.NOT_FOUND, "", {"scope": "<module>"}),
     "the top level has no expressions of bodies": Stays(TOP, "-os.path\n+None\n", State.NOT_FOUND, "", {"scope": "<module>"}),

@@ -21,6 +21,7 @@ def different(code: str, pattern: str) -> Case:
 
 # Layout, comments, redundant parentheses, trailing commas, quotes and prefixes, order of keywords; numbers and async as written.
 RULE_8 = {
+    "an escape that Python warns of": inside(r"x = A('\d')", "-A($X)\n+max($X)\n", r"x = max('\d')"),
     "a subscript with a comma is another one": inside("x = b[1,]\n    c = b[1]", "-b[1]\n+b[2]\n", "x = b[1,]\n    c = b[2]"),
     "a comma that goes": inside("x = b[1,]", "-b[1,]\n+b[1]\n", "x = b[1]"),
     "a comma that comes": inside("x = b[1]", "-b[1]\n+b[1,]\n", "x = b[1,]"),
