@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from contextlib import suppress
 
 
 def string_value(text: str) -> str:
@@ -19,8 +20,6 @@ def f_string_text(text: str, prefix: str) -> str:
     """The value of the text part of an f-string."""
     plain = text.replace("{{", "{").replace("}}", "}")
     for quotes in ('"""', "'''"):
-        try:
+        with suppress(ValueError, SyntaxError):
             return str(ast.literal_eval(f"{prefix}{quotes}{plain}{quotes}"))
-        except (ValueError, SyntaxError):
-            continue
     return plain

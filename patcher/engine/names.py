@@ -39,7 +39,7 @@ def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], 
         return _unseen(after, inserted, injected)
     if any(_is_star(node) for node in _statements(after.tree.body)):
         return []
-    known = _ALWAYS | set(injected) | _bound(after.tree.body, run_time=True)
+    known = _ALWAYS | set(injected) | _bound(after.tree.body)
     for line in re.findall(r"^[ \t]+global[ \t]+([\w, \t]+)", after.text, re.MULTILINE):
         known |= set(re.findall(r"\w+", line))
     spans = [(start, end - 1) for start, end in inserted if end > start]
@@ -101,12 +101,12 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from _statements(part.body)
 
 
-def _bound(body: Sequence[ast.stmt], *, run_time: bool = False) -> Set[str]:
-    """The names that the statements of one scope bind."""
+def _bound(body: Sequence[ast.stmt]) -> Set[str]:
+    """The names that the statements of one scope bind where they run."""
     names: Set[str] = set()
     hidden: Set[int] = set()
     for node in _statements(body):
-        if run_time and _for_type_checkers(node):
+        if _for_type_checkers(node):
             hidden.update(id(child) for child in _statements(node.body))
         if id(node) in hidden:
             continue
@@ -138,8 +138,6 @@ def _bound_by(statement: ast.stmt) -> Set[str]:
             names.add(node.name)  # type: ignore[attr-defined]
         elif type(node).__name__ == "MatchMapping" and getattr(node, "rest", None):
             names.add(node.rest)  # type: ignore[attr-defined]
-        elif isinstance(node, (ast.Global, ast.Nonlocal)):
-            names.update(node.names)
         own = {id(node.target)} if isinstance(node, ast.comprehension) else set()  # bound inside the comprehension only
         parts = ast.iter_child_nodes(node)
         todo += [child for child in parts if id(child) not in own and not isinstance(child, (ast.stmt, *_FUNCTIONS))]

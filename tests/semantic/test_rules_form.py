@@ -25,7 +25,8 @@ RULE_1 = {
     "a file of no package that is no module": Form(f"--- a.b.py\n{HUNK}", 1, "inside a package"),
     "something that is not Python": Form(f"--- p/m.c\n{HUNK}", 1, "only Python source"),
     "a file that would be created": Form(f"--- dev/null\n{HUNK}", 1, "only Python source"),
-    "text between hunks": Form(f"--- p/m.py\nhello\n{HUNK}", 2, "expected `@@ SCOPE @@`"),
+    "text between hunks": Form(f"--- p/m.py\nhello\n{HUNK}", 2, "expected `@@ SCOPE @@` or `--- PATH`\n    hello\n    ^~~~~"),
+    "a path with `.`": Form(f"--- p/./m.py\n{HUNK}", 1, "empty or `.` parts"),
 }
 
 SCOPES = """

@@ -39,6 +39,9 @@ RULE_27 = {
     "an attribute is not a name": ("def f(a): old()", "a.y.z", True),
     "a keyword is not a name": ("def f(a): old()", "max(y=a)", True),
     "for type checkers only": ("if TYPE_CHECKING:\n    import y\ndef f(): old()", "max(y)", False),
+    "for type checkers only, in the function": ("def f():\n    if TYPE_CHECKING:\n        import y\n    old()", "max(y)", False),
+    "a name that the function makes global": ("def f():\n    global y\n    old()", "max(y)", True),
+    "a name of the function around it": ("def g():\n    y = 1\n    def f():\n        nonlocal y\n        old()", "max(y)", True),
     "a class's name seen from a method": ("class A:\n    y = 1\n    def f(self): old()", "max(y)", False),
     "a module's __getattr__ binds nothing": ("def __getattr__(n): pass\ndef f(): old()", "max(y)", False),
     "a comprehension's own, read outside of it": ("def f(a): old()", "max([y for y in a], y)", False),
@@ -70,5 +73,5 @@ def test_names_that_the_patchset_lists_count() -> None:
 @pytest.mark.parametrize(("code", "bound"), [("max(a)", True), ("max(y)", True), ("max(z)", False)])
 def test_without_the_standard_parser_names_that_stand_nowhere_else_are_told(code: str, bound: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Source, "_ast", lambda self: None)
-    answer = run("import y\ndef f(a):\n    old()\n", f"-old()\n+{code}\n").answers[0]
+    answer = run("import y\ndef f(a):\n    old()\n    old()\n", f"-old()\n+{code}\n", flags="count=all").answers[0]
     assert answer.state is (State.APPLICABLE if bound else State.CONFLICT), answer.problem

@@ -68,6 +68,11 @@ RULE_6 = {
 DECORATED = "@a\n@b\n# why\n@c\ndef f():\n    pass\n"
 # `...` is a run, possibly empty and as short as fits, wherever it is a whole element; elsewhere it is the literal.
 RULE_7 = {
+    "of arguments in a default": Changed("def f(a=A(1, k=2)): pass\n", "-def f(a=A(...)):\n+def f(a=max(...)):\n", "def f(a=max(1, k=2)): pass\n"),
+    "of a set, below a slice": inside("x = {a[1:2], b}", "-x = {a[1:2], ...}\n+x = {a[1:2], 0, ...}\n", "x = {a[1:2], 0, b}"),
+    "of arguments, below a lambda": inside("x = A(lambda: a, k=1)", "-A(lambda: a, ...)\n+max(lambda: a, ...)\n", "x = max(lambda: a, k=1)"),
+    "of arguments, below a sign": inside("x = A(-a, k=1)", "-A(-a, ...)\n+max(-a, ...)\n", "x = max(-a, k=1)"),
+    "of arguments, below a dict": inside("x = A(**a, b=1)", "-A(**a, ...)\n+max(**a, ...)\n", "x = max(**a, b=1)"),
     "statements": inside("A()\n    a()\n    b()\n    x = 1", " A()\n ...\n-x = 1\n+x = 2\n", "A()\n    a()\n    b()\n    x = 2"),
     "no statement at all": inside("A()\n    x = 1", " A()\n ...\n-x = 1\n+x = 2\n", "A()\n    x = 2"),
     "arguments": inside("return A(1, *b, k=2)", "-A(1, ...)\n+max(1, ...)\n", "return max(1, *b, k=2)"),

@@ -21,6 +21,8 @@ def different(code: str, pattern: str) -> Case:
 
 # Layout, comments, redundant parentheses, trailing commas, quotes and prefixes, order of keywords; numbers and async as written.
 RULE_8 = {
+    "blanks of a string": stays("x = A(' a')", "-A('a')\n+max('a')\n", State.NOT_FOUND),
+    "quotes of both kinds in an f-string": stays("x = A(f\"\"\"'''a\"{b}\"\"\")", "-A(f\"\"\"'''b\"{b}\"\"\")\n+max(b)\n", State.NOT_FOUND),
     "an escape that Python warns of": inside(r"x = A('\d')", "-A($X)\n+max($X)\n", r"x = max('\d')"),
     "a subscript with a comma is another one": inside("x = b[1,]\n    c = b[1]", "-b[1]\n+b[2]\n", "x = b[1,]\n    c = b[2]"),
     "a comma that goes": inside("x = b[1,]", "-b[1,]\n+b[1]\n", "x = b[1]"),

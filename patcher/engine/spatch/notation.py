@@ -148,7 +148,7 @@ def _opened(line: List[Token], index: int) -> int:
 
 def _context(line: List[Token], opened: int) -> str:
     """What kind of list the bracket at `opened` holds: call, params, import, brace or plain (the run stays as it is)."""
-    words = [token.text for token in line[:3]]
+    words = [token.text for token in line[:2]]
     imports = "import" in words[:1] or (words[:1] == ["from"] and any(token.text == "import" for token in line))
     if opened < 0:
         return "import" if imports else "plain"
@@ -160,7 +160,7 @@ def _context(line: List[Token], opened: int) -> str:
         return "plain"
     if imports:
         return "import"
-    if "def" in words[:2] and not any(token.text == "(" for token in line[:opened]):
+    if "def" in words and not any(token.text == "(" for token in line[:opened]):
         return "params"
     previous = line[opened - 1] if opened else None
     named = previous is not None and previous.kind == "name" and previous.text not in _KEYWORDS
