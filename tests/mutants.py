@@ -267,7 +267,10 @@ class Record:
     def tests(self, mutant, names, budget):
         """The tests to run for a mutant, the shortest first; where none is known to reach it, those of its files."""
         first = (mutant.module, mutant.function, mutant.old.split("\n")[0])
-        found = self.reached.get(first) or self.reached.get(first[:2]) or [test for test in self.took if test.split("::")[0] in names]
+        found = self.reached.get(first) or self.reached.get(first[:2])
+        if not mutant.function:  # what runs at the import is known of the first test alone: any that runs something of the module
+            found = set().union(*(tests for key, tests in self.reached.items() if key[0] == mutant.module and len(key) == 2))
+        found = found or [test for test in self.took if test.split("::")[0] in names]
         chosen, seconds = [], 0.0
         for test in sorted(found, key=lambda test: (self.took[test], test)):
             seconds += self.took[test]

@@ -170,6 +170,4 @@ def same(a: Value, b: Value) -> bool:
 
 def _ordered(nodes: List[Node]) -> List[Node]:
     """Arguments with the keywords in alphabetical order, since their order does not matter; any other list as it is."""
-    if not any(node.kind == "Keyword" for node in nodes):
-        return nodes
     return sorted(nodes, key=lambda arg: str(arg.node("arg").fields.get("value")) if arg.kind == "Keyword" else "")

@@ -22,6 +22,7 @@ RULE_28 = {
     "a part that goes": inside("b('SELECT a FROM old WHERE a')", "- WHERE a\n", "b('SELECT a FROM old')", **IN),
     "an f-string": inside("b(f'no {a} there: {c!r:>9}')", "- there: \n+ here, \n", "b(f'no {a} here, {c!r:>9}')", **IN),
     "what is in its braces is code": stays("b(f'no {old} there')", "-old\n+new\n", State.NOT_FOUND, "no string in it has this text", **IN),
+    "and so is an f-string in them": stays("b(f'no {f\"x {a}\"} there')", "-no {f\n+in {f\n", State.NOT_FOUND, **IN),
     "as is the format": stays("b(f'no {a:>99} there')", "->99\n+>98\n", State.NOT_FOUND, **IN),
     "and no text reaches over them": stays("b(f'no {a} there')", "-no {a} there\n+no {c} there\n", State.NOT_FOUND, **IN),
     "nor from a string to the next": stays("b('no file' ' there')", "-no file there\n+nothing\n", State.NOT_FOUND, "closest, line 2: no file", **IN),
