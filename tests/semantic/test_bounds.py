@@ -56,6 +56,10 @@ WIDE = {
     "format texts": "x = (" + "'{:>3} {:d}',\n    " * 300 + ")",
     "comments": "# ((((((((((((\n" * 100 + "x = 1",
     "a variable": "case = " + "f(" * 20 + "1" + ")" * 20,
+    "text of braces": "x = '" + "{" * 600 + "'",
+    "a guard": "match a:\n    case 1 if " + "f(" * 20 + "1" + ")" * 20 + ": pass",
+    "what a case does": "match a:\n    case 1: x = " + "f(" * 20 + "1" + ")" * 20,
+    "an entry beside a case": "match a:\n    case 1: pass\nx = {a: " + "f(" * 20 + "1" + ")" * 20 + "}",
     "an attribute of it": "case.b = " + "f(" * 20 + "1" + ")" * 20,
 }
 
