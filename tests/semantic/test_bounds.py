@@ -26,6 +26,7 @@ DEEP = {
     "and": lambda n: "x = " + " and ".join("a" * n),
     "comparisons": lambda n: "x = " + " < ".join("a" * n),
     "not": lambda n: "x = " + "not " * n + "a",
+    "calls of attributes in each other": lambda n: "x = " + ("a" + ".b" * 30 + "(") * (n // 30) + ")" * (n // 30),
     "minus": lambda n: "x = " + "-" * n + "a",
     "lambda": lambda n: "x = " + "lambda: " * n + "a",
     "conditional expressions": lambda n: "x = " + "a if b else " * n + "a",
