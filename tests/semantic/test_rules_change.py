@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patcher.model import State
-from tests.semantic.helpers import Case, Changed, Refused, Stays, cases, check_state, hold, inside, stays
+from tests.semantic.helpers import Case, Changed, Refused, Stays, cases, check_state, hold, inside, run, stays
 
 FUTURE = "#!/usr/bin/python\n# Licence.\nfrom __future__ import annotations\nimport os\n"
 CLASS = "def f(a):\n    return a\nclass B:\n    def g(self):\n        x = self\n"
@@ -250,6 +250,11 @@ RULE_16 = {
 # Checked before a byte is written.
 RULE_17 = {
     "the result parses": stays("for a.old in b: c", "-a.old\n+max(a)\n", State.CONFLICT, "the result does not parse"),
+    "it compiles, with what stands above a definition": Stays("@A(1)\n@b\n@c\ndef f(): pass\n", "-A(1)\n+(yield)\n", State.CONFLICT, "does not compile"),
+    "the after side fits in more ways": inside("x = A(k=1, j=1)", "-A($A=1, $B=1)\n+max($A=1, $B=1)\n", "x = max(k=1, j=1)"),
+    "another hunk changes what a placeholder stands for": inside("x = A(a.old)", "-A($X)\n+max($X)\n@@ f @@\n-a.old\n+a.new\n", "x = max(a.new)"),
+    "and at its beginning": inside("x = A(a.old)", "-A($X)\n+max($X)\n@@ f @@\n-a.old\n+b.old\n", "x = max(b.old)"),
+    "the after side stands there then": stays("with A((a, b)): pass", "-A($X)\n+$X\n", State.CONFLICT, "the after side does not match the result at line 2"),
     "the after side stands where it was written": stays("x = max(a, b)", "-max($A, $B)\n+max($B, $A)\n", State.CONFLICT, "applying it a second time would change the result again"),
     "but a call around itself is known again": inside("x = A(b)", "-A($X)\n+A(A($X))\n", "x = A(A(b))"),
     "nor may another hunk change what this one made": stays("a(d)", "-a(d)\n+b(d)\n@@ f @@ when-present\n-b(d)\n+c(d)\n", State.CONFLICT, "applying it a second time would change the result again"),
@@ -273,3 +278,9 @@ def test_rules(case: Case) -> None:
 def test_code_that_is_nested_too_deeply_is_refused() -> None:
     deep = "(" * 3000 + "1" + ")" * 3000
     check_state(f"def f():\n    x = {deep}\n", "-x = 1\n+x = 2\n", State.CONFLICT, "nested too deeply")
+
+
+def test_a_result_that_does_not_parse_is_a_conflict_of_the_hunks_that_change_something() -> None:
+    hunks = "-a.old\n+max(a)\n@@ f @@\n-A($X)\n+max($X, 0)\n"
+    result = run("def f(a, b, x):\n    for a.old in b: b\n    x = max(a, 0)\n", hunks)
+    assert [answer.state for answer in result.answers] == [State.CONFLICT, State.UPSTREAM]
