@@ -57,6 +57,7 @@ RULE_11 = {
     "a string that moves keeps its quotes": inside("return A('x', b)", '-A("x", $Y)\n+max($Y, 1, "x")\n', "return max(b, 1, 'x')"),
     "statements that move, and one between them goes": inside("a()\n    d()\n    b()", "-a()\n-...\n-b()\n+if c:\n+    a()\n+    b()\n", "if c:\n        a()\n        b()"),
     "statements that move, and a comment comes between them": inside("a()\n    b()", "-a()\n-b()\n+if c:\n+    a()\n+    # why\n+    b()\n", "if c:\n        a()\n        # why\n        b()"),
+    "inside an f-string of three quotes": inside("x = f'''{A(a)}'''", "-A($X)\n+max($X, 'b')\n", "x = f'''{max(a, 'b')}'''"),
     "one thing twice, each as it stood": inside("x = A(a.b, a .b)", "-A(a.b, a.b)\n+max([a.b, 1, a.b])\n", "x = max([a.b, 1, a .b])"),
     "a value and its target": inside("x = old(a,  # one\n        1)", "-x = old(a, 1)\n+b = max(a, 2)\n", "b = max(a,  # one\n        2)"),
     "inside a one-line suite": inside("if a: x = A(1)", "-if a: x = A($X)\n+if a: x = max($X)\n", "if a: x = max(1)"),

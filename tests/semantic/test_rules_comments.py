@@ -41,6 +41,8 @@ RULE_18 = {
     "above decorators": Changed("# about g\n@a\ndef g(): pass\n", "+x = 1\n def g(): pass\n", "x = 1\n# about g\n@a\ndef g(): pass\n", {"scope": "<module>"}),
     "a whole block, in the file's indentation": beside(" x = a\n+if x:\n+    print(x)\n", "# trailing\n", "# trailing\n    if x:\n        print(x)\n"),
     "in tabs": Changed("def f(a):\n\tx = a\n", " x = a\n+if x:\n+    print(x)\n", "def f(a):\n\tx = a\n\tif x:\n\t\tprint(x)\n"),
+    "below a bracket that closes in the first column": Changed("x = A(\n    1,\n)\ny = 2\n", " x = A(1)\n+z = 3\n", "x = A(\n    1,\n)\nz = 3\ny = 2\n", {"scope": "<module>"}),
+    "a comment between statements of which one moves": inside("a()\n    # why\n    b()", "-a()\n-b()\n+if x:\n+    b()\n", "if x:\n        b()\n    # why"),
     "a block in a block, of a hunk with another unit": inside("A(a)", " A(a)\n+if a:\n+  if b:\n+    c()\n", "A(a)\n    if a:\n        if b:\n            c()"),
     "a line that continues another one is no block": inside("A(a)", " A(a)\n+if a:\n+\tx = max(\n+      1)\n", "A(a)\n    if a:\n        x = max(\n          1)"),
     "a multi-line string does not tell the unit of indentation": beside(
