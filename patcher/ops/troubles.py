@@ -15,9 +15,14 @@ from patcher.system.reading import TEXT, read_file
 
 _Found = Iterator[Tuple[str, str, str]]
 _KINDS = {  # what a vendor's package adds: the kind of device, and the backend that serves it
-    "torch_gcu": ("gcu", "eccl"), "torch_npu": ("npu", "hccl"), "torch_musa": ("musa", "mccl"), "torch_mlu": ("mlu", "cncl"),
-    "torch_xla": ("xla", "xla"), "habana_frameworks": ("hpu", "hccl"), "intel_extension_for_pytorch": ("xpu", "xccl"),
-}  # fmt: skip
+    "torch_gcu": ("gcu", "eccl"),
+    "torch_npu": ("npu", "hccl"),
+    "torch_musa": ("musa", "mccl"),
+    "torch_mlu": ("mlu", "cncl"),
+    "torch_xla": ("xla", "xla"),
+    "habana_frameworks": ("hpu", "hccl"),
+    "intel_extension_for_pytorch": ("xpu", "xccl"),
+}
 _DRIVER = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")
 DEVICE = "mmengine-device"
 
