@@ -7,10 +7,10 @@ from typing import List, Tuple
 
 from patcher.cli import report
 from patcher.cli.console import Console, description, style
+from patcher.diagnose.search import search
 from patcher.errors import SitepatchError
 from patcher.model import Symptom
 from patcher.ops.place import Place
-from patcher.ops.search import search
 from patcher.patchset.sources import builtin_dir, find_every, folders
 from patcher.patchset.symptoms import general
 from patcher.project.selection import find_all, shadow_notes
