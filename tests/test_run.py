@@ -83,13 +83,13 @@ def test_a_signal_ends_the_command_as_without_sitepatch(project, number):
 
 
 def test_directory_variables_and_descriptors_are_passed_on(project):
-    code = "import os, sys; print(os.getcwd(), os.environ['MINE'], os.environ.get('PYTHONPATH')); os.write(int(sys.argv[1]), b'x')"
+    code = "import os, sys; print(os.getcwd(), os.environ['MINE'], os.environ.get('PYTHONPATH'), sep=chr(10)); os.write(int(sys.argv[1]), b'x')"
     read, write = os.pipe()
     words = [sys.executable, "-m", "patcher", "run", "two", *project.given, "--", sys.executable, "-c", code, str(write)]
     ended = subprocess.run(
         [str(word) for word in words], cwd=str(project.folder), env=environ(MINE="7"), stdout=subprocess.PIPE, pass_fds=[write]
     )
-    assert ended.stdout.decode().split() == [str(project.folder), "7", environ()["PYTHONPATH"]]
+    assert ended.stdout.decode().splitlines() == [str(project.folder), "7", environ()["PYTHONPATH"]]
     os.close(write)
     assert os.read(read, 9) == b"x"
     os.close(read)
