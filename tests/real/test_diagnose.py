@@ -1,0 +1,77 @@
+"""`sitepatch diagnose` on the errors that the real packages raise, and the jobs that work once what it tells is run."""
+
+import io
+import json
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+from conftest import COMMAND_ROOT, Environment, run
+from test_torch import BEFORE_VENDOR_BRANCH, VENDOR_BRANCH
+from wheels import slow
+
+from patcher.diagnose.log import read_log
+from patcher.ops.diagnose import Known
+from patcher.ops.place import Place
+
+pytestmark = pytest.mark.real
+
+
+def diagnosed(environment, text):
+    """What `diagnose` makes of a text that is piped into it."""
+    command = [sys.executable, "-m", "patcher", "diagnose", "--json", "--python", str(environment.python)]
+    done = subprocess.run(command, cwd=COMMAND_ROOT, input=text.encode(), stdout=subprocess.PIPE)
+    answer = json.loads(done.stdout)
+    assert done.returncode == (0 if answer["ok"] else 1), answer
+    return answer
+
+
+def cured(environment, text, patchset):
+    """Pipe an error into `diagnose` and run the command that it prints; then it says that this is applied."""
+    answer = diagnosed(environment, text)
+    assert patchset in [one["patchset"] for one in answer["findings"]], answer
+    applied = run([sys.executable, "-m", "patcher", *shlex.split(answer["cure"])[1:]], cwd=COMMAND_ROOT)
+    assert applied.code == 0, applied
+    again = diagnosed(environment, text)
+    assert {one["fit"] for one in again["findings"] if one["patchset"]} == {"applied"} and again["cure"] == ""
+
+
+@pytest.mark.parametrize("which", ["", pytest.param("compiles", marks=slow)])
+def test_the_errors_that_are_raised_are_recognised(kept_environment, tmp_path, which, counted):
+    environment = Environment(kept_environment, tmp_path)
+    known = Known(Place(python=str(environment.python)))
+    ended = environment.script("error_script.py", *which.split())
+    assert ended.code == 0 and "raised nothing" not in ended.out, ended
+    parts = re.split(r"^=== (.*)\n", ended.out, flags=re.MULTILINE)[1:]
+    for symptom, text in zip(parts[::2], parts[1::2]):
+        found = known.outcome([read_log("log", io.BytesIO(text.encode()), known.patterns)]).findings
+        assert [one.symptom.name for one in found] == [symptom], text
+    counted("errors raised and recognised", len(parts) // 2)
+
+
+@slow
+def test_a_backend_that_fails_computes_after_what_is_told(environment):
+    failed = environment.script("compile_script.py")
+    assert failed.code == 1
+    cured(environment, failed.out, "torch-dynamo-suppress")
+    assert "computed [0.0, 2.0, 4.0]" in environment.script("compile_script.py").out
+
+
+@slow
+def test_a_loader_that_hangs_ends_after_what_is_told(environment):
+    branch = VENDOR_BRANCH + BEFORE_VENDOR_BRANCH
+    environment.replace_text("torch/multiprocessing/reductions.py", BEFORE_VENDOR_BRANCH, branch)
+    hanging = environment.script("loader_script.py", limit=40)
+    assert hanging.code is None
+    cured(environment, hanging.out, "torch-musa-guard")
+    assert "total 28.0" in environment.script("loader_script.py").out
+
+
+@slow
+def test_two_ranks_train_on_the_cpu_after_what_is_told(environment):
+    failed = environment.ranks(2, "ddp_train.py", "--group", "direct")
+    cured(environment, failed.out, "mmengine-ddp-device")
+    trained = environment.ranks(2, "ddp_train.py", "--group", "direct")
+    assert trained.out.count("trained direct ") == 2, trained
