@@ -93,7 +93,7 @@ def _tables() -> Iterator[Case]:
 
 
 def _built_in() -> Iterator[Case]:
-    for folder in sorted(Path(builtin_dir()).iterdir()):
+    for folder in sorted(path.parent for path in Path(builtin_dir()).glob("*/patchset.toml")):
         if not (folder / "patchset.toml").exists():
             continue
         patchset = load(folder, BUILT_IN)
