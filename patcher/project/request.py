@@ -10,7 +10,6 @@ from patcher.model import Plan, Requested
 from patcher.patchset.sources import PATCH_DIR
 from patcher.project import lockfile
 from patcher.project.pyproject import Project, chosen, read_project
-from patcher.project.requirements import read_requirements
 from patcher.project.selection import check_sources
 
 PROJECT = "pyproject.toml"
@@ -73,6 +72,8 @@ def _read(request: ProjectFiles) -> List[Project]:
     project = read_project(path) if path.is_file() else None
     projects = [project] if project else []
     if request.requirements:
+        from patcher.project.requirements import read_requirements  # few projects ask there
+
         projects.append(read_requirements(request.requirements))
     if project is None and not any(one.entries for one in projects):
         table = f"{path}: found no {'table [tool.sitepatch]' if path.is_file() else 'such file'}"
