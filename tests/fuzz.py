@@ -94,8 +94,6 @@ def _tables() -> Iterator[Case]:
 
 def _built_in() -> Iterator[Case]:
     for folder in sorted(path.parent for path in Path(builtin_dir()).glob("*/patchset.toml")):
-        if not (folder / "patchset.toml").exists():
-            continue
         patchset = load(folder, BUILT_IN)
         options = resolve_options(patchset, {})
         yield Case(b"", "", {}, patchset.files["patchset.toml"])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.diagnose import files
+from patcher.diagnose import files, patterns
 from patcher.diagnose.files import log_files
 from patcher.diagnose.log import read_log
 from patcher.errors import UsageError
@@ -109,6 +109,20 @@ def test_pieces_of_any_size_give_the_same(known, size):
     assert log == read_log("0.log", io.BytesIO(text.encode()), known.patterns)
     assert {(each.line, each.number, each.ranks) for each in log.sightings} == {(10, 3, (0, 1, 2)), (13, 1, ())}
     assert log.lines == 13
+
+
+@pytest.mark.parametrize("noise", ["KeyError: 'LOCAL_RANK'", "The server socket has failed to ", REFUSED[12:90]])
+def test_the_work_grows_with_the_log_and_not_with_its_square(known, monkeypatch, noise):
+    """A line without end in which a mark stands everywhere: how many bytes are searched in all."""
+    looked, really = [], patterns._matches
+    monkeypatch.setattr(patterns, "_matches", lambda parts, line: looked.append(len(line)) or really(parts, line))
+
+    def searched(size):
+        looked.clear()
+        read_log("log", io.BytesIO(noise.encode() * (size // len(noise))), known.patterns)
+        return sum(looked)
+
+    assert 0 < searched(1 << 20) < 4 << 20 and max(looked) < 6000
 
 
 @pytest.mark.parametrize(
@@ -212,6 +226,13 @@ def test_an_escape_sequence_is_drawn(tmp_path):
     (tmp_path / "log").write_text(f"\x1b[2J\x1b]0;title\x07{REFUSED}")
     done = sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path)
     assert "title␇ValueError" in done.out and "\x1b" not in done.out
+
+
+def test_the_page_has_it_too(tmp_path):
+    (tmp_path / "log").write_text(f"<b>[rank0]: {REFUSED}")
+    assert sitepatch("diagnose", "log", "--html", "page.html", "--target", tmp_path, cwd=tmp_path).code == 1
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "ddp-refuses-device-ids: log:1, rank 0" in page and "&lt;b&gt;[rank0]: ValueError" in page and "<b>" not in page
 
 
 # what is read ---------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from patcher.diagnose.log import Log
 from patcher.diagnose.report import Report
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import DOUBTS, HEAD, READY, Classified, cells, heading, well
+from patcher.text.table import Row
 from patcher.text.table import count as _count
 
 _CELL, _TOP, _LEFT, _BLOCK = 24, 58, 34, 16  # pixels, and the most ranks in one grid
@@ -43,18 +44,25 @@ td.red { color: var(--red); } td.doubt { color: var(--amber); } td.ready { color
 """
 
 
-def page(runs: Sequence[Tuple[Run, Sequence[Classified]]], count: int, logs: Sequence[Log]) -> bytes:
+def page(
+    runs: Sequence[Tuple[Run, Sequence[Classified]]], count: int, logs: Sequence[Log], findings: Sequence[Row] = ()
+) -> bytes:
     """The page, in UTF-8.
 
     Args:
         runs: the runs to be shown, with what is to be said about their wrappings.
         count: how many runs the logs tell of.
         logs: what was read.
+        findings: the symptoms that were found, as the table shows them.
     """
     reports, cut = sum(len(log.reports) for log in logs), sum(log.cut_count for log in logs)
     parts = [_count(len(logs), "log"), _count(reports, "report"), _count(count, "run")]
     read = ", ".join([*parts, *([f"{_count(cut, 'report')} cut short"] if cut else [])])
     out = [f'<p class="soft">{read}</p>']
+    for row in findings:
+        details = "".join(f'<p class="soft">{shown(detail)}</p>' for detail in row.details)
+        said = f"<p><code>{shown(row.word)}</code> {shown(': '.join(row.cells))}</p>"
+        out.append(f'<div class="told doubt">{said}{details}</div>')
     for run, wraps in runs:
         when = "" if run.time is None else time.strftime(", %Y-%m-%d %H:%M:%S UTC", time.gmtime(run.time))
         out.append(f'<h2>Run {run.number} of {count}{when}</h2>\n<p class="soft">{shown(", ".join(run.logs))}</p>')

@@ -25,12 +25,13 @@ def run_diagnose(console: Console, request: DiagnoseRequest, which: Optional[str
         console.note(error.brief, "broken")
     for run, classified in shown:
         diagnosis.tell_run(console, run, len(outcome.runs), classified)
-    console.rows(diagnosis.finding_rows(outcome.findings))
+    rows = diagnosis.finding_rows(outcome.findings)
+    console.rows(rows)
     diagnosis.tell_damage(console, outcome.logs)
     diagnosis.tell_cure(console, request.place, outcome)
     if html:
         with open(html, "wb") as file:
-            file.write(page(shown, len(outcome.runs), outcome.logs))
+            file.write(page(shown, len(outcome.runs), outcome.logs, rows))
         console.say(f"wrote {html}")
     concluded = any(each.conclusions for _, classified in shown for each in classified)
     damaged = any(log.cut_count or log.problem for log in outcome.logs)
