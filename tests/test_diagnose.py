@@ -87,7 +87,7 @@ def test_what_is_no_log_says_nothing(known, noise):
         lambda line: "[rank0]: " + line,
         lambda line: line.replace("\n", "\r\n"),
         lambda line: "12%|##   |\r" + line.rstrip(),
-        lambda line: line.replace("ValueError", "\x1b[1;35mValueError\x1b[0m").replace("Distributed", "\x1b[35mDistributed"),
+        lambda line: line.replace("ValueError", "\x1b[1;35mValueError\x1b[0m").replace("device_ids and", "\x1b[35mdevice_ids\x1b[0m and"),
         lambda line: json.dumps({"log": line, "stream": "stderr"}) + "\n",
         lambda line: "x" * 5000 + " " + line,
         lambda line: gzip.compress(line.encode()),
