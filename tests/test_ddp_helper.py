@@ -17,31 +17,38 @@ from patcher.patchset.sources import BUILT_IN, builtin_dir, load, resolve_option
 
 SPATCH = Path(builtin_dir()) / "mmengine-ddp-debug" / "ddp_debug.spatch"
 CODES = (
+    "moved-back",
     "cpu-with-device-ids",
     "several-devices",
     "device-ids-elsewhere",
+    "accelerator-unused",
+    "other-wrapper",
     "not-materialised",
     "no-trainable-parameters",
     "device-ids-unknown",
     "model-unreadable",
 )
 PROCESS = {
-    "host", "pid", "time", "sequence", "run", "world_size", "visible", "wrapper", "model", "mmengine", "get_device",
+    "host", "pid", "time", "sequence", "run", "world_size", "visible", "wrapper", "model", "mmengine", "get_device", "torch",
 }  # fmt: skip
 
 
 def helper_source(params=5, lang="en"):
     text = SPATCH.read_text(encoding="utf-8")
     _, _, hunk = text.partition("--- mmengine/dist/utils.py\n")
-    hunk = hunk.partition("\n--- ")[0]
+    hunk = hunk.partition("\n@@ init_dist ")[0]
     lines = [line[1:] for line in hunk.splitlines() if line.startswith("+")]
     return "\n".join(lines).replace("$params", repr(params)).replace("$lang", repr(lang))
 
 
-def helper(params=5, lang="en"):
+def helpers(params=5, lang="en"):
     scope = {}
     exec(compile(helper_source(params, lang), "ddp_debug.spatch", "exec"), scope)
-    return scope["_sitepatch_ddp_report"]
+    return scope["_sitepatch_ddp_report"], scope["_sitepatch_ddp_note"]
+
+
+def helper(params=5, lang="en"):
+    return helpers(params, lang)[0]
 
 
 class Tensor:
@@ -111,12 +118,14 @@ def test_a_model_left_on_the_cpu_is_warned_about(report):
     lines, found = report(Model(Tensor(), Tensor(shape=(3,)), buffers=[Tensor(dtype="torch.int64")]))
     assert {name: found.pop(name) for name in PROCESS}.keys() == PROCESS
     assert found == {
-        "schema": 2,
+        "schema": 3,
         "site": "Here",
         "rank": 1,
         "env": {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"},
         "parameters": {"total": 2, "devices": {"cpu": 2}, "complete": True},
         "buffers": {"total": 1, "devices": {"cpu": 1}, "complete": True},
+        "before": None,
+        "places": {},
         "trainable": 2,
         "first": [
             {"name": "layer0.weight", "device": "cpu", "dtype": "torch.float32", "shape": [2, 3]},
@@ -125,6 +134,9 @@ def test_a_model_left_on_the_cpu_is_warned_about(report):
         "model_device": None,
         "current": {},
         "device_ids": [1],
+        "ids_from": "MMEngine",
+        "patchsets": [],
+        "start": None,
         "warnings": ["cpu-with-device-ids"],
         "verdict": "cpu-with-device-ids",
     }
@@ -165,6 +177,103 @@ def test_verdict(report, make, device_ids, warnings):
     assert found["device_ids"] == device_ids
     assert sum("WARNING" in line for line in lines) == len(warnings)
     assert ("ready" in lines[-1]) == (not warnings)
+
+
+def told(capsys):
+    """The lines for people, and the facts of the line for programs."""
+    lines = capsys.readouterr().out.splitlines()
+    return lines[:-1], json.loads(lines[-1].partition(" ")[2])
+
+
+def test_a_model_that_mmengine_moves_back_to_the_cpu(capsys):
+    report, note = helpers()
+    note("", Model(Tensor("gcu:0"), Tensor("gcu:0")))
+    assert capsys.readouterr().out == "", "where it was is remembered"
+    report("Here", Model(Tensor(), Tensor()), lambda: None)
+    lines, found = told(capsys)
+    assert (found["before"], found["warnings"]) == ({"gcu:0": 2}, ["moved-back"])
+    assert "[rank 1]   before model.to(get_device()): gcu:0" in lines
+    assert "moved it to the CPU" in lines[-1]
+    report("Here", Model(Tensor(), Tensor()), lambda: None)
+    assert told(capsys)[1]["before"] is None, "of another model nothing is known"
+
+
+def test_a_model_that_mmengine_moves_to_the_card_is_ready(capsys):
+    report, note = helpers()
+    note("", Model(Tensor()))
+    report("Here", Model(Tensor("gcu:0")), lambda: [0])
+    assert told(capsys)[1]["verdict"] == "ready"
+
+
+@pytest.mark.parametrize(("kind", "initialised", "idle"), [("gcu", True, True), ("gcu", False, True), ("cuda", False, False),
+                                                           ("cuda", True, True), ("xpu", False, False)])  # fmt: skip
+def test_an_idle_accelerator_is_a_warning(report, monkeypatch, kind, initialised, idle):
+    torch = types.ModuleType("torch")
+    setattr(torch, kind, types.SimpleNamespace(is_initialized=lambda: initialised, current_device=lambda: 0))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    _, found = report(Model(Tensor()), lambda: None)
+    assert found["verdict"] == ("accelerator-unused" if idle else "ready")
+
+
+def test_which_parameters_are_where(report):
+    spread = Model(Tensor("gcu:0"), *[Tensor()] * 4)
+    _, found = report(spread, lambda: [0])
+    assert found["places"] == {"gcu:0": ["layer0.weight"], "cpu": ["layer1.weight", "layer2.weight", "layer3.weight"]}
+
+
+def test_other_wrappers_get_a_verdict_of_their_own(capsys, monkeypatch):
+    helper()("Here", Model(Tensor("gcu:0"), Tensor("meta")), lambda: None, lambda: {"type": "MMFullyShardedDataParallel"})
+    assert told(capsys)[1]["warnings"] == ["other-wrapper"]
+    parallel = types.SimpleNamespace(DistributedDataParallel=Model)
+    registry = types.SimpleNamespace(MODEL_WRAPPERS={"Own": type("Own", (Model,), {})})
+    monkeypatch.setitem(sys.modules, "torch.nn.parallel", parallel)
+    monkeypatch.setitem(sys.modules, "mmengine.registry", registry)
+    helper()("Here", Model(Tensor("gcu:0")), lambda: None, lambda: {"type": "Own"})
+    assert told(capsys)[1]["verdict"] == "ready", "it is derived from torch's DDP"
+
+
+def test_who_gave_the_device_ids(capsys, monkeypatch):
+    def origin(config):
+        helper()("Here", Model(Tensor("gcu:0")), lambda: [0], lambda: {"type": "MMDistributedDataParallel", **config})
+        found = told(capsys)[1]
+        return found["ids_from"], found["patchsets"]
+
+    assert origin({}) == ("MMEngine", [])
+    assert origin({"device_ids": [0]}) == ("config", [])
+    monkeypatch.setitem(sys.modules, "mmengine.dist.utils", types.SimpleNamespace(_sitepatch_takes_device_ids=None))
+    assert origin({}) == ("mmengine-ddp-device", ["mmengine-ddp-device"])
+    monkeypatch.setitem(sys.modules, "mmengine.device.utils", types.SimpleNamespace(_sitepatch_own_device=None))
+    assert origin({}) == ("mmengine-device", ["mmengine-device", "mmengine-ddp-device"])
+    assert origin({"device_ids": [0]})[0] == "config"
+
+
+def test_the_start_of_the_process_group_is_told_and_goes_into_the_report(capsys, monkeypatch):
+    report, note = helpers()
+    distributed = types.ModuleType("torch.distributed")
+    distributed.is_initialized = lambda: False
+    monkeypatch.setitem(sys.modules, "torch.distributed", distributed)
+    note("init_dist starts: launcher %(launcher)s, backend %(backend)s", launcher="pytorch", backend="nccl")
+    distributed.is_initialized, distributed.get_backend, distributed.get_world_size = lambda: True, lambda: "gloo", lambda: 2
+    note("init_dist has started: backend %(group)s", launcher="pytorch", backend="nccl", group="unknown")
+    assert capsys.readouterr().out.splitlines() == [
+        "[rank 1] sitepatch mmengine-ddp-debug: init_dist starts: launcher pytorch, backend nccl",
+        "[rank 1] sitepatch mmengine-ddp-debug: init_dist has started: backend gloo, 2 ranks, device cpu",
+    ]
+    report("Here", Model(Tensor()), lambda: None)
+    assert told(capsys)[1]["start"] == {"launcher": "pytorch", "backend": "gloo"}
+
+
+def test_nothing_escapes_the_helper(capsys):
+    """SystemExit neither: a vendor's module may end the process where it is asked."""
+    class Ends(Model):
+        def named_parameters(self):
+            sys.exit("no card")
+
+    report, note = helpers()
+    note("", Ends())
+    note("%(absent)s", launcher="pytorch")
+    report("Here", Ends(), lambda: sys.exit(1))
+    assert told(capsys)[1]["warnings"] == ["no-trainable-parameters", "device-ids-unknown", "model-unreadable"][1:]
 
 
 def test_a_missing_local_rank_is_reported_and_not_raised(report, monkeypatch):

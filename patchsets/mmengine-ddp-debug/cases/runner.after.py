@@ -1,5 +1,12 @@
 class Runner:
     def wrap_model(self, cfg, net):
+        from mmengine.dist.utils import _sitepatch_ddp_note  # sitepatch: mmengine-ddp-debug
+        _sitepatch_ddp_note("", net)  # sitepatch: mmengine-ddp-debug
+        net = net.to(get_device())
+        if not self.distributed:
+            from mmengine.dist.utils import _sitepatch_ddp_note  # sitepatch: mmengine-ddp-debug
+            _sitepatch_ddp_note("not distributed: nothing is wrapped in DDP, since the Runner's launcher is none")
+            return net
         if cfg is None:
             from mmengine.dist.utils import _sitepatch_ddp_report  # sitepatch: mmengine-ddp-debug
             _sitepatch_ddp_report("Runner.wrap_model", net, lambda: [0])  # sitepatch: mmengine-ddp-debug
@@ -11,7 +18,7 @@ class Runner:
                 "Runner.wrap_model (model_wrapper_cfg)",
                 args.get("module"),
                 lambda: dict(args, **cfg).get("device_ids"),
-                lambda: cfg.get("type"),
+                lambda: cfg,
             )
             net = MODEL_WRAPPERS.build(cfg, default_args=args)
         return net

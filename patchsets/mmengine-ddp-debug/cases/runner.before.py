@@ -1,6 +1,9 @@
 # case: mmengine/runner/runner.py
 class Runner:
     def wrap_model(self, cfg, net):
+        net = net.to(get_device())
+        if not self.distributed:
+            return net
         if cfg is None:
             net = MMDistributedDataParallel(device_ids=[0], find_unused_parameters=True, module=net)
         else:
