@@ -6,8 +6,9 @@ import time
 from typing import Dict, Iterable, List, Sequence, Tuple
 
 from patcher.cli.html import document, shown
-from patcher.diagnose.conclusions import names, node, sentence, target
+from patcher.diagnose.conclusions import node, sentence
 from patcher.diagnose.log import Log
+from patcher.diagnose.rank import names, target
 from patcher.diagnose.report import Report
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import DOUBTS, HEAD, READY, Classified, cells, heading, well

@@ -1,0 +1,196 @@
+"""What the report of one rank means: where its model is, why, and what to do about it. Pure."""
+
+from __future__ import annotations
+
+from typing import List, Sequence, Tuple
+
+from patcher.diagnose.report import Devices, Report
+
+GUARD, DEVICE = "mmengine-ddp-device", "mmengine-device"
+KNOWN = (("cuda", ""), ("mlu", ""), ("mps", ""), ("npu", "0.3.0"), ("dipu", "0.7.4"), ("musa", "0.10.3"))  # by get_device
+UNKNOWN = ("gcu", "xpu", "xla", "hpu")  # to get_device of every MMEngine: the model stays on the CPU
+NO_DEVICE = ("cpu", "meta", "?")
+_IN_EVERY_TORCH = ("cuda", "xpu")  # a module of these says nothing until it is initialised
+
+Words = Tuple[str, str]  # what is said, and what to do
+
+
+def names(devices: Devices) -> List[str]:
+    """The devices that hold something, without how much."""
+    return [device for device, count in devices if count]
+
+
+def target(row: Report) -> List[str]:
+    """The devices that device_ids name; a bare number is a device of the kind that the parameters or the rank are on."""
+    kinds = [device.partition(":")[0] for device in names(row.parameters) if device not in NO_DEVICE]
+    kinds += [kind for kind, index in row.current if index is not None]
+    kind = (kinds or accelerators(row) or ["device"])[0]
+    return [each if ":" in each else f"{kind}:{each}" for each in row.device_ids or ()]
+
+
+def accelerators(row: Report) -> List[str]:
+    """The accelerators of a rank. torch.cuda is there in every torch, so it counts only where it is initialised."""
+    there = [kind for kind, index in row.current if index is not None or kind not in _IN_EVERY_TORCH]
+    said = [row.get_device] if row.get_device not in ("", "cpu") else []
+    return list(dict.fromkeys(there + said))
+
+
+def on_cpu(row: Report) -> bool:
+    return names(row.parameters) == ["cpu"]
+
+
+def right(row: Report) -> bool:
+    """Whether all parameters are on the one device that device_ids name."""
+    return bool(row.device_ids) and names(row.parameters) == target(row) and not on_cpu(row)
+
+
+def kinds_of(devices: Devices) -> List[str]:
+    """The kinds of the devices that hold something."""
+    return sorted({device.partition(":")[0] for device in names(devices)})
+
+
+def other(row: Report) -> bool:
+    """Whether what is about to wrap the model is not DDP."""
+    return "other-wrapper" in row.warnings
+
+
+def moved_back(row: Report) -> bool:
+    """Whether MMEngine's `model.to(get_device())` moved the model from a device to the CPU."""
+    return on_cpu(row) and any(device not in NO_DEVICE for device in names(row.before))
+
+
+def stayed(row: Report) -> bool:
+    """Whether the model is on the CPU and was nowhere else, as far as is known."""
+    return on_cpu(row) and not moved_back(row) and not other(row)
+
+
+def unused(row: Report) -> bool:
+    """Whether an accelerator stands idle, and DDP takes the model on the CPU."""
+    return stayed(row) and not row.device_ids and bool(accelerators(row))
+
+
+def buffers_elsewhere(row: Report) -> bool:
+    """Whether buffers are where no parameter is."""
+    return bool(names(row.parameters)) and not set(names(row.buffers)) <= set(names(row.parameters))
+
+
+def elsewhere(row: Report) -> bool:
+    """Whether device_ids name another device than that of the parameters."""
+    one = len(names(row.parameters)) == 1 and not on_cpu(row) and not other(row)
+    return bool(row.device_ids) and one and not right(row)
+
+
+# words ----------------------------------------------------------------------------------------------------------------
+def tell_back(row: Report) -> Words:
+    """That MMEngine moved the model to the CPU, and how it is kept from that."""
+    was = listed([device for device in names(row.before) if device not in NO_DEVICE])
+    place = "DDPStrategy._wrap_model" if row.site.startswith("DDPStrategy") else "Runner.wrap_model"
+    refusing = ", where DDP refuses the device_ids" if row.device_ids else ""
+    text = f"the model was on {was}, and `model = model.to(get_device())` in {place} moved it to the CPU{refusing}"
+    return text, _to_the_device(row, was.partition(":")[0])
+
+
+def tell_stayed(row: Report) -> Words:
+    """Why a model is on the CPU that was nowhere else before."""
+    there = accelerators(row)
+    refusing = " and device_ids name a device, which DDP refuses" if row.device_ids else ""
+    text = f"the parameters are on the CPU: the model was never moved{refusing}"
+    if there and row.get_device in there:
+        return text, (
+            f"MMEngine's get_device() says {row.get_device} here: look for code of yours that builds the model or wraps it "
+            "after Runner has moved it, or a `to` of its own"
+        )
+    if there:
+        return f"{text}; {listed(there)} stands idle", _to_the_device(row, there[0])
+    return text, (
+        f"if it is to train on the CPU: {_without_ids(row)}. If not: import the vendor's package (torch_musa, torch_npu, "
+        f"torch_gcu) before mmengine, and sitepatch apply {DEVICE}; {_get_device(row, '')}"
+    )
+
+
+def _to_the_device(row: Report, kind: str) -> str:
+    """How MMEngine's get_device() is made to say `kind`."""
+    if DEVICE in row.patchsets:
+        return (
+            f"{DEVICE} is in force and says {row.get_device or 'cpu'}: its option device is cpu, or torch knew no {kind} when it was "
+            f"asked. Import the vendor's package before the Runner is made, and sitepatch apply {DEVICE} --set device={kind}"
+        )
+    return f"sitepatch apply {DEVICE} --set device={kind}; in mmengine/device/utils.py, {_get_device(row, kind)}"
+
+
+def _without_ids(row: Report) -> str:
+    """How DDP gets device_ids=None, from whoever names them now."""
+    if row.ids_from == "config":
+        return "the config names device_ids, and what it says wins: write device_ids=None in model_wrapper_cfg"
+    if GUARD in row.patchsets or DEVICE in row.patchsets:
+        return f"sitepatch apply {DEVICE} --set device_ids=none"
+    return f"sitepatch apply {GUARD}"
+
+
+def _get_device(row: Report, kind: str) -> str:
+    known = ", ".join(name + (f" (from {since})" if since else "") for name, since in KNOWN)
+    since = dict(KNOWN).get(kind, "")
+    if kind in dict(KNOWN) and row.mmengine and since and _release(row.mmengine) < _release(since):
+        return f"get_device of MMEngine {row.mmengine} does not know it; {since} does"
+    if kind in dict(KNOWN):
+        return (
+            f"get_device says {row.get_device or 'cpu'}: the package of {kind} was imported after mmengine, or sees no "
+            f"device. It knows {kind}" + (f" from MMEngine {since}" if since else "")
+        )
+    return f"get_device knows {known}; {', '.join(UNKNOWN)} never: they become cpu"
+
+
+def _release(version: str) -> Tuple[int, ...]:
+    return tuple(int(part) for part in version.split("+")[0].split(".") if part.isdigit())
+
+
+def tell_spread(row: Report) -> Words:
+    """That the parameters are on several devices, and which of them are where."""
+    kinds = kinds_of(row.parameters)
+    text = f"the parameters are spread over {listed(kinds) if len(kinds) > 1 else f'several {kinds[0]} devices'}{_fewest(row)}"
+    if len(kinds) > 1:
+        late = ", as they were before MMEngine moved the model: it has a `to` of its own" if row.before == row.parameters else ""
+        return text + late, "DDP takes devices of one kind only: move all of the model, also what is built after it"
+    if row.device_ids:
+        return text, f"DDP takes such a model only with device_ids=None: {_without_ids(row)}"
+    return text, "right only for a model that was split on purpose"
+
+
+def _fewest(row: Report) -> str:
+    """The names of parameters on the device that has fewest of them."""
+    if not row.places:
+        return ""
+    count = dict(row.parameters)
+    device, some = min(row.places, key=lambda pair: count.get(pair[0], 0))
+    more = ", ..." if count.get(device, 0) > len(some) else ""
+    return f": {count.get(device, 0)} of {sum(count.values())} are on {device} ({', '.join(some)}{more})"
+
+
+def tell_elsewhere(row: Report) -> Words:
+    """That device_ids name another device, and who is to name it right."""
+    text = "the parameters are on another device than device_ids name"
+    if row.ids_from == "config":
+        return text, "the config names device_ids: write there the device of each rank, or device_ids=None"
+    own = "choose the device by LOCAL_RANK before the model is moved"
+    if DEVICE in row.patchsets:
+        return text, own
+    return text, f"{own}; sitepatch apply {DEVICE} gives DDP the device that the parameters are on, and None for xla and mps"
+
+
+def tell_other(row: Report) -> Words:
+    """That nothing is said of this wrapper."""
+    text = f"the model is wrapped in {row.wrapper or 'a wrapper'}, which is not DDP: only where its parameters are was looked at"
+    return text, "nothing is said of what that wrapper itself refuses"
+
+
+def tell_buffers(row: Report) -> Words:
+    """That buffers are on another device."""
+    there, here = kinds_of(row.buffers), kinds_of(row.parameters)
+    text = "buffers are on another device than the parameters"
+    hint = "a tensor that was registered after the model was moved, or moved by hand; DDP broadcasts the buffers"
+    return (text if there == here else f"the parameters are on {listed(here)}, buffers on {listed(there)}"), hint
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
