@@ -28,6 +28,7 @@ from tests.test_ddp_helper import Lazy, Model, Tensor, helper
 pytestmark = pytest.mark.once
 
 NEW = ("host", "pid", "time", "sequence", "run", "world_size", "visible", "wrapper", "model", "mmengine", "get_device")
+NEWER = ("before", "places", "ids_from", "patchsets", "start", "torch")
 REFUSAL = "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device GPU modules\n"
 
 
@@ -35,7 +36,7 @@ def model(device, parameters=3, buffers=1, buffers_on=None):
     return Model(*[Tensor(device)] * parameters, buffers=[Tensor(buffers_on or device)] * buffers)
 
 
-def report(rank, model, device_ids, /, world=2, schema=2, local=None, site="Runner.wrap_model", **facts):
+def report(rank, model, device_ids, /, world=2, schema=3, local=None, site="Runner.wrap_model", **facts):
     """What the helper prints on a rank, for people and for programs, with some facts of its last line replaced."""
     env = {"RANK": rank, "LOCAL_RANK": rank % 8 if local is None else local, "WORLD_SIZE": world, "MASTER_PORT": 29500}
     before = dict(os.environ)
@@ -51,8 +52,8 @@ def report(rank, model, device_ids, /, world=2, schema=2, local=None, site="Runn
     made = json.loads(line)
     made.update({"host": f"node-{rank // 8}", "pid": 1000 + rank, "time": 1.7e9 + rank, "get_device": "cuda", "visible": {}})
     made.update(facts)
-    if schema == 1:  # the line as the first version of the patchset printed it
-        made = {name: value for name, value in made.items() if name not in NEW}
+    lacking = {1: NEW + NEWER, 2: NEWER}.get(schema, ())  # as earlier versions of the patchset printed it
+    made = {name: value for name, value in made.items() if name not in lacking}
     made["schema"] = schema
     return text + "sitepatch-ddp " + json.dumps(made) + "\n"
 
@@ -97,8 +98,47 @@ def test_gcu_which_mmengine_never_knows():
     texts = [report(rank, model("cpu"), [rank], get_device="cpu", current={"cuda": None, "gcu": rank}) for rank in range(2)]
     assert codes(*texts) == [("cpu-with-device-ids", "0-1")]
     assert "the model was never moved" in told(*texts)
-    assert "there is gcu; look at mmengine/device/utils.py: get_device knows cuda, mlu, mps, npu (from 0.3.0)" in told(*texts)
+    assert "; gcu stands idle: sitepatch apply mmengine-device --set device=gcu; in mmengine/device/utils.py, " in told(*texts)
+    assert "get_device knows cuda, mlu, mps, npu (from 0.3.0)" in told(*texts)
     assert "gcu, xpu, xla, hpu never: they become cpu" in told(*texts)
+
+
+@pytest.mark.parametrize("device_ids", [None, [0]])
+def test_a_model_that_mmengine_moved_back_to_the_cpu(device_ids):
+    """Case B: the script had moved it to the card; where DDP is given no device_ids, the ranks train on the CPU."""
+    moved = {"before": {"gcu:0": 3}, "current": {"gcu": 0}, "get_device": "cpu"}
+    text = report(0, model("cpu"), device_ids, world=1, **moved, patchsets=["mmengine-ddp-device"])
+    assert codes(text) == [("moved-back", "0")]
+    assert "the model was on gcu:0, and `model = model.to(get_device())` in Runner.wrap_model moved it to the CPU" in told(text)
+    assert (", where DDP refuses the device_ids" in told(text)) == bool(device_ids)
+    assert "sitepatch apply mmengine-device --set device=gcu" in told(text) and "ddp-device" not in told(text)
+    text = report(0, model("cpu"), None, world=1, **moved, patchsets=["mmengine-device"])
+    assert "mmengine-device is in force and says cpu: its option device is cpu, or torch knew no gcu when asked" in told(text)
+
+
+@pytest.mark.parametrize(
+    ("facts", "advice"),
+    [
+        ({}, "if it is to train on the CPU: sitepatch apply mmengine-ddp-device."),
+        ({"ids_from": "config"}, "write device_ids=None in model_wrapper_cfg"),
+        ({"ids_from": "config", "patchsets": ["mmengine-ddp-device"]}, "write device_ids=None in model_wrapper_cfg"),
+        ({"patchsets": ["mmengine-ddp-device"]}, "sitepatch apply mmengine-device --set device_ids=none"),
+    ],
+)
+def test_the_advice_is_not_what_is_done_already_and_is_for_whoever_gives_the_device_ids(facts, advice):
+    assert advice in told(report(0, model("cpu"), [0], world=1, get_device="cpu", current={"cuda": None}, **facts))
+
+
+def test_a_config_that_names_the_wrong_device_ids():
+    text = report(0, model("gcu:0"), [1], world=1, ids_from="config")
+    assert "the config names device_ids: write there the device of each rank, or device_ids=None" in told(text)
+
+
+def test_other_wrappers_get_a_verdict_of_their_own():
+    facts = {"wrapper": "MMFullyShardedDataParallel", "warnings": ["other-wrapper"]}
+    text = report(0, Model(Tensor("gcu:0"), Tensor("gcu:1")), None, world=1, **facts)
+    assert codes(text) == [("other-wrapper", "0")]
+    assert "the model is wrapped in MMFullyShardedDataParallel, which is not DDP" in told(text)
 
 
 @pytest.mark.parametrize("device_ids", [None, []])
@@ -134,8 +174,8 @@ def test_the_cpu_with_device_ids_and_no_accelerator_anywhere():
 def test_the_right_device_and_ddp_refuses_all_the_same():
     texts = [report(rank, model(f"musa:{rank}"), [rank]) + f"[rank{rank}]: {REFUSAL}" for rank in range(2)]
     assert codes(*texts) == [("refused", "0-1")]
-    assert "look at the device_ids logic" in told(*texts)
-    assert "sitepatch apply mmengine-ddp-device" in told(*texts)
+    assert "it was another model, or one that you wrap yourself" in told(*texts)
+    assert "sitepatch apply" not in told(*texts), "no patchset ends this"
     assert codes(*texts[:1], report(1, model("musa:1"), [1])) == [("refused", "0")], "the other rank was not refused"
     one = lines(2)[0].strip() + REFUSAL + lines(2)[1]
     assert codes(one) == [("refused", "0-1")], "a refusal that names no rank may be of any"
@@ -156,7 +196,9 @@ def test_parameters_on_several_devices():
     assert "only with device_ids=None" in told(report(0, spread, [0], world=1))
     assert "split on purpose" in told(report(0, spread, None, world=1))
     mixed = report(0, Model(Tensor("cuda:0"), Tensor("cpu")), [0], world=1)
-    assert "spread over cpu and cuda: DDP takes devices of one kind only" in told(mixed)
+    assert "spread over cpu and cuda: 1 of 2 are on cpu (layer1.weight): DDP takes devices of one kind only" in told(mixed)
+    late = report(0, Model(Tensor("gcu:0"), Tensor("cpu")), [0], world=1, before={"gcu:0": 1, "cpu": 1})
+    assert "(layer1.weight), as they were before MMEngine moved the model: it has a `to` of its own" in told(late)
 
 
 def test_device_ids_that_point_elsewhere():
@@ -247,7 +289,7 @@ def test_what_the_helper_warned_of_is_told_too(make, ids, code):
 
 
 def test_a_warning_of_a_later_version_is_told_by_its_code():
-    assert codes(report(0, model("cuda:0"), [0], world=1, schema=3, warnings=["too-new"])) == [("too-new", "0")]
+    assert codes(report(0, model("cuda:0"), [0], world=1, schema=4, warnings=["too-new"])) == [("too-new", "0")]
 
 
 def test_several_conclusions_hold_and_the_gravest_comes_first():
@@ -275,7 +317,7 @@ def lines(count=2, **facts):
     return [ours(report(rank, model(f"cuda:{rank}"), [rank], world=count, **facts)) for rank in range(count)]
 
 
-@pytest.mark.parametrize("schema", [1, 2])
+@pytest.mark.parametrize("schema", [1, 2, 3])
 @pytest.mark.parametrize(
     "change",
     [

@@ -6,8 +6,8 @@ from itertools import groupby
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.diagnose import rank
-from patcher.diagnose.report import Report
 from patcher.diagnose.rank import NO_DEVICE, Words, kinds_of, listed, names
+from patcher.diagnose.report import Report
 from patcher.diagnose.runs import Run, Wrap
 
 _VISIBLE = {"npu": "ASCEND_RT_VISIBLE_DEVICES", "gcu": "TOPS_VISIBLE_DEVICES"}  # else the kind in capitals
@@ -26,8 +26,8 @@ class Conclusion(NamedTuple):
 # what holds for ranks -------------------------------------------------------------------------------------------------
 _REFUSED = (
     "the parameters are on the right device, and a refusal of device_ids is in the log all the same",
-    "DDP refuses them only for parameters on the CPU or on several devices, in every torch: it was another model, or one that you "
-    "wrap yourself; the traceback above the refusal says where",
+    "DDP refuses them only for parameters on the CPU or on several devices, in every torch: it was another model, or one that "
+    "you wrap yourself; the traceback above the refusal says where",
 )
 
 

@@ -36,6 +36,7 @@ def accelerators(row: Report) -> List[str]:
 
 
 def on_cpu(row: Report) -> bool:
+    """Whether all parameters are on the CPU."""
     return names(row.parameters) == ["cpu"]
 
 
@@ -112,7 +113,7 @@ def _to_the_device(row: Report, kind: str) -> str:
     """How MMEngine's get_device() is made to say `kind`."""
     if DEVICE in row.patchsets:
         return (
-            f"{DEVICE} is in force and says {row.get_device or 'cpu'}: its option device is cpu, or torch knew no {kind} when it was "
+            f"{DEVICE} is in force and says {row.get_device or 'cpu'}: its option device is cpu, or torch knew no {kind} when "
             f"asked. Import the vendor's package before the Runner is made, and sitepatch apply {DEVICE} --set device={kind}"
         )
     return f"sitepatch apply {DEVICE} --set device={kind}; in mmengine/device/utils.py, {_get_device(row, kind)}"
@@ -149,8 +150,9 @@ def tell_spread(row: Report) -> Words:
     kinds = kinds_of(row.parameters)
     text = f"the parameters are spread over {listed(kinds) if len(kinds) > 1 else f'several {kinds[0]} devices'}{_fewest(row)}"
     if len(kinds) > 1:
-        late = ", as they were before MMEngine moved the model: it has a `to` of its own" if row.before == row.parameters else ""
-        return text + late, "DDP takes devices of one kind only: move all of the model, also what is built after it"
+        late = ", as they were before MMEngine moved the model: it has a `to` of its own"
+        hint = "DDP takes devices of one kind only: move all of the model, also what is built after it"
+        return text + (late if row.before == row.parameters else ""), hint
     if row.device_ids:
         return text, f"DDP takes such a model only with device_ids=None: {_without_ids(row)}"
     return text, "right only for a model that was split on purpose"
@@ -161,7 +163,7 @@ def _fewest(row: Report) -> str:
     if not row.places:
         return ""
     count = dict(row.parameters)
-    device, some = min(row.places, key=lambda pair: count.get(pair[0], 0))
+    device, some = min(row.places, key=lambda pair: (count.get(pair[0], 0), pair[0] != "cpu"))
     more = ", ..." if count.get(device, 0) > len(some) else ""
     return f": {count.get(device, 0)} of {sum(count.values())} are on {device} ({', '.join(some)}{more})"
 
@@ -179,7 +181,7 @@ def tell_elsewhere(row: Report) -> Words:
 
 def tell_other(row: Report) -> Words:
     """That nothing is said of this wrapper."""
-    text = f"the model is wrapped in {row.wrapper or 'a wrapper'}, which is not DDP: only where its parameters are was looked at"
+    text = f"the model is wrapped in {row.wrapper or 'a wrapper'}, which is not DDP: only where its parameters are was seen"
     return text, "nothing is said of what that wrapper itself refuses"
 
 

@@ -15,9 +15,11 @@ Devices = Tuple[Tuple[str, int], ...]
 class Report(NamedTuple):
     """What one rank told before one wrapping. What its line lacks is None or ""; in text, what is not printable is `?`.
 
-    `parameters` and `buffers`: tensors on each device. `device_ids`: None, or `0` and `musa:0` as texts. `current`: the
-    accelerators whose module is there, with the current device, None where it is not initialised. `visible`: the
-    variables *_VISIBLE_DEVICES. `time`: seconds since 1970. `line`: where it stands in its log.
+    `parameters` and `buffers`: tensors on each device. `before`: parameters before MMEngine moved the model, empty where not
+    known. `places`: the first names on each of several devices. `device_ids`: None, or `0` and `musa:0` as texts. `ids_from`:
+    who names them. `patchsets`: those in force. `current`: the accelerators whose module is there, with the current device,
+    None where it is not initialised. `visible`: the variables *_VISIBLE_DEVICES. `time`: seconds since 1970. `line`: where it
+    stands in its log.
     """
 
     line: int
@@ -34,8 +36,12 @@ class Report(NamedTuple):
     model: str
     parameters: Devices
     buffers: Devices
+    before: Devices
+    places: Tuple[Tuple[str, Tuple[str, ...]], ...]
     trainable: Optional[int]
     device_ids: Optional[Tuple[str, ...]]
+    ids_from: str
+    patchsets: Tuple[str, ...]
     current: Tuple[Tuple[str, Optional[int]], ...]
     visible: Tuple[Tuple[str, str], ...]
     mmengine: str
@@ -92,13 +98,17 @@ def read_report(line: int, facts: Dict[str, Any]) -> Optional[Report]:
         model=_text(facts.get("model")),
         parameters=parameters,
         buffers=buffers,
+        before=_devices({"devices": facts.get("before")}) or (),
+        places=tuple((device, _texts(some)) for device, some in _pairs(facts.get("places"))),
         trainable=_number(facts.get("trainable")),
-        device_ids=None if ids is None else tuple(map(_text, ids)),
+        device_ids=None if ids is None else _texts(ids),
+        ids_from=_text(facts.get("ids_from")),
+        patchsets=_texts(facts.get("patchsets")),
         current=tuple((kind, _number(index)) for kind, index in _pairs(facts.get("current"))),
         visible=tuple((name, _text(value)) for name, value in _pairs(facts.get("visible"))),
         mmengine=_text(facts.get("mmengine")),
         get_device=_text(facts.get("get_device")),
-        warnings=tuple(map(_text, warnings)),
+        warnings=_texts(warnings),
     )
 
 
@@ -111,6 +121,10 @@ def _devices(found: object) -> Optional[Devices]:
 
 def _pairs(found: object) -> Tuple[Tuple[str, Any], ...]:
     return tuple((_text(name), value) for name, value in found.items()) if isinstance(found, dict) else ()
+
+
+def _texts(found: object) -> Tuple[str, ...]:
+    return tuple(map(_text, found)) if isinstance(found, list) else ()
 
 
 def _text(value: object) -> str:

@@ -104,16 +104,19 @@ def together(names, version, files):
 def test_mmengine(real_cache, distribution, version):
     files = target_files(real_cache, distribution, version)
     once, thrice = (State.APPLICABLE, 1), (State.APPLICABLE, 3)
-    debug = {
-        ("mmengine/dist/utils.py", "<module>"): [once],
-        ("mmengine/runner/runner.py", "Runner.wrap_model"): [once, once],
-    }
-    if tuple(map(int, version.split("."))) >= (0, 8):
-        debug["mmengine/_strategy/distributed.py", "DDPStrategy._wrap_model"] = [once]
+    utils, wrap = "mmengine/dist/utils.py", ("mmengine/runner/runner.py", "Runner.wrap_model")
+    strategy = ("mmengine/_strategy/distributed.py", "DDPStrategy._wrap_model")
+    new = tuple(map(int, version.split("."))) >= (0, 8)
+    debug = {(utils, "<module>"): [once], (utils, "init_dist"): [once], wrap: [once] * 4, **({strategy: [once] * 2} if new else {})}
     assert states(answers("mmengine-ddp-debug", version, files)) == debug
-    starts = {("mmengine/dist/utils.py", "_init_dist_*"): [thrice], ("mmengine/dist/utils.py", "_init_dist_slurm"): [once]}
-    assert states(answers("mmengine-ddp-device", version, files)) == {**debug, **starts}
+    guard = {(utils, "<module>"): [once], wrap: [once] * 2, **({strategy: [once]} if new else {})}
+    starts = {(utils, "_init_dist_*"): [thrice], (utils, "_init_dist_slurm"): [once]}
+    assert states(answers("mmengine-ddp-device", version, files)) == {**guard, **starts}
+    device = states(answers("mmengine-device", version, files))
+    changed = {path for (path, _), found in device.items() if any(state is State.APPLICABLE for state, _ in found)}
+    assert changed == {path for path in TARGETS["mmengine"] if new or path != strategy[0]}
     together(["mmengine-ddp-device", "mmengine-ddp-debug"], version, files)
+    together(["mmengine-device", "mmengine-ddp-debug"], version, files)
 
 
 def check_torch(version, files):
