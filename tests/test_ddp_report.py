@@ -109,9 +109,11 @@ def test_a_model_that_mmengine_moved_back_to_the_cpu(device_ids):
     moved = {"before": {"gcu:0": 3}, "current": {"gcu": 0}, "get_device": "cpu"}
     text = report(0, model("cpu"), device_ids, world=1, **moved, patchsets=["mmengine-ddp-device"])
     assert codes(text) == [("moved-back", "0")]
-    assert "the model was on gcu:0, and `model = model.to(get_device())` in Runner.wrap_model moved it to the CPU" in told(text)
+    assert "the model was on gcu, and `model = model.to(get_device())` in Runner.wrap_model moved it to the CPU" in told(text)
     assert (", where DDP refuses the device_ids" in told(text)) == bool(device_ids)
     assert "sitepatch apply mmengine-device --set device=gcu" in told(text) and "ddp-device" not in told(text)
+    both = [report(rank, model("cpu"), None, before={f"gcu:{rank}": 3}, get_device="cpu") for rank in range(2)]
+    assert codes(*both) == [("moved-back", "0-1")], "one sentence for all ranks"
     text = report(0, model("cpu"), None, world=1, **moved, patchsets=["mmengine-device"])
     assert "mmengine-device is in force and says cpu: its option device is cpu, or torch knew no gcu when asked" in told(text)
 

@@ -84,11 +84,11 @@ def elsewhere(row: Report) -> bool:
 # words ----------------------------------------------------------------------------------------------------------------
 def tell_back(row: Report) -> Words:
     """That MMEngine moved the model to the CPU, and how it is kept from that."""
-    was = listed([device for device in names(row.before) if device not in NO_DEVICE])
+    was = listed([kind for kind in kinds_of(row.before) if kind not in NO_DEVICE])  # by kind: one sentence for all ranks
     place = "DDPStrategy._wrap_model" if row.site.startswith("DDPStrategy") else "Runner.wrap_model"
     refusing = ", where DDP refuses the device_ids" if row.device_ids else ""
     text = f"the model was on {was}, and `model = model.to(get_device())` in {place} moved it to the CPU{refusing}"
-    return text, _to_the_device(row, was.partition(":")[0])
+    return text, _to_the_device(row, was)
 
 
 def tell_stayed(row: Report) -> Words:

@@ -22,7 +22,7 @@ from patcher.text.width import fit, padded, width
 
 READY = "ready"
 WIDTH = 100
-DOUBTS = ("accelerator-unused", "buffers-elsewhere", "same-device", "ranks-differ", "missing")  # DDP may take the model
+DOUBTS = ("accelerator-unused", "other-wrapper", "buffers-elsewhere", "same-device", "ranks-differ", "missing")  # DDP takes it
 HEAD = ("rank", "host", "device", "device_ids", "parameters", "buffers", "verdict")
 _LEAST = 6  # columns that a cell keeps where a table is too wide
 

@@ -8,6 +8,7 @@ A way is `plain` (DDP of torch, without MMEngine) or one of ddp_train.py's, with
     cpu       plain: on the CPU, with gloo
     eccl      the group is there before the Runner, with the card's own backend alone
     alone     each process sees one card
+    moved     the script moves the model to the card of its rank, and names gloo
     no-THING  without that part of mmengine-device: get_device, set_device, backend, device_ids
 """
 
@@ -54,6 +55,9 @@ def change(words):
     def changed(common):
         group = common["env_cfg"]["dist_cfg"]
         group.update(backend="nccl", init_method="-".join([group["init_method"], *words]))  # MMEngine's default, which a config that names none has
+        if "moved" in words:
+            group["backend"] = "gloo"
+            common["model"].to(torch.device("gcu", int(os.environ["LOCAL_RANK"])))
         if "full" in words:
             full(common)
         if "amp" in words:

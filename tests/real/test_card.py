@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import fingerprint
+from test_ddp_report import told
 from wheels import slow
 
 pytestmark = pytest.mark.real
@@ -118,6 +119,23 @@ def test_the_cpu_on_purpose_ends_with_the_weights_of_the_card(carded):
     apply(carded, NAME, "--set", "device=cpu")
     cpu, _ = train(carded, "direct")
     assert cpu["direct", 0] == cpu["direct", 1] == [card["direct", 0][0], "cpu", "gloo", "None"]
+
+
+@slow
+def test_a_model_that_mmengine_moves_back_is_diagnosed_and_what_the_diagnosis_says_ends_it(carded):
+    apply(carded, "mmengine-ddp-device", "mmengine-ddp-debug")
+    found, out = train(carded, "direct+moved")
+    assert {words[1] for words in found.values()} == {"cpu"}, "both ranks train on the CPU, and nothing fails"
+    answer, code = told(out)
+    (conclusion,) = answer["shown"][0]["wraps"][0]["conclusions"]
+    assert (code, conclusion["code"], conclusion["ranks"]) == (1, "moved-back", [0, 1]), answer
+    assert conclusion["hint"].startswith(f"sitepatch apply {NAME} --set device=gcu")
+    assert "init_dist has started: backend gloo, 2 ranks" in out
+    apply(carded, NAME, "--set", "device=gcu")
+    found, out = train(carded, "direct+moved")
+    assert_trained_on_the_card(found, "direct+moved")
+    answer, code = told(out)
+    assert (code, answer["shown"][0]["wraps"][0]["conclusions"]) == (0, []), answer
 
 
 @slow
