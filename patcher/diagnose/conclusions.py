@@ -142,8 +142,13 @@ _WARNINGS = {
     "model-unreadable": ("the model could not be read completely", "listing its parameters raises: see its named_parameters"),
 }
 _OURS = {  # of the reports, and told above in our words
-    "moved-back", "cpu-with-device-ids", "several-devices", "device-ids-elsewhere", "accelerator-unused", "other-wrapper",
-}  # fmt: skip
+    "moved-back",
+    "cpu-with-device-ids",
+    "several-devices",
+    "device-ids-elsewhere",
+    "accelerator-unused",
+    "other-wrapper",
+}
 
 
 def _other_warnings(rows: Sequence[Report]) -> List[Conclusion]:

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from patcher.diagnose.conclusions import KNOWN, release
+from patcher.diagnose.rank import KNOWN, release
 from patcher.model import Located
 from patcher.ops.diagnose import APPLIES, stands
 from patcher.ops.doctor import NOTE, PROBLEM, Case, Check
