@@ -206,6 +206,8 @@ RULE_16 = {
     "the comment of what stays, stays": lists("old(a,  # a\n            b)  # x", "-x = old(a, b)\n+x = old(a)\n", "old(a  # a\n            )  # x"),
     "the comment over what stays, stays": lists("old(a, b,\n        # about c\n        c)", "-x = old(a, b, c)\n+x = old(a, c)\n", "old(a,\n        # about c\n        c)"),
     "after a backslash": Changed("from a import b, \\\n    c\n", "-from a import b, c\n+from a import b\n", "from a import b\n", {"scope": "<module>"}),
+    "a keyword of another name is another argument": lists("old(k=( 1 ))", "-x = old(k=1)\n+x = old(j=1)\n", "old(j=1)"),
+    "a run stays where it is, with its comments": lists("old(\n        1,  # one\n        b,\n    )", "-x = old(..., b)\n+x = old(b, ...)\n", "old(\n        b,\n        1,  # one\n    )"),
     "all go, with a trailing comma": lists("old(a, b,)", "-x = old(a, b)\n+x = old()\n", "old()"),
     "the blanks before one that goes, stay": lists("old(a,  b, c)", "-x = old(a, b, c)\n+x = old(a, c)\n", "old(a,  c)"),
     "into an empty display": lists("[ ]", "-x = []\n+x = [c]\n", "[c ]"),
