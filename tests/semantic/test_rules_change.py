@@ -253,7 +253,7 @@ RULE_16 = {
 # Checked before a byte is written.
 RULE_17 = {
     "the result parses": stays("for a.old in b: c", "-a.old\n+max(a)\n", State.CONFLICT, "the result does not parse"),
-    "it compiles, with what stands above a definition": Stays("@A(1)\n@b\n@c\ndef f(): pass\n", "-A(1)\n+(yield)\n", State.CONFLICT, "does not compile"),
+    "it compiles, with what stands above a definition": Stays("@A(1)\n@b\n@c\ndef f(): pass\n", "-A(1)\n+(yield)\n", State.CONFLICT, "the result does not "),
     "the after side fits in more ways": inside("x = A(k=1, j=1)", "-A($A=1, $B=1)\n+max($A=1, $B=1)\n", "x = max(k=1, j=1)"),
     "another hunk changes what a placeholder stands for": inside("x = A(a.old)", "-A($X)\n+max($X)\n@@ f @@\n-a.old\n+a.new\n", "x = max(a.new)"),
     "and at its beginning": inside("x = A(a.old)", "-A($X)\n+max($X)\n@@ f @@\n-a.old\n+b.old\n", "x = max(b.old)"),
