@@ -1,4 +1,4 @@
-"""`sitepatch ddp-report` on what two and four real ranks of MMEngine print, started by torchrun."""
+"""`sitepatch diagnose` on what two and four real ranks of MMEngine print, started by torchrun."""
 
 import json
 import subprocess
@@ -20,8 +20,8 @@ def ranks(environment, count, way, *more):
 
 
 def told(log, *words):
-    """What `ddp-report --json` makes of a text on standard input, and its exit code."""
-    command = [sys.executable, "-m", "patcher", "ddp-report", "--json", *words]
+    """What `diagnose --json` makes of a text on standard input, and its exit code."""
+    command = [sys.executable, "-m", "patcher", "diagnose", "--json", *words]
     done = subprocess.run(command, cwd=COMMAND_ROOT, input=log.encode(), stdout=subprocess.PIPE)
     return json.loads(done.stdout), done.returncode
 
@@ -77,7 +77,7 @@ def test_the_logs_that_torchrun_keeps_for_each_rank(environment, tmp_path):
     ended = ranks(environment, 2, "config-none", "--log-dir", tmp_path / "logs", "--redirects=3", "--tee=3")
     assert "[default0]:sitepatch-ddp {" in ended.out
     (tmp_path / "logs" / "all.log").write_text(ended.out)
-    done = run([sys.executable, "-m", "patcher", "ddp-report", "--json", tmp_path / "logs"], cwd=COMMAND_ROOT)
+    done = run([sys.executable, "-m", "patcher", "diagnose", "--json", tmp_path / "logs"], cwd=COMMAND_ROOT)
     assert done.code == 0, done
     answer = json.loads(done.out)
     assert sum(log["reports"] for log in answer["logs"]) == 4
