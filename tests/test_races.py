@@ -34,7 +34,7 @@ from patcher.store.lock import holders, locked, patience, uv_locks
 from patcher.store.retry import again, settled, undisturbed
 from patcher.store.status import statuses
 from patcher.target.interpreter import discover
-from patcher.verify import checks as verify
+from patcher.verify import run as verify
 from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch
 
 pytestmark = pytest.mark.once
