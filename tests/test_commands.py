@@ -277,8 +277,8 @@ def test_a_version_outside_every_variant(tmp_path):
 
 def test_one_that_does_not_fit_keeps_the_others_from_being_applied(tmp_path):
     site = Site(tmp_path, "torch-1.13.0", "mmengine-0.10.7")
-    done = refused(site, 1, ["apply", DDP, DYNAMO], "1 of 5 hunks failed")
-    assert done.out.count("applicable") == 4
+    done = refused(site, 1, ["apply", DDP, DYNAMO], "1 of 9 hunks failed")
+    assert done.out.count("applicable") == 8
 
 
 def test_a_file_edited_by_hand_before(site):
@@ -421,7 +421,7 @@ def test_a_reinstall_is_told_and_can_be_patched_again_or_forgotten(site):
 def test_a_missing_file_is_told(site):
     site("apply", DDP)
     site.file().unlink()
-    assert f"missing  {DDP} 1.1" in site("status").out.replace("missing     ", "missing  ")
+    assert f"missing  {DDP} 1.2" in site("status").out.replace("missing     ", "missing  ")
     assert site("status", "--check").code == 1
     assert site("restore").code == 0
     assert site("status", "--check").code == 0
@@ -430,14 +430,14 @@ def test_a_missing_file_is_told(site):
 
 def test_a_newer_patchset_is_told_as_outdated_and_apply_brings_it_up_to_date(site):
     site("apply", DDP)
-    site.source(DDP, toml=[('version = "1.1"', 'version = "1.2"')])
+    site.source(DDP, toml=[('version = "1.2"', 'version = "1.3"')])
     told = site("status")
     assert told.out.count("outdated") == 3
-    assert f"{DDP} 1.2 (./patchsets)" in told.out
+    assert f"{DDP} 1.3 (./patchsets)" in told.out
     assert site("status", "--check").code == 1
     assert site("apply", DDP).code == 0
     assert site("status", "--check").code == 0
-    assert site("status").out.count(f"{DDP} 1.2") == 3
+    assert site("status").out.count(f"{DDP} 1.3") == 3
 
 
 def test_a_lost_copy_of_a_patchset_is_told_and_does_not_keep_restore_from_working(site):
@@ -470,9 +470,9 @@ def test_list_tells_every_patchset_and_where_it_is_from(tmp_path):
     assert done.code == 0
     lines = [line.split() for line in done.out.splitlines()[::2]]
     assert [line[1] for line in lines] == sorted(path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml"))
-    for kind, name, version in (("debug", DDP, "1.1"), ("default", DYNAMO, "1.0"), ("fix", GUARD, "1.0")):
+    for kind, name, version in (("debug", DDP, "1.2"), ("default", DYNAMO, "1.0"), ("fix", GUARD, "1.0")):
         assert [kind, name, version] in [line[:3] for line in lines]
-    assert ["debug", DDP, "1.1", "mmengine", ">=0.1,<1", "built", "in"] in lines
+    assert ["debug", DDP, "1.2", "mmengine", ">=0.1,<1", "built", "in"] in lines
 
 
 def test_what_is_broken_is_one_line_and_keeps_nothing_else_from_being_used(site):
@@ -513,7 +513,7 @@ def test_a_hidden_patchset_is_said_aloud(site, words):
     folder = site.source(DDP)
     run = site if words[0] in ("apply", "diff") else functools.partial(sitepatch, cwd=site.cwd)
     assert "hides" not in run(*words, *(["--dry-run"] if words[0] == "apply" else [])).err, "it is the same patchset"
-    (folder / "patchset.toml").write_text((folder / "patchset.toml").read_text().replace('version = "1.1"', 'version = "1.2"'))
+    (folder / "patchset.toml").write_text((folder / "patchset.toml").read_text().replace('version = "1.2"', 'version = "1.3"'))
     done = run(*words)
     assert done.code == 0
     assert f"note: {DDP} (./patchsets) is used; it hides {DDP} of " in done.err
@@ -523,7 +523,7 @@ def test_show_tells_why_it_exists_its_options_and_its_patches(tmp_path):
     done = sitepatch("show", DDP, cwd=tmp_path)
     assert done.code == 0
     for text in (
-        f"{DDP} 1.1  debug, built in",
+        f"{DDP} 1.2  debug, built in",
         "This patchset prints a report from every rank",
         f"{DDP}.lang=en  language of the lines (str, one of en, zh)",
         "mmengine >=0.1,<1",
@@ -722,7 +722,7 @@ def test_a_virtual_environment_by_python_and_by_variable(tmp_path):
 
 
 def test_a_patch_dir_is_looked_at_first(site):
-    site.source(DDP, toml=[('version = "1.1"', 'version = "7.0"')])
+    site.source(DDP, toml=[('version = "1.2"', 'version = "7.0"')])
     (site.cwd / "patchsets").rename(site.cwd / "mine")
     assert site("apply", DDP, "--patch-dir", site.cwd / "mine").code == 0
     assert f"{DDP} 7.0" in site("status").out

@@ -176,8 +176,9 @@ def test_apply_tells_the_same_in_short_and_names_the_command(site):
 
 def test_a_statement_that_moved_to_another_function_of_the_file_is_found_there(site):
     drifted(site, (b"    def wrap_model(self, model_wrapper_cfg, model):", b"    def build_wrapper(self, model_wrapper_cfg, model):"))
-    first, second = (hunk for hunk in hunks(site, DDP, code=1) if hunk["path"] == RUNNER)
-    assert first["state"] == second["state"] == "not found"
+    found = [hunk for hunk in hunks(site, DDP, code=1) if hunk["path"] == RUNNER]
+    assert [hunk["state"] for hunk in found] == ["not found"] * 4
+    first = found[2]
     assert first["problem"] == "there is no `Runner.wrap_model` in this file"
     assert [(each["path"], each["line"], each["scope"]) for each in first["elsewhere"]] == [(RUNNER, 33, "Runner.build_wrapper")]
     assert first["hint"] == "the code stands in `Runner.build_wrapper`, line 33: write that scope if it is meant"
@@ -249,7 +250,7 @@ def test_a_hunk_of_a_patchset_that_upstream_took_in_half_is_a_conflict_here_too(
         b"            from mmengine.dist.utils import _sitepatch_ddp_report\n"
         b"            _sitepatch_ddp_report(\"Runner.wrap_model (model_wrapper_cfg)\", default_args.get(\"module\"),\n"
         b"                lambda: dict(default_args, **model_wrapper_cfg).get(\"device_ids\"),\n"
-        b"                lambda: model_wrapper_cfg.get(\"type\"))\n"
+        b"                lambda: model_wrapper_cfg)\n"
         b"            model = MODEL_WRAPPERS.build(\n",
     ))  # fmt: skip
     states = {hunk["state"] for hunk in hunks(site, DDP, code=1)}

@@ -118,6 +118,7 @@ UNDONE = {  # what is there; the entry; what is there afterwards, None where the
     "receipt in place": ({FILE: "new", BACKUP: "old", RECEIPT: "receipt"}, entry(), None),
     "another receipt in place": ({FILE: "new", BACKUP: "old", RECEIPT: "before"}, entry(), {FILE: "old", RECEIPT: "before"}),
     "receipt dropped": ({FILE: "new", BACKUP: "old"}, entry(receipt=""), None),
+    "no receipt afterwards": ({FILE: "new", BACKUP: "old"}, entry(journal.PUT, receipt=""), OLD),
     "folder not there any more": (OLD, entry(path="gone/a.py"), OLD),
 }
 
@@ -183,7 +184,7 @@ def test_what_will_become_of_it_is_said_before():
         ({"later": 1}, {}, "later: expected no such field"),
         ({"named": [1]}, {}, "named: expected a list of strings"),
         ({}, {"path": "../a"}, "files[0]: path: expected a path below the site directory"),
-        ({}, {"action": "run"}, "files[0]: action: expected write, link or forget"),
+        ({}, {"action": "run"}, "files[0]: action: expected write, put, link or forget"),
         ({}, {"old": ""}, "files[0]: old and new: expected a sha256 in hex"),
         ({}, {"new": ""}, "files[0]: old and new: expected a sha256 in hex"),
         ({}, {"action": "link", "new": ""}, "files[0]: old and new: expected a sha256 in hex"),

@@ -180,10 +180,10 @@ def test_a_patchset_that_is_another_one_than_locked_is_refused(site, lock):
     done(site("sync", "--locked"))  # the same texts, wherever they lie
     manifest.write_text(text + "# changed\n")
     (line,) = refused(site)
-    assert line.startswith(f"{DDP} 1.1: found other files (sha256 ")
+    assert line.startswith(f"{DDP} 1.2: found other files (sha256 ")
     assert line.endswith(f"), the lock has {digest}")
-    manifest.write_text(text.replace('version = "1.1"', 'version = "1.2"'))
-    assert refused(site) == [f"{DDP}: found version 1.2, the lock has 1.1"]
+    manifest.write_text(text.replace('version = "1.2"', 'version = "1.3"'))
+    assert refused(site) == [f"{DDP}: found version 1.3, the lock has 1.2"]
 
 
 def test_another_release_than_locked_is_refused_and_the_lock_says_which_it_has(site, lock):

@@ -38,10 +38,11 @@ _HUNK = f"""\
 """
 _EDIT = "# edited by hand"
 
-# Run by the interpreter on the patched directory: torch is not needed, so only the patch's own function is executed.
+# Run by the interpreter on the patched directory: torch is not needed, so only the patch's own functions are executed.
 _RUN = r"""
 import ast, os, sys
 site, *paths = sys.argv[1:]
+scope = {}
 for path in paths:
     with open(os.path.join(site, path), "rb") as file:
         source = file.read()
@@ -49,8 +50,7 @@ for path in paths:
     compile(source, path, "exec")
     print("compiles:", path)
     for node in tree.body:
-        if getattr(node, "name", "") == "_sitepatch_ddp_report":
-            scope = {}
+        if getattr(node, "name", "").startswith("_sitepatch_ddp_"):
             exec(compile(ast.Module([node], []), path, "exec"), scope)
 class Tensor:
     device, dtype, requires_grad = "cpu", "float32", True

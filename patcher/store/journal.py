@@ -20,15 +20,15 @@ from patcher.store.receipt import FORMAT, Fields, dump, file_name
 
 NAME = "journal.json"
 PREPARING, COMMITTING = "preparing", "committing"
-WRITE, LINK, FORGET = "write", "link", "forget"
+WRITE, PUT, LINK, FORGET = "write", "put", "link", "forget"
 
 
 class Entry(NamedTuple):
     """What becomes of one target file.
 
-    `action` is WRITE (rename the temporary file over it), LINK (rename the temporary symbolic link to `link` over it) or
-    FORGET (leave it alone). `old` and `new` are the sha256 of the target before and after. `receipt` is the sha256 of the
-    receipt waiting beside the old one, "" to drop the receipt.
+    `action` is WRITE (rename the temporary file over it), PUT (the same, with no receipt afterwards), LINK (rename the
+    temporary symbolic link to `link` over it) or FORGET (leave it alone). `old` and `new` are the sha256 of the target before
+    and after. `receipt` is the sha256 of the receipt waiting beside the old one, "" to drop the receipt.
     """
 
     path: str
@@ -101,8 +101,8 @@ def _entry(table: Fields) -> Entry:
         receipt=table.sha256("receipt", empty=True),
     )
     table.end()
-    if entry.action not in (WRITE, LINK, FORGET):
-        table.refuse("action", "write, link or forget")
+    if entry.action not in (WRITE, PUT, LINK, FORGET):
+        table.refuse("action", "write, put, link or forget")
     if entry.action != FORGET and not (entry.old and entry.new):
         table.refuse("old and new", "a sha256 in hex")
     return entry
@@ -161,7 +161,8 @@ def _roll_back(site: Folder, home: Folder, entries: Sequence[Entry]) -> bool:
         changed then. A file that somebody else has changed since is left alone.
     """
     with home.make("receipts") as receipts:
-        if any(receipts.digest(file_name(entry.path)) == entry.receipt for entry in entries):
+        # Of a PUT no receipt tells: its second name goes before any receipt is dropped.
+        if any(entry.action != PUT and receipts.digest(file_name(entry.path)) == entry.receipt for entry in entries):
             return False
     targets = [entry for entry in entries if entry.action != FORGET]
     backs: List[str] = []

@@ -10,7 +10,7 @@ from patcher.errors import OutdatedError, StoreError
 from patcher.model import Change, Receipt
 from patcher.store import bytecode, permission, receipt
 from patcher.store.folder import Folder, sha256
-from patcher.store.journal import FORGET, LINK, WRITE, Entry, backup, staged, temporary
+from patcher.store.journal import FORGET, LINK, PUT, WRITE, Entry, backup, staged, temporary
 
 SPARE = "spare"
 # xfs asks for 200 KB of room before it makes a file, even an empty one.
@@ -114,7 +114,7 @@ def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, 
     """Return the work for new bytes."""
     new = change.receipt
     if new is None:
-        return Work(Entry(change.path, WRITE, change.old, sha256(data), "", ""), data=data, mtime_ns=change.mtime_ns)
+        return Work(Entry(change.path, PUT, change.old, sha256(data), "", ""), data=data, mtime_ns=change.mtime_ns)
     text = receipt.encode(new)
     receipt.decode(text, receipt.file_name(change.path))  # what could not be read back is not written
     if new.current != sha256(data) and not change.merged:

@@ -76,6 +76,8 @@ class Pip:
         self._lock = threading.Lock()
         self._children: Set[subprocess.Popen[bytes]] = set()
         self.stopped = False
+        self.writing = threading.Lock()
+        """Held while something that was fetched is written where it is kept: `stop` waits for that."""
 
     def __enter__(self) -> Pip:
         return self
@@ -92,6 +94,8 @@ class Pip:
             self.stopped = True
             for child in self._children:
                 child.terminate()
+        with self.writing:
+            pass
 
     def listing(self, distribution: str, python: str) -> Listing:
         """The releases that a Python (`3.10`) could install: those with a wheel for it or with a source distribution.

@@ -82,15 +82,16 @@ def fetch(
         with remote:
             try:
                 members = _members(url.rpartition("/")[2], remote, paths)
-                if pip.stopped:
-                    raise SitepatchError("interrupted")
-                return _keep(home, url.rpartition("/")[2], members, yanked)
+                with pip.writing:
+                    if pip.stopped:
+                        raise SitepatchError("interrupted")
+                    return _keep(home, url.rpartition("/")[2], members, yanked)
             except (SitepatchError, OSError):  # the whole wheel then, or the reason from pip
                 if isinstance(remote, io.BytesIO):  # it was the whole one
                     raise
     wheel, said = pip.download(distribution, version)
     try:
-        with wheel.open("rb") as file:
+        with wheel.open("rb") as file, pip.writing:
             return _keep(home, wheel.name, _members(wheel.name, file, paths), yanked or said)
     finally:
         shutil.rmtree(wheel.parent, ignore_errors=True)
