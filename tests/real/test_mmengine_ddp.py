@@ -84,6 +84,7 @@ def test_without_the_patchset_the_process_group_does_not_even_start(kept_environ
     assert {tuple(words) for words in found.values()} == {("failed", NO_CUDA)}
 
 
+@slow
 def test_without_the_patchset_ddp_refuses_the_device_ids_in_all_three_places(unpatched):
     found, _ = unpatched
     for (way, rank), words in found.items():
@@ -128,6 +129,7 @@ def test_one_rank_on_a_gpu_still_gets_its_device_ids(environment):
         assert (len(digests), backend, device_ids) == (2, "nccl", "[0]"), ended
 
 
+@slow
 def test_two_ranks_tell_why_ddp_refuses_and_numbers_are_left_alone(environment, unpatched):
     """The ways that DDP refuses report; the one that trains ends with the same weights, buffers and random numbers."""
     before, silent = unpatched
