@@ -12,6 +12,7 @@ from patcher.hook.directory import head
 from patcher.model import Option, Patchset
 from patcher.patchset.manifest import load
 from patcher.patchset.sources import resolve_options
+from patcher.patchset.symptoms import general
 from patcher.project import lockfile
 from patcher.project.pyproject import read_project
 from patcher.project.requirements import read_requirements
@@ -36,11 +37,18 @@ patches = ["m.spatch"]
 SPATCH = "--- pkg/m.py\n@@ f @@\n-old($A)\n+new($A)\n"
 LOCK = f'format = 1\n\n[[patchset]]\nname = "{NAME}"\nversion = "1.0"\nsha256 = "{"0" * 64}"\noptions = {{ n = 1 }}\n'
 PROJECT = f'[project]\nname = "x"\nversion = "1"\n[tool.sitepatch]\npatchsets = ["{NAME}"]\n[tool.sitepatch-hook]\nmode = "warn"\n'
+SYMPTOMS = """[[symptom]]
+name = "port"
+patterns = ["EADDRINUSE: address already in use"]
+meaning = "The port is taken."
+advice = "Take another one."
+"""
 READERS = {  # every TOML file: a good text, and what reads it
     "patchset.toml": (MANIFEST, lambda path: load(path.parent, "test")),
     "sitepatch.lock": (LOCK, lockfile.read),
     "pyproject.toml": (PROJECT, read_project),
     "pyproject.toml of a hook": (PROJECT, head),
+    "symptoms.toml": (SYMPTOMS, lambda path: general(str(path.parent))),
 }
 N = 5000
 BAD = {  # text that is put in front, and what is said of it
@@ -183,6 +191,6 @@ def test_no_command_ends_with_a_traceback(tmp_path, words, shape):
 
 def test_the_readers_above_are_all_that_read_toml():
     users = {path.name for path in (ROOT / "patcher").rglob("*.py") if re.search("decode_toml|read_toml", path.read_text())}
-    assert users == {"tables.py", "manifest.py", "lockfile.py", "pyproject.py", "directory.py", "hooks.py"}
+    assert users == {"tables.py", "manifest.py", "lockfile.py", "pyproject.py", "directory.py", "hooks.py", "symptoms.py"}
     loaders = [path.name for path in Path(ROOT / "patcher").rglob("*.py") if "tomllib.load" in path.read_text()]
     assert loaders == ["tables.py"]

@@ -325,7 +325,7 @@ SCENARIOS = {
     ],
     "diagnose": [
         "diagnose 1.log", {"1.log": "Epoch 1\n"}, "diagnose 1.log", {"1.log": TROUBLE}, "diagnose 1.log", "apply two", "diagnose 1.log",
-        {"patchsets/two/patchset.toml": "no TOML"}, "diagnose 1.log", "diagnose 1.log --follow",
+        {"patchsets/two/patchset.toml": "schema = 2"}, "diagnose 1.log", "diagnose 1.log --follow",
     ],
     "diagnose-ranks": [
         {"1.log": rank(0, "cuda:0", "ready"), "2.log": rank(1, "cpu", "cpu-with-device-ids")}, "diagnose 1.log 2.log",

@@ -6,7 +6,7 @@ from patcher.errors import OutdatedError, StoreError
 from patcher.model import Change, Receipt, Step, patchset_digest
 from patcher.store import permission, prepare
 from patcher.store.folder import Folder
-from patcher.store.journal import FORGET, LINK, WRITE, Entry
+from patcher.store.journal import FORGET, LINK, PUT, WRITE, Entry
 from patcher.store.prepare import Work
 from patcher.store.receipt import encode
 from patcher.store.store import Store
@@ -92,7 +92,7 @@ def test_what_is_to_be_done_for_each_kind_of_change(site):
 
     def write(path, old=OLD, data=NEW, new=None):
         text = b"" if new is None else encode(new)
-        return Work(Entry(path, WRITE, sha(old), sha(data), "", sha(text) if text else ""), text, data, save=new is not None)
+        return Work(Entry(path, WRITE if text else PUT, sha(old), sha(data), "", sha(text) if text else ""), text, data, save=new is not None)
 
     forget = change("none/a.py", b"", None, forget=True)
     assert check(site, [], forget) == [Work(Entry("none/a.py", FORGET, "", "", "", ""))]
