@@ -24,6 +24,7 @@ import pytest
 from patcher.cli.commands.patching import apply, restore
 from patcher.cli.main import commands
 from patcher.errors import OutdatedError, StoreError
+from patcher.ops import verifying as verify
 from patcher.ops.fixture import lay_out
 from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose
@@ -34,7 +35,6 @@ from patcher.store.lock import holders, locked, patience, uv_locks
 from patcher.store.retry import again, settled, undisturbed
 from patcher.store.status import statuses
 from patcher.target.interpreter import discover
-from patcher.verify import run as verify
 from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch
 
 pytestmark = pytest.mark.once
@@ -298,14 +298,14 @@ def test_a_file_that_nfs_calls_stale_while_another_process_writes_is_looked_at_a
 
 def test_what_changes_while_it_is_verified_is_verified_again(site, monkeypatch):
     assert site("apply", DDP).code == 0
-    real, runs = verify.verify, []
+    real, runs = verify.run_checks, []
 
     def run(*rest, **more):
         runs.append(1)
         assert len(runs) > 1 or site("restore").code == 0
         return real(*rest, **more)
 
-    monkeypatch.setattr(verify, "verify", run)
+    monkeypatch.setattr(verify, "run_checks", run)
     code, out = looked(site, "verify", "--compile-only")
     assert (code, len(runs)) == (0, 2), out
     assert "nothing is applied" in out and "failed" not in out
