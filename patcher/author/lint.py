@@ -44,9 +44,9 @@ def lint(patchset: Patchset, folder: Path) -> List[Finding]:
     options = {option.name: option.default for option in patchset.options}
     patches = {(patch.hunks[0].origin, patch.line): patch for variant in patchset.variants for patch in variant.patches}
     found = [*_manifest(patchset, folder), *_ranges(patchset), *_options(patchset, list(patches.values()))]
+    cases = _cases(folder)
     for (origin, line), patch in patches.items():
-        found += _patch(patch, options, Path(origin).name, line)
-        found += _unguarded(patch, options, Path(origin).name, folder)
+        found += _patch(patch, options, Path(origin).name, line, [text for path, text in cases if path in patch.paths])
     return sorted(dict.fromkeys(found), key=lambda each: (each.file != MANIFEST, each.file, each.line))
 
 
@@ -83,8 +83,19 @@ def _holes(hunk: HunkText, side: str) -> List[str]:
     return [name for name, _, _ in notation.holes(text)]
 
 
-def _patch(patch: FilePatch, options: Dict[str, OptionValue], file: str, line: int) -> Iterator[Finding]:
-    """What is said of the hunks for one file."""
+def _cases(folder: Path) -> List[Tuple[str, Source]]:
+    """The paths and texts that the cases of a patchset change; none where they cannot be read: `sitepatch test` says why."""
+    try:
+        cases = [read_case(path) for path in find_cases(folder)]
+        return [(case.head[0], Source(case.text)) for case in cases if case.expected == AFTER]
+    except (SitepatchError, SyntaxProblem, OSError):
+        return []
+
+
+def _patch(
+    patch: FilePatch, options: Dict[str, OptionValue], file: str, line: int, cases: Sequence[Source]
+) -> Iterator[Finding]:
+    """What is said of the hunks for one file; `cases` are texts that they change."""
     for path in sorted({path for path in patch.paths if patch.paths.count(path) > 1}):
         yield Finding(ERROR, file, line, "unreachable", f"{path} is named twice", "remove one of the two `---` lines")
     try:
@@ -94,30 +105,13 @@ def _patch(patch: FilePatch, options: Dict[str, OptionValue], file: str, line: i
         yield Finding(ERROR, file, line, "wrong", error.message)
         return
     for hunk in compiled:
-        for rule, level, text, hint in (*_general(hunk), *_specific(hunk), *_literals(hunk), *_unmarked(hunk)):
+        said = (*_general(hunk), *_specific(hunk), *_literals(hunk), *_unmarked(hunk), *_unguarded(hunk, cases))
+        for rule, level, text, hint in said:
             yield Finding(level, file, hunk.text.line, rule, text, hint)
     for one, other in ((one, other) for one in compiled for other in compiled if one is not other):
         if one.text.scope == other.text.scope and _meet(one, other):
             text = f"it changes code that the hunk in line {other.text.line} changes too"
             yield Finding(ERROR, file, one.text.line, "overlap", text, "write one hunk for both")
-
-
-def _unguarded(patch: FilePatch, options: Dict[str, OptionValue], file: str, folder: Path) -> Iterator[Finding]:
-    """Hunks whose place is one statement with few names that, in the cases, stands inside others, which they do not write."""
-    try:
-        compiled = compile_hunks(patch.hunks, options)
-        cases = [read_case(path) for path in find_cases(folder)]
-        sources = [Source(case.text) for case in cases if case.expected == AFTER and case.head[0] in patch.paths]
-    except (SitepatchError, SyntaxProblem, OSError):
-        return  # said by `_patch` and `sitepatch test`
-    for hunk in compiled:
-        alone = hunk.form == "statements" and len(hunk.before.nodes) == 1 and hunk.before.nodes[0].kind not in COMPOUND
-        if alone and hunk.text.inside is None and len(frozenset().union(*identifiers(hunk.before))) <= _FEW_NAMES:
-            made = {inside for source in sources for _, inside in surroundings(source, hunk)}
-            if len(made) == 1 and made != {()}:
-                text = "one statement is its place, in whatever branch or loop of the scope a release has it"
-                hint = f"write `{guard(made.pop())}` to hold it where it stands"
-                yield Finding(NOTE, file, hunk.text.line, "unguarded", text, hint)
 
 
 _Said = Iterator[Tuple[str, str, str, str]]  # rule, level, text, hint
@@ -169,6 +163,16 @@ def _unmarked(hunk: Hunk) -> _Said:
     tags = {tag for tag, text, _ in hunk.text.lines if text.strip()}
     if "-" not in tags and not any("# sitepatch" in text for tag, text, _ in hunk.text.lines if tag == "+"):
         yield "mark", NOTE, "inserted statements are not marked as such", "add a comment: # sitepatch: NAME"
+
+
+def _unguarded(hunk: Hunk, cases: Sequence[Source]) -> _Said:
+    """A place that is one statement with few names and, in the cases, stands inside others, which the hunk does not write."""
+    alone = hunk.form == "statements" and len(hunk.before.nodes) == 1 and hunk.before.nodes[0].kind not in COMPOUND
+    if alone and hunk.text.inside is None and len(frozenset().union(*identifiers(hunk.before))) <= _FEW_NAMES:
+        made = {inside for source in cases for _, inside in surroundings(source, hunk)}
+        if len(made) == 1 and made != {()}:
+            text = "one statement is its place, in whatever branch or loop of the scope a release has it"
+            yield "unguarded", NOTE, text, f"write `{guard(made.pop())}` to hold it where it stands"
 
 
 def _calls(nodes: Sequence[Node]) -> List[Node]:

@@ -21,7 +21,7 @@ class Patterns:
         self.marks: Dict[bytes, int] = {}
         self._by_mark: Dict[bytes, List[_Pattern]] = {}
         for index, pattern in enumerate(patterns):
-            parts = tuple(part.encode() for part in pattern.split("*") if part)
+            parts = _parts(pattern)
             mark = max(parts, key=len)
             self.marks[mark] = LIMIT
             self._by_mark.setdefault(mark, []).append(_Pattern(index, parts))
@@ -38,8 +38,13 @@ class Patterns:
 
 def matches(pattern: str, text: str) -> bool:
     """Whether a line of a text matches a pattern."""
-    parts = tuple(part.encode() for part in pattern.split("*") if part)
+    parts = _parts(pattern)
     return any(_matches(parts, line) for line in text.encode("utf-8", "replace").splitlines())
+
+
+def _parts(pattern: str) -> Tuple[bytes, ...]:
+    """The literal parts of a pattern."""
+    return tuple(part.encode() for part in pattern.split("*") if part)
 
 
 def _matches(parts: Sequence[bytes], line: bytes) -> bool:

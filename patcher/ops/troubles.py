@@ -38,8 +38,8 @@ def _asked_for(case: Case) -> _Found:
 
 
 def _libcuda(case: Case) -> _Found:
-    listed = _listed("libcuda.so")
-    if listed and _located(case, "triton") and not any(Path(path).exists() for path in listed):
+    listed = _listed("libcuda.so") if _located(case, "triton") else []
+    if listed and not any(Path(path).exists() for path in listed):
         what = f"ldconfig lists {', '.join(listed)}, and there is no such file: triton does not find the driver's library"
         yield PROBLEM, what, _apply(case, "triton-libcuda-path") or "it is applied; is the driver there at all?"
 
@@ -56,8 +56,7 @@ def _accelerators(case: Case) -> _Found:
 
 def _driver(case: Case) -> _Found:
     torch = _located(case, "torch")
-    there = any(Path(path).exists() for path in (*_DRIVER, *_listed("libcuda.so")))
-    if torch and _built_for(torch, "cuda") and not there:
+    if torch and _built_for(torch, "cuda") and not _has_driver():
         what = f"torch {torch.version} is a build for CUDA, and this machine has no driver for it"
         yield NOTE, what, "to train on the CPU install PyTorch's CPU build; in a container: docker run --gpus all"
 
@@ -95,6 +94,10 @@ def _built_for(torch: Located, kind: str) -> Optional[bool]:
         return None
     found = re.search(rf"^{kind}\b[^=\n]*= *(\S+)", text, re.MULTILINE)
     return found.group(1) != "None" if found else None
+
+
+def _has_driver() -> bool:
+    return any(Path(path).exists() for path in _DRIVER) or any(Path(path).exists() for path in _listed("libcuda.so"))
 
 
 def _listed(name: str) -> List[str]:

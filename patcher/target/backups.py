@@ -6,10 +6,9 @@ import os
 import re
 from contextlib import suppress
 from hashlib import sha256
-from typing import Container, Dict, Iterable, List, NamedTuple, Set, Tuple
+from typing import Container, Dict, Iterable, List, NamedTuple, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.model import Located
 from patcher.system.reading import read_file
 
 _REST = re.compile(r"(?:[.~_-].*)?[.~_-](?:orig|bak|backup|old|save|rej|\w+_backup)\w*|~")
@@ -56,15 +55,12 @@ def _proven(site: str) -> List[Backup]:
         return []
     from pathlib import Path
 
-    from patcher.target.distribution import recorded_hash  # not for `status` of what is in order
+    from patcher.target.distribution import hashes_recorded  # not for `status` of what is in order
 
-    recorded: Dict[str, Set[str]] = {}
-    for info in sorted(Path(site).glob("*.dist-info")):
-        for path in named:
-            recorded.setdefault(path, set()).add(recorded_hash(Located("", site, "", "", str(info)), path) or "")
+    recorded = hashes_recorded(site, named)
     found: List[Backup] = []
     for path, names in sorted(named.items()):
-        file, digests = Path(site, path), recorded.get(path, set())
+        file, digests = Path(site, path), recorded.get(path, ())
         with suppress(OSError, SitepatchError):  # it cannot be read
             edited = read_file(file)
             if sha256(edited).hexdigest() in digests:

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.model import Located, normalized, untagged
@@ -169,6 +169,17 @@ def files_recorded(site: str, digest: str) -> Iterator[str]:
     for folder in _dist_infos(site):
         rows = (row.split(end)[0] for row in _record(folder).split(b"\n") if end in row)
         yield from (row.strip(b'"').replace(b'""', b'"').decode("utf-8", "surrogateescape") for row in rows)
+
+
+def hashes_recorded(site: str, paths: Collection[str]) -> Dict[str, Set[str]]:
+    """The sha256 (hex) that the RECORDs of a site directory give for files; nothing for one that none of them lists."""
+    found: Dict[str, Set[str]] = {}
+    for folder in _dist_infos(site):  # each is read once
+        record = _record(folder)
+        for path, digest in ((path, _hash(record, path)) for path in paths):
+            if digest:
+                found.setdefault(path, set()).add(digest)
+    return found
 
 
 def recorded_by_any(site: str, path: str) -> Optional[str]:

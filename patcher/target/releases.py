@@ -81,24 +81,29 @@ def fetch(
     if remote is not None:
         with remote:
             try:
-                members = _members(url.rpartition("/")[2], remote, paths)
-                with pip.writing:
-                    if pip.stopped:
-                        raise SitepatchError("interrupted")
-                    return _keep(home, url.rpartition("/")[2], members, yanked)
+                name = url.rpartition("/")[2]
+                return _keep(pip, home, name, _members(name, remote, paths), yanked)
             except (SitepatchError, OSError):  # the whole wheel then, or the reason from pip
                 if isinstance(remote, io.BytesIO):  # it was the whole one
                     raise
     wheel, said = pip.download(distribution, version)
     try:
-        with wheel.open("rb") as file, pip.writing:
-            return _keep(home, wheel.name, _members(wheel.name, file, paths), yanked or said)
+        with wheel.open("rb") as file:
+            members = _members(wheel.name, file, paths)
+        return _keep(pip, home, wheel.name, members, yanked or said)
     finally:
         shutil.rmtree(wheel.parent, ignore_errors=True)
 
 
-def _keep(home: Path, name: str, members: Mapping[str, bytes], yanked: bool) -> Path:
-    """Keep files of a wheel in a folder below `home`, and return that."""
+def _keep(pip: Pip, home: Path, name: str, members: Mapping[str, bytes], yanked: bool) -> Path:
+    """Keep files of a wheel in a folder below `home`, and return that; nothing is written once `pip` is stopped."""
+    with pip.writing:
+        if pip.stopped:
+            raise SitepatchError("interrupted")
+        return _written(home, name, members, yanked)
+
+
+def _written(home: Path, name: str, members: Mapping[str, bytes], yanked: bool) -> Path:
     home.mkdir(parents=True, exist_ok=True)
     if yanked:
         (home / _YANKED).touch()
