@@ -49,7 +49,7 @@ class Tail:
         self._at, self._inode = 0, -1
 
     def read(self) -> bool:
-        """Read what is new; whether there was anything. What cannot be read any more is told in the log's `problem`."""
+        """Read what is new; whether there was anything. Why reading ended early is the log's `problem`."""
         try:
             with Path(self._path).open("rb") as file:
                 info = os.fstat(file.fileno())

@@ -17,7 +17,7 @@ from patcher.text.drawn import drawn
 from patcher.text.width import fit
 
 _REFUSAL = b"DistributedDataParallel device_ids and output_device"  # how torch's DDP begins to refuse, in every release
-_RANKS = (  # how a rank is told: by torch, by torchrun --tee, by mpirun --tag-output, by srun --label
+_RANKS = (  # how a rank is written: by torch, by torchrun --tee, by mpirun --tag-output, by srun --label
     re.compile(rb"\[rank ?([0-9]{1,7})\]", re.IGNORECASE),
     re.compile(rb"^ *\[[a-z_]+([0-9]{1,7})\]:"),
     re.compile(rb"^ *\[[0-9]+,([0-9]{1,7})\](?:<std(?:out|err)>)?:"),
@@ -127,7 +127,7 @@ class Reader:
 
 
 def _rank_of(before: bytes) -> Optional[int]:
-    """The rank that is told before a mark in its line."""
+    """The rank that is written before a mark in its line."""
     found = [ranks[-1] for ranks in (form.findall(before) for form in _RANKS) if ranks]
     return int(found[0]) if found else None
 

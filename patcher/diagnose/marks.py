@@ -28,11 +28,11 @@ class Place(NamedTuple):
 class Marks:
     """Finds marks in a stream that comes in pieces.
 
-    A mark is told once a line, unless it is one of `repeated`: more of them may stand in a line, each with text of its own.
+    A mark is reported once a line, unless it is one of `repeated`: more of them may stand in a line, each with its own text.
     `lines` is how many lines there were, once the last piece is read.
 
     Args:
-        limits: for each mark, how many bytes of its line from it on are told at most.
+        limits: for each mark, how many bytes of its line from it on are reported at most.
         repeated: see above.
     """
 

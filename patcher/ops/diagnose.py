@@ -78,7 +78,7 @@ class DiagnoseOutcome(NamedTuple):
 
 
 def diagnose(request: DiagnoseRequest, progress: Callable[[int], None] = lambda size: None) -> DiagnoseOutcome:
-    """Read logs and say what is in them; `progress` is told how many bytes more were read.
+    """Read logs and say what is in them; `progress` takes how many bytes more were read.
 
     Raises:
         UsageError: logs that are not there or may not be read.

@@ -40,7 +40,7 @@ def plan_rollback(plan: Plan) -> Rollback:
         stood = was if found in (Condition.APPLIED, Condition.EDITED) else None
         edited = found is Condition.EDITED
         adopted = file.change.pristine is not None  # then the file of before is not the pristine one
-        unrecorded = was is None and file.change.receipt is None  # then there is no other way back
+        unrecorded = was is None and file.change.receipt is None  # nothing else could roll it back
         data = file.before if stood or adopted or unrecorded else None
         back = Change(file.path, sha256(file.after).hexdigest(), data, stood, merged=edited)
         files.append(FilePlan(file.site, file.path, file.after, file.before, back, stood.steps if stood else ()))
