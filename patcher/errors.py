@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+import re
+from typing import TYPE_CHECKING, Dict, Sequence, Union
 
 if TYPE_CHECKING:
     from patcher.model import Answer
+
+_FILE = r"(?P<file>[^\n]*?\.(?:spatch|toml|py|txt|in|lock|json|patch|diff))"
+_PLACE = re.compile(_FILE + r"(?::(?P<line>\d+)(?::(?P<column>\d+))?)?: ")
 
 
 class SitepatchError(Exception):
@@ -22,6 +26,13 @@ class SitepatchError(Exception):
         self.hint = hint
 
     @property
+    def place(self) -> Dict[str, Union[str, int]]:
+        """`file`, and `line` and `column` (from 1) where they are known, of what is wrong first; {} where it is no file."""
+        found = _PLACE.match(self.message)
+        named = found.groupdict() if found else {}
+        return {key: value if key == "file" else int(value) for key, value in named.items() if value}
+
+    @property
     def brief(self) -> str:
         """The message in one line, beside those of others."""
         first, *more = self.message.split("\n")
@@ -35,13 +46,18 @@ class UsageError(SitepatchError):
 class PatchError(SitepatchError):
     """A `.spatch` or `patchset.toml` that is wrong in itself, whatever it would be applied to.
 
-    The message begins with `FILE:LINE:` and, for a `.spatch`, ends with the line and a marker under the place. `line` is that
-    line where the message is about one hunk, else 0.
+    The message begins with `FILE:LINE:` and, for a `.spatch`, ends with the line and a marker under the place. `line` and
+    `column` are that place (from 1) where the message is about one, else 0.
     """
 
-    def __init__(self, message: str, hint: str = "", line: int = 0) -> None:
+    def __init__(self, message: str, hint: str = "", line: int = 0, column: int = 0) -> None:
         super().__init__(message, hint)
-        self.line = line
+        self.line, self.column = line, column
+
+    @property
+    def place(self) -> Dict[str, Union[str, int]]:
+        """That of any error, with the column."""
+        return {**super().place, **({"column": self.column} if self.column else {})}
 
 
 class AbsentError(SitepatchError):

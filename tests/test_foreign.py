@@ -433,7 +433,8 @@ def test_a_reinstall_of_the_same_release_is_told_and_applied_again(shop):
 @pytest.mark.parametrize("version", ["2.0", "0.9"])
 def test_another_release_that_fits_is_told_and_never_gets_the_old_file_back(shop, version):
     shop.install(version, FITS)
-    assert f"shop {version} was installed over 1.0" in done(shop("status", "--check"), 1).out
+    told = done(shop("status", "--check"), 1).out
+    assert f"shop {version} was installed over 1.0" in told and f"hint: it fits shop {version}: sitepatch apply shop-abs" in told
     forgets(shop)
     shop.install("1.0")
     done(shop("apply", "shop-abs"))
@@ -451,6 +452,7 @@ def test_a_release_that_does_not_fit_is_told_and_left_alone(shop):
     assert "not found" in refusal.out and "nothing was written" in refusal.err
     assert tree(shop.site) == before
     assert shop.state() == "overwritten"
+    assert "hint: it does not fit shop 3.0 (" in done(shop("status")).out
     forgets(shop)
 
 
@@ -466,6 +468,9 @@ def test_a_release_with_the_same_bytes_is_told_with_its_version(shop):
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_a_release_that_ships_our_very_bytes_is_not_taken_back_to_the_old_ones(shop, version):
     shop.install(version, shop.file.read_text())
+    told = done(shop("status")).out
+    dropped = "hint: shop 2.0 has the change itself; drop it: sitepatch restore shop-abs, and no project has to ask for it any more"
+    assert (dropped in told and "upstream  shop-abs" in told) == (version == "2.0"), told
     forgets(shop)
     assert "abs(" in shop.file.read_text()
     assert "fixed upstream" in done(shop("apply", "shop-abs")).out
@@ -514,6 +519,7 @@ def test_a_forced_reinstall_after_an_edit_is_no_edit(shop):
     assert shop.state() == "edited by hand"
     shop.install("1.0")
     assert shop.state() == "overwritten"
+    assert "hint: it does not fit shop 3.0 (" in done(shop("status")).out
     forgets(shop)
 
 

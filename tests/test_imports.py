@@ -220,6 +220,7 @@ def site(tmp_path):
 @pytest.mark.parametrize(
     ("words", "never"),
     [
+        ([], HEAVY),
         (["--help"], HEAVY | {"pathlib"}),
         (["--version"], HEAVY - {"json"}),
         (["apply", "--help"], HEAVY),
@@ -238,7 +239,7 @@ def site(tmp_path):
     ],
 )
 def test_a_command_that_does_little_imports_little(site, words, never):
-    target = ["--target", site.path] if words[0] in ("status", "restore") else []
+    target = ["--target", site.path] if words[:1] in (["status"], ["restore"], ["list"]) else []
     assert loaded(site, *words, *target) & never == set()
 
 
@@ -295,7 +296,7 @@ def test_a_first_apply_of_a_known_release_needs_neither_a_syntax_tree_nor_a_cach
     table.write_bytes(write_table({key: made for key, (_, _, made) in results(DDP, [site.path]).items()}))
     before = f"import patcher.planner.rewriter as r; r.builtin_table = lambda name: open({str(table)!r}, 'rb').read()"
     assert (NO_TREE | {"platformdirs"}) & loaded(site, "apply", DDP, "--no-verify", "--target", site.path, before=before, SITEPATCH_CACHE="") == set()
-    assert site("status").out.count(DDP) == 3
+    assert "3 files" in site("status").out
 
 
 def test_a_repeated_run_in_an_overlay_needs_no_syntax_tree(site):
@@ -315,4 +316,4 @@ def test_restoring_one_of_two_in_a_file_needs_no_syntax_tree_where_the_splices_a
     site = Site(tmp_path, "mmengine-0.10.7", "torch-2.7.1-musa")
     site("apply", DDP, GUARD)
     assert "libcst" not in loaded(site, "restore", GUARD, "--target", site.path)
-    assert site("status").out.count(DDP) == 3
+    assert "3 files" in site("status").out

@@ -17,13 +17,13 @@ from patcher.text.drawn import Painted, drawn, join, lines
 from patcher.text.width import LONGEST, fit, padded, width, wrapped
 
 if TYPE_CHECKING:
-    from patcher.model import Answer, Patchset
+    from patcher.model import Answer
     from patcher.target.environment import Environment
     from patcher.text.table import Row
 
 _WORDS = {
-    "green": ("applied", "captured", "updated", "locked", "overlay", "fix", "restored", "verified", "applies", "ok"),
-    "cyan": ("applicable", "default", "debug"),
+    "green": ("applied", "captured", "updated", "locked", "overlay", "restored", "verified", "applies", "ok"),
+    "cyan": ("applicable", "available"),
     "yellow": (
         "broken before",
         "overwritten",
@@ -149,7 +149,7 @@ class Console:
             from patcher.cli.report import answer_rows
 
             self.rows(answer_rows(error.answers))
-        self.data(False, {"error": {"message": error.message, "hint": error.hint, "exit_code": code}})
+        self.data(False, {"error": {"message": error.message, "hint": error.hint, "exit_code": code, **error.place}})
         said = [f"{style('error:', fg='red', bold=True)} {lines(error.message)}"]
         said += [f"{style('hint:', fg='cyan')} {drawn(line)}" for line in error.hint.split("\n") if line]
         for line in said if self.said is None else ():
@@ -261,35 +261,6 @@ def _words(text: str) -> str:
 def _wrapped(text: str, most: int) -> List[str]:
     """A text in lines of at most `most` columns; code, which is painted or begins with a blank, stays as it is."""
     return [text] if width(text) <= most or isinstance(text, Painted) or text[:1] == " " else wrapped(text, most)
-
-
-def description(one: Patchset) -> List[str]:
-    """All that there is to say about a patchset, in lines: why it exists, its options, its patches."""
-    from patcher.patchset.tables import written
-
-    def head(text: str) -> List[str]:
-        return ["", style(text, bold=True)]
-
-    found = [join(style(f"{one.name} {one.version}", bold=True), f"  {one.kind}, {one.source}"), one.summary]
-    found += ["", *one.prose.strip("\n").split("\n")] if one.prose else []
-    if one.provenance:
-        found += [*head("provenance"), *(f"  {key}: {value}" for key, value in one.provenance.items())]
-    found += head("options") if one.options else ["", "It has no options."]
-    for option in one.options:
-        choices = ", one of " + ", ".join(map(written, option.choices)) if option.choices else ""
-        found.append(f"  {one.name}.{option.name}={written(option.default)}  {option.help} ({option.type}{choices})")
-    found += head("cures") if one.symptoms else []
-    for symptom in one.symptoms:
-        found += [f"  {symptom.name}: {symptom.meaning}", *(f"    {pattern}" for pattern in symptom.patterns)]
-    found += head("for")
-    for variant in one.variants:
-        found.append(f"  {variant.package} {variant.versions or '(any version)'}")
-        found += [f"    {' or '.join(patch.paths)}" for patch in variant.patches]
-    for name, text in one.files.items():
-        if name.endswith(".spatch"):
-            hunks = re.search(r"^--- ", text, re.MULTILINE)
-            found += [*head(name), *paint(text[hunks.start() if hunks else 0 :].rstrip("\n"))]
-    return found
 
 
 def paint(diff: str) -> List[Painted]:

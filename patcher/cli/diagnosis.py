@@ -122,7 +122,7 @@ def outcome_json(outcome: DiagnoseOutcome, shown: Shown, place: Place) -> Dict[s
         "runs": len(outcome.runs),
         "shown": [run_json(run, classified) for run, classified in shown],
         "logs": [_log_json(log) for log in outcome.logs],
-        "broken": [{"problem": error.message} for error in outcome.broken],
+        "broken": [{"problem": error.message, **error.place} for error in outcome.broken],
     }
 
 

@@ -68,10 +68,20 @@ class _Commands(Group):
         return command
 
 
-@click.group(cls=_Commands, context_settings=_SETTINGS, epilog="\b\nThe whole story, on a throw-away copy:\n  sitepatch demo")
+_EPILOG = "\b\nThe whole story, on a throw-away copy:\n  sitepatch demo"
+
+
+@click.group(cls=_Commands, invoke_without_command=True, context_settings=_SETTINGS, epilog=_EPILOG)
 @click.version_option(__version__, prog_name="sitepatch")
-def commands() -> None:
+@click.pass_context
+def commands(ctx: click.Context) -> Optional[int]:
     """Patch installed Python packages by syntax, and restore them exactly."""
+    if ctx.invoked_subcommand is not None:
+        return None
+    from patcher.cli.console import Console
+    from patcher.cli.verbs.statuses import welcome
+
+    return welcome(Console("sitepatch", False, False, False, None), ctx.command.help or "")
 
 
 def main() -> None:

@@ -33,12 +33,9 @@ Text in JSON is ASCII; a byte that is not UTF-8 is written as the lone surrogate
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Sequence
 
-from patcher.errors import SitepatchError
-from patcher.model import Answer, Patchset, Plan, State, Step, Symptom
-from patcher.patchset.tables import written_options
-from patcher.store.status import Condition, FileStatus
+from patcher.model import Answer, Plan, State
 from patcher.text.diffs import FileDiff
 from patcher.text.drawn import drawn
 from patcher.text.table import Row, count
@@ -82,50 +79,6 @@ def answer_rows(answers: Iterable[Answer]) -> List[Row]:
     return rows
 
 
-def step_state(item: FileStatus, step: Step, outdated: Mapping[str, str]) -> str:
-    """The word for a patchset in a file: that of the file, or `outdated` where another version of it is to be had."""
-    if item.condition is Condition.APPLIED and step.digest in outdated:
-        return "outdated"
-    return item.condition.value
-
-
-def status_rows(items: Iterable[FileStatus], outdated: Mapping[str, str]) -> List[Row]:
-    """One row for each file and patchset that stands in it; `outdated` maps a digest to what is newer."""
-    rows = []
-    for item in items:
-        for step in item.receipt.steps:
-            state = step_state(item, step, outdated)
-            means = outdated[step.digest] if state == "outdated" else item.meaning
-            places = ":" + ",".join(map(str, step.places)) if step.places else ""
-            cells = (f"{step.patchset} {step.version}", item.receipt.path + places, written_options(step.options))
-            rows.append(Row(state, cells, (means,) if means else ()))
-    return rows
-
-
-def packages(patchset: Patchset) -> str:
-    """The packages of a patchset with their ranges of releases, as one text."""
-    return ", ".join(f"{variant.package} {variant.versions or '(any version)'}" for variant in patchset.variants)
-
-
-def list_rows(patchsets: Iterable[Patchset], broken: Mapping[str, SitepatchError]) -> List[Row]:
-    """One row for each patchset, then one for each folder that is wrong in itself, with what is wrong."""
-    rows = []
-    for one in patchsets:
-        cells = (one.name, one.version, packages(one), one.source)
-        rows.append(Row(one.kind, cells, (one.summary,)))
-    return rows + [Row("broken", (name,), (error.brief,)) for name, error in broken.items()]
-
-
-def symptom_rows(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Row]:
-    """One row for each symptom and the name of the patchset that cures it, "" for none."""
-    rows = []
-    for symptom, name in symptoms:
-        details = [f"it means: {symptom.meaning}", *([f"cured by {name}"] if name else [])]
-        details += [f"hint: {symptom.advice}"] if symptom.advice else []
-        rows.append(Row("symptom", (symptom.name,), tuple(details)))
-    return rows
-
-
 # JSON -----------------------------------------------------------------------------------------------------------------
 def answer_json(answer: Answer) -> Dict[str, Any]:
     """An answer as JSON."""
@@ -155,50 +108,6 @@ def plan_json(plan: Plan) -> Dict[str, Any]:
         for file in plan.files
     ]
     return {"answers": [answer_json(one) for one in plan.answers], "files": files, "notes": list(plan.notes)}
-
-
-def standing_json(item: FileStatus, outdated: Mapping[str, str]) -> Dict[str, Any]:
-    """One file of `status`."""
-    receipt = item.receipt
-    steps = [
-        {
-            "name": step.patchset,
-            "version": step.version,
-            "state": step_state(item, step, outdated),
-            "options": dict(step.options),
-            "places": list(step.places),
-        }
-        for step in receipt.steps
-    ]
-    head = {"site": item.site, "path": receipt.path, "package": receipt.package, "distribution": receipt.distribution}
-    head.update(installed=item.installed, origin=receipt.origin)
-    return {**head, "version": receipt.version, "condition": item.condition.value, "patchsets": steps}
-
-
-def symptoms_json(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Dict[str, Any]]:
-    """Symptoms and the names of the patchsets that cure them, as JSON."""
-    return [
-        {"symptom": one.name, "patchset": name, "patterns": list(one.patterns), "meaning": one.meaning, "advice": one.advice}
-        for one, name in symptoms
-    ]
-
-
-def patchset_json(one: Patchset, *, full: bool = False) -> Dict[str, Any]:
-    """A patchset as `list` tells it, or as `show` does (`full`)."""
-    ranges = [{"package": variant.package, "versions": variant.versions} for variant in one.variants]
-    fields = {"name": one.name, "version": one.version, "kind": one.kind, "summary": one.summary, "source": one.source}
-    brief: Dict[str, Any] = {**fields, "digest": one.digest, "packages": ranges}
-    if not full:
-        return brief
-    options = [{**option._asdict(), "choices": list(option.choices)} for option in one.options]
-    variants = [
-        {"package": variant.package, "versions": variant.versions, "files": [list(p.paths) for p in variant.patches]}
-        for variant in one.variants
-    ]
-    verify = {"imports": list(one.verify.imports), "probe": one.verify.probe}
-    symptoms = symptoms_json((each, one.name) for each in one.symptoms)
-    more = {"prose": one.prose, "provenance": dict(one.provenance), "options": options, "variants": variants}
-    return {**brief, **more, "verify": verify, "files": dict(one.files), "symptoms": symptoms}
 
 
 def shown(data: bytes) -> str:

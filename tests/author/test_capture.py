@@ -53,7 +53,7 @@ def test_an_edit_is_captured_and_then_tracked_and_restored(world):
     assert "compared with m.py.debug_backup beside it" in told.err
     assert "applied  again: 1 file" in told.out
     assert world.text() == EDIT
-    assert "again 1.0  demo/m.py" in done(world("status", "--check")).out
+    assert "again 1.0  demo 1.0  1 file" in done(world("status", "--check")).out
     done(world("restore"))
     assert world.text() == M
     assert world.tree().keys() == edited.keys()  # no store is left
@@ -150,7 +150,7 @@ def test_an_edit_inside_a_patched_file_is_the_difference_to_what_we_wrote(world)
     assert "compared with what first made of it" in told.err
     assert "@@ check @@" not in told.out
     assert world.text() == both
-    assert world("status").out.count("demo/m.py") == 2
+    assert world("status", "-v").out.count("demo/m.py") == 2
     done(world("restore", "first"))
     assert world.text() == EDIT
     done(world("restore"))

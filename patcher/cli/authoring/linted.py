@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from patcher.cli.console import Console
-from patcher.cli.report import list_rows
+from patcher.cli.patchsets import broken_json, broken_rows
 from patcher.ops.authoring.linting import lint_all
 from patcher.ops.authoring.requests import LintRequest
 from patcher.text.table import Row, count
@@ -20,9 +20,8 @@ def run_lint(console: Console, request: LintRequest) -> int:
             rows.append(Row(one.level, (name, where, one.rule), tuple(filter(None, (one.text, hint)))))
             findings.append({"patchset": name, **one._asdict()})
     console.rows([row for row in rows if row.word != "note" or not console.quiet])
-    console.rows(list_rows((), made.broken))
+    console.rows(broken_rows(made.broken))
     if not rows and not made.broken:
         console.say(f"nothing to say of {count(len(made.findings), 'patchset')}")
-    broken = [{"name": name, "problem": error.message} for name, error in made.broken.items()]
-    console.data(made.ok, {"findings": findings, "broken": broken})
+    console.data(made.ok, {"findings": findings, "broken": broken_json(made.broken)})
     return 0 if made.ok else 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Sequence
 
 from patcher.cli.console import Console
-from patcher.cli.report import list_rows
+from patcher.cli.patchsets import broken_json, broken_rows
 from patcher.cli.verbs.checks import report_releases
 from patcher.ops.against import check_asked
 from patcher.ops.authoring.requests import CasesRequest
@@ -32,7 +32,7 @@ def run_test(console: Console, place: Place, names: Sequence[str], against: Sequ
         if not outcomes and name not in made.broken:
             rows.append(Row("no cases", (name,)))
     console.rows([row for row in rows if row.word == "failed" or not console.quiet])
-    console.rows(list_rows((), made.broken))
+    console.rows(broken_rows(made.broken))
     code = 0 if made.ok else 1
     releases: Dict[str, Any] = {"patchsets": []}
     if against:
@@ -40,6 +40,5 @@ def run_test(console: Console, place: Place, names: Sequence[str], against: Sequ
         known = [one.patchset for one in find_every(place.patch_dirs, ".")[0]]
         failed, releases = report_releases(console, requested, against, known, jobs, None)
         code = code or failed
-    broken = [{"name": name, "problem": error.message} for name, error in made.broken.items()]
-    console.data(not code, {"cases": cases, "broken": broken, "releases": releases["patchsets"]})
+    console.data(not code, {"cases": cases, "broken": broken_json(made.broken), "releases": releases["patchsets"]})
     return code

@@ -31,7 +31,10 @@ def diff(console: Console, place: Place, names: Tuple[str, ...], as_stat: bool, 
 @click.option("--check", is_flag=True, help="Exit with 1 if anything is not as it was applied.")
 @takes()
 def status(console: Console, place: Place, check: bool) -> int:
-    """Show which patchsets are applied, and the state of their files."""
+    """Show which patchsets are applied, the state of their files, and what to do about it.
+
+    One line for each patchset; with -v also its files and lines.
+    """
     from patcher.cli.verbs.statuses import show_status
 
     return show_status(console, place, check)
@@ -39,12 +42,13 @@ def status(console: Console, place: Place, check: bool) -> int:
 
 @click.command("list", epilog="\b\nExamples:\n  sitepatch list --patch-dir ./patchsets\n  sitepatch list _cuda_setDevice")
 @click.argument("text", metavar="[TEXT]...", nargs=-1)
-@takes(environment=False)
+@takes()
 def list_(console: Console, place: Place, text: Tuple[str, ...]) -> int:
-    """List the patchsets that can be named.
+    """List the patchsets that can be named, first those for what is installed.
 
-    Each with its kind, the releases it is for, and where it was found. With TEXT, words or an error message, those that
-    it is about, and what it means; exit code 1 if there is nothing.
+    Each with its state here (applied, available: it is for the installed release, out of range, absent: its package is not
+    installed), its kind, releases, and where it was found. With TEXT, words or an error message, those that it is about,
+    and what it means; exit code 1 if there is nothing.
     """
     from patcher.cli.verbs.listing import list_all
 
@@ -55,9 +59,9 @@ def list_(console: Console, place: Place, text: Tuple[str, ...]) -> int:
 @click.argument("name", shell_complete=complete_names)
 @takes(environment=False)
 def show(console: Console, place: Place, name: str) -> int:
-    """Show why a patchset exists, and its options.
+    """Show why a patchset exists, what it changes and where.
 
-    With all of its patches.
+    With its options, the releases that it is proven for, those in which it changes nothing, its patches, and how to undo it.
     """
     from patcher.cli.verbs.listing import show_one
 

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.cli import report
 from patcher.cli.check_page import check_page, checked_json, heading, rows
 from patcher.cli.console import Console
+from patcher.cli.patchsets import broken_json, broken_rows
 from patcher.model import Answer, Patchset, Requested
 from patcher.ops.against import check_asked, check_releases
 from patcher.ops.check import absent as is_absent
@@ -44,10 +45,9 @@ def run_check(console: Console, request: CheckRequest) -> int:
     else:
         code, fields = _check_here(console, request.place, requested, named=bool(request.names))
         fields["notes"] = [*notes, *fields["notes"]]
-    console.rows(report.list_rows((), problems))
-    bad = [{"name": name, "problem": error.message} for name, error in problems.items()]
+    console.rows(broken_rows(problems))
     code = 1 if problems else code
-    console.data(not code, {**fields, "broken": bad})
+    console.data(not code, {**fields, "broken": broken_json(problems)})
     return code
 
 

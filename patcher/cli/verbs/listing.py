@@ -5,53 +5,58 @@ from __future__ import annotations
 import os
 from typing import List, Tuple
 
-from patcher.cli import report
-from patcher.cli.console import Console, description, style
+from patcher.cli import patchsets as told
+from patcher.cli.console import Console
 from patcher.diagnose.search import search
 from patcher.errors import SitepatchError
 from patcher.model import Symptom
 from patcher.ops.place import Place
+from patcher.ops.standing import fit
 from patcher.patchset.sources import builtin_dir, find_every, folders
 from patcher.patchset.symptoms import general
 from patcher.project.selection import find_all, shadow_notes
+from patcher.store.status import named, statuses
 from patcher.system.reading import TEXT, read_file
 
 
 def list_all(console: Console, place: Place, text: str = "") -> int:
-    """List the patchsets that can be named, or those that a text is about and what it means."""
+    """List the patchsets that can be named, what fits the environment first; or what a text is about, and what it means."""
+    env = place.environment()
     every, errors = find_every(place.patch_dirs, os.getcwd())
     found = [one.patchset for one in every]
     symptoms: List[Tuple[Symptom, str]] = []
     if text:
         found, symptoms = search(text, found, general(builtin_dir()))
     notes = [note for one in every if one.patchset in found for note in shadow_notes(one)]
-    console.rows([*report.list_rows(found, errors), *report.symptom_rows(symptoms)])
+    applied, _, _ = named(statuses(env, []), ())
+    fits = sorted(((one, fit(env, one, applied)) for one in found), key=lambda each: each[1].rank)
+    console.rows([*told.list_rows(fits), *told.broken_rows(errors), *told.symptom_rows(symptoms)])
     if text and not (found or symptoms):
         console.say(f"nothing that is known is about {text}")
     for note in notes:
         console.note(note)
-    bad = [{"name": name, "problem": error.message} for name, error in errors.items()]
     ok = not errors and bool(found or symptoms or not text)
-    told = {"patchsets": [report.patchset_json(one) for one in found], "symptoms": report.symptoms_json(symptoms)}
-    console.data(ok, {**told, "broken": bad, "notes": notes})
+    listed = [{**told.patchset_json(one), **told.fit_json(here)} for one, here in fits]
+    about = {"patchsets": listed, "symptoms": told.symptoms_json(symptoms)}
+    console.data(ok, {**about, "broken": told.broken_json(errors), "notes": notes})
     return 0 if ok else 1
 
 
 def show_one(console: Console, place: Place, name: str) -> int:
-    """Show why a patchset exists, and its options."""
+    """Show why a patchset exists, what it changes, its options, where it was tried, and how to undo it."""
     (one,), notes = find_all([name], place.patch_dirs)
     for note in notes:
         console.note(note)
-    console.page(description(one) + _checked(place, name))
-    console.data(True, {"patchset": report.patchset_json(one, full=True), "notes": notes})
+    tried = told.proven(_table(place, name))
+    console.page(told.description(one, tried))
+    console.data(True, {"patchset": told.description_json(one, tried), "notes": notes})
     return 0
 
 
-def _checked(place: Place, name: str) -> List[str]:
-    """The heading of the table of `check --against all` that lies in a patchset's folder, if there is one."""
+def _table(place: Place, name: str) -> str:
+    """The table of `check --against all` that lies in a patchset's folder, "" if there is none."""
     folder, _ = folders(place.patch_dirs, os.getcwd())[name][0]
     try:
-        heading = read_file(os.path.join(folder, "compatibility.txt"), TEXT).decode("utf-8").partition("\n")[0].strip()
+        return read_file(os.path.join(folder, "compatibility.txt"), TEXT).decode("utf-8")
     except (OSError, UnicodeDecodeError, SitepatchError):
-        return []
-    return ["", style("checked", bold=True), f"  {heading} (compatibility.txt)"]
+        return ""

@@ -1,25 +1,33 @@
-"""What `status` does."""
+"""What `status` does, and `sitepatch` without a command."""
 
 from __future__ import annotations
 
 import time
-from typing import List, Tuple
+from typing import Any, Dict, List, Mapping, Tuple
 
-from patcher.cli import report
-from patcher.cli.console import Console
-from patcher.errors import StoreError
+from patcher.cli.console import Console, command, style
+from patcher.errors import SitepatchError, StoreError
 from patcher.ops.place import Place
+from patcher.ops.standing import Standing, standings, step_state
+from patcher.patchset.tables import written_options
 from patcher.project.selection import outdated
 from patcher.store.retry import settled
-from patcher.store.status import FileStatus, damaged, recover, statuses, stores, unclaimed
+from patcher.store.status import FileStatus, damaged, interrupted, named, recover, statuses, stores, unclaimed
 from patcher.target.backups import proven
-from patcher.text.table import Row
+from patcher.text.drawn import join
+from patcher.text.table import Row, count
 
 _NEWS = 24 * 60 * 60  # seconds for which `status` tells of an edited text that was set aside; after that `doctor` does
+_FIRST = {
+    "list": "what there is for this environment, and what is applied",
+    "diff NAME": "what a patchset would change",
+    "apply NAME": "apply it, and verify it",
+    "restore NAME": "put the files back exactly",
+}
 
 
 def show_status(console: Console, place: Place, check: bool) -> int:
-    """Show which patchsets are applied, and the state of their files."""
+    """Show which patchsets are applied, the state of their files, and what to do about it."""
     env = place.environment()
     console.about(env)
     recovered: List[str] = []
@@ -39,9 +47,10 @@ def show_status(console: Console, place: Place, check: bool) -> int:
         console.note(error.brief, "broken")
     homes = stores(env)
     kept = [path for store in homes for path in store.kept()]
+    standing = standings(env, items, newer)
     rows = [Row(word, (site,), (problem,)) for word, site, problem in stopped]
     rows += [Row("damaged", (), (problem, f"hint: {hint}")) for problem, hint in broken]
-    rows += report.status_rows(items, newer)
+    rows += [_row(one, verbose=console.verbose) for one in standing]
     console.rows([row for row in rows if not console.quiet or row.word != "applied"])
     if not rows:
         console.say(f"nothing is applied in {', '.join(env.own)}")
@@ -52,9 +61,67 @@ def show_status(console: Console, place: Place, check: bool) -> int:
         console.note(f"{path}, an edited text that was set aside; remove it when it is of no use any more", "kept")
     differs = any(row.word != "applied" for row in rows)
     code = 1 if unknown or (check and differs) else 0  # what a damaged receipt is about cannot be said at all
-    waiting = [{"site": site, "problem": problem} for _, site, problem in stopped]
-    files = [report.standing_json(item, newer) for item in items]
-    more = {"recovered": recovered, "damaged": [{"problem": one, "hint": hint} for one, hint in broken], "kept": kept}
-    more["backups"] = [{"site": one.site, "path": one.path, "backup": one.name} for one in backups]
-    console.data(not code, {"files": files, "interrupted": waiting, **more})
+    fields: Dict[str, Any] = {"patchsets": [_standing_json(one) for one in standing]}
+    fields["files"] = [_file_json(item, newer) for item in items]
+    fields["interrupted"] = [{"site": site, "problem": problem} for _, site, problem in stopped]
+    fields["damaged"] = [{"problem": problem, "hint": hint} for problem, hint in broken]
+    fields["backups"] = [{"site": one.site, "path": one.path, "backup": one.name} for one in backups]
+    console.data(not code, {**fields, "recovered": recovered, "kept": kept})
     return code
+
+
+def _row(one: Standing, *, verbose: bool) -> Row:
+    bad = sum(state != "applied" for _, _, state in one.files)
+    files = f"{bad} of {count(len(one.files), 'file')}" if 0 < bad < len(one.files) else count(len(one.files), "file")
+    details = [f"{path}:{','.join(map(str, places))}" for path, places, _ in one.files] if verbose else []
+    details += [*one.problems, *([f"hint: {one.advice}"] if one.advice else [])]
+    cells = (f"{one.name} {one.version}", ", ".join(one.releases), files, written_options(one.options))
+    return Row(one.state, cells, tuple(details))
+
+
+def _standing_json(one: Standing) -> Dict[str, Any]:
+    files = [{"path": path, "places": list(places), "state": state} for path, places, state in one.files]
+    lists = {"releases": list(one.releases), "problems": list(one.problems), "files": files}
+    return {**one._asdict(), **lists, "options": dict(one.options)}
+
+
+def _file_json(item: FileStatus, newer: Mapping[str, str]) -> Dict[str, Any]:
+    receipt = item.receipt
+    steps = [
+        {
+            "name": step.patchset,
+            "version": step.version,
+            "state": step_state(item, step, newer),
+            "options": dict(step.options),
+            "places": list(step.places),
+        }
+        for step in receipt.steps
+    ]
+    head = {"site": item.site, "path": receipt.path, "package": receipt.package, "distribution": receipt.distribution}
+    head.update(installed=item.installed, origin=receipt.origin)
+    return {**head, "version": receipt.version, "condition": item.condition.value, "patchsets": steps}
+
+
+def welcome(console: Console, about: str) -> int:
+    """Show the commands to begin with, and how the environment stands; nothing is recovered."""
+    console.out(f"{about}\n")
+    longest = max(map(len, _FIRST))
+    for words, text in _FIRST.items():
+        console.out(join("  ", style(f"sitepatch {words:<{longest}}", bold=True), f"  {text}"))
+    try:
+        console.out(f"\n{_stands(Place())}")
+    except (SitepatchError, OSError) as error:
+        console.note(str(error))
+    console.out("The whole story on a throw-away copy: sitepatch demo. All commands: sitepatch --help")
+    return 0
+
+
+def _stands(place: Place) -> str:
+    env = place.environment()
+    bad: List[StoreError] = []
+    items = statuses(env, bad)
+    names, _, _ = named(items, ())
+    astray = sum(item.condition.value != "applied" for item in items) + len(bad) + len(interrupted(env))
+    what = f"{', '.join(names)} applied, {count(len(items), 'file')}" if names else "nothing is applied"
+    where = f"{env.python}, Python {'.'.join(map(str, env.version))}"
+    return f"{where}: {what}" + (f"; not all is as it should be: {command(place, 'status')}" if astray else "")

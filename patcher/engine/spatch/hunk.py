@@ -23,7 +23,7 @@ _SCOPE_PART = re.compile(r"[^\W\d*][\w*]*|\*[\w*]*")
 def refuse(origin: str, line: int, message: str, text: str = "", start: int = 0, end: int = 0) -> NoReturn:
     """Raise a `PatchError` that shows the line and marks columns `start` to `end` (0-based) of it."""
     place = "\n" + marked(text, start, end, "    ") if text else ""
-    raise PatchError(f"{origin}:{line}: {message}{place}", line=line)
+    raise PatchError(f"{origin}:{line}: {message}{place}", line=line, column=start + 1 if text else 0)
 
 
 def parse_spatch(text: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:

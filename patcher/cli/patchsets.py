@@ -1,0 +1,154 @@
+"""Patchsets as text and as JSON: what `list` and `show` answer. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+
+from patcher.cli.console import paint, style
+from patcher.errors import SitepatchError
+from patcher.model import Patchset, Symptom
+from patcher.ops.standing import Fit
+from patcher.patchset.tables import written
+from patcher.text.drawn import join
+from patcher.text.table import Row, count
+
+_TABLE_ROW = re.compile(r"(applies|upstream|not needed|[a-z ]+?)  +(\S+)  +(\S+)(?: \(yanked\))?(?:  .*)?")
+
+
+# list -----------------------------------------------------------------------------------------------------------------
+def packages(patchset: Patchset) -> str:
+    """The packages of a patchset with their ranges of releases, as one text."""
+    return ", ".join(f"{variant.package} {variant.versions or '(any version)'}" for variant in patchset.variants)
+
+
+def list_rows(fits: Iterable[Tuple[Patchset, Fit]]) -> List[Row]:
+    """One row for each patchset: what it is here, and the release that is installed, else those that it is for."""
+    rows = []
+    for one, fit in fits:
+        here = ", ".join(f"{each.distribution or each.package} {each.version}".rstrip() for each in fit.installed)
+        ranges = here if fit.state in ("applied", "available") else packages(one)
+        rows.append(Row(fit.state, (one.name, one.version, one.kind, ranges, one.source), (one.summary,)))
+    return rows
+
+
+def broken_rows(broken: Mapping[str, SitepatchError]) -> List[Row]:
+    """One row for each patchset that is wrong in itself, with what is wrong."""
+    return [Row("broken", (name,), (error.brief,)) for name, error in broken.items()]
+
+
+def broken_json(broken: Mapping[str, SitepatchError]) -> List[Dict[str, Any]]:
+    """The patchsets that are wrong in themselves, as JSON."""
+    return [{"name": name, "problem": error.message, **error.place} for name, error in broken.items()]
+
+
+def symptom_rows(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Row]:
+    """One row for each symptom and the name of the patchset that cures it, "" for none."""
+    rows = []
+    for symptom, name in symptoms:
+        details = [f"it means: {symptom.meaning}", *([f"cured by {name}"] if name else [])]
+        details += [f"hint: {symptom.advice}"] if symptom.advice else []
+        rows.append(Row("symptom", (symptom.name,), tuple(details)))
+    return rows
+
+
+# show -----------------------------------------------------------------------------------------------------------------
+class Proven(NamedTuple):
+    """Releases on which a patchset was tried, with one answer: `releases` of them, from `first` to `last`."""
+
+    distribution: str
+    first: str
+    last: str
+    releases: int
+    state: str
+
+    @property
+    def told(self) -> str:
+        """As a text."""
+        several = f" to {self.last} ({count(self.releases, 'release')})" if self.releases > 1 else ""
+        return f"{self.distribution} {self.first}{several}"
+
+
+def proven(table: str) -> List[Proven]:
+    """What a `compatibility.txt` says, neighbours with one answer together."""
+    found: List[Proven] = []
+    for row in filter(None, map(_TABLE_ROW.fullmatch, table.splitlines()[1:])):
+        state, distribution, version = row.groups()
+        last = found[-1] if found else None
+        if last and (last.distribution, last.state) == (distribution, state):
+            found[-1] = last._replace(last=version, releases=last.releases + 1)
+        else:
+            found.append(Proven(distribution, version, version, 1, state))
+    return found
+
+
+def description(one: Patchset, tried: Sequence[Proven]) -> List[str]:
+    """All that there is to say about a patchset, in lines: why, what, options, for which releases, how to undo it."""
+
+    def part(title: str, told: Iterable[str]) -> List[str]:
+        told = [f"  {line}" for line in told]
+        return ["", style(title, bold=True), *told] if told else []
+
+    def releases(*states: str) -> List[str]:
+        return [f"{each.told}: {each.state}" for each in tried if each.state in states]
+
+    idle, good = ("upstream", "not needed", "out of range"), ("applies",)
+    found = [join(style(f"{one.name} {one.version}", bold=True), f"  {one.kind}, {one.source}"), one.summary]
+    found += ["", *one.prose.strip("\n").split("\n")] if one.prose else []
+    found += part("provenance", (f"{key}: {value}" for key, value in one.provenance.items()))
+    cured = [[f"{each.name}: {each.meaning}", *(f"  {pattern}" for pattern in each.patterns)] for each in one.symptoms]
+    found += part("cures", (line for lines in cured for line in lines))
+    options = []
+    for option in one.options:
+        choices = ", one of " + ", ".join(map(written, option.choices)) if option.choices else ""
+        options.append(f"{one.name}.{option.name}={written(option.default)}  {option.help} ({option.type}{choices})")
+    found += part("options", options) or ["", "It has no options."]
+    ranges = []
+    for variant in one.variants:
+        ranges.append(f"{variant.package} {variant.versions or '(any version)'}")
+        ranges += [f"  {' or '.join(patch.paths)}" for patch in variant.patches]
+    found += part("for", ranges)
+    found += part("proven for", releases(*good))
+    found += part("changes nothing in", releases(*idle))
+    found += part("does not fit", releases(*({each.state for each in tried} - {*idle, *good})))
+    for name, text in one.files.items():
+        if name.endswith(".spatch"):
+            hunks = re.search(r"^--- ", text, re.MULTILINE)
+            found += ["", style(name, bold=True), *paint(text[hunks.start() if hunks else 0 :].rstrip("\n"))]
+    return found + part("to apply it, and to undo it", (f"sitepatch {verb} {one.name}" for verb in ("apply", "restore")))
+
+
+# JSON -----------------------------------------------------------------------------------------------------------------
+def fit_json(fit: Fit) -> Dict[str, Any]:
+    """What a patchset is to an environment, as JSON."""
+    installed = [{"package": one.package, "distribution": one.distribution, "version": one.version} for one in fit.installed]
+    return {"state": fit.state, "installed": installed}
+
+
+def symptoms_json(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Dict[str, Any]]:
+    """Symptoms and the names of the patchsets that cure them, as JSON."""
+    return [
+        {"symptom": one.name, "patchset": name, "patterns": list(one.patterns), "meaning": one.meaning, "advice": one.advice}
+        for one, name in symptoms
+    ]
+
+
+def patchset_json(one: Patchset) -> Dict[str, Any]:
+    """A patchset as `list` tells it."""
+    ranges = [{"package": variant.package, "versions": variant.versions} for variant in one.variants]
+    fields = {"name": one.name, "version": one.version, "kind": one.kind, "summary": one.summary, "source": one.source}
+    return {**fields, "digest": one.digest, "packages": ranges}
+
+
+def description_json(one: Patchset, tried: Sequence[Proven]) -> Dict[str, Any]:
+    """A patchset as `show` tells it."""
+    options = [{**option._asdict(), "choices": list(option.choices)} for option in one.options]
+    variants = [
+        {"package": variant.package, "versions": variant.versions, "files": [list(p.paths) for p in variant.patches]}
+        for variant in one.variants
+    ]
+    verify = {"imports": list(one.verify.imports), "probe": one.verify.probe}
+    symptoms = symptoms_json((each, one.name) for each in one.symptoms)
+    more = {"prose": one.prose, "provenance": dict(one.provenance), "options": options, "variants": variants}
+    last = {"verify": verify, "files": dict(one.files), "symptoms": symptoms, "proven": [each._asdict() for each in tried]}
+    return {**patchset_json(one), **more, **last}

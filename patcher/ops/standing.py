@@ -1,0 +1,121 @@
+"""How patchsets stand in an environment: those that are applied, and which of all are for what is installed. Reads only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+
+from patcher.errors import SitepatchError
+from patcher.model import Located, OptionValue, Patchset, Requested, State, Step
+from patcher.store.status import Condition, FileStatus
+
+if TYPE_CHECKING:
+    from patcher.target.interpreter import Environment
+
+OUTDATED = "outdated"
+_WORST_FIRST = (*(each.value for each in reversed(list(Condition)[1:])), OUTDATED, Condition.APPLIED.value)
+APPLIED, AVAILABLE, OUT_OF_RANGE, ABSENT = "applied", "available", "out of range", "absent"
+"""What a patchset is to an environment: what fits first."""
+
+
+class Standing(NamedTuple):
+    """A patchset that is applied in a site directory.
+
+    `state` is the worst of its files: the value of a Condition, `outdated` (another version of it is to be had), or, where
+    another release was installed since, `upstream` or `not needed`: it can go. `files` are (path, lines, state), `releases`
+    those that were patched, `problems` one line each, `advice` what to do, "" where `problems` say it or nothing is wrong.
+    """
+
+    site: str
+    name: str
+    version: str
+    state: str
+    releases: Tuple[str, ...]
+    files: Tuple[Tuple[str, Tuple[int, ...], str], ...]
+    options: Mapping[str, OptionValue]
+    problems: Tuple[str, ...] = ()
+    advice: str = ""
+
+
+def standings(env: Environment, items: Iterable[FileStatus], outdated: Mapping[str, str]) -> List[Standing]:
+    """Each patchset that is applied; `outdated` maps the digest of one to what is newer (`patcher.project.selection`)."""
+    grouped: Dict[Tuple[str, str, str], List[Tuple[FileStatus, Step]]] = {}
+    for item in items:
+        for step in item.receipt.steps:
+            grouped.setdefault((item.site, step.patchset, step.digest), []).append((item, step))
+    return [_standing(env, several, outdated) for several in grouped.values()]
+
+
+def step_state(item: FileStatus, step: Step, outdated: Mapping[str, str]) -> str:
+    """The word for a patchset in a file: that of the file, or `outdated` where another version of it is to be had."""
+    return OUTDATED if item.condition is Condition.APPLIED and step.digest in outdated else item.condition.value
+
+
+def _standing(env: Environment, several: Sequence[Tuple[FileStatus, Step]], outdated: Mapping[str, str]) -> Standing:
+    first, step = several[0]
+    files = tuple((item.receipt.path, each.places, step_state(item, each, outdated)) for item, each in several)
+    state = min((word for _, _, word in files), key=_WORST_FIRST.index)
+    found: Dict[str, List[str]] = {}
+    for item, _ in several:
+        found.setdefault(item.meaning, []).append(item.receipt.path)
+    problems = [text if len(paths) == len(files) else f"{', '.join(paths)}: {text}" for text, paths in found.items() if text]
+    advice = ""
+    if state == OUTDATED:
+        problems, advice = [*problems, outdated[step.digest]], f"sitepatch apply {step.patchset}"
+    replaced = next((item for item, _ in several if item.replaced), first)
+    if state == Condition.OVERWRITTEN.value and replaced.replaced:
+        state, advice = _in_release(env, replaced, step)
+    releases = tuple(dict.fromkeys(item.release for item, _ in several))
+    return Standing(first.site, step.patchset, step.version, state, releases, files, step.options, tuple(problems), advice)
+
+
+def _in_release(env: Environment, item: FileStatus, step: Step) -> Tuple[str, str]:
+    """The word and the advice for a patchset over which another release was installed: does that one need it?"""
+    from patcher.ops.check import one_line, state_of  # what is as it was applied needs no plan
+    from patcher.planner.plan import plan_apply
+    from patcher.planner.resolve import kept_patchset
+
+    release = f"{item.receipt.distribution or item.receipt.package} {item.installed}"
+    try:
+        plan = plan_apply(env, [Requested(kept_patchset(item.site, step), step.options)])
+    except SitepatchError as error:
+        return item.condition.value, error.brief
+    if plan.failed:
+        why = one_line(plan.failed[0].problem)
+        return item.condition.value, f"it does not fit {release} ({why}): sitepatch explain {step.patchset}"
+    state = state_of(plan)
+    drop = f"drop it: sitepatch restore {step.patchset}, and no project has to ask for it any more"
+    if state is State.UPSTREAM:
+        return state.value, f"{release} has the change itself; {drop}"
+    if state is State.NOT_NEEDED:
+        return state.value, f"{release} does not have the code that it changes; {drop}"
+    return item.condition.value, f"it fits {release}: sitepatch apply {step.patchset}"
+
+
+class Fit(NamedTuple):
+    """What a patchset is to an environment, and its packages that are installed there, of whatever release."""
+
+    state: str
+    installed: Tuple[Located, ...]
+
+    @property
+    def rank(self) -> int:
+        """The lower, the nearer to what is installed."""
+        return (APPLIED, AVAILABLE, OUT_OF_RANGE, ABSENT).index(self.state)
+
+
+def fit(env: Environment, patchset: Patchset, applied: Collection[str]) -> Fit:
+    """Whether a patchset is `applied`, or is for the releases that are installed; the code is not looked at."""
+    from patcher.patchset.sources import candidates, pick_variants
+    from patcher.target.environment import locate
+
+    installed: List[Located] = []
+    ranged = False
+    for package, variants in pick_variants(patchset).items():
+        try:
+            located = locate(env, package, [path for one in variants for patch in one.patches for path in patch.paths])
+        except SitepatchError:
+            continue  # not there, or not to be patched: `check` says which
+        installed.append(located)
+        ranged = ranged or bool(candidates(variants, located.version))
+    state = AVAILABLE if ranged else OUT_OF_RANGE if installed else ABSENT
+    return Fit(APPLIED if patchset.name in applied else state, tuple(installed))
