@@ -351,7 +351,8 @@ def main(words=None):
 
         def done(mutant: Mutant, copy, code):
             copy.write(mutant.module, source_of[mutant.module])
-            if code in (4, 5, 70):
+            unread = code == 4 and re.search(r"^\d+ errors? in ", copy.out.read_text(), re.M)  # a test file that no longer can be imported
+            if code in (4, 5, 70) and not unread:
                 raise SystemExit(f"the tests did not run (exit code {code}):\n{copy.out.read_text()[-3000:]}")
             if code:
                 score[mutant.module]["killed"] += 1
