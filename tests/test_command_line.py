@@ -77,7 +77,7 @@ WRONG = {  # a run of each command that fails after its words were read
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("command", "words"), [*WRONG.items(), ("restore", ["no-such", "--from-backup"])])
+@pytest.mark.parametrize(("command", "words"), [*WRONG.items(), ("restore", ["no-such", "--from-backup"]), ("diagnose", ["--ranks", "2"])])
 def test_with_json_an_error_is_json_too(tmp_path, command, words):
     site = Site(tmp_path)
     site.path.mkdir()

@@ -17,10 +17,10 @@ from contextlib import redirect_stdout
 import pytest
 
 from patcher.cli.ranks_page import page
-from patcher.diagnose.conclusions import ranges
 from patcher.diagnose.log import read_log
 from patcher.diagnose.runs import find_runs
 from patcher.diagnose.table import WIDTH, classify, heading, table, well
+from patcher.text.listed import ranges
 from patcher.text.width import width
 from tests.command import environ, sitepatch
 from tests.test_ddp_helper import Lazy, Model, Tensor, helper
@@ -660,7 +660,7 @@ def test_json_has_what_the_module_says(tmp_path):
     done = sitepatch("diagnose", "log", "--json", cwd=tmp_path)
     answer = json.loads(done.out)
     assert (answer["schema"], answer["command"], answer["ok"], done.code) == (1, "diagnose", False, 1)
-    assert answer.keys() == {"schema", "command", "ok", "findings", "cure", "runs", "shown", "logs", "broken"}
+    assert answer.keys() == {"schema", "command", "ok", "findings", "cure", "runs", "shown", "logs", "trial", "broken"}
     (run,) = answer["shown"]
     assert (run["run"], run["time"], run["logs"]) == (1, 1.7e9, ["log"])
     (wrap,) = run["wraps"]

@@ -180,6 +180,7 @@ def normalizer(world):
         (r"sitepatch-edit-\w+", "<copies>"),
         (r"\d+\.\d [kM]B", "<size>"),
         (r"user \d+", "user <uid>"),
+        (r"\d+\.\d\d s in all", "<seconds> s in all"),
         (r"(Error: No such option).*", r"\1 <as click says it>"),
         (r"-h' for help", "--help' for help"),
     ]
@@ -215,6 +216,10 @@ def kill(world):
 def damage(world):
     (receipt,) = world.path.glob(".sitepatch/receipts/*")
     receipt.write_text("no JSON")
+
+
+def add_torch(world):
+    shutil.copytree(Path(__file__).with_name("standin") / "torch", world.path / "torch")
 
 
 def upgrade(world):
@@ -332,6 +337,7 @@ SCENARIOS = {
         {"2.log": rank(1, "cuda:1", "ready"), "3.log": rank(1, "cpu", "ready")[:99]}, "diagnose 1.log 2.log",
         "ddp-report 2.log 3.log", "diagnose 1.log --run 2",
     ],
+    "diagnose-talk": ["diagnose --ranks 2", add_torch, "diagnose --ranks 2", "diagnose --ranks 2 1.log", "diagnose 1.log --backend gloo"],
     "demo": ["demo --offline"],
 }  # fmt: skip
 

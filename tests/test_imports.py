@@ -34,11 +34,12 @@ ALLOWED = {  # which package may import which; inside of a package there is no l
     "verify": LOOKS,
     "project": {*LOOKS, "verify"},
     "diagnose": BASE,
+    "ranks": BASE,
     "hook": {*LOOKS, "project"},
     "overlay": {*LOOKS, "verify"},
     "author": {*LOOKS, "engine"},
-    "ops": {*LOOKS, "verify", "project", "hook", "overlay", "engine", "author", "diagnose"},
-    "cli": {*LOOKS, "verify", "project", "hook", "overlay", "engine", "author", "ops", "diagnose"},
+    "ops": {*LOOKS, "verify", "project", "hook", "overlay", "engine", "author", "diagnose", "ranks"},
+    "cli": {*LOOKS, "verify", "project", "hook", "overlay", "engine", "author", "ops", "diagnose", "ranks"},
     "__main__": {"cli", "system"},
 }
 
@@ -112,7 +113,8 @@ def test_only_the_commands_print():
 
 
 ENDS = {  # what runs by itself: when Python starts, in the target interpreter, as a build backend
-    "author/standalone.py", "hook/backend.py", "hook/boot.py", "hook/closer.py", "overlay/boot.py", "verify/child.py",
+    "author/standalone.py", "hook/backend.py", "hook/boot.py", "hook/closer.py", "overlay/boot.py", "ranks/child.py",
+    "verify/child.py",
 }  # fmt: skip
 
 
@@ -145,6 +147,7 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["cli/main.py", "system/signals.py"], "nothing: /dev/null where a stream is closed"),
     **dict.fromkeys(["cli/verbs/checks.py", "cli/verbs/diagnosing.py", "cli/verbs/diffs.py"], "the page of --html FILE"),
     **dict.fromkeys(["author/wheel.py", "ops/authoring/exporting.py"], "what is exported, where --output says"),
+    "ranks/child.py": "a pipe to the command",
     "author/standalone.py": "the files that a program without sitepatch patches",
     **dict.fromkeys(["author/copies.py", "cli/demo.py", "ops/fixture.py", "target/index.py"], "a directory of their own"),
     **dict.fromkeys(["system/cache.py", "system/results.py", "target/releases.py"], "the cache"),
@@ -153,7 +156,7 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["cli/verbs/hooks.py", "hook/backend.py", "hook/writer.py"], "a hook's directory and its wheel"),
     **dict.fromkeys(["hook/boot.py", "overlay/boot.py"], "stderr"),
     **dict.fromkeys(["hook/closer.py", "hook/installed.py"], "the hook's own lock, and its files where it is removed"),
-    **dict.fromkeys(["verify/run.py", "verify/child.py"], "a directory of their own, for what the child reports"),
+    **dict.fromkeys(["verify/run.py", "verify/child.py", "ranks/start.py"], "a directory of their own, for what the child reports"),
 }
 OWN_FILES = ("hook/repair.py", "project/lockfile.py")  # of the hook's state, and of a project: put there as the store puts files
 WRITING = {

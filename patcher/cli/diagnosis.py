@@ -8,6 +8,7 @@
   patchset), `fit_text`, `settings` (`option=VALUE` each)
 - `cure`: the one command to run, "" where there is none
 - `runs`, `shown`: what the reports of mmengine-ddp-debug tell, see `patcher.diagnose.table`
+- `trial`: what `--ranks` has tried (see `patcher.cli.trial`), null without it
 - `logs`: `log`, `lines`, `reports` (how many reports it has), `cut` (how many of them end too early), `cut_lines` (where, the
   first thousand), `problem` (why reading ended before the log did, else "")
 """
@@ -18,13 +19,14 @@ import time
 from typing import Any, Dict, Iterable, List, Sequence, Tuple
 
 from patcher.cli.console import Console, command, style
-from patcher.diagnose.conclusions import ranges, sentence
+from patcher.diagnose.conclusions import sentence
 from patcher.diagnose.log import Log
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import DOUBTS, READY, WIDTH, Classified, heading, run_json, table, well
 from patcher.ops.diagnose import DiagnoseOutcome, Finding
 from patcher.ops.place import Place
 from patcher.text.drawn import Painted
+from patcher.text.listed import ranks
 from patcher.text.table import Row, count
 from patcher.text.width import wrapped
 
@@ -38,9 +40,9 @@ def finding_rows(findings: Iterable[Finding]) -> List[Row]:
 
 def _row(finding: Finding) -> Row:
     symptom, fit = finding.symptom, finding.fit
-    ranks = [f"rank{'' if len(finding.ranks) == 1 else 's'} {ranges(finding.ranks)}"] if finding.ranks else []
+    known = [ranks(finding.ranks)] if finding.ranks else []
     more = [count(finding.number, "line")] if finding.number > 1 else []
-    where = ", ".join([f"{finding.log}:{finding.line}", *ranks, *more])
+    where = ", ".join([f"{finding.log}:{finding.line}", *known, *more])
     details = [finding.text, f"it means: {symptom.meaning}"]
     if fit and finding.patchset:
         does = "shown" if finding.patchset.kind == "debug" else "cured"
@@ -122,6 +124,7 @@ def outcome_json(outcome: DiagnoseOutcome, shown: Shown, place: Place) -> Dict[s
         "runs": len(outcome.runs),
         "shown": [run_json(run, classified) for run, classified in shown],
         "logs": [_log_json(log) for log in outcome.logs],
+        "trial": None,
         "broken": [{"problem": error.message, **error.place} for error in outcome.broken],
     }
 

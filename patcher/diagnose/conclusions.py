@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.diagnose import rank
-from patcher.diagnose.rank import NO_DEVICE, Words, kinds_of, listed, names
+from patcher.diagnose.rank import NO_DEVICE, Words, kinds_of, names
 from patcher.diagnose.report import Report
 from patcher.diagnose.runs import Run, Wrap
+from patcher.text.listed import listed, ranks
 
 _VISIBLE = {"npu": "ASCEND_RT_VISIBLE_DEVICES", "gcu": "TOPS_VISIBLE_DEVICES"}  # else the kind in capitals
 _ONE_FOR_ALL = ("xla",)  # every process numbers its own devices from 0
@@ -130,7 +130,7 @@ def _missing(rows: Sequence[Report]) -> List[Conclusion]:
     unnamed = sum(row.rank is None for row in rows)
     if not missing or (unnamed and len(missing) <= unnamed):
         return []
-    text = f"no report from {_plural(missing)}; {len(rows)} of {size} reported"
+    text = f"no report from {ranks(missing)}; {len(rows)} of {size} reported"
     hint = "they ended before the wrapping, or were ended by the launcher, or their logs are not among those read"
     return [Conclusion("missing", tuple(missing), text, hint)]
 
@@ -160,22 +160,9 @@ def _other_warnings(rows: Sequence[Report]) -> List[Conclusion]:
 
 
 # words ----------------------------------------------------------------------------------------------------------------
-def ranges(numbers: Iterable[int]) -> str:
-    """`0-3,7` for 0, 1, 2, 3 and 7."""
-    parts = []
-    for _, group in groupby(enumerate(sorted(set(numbers))), key=lambda pair: pair[1] - pair[0]):
-        run = [number for _, number in group]
-        parts.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
-    return ",".join(parts)
-
-
-def _plural(ranks: Sequence[int]) -> str:
-    return f"rank{'' if len(ranks) == 1 else 's'} {ranges(ranks)}"
-
-
 def _called(rows: Sequence[Report]) -> str:
-    ranks = _ranks(rows)
-    return _plural(ranks) if ranks else "a rank without number"
+    numbers = _ranks(rows)
+    return ranks(numbers) if numbers else "a rank without number"
 
 
 def _ranks(rows: Iterable[Report]) -> Tuple[int, ...]:
@@ -184,4 +171,4 @@ def _ranks(rows: Iterable[Report]) -> Tuple[int, ...]:
 
 def sentence(conclusion: Conclusion) -> str:
     """A conclusion in one line, with the ranks that it holds for."""
-    return f"{_plural(conclusion.ranks)}: {conclusion.text}" if conclusion.ranks else conclusion.text
+    return f"{ranks(conclusion.ranks)}: {conclusion.text}" if conclusion.ranks else conclusion.text

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from typing import List, Sequence, Tuple
+from typing import List, Tuple
 
 from patcher.diagnose.report import Devices, Report
+from patcher.text.listed import listed
 
 GUARD, DEVICE = "mmengine-ddp-device", "mmengine-device"
 KNOWN = (("cuda", ""), ("mlu", ""), ("mps", ""), ("npu", "0.3.0"), ("dipu", "0.7.4"), ("musa", "0.10.3"))  # by get_device
 UNKNOWN = ("gcu", "xpu", "xla", "hpu")  # to get_device of every MMEngine: the model stays on the CPU
+VENDORS = {  # what a vendor's package adds: the kind of device, and the backend that serves it
+    "torch_gcu": ("gcu", "eccl"),
+    "torch_npu": ("npu", "hccl"),
+    "torch_musa": ("musa", "mccl"),
+    "torch_mlu": ("mlu", "cncl"),
+    "torch_xla": ("xla", "xla"),
+    "habana_frameworks": ("hpu", "hccl"),
+    "intel_extension_for_pytorch": ("xpu", "xccl"),
+}
 NO_DEVICE = ("cpu", "meta", "?")
 _IN_EVERY_TORCH = ("cuda", "xpu")  # a module of these says nothing until it is initialised
 
@@ -192,8 +202,3 @@ def tell_buffers(row: Report) -> Words:
     text = "buffers are on another device than the parameters"
     hint = "a tensor that was registered after the model was moved, or moved by hand; DDP broadcasts the buffers"
     return (text if there == here else f"the parameters are on {listed(here)}, buffers on {listed(there)}"), hint
-
-
-def listed(words: Sequence[str]) -> str:
-    """`a, b and c`."""
-    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)

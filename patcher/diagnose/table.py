@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
-from patcher.diagnose.conclusions import Conclusion, conclude, ranges
+from patcher.diagnose.conclusions import Conclusion, conclude
 from patcher.diagnose.report import Devices, Report
 from patcher.diagnose.runs import Run, Wrap
+from patcher.text.listed import ranks
 from patcher.text.width import fit, padded, width
 
 READY = "ready"
@@ -71,10 +72,10 @@ def heading(classified: Classified) -> str:
 def well(classified: Classified) -> str:
     """The sentence where nothing is wrong."""
     rows = classified.wrap.rows
-    ranks = ranges(row.rank for row in rows if row.rank is not None)
+    numbers = [row.rank for row in rows if row.rank is not None]
     kinds = dict.fromkeys(device.partition(":")[0] for row in rows for device, _ in row.parameters)
     where = " and ".join(kinds) or "no device"
-    named = f"rank{'' if len(rows) == 1 else 's'} {ranks}" if ranks else "the rank"
+    named = ranks(numbers) if numbers else "the rank"
     return f"{named}: all is well, the model is on {where} and nothing keeps DDP from taking it"
 
 

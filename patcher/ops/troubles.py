@@ -7,22 +7,13 @@ import subprocess
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from patcher.diagnose.rank import KNOWN, release
+from patcher.diagnose.rank import KNOWN, VENDORS, release
 from patcher.model import Located
 from patcher.ops.diagnose import APPLIES, stands
 from patcher.ops.doctor import NOTE, PROBLEM, Case, Check
 from patcher.system.reading import TEXT, read_file
 
 _Found = Iterator[Tuple[str, str, str]]
-_KINDS = {  # what a vendor's package adds: the kind of device, and the backend that serves it
-    "torch_gcu": ("gcu", "eccl"),
-    "torch_npu": ("npu", "hccl"),
-    "torch_musa": ("musa", "mccl"),
-    "torch_mlu": ("mlu", "cncl"),
-    "torch_xla": ("xla", "xla"),
-    "habana_frameworks": ("hpu", "hccl"),
-    "intel_extension_for_pytorch": ("xpu", "xccl"),
-}
 _DRIVER = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")
 DEVICE = "mmengine-device"
 
@@ -77,7 +68,7 @@ def _located(case: Case, package: str) -> Optional[Located]:
 
 def _vendors(case: Case) -> Dict[str, Tuple[str, str]]:
     """The vendors' packages that are installed."""
-    return {name: what for name, what in _KINDS.items() if any((Path(site) / name).is_dir() for site in case.places)}
+    return {name: what for name, what in VENDORS.items() if any((Path(site) / name).is_dir() for site in case.places)}
 
 
 def _apply(case: Case, name: str) -> str:

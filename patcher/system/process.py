@@ -8,11 +8,17 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
-from typing import IO, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import IO, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 _KEPT = 16384  # bytes of output, the last ones
 _PIPE = 1 << 20  # bytes that a pipe may still hold when the process has ended
 _LOOK = 0.05  # seconds between two looks whether a silent process has ended
+_LINES = 12  # of a traceback or of output, the last ones
+# what changes imports, and what a launcher tells its ranks: a lone import would wait for the others
+_LAUNCHED = (
+    "MASTER_ RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE NODE_RANK"
+)
+_DROPPED = ("PYTHON", "SITEPATCH", "_SITEPATCH", "TORCHELASTIC_", *_LAUNCHED.split())
 
 
 class Ended(NamedTuple):
@@ -53,7 +59,7 @@ def run(command: Sequence[str], cwd: str, environ: Mapping[str, str], limit: flo
     try:
         tail, inside = _follow(child, child.stdout, begun + limit)
     finally:
-        _kill_group(child)
+        kill_group(child)
         child.stdout.close()
     return Ended(child.returncode if inside else None, tail.decode("utf-8", "replace"), time.monotonic() - begun)
 
@@ -81,7 +87,43 @@ def _follow(child: subprocess.Popen[bytes], pipe: IO[bytes], deadline: float) ->
                 child.wait(wait)
 
 
-def _kill_group(child: subprocess.Popen[bytes]) -> None:
+def alone() -> Dict[str, str]:
+    """The variables for a process that no launcher, no hook and nothing of ours has a say in; it writes no bytecode."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
+    return {**kept, "PYTHONDONTWRITEBYTECODE": "1", "SITEPATCH_HOOK": "off"}
+
+
+def ending(code: int) -> str:
+    """How a process ended, in words; `code` as of subprocess."""
+    if code < 0:
+        names = {int(each): each.name for each in signal.Signals}
+        return f"the process was killed by {names.get(-code, f'signal {-code}')}"
+    return f"the process ended with exit code {code}"
+
+
+def said(output: str, own: Sequence[str]) -> str:
+    """The last lines of output; of stacks that faulthandler wrote the last one of Python calls.
+
+    It writes one for each thread, the main thread's last, and from Python 3.14 on one of C calls after them. Calls in files
+    whose path has one of `own` in it are left out.
+    """
+    text, *stacks = output.split(" (most recent call first):\n")
+    for stack in reversed(stacks):
+        calls = [line for line in stack.split("\n") if line.startswith("  File ")]
+        calls = [line for line in calls if not any(each in line for each in ("<frozen importlib", *own))]
+        if calls:
+            before = text.rpartition("\n")[0]
+            return "\n".join([last_lines(before), "innermost call first:", *calls[:_LINES]])
+    return last_lines(output)
+
+
+def last_lines(text: str) -> str:
+    """The last lines of a text, a dozen."""
+    return "\n".join(text.rstrip().split("\n")[-_LINES:])
+
+
+def kill_group(child: subprocess.Popen[bytes]) -> None:
+    """Kill what is left of a child that leads a process group, and wait for it."""
     with suppress(OSError):  # nothing of it is left
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import tempfile
 import time
 from base64 import b64encode
@@ -16,16 +15,11 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from patcher.model import Patchset
-from patcher.system.process import Ended, run
+from patcher.system.process import Ended, alone, ending, last_lines, run, said
 from patcher.verify.checks import COMPILE, IMPORT, PROBE, Check, How, Text, Verified
 
-_LINES = 12  # of a traceback or of output, the last ones
 _GRACE = 1.0  # seconds after which a child is killed that should have ended itself at the limit
-# what changes imports, and what a launcher tells its ranks: a lone import would wait for the others
-_LAUNCHED = (
-    "MASTER_ RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE NODE_RANK"
-)
-_DROPPED = ("PYTHON", "SITEPATCH", "_SITEPATCH", "TORCHELASTIC_", *_LAUNCHED.split())
+_OWN = ("verify/child.py", "importlib/__init__.py")  # frames that are no part of what is verified
 
 
 def verify(texts: Sequence[Text], patchsets: Sequence[Patchset], how: How, *, served: bool = False) -> Verified:
@@ -84,7 +78,7 @@ def _encoded(texts: Mapping[str, bytes]) -> Dict[str, str]:
 def _answers(tasks: Sequence[Tuple[str, str]], lines: Sequence[Dict[str, Any]], ended: Ended, limit: float) -> List[Check]:
     """What a child wrote down; the task in which it ended is answered by how it ended."""
     checks = [
-        Check(line["end"][0], line["end"][1], line["problem"], _last(line["output"]), line["seconds"])
+        Check(line["end"][0], line["end"][1], line["problem"], last_lines(line["output"]), line["seconds"])
         for line in lines
         if "end" in line
     ]
@@ -92,10 +86,12 @@ def _answers(tasks: Sequence[Tuple[str, str]], lines: Sequence[Dict[str, Any]], 
     problem = _ending(ended, limit)
     if open_tasks:
         what, name = open_tasks[0]
-        checks.append(Check(what, name, problem, _said(ended.output), ended.seconds))
+        checks.append(Check(what, name, problem, said(ended.output, _OWN), ended.seconds))
     if checks:
         return checks
-    return [Check(what, name, f"the interpreter did not get so far: {problem}", _said(ended.output)) for what, name in tasks]
+    return [
+        Check(what, name, f"the interpreter did not get so far: {problem}", said(ended.output, _OWN)) for what, name in tasks
+    ]
 
 
 def _probe(one: Patchset, how: How, folder: Path, serve: Mapping[str, bytes]) -> Check:
@@ -103,7 +99,7 @@ def _probe(one: Patchset, how: How, folder: Path, serve: Mapping[str, bytes]) ->
     script.write_bytes(one.files[one.verify.probe].encode("utf-8"))
     _, ended = _child({"probe": str(script), "serve": _encoded(serve)}, how, folder)
     problem = "" if ended.code == 0 else _ending(ended, how.timeout)
-    return Check(PROBE, one.name, problem, _said(ended.output) if problem else "", ended.seconds)
+    return Check(PROBE, one.name, problem, said(ended.output, _OWN) if problem else "", ended.seconds)
 
 
 def _child(request: Dict[str, Any], how: How, folder: Path) -> Tuple[List[Dict[str, Any]], Ended]:
@@ -116,10 +112,7 @@ def _child(request: Dict[str, Any], how: How, folder: Path) -> Tuple[List[Dict[s
     prefix = os.environ.get("PYTHONPYCACHEPREFIX")  # -I does not look at it, the user's runs do
     command += ["-X", f"pycache_prefix={Path(prefix).absolute()}"] if prefix else []
     command += [str(Path(__file__).with_name("child.py")), str(folder / "request"), str(results)]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
-    kept["PYTHONDONTWRITEBYTECODE"] = "1"  # for processes that a module starts
-    kept["SITEPATCH_HOOK"] = "off"  # a hook would change what is being verified
-    ended = run(command, tempfile.mkdtemp(prefix="cwd-", dir=str(folder)), kept, how.timeout + _GRACE)
+    ended = run(command, tempfile.mkdtemp(prefix="cwd-", dir=str(folder)), alone(), how.timeout + _GRACE)
     lines = []
     for line in results.read_bytes().split(b"\n")[:-1]:  # a line that has no end was being written
         lines.append(json.loads(line.decode("ascii")))
@@ -130,26 +123,4 @@ def _ending(ended: Ended, limit: float) -> str:
     """How a process ended that should have told more, in words."""
     if ended.code is None or ended.seconds >= limit:
         return f"gave no answer in {limit:g} seconds"
-    if ended.code < 0:
-        names = {int(each): each.name for each in signal.Signals}
-        return f"the process was killed by {names.get(-ended.code, f'signal {-ended.code}')}"
-    return f"the process ended with exit code {ended.code}"
-
-
-def _said(output: str) -> str:
-    """The last lines of output; of stacks that faulthandler wrote the last one of Python calls, without our own.
-
-    It writes one for each thread, the main thread's last, and from Python 3.14 on one of C calls after them.
-    """
-    text, *stacks = output.split(" (most recent call first):\n")
-    ours = ("<frozen importlib", "verify/child.py", "importlib/__init__.py")
-    for stack in reversed(stacks):
-        calls = [line for line in stack.split("\n") if line.startswith("  File ") and not any(each in line for each in ours)]
-        if calls:
-            said = text.rpartition("\n")[0]
-            return "\n".join([_last(said), "innermost call first:", *calls[:_LINES]])
-    return _last(output)
-
-
-def _last(text: str) -> str:
-    return "\n".join(text.rstrip().split("\n")[-_LINES:])
+    return ending(ended.code)

@@ -55,7 +55,8 @@ def test_two_runs_in_one_log_and_the_newest_one_is_well(environment):
     log = failed.out + trained.out
 
     answer, code = told(log)
-    assert (code, answer["runs"]) == (0, 2), answer
+    assert (code, answer["runs"]) == (1, 2), answer
+    assert [one["symptom"] for one in answer["findings"]] == ["ddp-refuses-device-ids"], "of the run before, whose error is in the log"
     (shown,) = answer["shown"]
     (wrap,) = shown["wraps"]
     assert (shown["run"], wrap["conclusions"]) == (2, [])

@@ -15,16 +15,34 @@ from patcher.ops.place import Place
 @click.command(
     epilog=(
         "\b\nExamples:\n  torchrun --nproc_per_node=8 train.py 2>&1 | sitepatch diagnose\n"
-        "  sitepatch diagnose work_dirs/logs --html ranks.html\n  sitepatch diagnose train.log --follow"
+        "  sitepatch diagnose work_dirs/logs --html ranks.html\n  sitepatch diagnose train.log --follow\n"
+        "  sitepatch diagnose --ranks 2 --timeout 30"
     )
 )
 @click.argument("logs", metavar="[LOG]...", nargs=-1, type=click.Path())
 @click.option("--follow", "grows", is_flag=True, help="Also what is written from now on, until Ctrl-C.")
 @click.option("--run", "which", metavar="N|all", help="Which run, where the logs hold several; default: the newest.")
 @click.option("--html", metavar="FILE", help="Write a page with a picture of ranks by devices, that can be read offline.")
+@click.option(
+    "--ranks", "count", metavar="N", type=click.IntRange(1, 256), help="No log: start N ranks here, and see if they can talk."
+)
+@click.option(
+    "--backend", metavar="NAME", help="With --ranks: gloo, nccl, cpu:gloo,gcu:eccl, ...; default: what fits the device."
+)
+@click.option(
+    "--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="With --ranks: how long they have; default: 60."
+)
 @takes()
 def diagnose(
-    console: Console, place: Place, logs: Tuple[str, ...], grows: bool, which: Optional[str], html: Optional[str]
+    console: Console,
+    place: Place,
+    logs: Tuple[str, ...],
+    grows: bool,
+    which: Optional[str],
+    html: Optional[str],
+    count: Optional[int],
+    backend: Optional[str],
+    timeout: Optional[float],
 ) -> int:
     """Say what an error in a log means, and which patchset cures it.
 
@@ -32,7 +50,19 @@ def diagnose(
     input (-). Of each known trouble it says what has happened, whether the patchset that cures it fits this environment or
     is applied there already, and the one command to run. What mmengine-ddp-debug printed becomes a table of all ranks.
     Exit code 1 if anything was found.
+
+    With --ranks it reads no log: it starts ranks of this environment's Python and torch on this machine, which make an
+    all-reduce and wait at a barrier, and says which of them did not arrive, and why. Exit code 1 if they cannot talk.
     """
+    if count is not None:
+        if logs or grows or which or html:
+            raise UsageError("--ranks: found a log, --follow, --run or --html, which are for logs", "leave one of both out")
+        from patcher.cli.verbs.diagnosing import run_ranks
+        from patcher.ops.ranks import RanksRequest
+
+        return run_ranks(console, RanksRequest(place, count, backend or "", timeout or 60.0))
+    if backend is not None or timeout is not None:
+        raise UsageError("--backend and --timeout: found no --ranks, which they are for")
     if not logs and (sys.stdin is None or sys.stdin.isatty()):
         raise UsageError("no log was given", "name files or directories, or pipe a log into the command")
     if grows and (html or which or console.as_json):

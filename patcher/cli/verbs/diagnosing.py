@@ -1,4 +1,4 @@
-"""What `diagnose` does: with logs that have ended, and with `--follow`."""
+"""What `diagnose` does: with logs that have ended, with `--follow`, and with `--ranks`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import Callable, Optional, Sequence
 from patcher.cli import diagnosis
 from patcher.cli.console import Console
 from patcher.cli.ranks_page import page
+from patcher.cli.trial import trial_json, trial_rows
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import classify
 from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
 from patcher.ops.diagnose import DiagnoseRequest
+from patcher.ops.ranks import RanksRequest, diagnose_ranks
+from patcher.text.table import Row
 
 
 def run_diagnose(console: Console, request: DiagnoseRequest, which: Optional[str], html: Optional[str]) -> int:
@@ -58,6 +61,25 @@ def run_follow(console: Console, request: DiagnoseRequest) -> int:
         reports = number
         sys.stdout.flush()
     return 1 if concluded or len(told) > 1 else 0
+
+
+def run_ranks(console: Console, request: RanksRequest) -> int:
+    """Start ranks, and say whether they can talk to each other."""
+    outcome = diagnose_ranks(request, console.progress)
+    console.progress("")
+    verdict, found = outcome.verdict, outcome.found
+    for error in found.broken:
+        console.note(error.brief, "broken")
+    for note in dict.fromkeys(note for rank in outcome.ranks for note in rank.notes):
+        console.note(note)
+    console.rows(trial_rows(outcome))
+    console.rows(diagnosis.finding_rows(found.findings))
+    console.rows([Row("ok" if verdict.ok else "failed", (verdict.text,), (f"hint: {verdict.hint}",) if verdict.hint else ())])
+    if found.cure:
+        diagnosis.tell_cure(console, request.place, found)
+    answer = diagnosis.outcome_json(found, (), request.place)
+    console.data(verdict.ok, {**answer, "trial": trial_json(outcome, request.timeout)})
+    return 0 if verdict.ok else 1
 
 
 def _chosen(runs: Sequence[Run], which: Optional[str]) -> Sequence[Run]:

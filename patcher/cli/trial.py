@@ -1,0 +1,58 @@
+"""What `diagnose --ranks N` has found, as text and as JSON.
+
+Its JSON answer is that of `diagnose` (see `patcher.cli.diagnosis`) in which `trial` is not null: `ok`, `verdict` (a sentence),
+`hint`, `timeout` (seconds), and `ranks`: `rank`, `state` (`ok`, `failed`: first, `late`: the others waited for it, `waited`),
+`steps` (`name` and `seconds` of those that it has done), `inside` (the one that it did not come out of, else ""), `device`,
+`backend`, `torch`, `notes`, `problem` (why it failed), `output` (its last lines, or the calls in which it stood).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Tuple
+
+from patcher.ops.ranks import RanksOutcome
+from patcher.ranks.start import Rank
+from patcher.ranks.verdict import FAILED, LATE, OK, stands, why, within
+from patcher.text.table import Row
+
+
+def trial_rows(outcome: RanksOutcome) -> List[Row]:
+    """A row for each rank, with its last lines where it failed first, or is late in a place where no other one stands."""
+    shown, found = set(), []
+    for rank, state in zip(outcome.ranks, outcome.verdict.states):
+        details: Tuple[str, ...] = ()
+        key = stands(rank) if state == LATE else state
+        if state in (FAILED, LATE) and key not in shown:
+            shown.add(key)
+            details = tuple(filter(None, stands(rank).split("\n")))
+        where = f"{rank.device} by {rank.backend}" if rank.device else "no device yet"
+        found.append(Row(state, (f"rank {rank.number}", where, _far(rank)), details))
+    return found
+
+
+def _far(rank: Rank) -> str:
+    done = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in rank.steps)
+    problem = f"failed in {within(rank)}: {why(rank)}" if why(rank) else "" if rank.done else f"still in {within(rank)}"
+    return "; ".join(filter(None, [done, problem]))
+
+
+def trial_json(outcome: RanksOutcome, timeout: float) -> Dict[str, Any]:
+    """The field `trial`."""
+    verdict = outcome.verdict
+    ranks = [_rank_json(*pair) for pair in zip(outcome.ranks, verdict.states)]
+    return {"ok": verdict.ok, "verdict": verdict.text, "hint": verdict.hint, "timeout": timeout, "ranks": ranks}
+
+
+def _rank_json(rank: Rank, state: str) -> Dict[str, Any]:
+    told = {name: getattr(rank, name) for name in ("inside", "device", "backend", "torch")}
+    steps = [{"name": name, "seconds": round(seconds, 3)} for name, seconds in rank.steps]
+    output = "" if state == OK else stands(rank)
+    return {
+        "rank": rank.number,
+        "state": state,
+        "steps": steps,
+        **told,
+        "notes": list(rank.notes),
+        "problem": why(rank),
+        "output": output,
+    }

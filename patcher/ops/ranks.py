@@ -1,0 +1,59 @@
+"""`diagnose --ranks N`: ranks of the environment are started, and what they say is read as any log is."""
+
+from __future__ import annotations
+
+import io
+from typing import Callable, NamedTuple, Tuple
+
+from patcher.diagnose.log import read_log
+from patcher.diagnose.rank import VENDORS
+from patcher.errors import SitepatchError, UsageError
+from patcher.ops.diagnose import DiagnoseOutcome, Known
+from patcher.ops.place import Place
+from patcher.ranks.start import Asked, Rank, try_ranks
+from patcher.ranks.verdict import Verdict, judge
+from patcher.system.signals import stoppable
+
+_VENDORS = tuple(name for name in VENDORS if name != "torch_xla")  # which gives each process all devices, by its own launcher
+
+
+class RanksRequest(NamedTuple):
+    """Start `size` ranks, by this backend ("": the one that fits); `timeout` is in seconds, for all that they do."""
+
+    place: Place
+    size: int
+    backend: str = ""
+    timeout: float = 60.0
+
+
+class RanksOutcome(NamedTuple):
+    """How each rank ended, the verdict on all of them, and what is known of the errors that they wrote."""
+
+    ranks: Tuple[Rank, ...]
+    verdict: Verdict
+    found: DiagnoseOutcome
+
+
+def diagnose_ranks(request: RanksRequest, progress: Callable[[str], None] = lambda text: None) -> RanksOutcome:
+    """Start ranks and say whether they can talk to each other; `progress` takes a line on how far they are.
+
+    Raises:
+        UsageError: no such environment, or one that names no interpreter.
+        SitepatchError: its interpreter cannot be started.
+    """
+    place = request.place
+    if place.target is not None and place.python is None:
+        raise UsageError("--ranks and --target: found no interpreter to start ranks of", "name it with --python")
+    env, known = place.environment(), Known(place)
+    ahead = place.target is not None
+    asked = Asked(env.python, env.search, ahead, request.size, request.backend, _VENDORS, request.timeout)
+    try:
+        with stoppable():
+            ranks = try_ranks(asked, progress)
+    except OSError as error:
+        raise SitepatchError(
+            f"ranks could not be started: {error}", "fewer ranks, or see the limit of processes (ulimit -u)"
+        ) from error
+    verdict = judge(ranks, request.timeout)
+    written = [] if verdict.ok else [(f"rank{one.number}", io.BytesIO(one.output)) for one in ranks]
+    return RanksOutcome(ranks, verdict, known.outcome([read_log(name, text, known.patterns) for name, text in written]))

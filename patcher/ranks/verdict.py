@@ -1,0 +1,92 @@
+"""What came of a trial -> the state of each rank, and one sentence for all of them. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Sequence, Tuple
+
+from patcher.ranks.start import STEPS, Rank
+from patcher.system.process import ending, said
+from patcher.text.listed import listed
+from patcher.text.listed import ranks as numbered
+
+OK, FAILED, LATE, WAITED = "ok", "failed", "late", "waited"
+_TOGETHER = ("start", "all-reduce", "barrier")  # steps that no rank does alone
+_NO_TORCH = "No module named 'torch'"
+_OWN = ("ranks/child.py", "importlib/__init__.py", "threading.py")  # frames that say nothing of torch
+
+
+class Verdict(NamedTuple):
+    """Whether the ranks can talk: `text` says it, `hint` what can be done ("": nothing more), `states` are those of the ranks.
+
+    A state is OK, FAILED (it failed first, or in the same way as that one), LATE (the others waited for it), or WAITED.
+    """
+
+    ok: bool
+    text: str
+    hint: str
+    states: Tuple[str, ...]
+
+
+def judge(ranks: Sequence[Rank], limit: float) -> Verdict:
+    """The verdict on ranks that had `limit` seconds."""
+    failed = sorted((one for one in ranks if one.order is not None), key=lambda one: (bool(one.problem), one.order))
+    if failed:  # one that was killed tells nobody; then others raise
+        return _failed(ranks, failed[0])
+    left = [one for one in ranks if not one.done]
+    if left:
+        return _late(ranks, min(len(one.steps) for one in left), limit)
+    first = ranks[0]
+    seconds = max(sum(took for name, took in one.steps if name in _TOGETHER) for one in ranks)
+    devices = listed(list(dict.fromkeys(one.device for one in ranks)))
+    able = "can talk" if ranks[1:] else "can start"
+    text = f"{_called(ranks)} {able} by {first.backend} on {devices}: {seconds:.2f} s in all (torch {first.torch})"
+    return Verdict(True, text, "", (OK,) * len(ranks))
+
+
+def _failed(ranks: Sequence[Rank], first: Rank) -> Verdict:
+    same = [one for one in ranks if one.order is not None and (one.inside, why(one)) == (first.inside, why(first))]
+    states = tuple(FAILED if one in same else OK if one.done else WAITED for one in ranks)
+    missing = "install PyTorch there, or name an environment that has it: --python" if _NO_TORCH in why(first) else ""
+    return Verdict(False, f"{_called(same)} failed in {within(first)}: {why(first)}", missing, states)
+
+
+def _late(ranks: Sequence[Rank], least: int, limit: float) -> Verdict:
+    """Nobody failed, and the time is up: the ranks that have come least far are those that the others wait for."""
+    late = [one for one in ranks if len(one.steps) == least]
+    inside = within(late[0])
+    if len(late) < len(ranks):
+        furthest = max((one for one in ranks if not one.done), key=lambda one: len(one.steps))
+        waiting = f"did not arrive at {within(furthest)}" if furthest not in late else f"did not come out of {inside}"
+        text = f"{_called(late)} {waiting} within {limit:g} s" + (f", still in {inside}" if furthest not in late else "")
+        hint = "the calls below say where; the other ranks would have waited for ever"
+    elif late[0].inside in _TOGETHER:
+        text = f"all ranks arrived at {inside}, and none came out of it within {limit:g} s"
+        hint = (
+            "what they send does not arrive: name the interface, GLOO_SOCKET_IFNAME or NCCL_SOCKET_IFNAME; see NCCL_DEBUG=INFO"
+        )
+    else:
+        text, hint = f"no rank came out of {inside} within {limit:g} s", "the calls below say where; more time: --timeout"
+    return Verdict(False, text, hint, tuple(LATE if one in late else OK if one.done else WAITED for one in ranks))
+
+
+def within(rank: Rank) -> str:
+    """The step that a rank is in, or has to begin."""
+    name = rank.inside or (STEPS[len(rank.steps)] if not rank.done else "")
+    words = {"start": "the start of the process group", "device": "the choice of the device", "end": "the end of the group"}
+    return words.get(name, f"the {name}" if name in _TOGETHER else name)
+
+
+def why(rank: Rank) -> str:
+    """Why a rank failed, in one line; "" where it did not."""
+    if rank.order is None:
+        return ""
+    return rank.problem or (ending(rank.code) if rank.code is not None else "it closed every file, and goes on")
+
+
+def stands(rank: Rank) -> str:
+    """The last lines of a rank's output, or the calls in which it stood."""
+    return said(rank.output.decode("utf-8", "replace"), _OWN)
+
+
+def _called(some: Sequence[Rank]) -> str:
+    return numbered([one.number for one in some])

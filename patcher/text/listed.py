@@ -1,0 +1,25 @@
+"""Several words or numbers in a sentence."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Iterable, Sequence
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """`0-3,7` for 0, 1, 2, 3 and 7."""
+    parts = []
+    for _, group in groupby(enumerate(sorted(set(numbers))), key=lambda pair: pair[1] - pair[0]):
+        run = [number for _, number in group]
+        parts.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
+    return ",".join(parts)
+
+
+def ranks(numbers: Sequence[int]) -> str:
+    """`rank 1`, or `ranks 0-3,7`."""
+    return f"rank{'' if len(numbers) == 1 else 's'} {ranges(numbers)}"
