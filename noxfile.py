@@ -1,4 +1,4 @@
-"""The same checks for every interpreter that is there: `nox` (tests, mypy, ruff), `nox -s releases` (slow)."""
+"""The same checks for every interpreter that is there: `nox` (tests, mypy, ruff), `nox -s docs`, `nox -s releases` (slow)."""
 
 import nox
 
@@ -19,6 +19,13 @@ def lint(session: nox.Session) -> None:
     session.install(".[lint]")
     session.run("mypy")
     session.run("ruff", "check")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The site, with warnings as errors, in ./site."""
+    session.install("-e", ".[docs]")
+    session.run("mkdocs", "build", "--strict", env={"NO_MKDOCS_2_WARNING": "1"})  # -q would hide the warnings and not fail
 
 
 @nox.session

@@ -63,15 +63,16 @@ def files(share, **more):
     return {INIT: "", SHARE: share, "demo/other.py": CLONE, **more}
 
 
-def readme_patchsets(folder):
-    """The patches that the README shows, each as a patchset of that folder; their names, the tutorial's first."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def documented(folder):
+    """The patches that the documentation shows, each as a patchset of that folder; their names, that of a whole patchset first."""
+    text = "".join((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/howto/change.md"))
     found = [block for block in re.findall(r"```diff\n(.*?)```", text, re.DOTALL) if re.search(r"^@@ [A-Za-z<]", block, re.M)]
     names = [tutorial(folder.parent)]
     shown = (folder / names[0] / "unused.spatch").read_text(encoding="utf-8")
-    for block in sorted(each for each in found if each != shown):
+    unbound = "--- mmengine/runner/runner.py\n@@ Runner.wrap_model @@\n+_nobody_binds_this($M)\n $MODEL = MMDistributedDataParallel(module=$M, ...)\n"
+    for block in [each for each in found if each != shown] + [unbound]:
         package = re.search(r"^--- (\w+)/", block, re.M).group(1)
-        names.append(f"readme-{package}")
+        names.append(f"documented-{len(names)}")
         write_patchset(folder, names[-1], package=package, versions="")
         (folder / names[-1] / "ask.spatch").write_text(block, encoding="utf-8")
     return names
@@ -220,9 +221,9 @@ def test_another_patchset_of_the_package_needs_no_wheel_again(check, told, index
 
 
 def test_what_is_said_of_a_release_is_what_is_said_where_it_is_installed(tmp_path):
-    """Of each example of the README: the tutorial's, one that is not needed, and one that reads a name nobody binds."""
+    """Of each example of the documentation, at each stand-in of its package."""
     words = {}
-    for name in readme_patchsets(tmp_path / "patchsets"):
+    for name in documented(tmp_path / "patchsets"):
         patchset = load(tmp_path / "patchsets" / name, "here")
         requested = Requested(patchset, resolve_options(patchset, {}))
         package = patchset.variants[0].package
@@ -238,7 +239,9 @@ def test_what_is_said_of_a_release_is_what_is_said_where_it_is_installed(tmp_pat
             assert there.places == places
             words.setdefault(name, []).append(there.word)
     guard = ["not needed", "not needed", "applies", "not needed"]
-    assert list(words.values()) == [["applies"] * 3, ["conflict"] * 3, guard]
+    libcuda = ["applies", "not found", "not found"]
+    mmengine = [["applies"] * 3] * 2
+    assert list(words.values()) == [mmengine[0], guard, mmengine[0], libcuda, libcuda, mmengine[0], ["conflict"] * 3]
 
 
 def test_without_a_variable_the_cache_is_where_the_system_has_such_things(check, tmp_path):

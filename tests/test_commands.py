@@ -99,8 +99,8 @@ def test_two_patchsets_of_one_file_make_the_same_bytes_in_any_order_and_leave_ea
 
 
 def tutorial(folder):
-    """Make the patchset that the README teaches, from the README's own text; returns its name."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    """Make the patchset that the documentation teaches, from its own text; returns its name."""
+    text = (ROOT / "docs/howto/change.md").read_text(encoding="utf-8")
     name = "mmengine-unused-parameters"
     for file in ("patchset.toml", "unused.spatch"):
         body = text.partition(f"`patchsets/{name}/{file}`:")[2].partition("```")[2].partition("\n")[2].partition("```")[0]

@@ -1,4 +1,4 @@
-"""The verbs as a Python program calls them: what the README shows, events, and what comes back."""
+"""The verbs as a Python program calls them: what the documentation shows, events, and what comes back."""
 
 import os
 import re
@@ -33,10 +33,10 @@ def site(tmp_path, monkeypatch):
     return found
 
 
-def test_the_example_of_the_readme_plans_applies_and_restores(site, capsys):
-    (code,) = re.findall(r"^## From Python\n.*?^```python\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.M | re.S)
+def test_the_example_of_the_documentation_plans_applies_and_restores(site, capsys):
+    (code,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/python.md").read_text("utf-8"), re.M | re.S)
     before = site.tree()
-    exec(compile(code, "README.md", "exec"), {})
+    exec(compile(code, "python.md", "exec"), {})
     said = capsys.readouterr()
     assert said.out.startswith("written: True ['mmengine/") and said.out.endswith("\nrestored: True\n"), said
     assert said.err == "" and site.tree() == before

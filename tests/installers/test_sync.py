@@ -36,7 +36,7 @@ def test_sync_after_an_install_makes_it_patched_again(project, way):
 
 
 def test_the_last_layer_of_an_image_holds_the_changed_files_alone(project):
-    """The lines of the README's Dockerfile, in an environment that stands for the image."""
+    """The lines of the documentation's Dockerfile, in an environment that stands for the image."""
     WAYS["pip"](project, *LINES, "sitepatch")
     patchsets = project.folder / "bind"
     (project.folder / "patchsets").rename(patchsets)
@@ -50,7 +50,7 @@ def test_the_last_layer_of_an_image_holds_the_changed_files_alone(project):
 
 
 def test_with_a_lock_another_environment_becomes_the_same_or_nothing_is_done(project):
-    """The lines of the README for an image: `lock` where the patch is made, `sync --locked` where it is used."""
+    """The lines of the documentation for an image: `lock` where the patch is made, `sync --locked` where it is used."""
     WAYS["uv hardlink"](project, *LINES)
     project.sitepatch("lock", "-r", "requirements.txt", "--python", project.env.python)
     project.sitepatch("lock", "-r", "requirements.txt", "--python", project.env.python, "--check")

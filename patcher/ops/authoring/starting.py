@@ -53,5 +53,5 @@ def new(request: NewRequest, events: Events = SILENT) -> NewOutcome:
             return NewOutcome(folder, place.path, place.scope, located.notes)
     raise SitepatchError(
         f"{request.package}: found no function to begin with in {located.site}",
-        "name another file of the package, as PACKAGE/MODULE.py; or write the patchset by hand: see the README",
+        "name another file of the package, as PACKAGE/MODULE.py; or write the patchset by hand: see docs/howto/change.md",
     )

@@ -1,0 +1,134 @@
+"""A hook of MkDocs: what the pages take from the code. A line `{{ WORD ... }}` becomes the answer of a function here."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
+
+import click
+from mkdocs.exceptions import PluginError
+
+import patcher
+from patcher.cli.main import commands
+from patcher.model import Symptom
+from patcher.patchset.manifest import load
+from patcher.patchset.sources import BUILT_IN, builtin_dir
+from patcher.patchset.symptoms import general
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_BUILT_IN = [load(path.parent, BUILT_IN) for path in sorted(Path(builtin_dir()).glob("*/patchset.toml"))]
+_HERE = Path(__file__).parent
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Fill in the lines that ask for something."""
+    made = {"help": _help, "keys": _keys, "patchsets": _patchsets, "symptoms": _symptoms}
+    locale = "zh" if page.file.src_uri.endswith(".zh.md") else "en"
+
+    def fill(asked: re.Match[str]) -> str:
+        word, *more = asked[1].split()
+        return made[word](locale, *more)
+
+    text = re.sub(r"^<!-- test: .* -->\n", "", markdown, flags=re.MULTILINE)  # what tests/test_docs.py is told
+    text = re.sub(r"^\{\{ (.*) \}\}$", fill, text, flags=re.MULTILINE)
+    if page.file.src_uri == "commands.md":
+        missing = set(commands.list_commands(click.Context(commands))) - set(re.findall(r"^## (\S+)", markdown, re.MULTILINE))
+        if missing:
+            raise PluginError(f"commands.md has no section for {', '.join(sorted(missing))}")
+    return text
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Refuse a page that would request something from elsewhere."""
+    tags = re.findall(r"<(?:script|img|iframe|link[^>]*stylesheet)\b[^>]*>", output)
+    found = [tag for tag in tags if re.search(r"\b(?:src|href)=\"?(?:https?:)?//", tag)]
+    if found:
+        raise PluginError(f"{page.file.src_uri} requests {found[0]}")
+    return output
+
+
+def _help(_: str, *words: str) -> str:
+    """The help of a command, as a terminal of 100 columns has it."""
+    context = click.Context(commands, info_name="sitepatch", terminal_width=100, **commands.context_settings)
+    for word in words:
+        group = context.command
+        command = group.get_command(context, word) if isinstance(group, click.Group) else None
+        if command is None:
+            raise PluginError(f"there is no command {' '.join(words)}")
+        context = click.Context(command, parent=context, info_name=word)
+    return f"```text\n{context.get_help()}\n```"
+
+
+def _keys(_: str) -> str:
+    """The keys of patchset.toml, table by table, from the JSON Schema."""
+    schema = json.loads((Path(patcher.__file__).parent / "patchset.schema.json").read_text(encoding="utf-8"))
+    parts = [_table(["key", "", "", ""], _rows(schema))]
+    titles = {"options": "options.NAME", "variant": "[variant]", "symptom": "[symptom]"}
+    for name, table in schema["definitions"].items():
+        parts += [f"### `[{titles.get(name, name)}]`", table.get("description", ""), _table(["key", "", "", ""], _rows(table))]
+    return "\n\n".join(filter(None, parts))
+
+
+def _rows(table: Mapping[str, Any]) -> Iterable[Sequence[str]]:
+    for key, value in table["properties"].items():
+        kind = value.get("type") or "table"
+        values = ", ".join(f"`{each}`" for each in value.get("enum", ()))
+        if kind == "array":
+            item = value["items"].get("type", "table")
+            kind = f"array of {item if isinstance(item, str) else 'value'}s"
+        kind = kind if isinstance(kind, str) else "value"
+        yield f"`{key}`", "required" if key in table.get("required", ()) else "", values or kind, value.get("description", "")
+
+
+def _patchsets(_: str) -> str:
+    """The built-in patchsets: for which releases, with which options, and what each does."""
+    parts: List[str] = []
+    for each in _BUILT_IN:
+        ranges = ", ".join(f"{one.package} `{one.versions}`" for one in each.variants)
+        gone = f" It can go when {each.provenance['remove_when']}." if "remove_when" in each.provenance else ""
+        parts += [f"## {each.name}", f"{each.summary}. *{each.kind}*, {ranges}.{gone}", f"```text\n{each.prose}\n```"]
+        defaults = [f"`{one.default}`" if one.type != "bool" else f"`{one.default}`".lower() for one in each.options]
+        rows = [(f"`{one.name}`", one.type, default, one.help) for one, default in zip(each.options, defaults)]
+        parts += [_table(["option", "", "default", ""], rows)] if rows else []
+    return "\n\n".join(parts)
+
+
+def _symptoms(locale: str) -> str:
+    """What errors mean, each beginning with the error's own text; Chinese sentences stand in symptoms.zh.toml."""
+    words: Dict[str, Dict[str, str]] = {}
+    if locale == "zh":
+        words = tomllib.loads((_HERE / "symptoms.zh.toml").read_text(encoding="utf-8"))
+    known: List[Tuple[str, Symptom]] = [(each.name, one) for each in _BUILT_IN for one in each.symptoms]
+    known += [("", one) for one in general(builtin_dir())]
+    if locale == "zh" and set(words) != {one.name for _, one in known}:
+        raise PluginError(f"symptoms.zh.toml: {sorted(set(words) ^ {one.name for _, one in known})}")
+    cure, stop = {"en": ("Cured by", "."), "zh": ("解决它的补丁：", "。")}[locale]
+    parts = []
+    for name, one in known:
+        here = words.get(one.name, {"meaning": one.meaning, "advice": one.advice})
+        meaning, advice = here["meaning"], here.get("advice", "")
+        first, *others = [f"`{pattern.replace('*', '…').strip()}`" for pattern in one.patterns]
+        cured = f"{cure} [`{name}`](patchsets.md#{name}){stop}" if name else ""
+        told = " ".join(filter(None, [_sentence(meaning) + stop, cured, _sentence(advice) + stop if advice else ""]))
+        parts += [f"### {first} {{ #{one.name} }}", "<br>\n".join(others), told]
+    return "\n\n".join(filter(None, parts))
+
+
+def _sentence(text: str) -> str:
+    return _escaped(text[:1].upper() + text[1:] if re.match(r"[a-z]+ ", text) else text)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(_escaped(cell) for cell in line)} |" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;") if "`" not in text else text.replace("|", "\\|")

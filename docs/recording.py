@@ -1,0 +1,94 @@
+"""Draw docs/recording.svg: what a terminal shows of the main job, on the stand-ins; the same bytes each time.
+
+Run it as `python docs/recording.py`; with `-` the picture goes to standard output.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import venv
+from html import escape
+from pathlib import Path
+from typing import List, Tuple
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from patcher.ops.fixture import lay_out
+
+LOG = "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'\n"
+SCENES = (  # command, lines of its output that are drawn (0: all), seconds until the next one
+    ("sitepatch diagnose train.log", 0, 3),
+    ("sitepatch diff mmengine-ddp-device", 14, 4),
+    ("sitepatch apply mmengine-ddp-device", 0, 3),
+    ("sitepatch restore", 0, 2),
+)
+COLOURS = {"31": "#ff7b72", "32": "#7ee787", "33": "#e3b341", "34": "#79c0ff", "35": "#d2a8ff", "36": "#56d4dd"}
+COLUMNS, ADVANCE, LEADING, MARGIN = 128, 7.8, 19, 16  # characters; pixels for each, for each line, around all
+STYLE = """
+text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace; fill: #e6edf3 }
+@keyframes appear { from { opacity: 0 } }
+@media (prefers-reduced-motion: no-preference) { g { animation: appear .4s backwards } }
+"""
+
+
+def outputs() -> List[List[str]]:
+    """The lines of each scene, with their escape sequences, the command first."""
+    with tempfile.TemporaryDirectory() as folder:
+        root, told = Path(folder, "venv"), []
+        venv.create(str(root), symlinks=True)
+        (site,) = root.glob("lib/python3*/site-packages")
+        for name in ("mmengine-0.10.7", "torch-2.9.0"):
+            lay_out(name, site)
+        Path(folder, "train.log").write_text(LOG)
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("CONDA_", "PYTHON", "NO_COLOR"))}
+        more = {"COLUMNS": str(COLUMNS), "SITEPATCH_CACHE": os.devnull, "LC_ALL": "C.UTF-8"}
+        here = {"PYTHONPATH": str(ROOT), "VIRTUAL_ENV": str(root)}
+        for command, most, _ in SCENES:
+            words = [sys.executable, "-m", "patcher", *command.split()[1:], "--color"]
+            done = subprocess.run(words, cwd=folder, env={**kept, **more, **here}, capture_output=True)
+            text = done.stdout.decode().replace(str(site), "/opt/venv/lib/python3.11/site-packages")
+            lines = re.sub(r"\d+\.\d+ s\b", "0.02 s", text).splitlines()
+            told.append([f"\x1b[1m$ {command}\x1b[0m", *(lines if not most else [*lines[:most], "..."]), ""])
+    return told
+
+
+def drawn(line: str) -> str:
+    """A line with escape sequences as `tspan`s; what is longer than the terminal is cut."""
+    parts: List[str] = []
+    colour, bold, left = "", False, COLUMNS
+    for codes, text in re.findall(r"(?:\x1b\[([\d;]*)m)?([^\x1b]*)", line):
+        for code in codes.split(";") if codes else ():
+            colour, bold = ("", False) if code in ("0", "") else (COLOURS.get(code, colour), bold or code == "1")
+        style = (f' fill="{colour}"' if colour else "") + (' font-weight="bold"' if bold else "")
+        if text[:left]:
+            parts.append(f"<tspan{style}>{escape(text[:left])}</tspan>")
+            left -= len(text[:left])
+    return "".join(parts)
+
+
+def picture(scenes: List[List[str]]) -> str:
+    """The terminal with all scenes, which appear one after the other where motion is welcome."""
+    parts: List[str] = []
+    row, begin = 0, 0.0
+    for lines, (_, _, seconds) in zip(scenes, SCENES):
+        texts: List[Tuple[int, str]] = [(MARGIN + LEADING * (row + at + 1), drawn(line)) for at, line in enumerate(lines)]
+        body = "\n".join(f'<text x="{MARGIN}" y="{y}">{text}</text>' for y, text in texts if text)
+        parts.append(f'<g style="animation-delay: {begin:g}s">\n{body}\n</g>')
+        row, begin = row + len(lines), begin + seconds
+    width, height = round(COLUMNS * ADVANCE + 2 * MARGIN), LEADING * row + 2 * MARGIN
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}" xml:space="preserve" role="img"'
+    back = '<rect width="100%" height="100%" rx="8" fill="#0d1117"/>'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>\n<title>sitepatch in a terminal</title>\n<style>{STYLE}</style>'
+    return "\n".join([head, back, *parts, "</svg>\n"])
+
+
+if __name__ == "__main__":
+    drawing = picture(outputs())
+    if "-" in sys.argv:
+        sys.stdout.write(drawing)
+    else:
+        Path(__file__).with_suffix(".svg").write_text(drawing, encoding="utf-8")
