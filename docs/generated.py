@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 import click
+from markdown.extensions.toc import slugify
 from mkdocs.exceptions import PluginError
 
 import patcher
@@ -38,6 +39,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
     text = re.sub(r"^<!-- test: .* -->\n", "", markdown, flags=re.MULTILINE)  # what tests/test_docs.py is told
     text = re.sub(r"^\{\{ (.*) \}\}$", fill, text, flags=re.MULTILINE)
+    if locale == "zh":
+        text = _with_anchors(text, (_HERE / page.file.src_uri.replace(".zh.md", ".md")).read_text(encoding="utf-8"))
     if page.file.src_uri == "commands.md":
         missing = set(commands.list_commands(click.Context(commands))) - set(re.findall(r"^## (\S+)", markdown, re.MULTILINE))
         if missing:
@@ -52,6 +55,18 @@ def on_post_page(output: str, page: Any, **_: Any) -> str:
     if found:
         raise PluginError(f"{page.file.src_uri} requests {found[0]}")
     return output
+
+
+def _with_anchors(text: str, english: str) -> str:
+    """Give the headings of a page the anchors of the English page's, so that links hold in both."""
+    pattern = re.compile(r"^```.*?^```$|^#+ [^\n]*", re.MULTILINE | re.DOTALL)
+    titles = iter([slugify(found[0].lstrip("# "), "-") for found in pattern.finditer(english) if found[0][0] == "#"])
+
+    def with_anchor(found: re.Match[str]) -> str:
+        own = found[0][0] == "`" or found[0].endswith("}")
+        return found[0] if own else f"{found[0]} {{ #{next(titles)} }}"
+
+    return pattern.sub(with_anchor, text)
 
 
 def _help(_: str, *words: str) -> str:

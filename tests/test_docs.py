@@ -215,3 +215,29 @@ def test_links_lead_somewhere(page):
         if anchor:
             other = file.relative_to(ROOT).as_posix()
             assert anchor in anchors(other) or "{{ " in read(other), (page, target)
+
+
+# in Chinese ------------------------------------------------------------------------------------------------------------
+def bare(text):
+    """A block without comments, and without the lines of empty text that they leave."""
+    lines = (re.sub(r"(^|\s+)# .*$", "", line) for line in text.splitlines())
+    return [line.rstrip() for line in lines if line.strip()]
+
+
+@pytest.mark.parametrize("page", sorted(CHINESE))
+def test_a_chinese_page_has_the_headings_blocks_and_links_of_the_english_one(page):
+    mine, other = read(page), read(CHINESE[page])
+    assert [each.language for each in blocks(page)] == [each.language for each in blocks(CHINESE[page])]
+    for here, there in zip(blocks(page), blocks(CHINESE[page])):
+        assert bare(here.text) == bare(there.text)
+        assert here.file == there.file
+    without = [re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL) for text in (mine, other)]
+    headings = [re.findall(r"^(#+) ", text, re.MULTILINE) for text in without]
+    assert headings[0] == headings[1]
+    links = [[re.sub(r"(\.zh(-CN)?)?\.md|#.*", "", target) for target in re.findall(r"\]\(([^)\s]+)\)", text)] for text in without]
+    assert sorted(links[0]) == sorted(links[1])
+
+
+def test_what_is_to_be_read_in_chinese_is_there():
+    wanted = {"README.md", "docs/index.md", "docs/tutorial.md", "docs/troubleshooting.md", *(page for page in ENGLISH if "howto/" in page)}
+    assert wanted == set(CHINESE.values())
