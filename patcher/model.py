@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Callable, Mapping, NamedTuple, Optional, Tuple, Union
 
 OptionValue = Union[int, float, bool, str]
+Progress = Callable[[int, int, str], None]
+"""Takes how much is done, of how much (0: nobody knows), and what: `3, 43, "releases fetched"`."""
 
 
 class Splice(NamedTuple):

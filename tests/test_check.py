@@ -1,5 +1,6 @@
 """`sitepatch check`: would it apply here, would it apply to other releases; the real pip asks an index of our own."""
 
+import contextlib
 import json
 import os
 import pty
@@ -10,15 +11,21 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from xml.etree import ElementTree
 
+import click
 import pytest
 
+from patcher.cli.console import Console
+from patcher.errors import SitepatchError
 from patcher.model import Requested
+from patcher.ops import against as against_module
 from patcher.ops.check import try_release
 from patcher.ops.fixture import fixtures, lay_out
 from patcher.patchset.manifest import load
 from patcher.patchset.sources import builtin_dir, resolve_options
 from patcher.planner.plan import plan_apply
+from patcher.target.index import Listing
 from patcher.target.interpreter import discover
 from patcher.target.versions import accepts, meant, oldest_first
 from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch
@@ -130,7 +137,7 @@ def check(index, patchsets, cache, tmp_path_factory):
     cwd = tmp_path_factory.mktemp("cwd")
 
     def run(*words, **more):
-        return sitepatch("check", *words, "--patch-dir", patchsets, cwd=cwd, **{**index.variables(cache), **more})
+        return sitepatch("check", *words, "-v", "--patch-dir", patchsets, cwd=cwd, **{**index.variables(cache), **more})
 
     return run
 
@@ -190,6 +197,36 @@ def test_what_is_said_of_a_release(told, version, state, text):
     found = lines(told)[version]
     assert found[0] == state
     assert re.fullmatch(text, found[1])
+
+
+def test_neighbours_with_one_answer_are_one_line_and_what_does_not_fit_is_told_one_by_one(told, patchsets, index, cache, tmp_path):
+    ended = sitepatch("check", "ask", "--against", "all", "--patch-dir", patchsets, cwd=tmp_path, **index.variables(cache))
+    rows = [re.split("  +", line) for line in ended.out.splitlines()[1:]]
+    assert [row[2] for row in rows] == [
+        "1.0", "1.1", "1.2 (yanked)", "1.3", "1.4", "1.5", "1.6", "1.7", "1.8", "2.0rc1 to 2.2+cu121 (6 releases)", "2.10",
+    ]  # fmt: skip
+    assert rows[-2] == ["applies", "demo", "2.0rc1 to 2.2+cu121 (6 releases)", SHARE]
+
+
+def test_the_newest_release_is_a_failure_where_no_patchset_is_for_it(check, told):
+    ended = check("ask", "--against", "newest")
+    assert ended.code == 1 and lines(ended) == {"3.0": ("not found", "the patchset is for demo >=1,<3")}
+    assert "hint: does it hold for it? sitepatch update ask --to 3.0" in ended.err
+    assert lines(check("ask-many", "--against", "newest"))["2.0"][0] == "applies"
+
+
+def test_ci_is_told_in_annotations_or_as_tests(check, told):
+    some = against("1.0", "1.1", "1.3", "1.6")
+    annotations = check("ask", *some, "--format", "github").out.splitlines()
+    assert annotations[0].startswith("::error title=ask does not fit demo 1.1::not found: demo/share.py: share: ")
+    assert "%0A" in annotations[0], "the hint is a line of its own"
+    assert annotations[1].startswith("::error title=ask does not fit demo 1.3::no wheel: ")
+    assert annotations[2:] == ["::notice title=ask can go::demo 1.6 has its change already", "::notice title=sitepatch check::1 answer in order"]
+    suite = ElementTree.fromstring(check("ask", *some, "--format", "junit").out)[0]
+    assert [suite.get(key) for key in ("name", "tests", "failures", "errors")] == ["ask", "4", "1", "1"]
+    assert [(case.get("name"), case[0].tag) for case in suite] == [
+        ("demo 1.0", "system-out"), ("demo 1.1", "failure"), ("demo 1.3", "error"), ("demo 1.6", "system-out"),
+    ]  # fmt: skip
 
 
 def test_the_heading_names_the_patchset_and_counts(told):
@@ -433,27 +470,45 @@ def test_of_a_large_wheel_the_parts_are_fetched_and_the_whole_where_they_are_wro
     assert not list((tmp_path / "cache").rglob(".part-*"))
 
 
-def test_progress_is_for_a_terminal_alone(index, patchsets, tmp_path):
-    words = [sys.executable, "-m", "patcher", "check", "ask", "--against", "1.0", "--patch-dir", str(patchsets)]
+SOON = "import patcher.cli.progress as p, patcher.cli.main as m; p._FIRST = p._AGAIN = p._LOG = 0.005; m.main()"
 
-    def on_a_terminal(*more):
-        ours, theirs = pty.openpty()
-        cache = tmp_path / f"cache{more}"
-        variables = environ(**index.variables(cache))
-        done = subprocess.run([*words, *more], stdout=subprocess.PIPE, stderr=theirs, env=variables, cwd=str(tmp_path))
-        os.close(theirs)
-        try:
-            said = os.read(ours, 10000)
-        except OSError:  # as Linux tells the end of a terminal that nobody has written to
-            said = b""
-        os.close(ours)
-        return done.returncode, said.decode()
 
-    code, said = on_a_terminal()
-    assert code == 0
-    assert "demo 1.0: fetched, 1 of 1" in said
-    assert on_a_terminal("-q") == (0, "")
-    assert on_a_terminal("--json") == (0, "")
+@pytest.mark.parametrize(
+    ("words", "term", "shown"),
+    [((), "xterm", r"\r\x1b\[K\[[-#]{20}\] 0 of 1 releases fetched, \d+ s"), ((), "dumb", r"^0 of 1 releases fetched, \d+ s\r\n"), (("-q",), "xterm", ""), (("--json",), "xterm", "")],
+    ids=["terminal", "dumb", "quiet", "json"],
+)
+def test_progress_is_drawn_on_a_terminal_and_removed_and_is_lines_elsewhere(index, patchsets, tmp_path, words, term, shown):
+    words = [sys.executable, "-c", SOON, "check", "ask", "--against", "1.0", "--patch-dir", str(patchsets), *words]
+    variables = environ(**index.variables(tmp_path / "cache"), TERM=term, COLUMNS="80")
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=theirs, env=variables, cwd=str(tmp_path))
+    os.close(theirs)
+    said = b""
+    with contextlib.suppress(OSError):  # as Linux tells the end of a terminal
+        while part := os.read(ours, 10000):
+            said += part
+    os.close(ours)
+    child.communicate()
+    text = said.decode()
+    assert child.returncode == 0
+    assert re.search(shown, text, re.MULTILINE) if shown else not text
+    assert term == "dumb" or text.endswith("\r\x1b[K") == bool(shown), "nothing is left of it"
+    assert term != "dumb" or "\x1b" not in text
+
+
+def test_before_much_is_fetched_it_is_said_what_and_asked_on_a_terminal(index, tmp_path, monkeypatch, capsys):
+    from patcher.cli.verbs.checks import _Asking
+
+    events = _Asking(Console("check", False, False, False, False))
+    assert events.fetching({"torch": 30, "numpy": 1}), "nobody is there to be asked"
+    assert "to fetch: numpy (1 release), torch (30 releases); of large wheels" in capsys.readouterr().err
+    for stream in (sys.stdin, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(click, "confirm", lambda *words, **more: False)
+    fetcher = against_module._Fetcher(None, tmp_path, 1, events)
+    with pytest.raises(SitepatchError, match="nothing was fetched"):
+        against_module._fetch(fetcher, [("demo", "1.0")], {"demo": Listing()}, {"demo": {SHARE}})
 
 
 # when things go wrong -------------------------------------------------------------------------------------------------
@@ -608,7 +663,8 @@ def test_a_built_in_patchset_fits_every_release_in_its_table_which_is_of_its_ver
     assert heading.startswith(f"{patchset.name} {patchset.version}, {len(rows)} release")
     assert {re.split("  +", row)[0] for row in rows} <= {"applies", "upstream", "not needed"}
     told = sitepatch("show", folder.name, cwd=tmp_path).out
-    assert heading in told
+    shown = re.findall(r"^  ([\w-]+ \S+)(?: to \S+ \((\d+) releases\))?: (applies|upstream|not needed)$", told, re.M)
+    assert sum(int(number or 1) for _, number, _ in shown) == len(rows)
     assert "\nIt changes nothing " in told, "for whom: tests/real/test_unchanged.py shows it"
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
-from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.draft import package_of
 from patcher.errors import AbsentError, SitepatchError, UsageError
-from patcher.model import Located, Receipt, normalized
+from patcher.model import Located, Progress, Receipt, normalized
 from patcher.store.receipt import path_problem
 from patcher.store.status import Condition, FileStatus, classify
 from patcher.store.store import Store
@@ -20,7 +20,6 @@ from patcher.target.environment import Environment, locate
 _THREADS = 4  # reading waits for the disk, hashing does not hold the interpreter
 _BATCH = 200  # files between two reports of progress
 
-Progress = Callable[[int, int], None]
 """Takes how many files were looked at, and how many there are."""
 
 
@@ -95,7 +94,7 @@ def changed(env: Environment, words: Sequence[str], progress: Progress, *, unpro
                     found += [item] if item else []
                     said.setdefault(note, []).append(path)
                 looked += len(looks)
-                progress(looked, total)
+                progress(looked, total, "files compared with what was installed")
     notes += [f"{_some(paths)}: {note}" for note, paths in said.items() if note]
     notes += _new_files({(item.site, item.path.split("/")[0]) for item in found if "/" in item.path}, every)
     return Search(tuple(sorted(found, key=lambda item: (item.site, item.path))), looked, tuple(notes))

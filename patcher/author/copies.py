@@ -95,7 +95,7 @@ def copied(env: Environment, folder: Path) -> List[Tuple[Installed, Before]]:
 
 
 def _check_clean(env: Environment, paths: Sequence[str]) -> None:
-    edited = changed(env, paths, lambda done, total: None, unproven=True).files
+    edited = changed(env, paths, lambda done, total, what: None, unproven=True).files
     names = [each.path for each in edited if each.recorded or each.status]
     if names:
         hint = f"capture that first: sitepatch capture {' '.join(names)} --name NAME --adopt"

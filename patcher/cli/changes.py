@@ -39,9 +39,9 @@ class Live(Events):
         """Write a remark."""
         self._console.note(text, word)
 
-    def progress(self, done: int, total: int) -> None:
-        """Show how far it is, on a terminal."""
-        self._console.progress("" if done == total else f"looked at {done} of {total} files")
+    def progress(self, done: int, total: int, what: str) -> None:
+        """Show how far it is."""
+        self._console.progress(done, total, what)
 
     def planned(self, outcome: Outcome) -> None:
         """Show the plan."""

@@ -1,22 +1,14 @@
-"""What `sitepatch check --against` found, as text, as JSON and as one HTML page. Pure.
-
-The text of one patchset is its `compatibility.txt`: a heading, then a line for each release, oldest first. In JSON the
-command answers with `patchsets`: `name`, `version` and `releases` (`distribution`, `version`, `state`, `ok`: whether it is
-as it should be, `yanked`, `places`: `path` and `lines` before the change, `problem`, `hint`, `files`: as those of `diff`).
-Without `--against` it answers with `patchsets` (names), `answers` and `notes` as `diff` does, and `absent`: the answers about
-packages that are not there, where no patchset was named. Both have `broken` as `list` does.
-"""
+"""What `sitepatch check --against` found as one HTML page. Pure."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Sequence
+from typing import List, Sequence
 
+from patcher.cli.checked import heading, version
 from patcher.cli.html import document, shown
 from patcher.cli.page import STYLE, code, counts
-from patcher.cli.report import diff_json
 from patcher.ops.against import Checked
-from patcher.ops.check import APPLIES, NO_RELEASE, OUT_OF_RANGE, Outcome
-from patcher.text.table import Row, count
+from patcher.ops.check import APPLIES, OUT_OF_RANGE, Outcome
 
 _MARKS = {APPLIES: ("good", "✓"), "upstream": ("same", "="), "not needed": ("same", "–"), OUT_OF_RANGE: ("out", "·")}
 _FAILED = ("bad", "✗")
@@ -42,47 +34,6 @@ a.cell:hover, a.cell:focus-visible { outline: 2px solid var(--ink); }
 """
 
 
-def heading(checked: Checked) -> str:
-    """The patchset, how many releases were looked at, and how many of them are in which state."""
-    words = [outcome.word for outcome in checked.outcomes]
-    found = [f"{word} {words.count(word)}" for word in dict.fromkeys(words)]
-    releases = count(sum(one.version != "" and one.word != NO_RELEASE for one in checked.outcomes), "release")
-    return f"{checked.patchset.name} {checked.patchset.version}, {releases}" + (f": {', '.join(found)}" if found else "")
-
-
-def rows(checked: Checked) -> List[Row]:
-    """One line for each release."""
-    return [Row(one.word, (one.distribution, _version(one), _told(one))) for one in checked.outcomes]
-
-
-def _version(outcome: Outcome) -> str:
-    return f"{outcome.version} (yanked)" if outcome.yanked else outcome.version
-
-
-def _told(outcome: Outcome) -> str:
-    places = [f"{path}:{','.join(map(str, lines))}" for path, lines in outcome.places]
-    return "  ".join([*places, outcome.problem] if outcome.problem else places)
-
-
-def checked_json(checked: Checked) -> Dict[str, Any]:
-    """A patchset and its releases as JSON."""
-    releases = [
-        {
-            "distribution": one.distribution,
-            "version": one.version,
-            "state": one.word,
-            "ok": not one.failed,
-            "yanked": one.yanked,
-            "places": [{"path": path, "lines": list(lines)} for path, lines in one.places],
-            "problem": one.problem,
-            "hint": one.hint,
-            "files": [diff_json(each) for each in one.diffs],
-        }
-        for one in checked.outcomes
-    ]
-    return {"name": checked.patchset.name, "version": checked.patchset.version, "releases": releases}
-
-
 def check_page(title: str, results: Sequence[Checked]) -> bytes:
     """The page in UTF-8: of each patchset a strip of cells, a release each; a cell leads to the release's difference."""
     body = ['<p class="legend">']
@@ -103,7 +54,7 @@ def _strips(number: int, checked: Checked) -> List[str]:
         for place, outcome in enumerate(checked.outcomes):
             if outcome.distribution == name:
                 kind, mark = _MARKS.get(outcome.word, _FAILED)
-                about = shown(f"{name} {_version(outcome)}: {outcome.word}")
+                about = shown(f"{name} {version(outcome)}: {outcome.word}")
                 link = f'<a class="cell {kind}" href="#r{number}-{place}" title="{about}" aria-label="{about}">'
                 out.append(f"<li>{link}{mark} {shown(outcome.version)}</a></li>")
         out.append("</ul>")
@@ -114,7 +65,7 @@ def _strips(number: int, checked: Checked) -> List[str]:
 
 
 def _release(anchor: str, patchset: str, outcome: Outcome) -> List[str]:
-    name = shown(f"{outcome.distribution} {_version(outcome)}")
+    name = shown(f"{outcome.distribution} {version(outcome)}")
     head = f'{name} <span class="soft">{shown(outcome.word)}, {shown(patchset)}</span>'
     out = [f'<section class="release" id="{anchor}"><h2>{head}</h2>']
     out += [f"<p>{shown(text)}</p>" for text in (outcome.problem, outcome.hint) if text]

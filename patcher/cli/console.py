@@ -17,6 +17,7 @@ from patcher.text.drawn import Painted, drawn, join, lines
 from patcher.text.width import LONGEST, fit, padded, width, wrapped
 
 if TYPE_CHECKING:
+    from patcher.cli.progress import Progress
     from patcher.model import Answer
     from patcher.target.environment import Environment
     from patcher.text.table import Row
@@ -59,6 +60,7 @@ class Console:
         self.verbose = verbose
         self.asked_color = color
         self.outcome = ""
+        self._progress: Optional[Progress] = None
 
     def color(self, stream: Any) -> bool:
         """Whether colours go to a stream: as asked for, else on a terminal that has them, unless NO_COLOR is set."""
@@ -89,12 +91,25 @@ class Console:
         if self.said is not None:
             self.said.append(f"{word}: {text}")
         elif not self.quiet:
+            self.end_progress()
             click.echo(f"{style(word + ':', fg='yellow')} {lines(text)}", err=True, color=self.color(sys.stderr))
 
-    def progress(self, text: str) -> None:
-        """Write a line to a terminal that the next one replaces; "" removes it."""
-        if sys.stderr.isatty() and not (self.quiet or self.as_json):
-            click.echo(f"\r\x1b[K{drawn(text)}", nl=False, err=True, color=True)
+    def progress(self, done: int, total: int, what: str) -> None:
+        """Show on stderr how much is done, of how much (0: nobody knows); not with --quiet or --json."""
+        if done >= total > 0:
+            self.end_progress()
+        elif not (self.quiet or self.as_json):
+            if self._progress is None:
+                from patcher.cli.progress import Progress
+
+                self._progress = Progress(sys.stderr)
+            self._progress.at(done, total, what)
+
+    def end_progress(self) -> None:
+        """Remove from the terminal what `progress` shows."""
+        if self._progress is not None:
+            self._progress.end()
+            self._progress = None
 
     def see(self, place: Place, answers: Iterable[Answer]) -> None:
         """Say which command explains the hunks that do not fit."""
@@ -145,6 +160,7 @@ class Console:
     def fail(self, error: SitepatchError) -> int:
         """Write an error and its hint; returns the exit code. The one place where an error becomes text."""
         code = exit_code(error)
+        self.end_progress()
         if isinstance(error, LockError):
             from patcher.cli.report import answer_rows
 
@@ -214,6 +230,8 @@ def takes(
                 return console.fail(error)
             except OSError as error:
                 return console.fail(SitepatchError(str(error)))
+            finally:
+                console.end_progress()
 
         wrapped: Callable[..., int] = run
         for option in reversed(options):

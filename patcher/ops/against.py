@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, TypeVar, Union
 
 from patcher.errors import SitepatchError, UsageError
-from patcher.model import Patchset, Requested
+from patcher.model import Patchset, Requested, State
 from patcher.ops.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, Outcome, one_line, try_release
+from patcher.ops.outcome import SILENT, Events
 from patcher.patchset.sources import choose, pick_variants
 from patcher.system import ownership
 from patcher.system.cache import cache_dir, in_use
 from patcher.target.index import PYTHONS, Listing, NoPip, NoWheel, Pip
 from patcher.target.releases import fetch, kept, was_yanked
-from patcher.target.versions import accepts, is_range, is_version, meant, oldest_first
+from patcher.target.versions import accepts, is_range, is_version, meant, newest, oldest_first
 
-ALL = "all"
+ALL, NEWEST = "all", "newest"
 T = TypeVar("T")
 _Key = Tuple[str, str]  # distribution, version
 _Listings = Mapping[str, Union[Listing, SitepatchError]]
@@ -34,11 +37,12 @@ class _Pick(NamedTuple):
 
 
 class _Fetcher(NamedTuple):
-    """What fetches, where it is kept, and how many releases are fetched at a time."""
+    """What fetches, where it is kept, how many releases are fetched at a time, and who is told."""
 
     pip: Pip
     cache: Path
     jobs: int
+    events: Events
 
 
 class Checked(NamedTuple):
@@ -52,16 +56,17 @@ def check_asked(asked: Sequence[str], option: str = "--against") -> None:
     """Refuse what `--against`, or another option of that kind, cannot take; everything wrong at once.
 
     Raises:
-        UsageError: a text that is neither `all` nor a version nor a specifier set.
+        UsageError: a text that is neither `all` nor `newest` nor a version nor a specifier set.
     """
-    wrong = [text for text in asked if text != ALL and not is_version(text) and not (text.strip() and is_range(text))]
+    words = (ALL, NEWEST)
+    wrong = [text for text in asked if text not in words and not is_version(text) and not (text.strip() and is_range(text))]
     if wrong:
-        lines = [f'{option} "{text}": expected a version, a range such as ">=2.4,<3", or {ALL}' for text in wrong]
+        lines = [f'{option} "{text}": expected a version, a range such as ">=2.4,<3", {ALL} or {NEWEST}' for text in wrong]
         raise UsageError("\n".join(lines), "versions and ranges are those of PEP 440")
 
 
 def check_releases(
-    requested: Sequence[Requested], asked: Sequence[str], known: Sequence[Patchset], jobs: int, tell: Callable[[str], None]
+    requested: Sequence[Requested], asked: Sequence[str], known: Sequence[Patchset], jobs: int, events: Events = SILENT
 ) -> List[Checked]:
     """Plan patchsets against releases.
 
@@ -70,9 +75,10 @@ def check_releases(
         asked: the values of `--against`, as `check_asked` lets them pass.
         known: patchsets whose files are kept as well where a wheel is fetched, so that it is fetched once.
         jobs: how many releases are fetched at a time.
-        tell: takes a line about what has been done.
+        events: told how far it is, and asked before anything is fetched.
 
     Raises:
+        SitepatchError: nothing is to be fetched, say the events.
         PatchError: a hunk is wrong in itself.
         NoPip: pip is not there or too old.
         OSError: the cache cannot be written.
@@ -83,26 +89,32 @@ def check_releases(
         name for one in requested for package in pick_variants(one.patchset) for name in distributions(one.patchset, package)
     )
     with Pip() as pip, in_use(cache):
-        listings = _list(pip, list(names), asked, jobs)
+        fetcher = _Fetcher(pip, cache, jobs, events)
+        listings = _list(fetcher, list(names), asked)
         chosen = {one.patchset.name: _choose(one.patchset, asked, listings) for one in requested}
         paths = {name: _paths([*(one.patchset for one in requested), *known], name) for name in names}
         needed = dict.fromkeys(key for picks in chosen.values() for _, key, inside in picks if inside)
-        folders = _fetch(_Fetcher(pip, cache, jobs), list(needed), listings, paths, tell)
-    return [
-        Checked(one.patchset, tuple(_outcomes(one, asked, chosen[one.patchset.name], listings, folders, cache)))
-        for one in requested
-    ]
+        folders = _fetch(fetcher, list(needed), listings, paths)
+    total, tried = sum(map(len, chosen.values())), count(1)
+    checked = []
+    for one in requested:
+        outcomes = []
+        for outcome in _outcomes(one, asked, chosen[one.patchset.name], listings, folders, cache):
+            outcomes.append(outcome)
+            events.progress(next(tried), total, "releases checked")
+        checked.append(Checked(one.patchset, tuple(outcomes)))
+    return checked
 
 
 def named_releases(
-    paths: Mapping[str, Set[str]], asked: Sequence[str], tell: Callable[[str], None], jobs: int = 4
+    paths: Mapping[str, Set[str]], asked: Sequence[str], events: Events, jobs: int = 4
 ) -> Dict[_Key, Union[Path, SitepatchError]]:
     """The kept files `paths` of distributions in each release that is asked for, by (distribution, version), or why not.
 
     Args:
         paths: the files, by distribution.
         asked: as `check_asked` lets them pass.
-        tell: takes a line about what has been done.
+        events: told how far it is.
         jobs: how many releases are fetched at a time.
 
     Raises:
@@ -112,7 +124,8 @@ def named_releases(
     cache = cache_dir()
     ownership.check(str(cache), "set SITEPATCH_CACHE to a directory of your own")
     with Pip() as pip, in_use(cache):
-        listings = _list(pip, list(paths), asked, jobs)
+        fetcher = _Fetcher(pip, cache, jobs, events)
+        listings = _list(fetcher, list(paths), asked)
         keys: Dict[_Key, None] = {}
         found: Dict[_Key, Union[Path, SitepatchError]] = {}
         for name, listing in listings.items():
@@ -122,7 +135,7 @@ def named_releases(
                 keys.update(((name, version), None) for version in several)
                 if not several:
                     found[name, text] = SitepatchError("the index has no such release for macOS or Linux")
-        found.update(_fetch(_Fetcher(pip, cache, jobs), list(keys), listings, paths, tell))
+        found.update(_fetch(fetcher, list(keys), listings, paths))
         return found
 
 
@@ -133,13 +146,14 @@ def distributions(patchset: Patchset, package: str) -> List[str]:
 
 
 # which releases -------------------------------------------------------------------------------------------------------
-def _list(pip: Pip, names: Sequence[str], asked: Sequence[str], jobs: int) -> _Listings:
+def _list(fetcher: _Fetcher, names: Sequence[str], asked: Sequence[str]) -> _Listings:
     """The releases of every distribution, or why they cannot be had; no more than is needed where versions are named."""
     found: Dict[str, List[Union[Listing, SitepatchError]]] = {name: [] for name in names}
     first, *others = PYTHONS
     for pythons in ([first], others):
         pairs = [(name, python) for name in names if not _told(found[name], asked) for python in pythons]
-        answers = _parallel(pip, jobs, [_caught(pip.listing, *pair) for pair in pairs])
+        tell = partial(fetcher.events.progress, total=len(pairs), what="lists of releases read")
+        answers = _parallel(fetcher, [_caught(fetcher.pip.listing, *pair) for pair in pairs], tell)
         for (name, _), answer in zip(pairs, answers):
             found[name].append(answer)
     return {name: _joined(answers) for name, answers in found.items()}
@@ -170,13 +184,17 @@ def _choose(patchset: Patchset, asked: Sequence[str], listings: _Listings) -> Li
             # Where there is no network the releases that are named may still be kept.
             versions = sorted(listing.versions) if isinstance(listing, Listing) else list(filter(is_version, asked))
             inside = [version for version in versions if choose(variants, version)]
-            taken = {version for text in asked for version in _taken(text, versions, inside)}
+            yanked = listing.yanked if isinstance(listing, Listing) else ()
+            offered = [version for version in versions if version not in yanked]
+            taken = {version for text in asked for version in _taken(text, offered if text == NEWEST else versions, inside)}
             picked += [_Pick(package, (name, version), version in inside) for version in oldest_first(taken)]
     return picked
 
 
 def _taken(text: str, versions: Sequence[str], inside: Sequence[str]) -> List[str]:
-    """The releases that a value of `--against` takes; only one that is named may lie outside of the patchset's range."""
+    """The releases that a value of `--against` takes; only one that is named, or newest, may lie outside of the range."""
+    if text == NEWEST:
+        return newest(versions)
     if is_version(text):
         return meant(text, versions)
     return [version for version in inside if text == ALL or accepts(text, version)]
@@ -196,7 +214,7 @@ def _paths(patchsets: Sequence[Patchset], distribution: str) -> Set[str]:
 
 # fetching -------------------------------------------------------------------------------------------------------------
 def _fetch(
-    fetcher: _Fetcher, needed: Sequence[_Key], listings: _Listings, paths: Mapping[str, Set[str]], tell: Callable[[str], None]
+    fetcher: _Fetcher, needed: Sequence[_Key], listings: _Listings, paths: Mapping[str, Set[str]]
 ) -> Dict[_Key, Union[Path, SitepatchError]]:
     """The folder of every release, or why there is none."""
     found: Dict[_Key, Union[Path, SitepatchError]] = {}
@@ -211,12 +229,11 @@ def _fetch(
         else:
             missing.append(key)
 
-    def done(number: int, result: Union[Path, SitepatchError]) -> None:
-        how = "fetched" if isinstance(result, Path) else "not fetched"
-        tell(f"{' '.join(missing[number])}: {how}, {number + 1} of {len(missing)}")
-
+    if missing and not fetcher.events.fetching(Counter(name for name, _ in missing)):
+        raise SitepatchError("nothing was fetched", "name patchsets, or fewer releases")
+    tell = partial(fetcher.events.progress, total=len(missing), what="releases fetched")
     tasks = [_caught(fetch, fetcher.pip, fetcher.cache, *key, paths[key[0]], listings[key[0]]) for key in missing]
-    found.update(zip(missing, _parallel(fetcher.pip, fetcher.jobs, tasks, done)))
+    found.update(zip(missing, _parallel(fetcher, tasks, tell)))
     return found
 
 
@@ -234,10 +251,11 @@ def _caught(function: Callable[..., T], *arguments: object) -> Callable[[], Unio
     return call
 
 
-def _parallel(
-    pip: Pip, jobs: int, tasks: Sequence[Callable[[], T]], done: Callable[[int, T], None] = lambda number, result: None
-) -> List[T]:
-    """The results in the order of the tasks; what ends this early (Ctrl-C) ends the tasks that run, and starts no other."""
+def _parallel(fetcher: _Fetcher, tasks: Sequence[Callable[[], T]], tell: Callable[[int], None]) -> List[T]:
+    """The results in the order of the tasks; what ends this early (Ctrl-C) ends the tasks that run, and starts no other.
+
+    `tell` takes how many of them are done.
+    """
     waiting = deque(enumerate(tasks))
     futures: List[Future[T]] = [Future() for _ in tasks]
 
@@ -252,14 +270,16 @@ def _parallel(
 
     results: List[T] = []
     try:
-        for _ in range(min(jobs, len(tasks))):  # daemons, since nothing ends one that waits for an index
+        for _ in range(min(fetcher.jobs, len(tasks))):  # daemons, since nothing ends one that waits for an index
             threading.Thread(target=work, daemon=True).start()
-        for number, future in enumerate(futures):
+        for future in futures:
+            tell(len(results))
             results.append(future.result())
-            done(number, results[-1])
+        if tasks:
+            tell(len(tasks))
     except BaseException:
         waiting.clear()
-        pip.stop()
+        fetcher.pip.stop()
         raise
     return results
 
@@ -278,6 +298,9 @@ def _outcomes(
         if not inside:
             ranges = " or ".join(variant.versions for variant in pick_variants(requested.patchset)[package])
             outcome = Outcome(name, version, OUT_OF_RANGE, problem=f"the patchset is for {package} {ranges}")
+            if NEWEST in asked:  # who asks for it wants to know before people upgrade: `apply` would answer so
+                hint = f"does it hold for it? sitepatch update {requested.patchset.name} --to {version}"
+                outcome = outcome._replace(word=State.NOT_FOUND.value, hint=hint)
         elif isinstance(folder, SitepatchError):
             word = NO_WHEEL if isinstance(folder, NoWheel) else NOT_FETCHED
             outcome = Outcome(name, version, word, problem=one_line(folder.message), hint=folder.hint)

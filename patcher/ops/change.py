@@ -108,7 +108,7 @@ def how_to_verify(place: Place, env: Environment, asked: VerifyOptions, patchset
                 events.note(f"{one.name} has no probe")
     reason = "--target names no interpreter to import them with; add --python" if alone and not asked.compile_only else ""
     imports = not (alone or asked.compile_only)
-    return How(env, asked.timeout, place.target is not None, imports, asked.probe, reason)
+    return How(env, asked.timeout, place.target is not None, imports, asked.probe, reason, events.progress)
 
 
 def restore(request: RestoreRequest, events: Events = SILENT) -> Outcome:

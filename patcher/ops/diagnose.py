@@ -12,7 +12,7 @@ from patcher.diagnose.files import STDIN, Tail, log_files
 from patcher.diagnose.log import PIECE, Log, Reader, read_log
 from patcher.diagnose.runs import Run, find_runs
 from patcher.errors import SitepatchError, UsageError
-from patcher.model import OptionValue, Patchset, Plan, Requested, State, Symptom
+from patcher.model import OptionValue, Patchset, Plan, Progress, Requested, State, Symptom
 from patcher.ops.check import absent, state_of
 from patcher.ops.place import Place
 from patcher.patchset.sources import builtin_dir, find_every, resolve_options
@@ -25,6 +25,7 @@ from patcher.target.environment import Environment
 
 APPLIES, APPLIED, ABSENT, MISFIT, UNKNOWN = "applies", "applied", "absent", "does not fit", "unknown"
 _STDIN = "standard input"
+_MB = 1_000_000
 _PAUSE = 0.5  # seconds between two looks at a file that grows
 
 
@@ -77,15 +78,25 @@ class DiagnoseOutcome(NamedTuple):
     broken: Tuple[SitepatchError, ...]
 
 
-def diagnose(request: DiagnoseRequest, progress: Callable[[int], None] = lambda size: None) -> DiagnoseOutcome:
-    """Read logs and say what is in them; `progress` takes how many bytes more were read.
+def diagnose(request: DiagnoseRequest, progress: Progress = lambda done, total, what: None) -> DiagnoseOutcome:
+    """Read logs and say what is in them; `progress` takes how many megabytes were read.
 
     Raises:
         UsageError: logs that are not there or may not be read.
         SitepatchError: no such environment, where something is to be cured in it.
     """
     known = Known(request.place)
-    return known.outcome([_read(path, known.patterns, progress) for path in log_files(request.logs)])
+    files = log_files(request.logs)
+    total, size = sum(Path(path).stat().st_size for path in files if path != STDIN), 0
+
+    def read(more: int) -> None:
+        nonlocal size
+        size += more
+        progress(size // _MB, 0 if size > total else -(-total // _MB), "MB of logs read")  # standard input, and what is packed
+
+    logs = [_read(path, known.patterns, read) for path in files]
+    progress(1, 1, "logs read")
+    return known.outcome(logs)
 
 
 def follow(request: DiagnoseRequest) -> Iterator[DiagnoseOutcome]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.errors import AbsentError, SitepatchError, StoreError
-from patcher.model import Located, Receipt
+from patcher.model import Located, Progress, Receipt
 from patcher.patchset.sources import find_every
 from patcher.store.receipt import HOME
 from patcher.store.status import FileStatus, classify, read
@@ -47,10 +47,12 @@ class Target(NamedTuple):
         return Path(self.located.site) / self.path
 
 
-def examine(case: Case, checks: Sequence[Check]) -> List[Finding]:
+def examine(
+    case: Case, checks: Sequence[Check], progress: Progress = lambda done, total, what: None
+) -> List[Finding]:
     """Run every check; one that cannot run is a finding itself."""
     found: List[Finding] = []
-    for check in checks:
+    for number, check in enumerate(checks, 1):
         here: List[Finding] = []
         try:
             for severity, what, hint in check.look(case):  # one by one: what was found before it failed is kept
@@ -60,6 +62,7 @@ def examine(case: Case, checks: Sequence[Check]) -> List[Finding]:
         except Exception as error:  # whatever it is, the other checks are to be run, and this one is told
             here.append(Finding(PROBLEM, check.name, f"this could not be looked at: {type(error).__name__}: {error}"))
         found += list(dict.fromkeys(here)) or [Finding(OK, check.name, check.fine)]
+        progress(number, len(checks), "checks done")
     return found
 
 

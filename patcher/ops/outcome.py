@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.ops.place import Place
 from patcher.verify.checks import VerifyOptions
@@ -121,8 +121,12 @@ class Events:
     def note(self, text: str, word: str = "note") -> None:
         """A remark; `word` is its kind: `note`, `recovered`, `kept`, `dropped`."""
 
-    def progress(self, done: int, total: int) -> None:
-        """So many of all files were looked at."""
+    def progress(self, done: int, total: int, what: str) -> None:
+        """So much of all (0: nobody knows) is done (see `patcher.model.Progress`)."""
+
+    def fetching(self, releases: Mapping[str, int]) -> bool:
+        """Releases are about to be fetched, so many of each distribution; returns whether they are to be."""
+        return True
 
     def planned(self, outcome: Outcome) -> None:
         """The plan is made, and nothing is written yet."""

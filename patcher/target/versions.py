@@ -125,6 +125,13 @@ def meant(asked: str, versions: Iterable[str]) -> List[str]:
     return exact or [text for text, version in known.items() if _version(version.public) == _version(asked)]
 
 
+def newest(versions: Iterable[str]) -> List[str]:
+    """All builds of the newest release (`2.7.1+cpu`, `2.7.1+cu128`); of pre-releases only where there is nothing else."""
+    known = {text: _version(text) for text in versions}
+    last = max(known.values(), key=lambda one: (not one.is_prerelease, one), default=None)
+    return [text for text, version in known.items() if last is not None and version.public == last.public]
+
+
 def extent(versions: str) -> Tuple[Tuple[float, ...], Tuple[float, ...]]:
     """Bounds between which all releases of a range lie, both included, as (epoch, numbers...); perhaps wider than it is.
 

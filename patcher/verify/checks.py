@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterable, List, NamedTuple, Tuple
 
-from patcher.model import FilePlan
+from patcher.model import FilePlan, Progress
 from patcher.target.interpreter import Environment
 
 COMPILE, IMPORT, PROBE = "compile", "import", "probe"
@@ -24,7 +24,7 @@ class How(NamedTuple):
 
     `imports` and `probes` say which of it beside compiling, `timeout` is in seconds, for each process. With `ahead` the
     directories of `env.search` come before what the interpreter searches by itself, else they are all that it searches.
-    `reason` is why modules are not imported though nobody asked for that.
+    `reason` is why modules are not imported though nobody asked for that; `progress` is told how far it is.
     """
 
     env: Environment
@@ -33,6 +33,7 @@ class How(NamedTuple):
     imports: bool = True
     probes: bool = False
     reason: str = ""
+    progress: Progress = lambda done, total, what: None
 
 
 class Text(NamedTuple):

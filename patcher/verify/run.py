@@ -40,6 +40,9 @@ def verify(texts: Sequence[Text], patchsets: Sequence[Patchset], how: How, *, se
     if how.imports:
         tasks += [(IMPORT, name) for name in dict.fromkeys(name for one in patchsets for name in one.verify.imports)]
     checks: List[Check] = []
+    probed = [one for one in patchsets if how.probes and one.verify.probe]
+    total = len(tasks) + len(probed)
+    how.progress(0, total, "files and modules verified")
     with tempfile.TemporaryDirectory(prefix="sitepatch-verify-") as folder:
         now = {path: text.now for path, text in paths.items()}
         serve = now if served else {}
@@ -50,9 +53,10 @@ def verify(texts: Sequence[Text], patchsets: Sequence[Patchset], how: How, *, se
             again = _examine(bad, how, Path(folder), now, {path: text.before for path, text in paths.items()})
             broken = {check[:2] for check in again if check.problem}
         checks += [check._replace(before=check[:2] in broken) for check in found]
-        for one in patchsets if how.probes else ():
-            if one.verify.probe:
-                checks.append(_probe(one, how, Path(folder), serve))
+        for one in probed:
+            how.progress(len(checks), total, "files and modules verified")
+            checks.append(_probe(one, how, Path(folder), serve))
+    how.progress(1, 1, "verified")
     shown = {path: text.path for path, text in paths.items()}
     checks = [check._replace(name=shown.get(check.name, check.name)) for check in checks]
     left_out = () if how.imports else tuple(dict.fromkeys(name for one in patchsets for name in one.verify.imports))

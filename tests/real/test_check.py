@@ -28,7 +28,7 @@ def check(real_cache, tmp_path):
     """Run `sitepatch check`; returns (exit code, stdout)."""
 
     def run(*words):
-        command = [sys.executable, "-m", "patcher", "check", *words]
+        command = [sys.executable, "-m", "patcher", "check", "-v", *words]
         variables = child_environ(SITEPATCH_CACHE=str(real_cache / "check"), PYTHONPATH=str(COMMAND_ROOT))
         done = subprocess.run(command, cwd=str(tmp_path), env=variables, stdout=subprocess.PIPE)
         return done.returncode, done.stdout.decode()
@@ -38,7 +38,7 @@ def check(real_cache, tmp_path):
 
 def table(name):
     path = Path(builtin_dir()) / name / "compatibility.txt"
-    assert path.exists(), f"make it: sitepatch check {name} --against all > patchsets/{name}/compatibility.txt"
+    assert path.exists(), f"make it: sitepatch check {name} --against all -v > patchsets/{name}/compatibility.txt"
     return path.read_text(encoding="utf-8")
 
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, Sequence
 
 from patcher.cli.console import Console
 from patcher.cli.patchsets import broken_json, broken_rows
-from patcher.cli.verbs.checks import report_releases
+from patcher.cli.verbs.checks import CheckRequest, report_releases
 from patcher.ops.against import check_asked
 from patcher.ops.authoring.requests import CasesRequest
 from patcher.ops.authoring.testing import try_cases
@@ -38,7 +38,7 @@ def run_test(console: Console, place: Place, names: Sequence[str], against: Sequ
     if against:
         requested, _ = choose(list(made.outcomes), (), place.patch_dirs)
         known = [one.patchset for one in find_every(place.patch_dirs, ".")[0]]
-        failed, releases = report_releases(console, requested, against, known, jobs, None)
+        failed, releases = report_releases(console, requested, known, CheckRequest(place, list(made.outcomes), against, jobs))
         code = code or failed
     console.data(not code, {"cases": cases, "broken": broken_json(made.broken), "releases": releases["patchsets"]})
     return code

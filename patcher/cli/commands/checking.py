@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional, Tuple
+from typing import Any
 
 import click
 
@@ -14,23 +14,28 @@ from patcher.ops.place import Place
 
 @click.command(
     epilog="\b\nExamples:\n  sitepatch check\n  sitepatch check mmengine-ddp-debug --against 0.10.7 --against '<0.3'\n"
-    "  sitepatch check torch-musa-guard --against all --html releases.html"
+    "  sitepatch check torch-musa-guard --against all --html releases.html\n"
+    "  sitepatch check mmengine-ddp-debug --against newest --format github   # once a week, in CI"
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
-@click.option("--against", metavar="VERSION", multiple=True, help="A release, a range as '>=2.4', or `all`; repeatable.")
+@click.option("--against", metavar="VERSION", multiple=True, help="A release, a range as '>=2.4', all or newest; repeatable.")
 @click.option("--jobs", metavar="N", type=click.IntRange(1, 64), default=4, help="Releases fetched at a time (default 4).")
 @click.option("--html", metavar="FILE", help="With --against: also write a page that can be read offline.")
+@click.option("--format", "form", type=click.Choice(["text", "github", "junit"]), default="text", help="How it is told.")
 @takes()
-def check(
-    console: Console, place: Place, names: Tuple[str, ...], against: Tuple[str, ...], jobs: int, html: Optional[str]
-) -> int:
+def check(console: Console, place: Place, **asked: Any) -> int:
     """Check whether patchsets would apply.
 
-    In this environment; with --against to those releases, whose wheels pip fetches without installing them. All
+    In this environment; with --against to those releases, of which pip fetches what matters, without installing them. All
     patchsets without a name. Nothing is written but a cache of the files that matter (SITEPATCH_CACHE).
+
+    Releases with one answer are one line, with -v each has its own. --against newest looks at the newest release alone, and
+    one that a patchset is not for is a failure then. --format github writes annotations, junit a report of tests.
     """
-    if html and not against:
+    if asked["html"] and not asked["against"]:
         raise UsageError("--html: found no --against, whose releases the page shows", "sitepatch diff --html shows this one")
+    if console.as_json and asked["form"] != "text":
+        raise UsageError(f"--format {asked['form']} and --json: found both, expected one")
     from patcher.cli.verbs.checks import CheckRequest, run_check
 
-    return run_check(console, CheckRequest(place, names, against, jobs, html))
+    return run_check(console, CheckRequest(place, **asked))

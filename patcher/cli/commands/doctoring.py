@@ -25,7 +25,7 @@ def doctor(console: Console, place: Place) -> int:
 
     env = place.environment()
     console.about(env)
-    found = settled(env, lambda: examine(Case(env, place.patch_dirs), (*CHECKS, *TROUBLES)))
+    found = settled(env, lambda: examine(Case(env, place.patch_dirs), (*CHECKS, *TROUBLES), console.progress))
     shown = [one for one in found if not (console.quiet and one.severity == OK)]
     rows = []
     for one in shown:

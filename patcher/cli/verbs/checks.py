@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import click
 
 from patcher.cli import report
-from patcher.cli.check_page import check_page, checked_json, heading, rows
+from patcher.cli.changes import Live
+from patcher.cli.check_page import check_page
+from patcher.cli.checked import Verdict, checked_json, github, heading, junit, of_answers, of_releases, rows
 from patcher.cli.console import Console
 from patcher.cli.patchsets import broken_json, broken_rows
 from patcher.model import Answer, Patchset, Requested
@@ -17,55 +21,73 @@ from patcher.ops.place import Place
 from patcher.patchset.sources import find_every
 from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose
-from patcher.text.table import Row
+from patcher.text.table import Row, count
 
 
 class CheckRequest(NamedTuple):
-    """Which patchsets (all without names), which releases (this environment without any), and a file for the page."""
+    """Which patchsets (all without names), which releases (this environment without any), and how it is told.
+
+    `html` is a file for the page, `form` is `text`, `github` or `junit`.
+    """
 
     place: Place
     names: Sequence[str]
     against: Sequence[str]
-    jobs: int
-    html: Optional[str]
+    jobs: int = 4
+    html: Optional[str] = None
+    form: str = "text"
+
+
+class _Asking(Live):
+    """Says what would be fetched, and on a terminal asks, where no patchset was named."""
+
+    def fetching(self, releases: Mapping[str, int]) -> bool:
+        """Say it, and ask."""
+        what = ", ".join(f"{name} ({count(number, 'release')})" for name, number in sorted(releases.items()))
+        self.note(f"{what}; of large wheels no more than the files that matter, where the index allows it", "to fetch")
+        return not (sys.stdin.isatty() and sys.stderr.isatty()) or click.confirm("Fetch them?", err=True)
 
 
 def run_check(console: Console, request: CheckRequest) -> int:
     """Check whether patchsets would apply."""
     every, errors = find_every(request.place.patch_dirs, os.getcwd())
-    known = {one.patchset.name: one.patchset for one in every}
+    known = [one.patchset for one in every]
     if request.against:
         check_asked(request.against)
-    requested, notes = choose(request.names or list(known), (), request.place.patch_dirs)
+    requested, notes = choose(request.names or [one.name for one in known], (), request.place.patch_dirs)
     problems = {} if request.names else errors
     for note in notes:
         console.note(note)
     if request.against:
-        code, fields = report_releases(console, requested, request.against, list(known.values()), request.jobs, request.html)
+        code, fields = report_releases(console, requested, known, request)
     else:
-        code, fields = _check_here(console, request.place, requested, named=bool(request.names))
+        code, fields = _check_here(console, requested, request)
         fields["notes"] = [*notes, *fields["notes"]]
-    console.rows(broken_rows(problems))
+    console.rows(broken_rows(problems) if request.form == "text" else [])
     code = 1 if problems else code
     console.data(not code, {**fields, "broken": broken_json(problems)})
     return code
 
 
-def _check_here(console: Console, place: Place, requested: Sequence[Requested], *, named: bool) -> Tuple[int, Dict[str, Any]]:
+def _check_here(console: Console, requested: Sequence[Requested], request: CheckRequest) -> Tuple[int, Dict[str, Any]]:
     """Those that are named together, as `apply` would take them; else each by itself, and absent packages are no fault."""
-    env = place.environment()
+    env = request.place.environment()
     console.about(env)
     answers: List[Answer] = []
     notes: List[str] = []
-    for group in [requested] if named else [[one] for one in requested]:
+    groups = [requested] if request.names else [[one] for one in requested]
+    for number, group in enumerate(groups, 1):
         plan = plan_apply(env, group)
         answers += plan.answers
         notes += plan.notes
-    absent = [] if named else [answer for answer in answers if is_absent(answer)]
+        console.progress(number, len(groups), "patchsets checked")
+    absent = [] if request.names else [answer for answer in answers if is_absent(answer)]
     present = [answer for answer in answers if answer not in absent]
-    failed = any(answer.state.failed for answer in present)
-    console.rows(report.answer_rows(answer for answer in present if answer.state.failed or not console.quiet))
-    console.rows([] if console.quiet else [Row("absent", (one.patchset, one.path), (one.problem,)) for one in absent])
+    if request.form == "text":
+        console.rows(report.answer_rows(answer for answer in present if answer.state.failed or not console.quiet))
+        console.rows([] if console.quiet else [Row("absent", (one.patchset, one.path), (one.problem,)) for one in absent])
+    else:
+        _for_ci(console, of_answers(present), request.form)
     for note in dict.fromkeys(notes):
         console.note(note)
     fields = {
@@ -74,33 +96,31 @@ def _check_here(console: Console, place: Place, requested: Sequence[Requested], 
         "absent": [report.answer_json(answer) for answer in absent],
         "notes": list(dict.fromkeys(notes)),
     }
-    return (1 if failed else 0), fields
+    return (1 if any(answer.state.failed for answer in present) else 0), fields
 
 
 def report_releases(
-    console: Console,
-    requested: Sequence[Requested],
-    against: Sequence[str],
-    known: Sequence[Patchset],
-    jobs: int,
-    html: Optional[str],
+    console: Console, requested: Sequence[Requested], known: Sequence[Patchset], request: CheckRequest
 ) -> Tuple[int, Dict[str, Any]]:
     """Report what becomes of patchsets on releases; returns the exit code and the JSON answer."""
-    live = sys.stderr.isatty() and not console.quiet and not console.as_json
-
-    def tell(line: str) -> None:
-        if live:
-            console.note(line, "release")
-
-    results = check_releases(requested, against, known, jobs, tell)
-    for number, checked in enumerate(results):
-        console.out(("\n" if number else "") + heading(checked))
-        console.rows(rows(checked))
+    events = Live(console) if request.names else _Asking(console)
+    results = check_releases(requested, request.against, known, request.jobs, events)
+    if request.form == "text":
+        for number, checked in enumerate(results):
+            console.out(("\n" if number else "") + heading(checked))
+            console.rows(rows(checked, each=console.verbose))
+    else:
+        _for_ci(console, [verdict for checked in results for verdict in of_releases(checked)], request.form)
     outcomes = [outcome for checked in results for outcome in checked.outcomes]
     for hint in dict.fromkeys(line for one in outcomes for line in one.hint.split("\n") if one.failed and line):
         console.note(hint, "hint")
-    if html:
-        with open(html, "wb") as file:
+    if request.html:
+        with open(request.html, "wb") as file:
             file.write(check_page(" ".join(["sitepatch check", *(one.patchset.name for one in requested)]), results))
-        console.note(f"wrote {html}")
+        console.note(f"wrote {request.html}")
     return (1 if any(one.failed for one in outcomes) else 0), {"patchsets": [checked_json(one) for one in results]}
+
+
+def _for_ci(console: Console, verdicts: Sequence[Verdict], form: str) -> None:
+    for line in github(verdicts) if form == "github" else [junit(verdicts)]:
+        console.out(line)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
-from typing import Callable, Optional, Sequence
+from typing import Optional, Sequence
 
 from patcher.cli import diagnosis
 from patcher.cli.console import Console
@@ -21,8 +20,7 @@ from patcher.text.table import Row
 
 def run_diagnose(console: Console, request: DiagnoseRequest, which: Optional[str], html: Optional[str]) -> int:
     """Say what is in logs, of the newest run or of that which is asked for; and write a page of it where that is named."""
-    outcome = ops.diagnose(request, _progress(console))
-    console.progress("")
+    outcome = ops.diagnose(request, console.progress)
     shown = [(run, classify(run)) for run in _chosen(outcome.runs, which)]
     for error in outcome.broken:
         console.note(error.brief, "broken")
@@ -91,17 +89,3 @@ def _chosen(runs: Sequence[Run], which: Optional[str]) -> Sequence[Run]:
         expected = f"all or a number from 1 to {len(runs)}" if runs else "none: no log has a report of mmengine-ddp-debug"
         raise UsageError(f"--run: found {which}, expected {expected}", "1 is the oldest run")
     return runs[int(which) - 1 : int(which)]
-
-
-def _progress(console: Console) -> Callable[[int], None]:
-    """Tells on a terminal how much was read, where that takes more than a second."""
-    size, after = 0, time.monotonic() + 1
-
-    def add(more: int) -> None:
-        nonlocal size, after
-        size += more
-        if time.monotonic() >= after:
-            after = time.monotonic() + 0.2
-            console.progress(f"read {size / 1e6:,.1f} MB")
-
-    return add

@@ -68,7 +68,7 @@ def releases_of(place: Place, patchset: Patchset, to: Sequence[str], events: Eve
     packages = [(package, name) for package in pick_variants(patchset) for name in distributions(patchset, package)]
     for package, name in packages:
         paths = {name: set(paths_of(pick_variants(patchset)[package]))}
-        for (_, version), kept in named_releases(paths, to, lambda line: events.note(line, "release")).items():
+        for (_, version), kept in named_releases(paths, to, events).items():
             if isinstance(kept, Path):
                 found.append(Located(package, str(kept), name, version, ""))
             elif _named(version, to):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
@@ -69,7 +68,7 @@ def further_releases(
     Args:
         also: as `check_also` lets them pass.
         homes: the packages as they are installed, and of each the files that matter.
-        events: told of what is fetched.
+        events: told how far it is.
 
     Raises:
         NoPip: pip is not there or too old.
@@ -91,13 +90,12 @@ def further_releases(
         asked = [_version(text) for text in also if _version(text) and text.rpartition("==")[0] in ("", name, home.package)]
         if not asked:
             continue
-        tell = partial(events.note, word="release")
-        kept = named_releases({name: paths}, asked, tell)
+        kept = named_releases({name: paths}, asked, events)
         for (_, version), folder in kept.items():
             if not isinstance(folder, SitepatchError) and not all((folder / path).is_file() for path in paths):
                 every = {row.path for info in folder.glob("*.dist-info") for row in sources(info)}
                 inside = {path for path in every if path.startswith(f"{home.package}/")}
-                folder = named_releases({name: paths | inside}, [version], tell)[name, version]
+                folder = named_releases({name: paths | inside}, [version], events)[name, version]
             if isinstance(folder, SitepatchError):
                 problems.append(f"{name} {version}: {one_line(folder.message)}")
             else:

@@ -1,0 +1,163 @@
+"""What `check --against` found, as text, as JSON, as annotations for GitHub and as JUnit. Pure.
+
+The text of one patchset is a heading, then a line for each run of releases with one answer, oldest first, and one for each
+that does not fit; with `--verbose` a line for each release, as in `compatibility.txt`. JUnit and not SARIF: what is told is
+what was tried and how it ended, which GitLab, Jenkins and Azure show as tests; SARIF is about places in a source.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from xml.etree import ElementTree
+
+from patcher.cli.report import diff_json
+from patcher.model import Answer
+from patcher.ops.against import Checked
+from patcher.ops.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, Outcome
+from patcher.text.drawn import drawn
+from patcher.text.table import Row, count
+
+_Releases = Tuple[Outcome, ...]
+
+
+# text -----------------------------------------------------------------------------------------------------------------
+def heading(checked: Checked) -> str:
+    """The patchset, how many releases were looked at, and how many of them are in which state."""
+    words = [outcome.word for outcome in checked.outcomes]
+    found = [f"{word} {words.count(word)}" for word in dict.fromkeys(words)]
+    releases = count(sum(one.version != "" and one.word != NO_RELEASE for one in checked.outcomes), "release")
+    return f"{checked.patchset.name} {checked.patchset.version}, {releases}" + (f": {', '.join(found)}" if found else "")
+
+
+def rows(checked: Checked, *, each: bool) -> List[Row]:
+    """One line for each run of releases with one answer, or for `each` release."""
+    found = []
+    for several in [(one,) for one in checked.outcomes] if each else folded(checked.outcomes):
+        one, last = several[0], several[-1]
+        if one is last:
+            found.append(Row(one.word, (one.distribution, version(one), _told(one))))
+            continue
+        paths = dict.fromkeys(path for outcome in several for path, _ in outcome.places)
+        yanked = sum(outcome.yanked for outcome in several)
+        releases = count(len(several), "release") + (f", {yanked} yanked" if yanked else "")
+        text = "  ".join([*paths, *([one.problem] if one.problem else [])])
+        found.append(Row(one.word, (one.distribution, f"{one.version} to {last.version} ({releases})", text)))
+    return found
+
+
+def folded(outcomes: Iterable[Outcome]) -> List[_Releases]:
+    """Neighbours with one answer together; each that failed by itself."""
+    found: List[_Releases] = []
+    for one in outcomes:
+        before = found[-1][-1] if found else None
+        if before and not one.failed and _answer(before) == _answer(one):
+            found[-1] = (*found[-1], one)
+        else:
+            found.append((one,))
+    return found
+
+
+def _answer(one: Outcome) -> Tuple[str, str, str]:
+    return one.distribution, one.word, one.problem
+
+
+def version(outcome: Outcome) -> str:
+    """The version, and whether it was yanked."""
+    return f"{outcome.version} (yanked)" if outcome.yanked else outcome.version
+
+
+def _told(outcome: Outcome) -> str:
+    places = [f"{path}:{','.join(map(str, lines))}" for path, lines in outcome.places]
+    return "  ".join([*places, outcome.problem] if outcome.problem else places)
+
+
+# JSON -----------------------------------------------------------------------------------------------------------------
+def checked_json(checked: Checked) -> Dict[str, Any]:
+    """A patchset and its releases as JSON."""
+    releases = [
+        {
+            "distribution": one.distribution,
+            "version": one.version,
+            "state": one.word,
+            "ok": not one.failed,
+            "yanked": one.yanked,
+            "places": [{"path": path, "lines": list(lines)} for path, lines in one.places],
+            "problem": one.problem,
+            "hint": one.hint,
+            "files": [diff_json(each) for each in one.diffs],
+        }
+        for one in checked.outcomes
+    ]
+    return {"name": checked.patchset.name, "version": checked.patchset.version, "releases": releases}
+
+
+# for CI ---------------------------------------------------------------------------------------------------------------
+class Verdict(NamedTuple):
+    """What became of a patchset: `about` a release or a place here, the state, and why it `failed` ("" if it did not)."""
+
+    patchset: str
+    about: str
+    state: str
+    failed: str
+
+
+def of_releases(checked: Checked) -> List[Verdict]:
+    """The verdict on each release."""
+    return [_verdict(checked.patchset.name, f"{one.distribution} {one.version}", one) for one in checked.outcomes]
+
+
+def _verdict(patchset: str, about: str, one: Outcome) -> Verdict:
+    why = "\n".join(filter(None, (one.problem, one.hint))) or one.word
+    return Verdict(patchset, about, one.word, why if one.failed else "")
+
+
+def of_answers(answers: Iterable[Answer]) -> List[Verdict]:
+    """The verdict on each place in an environment."""
+    found = []
+    for one in answers:
+        why = "\n".join(filter(None, (one.problem, one.hint))) or one.state.value
+        about = f"{one.path} {one.scope}".rstrip()
+        found.append(Verdict(one.patchset, about, one.state.value, why if one.state.failed else ""))
+    return found
+
+
+def github(verdicts: Iterable[Verdict]) -> List[str]:
+    """Workflow commands: an error for what does not fit, a notice where upstream has the change; one for what is in order."""
+    found, good = [], 0
+    for one in verdicts:
+        if one.failed:
+            found.append(_command("error", f"{one.patchset} does not fit {one.about}", f"{one.state}: {one.failed}"))
+        elif one.state == "upstream":
+            found.append(_command("notice", f"{one.patchset} can go", f"{one.about} has its change already"))
+        else:
+            good += 1
+    return [*found, _command("notice", "sitepatch check", f"{count(good, 'answer')} in order")] if good else found
+
+
+def _command(kind: str, title: str, text: str) -> str:
+    def escaped(part: str, *more: str) -> str:
+        for char in ("%", "\r", "\n", *more):
+            part = part.replace(char, f"%{ord(char):02X}")
+        return drawn(part)
+
+    return f"::{kind} title={escaped(title, ':', ',')}::{escaped(text)}"
+
+
+def junit(verdicts: Sequence[Verdict]) -> str:
+    """A JUnit report: a suite for each patchset, a test for each release or place; what could not be looked at is an error."""
+    root = ElementTree.Element("testsuites", name="sitepatch check")
+    for name in dict.fromkeys(one.patchset for one in verdicts):
+        mine = [one for one in verdicts if one.patchset == name]
+        unknown = [one for one in mine if one.failed and one.state in (NO_RELEASE, NO_WHEEL, NOT_FETCHED)]
+        bad = sum(bool(one.failed) for one in mine) - len(unknown)
+        numbers = {"name": name, "tests": str(len(mine)), "failures": str(bad), "errors": str(len(unknown))}
+        suite = ElementTree.SubElement(root, "testsuite", numbers)
+        for one in mine:
+            case = ElementTree.SubElement(suite, "testcase", classname=name, name=drawn(one.about))
+            if one.failed:
+                kind = "error" if one in unknown else "failure"
+                text = "\n".join(map(drawn, one.failed.split("\n")))
+                ElementTree.SubElement(case, kind, message=one.state, type=one.state).text = text
+            else:
+                ElementTree.SubElement(case, "system-out").text = one.state
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode")
