@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
-from typing import Callable, NamedTuple, Tuple
+from typing import NamedTuple, Tuple
 
 from patcher.diagnose.log import read_log
 from patcher.diagnose.rank import VENDORS
 from patcher.errors import SitepatchError, UsageError
+from patcher.model import Progress
 from patcher.ops.diagnose import DiagnoseOutcome, Known
 from patcher.ops.place import Place
 from patcher.ranks.start import Asked, Rank, try_ranks
@@ -34,8 +35,8 @@ class RanksOutcome(NamedTuple):
     found: DiagnoseOutcome
 
 
-def diagnose_ranks(request: RanksRequest, progress: Callable[[str], None] = lambda text: None) -> RanksOutcome:
-    """Start ranks and say whether they can talk to each other; `progress` takes a line on how far they are.
+def diagnose_ranks(request: RanksRequest, progress: Progress) -> RanksOutcome:
+    """Start ranks and say whether they can talk to each other; `progress` takes how many of them are done.
 
     Raises:
         UsageError: no such environment, or one that names no interpreter.

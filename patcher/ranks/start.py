@@ -11,8 +11,9 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from patcher.model import Progress
 from patcher.system.process import alone, kill_group
 
 STEPS = ("import torch", "device", "start", "all-reduce", "barrier", "end")  # as child.py does them
@@ -120,7 +121,7 @@ class _Child:
         self.rank = self.rank._replace(output=(self.rank.output + data)[-_KEPT:])
 
 
-def try_ranks(asked: Asked, progress: Callable[[str], None] = lambda text: None) -> Tuple[Rank, ...]:
+def try_ranks(asked: Asked, progress: Progress) -> Tuple[Rank, ...]:
     """Start the ranks, and end when all have ended, when the time is up, or soon after one of them has failed.
 
     Raises:
@@ -145,7 +146,7 @@ def _free_port() -> int:
         return port
 
 
-def _watch(children: Sequence[_Child], limit: float, progress: Callable[[str], None]) -> None:
+def _watch(children: Sequence[_Child], limit: float, progress: Progress) -> None:
     """Follow the ranks to their end. Who fails once the time is up has not failed: another rank has not arrived."""
     begun = time.monotonic()
     until, failed = begun + limit + _GRACE, 0
@@ -169,7 +170,7 @@ def _watch(children: Sequence[_Child], limit: float, progress: Callable[[str], N
             if not any(key.fd == key.data[0].report for key in selector.get_map().values()):
                 until = min(until, time.monotonic() + _GRACE)  # what a rank has left behind may still hold its output
             there = sum(child.rank.done for child in children)
-            progress(f"{there} of {len(children)} ranks are done, {time.monotonic() - begun:.0f} s")
+            progress(there, len(children), "ranks are done")
 
 
 def _code(child: _Child) -> Optional[int]:

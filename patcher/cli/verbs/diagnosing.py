@@ -64,7 +64,6 @@ def run_follow(console: Console, request: DiagnoseRequest) -> int:
 def run_ranks(console: Console, request: RanksRequest) -> int:
     """Start ranks, and say whether they can talk to each other."""
     outcome = diagnose_ranks(request, console.progress)
-    console.progress("")
     verdict, found = outcome.verdict, outcome.found
     for error in found.broken:
         console.note(error.brief, "broken")
