@@ -70,8 +70,8 @@ def _with_anchors(text: str, english: str) -> str:
 
 
 def _help(_: str, *words: str) -> str:
-    """The help of a command, as a terminal of 100 columns has it."""
-    context = click.Context(commands, info_name="sitepatch", terminal_width=100, **commands.context_settings)
+    """The help of a command, as a terminal of 80 columns has it."""
+    context = click.Context(commands, info_name="sitepatch", terminal_width=80, **commands.context_settings)
     for word in words:
         group = context.command
         command = group.get_command(context, word) if isinstance(group, click.Group) else None
@@ -98,7 +98,7 @@ def _rows(table: Mapping[str, Any]) -> Iterable[Sequence[str]]:
         if kind == "array":
             item = value["items"].get("type", "table")
             kind = f"array of {item if isinstance(item, str) else 'value'}s"
-        kind = kind if isinstance(kind, str) else "value"
+        kind = {"object": "table"}.get(kind, kind) if isinstance(kind, str) else "value"
         yield f"`{key}`", "required" if key in table.get("required", ()) else "", values or kind, value.get("description", "")
 
 
@@ -107,8 +107,9 @@ def _patchsets(_: str) -> str:
     parts: List[str] = []
     for each in _BUILT_IN:
         ranges = ", ".join(f"{one.package} `{one.versions}`" for one in each.variants)
+        prose = re.sub(r"(?<=\n)(?<!\n\n)(- .*(?:\n[- ] .*)*)", r"\n\1\n", each.prose).replace("<", "&lt;")  # lists
         gone = f" It can go when {each.provenance['remove_when']}." if "remove_when" in each.provenance else ""
-        parts += [f"## {each.name}", f"{each.summary}. *{each.kind}*, {ranges}.{gone}", f"```text\n{each.prose}\n```"]
+        parts += [f"## {each.name}", f"{each.summary}. *{each.kind}*, {ranges}.{gone}", prose]
         defaults = [f"`{one.default}`" if one.type != "bool" else f"`{one.default}`".lower() for one in each.options]
         rows = [(f"`{one.name}`", one.type, default, one.help) for one, default in zip(each.options, defaults)]
         parts += [_table(["option", "", "default", ""], rows)] if rows else []
@@ -131,13 +132,13 @@ def _symptoms(locale: str) -> str:
         meaning, advice = here["meaning"], here.get("advice", "")
         first, *others = [f"`{pattern.replace('*', '…').strip()}`" for pattern in one.patterns]
         cured = f"{cure} [`{name}`](patchsets.md#{name}){stop}" if name else ""
-        told = " ".join(filter(None, [_sentence(meaning) + stop, cured, _sentence(advice) + stop if advice else ""]))
+        told = " ".join(filter(None, [_sentence(meaning, stop), cured, _sentence(advice, stop)]))
         parts += [f"### {first} {{ #{one.name} }}", "<br>\n".join(others), told]
     return "\n\n".join(filter(None, parts))
 
 
-def _sentence(text: str) -> str:
-    return _escaped(text[:1].upper() + text[1:] if re.match(r"[a-z]+ ", text) else text)
+def _sentence(text: str, stop: str) -> str:
+    return _escaped(text[:1].upper() + text[1:] if stop == "." else text) + stop if text else ""
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

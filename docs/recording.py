@@ -29,7 +29,8 @@ SCENES = (  # command, lines of its output that are drawn (0: all), seconds unti
 COLOURS = {"31": "#ff7b72", "32": "#7ee787", "33": "#e3b341", "34": "#79c0ff", "35": "#d2a8ff", "36": "#56d4dd"}
 COLUMNS, ADVANCE, LEADING, MARGIN = 128, 7.8, 19, 16  # characters; pixels for each, for each line, around all
 STYLE = """
-text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace; fill: #e6edf3 }
+text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace }
+text { fill: #e6edf3; white-space: pre }
 @keyframes appear { from { opacity: 0 } }
 @media (prefers-reduced-motion: no-preference) { g { animation: appear .4s backwards } }
 """
@@ -80,7 +81,7 @@ def picture(scenes: List[List[str]]) -> str:
         parts.append(f'<g style="animation-delay: {begin:g}s">\n{body}\n</g>')
         row, begin = row + len(lines), begin + seconds
     width, height = round(COLUMNS * ADVANCE + 2 * MARGIN), LEADING * row + 2 * MARGIN
-    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}" xml:space="preserve" role="img"'
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img"'
     back = '<rect width="100%" height="100%" rx="8" fill="#0d1117"/>'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>\n<title>sitepatch in a terminal</title>\n<style>{STYLE}</style>'
     return "\n".join([head, back, *parts, "</svg>\n"])
