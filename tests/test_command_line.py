@@ -13,6 +13,7 @@ SECTIONS = {
     "Every day:": {"diff", "apply", "verify", "status", "restore", "run"},
     "Projects:": {"sync", "lock", "hook"},
     "When something is wrong:": {"diagnose", "doctor", "check", "explain", "cache"},
+    "For other tools:": {"schema"},
 }
 
 
@@ -73,7 +74,7 @@ WRONG = {  # a run of each command that fails after its words were read
     "doctor": ["--python", "no-such"], "list": ["--patch-dir", "no-such"], "run": ["no-such"],
     "capture": ["no-such", "--name", "mine"], "edit": ["no-such", "--name", "mine"],
     "import": ["no-such", "--name", "mine"], "export": ["no-such"], "test": ["no-such"], "lint": ["no-such"],
-    "new": ["mine", "no-such"], "update": ["no-such"],
+    "new": ["mine", "no-such"], "update": ["no-such"], "schema": ["no-such"],
 }  # fmt: skip
 
 
@@ -81,7 +82,7 @@ WRONG = {  # a run of each command that fails after its words were read
 def test_with_json_an_error_is_json_too(tmp_path, command, words):
     site = Site(tmp_path)
     site.path.mkdir()
-    target = ["--target", site.path] if command not in ("show", "list", "hook wheel", "lint", "test") and "--python" not in words else []
+    target = ["--target", site.path] if command not in ("show", "list", "hook wheel", "lint", "test", "schema") and "--python" not in words else []
     behind = ["--", "true"] if command == "run" else []
     done = sitepatch(*command.split(), *words, "--json", *target, *behind, cwd=tmp_path)
     answer = json.loads(done.err if command == "run" else done.out)  # stdout of `run` is that of the command it becomes

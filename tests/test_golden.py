@@ -339,6 +339,7 @@ SCENARIOS = {
     ],
     "diagnose-talk": ["diagnose --ranks 2", add_torch, "diagnose --ranks 2", "diagnose --ranks 2 1.log", "diagnose 1.log --backend gloo"],
     "demo": ["demo --offline"],
+    "schema": ["schema cache", "schema stauts"],
 }  # fmt: skip
 
 

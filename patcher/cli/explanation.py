@@ -1,21 +1,4 @@
-"""Explanations as rows of text and as JSON. Pure: it decides nothing, reads no file, prints nothing.
-
-The JSON answer of `explain` has `patchset` (a name), `notes`, and `hunks`, one for each hunk, or for each scope of a file
-that could not be tried:
-
-- `site`, `path`, `scope`, `state`, `places` (line numbers; of the file as it stands now where the state is `applied`),
-  `problem`, `hint`, `when_present`
-- `origin`, `line`: the .spatch file and the line of the hunk; "" and 0 where no hunk was tried
-- `scopes` (`name`, `first`, `last`): the definitions that the scope names; `near`: names of others in that file that may
-  be meant
-- `matches` (`line`, `text`, `scope`, `names`: each metavariable and the code it stands for): the places that match, in the
-  text without this patchset; of an `upstream` hunk where its after side stands
-- `closest`: null, or the code that comes closest where none matches: `line`, `text`, `likeness` (the part of the pattern
-  that stands there, 0 to 1), `words`, `hint`, `more` (further differences), and `code` and `pattern`: the two sides of the
-  first difference (`line`, `text`, `start`, `end`: columns in `text`)
-- `elsewhere` (`path`, `line`, `scope`): where the code, or else the scope or the file, stands in this package otherwise
-- `diff`: what this hunk alone changes, or has changed
-"""
+"""Explanations as rows of text and as JSON. Pure: it decides nothing, reads no file, prints nothing."""
 
 from __future__ import annotations
 

@@ -1,33 +1,7 @@
 """Plans, standings and patchsets as text and as JSON. Pure: it decides nothing, reads no file, prints nothing.
 
-Every JSON answer of a command is one object with `schema` (1), `command` and `ok` (whether the exit code is 0), and:
-
-- `apply`, `restore`: `written` (whether files were changed), `patchsets` (names), `answers` (`patchset`, `path`,
-  `scope`, `state`, `places`: line numbers before the change, `problem`, `hint`), `files` (`site`, `path`, `changes`:
-  whether its bytes change, `before` and `after`: sha256, `patchsets`: the names that stand in it then), `notes`,
-  `recovered` (a sentence for each interrupted run), `diff` (with `--dry-run`), `verify` (where `apply` wrote: see there)
-- `sync`: the fields of `apply`, and `restored` (names of patchsets that were not asked for)
-- `lock`: `written`, `lock` (its path), `patchsets` (names), `differences` (a sentence each, with `--check`), `answers`,
-  `files` (`package`, `distribution`, `version`, `path`, `before`, `after`), `notes`
-- `verify`: `patchsets` (names), `notes`, `verify` (`ok`, `checks`: `what`, `name`, `state`: ok, failed or broken before,
-  `problem`, `output`; `left_out`: modules; `seconds`: of `compile`, `import`, `probe`, `total`; `rolled_back`)
-- `diff`: `files` (`site`, `path`, `patchsets`, `before`, `after`, `added`, `removed`, `diff`), `answers`, `notes`
-- `status`: `files` (`site`, `path`, `package`, `distribution`, `version`, `condition`, `patchsets`: `name`, `version`,
-  `state`, `options`, `places`; `installed`: version, `origin`: recorded, unrecorded or edited), `interrupted` (`site`,
-  `problem`), `recovered` (a sentence each), `damaged` (`problem`, `hint`), `kept` (paths of edited copies),
-  `backups` (`site`, `path`, `backup`: the name of the file beside it)
-- `list`: `patchsets` (`name`, `version`, `kind`, `summary`, `source`, `digest`, `packages`: `package`, `versions`),
-  `symptoms` (with a text: those that it is about; `symptom`, `patchset`: that cures it, "" for none, `patterns`, `meaning`,
-  `advice`), `broken` (`name`, `problem`), `notes`
-- `show`: `patchset`, the fields of `list` and `prose`, `provenance`, `options`, `variants`, `verify`, `files`, `symptoms`;
-  `notes`
-- `explain`: see `patcher.cli.explanation`
-- `capture`, `edit`: see `patcher.cli.authoring.captured`
-- `doctor`: `sites`, `findings` (`severity`: `ok`, `note` or `problem`, `check`, `what`, `hint`)
-- `demo`: `source` (`pip` or `stand-in`), `proofs` (`what`, `ok`)
-- an error: `error` (`message`, `hint`, `exit_code`)
-
-Text in JSON is ASCII; a byte that is not UTF-8 is written as the lone surrogate of `surrogateescape`.
+`patcher/answers.schema.json` says what the JSON answer of each command has (`sitepatch schema`). Text in JSON is ASCII; a byte
+that is not UTF-8 is written as the lone surrogate of `surrogateescape`.
 """
 
 from __future__ import annotations

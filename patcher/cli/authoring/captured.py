@@ -1,12 +1,4 @@
-"""What `capture` and `edit` made of an edit, as text, as JSON and as an exit code.
-
-The JSON answer has `patchset` (its name), `folder` ("" where none was written), `captured` (`site`, `path`, `release`,
-`compared_with`: where the text of before came from, `proven`: whether RECORD's sha256 says so, `exact`: whether the patchset
-makes the file byte for byte, `difference`: in words, `diff`), `hunks` (`paths`, `text`, `line`, `form`; with `--explain`
-`lost`), `left` (`path`, `line`, `text`, `why`), `releases` (`distribution`, `version`, `state`, `problem`) and `remarks`.
-Where it took the place of the edit, the fields of `apply` come too; else `written` is false. `edit --no-editor` has `folder`
-and `paths`.
-"""
+"""What `capture` and `edit` made of an edit, as text, as JSON and as an exit code."""
 
 from __future__ import annotations
 
