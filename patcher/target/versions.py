@@ -45,6 +45,11 @@ def is_version(text: str) -> bool:
     return True
 
 
+def canonical(text: str) -> str:
+    """A version as PEP 440 normalises it, which is how files of distributions are named."""
+    return str(_version(text))
+
+
 def says_nothing(version: str) -> bool:
     """Whether a version does not tell which release it is: none, no PEP 440 version, `0.0.0` or `0+untagged` of a build."""
     return not is_version(version) or untagged(version)

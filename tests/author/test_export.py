@@ -1,6 +1,7 @@
 """`export`: what it writes does what `apply` does, with the real tools that take it: git, patch, pip, uv, a bare Python."""
 
 import io
+import re
 import runpy
 import shutil
 import subprocess
@@ -11,10 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from patcher.cli.main import commands
 from patcher.errors import SitepatchError, UsageError
 from patcher.ops.authoring.exporting import ExportRequest, export
 from patcher.ops.change import ApplyRequest, apply
 from patcher.ops.place import Place
+from patcher.patchset.sources import find_every
+from tests.command import ROOT
 from tests.index import Index
 from tests.index import wheel as packed
 from tests.installers import world
@@ -138,6 +142,35 @@ def script(site):
         return run(sys.executable, "-I", "-S", "patch.py", "--target", "site", *words, cwd=site.parent, code=code)
 
     return call
+
+
+@pytest.mark.parametrize("installer", ["pip", "uv"])
+def test_a_patchset_is_installed_as_a_package_by_its_hash_and_found_beside_sitepatch(site, monkeypatch, installer):
+    (site.parent / "mine/two/probe.py").write_text("raise RuntimeError('run')\n")
+    with (site.parent / "mine/two/patchset.toml").open("a") as file:
+        file.write('[verify]\nprobe = "probe.py"\n')
+    asked = ExportRequest(place(site), ("two",), "patchset-wheel", output="wheels")
+    ((path, digest),) = export(asked).written
+    assert path == "wheels/sitepatch_patchset_two-1-py3-none-any.whl"
+    assert export(asked._replace(output="again")).written[0][1] == digest == sha256(Path(path).read_bytes()).hexdigest()
+    env = world.Env(site.parent / installer, {})
+    Path("requirements.txt").write_text(f"./{path} --hash=sha256:{digest}\n")
+    getattr(env, installer)("install", "--no-index", "--require-hashes", "-r", "requirements.txt", cwd=site.parent)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(env.site)])
+    (found,) = (one for one in find_every([], "/")[0] if one.patchset.name == "two")
+    assert found.patchset.source == "entry point two"
+    assert dict(found.patchset.files) == {each.name: each.read_text() for each in (site.parent / "mine/two").iterdir() if each.is_file()}
+    applied = apply(ApplyRequest(Place(target=str(site)), ("two",)))
+    assert applied.ok and (site / "demo/m.py").read_bytes().count(b"VALUE = 2\r\n") == 1
+    getattr(env, installer)("uninstall", *(["-y"] if installer == "pip" else []), "sitepatch-patchset-two")
+    assert "two" not in [one.patchset.name for one in find_every([], "/")[0]]
+
+
+def test_a_patchset_wheel_takes_no_options_and_no_wheel(site):
+    for more in ({"settings": ("two.x=1",)}, {"wheels": ("demo.whl",)}):
+        with pytest.raises(UsageError, match="takes neither --set nor --wheel"):
+            export(ExportRequest(place(site), ("two",), "patchset-wheel", **more))
+    assert not Path("dist").exists()
 
 
 def test_a_script_patches_and_restores_with_a_bare_python(site, script):
@@ -290,3 +323,12 @@ def test_the_wheel_of_a_vendor_is_fetched_from_where_it_came_and_keeps_its_label
     with pytest.raises(SitepatchError, match=r"demo 1.0\+cu1: it has no wheel") as caught:  # the index has another build alone
         export(asked(env, "two", output="other"))
     assert "--wheel" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", [".pre-commit-hooks.yaml", "action.yml"])
+def test_what_others_run_of_this_repository_are_commands_that_there_are(name):
+    found = re.findall(r"^ +(?:entry: )?sitepatch (.*)$", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(found) >= 2
+    for line in found:
+        words = ["newest" if word == '"$AGAINST"' else word for word in line.split() if word != "$NAMES"]
+        commands.get_command(None, words[0]).make_context(words[0], words[1:])  # raises what the command line would

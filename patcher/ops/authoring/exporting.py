@@ -15,6 +15,7 @@ from patcher.author.wheel import Wheel, new_name, open_wheel, recorded, repack
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Plan, Requested, State, normalized
 from patcher.ops.authoring.requests import ExportRequest
+from patcher.ops.authoring.wheels import patchset_wheel
 from patcher.ops.outcome import SILENT, Events
 from patcher.planner.plan import plan_anew
 from patcher.project.selection import choose
@@ -49,7 +50,13 @@ def export(request: ExportRequest, events: Events = SILENT) -> ExportOutcome:
     """
     if request.format == "patch" and len(set(request.names)) > 1:
         raise UsageError("--format patch: found several patchsets, expected one", "a patch for each: --format series")
+    if request.format == "patchset-wheel" and (request.settings or request.wheels):
+        raise UsageError("--format patchset-wheel: takes neither --set nor --wheel", "options are given where it is applied")
     requested, notes = choose(request.names, request.settings, request.place.patch_dirs)
+    if request.format == "patchset-wheel":
+        packed = [patchset_wheel(one.patchset) for one in requested]
+        folder = Path(request.output or WHEELS)
+        return ExportOutcome(Plan((), (), tuple(notes)), written=_written({folder / one.name: one.pack() for one in packed}))
     env = request.place.environment()
     events.started(env, requested)
     plan, held = settled(env, lambda: plan_anew(env, requested))
@@ -72,12 +79,15 @@ def export(request: ExportRequest, events: Events = SILENT) -> ExportOutcome:
     texts = _texts(request.format, requested, files)
     if not request.output and len(texts) == 1:
         return ExportOutcome(plan, text=b"".join(texts.values()))
-    written = []
-    for path, text in _places(request, texts).items():
+    return ExportOutcome(plan, written=_written(_places(request, texts)))
+
+
+def _written(texts: Dict[Path, bytes]) -> Tuple[Tuple[str, str], ...]:
+    """Write each text to its path; gives the paths and the sha256 (hex) of each."""
+    for path, text in texts.items():
         with _placed(path) as file:
             file.write(text)
-        written.append((str(path), sha256(text).hexdigest()))
-    return ExportOutcome(plan, written=tuple(written))
+    return tuple((str(path), sha256(text).hexdigest()) for path, text in texts.items())
 
 
 def _texts(form: str, requested: Sequence[Requested], files: Sequence[Patched]) -> Dict[str, bytes]:

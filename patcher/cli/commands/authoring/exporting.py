@@ -12,7 +12,7 @@ from patcher.ops.authoring.requests import ExportRequest
 from patcher.ops.outcome import Events
 from patcher.ops.place import Place
 
-_FORMATS = ("patch", "series", "wheel", "script")
+_FORMATS = ("patch", "series", "wheel", "script", "patchset-wheel")
 
 
 @click.command(
@@ -27,7 +27,7 @@ _FORMATS = ("patch", "series", "wheel", "script")
     "--output",
     metavar="PATH",
     default="",
-    help="A file; for series and wheel a folder.  [default: standard output; patches; dist]",
+    help="A file; for series and wheels a folder.  [default: standard output; patches; dist]",
 )
 @click.option("--wheel", "wheels", metavar="FILE", multiple=True, help="The wheel of the release; else pip fetches it.")
 @sets_options
@@ -45,6 +45,9 @@ def export(
 
     As a patch for git apply and patch -p1; a quilt series, a patch for each; the wheel of the release with the files changed
     and a local version (+sitepatch.1); a script that patches and restores, and needs nothing but Python.
+
+    A patchset-wheel is for those who have sitepatch: it holds the patchset itself, for every release, and is installed beside
+    sitepatch, which then lists it.
     """
     from patcher.cli.report import answer_json, answer_rows
     from patcher.ops.authoring.exporting import export
@@ -64,7 +67,7 @@ def export(
         click.echo(made.text, nl=False)
     for path, digest in made.written:
         line = f"{path if path.startswith(('/', '.')) else f'./{path}'} --hash=sha256:{digest}"
-        console.out(line if form == "wheel" else f"wrote {path}")
+        console.out(line if form.endswith("wheel") else f"wrote {path}")
     fields = {"answers": [answer_json(each) for each in made.plan.answers], "notes": list(made.plan.notes)}
     written = [{"path": path, "sha256": digest} for path, digest in made.written]
     text = made.text.decode("utf-8", "surrogateescape")
