@@ -124,6 +124,19 @@ def test_odd_starts(place, how):
     assert (place.start("-c", "0").err, tree(place.site)) == ("", before)
 
 
+def test_who_interrupts_the_look_ends_the_start_as_a_shell_expects_it(place):
+    place.install()
+    code = f"import os, {place.folder.name} as h; os.environ.pop('SITEPATCH_HOOK'); h.read = lambda mode: exec('raise KeyboardInterrupt')"
+    ended = place.start("-c", f"{code}; h.start(); print('started')", code=130, SITEPATCH_HOOK="off")
+    assert (ended.out, ended.err) == ("", "")
+
+
+def test_what_has_no_stderr_is_told_nothing_whatever_has_its_number_now(tmp_path):
+    code = "import os, sys; from patcher.hook import boot; sys.stderr = None; os.dup2(os.open('file', os.O_WRONLY | os.O_CREAT), 2); boot.say('x')"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environ(PYTHONPATH=str(ROOT)), check=True)
+    assert (tmp_path / "file").read_bytes() == b""
+
+
 def state(*lines, head="sitepatch-hook 1 ID tried"):
     return "\n".join([head, *lines, "end", ""])
 
@@ -142,6 +155,7 @@ def test_what_a_state_tells(tmp_path):
     assert boot.compare(state("= absent a.py"), site, "ID", False) is None
     assert boot.compare(state("= 1:1 b.py"), site, "ID", False) is None
     assert boot.compare("", site, "ID", False) is None
+    assert boot.compare(state("= absent with a blank.py"), site, "ID", False) == []
     looked = state("! 1000000000:5 a.py", ": it is not applied", head="sitepatch-hook 1 ID looked")
     assert boot.compare(looked, site, "ID", True) == ["it is not applied"]
     assert boot.compare(looked, site, "ID", False) is None, "nobody has tried"
