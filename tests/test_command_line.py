@@ -13,7 +13,7 @@ SECTIONS = {
     "Every day:": {"diff", "apply", "verify", "status", "restore", "run"},
     "Projects:": {"sync", "lock", "hook"},
     "When something is wrong:": {"diagnose", "doctor", "check", "explain", "cache"},
-    "For other tools:": {"schema"},
+    "For other tools:": {"report", "schema"},
 }
 
 
@@ -74,7 +74,7 @@ WRONG = {  # a run of each command that fails after its words were read
     "doctor": ["--python", "no-such"], "list": ["--patch-dir", "no-such"], "run": ["no-such"],
     "capture": ["no-such", "--name", "mine"], "edit": ["no-such", "--name", "mine"],
     "import": ["no-such", "--name", "mine"], "export": ["no-such"], "test": ["no-such"], "lint": ["no-such"],
-    "new": ["mine", "no-such"], "update": ["no-such"], "schema": ["no-such"],
+    "new": ["mine", "no-such"], "update": ["no-such"], "schema": ["no-such"], "report": ["--cyclonedx", "x", "--python", "no-such"],
 }  # fmt: skip
 
 

@@ -339,6 +339,7 @@ SCENARIOS = {
     ],
     "diagnose-talk": ["diagnose --ranks 2", add_torch, "diagnose --ranks 2", "diagnose --ranks 2 1.log", "diagnose 1.log --backend gloo"],
     "demo": ["demo --offline"],
+    "report": ["report --cyclonedx bom.json", "apply two other", {"demo/n.py": ""}, "report --cyclonedx bom.json", "report"],
     "schema": ["schema cache", "schema stauts"],
 }  # fmt: skip
 
@@ -348,6 +349,8 @@ def test_the_answers_are_those_of_the_golden_file(name, tmp_path):
     steps, path = SCENARIOS[name], GOLDEN / f"{name}.json"
     if not Path("/proc/locks").exists() and any(step[:6] == "doctor" for step in steps if isinstance(step, str)):
         pytest.skip("doctor has another answer where the kernel has no /proc/locks")
+    if name == "report":
+        pytest.importorskip("cyclonedx", reason="pip install sitepatch[sbom]")
     world = World(tmp_path)
     normal = normalizer(world)
     try:

@@ -1,0 +1,79 @@
+"""`report --cyclonedx`: what is applied is in a document that is valid by the strict schema of CycloneDX, and is always the same."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from tests.command import DDP, GUARD, Site, done, environ, sitepatch
+
+pytest.importorskip("cyclonedx", reason="pip install sitepatch[test]")
+pytestmark = pytest.mark.once
+
+
+def bill(site, name="bom.json", **more):
+    told = json.loads(done(site("report", "--cyclonedx", name, "--json", **more)).out)
+    data = (site.cwd / name).read_bytes()
+    check(data)
+    return told, data
+
+
+def check(data):
+    from cyclonedx.schema import SchemaVersion
+    from cyclonedx.validation.json import JsonStrictValidator
+
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(data.decode()) is None
+
+
+@pytest.fixture
+def site(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7", "torch-2.7.1-musa")
+    folder = site.source(GUARD)
+    text = (folder / "patchset.toml").read_text()
+    (folder / "patchset.toml").write_text(text.replace("[provenance]", '[provenance]\nbug = "https://example.org/bug/1"'))
+    return site
+
+
+def test_what_is_applied_is_a_valid_document_whose_patches_can_be_applied(site, tmp_path):
+    assert bill(site)[0]["components"] == [], "nothing is applied, and that is valid too"
+    done(site("apply", DDP, GUARD, "--no-verify", "--set", f"{DDP}.params=7"))
+    told, data = bill(site)
+    named = [(each["distribution"], each["version"], [one["name"] for one in each["patchsets"]]) for each in told["components"]]
+    assert named == [("mmengine", "0.10.7", [DDP]), ("torch", "2.7.1", [GUARD])]
+    document = json.loads(data)
+    assert [each["purl"] for each in document["components"]] == ["pkg:pypi/mmengine@0.10.7", "pkg:pypi/torch@2.7.1"]
+    (debug,), (guard,) = (each["pedigree"]["patches"] for each in document["components"])
+    assert f"\nX-Sitepatch: {DDP} 1.2 lang=en params=7\n" in debug["diff"]["text"]["content"]
+    assert guard["diff"]["text"]["content"].startswith("Description: Let reduce_storage ")
+    assert guard["resolves"][0]["references"] == ["https://example.org/bug/1"]
+    assert debug["type"] == guard["type"] == "unofficial" and "resolves" not in debug
+    made = {path: site.file(path).read_bytes() for path in ("mmengine/runner/runner.py", "torch/multiprocessing/reductions.py")}
+    done(site("restore"))
+    for one in (debug, guard):
+        subprocess.run(["patch", "-p1", "-s"], input=one["diff"]["text"]["content"].encode(), cwd=str(site.path), check=True)
+    assert {path: site.file(path).read_bytes() for path in made} == made
+
+
+def test_the_same_patches_make_the_same_bytes_and_the_date_is_that_of_the_source(site, tmp_path):
+    done(site("apply", DDP, GUARD, "--no-verify"))
+    first = bill(site)[1]
+    done(site("restore", DDP))
+    other = bill(site)[1]
+    done(site("apply", DDP, "--no-verify"))
+    assert bill(site)[1] == first != other
+    assert b"timestamp" not in first and json.loads(first)["serialNumber"] != json.loads(other)["serialNumber"]
+    dated = bill(site, SOURCE_DATE_EPOCH="1700000000")[1]
+    assert json.loads(dated)["metadata"]["timestamp"].startswith("2023-11-14T22:13:20")
+    assert site("report", "--cyclonedx", "-").data == first
+    site.file().write_bytes(b"# another text\n")
+    notes = bill(site)[0]["notes"]
+    assert [note.partition(":")[0] for note in notes] == ["mmengine/runner/runner.py"]
+
+
+def test_without_the_library_the_command_that_installs_it_is_said(site, tmp_path):
+    (tmp_path / "cyclonedx.py").write_text("raise ImportError('not here')")
+    path = os.pathsep.join([str(tmp_path), environ()["PYTHONPATH"]])
+    ended = sitepatch("report", "--cyclonedx", "x.json", "--target", site.path, cwd=tmp_path, PYTHONPATH=path)
+    assert ended.code == 1 and "pip install 'cyclonedx-python-lib>=9'" in ended.err
+    assert not (tmp_path / "x.json").exists()
