@@ -55,7 +55,7 @@ def settled(env: Environment, look: Callable[[], _T]) -> _T:
         env: the environment.
         look: reads it; may be called several times.
     """
-    for last in [*[False] * (_TRIES - 1), True]:
+    for _ in range(_TRIES):
         before, problem = _ground(env), None
         try:
             seen = look()
@@ -64,7 +64,7 @@ def settled(env: Environment, look: Callable[[], _T]) -> _T:
         end = time.monotonic() + _WAIT
         while any(_at_work(site) for site in env.stores) and time.monotonic() < end:
             time.sleep(_PAUSE)
-        if last or time.monotonic() >= end or _ground(env) == before:
+        if time.monotonic() >= end or _ground(env) == before:
             break
     if problem:
         raise problem

@@ -1,0 +1,79 @@
+"""Looking again where another process was at work meanwhile: how often, how long it is waited for, and for whom; on a clock of its own."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from patcher.errors import OutdatedError
+from patcher.store import retry
+from patcher.store.journal import NAME
+from patcher.store.receipt import HOME
+
+
+@pytest.fixture
+def env(tmp_path, monkeypatch):
+    """Two stores; `now` is the time, `slept` what was waited, `held` whether processes hold the lock of a store that has a journal."""
+    env = SimpleNamespace(stores=(str(tmp_path / "a"), str(tmp_path / "b")), now=100.0, slept=[], held=True, step=None)
+    for name in "ab":
+        (tmp_path / name / HOME).mkdir(parents=True)
+
+    def sleep(seconds):
+        env.slept.append(seconds)
+        env.now += env.step or seconds
+
+    def holders(site):
+        if env.held is None:
+            raise OSError("no /proc")
+        return [7] if env.held else []
+
+    env.journals = [tmp_path / name / HOME / NAME for name in "ab"]
+    monkeypatch.setattr(retry, "time", SimpleNamespace(monotonic=lambda: env.now, sleep=sleep))
+    monkeypatch.setattr(retry, "holders", holders)
+    return env
+
+
+def disturb(env, looks):
+    looks.append(len(looks))
+    env.journals[1].with_name(f"new{len(looks)}").touch()
+    return looks[-1]
+
+
+def test_what_never_settles_is_looked_at_a_bounded_number_of_times(env, monkeypatch):
+    ticks = iter(range(99))
+    monkeypatch.setattr(retry, "_ground", lambda env: next(ticks))
+    looks = []
+    assert retry.settled(env, lambda: disturb(env, looks)) == 9
+    assert env.slept == []
+
+
+@pytest.mark.parametrize("store", [0, 1])
+@pytest.mark.parametrize("held", [True, None])
+def test_a_commit_in_any_store_is_waited_for_a_second_at_most(env, store, held):
+    env.held = held
+    env.journals[store].touch()
+    looks = []
+    retry.settled(env, lambda: looks.append(1))
+    assert looks == [1] and 49 <= len(env.slept) <= 51
+    with pytest.raises(OutdatedError):
+        retry.undisturbed(env, lambda: 3)
+
+
+def test_at_the_end_of_that_second_it_is_not_looked_again(env):
+    env.step = 1.0
+    env.journals[0].touch()
+    looks = []
+    retry.settled(env, lambda: disturb(env, looks))
+    assert (looks, len(env.slept)) == ([0], 1)
+
+
+def test_a_lock_without_a_journal_is_not_waited_for(env):
+    assert retry.settled(env, lambda: 3) == 3
+    assert env.slept == []
+
+
+def test_a_store_that_appears_or_vanishes_meanwhile_is_a_change(env):
+    home = env.journals[0].parent
+    with pytest.raises(OutdatedError):
+        retry.undisturbed(env, home.rmdir)
+    with pytest.raises(OutdatedError):
+        retry.undisturbed(env, home.mkdir)
