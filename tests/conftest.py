@@ -10,6 +10,7 @@ import pytest
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts what runs in its background so, and children inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 pytest.register_assert_rewrite("tests.semantic.helpers")
+os.environ["SITEPATCH_LANG"] = "en"
 os.environ["SITEPATCH_CACHE"] = os.devnull  # nothing can be kept there: no test knows what another one has worked out
 
 _TRIED = pytest.StashKey()

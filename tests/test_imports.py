@@ -15,7 +15,7 @@ from tests.command import DDP, GUARD, Site, environ
 PACKAGE = Path(patcher.__file__).parent
 HEAVY = {
     "libcst", "packaging", "importlib.metadata", "json", "difflib", "tomllib", "tomli", "subprocess", "platformdirs",
-    "pip_requirements_parser",
+    "pip_requirements_parser", "patcher.cli.language",
 }  # fmt: skip
 DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\n'.join(sys.modules)))\n"
 

@@ -85,6 +85,13 @@ def commands(ctx: click.Context) -> Optional[int]:
     return welcome(Console("sitepatch", False, False, False, None), ctx.command.help or "")
 
 
+def _language() -> str:
+    """The language of SITEPATCH_LANG, else of the locale; "" for English."""
+    variables = ("SITEPATCH_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
+    chosen = next(filter(None, map(os.environ.get, variables)), "")
+    return "" if chosen.partition(".")[0] in ("", "C", "POSIX") or chosen.startswith("en") else chosen
+
+
 def main() -> None:
     """Run the command line of this process and exit: 0 all is as asked, 1 it is not, 2 wrong usage, 130 interrupted."""
     if sys.stdout is None or sys.stderr is None:  # closed by the caller: there is nobody to tell
@@ -93,6 +100,10 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character must not stop a command
+    if language := _language():
+        from patcher.cli.language import speak
+
+        speak(language)
     try:
         code = commands.main(prog_name="sitepatch", standalone_mode=False)
         sys.stdout.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gettext import gettext as _
 from typing import Iterable, List, Mapping, Optional, Tuple
 
 import click
@@ -25,5 +26,5 @@ class Group(click.Group):
         longest = max(map(len, self.list_commands(ctx)))
         for title, names in (self.sections or {"Commands": self.list_commands(ctx)}).items():
             commands = [(name, self.get_command(ctx, name)) for name in names]
-            with formatter.section(title):
+            with formatter.section(_(title)):
                 formatter.write_dl([(f"{name:<{longest}}", one.get_short_help_str(200)) for name, one in commands if one])
