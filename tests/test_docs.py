@@ -217,6 +217,12 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors(other) or "{{ " in read(other), (page, target)
 
 
+def test_the_readme_leads_to_each_page():
+    for readme in ("README.md", "README.zh-CN.md"):
+        found = {target.replace(".zh.md", ".md") for target in re.findall(r"\]\((docs/[^)#]+\.md)", read(readme))}
+        assert found == {page for page in ENGLISH if page.startswith("docs/")} - {"docs/index.md"}
+
+
 # in Chinese ------------------------------------------------------------------------------------------------------------
 def bare(text):
     """A block without comments, and without the lines of empty text that they leave."""
