@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import ast
-import copy
 import warnings
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from itertools import accumulate
 from typing import Iterator, List, NamedTuple, Sequence, Set, Tuple
 
+from patcher.engine.bounds import check_for_ast
 from patcher.engine.edit import Conflict, Edit
 from patcher.engine.in_string import FORM, searched, text_places
 from patcher.engine.lex import meets
 from patcher.engine.match.find import find, places
 from patcher.engine.match.match import Matcher, Place, TooManySteps, Way
-from patcher.engine.names import unbound
+from patcher.engine.names import lines_of, unbound
 from patcher.engine.node import SyntaxProblem, same
 from patcher.engine.rewrite.rewriter import rewritten
 from patcher.engine.source import Source
@@ -48,7 +48,8 @@ def check(
     except SyntaxProblem as wrong:
         problem = wrong.message
     if problem or (source.known and not result.known):  # the words of an interpreter that knows the syntax are the clearest
-        problem = f"the result does not parse: {_syntax_error(new.decode(source.encoding)) if source.known else problem}"
+        words = _syntax_error(new.decode(source.encoding)) if source.known else ""
+        problem = f"the result does not parse: {words or problem}"
     else:
         moved = _Moved(source, result, splices)
         starts = [moved.to(splice.start) for splice in splices]
@@ -60,9 +61,7 @@ def check(
     for hunk, answer, edits, ways in matched:
         others = [edit for other in matched if other.hunk is not hunk for edit in other.edits]
         try:
-            problem = _changed_again(result, hunk)
-            if not problem and answer.state is State.APPLICABLE:
-                problem = _check_hunk(result, hunk, ways, edits, others, moved)
+            problem = _changed_again(result, hunk) or _check_hunk(result, hunk, ways, edits, others, moved)
         except (SyntaxProblem, TooManySteps) as error:
             problem = f"the result cannot be read for checking: {error}"
         except Conflict as error:
@@ -106,7 +105,7 @@ def _changed_again(result: Source, hunk: Hunk) -> str:
 def _check_hunk(
     result: Source, hunk: Hunk, ways: Sequence[Way], edits: Sequence[Edit], others: Sequence[Edit], moved: _Moved
 ) -> str:
-    if not hunk.after.nodes and (hunk.form != FORM or not hunk.after.written):
+    if not ways or not hunk.after.written:
         return ""
     standing = _standing(result, hunk)
     byte = moved.source.byte
@@ -115,11 +114,11 @@ def _check_hunk(
         start = moved.to(byte(min([way.start, *(edit.start for edit in inside)])))
         end = moved.to(byte(max([way.end, *(edit.end for edit in inside)])), end=True)
         if not any(
-            place.start < end and start < place.end + 1 and any(_same_names(way, other, others) for other in place.ways)
+            place.start < end and start < place.end and any(_same_names(way, other, others) for other in place.ways)
             for place in standing
         ):
             line = result.lines.number(start)
-            shared = next((edit for edit in others if way.start <= edit.start and edit.end <= way.end), None)
+            shared = next((edit for edit in others if edit.start < way.end and way.start < edit.end), None)
             if shared is not None:
                 where = moved.source.lines.number(shared.start)
                 return (
@@ -149,7 +148,7 @@ def _same_names(way: Way, other: Way, edits: Sequence[Edit]) -> bool:
 
 def _compile_problem(source: Source, result: Source, inserted: Sequence[Tuple[int, int]]) -> str:
     """What the compiler says of code that the parser takes: a `return` outside of a function, a parameter given twice."""
-    if not source.known or result.tree is None:
+    if result.tree is None:
         return ""
     lines = [(result.lines.number(start), result.lines.number(end)) for start, end in inserted]
     error = _compile_error(_near(result.tree.body, lines))
@@ -187,16 +186,12 @@ def _hiding(source: Source) -> Iterator[Tuple[str, int]]:
 
 
 def _near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> List[ast.stmt]:
-    """The statements at or beside the given lines, of a class only such members: compiling a whole file costs too much."""
+    """The statements at or beside the given lines, and `__future__` imports: compiling a whole file costs too much."""
     found: List[ast.stmt] = []
     for node in body:
-        first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
-        last = node.end_lineno or first
+        first, last = lines_of(node)
         future = isinstance(node, ast.ImportFrom) and node.module == "__future__"  # has to be above the others
         if future or meets(lines, first - 1, last + 1):
-            if isinstance(node, ast.ClassDef):
-                node = copy.copy(node)
-                node.body = _near(node.body, lines) or node.body[:1]
             found.append(node)
     return found
 
@@ -214,9 +209,13 @@ def _compile_error(body: List[ast.stmt]) -> str:
 
 
 def _syntax_error(text: str) -> str:
+    """The interpreter's own words; "" where the text is only nested too deeply for it."""
     try:
+        check_for_ast(text)
         ast.parse(text)
     except (SyntaxError, ValueError) as error:
         digits = "Exceeds the limit" in str(error)  # its own words advise a setting of the interpreter
         return "a number has more digits than Python reads; write it in hexadecimal" if digits else str(error)
-    return "unknown reason"
+    except (SyntaxProblem, RecursionError, MemoryError):
+        pass
+    return ""

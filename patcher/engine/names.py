@@ -5,16 +5,17 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from typing import TYPE_CHECKING, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, cast
 
 from patcher.engine.lex import meets
+from patcher.engine.node import Node
 from patcher.engine.source import Source
 
 if TYPE_CHECKING:
     from typing_extensions import TypeGuard
 
 _ALWAYS = frozenset([*dir(builtins), "__file__", "__path__", "__builtins__", "__annotations__", "__class__"])
-_BINDING = ("Assign", "Param", "FunctionDef", "ClassDef", "Alias", "For", "WithItem")
+_BINDING = ("targets", "target", "name", "asname")  # fields of a `Node`
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -22,8 +23,8 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 class Unbound(NamedTuple):
     """A name that inserted code reads and nothing binds; `line` is 1-based in the finished file."""
 
-    name: str
     line: int
+    name: str
 
 
 def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], injected: Sequence[str]) -> List[Unbound]:
@@ -35,59 +36,57 @@ def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], 
         inserted: character ranges of inserted code in `after`, in the order of the text.
         injected: names that the patchset says exist at run time.
     """
-    if not before.known or after.tree is None:
-        return _unseen(after, inserted, injected)
+    spans = [(start, end - 1) for start, end in inserted]
+    if before.tree is None or after.tree is None:
+        return _unseen(after, spans, injected)
     if any(_is_star(node) for node in _statements(after.tree.body)):
         return []
     known = _ALWAYS | set(injected) | _bound(after.tree.body)
     for line in re.findall(r"^[ \t]+global[ \t]+([\w, \t]+)", after.text, re.MULTILINE):
         known |= set(re.findall(r"\w+", line))
-    spans = [(start, end - 1) for start, end in inserted if end > start]
     lines = [(after.lines.number(start), after.lines.number(last)) for start, last in spans]
     found: List[Unbound] = []
     read_before: Dict[str, Set[str]] = {}
     for node in after.tree.body:
-        if _touches(node, lines):
-            for name, scopes, path in _reads(node, [], "", lines):
-                offset = after._offset(name.lineno, name.col_offset)
-                bound = name.id in known or any(name.id in scope for scope in scopes)
-                if not bound and meets(spans, offset, offset):
-                    if path not in read_before:
-                        read_before[path] = _read_before(before, path)
-                    if name.id not in read_before[path]:
-                        found.append(Unbound(name.id, name.lineno))
-    return sorted(set(found), key=lambda item: (item.line, item.name))
+        for name, scopes, path in _reads(node, [], "", lines):
+            offset = after._offset(name.lineno, name.col_offset)
+            bound = name.id in known or any(name.id in scope for scope in scopes)
+            if not bound and meets(spans, offset, offset):
+                if path not in read_before:
+                    read_before[path] = _read_before(before.tree.body, path)
+                if name.id not in read_before[path]:
+                    found.append(Unbound(name.lineno, name.id))
+    return sorted(set(found))
 
 
-def _unseen(after: Source, inserted: Sequence[Tuple[int, int]], injected: Sequence[str]) -> List[Unbound]:
+def _unseen(after: Source, spans: Sequence[Tuple[int, int]], injected: Sequence[str]) -> List[Unbound]:
     """The same where the running interpreter is too old for the file's syntax: names that occur nowhere else in it."""
-    known, found = _ALWAYS | set(injected), []
+    known, found = {*_ALWAYS, *injected}, set()
     for node in after.whole().walk():
-        name = str(node.fields.get("value"))
         if node.kind == "Name":
-            parent = node.parent
-            label = parent is not None and node in (parent.fields.get("attr"), parent.fields.get("arg"))
-            if not any(start <= node.start < end for start, end in inserted):
-                known = known | {name}
-            elif parent is not None and parent.kind in _BINDING:
-                known = known | ({name} if node is not parent.fields.get("value") else set())
-            if not label:
-                found.append((name, node.start))
-    return [
-        Unbound(name, after.lines.number(offset))
-        for name, offset in found
-        if name not in known and any(start <= offset < end for start, end in inserted)
-    ]
+            name = str(node.fields["value"])
+            if not meets(spans, node.start, node.start) or _binds(node):
+                known.add(name)
+            elif node.field() not in ("attr", "arg", "annotation"):
+                found.add(Unbound(after.lines.number(node.start), name))
+    return [] if "*" in known else sorted(item for item in found if item.name not in known)
 
 
-def _touches(node: ast.stmt, lines: Sequence[Tuple[int, int]]) -> bool:
-    """Whether a statement, its decorators included, has one of the given (first, last) lines."""
+def _binds(node: Node) -> bool:
+    """Whether a name stands where it is bound, or in an import."""
+    chain = [node, *node.ancestors()]
+    target = next(part for part in chain if part.parent is None or part.parent.kind not in ("Tuple", "List", "Star"))
+    return target.field() in _BINDING or any(part.kind in ("Import", "ImportFrom") for part in chain)
+
+
+def lines_of(node: ast.stmt) -> Tuple[int, int]:
+    """The first and the last line of a statement, its decorators included."""
     first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
-    return meets(lines, first, node.end_lineno or first)
+    return first, cast(int, node.end_lineno)
 
 
 def _is_star(node: ast.stmt) -> bool:
-    return isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
+    return isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
@@ -124,20 +123,16 @@ def _for_type_checkers(node: ast.AST) -> TypeGuard[ast.If]:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
 
 
-def _bound_by(statement: ast.stmt) -> Set[str]:
-    """What the expressions, targets and handlers of one statement bind (not the statements inside it)."""
+def _bound_by(whole: ast.AST) -> Set[str]:
+    """What the expressions, targets and handlers of one statement, or an expression, bind (not the statements inside it)."""
     names: Set[str] = set()
-    todo: List[ast.AST] = [statement]
+    todo: List[ast.AST] = [whole]
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
             names.add(node.id)
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            names.add(node.name)
-        elif type(node).__name__ in ("MatchAs", "MatchStar") and getattr(node, "name", None):
-            names.add(node.name)  # type: ignore[attr-defined]
-        elif type(node).__name__ == "MatchMapping" and getattr(node, "rest", None):
-            names.add(node.rest)  # type: ignore[attr-defined]
+        elif type(node).__name__ in ("ExceptHandler", "MatchAs", "MatchStar", "MatchMapping"):
+            names.update(filter(None, [getattr(node, "name", None), getattr(node, "rest", None)]))
         own = {id(node.target)} if isinstance(node, ast.comprehension) else set()  # bound inside the comprehension only
         parts = ast.iter_child_nodes(node)
         todo += [child for child in parts if id(child) not in own and not isinstance(child, (ast.stmt, *_FUNCTIONS))]
@@ -151,7 +146,7 @@ def _reads(
 
     Statements that have none of `lines` are passed over.
     """
-    if lines is not None and isinstance(node, ast.stmt) and not _touches(node, lines):
+    if lines is not None and isinstance(node, ast.stmt) and not meets(lines, *lines_of(node)):
         return
     if isinstance(node, ast.Name):
         if isinstance(node.ctx, ast.Load):
@@ -167,7 +162,7 @@ def _reads(
             yield from _reads(child, scopes, path, lines)
         body: List[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
         own = {part.arg for part in parts}
-        own |= set() if isinstance(node, ast.Lambda) else _bound(node.body)
+        own |= _bound_by(node.body) if isinstance(node, ast.Lambda) else _bound(node.body)
         name = f"{path}.{node.name}" if not isinstance(node, ast.Lambda) else path
         for child in body:
             yield from _reads(child, [*scopes, own], name, lines)
@@ -179,7 +174,7 @@ def _reads(
             inner = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
             yield from _reads(child, scopes if inner else [*scopes, own], f"{path}.{node.name}", lines)
     elif isinstance(node, _COMPREHENSIONS):
-        own = set().union(*(_bound_by(generator.target) for generator in node.generators))  # type: ignore[arg-type]
+        own = set().union(*(_bound_by(generator.target) for generator in node.generators))
         for child in ast.iter_child_nodes(node):
             yield from _reads(child, [*scopes, own], path, lines)
     else:
@@ -189,7 +184,6 @@ def _reads(
             yield from _reads(child, scopes, path, lines)
 
 
-def _read_before(source: Source, path: str) -> Set[str]:
+def _read_before(body: Sequence[ast.stmt], path: str) -> Set[str]:
     """The names that the pristine code of a scope reads."""
-    body = source.tree.body if source.tree is not None else []
     return {name.id for node in body for name, _, where in _reads(node, [], "") if where == path}

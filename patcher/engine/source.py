@@ -12,7 +12,7 @@ import io
 import re
 import tokenize
 import warnings
-from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple, cast
 
 from patcher.engine.bounds import check_for_ast
 from patcher.engine.lex import Lines
@@ -67,7 +67,7 @@ class Source:
         if self._tree is None:
             self.whole()
         else:
-            self.indent = self._unit(self._tree) or self.indent
+            self.indent = self._unit(self._tree)
 
     @property
     def tree(self) -> Optional[ast.Module]:
@@ -83,12 +83,12 @@ class Source:
     def _unit(self, tree: ast.Module) -> str:
         """The indentation of the first block that has lines of its own."""
         for node in tree.body:
-            for child in getattr(node, "body", []) if isinstance(node, ast.stmt) else []:
+            for child in getattr(node, "body", []):
                 start = self.lines.starts[child.lineno - 1]
                 blank = self.text[start : start + child.col_offset]
-                if child.lineno > node.lineno and blank and not blank.strip(" \t"):
+                if blank and not blank.strip(" \t"):
                     return blank
-        return ""
+        return self.indent
 
     def _ast(self) -> Optional[ast.Module]:
         with warnings.catch_warnings():
@@ -132,16 +132,16 @@ class Source:
     def definitions(self) -> List[Definition]:
         """Every `def` and `class` of the file, in the order of the text, duplicates included."""
         if not self.known:
-            return [Definition(name, node.start, node.end) for name, node in _nodes(self.whole(), "")]
+            return [Definition(name, node.begin, node.end) for name, node in _nodes(self.whole(), "")]
         return [Definition(name, self._start(node), self._end(node)) for name, node in self._all()]
 
     def _all(self) -> List[Tuple[str, ast.stmt]]:
-        self._named = self._named or (list(_ast_definitions(self.tree)) if self.tree is not None else [])
+        self._named = self._named or list(_ast_definitions(self.tree))
         return self._named
 
     def block(self, start: int) -> Optional[Tuple[int, int]]:
         """Where the block begins that holds the definition at `start`, and how many statements it has; not the module's."""
-        for node in ast.walk(self.tree) if self.tree is not None and not self._blocks else ():
+        for node in ast.walk(cast(ast.Module, self.tree)) if not self._blocks else ():
             for field in ("body", "orelse", "finalbody"):
                 body = getattr(node, field, None)
                 body = body if isinstance(body, list) else []
@@ -178,7 +178,7 @@ class Source:
             return [self._module(wanted, bodies)]
         if not self.known:
             return [_alone(node) for name, node in _nodes(self.whole(), "") if matches(name, scope)]
-        return [self._slice(self._start(node), self._end(node), node) for name, node in self._all() if matches(name, scope)]
+        return [self._slice(self._start(node), self._end(node)) for name, node in self._all() if matches(name, scope)]
 
     def _start(self, node: ast.stmt) -> int:
         first: int = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
@@ -187,22 +187,14 @@ class Source:
             start += 1
         return start
 
-    def _end(self, node: ast.AST) -> int:
-        number: int = getattr(node, "end_lineno", None) or 0
+    def _end(self, node: ast.stmt) -> int:
+        number = cast(int, node.end_lineno)
         return self.lines.starts[number] if number < len(self.lines.starts) else len(self.text)
 
-    def _slice(self, start: int, end: int, node: ast.stmt) -> Node:
+    def _slice(self, start: int, end: int) -> Node:
         if (start, end) not in self._slices:
-            text = self.text[start:end]
-            before = self.text[start : self._offset(node.lineno, node.col_offset)] if node.lineno else ""
-            decorated = before.lstrip().startswith("@")
-            if before.strip() and not decorated:
-                raise SyntaxProblem("the definition does not begin its line", node.lineno)
-            block = parse(text, offset=start, newline=self.newline, indent=self.indent)
-            if len(block.items("body")) != 1:
-                raise SyntaxProblem("the definition shares its lines with other statements", node.lineno)
-            self._slices[(start, end)] = block
-        return self._slices[(start, end)]
+            self._slices[start, end] = parse(self.text[start:end], offset=start, newline=self.newline, indent=self.indent)
+        return self._slices[start, end]
 
     def _offset(self, line: int, column: int) -> int:
         start = self.lines.starts[line - 1]
@@ -214,7 +206,7 @@ class Source:
             return self.whole()
         statements: List[Node] = []
         for group in _groups(self.tree.body):
-            start, end = self._start(group[0]), max(self._end(node) for node in group)
+            start, end = self._start(group[0]), self._end(group[-1])
             text = self.text[start:end]
             if any(all(name in text for name in names) for names in wanted):
                 if (start, bodies) not in self._statements:
@@ -229,7 +221,7 @@ class Source:
 
     def _opaque(self, node: ast.stmt) -> Node:
         start = self._offset(node.lineno, node.col_offset)
-        end = self._offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+        end = self._offset(cast(int, node.end_lineno), cast(int, node.end_col_offset))
         made = Node("Opaque", (start, start, end, end))
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
             made.name = "future"
@@ -240,7 +232,7 @@ class Source:
     def _top_level(self, group: List[ast.stmt], start: int, end: int, bodies: bool) -> List[Node]:
         node = group[0]
         defines = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-        if defines and not bodies and len(group) == 1:
+        if defines and not bodies:
             body = node.body[0]  # type: ignore[attr-defined]
             decorated = getattr(body, "decorator_list", [])
             cut = self.text.index("@", self._start(body)) if decorated else self._offset(body.lineno, body.col_offset)
@@ -265,7 +257,7 @@ def _groups(body: List[ast.stmt]) -> Iterator[List[ast.stmt]]:
     """Top-level statements that share a line (`a; b`) belong together."""
     group: List[ast.stmt] = []
     for node in body:
-        if group and node.lineno > (group[-1].end_lineno or 0):
+        if group and node.lineno > cast(int, group[-1].end_lineno):
             yield group
             group = []
         group.append(node)
@@ -273,9 +265,9 @@ def _groups(body: List[ast.stmt]) -> Iterator[List[ast.stmt]]:
         yield group
 
 
-def _ast_definitions(tree: ast.Module) -> Iterator[Tuple[str, ast.stmt]]:
+def _ast_definitions(tree: Optional[ast.Module]) -> Iterator[Tuple[str, ast.stmt]]:
     """Every definition with its qualified name, in the order of the text. Not recursive: a chain of `elif` nests deeply."""
-    waiting: List[Tuple[ast.AST, str]] = [(tree, "")]
+    waiting: List[Tuple[Optional[ast.AST], str]] = [(tree, "")]
     while waiting:
         node, prefix = waiting.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):

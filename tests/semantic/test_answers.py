@@ -67,6 +67,8 @@ COMPILES = {
     "a nonlocal without an outer function": ("def f(a):\n    a(1)\n", "+nonlocal b\n a(1)\n", "f", "no binding for nonlocal 'b'"),
     "a yield in a class": ("class A:\n    x = 1\n\n    def f(self):\n        pass\n", "-x = 1\n+x = yield\n", "A", "'yield' outside function"),
     "a return left by a method": ("class A:\n    def f(self):\n        return 1\n", "-def f(self):\n+ ...\n", "A", "'return' outside function"),
+    "in a function of several lines": ("def f(a):\n    a(1)\n    a(2)\n", "-a(2)\n+break\n", "f", "'break' outside loop"),
+    "code before a future import some lines away": ('"""Doc."""\n# a\n# b\n# c\nfrom __future__ import annotations\n', " \"\"\"Doc.\"\"\"\n+x = 1\n", "<module>", "__future__"),
     "code before a future import": ("from __future__ import annotations\n", "+x = 1\n from __future__ import annotations\n", "<module>", "__future__"),
 }  # fmt: skip
 

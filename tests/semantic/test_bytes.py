@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patcher.engine.engine import rewrite
+from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import State
 
@@ -17,7 +18,10 @@ BYTES = {
     "tabs": b"def f(a):\n\tif a:\n\t\tx = old(a)\n",
     "two blanks": b"def f(a):\n  if a:\n    x = old(a)\n",
     "form feed between definitions": b"import os\n\x0c\ndef f(a):\n    x = old(a)\n",
+    "form feed before the definition": b"import os\n\x0cdef f(a):\n    x = old(a)\n",
     "no newline at the end": b"def f(a):\n    x = old(a)",
+    "an escape that Python warns of": b"def f(a):\n    y = '\\d'\n    x = old(a)\n",
+    "BOM, ASCII alone": b"\xef\xbb\xbfdef f(a):\n    x = old(a)\n",
     "a backslash at a line's end": b"def f(a):\n    y = 1 + \\\n  2\n    x = old(a)\n",
 }
 
@@ -35,6 +39,15 @@ def test_outside_the_splices_every_byte_stays(name: str) -> None:
     new = line.replace(b"old(a)", b"max(a, 0)") + newline + indent + b"if x:" + newline + indent + unit + b"print(x)"
     assert result.data == data.replace(line, new)
     assert rewrite(result.data, files[0].hunks, {}).data == result.data
+
+
+@pytest.mark.parametrize("name", BYTES)
+def test_offsets_of_characters_and_bytes(name: str) -> None:
+    source = Source(BYTES[name])
+    offsets = range(len(source.text) + 1)
+    assert source.known
+    assert [source.character(source.byte(offset)) for offset in offsets] == [*offsets]
+    assert [source.data[source.byte(a) : source.byte(a + 1)].decode(source.encoding) for a in offsets[:-1]] == [*source.text]
 
 
 @pytest.mark.parametrize(

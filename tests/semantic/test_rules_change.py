@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from patcher.engine.source import Source
 from patcher.model import State
 from tests.semantic.helpers import Case, Changed, Refused, Stays, cases, check_state, hold, inside, run, stays
 
@@ -252,15 +253,22 @@ RULE_16 = {
 
 # Checked before a byte is written.
 RULE_17 = {
-    "the result parses": stays("for a.old in b: c", "-a.old\n+max(a)\n", State.CONFLICT, "the result does not parse"),
+    "the result parses": stays("for a.old in b: c", "-a.old\n+max(a)\n", State.CONFLICT, "the result does not parse: cannot assign to function call"),
     "it compiles, with what stands above a definition": Stays("@A(1)\n@b\n@c\ndef f(): pass\n", "-A(1)\n+(yield)\n", State.CONFLICT, "the result does not "),
     "the after side fits in more ways": inside("x = A(k=1, j=1)", "-A($A=1, $B=1)\n+max($A=1, $B=1)\n", "x = max(k=1, j=1)"),
+    "nor can it be checked where it is nested too deeply": stays(f"x = {'[' * 60}A(b){']' * 60}", f"-A(b)\n+{'[' * 150}b{']' * 150}\n", State.CONFLICT, "the result does not parse: "),
+    "a warning of the compiler is no fault": inside("x = A(1)", "-A(1)\n+max(a is 1, 0)\n", "x = max(a is 1, 0)"),
+    "another hunk writes the line above": stays("a()\n    A(1)", " a()\n-A(1)\n+max(1)\n@@ f @@\n-a()\n+b()\n A(1)\n", State.CONFLICT, "another hunk of this patchset changes line 2, which this one writes too: write one hunk for both"),
+    "another hunk writes the line below": stays("A(1)\n    a()", "-A(1)\n+max(1)\n a()\n@@ f @@\n A(1)\n-a()\n+b()\n", State.CONFLICT, "changes line 3, which"),
+    "at one of its places": stays("a()\n    A(1)\n    if b:\n        a()\n        A(1)", " a()\n-A(1)\n+max(1)\n@@ f @@\n if b:\n-    a()\n+    b()\n     ...\n", State.CONFLICT, "changes line 5, which", flags="count=2"),
     "another hunk changes what a placeholder stands for": inside("x = A(a.old)", "-A($X)\n+max($X)\n@@ f @@\n-a.old\n+a.new\n", "x = max(a.new)"),
     "and at its beginning": inside("x = A(a.old)", "-A($X)\n+max($X)\n@@ f @@\n-a.old\n+b.old\n", "x = max(b.old)"),
     "the after side stands there then": stays("with A((a, b)): pass", "-A($X)\n+$X\n", State.CONFLICT, "the after side does not match the result at line 2"),
+    "whatever other hunks do elsewhere": stays("b()\n    with A((a, b)): pass\n    c()", "-A($X)\n+$X\n@@ f @@\n-b()\n+d()\n@@ f @@\n-c()\n+d()\n", State.CONFLICT, "the after side does not match the result at line 3"),
     "the after side stands where it was written": stays("x = max(a, b)", "-max($A, $B)\n+max($B, $A)\n", State.CONFLICT, "applying it a second time would change the result again"),
     "but a call around itself is known again": inside("x = A(b)", "-A($X)\n+A(A($X))\n", "x = A(A(b))"),
     "nor may another hunk change what this one made": stays("a(d)", "-a(d)\n+b(d)\n@@ f @@ when-present\n-b(d)\n+c(d)\n", State.CONFLICT, "applying it a second time would change the result again"),
+    "nor a part of it": stays("a(d)", "-a(d)\n+b(d, k=1)\n@@ f @@ when-present\n-b(d, k=$K)\n+c(d, k=1)\n", State.CONFLICT, "applying it a second time would change the result again"),
     "but a hunk that writes what stands there changes nothing": inside("a(1)", "-a(1)\n+a($o)\n@@ f @@ when-present\n-a(5)\n+a($o)\n", "a(5)", options={"o": 5}),
     "a literal in the place of another is not found again, and that is no change": inside("a(1)", "-a(1)\n+a($o)\n", "a(2)", options={"o": 2}),
     "no method hides another of its name": Stays(CLASS, " class B:\n     ...\n+    def g(self):\n+        return 3\n", State.CONFLICT, "`B.g` would be defined twice (line 6 of the result)", {"scope": "B"}),
@@ -281,6 +289,11 @@ def test_rules(case: Case) -> None:
 def test_code_that_is_nested_too_deeply_is_refused() -> None:
     deep = "(" * 3000 + "1" + ")" * 3000
     check_state(f"def f():\n    x = {deep}\n", "-x = 1\n+x = 2\n", State.CONFLICT, "nested too deeply")
+
+
+def test_a_result_of_a_syntax_that_python_does_not_know_is_told_of_by_libcst(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Source, "_ast", lambda self: None)
+    check_state("def f(a):\n    del a.old\n", "-a.old\n+max(a)\n", State.CONFLICT, "the result does not parse: unexpected code")
 
 
 def test_a_result_that_does_not_parse_is_a_conflict_of_the_hunks_that_change_something() -> None:

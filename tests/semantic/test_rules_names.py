@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from patcher.engine.engine import rewrite
@@ -46,8 +48,26 @@ RULE_27 = {
     "a module's __getattr__ binds nothing": ("def __getattr__(n): pass\ndef f(): old()", "max(y)", False),
     "a comprehension's own, read outside of it": ("def f(a): old()", "max([y for y in a], y)", False),
     "another function's": ("def g():\n    y = 1\ndef f(): old()", "max(y)", False),
+    "what inserted code binds": ("def f(a):\n    old()", "for y, [z, *w] in a: max(y, z, w)", True),
+    "what inserted code loops over": ("def f():\n    old()", "for a in y: max(a)", False),
+    "what inserted code imports": ("def f():\n    old()", "import y.z\n+from z import w as x\n+max(y, x)", True),
     "in an f-string": ("def f(): old()", "f'{y}'", False),
-}
+    "in a decorator": ("@old()\ndef f(): pass", "max(y)", False),
+    "in a comprehension": ("def f(a): old()", "[y for z in a]", False),
+    "a default": ("def f(): old()", "lambda *, k=y: k", False),
+    "what a lambda binds": ("def f(): old()", "lambda: [y := 1, y]", True),
+    "what a default binds": ("def f():\n    old()", "def g(a=(y := 1)): pass", True),
+    "a name bound where an error is handled": ("def f():\n    try: pass\n    except E: y = 1\n    old()", "max(y)", True),
+    "in the body of a class": ("def f():\n    old()", "class A:\n+    y = 1\n+    z = y", True),
+    "in a method of an inserted class": ("def f():\n    old()", "class A:\n+    y = 1\n+    def g(self): return y", False),
+    "read for type checkers only": ("def f():\n    old()", "if TYPE_CHECKING:\n+    max(y)", True),
+    "an annotation": ("def f():\n    old()", "x: y = 1", True),
+    "behind letters of several bytes": ("def f():\n    'éé'; old()", "y", False),
+    **({
+        "what a case binds": ("def f(a):\n    match a:\n        case [b, *y, {1: 2, **z}]: old()", "max(b, y, z)", True),
+        "in the body of a case": ("def f(a):\n    match a:\n        case 1: y = 1\n    old()", "max(y)", True),
+    } if sys.version_info >= (3, 10) else {}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", RULE_27)
@@ -70,8 +90,31 @@ def test_names_that_the_patchset_lists_count() -> None:
     assert rewrite(data, file.hunks, {}, ["z"]).answers[0].state is State.CONFLICT
 
 
-@pytest.mark.parametrize(("code", "bound"), [("max(a)", True), ("max(y)", True), ("max(z)", False)])
-def test_without_the_standard_parser_names_that_stand_nowhere_else_are_told(code: str, bound: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hunks_that_insert_nothing_have_no_conflict() -> None:
+    hunks = "-old()\n+y()\n@@ f @@\n-older()\n+max(1)\n"
+    assert [answer.state for answer in run("def f():\n    old()\n    max(1)\n", hunks).answers] == [State.CONFLICT, State.UPSTREAM]
+    hunks = " old()\n+y(z)\n+y(x)\n"
+    (answer,) = run("def f():\n    old()\n", hunks).answers
+    assert answer.problem.endswith(": `y` (line 3 of the result), `z` (line 3 of the result), `x` (line 4 of the result), `y` (line 4 of the result)")
+
+
+ELSEWHERE = {  # names that stand elsewhere in the file count as bound where the running Python does not know its syntax
+    "a name of an import that is renamed", "pristine code of another scope reads it", "for type checkers only",
+    "for type checkers only, in the function", "a comprehension's own, read outside of it", "a class's name seen from a method", "another function's", "in a method of an inserted class",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted({*RULE_27} - {"read for type checkers only"}))
+def test_without_the_standard_parser_names_that_stand_nowhere_else_are_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, code, bound = RULE_27[name]
     monkeypatch.setattr(Source, "_ast", lambda self: None)
-    answer = run("import y\ndef f(a):\n    old()\n    old()\n", f"-old()\n+{code}\n", flags="count=all").answers[0]
-    assert answer.state is (State.APPLICABLE if bound else State.CONFLICT), answer.problem
+    answer = run(source + "\n", f"-old()\n+{code}\n", scope="*.f" if "    def f" in source else "f").answers[0]
+    expected = bound or name in ELSEWHERE
+    assert answer.state is (State.APPLICABLE if expected else State.CONFLICT), answer.problem
+
+
+def test_names_where_a_hunk_removes_the_syntax_that_python_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    parse = Source._ast
+    monkeypatch.setattr(Source, "_ast", lambda self: None if "strange" in self.text else parse(self))
+    for code, state in (("max(a)", State.APPLICABLE), ("max(y)", State.CONFLICT)):
+        assert run("def f(a):\n    strange()\n", f"-strange()\n+{code}\n").answers[0].state is state
