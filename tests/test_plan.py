@@ -187,7 +187,7 @@ def test_a_package_in_a_directory_that_a_pth_adds_is_patched_and_taken_back(tmp_
     (packages,) = (tmp_path / "env").glob("lib/python*/site-packages")
     (packages / "more.pth").write_text(f"{tmp_path / 'elsewhere'}\n")
     before = tree(tmp_path / "elsewhere")
-    for words in (["apply", DDP], ["status"], ["restore"]):
+    for words in (["apply", DDP], ["status", "-v"], ["restore"]):
         ended = sitepatch(*words, "--python", tmp_path / "env", cwd=tmp_path)
         assert ended.code == 0, ended
         assert "mmengine/runner/runner.py" in ended.out, ended
