@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import Any, Iterable, List, Mapping, Sequence, Tuple
 
 import click
 from markdown.extensions.toc import slugify
 from mkdocs.exceptions import PluginError
 
 import patcher
+from patcher.cli.language import catalog
 from patcher.cli.main import commands
 from patcher.model import Symptom
 from patcher.patchset.manifest import load
 from patcher.patchset.sources import BUILT_IN, builtin_dir
 from patcher.patchset.symptoms import general
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _BUILT_IN = [load(path.parent, BUILT_IN) for path in sorted(Path(builtin_dir()).glob("*/patchset.toml"))]
 _HERE = Path(__file__).parent
@@ -117,19 +112,14 @@ def _patchsets(_: str) -> str:
 
 
 def _symptoms(locale: str) -> str:
-    """What errors mean, each beginning with the error's own text; Chinese sentences stand in symptoms.zh.toml."""
-    words: Dict[str, Dict[str, str]] = {}
-    if locale == "zh":
-        words = tomllib.loads((_HERE / "symptoms.zh.toml").read_text(encoding="utf-8"))
+    """What errors mean, each beginning with the error's own text."""
+    words = catalog(locale)
     known: List[Tuple[str, Symptom]] = [(each.name, one) for each in _BUILT_IN for one in each.symptoms]
     known += [("", one) for one in general(builtin_dir())]
-    if locale == "zh" and set(words) != {one.name for _, one in known}:
-        raise PluginError(f"symptoms.zh.toml: {sorted(set(words) ^ {one.name for _, one in known})}")
     cure, stop = {"en": ("Cured by", "."), "zh": ("解决它的补丁：", "。")}[locale]
     parts = []
     for name, one in known:
-        here = words.get(one.name, {"meaning": one.meaning, "advice": one.advice})
-        meaning, advice = here["meaning"], here.get("advice", "")
+        meaning, advice = (words.get(text, text) for text in (one.meaning, one.advice))
         first, *others = [f"`{pattern.replace('*', '…').strip()}`" for pattern in one.patterns]
         cured = f"{cure} [`{name}`](patchsets.md#{name}){stop}" if name else ""
         told = " ".join(filter(None, [_sentence(meaning, stop), cured, _sentence(advice, stop)]))

@@ -16,9 +16,11 @@
 from __future__ import annotations
 
 import time
+from gettext import gettext as _
 from typing import Any, Dict, Iterable, List, Sequence, Tuple
 
 from patcher.cli.console import Console, command, style
+from patcher.cli.patchsets import told_of
 from patcher.diagnose.conclusions import sentence
 from patcher.diagnose.log import Log
 from patcher.diagnose.runs import Run
@@ -43,14 +45,12 @@ def _row(finding: Finding) -> Row:
     known = [ranks(finding.ranks)] if finding.ranks else []
     more = [count(finding.number, "line")] if finding.number > 1 else []
     where = ", ".join([f"{finding.log}:{finding.line}", *known, *more])
-    details = [finding.text, f"it means: {symptom.meaning}"]
+    cure = ""
     if fit and finding.patchset:
-        does = "shown" if finding.patchset.kind == "debug" else "cured"
-        details.append(f"{does} by {finding.patchset.name}: {fit.text}")
-    if symptom.advice:
-        details.append(f"hint: {symptom.advice}")
+        does = _("shown by {}") if finding.patchset.kind == "debug" else _("cured by {}")
+        cure = f"{does.format(finding.patchset.name)}: {fit.text}"
     word = fit.word if fit else "follows" if symptom.follows else "advice"
-    return Row(word, (symptom.name, where), tuple(details))
+    return Row(word, (symptom.name, where), (finding.text, *told_of(symptom, cure)))
 
 
 def tell_cure(console: Console, place: Place, outcome: DiagnoseOutcome) -> None:

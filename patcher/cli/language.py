@@ -1,4 +1,4 @@
-"""Help in another language than English: the catalogs in patcher/locale, with an entry for each paragraph."""
+"""Help, and what errors mean, in another language than English: the catalogs in patcher/locale, an entry a paragraph."""
 
 from __future__ import annotations
 
@@ -13,18 +13,25 @@ import click.formatting
 from patcher.text.width import wrapped
 
 
+def catalog(language: str) -> Dict[str, str]:
+    """What each English text is in a language, such as `zh` or `zh_CN.UTF-8`; nothing for a language that we have not."""
+    code = re.match(r"[a-z]+", language)
+    path = Path(__file__).parents[1] / "locale" / f"{code[0] if code else ''}.po"
+    if not path.is_file():
+        return {}
+    found = re.findall(r'^msgid (".+")\nmsgstr (".+")$', path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {json.loads(text): json.loads(told) for text, told in found}
+
+
 def speak(language: str) -> None:
-    """Let this process print help in a language, such as `zh` or `zh_CN.UTF-8`; what has no translation stays English.
+    """Let this process print help, and what errors mean, in a language; what has no translation stays English.
 
     All text of help goes through two functions: what click says itself through gettext's, and ours through click's wrapping,
     which would count a Chinese character as one column and break lines at blanks alone. Both are replaced.
     """
-    code = re.match(r"[a-z]+", language)
-    catalog = Path(__file__).parents[1] / "locale" / f"{code[0] if code else ''}.po"
-    if not catalog.is_file():
+    entries = catalog(language)
+    if not entries:
         return
-    found = re.findall(r'^msgid (".+")\nmsgstr (".+")$', catalog.read_text(encoding="utf-8"), re.MULTILINE)
-    entries: Dict[str, str] = {json.loads(text): json.loads(told) for text, told in found}
 
     def translate(text: str) -> str:
         return entries.get(text, text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from gettext import gettext as _
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.cli.console import paint, style
@@ -44,12 +45,14 @@ def broken_json(broken: Mapping[str, SitepatchError]) -> List[Dict[str, Any]]:
 
 def symptom_rows(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Row]:
     """One row for each symptom and the name of the patchset that cures it, "" for none."""
-    rows = []
-    for symptom, name in symptoms:
-        details = [f"it means: {symptom.meaning}", *([f"cured by {name}"] if name else [])]
-        details += [f"hint: {symptom.advice}"] if symptom.advice else []
-        rows.append(Row("symptom", (symptom.name,), tuple(details)))
-    return rows
+    cures = ((one, _("cured by {}").format(name) if name else "") for one, name in symptoms)
+    return [Row("symptom", (one.name,), tuple(told_of(one, cure))) for one, cure in cures]
+
+
+def told_of(symptom: Symptom, cure: str = "") -> List[str]:
+    """What it means, what cures it, and what helps, in the language of the help."""
+    advice = [_("hint: {}").format(_(symptom.advice))] if symptom.advice else []
+    return [_("it means: {}").format(_(symptom.meaning)), *([cure] if cure else []), *advice]
 
 
 # show -----------------------------------------------------------------------------------------------------------------
