@@ -29,7 +29,7 @@ CODES = (
     "model-unreadable",
 )
 PROCESS = {
-    "host", "pid", "time", "sequence", "run", "world_size", "visible", "wrapper", "model", "mmengine", "get_device", "torch",
+    "host", "pid", "time", "sequence", "run", "world_size", "visible", "wrapper", "model", "mmengine", "get_device", "torch", "deepspeed",
 }  # fmt: skip
 
 
@@ -41,10 +41,16 @@ def helper_source(params=5, lang="en"):
     return "\n".join(lines).replace("$params", repr(params)).replace("$lang", repr(lang))
 
 
+def scope(params=5, lang="en"):
+    """All functions of the helper, by name."""
+    found = {}
+    exec(compile(helper_source(params, lang), "ddp_debug.spatch", "exec"), found)
+    return found
+
+
 def helpers(params=5, lang="en"):
-    scope = {}
-    exec(compile(helper_source(params, lang), "ddp_debug.spatch", "exec"), scope)
-    return scope["_sitepatch_ddp_report"], scope["_sitepatch_ddp_note"]
+    found = scope(params, lang)
+    return found["_sitepatch_ddp_report"], found["_sitepatch_ddp_note"]
 
 
 def helper(params=5, lang="en"):
@@ -118,7 +124,7 @@ def test_a_model_left_on_the_cpu_is_warned_about(report):
     lines, found = report(Model(Tensor(), Tensor(shape=(3,)), buffers=[Tensor(dtype="torch.int64")]))
     assert {name: found.pop(name) for name in PROCESS}.keys() == PROCESS
     assert found == {
-        "schema": 3,
+        "schema": 4,
         "site": "Here",
         "rank": 1,
         "env": {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"},
@@ -455,6 +461,57 @@ def test_the_helper_is_python_3_7():
     ast.parse(helper_source(), feature_version=(3, 7))
 
 
+class Strategy:
+    """As one of MMEngine's strategies."""
+
+    def __init__(self, **model_wrapper):
+        self.model_wrapper = model_wrapper or None
+
+    def wrap(self, model):
+        "What it says."
+        if model.parameters_[0].device == "refused":
+            raise ValueError("not\nthis model")
+        return Model(Tensor("gcu:0"))
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "config", "device_ids", "ids_from"),
+    [
+        ("MMFullyShardedDataParallel", {}, [1], "MMEngine"),
+        ("MMFullyShardedDataParallel", {"type": "Mine", "device_id": None}, None, "MMEngine"),
+        ("MMDeepSpeedEngineWrapper", {}, None, "MMEngine"),
+    ],
+)
+def test_a_strategy_that_is_watched_reports_before_it_wraps(capsys, wrapper, config, device_ids, ids_from):
+    kind = type("FSDPStrategy", (Strategy,), {"wrap": Strategy.wrap})
+    scope()["_sitepatch_ddp_watch"](kind, "wrap", wrapper)
+    assert kind.wrap.__doc__ == "What it says."
+    assert kind(**config).wrap(Model(Tensor())).parameters_[0].device == "gcu:0"
+    _, found = told(capsys)
+    assert (found["site"], found["device_ids"], found["ids_from"]) == ("FSDPStrategy.wrap", device_ids, ids_from)
+    assert (found["wrapper"], found["warnings"]) == (config.get("type", wrapper), ["other-wrapper"])
+
+
+def test_a_strategy_that_wraps_nothing_reports_where_the_model_is_then(capsys):
+    kind = type("SingleDeviceStrategy", (Strategy,), {"wrap": Strategy.wrap})
+    scope()["_sitepatch_ddp_watch"](kind, "wrap", "none")
+    kind().wrap(model=Model(Tensor()))
+    lines, found = told(capsys)
+    assert (found["wrapper"], found["before"], found["parameters"]["devices"], found["verdict"]) == ("none", {"cpu": 1}, {"gcu:0": 1}, "ready")
+    assert lines[-1] == "[rank 1] not distributed: nothing is wrapped, since the launcher is none"
+
+
+def test_what_a_wrapping_raises_is_told_and_goes_on(capsys):
+    kind = type("DDPStrategy", (Strategy,), {"wrap": Strategy.wrap})
+    scope()["_sitepatch_ddp_watch"](kind, "wrap")
+    with pytest.raises(ValueError, match="not\nthis model"):
+        kind().wrap(Model(Tensor("refused")))
+    (line,), found = told(capsys)
+    assert line == "[rank 1] sitepatch mmengine-ddp-debug: DDPStrategy.wrap raised ValueError: not"
+    assert (found["event"], found["error"], found["rank"]) == ("raised", "ValueError: not\nthis model", 1)
+    assert found["at"].startswith("test_ddp_helper.py:") and found["at"].endswith(" in wrap")
+
+
 def wrap_in_a_patched_stand_in(name, site, code):
     """Apply the patchset to a stand-in of MMEngine and run `code` there as rank 3, which the CPU model makes fail."""
     from patcher.engine.engine import rewrite
@@ -488,7 +545,10 @@ WRAPPER_CFG = "dict(type='MMDistributedDataParallel', device_ids={})"
 def test_each_place_reports_before_it_fails(name, code, place, tmp_path):
     ended = wrap_in_a_patched_stand_in(name, tmp_path, code)
     assert ended.stderr.splitlines()[-1] == "ValueError: device_ids [1] given for a module on the CPU"
-    found = json.loads(ended.stdout.splitlines()[-1].partition(" ")[2])
+    found, raised = (json.loads(line.partition(" ")[2]) for line in ended.stdout.splitlines() if line.startswith("sitepatch-ddp "))
+    error = "ValueError: device_ids [1] given for a module on the CPU"
+    assert (raised["event"], raised["error"], raised["rank"], raised["sequence"]) == ("raised", error, 3, found["sequence"])
+    assert f"[rank 3] sitepatch mmengine-ddp-debug: {place.partition(' ')[0]} raised {error}\n" in ended.stdout
     assert (found["site"], found["rank"], found["device_ids"]) == (place, 3, [1])
     assert (found["wrapper"], found["model"]) == ("MMDistributedDataParallel", "BaseModel")
     assert found["parameters"] == {"total": 2, "devices": {"cpu": 2}, "complete": True}

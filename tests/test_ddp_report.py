@@ -19,7 +19,8 @@ import pytest
 from patcher.cli.ranks_page import page
 from patcher.diagnose.log import read_log
 from patcher.diagnose.runs import find_runs
-from patcher.diagnose.table import WIDTH, classify, heading, table, well
+from patcher.diagnose.table import WIDTH, classify, heading, is_wrong, table, well
+from patcher.diagnose.wrappers import NOTES
 from patcher.text.listed import ranges
 from patcher.text.width import width
 from tests.command import environ, sitepatch
@@ -29,6 +30,7 @@ pytestmark = pytest.mark.once
 
 NEW = ("host", "pid", "time", "sequence", "run", "world_size", "visible", "wrapper", "model", "mmengine", "get_device")
 NEWER = ("before", "places", "ids_from", "patchsets", "start", "torch")
+NEWEST = ("deepspeed",)
 REFUSAL = "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device GPU modules\n"
 
 
@@ -36,7 +38,7 @@ def model(device, parameters=3, buffers=1, buffers_on=None):
     return Model(*[Tensor(device)] * parameters, buffers=[Tensor(buffers_on or device)] * buffers)
 
 
-def report(rank, model, device_ids, /, world=2, schema=3, local=None, site="Runner.wrap_model", **facts):
+def report(rank, model, device_ids, /, world=2, schema=4, local=None, site="Runner.wrap_model", **facts):
     """What the helper prints on a rank, for people and for programs, with some facts of its last line replaced."""
     env = {"RANK": rank, "LOCAL_RANK": rank % 8 if local is None else local, "WORLD_SIZE": world, "MASTER_PORT": 29500}
     before = dict(os.environ)
@@ -52,7 +54,7 @@ def report(rank, model, device_ids, /, world=2, schema=3, local=None, site="Runn
     made = json.loads(line)
     made.update({"host": f"node-{rank // 8}", "pid": 1000 + rank, "time": 1.7e9 + rank, "get_device": "cuda", "visible": {}})
     made.update(facts)
-    lacking = {1: NEW + NEWER, 2: NEWER}.get(schema, ())  # as earlier versions of the patchset printed it
+    lacking = {1: NEW + NEWER + NEWEST, 2: NEWER + NEWEST, 3: NEWEST}.get(schema, ())  # as earlier versions of the patchset printed it
     made = {name: value for name, value in made.items() if name not in lacking}
     made["schema"] = schema
     return text + "sitepatch-ddp " + json.dumps(made) + "\n"
@@ -136,11 +138,77 @@ def test_a_config_that_names_the_wrong_device_ids():
     assert "the config names device_ids: write there the device of each rank, or device_ids=None" in told(text)
 
 
-def test_other_wrappers_get_a_verdict_of_their_own():
-    facts = {"wrapper": "MMFullyShardedDataParallel", "warnings": ["other-wrapper"]}
-    text = report(0, Model(Tensor("gcu:0"), Tensor("gcu:1")), None, world=1, **facts)
-    assert codes(text) == [("other-wrapper", "0")]
-    assert "the model is wrapped in MMFullyShardedDataParallel, which is not DDP" in told(text)
+@pytest.mark.parametrize(
+    ("wrapper", "on", "facts", "code", "said"),
+    [
+        ("Mine", "gcu:0", {}, "other-wrapper", "the model is wrapped in Mine, which is not DDP"),
+        ("MMFullyShardedDataParallel", "cpu", {"device_ids": [0], "current": {"gcu": 0}}, "fsdp", "FSDP shards them on the device of device_id 0"),
+        ("MMFullyShardedDataParallel", "gcu:0", {"current": {"gcu": 0}}, "fsdp", "FSDP shards them on the accelerator that torch knows"),
+        ("MMFullyShardedDataParallel", "cpu", {"device_ids": [0]}, "no-accelerator", "FSDP needs an accelerator, and torch knows none"),
+        ("MMDeepSpeedEngineWrapper", "cpu", {"deepspeed": "npu"}, "deepspeed", "DeepSpeed moves them to the device of its own accelerator, npu"),
+        ("MMDeepSpeedEngineWrapper", "cpu", {"deepspeed": "cpu", "current": {"gcu": 0}}, "accelerator-unused", "own accelerator is cpu, and gcu stands idle"),
+        ("ColossalAIModelWrapper", "cpu", {"current": {"cuda": 0}}, "colossalai", "ColossalAI's booster moves them"),
+        ("ColossalAIModelWrapper", "cpu", {"current": {"gcu": 0}}, "accelerator-unused", "ColossalAI knows cuda and npu, and gcu stands idle"),
+    ],
+)
+def test_other_wrappers_get_a_verdict_of_their_own(wrapper, on, facts, code, said):
+    text = report(0, model(on), None, world=1, **{"get_device": "cpu", **facts}, wrapper=wrapper, warnings=["other-wrapper"])
+    found = classified(text)
+    assert (found.verdicts, found.conclusions[0].code) == ((code,), code) and said in told(text)
+    assert is_wrong(found) == (code not in NOTES), "such a wrapper alone is nothing wrong"
+
+
+def test_nothing_is_wrapped():
+    alone = classified(report(0, model("cuda:0"), None, world=1, wrapper="none"))
+    assert well(alone) == "not distributed: nothing is wrapped, and the model is on cuda" and not alone.conclusions
+    assert heading(alone) == "wrapping 1: Model as it is, Runner.wrap_model; 1 of 1 ranks"
+    torchrun = [report(rank, model("cuda:0"), None, wrapper="none") for rank in range(2)]
+    assert codes(*torchrun)[0] == ("not-distributed", "0-1")
+    assert "each of the 2 processes trains alone: MMEngine is told of the launcher by launcher='pytorch'" in told(*torchrun)
+    idle = report(0, model("cpu"), None, world=1, wrapper="none", get_device="cpu", current={"gcu": 0})
+    assert codes(idle) == [("accelerator-unused", "0")]
+
+
+def raised(line, error, **facts):
+    """The line about what the wrapping of a report has raised, and that for people."""
+    made = json.loads(line.partition(" ")[2])
+    same = {name: made[name] for name in ("rank", "env", "host", "pid", "time", "run", "sequence", "site")}
+    said = f"[rank {made['rank']}] sitepatch mmengine-ddp-debug: {made['site']} raised {error}\n"
+    return said + "sitepatch-ddp " + json.dumps({"schema": 4, "event": "raised", "error": error, "at": "a.py:1 in f", **same, **facts}) + "\n"
+
+
+def test_what_a_wrapping_raised_is_no_well_and_belongs_to_its_process():
+    texts = [ours(report(rank, model(f"cuda:{rank}"), [rank])) for rank in range(2)]
+    error = "RuntimeError: DistributedDataParallel is not needed when a module doesn't have any parameter"
+    assert codes(*texts, raised(texts[1], error)) == [("raised", "1")]
+    assert f"the wrapping raised {error} (a.py:1 in f)" in told(*texts, raised(texts[1], error))
+    assert codes(*texts, raised(texts[1], error), raised(texts[1], error)) == [("raised", "1")]
+    assert codes(*texts, raised(texts[1], error, pid=7), raised(texts[1], error, sequence=1)) == []
+
+
+def test_a_refusal_that_the_report_tells_is_one_of_its_rank():
+    text = ours(report(0, model("cpu"), [0], world=1, get_device="cpu"))
+    assert codes(text + raised(text, REFUSAL.strip())) == [("cpu-with-device-ids", "0")], "told in our words alone"
+    right = [ours(report(rank, model(f"musa:{rank}"), [rank])) for rank in range(2)]
+    (log,) = read(right[0] + raised(right[0], REFUSAL.strip()))
+    assert [(each.line, each.rank) for each in log.refusals] == [(2, 0)] and len(log.raised) == 1
+    assert codes(right[0] + raised(right[0], REFUSAL.strip()), right[1]) == [("refused", "0")]
+
+
+@pytest.mark.parametrize(
+    ("torch", "on", "device_ids", "found"),
+    [
+        ("1.6.0", "npu:0", [0], [("device-ids-for-cuda", "0")]),
+        ("1.6.0", "cuda:0", [0], []),
+        ("1.6.0", "npu:0", None, []),
+        ("1.7.1", "npu:0", [0], []),
+        ("1.8.0", "cuda:0", ["cuda:0", "cuda:1"], [("device-ids-elsewhere", "0")]),
+        ("2.13.0+cpu", "cuda:0", ["cuda:0", "cuda:1"], [("several-device-ids", "0"), ("device-ids-elsewhere", "0")]),
+        ("", "npu:0", [0], []),
+    ],
+)
+def test_what_ddp_refuses_is_told_by_the_release_of_torch(torch, on, device_ids, found):
+    assert codes(report(0, model(on), device_ids, world=1, torch=torch)) == found
 
 
 @pytest.mark.parametrize("device_ids", [None, []])
@@ -291,7 +359,7 @@ def test_what_the_helper_warned_of_is_told_too(make, ids, code):
 
 
 def test_a_warning_of_a_later_version_is_told_by_its_code():
-    assert codes(report(0, model("cuda:0"), [0], world=1, schema=4, warnings=["too-new"])) == [("too-new", "0")]
+    assert codes(report(0, model("cuda:0"), [0], world=1, schema=5, warnings=["too-new"])) == [("too-new", "0")]
 
 
 def test_several_conclusions_hold_and_the_gravest_comes_first():
@@ -319,7 +387,7 @@ def lines(count=2, **facts):
     return [ours(report(rank, model(f"cuda:{rank}"), [rank], world=count, **facts)) for rank in range(count)]
 
 
-@pytest.mark.parametrize("schema", [1, 2, 3])
+@pytest.mark.parametrize("schema", [1, 2, 3, 4])
 @pytest.mark.parametrize(
     "change",
     [

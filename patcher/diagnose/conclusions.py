@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.diagnose import rank
+from patcher.diagnose import ddp, rank, wrappers
 from patcher.diagnose.rank import NO_DEVICE, Words, kinds_of, names
-from patcher.diagnose.report import Report
-from patcher.diagnose.runs import Run, Wrap
+from patcher.diagnose.report import REFUSAL, Report
+from patcher.diagnose.runs import Run, Wrap, is_of
 from patcher.text.listed import listed, ranks
 
 _VISIBLE = {"npu": "ASCEND_RT_VISIBLE_DEVICES", "gcu": "TOPS_VISIBLE_DEVICES"}  # else the kind in capitals
@@ -26,29 +26,52 @@ class Conclusion(NamedTuple):
 # what holds for ranks -------------------------------------------------------------------------------------------------
 _REFUSED = (
     "the parameters are on the right device, and a refusal of device_ids is in the log all the same",
-    "DDP refuses them only for parameters on the CPU or on several devices, in every torch: it was another model, or one that "
-    "you wrap yourself; the traceback above the refusal says where",
+    "from torch 1.7 on DDP refuses them only for parameters on the CPU or on several devices: it was another model, or one "
+    "that you wrap yourself; the traceback above the refusal says where",
 )
 
 
 def conclude(wrap: Wrap, run: Run) -> Tuple[Conclusion, ...]:
     """All that is to be said about one wrapping, the most important first; empty where all is well."""
     rows = wrap.rows
+    with_ddp = [row for row in rows if wrappers.family(row) == wrappers.DDP]
     found = [
         *_told(rows, "moved-back", rank.moved_back, rank.tell_back),
-        *_told(rows, "cpu-with-device-ids", lambda row: rank.stayed(row) and bool(row.device_ids), rank.tell_stayed),
-        *_told(rows, "several-devices", lambda row: len(names(row.parameters)) > 1 and not rank.other(row), rank.tell_spread),
-        *_told(rows, "device-ids-elsewhere", rank.elsewhere, rank.tell_elsewhere),
-        *_told(rows, "refused", lambda row: rank.right(row) and _was_refused(row, run), lambda row: _REFUSED),
-        *_told(rows, "accelerator-unused", rank.unused, rank.tell_stayed),
-        *_told(rows, "other-wrapper", rank.other, rank.tell_other),
+        *_told(with_ddp, "cpu-with-device-ids", lambda row: rank.stayed(row) and bool(row.device_ids), rank.tell_stayed),
+        *_told(with_ddp, "several-devices", lambda row: len(names(row.parameters)) > 1, rank.tell_spread),
+        *_told(with_ddp, "several-device-ids", ddp.too_many, ddp.tell_too_many),
+        *_told(with_ddp, "device-ids-elsewhere", rank.elsewhere, rank.tell_elsewhere),
+        *_told(with_ddp, "device-ids-for-cuda", ddp.for_cuda, ddp.tell_for_cuda),
+        *_told(with_ddp, "refused", lambda row: _was_refused(row, run), lambda row: _REFUSED),
+        *_told(rows, "not-distributed", wrappers.alone, wrappers.tell_alone),
+        *_told(rows, "no-accelerator", wrappers.lacks_accelerator, wrappers.tell_lacking),
+        *_told(rows, "accelerator-unused", wrappers.unused, wrappers.tell_unused),
+        *_raised(rows, run),
         *_told(rows, "buffers-elsewhere", rank.buffers_elsewhere, rank.tell_buffers),
         *_same_device(rows),
         *_differ(rows),
         *_missing(rows),
         *_other_warnings(rows),
     ]
+    found += [each for kind in wrappers.NOTES for each in _told(rows, kind, _is(kind), wrappers.tell_note)]
     return tuple(found)
+
+
+def _is(kind: str) -> Callable[[Report], bool]:
+    return lambda row: wrappers.family(row) == kind
+
+
+def _raised(rows: Sequence[Report], run: Run) -> List[Conclusion]:
+    """What wrappings raised; that DDP refuses device_ids is told above in our words."""
+    found: Dict[Tuple[str, str], List[Report]] = {}
+    for row in rows:
+        for each in run.raised:
+            if is_of(each, row) and REFUSAL not in each.error:
+                found.setdefault((each.error, each.at), []).append(row)
+    hint = "what else of the log is known is told below"
+    return [
+        Conclusion("raised", _ranks(some), f"the wrapping raised {error} ({at})", hint) for (error, at), some in found.items()
+    ]
 
 
 def _told(
@@ -63,7 +86,7 @@ def _told(
 
 
 def _was_refused(row: Report, run: Run) -> bool:
-    return row.rank in run.refusals or (None in run.refusals)
+    return rank.right(row) and not ddp.for_cuda(row) and (row.rank in run.refusals or None in run.refusals)
 
 
 # what holds between ranks ---------------------------------------------------------------------------------------------
@@ -147,7 +170,7 @@ _OURS = {  # of the reports, and told above in our words
     "several-devices",
     "device-ids-elsewhere",
     "accelerator-unused",
-    "other-wrapper",
+    wrappers.OTHER,
 }
 
 

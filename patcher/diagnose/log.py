@@ -12,11 +12,11 @@ from typing import BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optiona
 
 from patcher.diagnose.marks import Marks, Place
 from patcher.diagnose.patterns import LIMIT, Patterns
-from patcher.diagnose.report import OURS, Report, decode, read_report
+from patcher.diagnose.report import OURS, REFUSAL, Raised, Report, decode, read_raised, read_report
 from patcher.text.drawn import drawn
 from patcher.text.width import fit
 
-_REFUSAL = b"DistributedDataParallel device_ids and output_device"  # how torch's DDP begins to refuse, in every release
+_REFUSAL = REFUSAL.encode()
 _RANKS = (  # how a rank is written: by torch, by torchrun --tee, by mpirun --tag-output, by srun --label
     re.compile(rb"\[rank ?([0-9]{1,7})\]", re.IGNORECASE),
     re.compile(rb"^ *\[[a-z_]+([0-9]{1,7})\]:"),
@@ -26,6 +26,7 @@ _RANKS = (  # how a rank is written: by torch, by torchrun --tee, by mpirun --ta
 _RANK_OF_FILE = re.compile(r"attempt_\d+/(\d{1,7})/std(?:out|err)\.log$|rank[_-]?(\d{1,7})\b[^/]*$")
 PIECE = 1 << 20
 _LONGEST = 1 << 18  # bytes of one of our lines; the helper keeps it below 4096, its first version listed what it was told
+_EVENT = re.compile(OURS + rb' \{\\?"schema\\?": \d+, \\?"event')
 _KEPT = 1000  # how many cut lines, refusals and ranks of a sighting are kept; all but these are counted
 _SHOWN = 300  # columns of a line that is shown
 
@@ -54,11 +55,14 @@ class Sighting(NamedTuple):
 class Log(NamedTuple):
     """What one log has. `cut` are the line numbers of reports that end too early (of the first thousand), `lines` all lines.
 
+    `raised` is what wrappings raised, as mmengine-ddp-debug tells it.
+
     `problem` says why reading ended before the end of the log, else it is "".
     """
 
     name: str
     reports: Tuple[Report, ...]
+    raised: Tuple[Raised, ...]
     refusals: Tuple[Refusal, ...]
     sightings: Tuple[Sighting, ...]
     lines: int
@@ -83,6 +87,7 @@ class Reader:
         of_file = _RANK_OF_FILE.search(name)
         self._rank = int(of_file.group(1) or of_file.group(2)) if of_file else None
         self._reports: List[Report] = []
+        self._raised: List[Raised] = []
         self._refusals: List[Refusal] = []
         self._sightings: Dict[int, Sighting] = {}
         self._cut: List[int] = []
@@ -94,6 +99,8 @@ class Reader:
             if place.mark == OURS:
                 self._report(place)
                 continue
+            if _EVENT.search(place.before):  # what was raised: the line for people before it says it, too
+                continue
             rank = _rank_of(place.before)
             if place.mark == _REFUSAL and len(self._refusals) < _KEPT:
                 self._refusals.append(Refusal(place.line, rank, len(self._reports)))
@@ -103,8 +110,11 @@ class Reader:
     def _report(self, place: Place) -> None:
         ours, facts = decode(place.text)
         report = read_report(place.line, facts) if facts is not None else None
+        raised = read_raised(place.line, facts) if facts is not None else None
         if report is not None:
             self._reports.append(report)
+        elif raised is not None:
+            self._raised += [raised] if len(self._raised) < _KEPT else []
         elif ours:
             self._cut_count += 1
             self._cut += [place.line] if len(self._cut) < _KEPT else []
@@ -122,7 +132,7 @@ class Reader:
 
     def log(self) -> Log:
         """What was found so far."""
-        found = tuple(self._reports), tuple(self._refusals), tuple(self._sightings.values())
+        found = tuple(self._reports), tuple(self._raised), tuple(self._refusals), tuple(self._sightings.values())
         return Log(self.name, *found, self._marks.lines, tuple(self._cut), self._cut_count, self.problem)
 
 

@@ -60,11 +60,6 @@ def kinds_of(devices: Devices) -> List[str]:
     return sorted({device.partition(":")[0] for device in names(devices)})
 
 
-def other(row: Report) -> bool:
-    """Whether what is about to wrap the model is not DDP."""
-    return "other-wrapper" in row.warnings
-
-
 def moved_back(row: Report) -> bool:
     """Whether MMEngine's `model.to(get_device())` moved the model from a device to the CPU."""
     return on_cpu(row) and any(device not in NO_DEVICE for device in names(row.before))
@@ -72,12 +67,7 @@ def moved_back(row: Report) -> bool:
 
 def stayed(row: Report) -> bool:
     """Whether the model is on the CPU and was nowhere else, as far as is known."""
-    return on_cpu(row) and not moved_back(row) and not other(row)
-
-
-def unused(row: Report) -> bool:
-    """Whether an accelerator stands idle, and DDP takes the model on the CPU."""
-    return stayed(row) and not row.device_ids and bool(accelerators(row))
+    return on_cpu(row) and not moved_back(row)
 
 
 def buffers_elsewhere(row: Report) -> bool:
@@ -87,7 +77,7 @@ def buffers_elsewhere(row: Report) -> bool:
 
 def elsewhere(row: Report) -> bool:
     """Whether device_ids name another device than that of the parameters."""
-    one = len(names(row.parameters)) == 1 and not on_cpu(row) and not other(row)
+    one = len(names(row.parameters)) == 1 and not on_cpu(row)
     return bool(row.device_ids) and one and not right(row)
 
 
@@ -95,7 +85,7 @@ def elsewhere(row: Report) -> bool:
 def tell_back(row: Report) -> Words:
     """That MMEngine moved the model to the CPU, and how it is kept from that."""
     was = listed([kind for kind in kinds_of(row.before) if kind not in NO_DEVICE])  # by kind: one sentence for all ranks
-    place = "DDPStrategy._wrap_model" if row.site.startswith("DDPStrategy") else "Runner.wrap_model"
+    place = row.site.partition(" ")[0]
     refusing = ", where DDP refuses the device_ids" if row.device_ids else ""
     text = f"the model was on {was}, and `model = model.to(get_device())` in {place} moved it to the CPU{refusing}"
     return text, _to_the_device(row, was)
@@ -114,7 +104,7 @@ def tell_stayed(row: Report) -> Words:
     if there:
         return f"{text}; {listed(there)} stands idle", _to_the_device(row, there[0])
     return text, (
-        f"if it is to train on the CPU: {_without_ids(row)}. If not: import the vendor's package (torch_musa, torch_npu, "
+        f"if it is to train on the CPU: {without_ids(row)}. If not: import the vendor's package (torch_musa, torch_npu, "
         f"torch_gcu) before mmengine, and sitepatch apply {DEVICE}; {_get_device(row, '')}"
     )
 
@@ -129,7 +119,7 @@ def _to_the_device(row: Report, kind: str) -> str:
     return f"sitepatch apply {DEVICE} --set device={kind}; in mmengine/device/utils.py, {_get_device(row, kind)}"
 
 
-def _without_ids(row: Report) -> str:
+def without_ids(row: Report) -> str:
     """How DDP gets device_ids=None, from whoever names them now."""
     if row.ids_from == "config":
         return "the config names device_ids, and what it says wins: write device_ids=None in model_wrapper_cfg"
@@ -165,7 +155,7 @@ def tell_spread(row: Report) -> Words:
         hint = "DDP takes devices of one kind only: move all of the model, also what is built after it"
         return text + (late if row.before == row.parameters else ""), hint
     if row.device_ids:
-        return text, f"DDP takes such a model only with device_ids=None: {_without_ids(row)}"
+        return text, f"DDP takes such a model only with device_ids=None: {without_ids(row)}"
     return text, "right only for a model that was split on purpose"
 
 
@@ -188,12 +178,6 @@ def tell_elsewhere(row: Report) -> Words:
     if DEVICE in row.patchsets:
         return text, own
     return text, f"{own}; sitepatch apply {DEVICE} gives DDP the device that the parameters are on, and None for xla and mps"
-
-
-def tell_other(row: Report) -> Words:
-    """That nothing is said of this wrapper."""
-    text = f"the model is wrapped in {row.wrapper or 'a wrapper'}, which is not DDP: only where its parameters are was seen"
-    return text, "nothing is said of what that wrapper itself refuses"
 
 
 def tell_buffers(row: Report) -> Words:

@@ -7,6 +7,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 from patcher.text.drawn import drawn
 
 OURS = b"sitepatch-ddp"
+REFUSAL = "DistributedDataParallel device_ids and output_device"  # how torch's DDP begins to refuse, in every release
 _BEGIN = b'{"schema":'
 
 Devices = Tuple[Tuple[str, int], ...]
@@ -18,8 +19,8 @@ class Report(NamedTuple):
     `parameters` and `buffers`: tensors on each device. `before`: parameters before MMEngine moved the model, empty where not
     known. `places`: the first names on each of several devices. `device_ids`: None, or `0` and `musa:0` as texts. `ids_from`:
     who names them. `patchsets`: those in force. `current`: the accelerators whose module is there, with the current device,
-    None where it is not initialised. `visible`: the variables *_VISIBLE_DEVICES. `time`: seconds since 1970. `line`: where it
-    stands in its log.
+    None where it is not initialised. `visible`: the variables *_VISIBLE_DEVICES. `deepspeed`: the device of DeepSpeed's own
+    accelerator. `time`: seconds since 1970. `line`: where it stands in its log.
     """
 
     line: int
@@ -45,8 +46,25 @@ class Report(NamedTuple):
     current: Tuple[Tuple[str, Optional[int]], ...]
     visible: Tuple[Tuple[str, str], ...]
     mmengine: str
+    torch: str
+    deepspeed: str
     get_device: str
     warnings: Tuple[str, ...]
+
+
+class Raised(NamedTuple):
+    """What a wrapping raised: `error` is the exception in one line, `at` where it was raised; the rest as of a report."""
+
+    line: int
+    rank: Optional[int]
+    host: str
+    pid: Optional[int]
+    time: Optional[float]
+    sequence: Optional[int]
+    run: str
+    site: str
+    error: str
+    at: str
 
 
 def decode(text: bytes) -> Tuple[bool, Optional[Dict[str, Any]]]:
@@ -81,19 +99,12 @@ def read_report(line: int, facts: Dict[str, Any]) -> Optional[Report]:
     ids, warnings = facts.get("device_ids"), facts.get("warnings")
     if parameters is None or buffers is None or not isinstance(warnings, list) or not isinstance(ids, (list, type(None))):
         return None
-    rank, world_size = _number(facts.get("rank")), _number(facts.get("world_size"))
-    time = facts.get("time")
+    world_size = _number(facts.get("world_size"))
     return Report(
         line=line,
-        rank=rank,
+        **_process(facts),
         local_rank=_number(env.get("LOCAL_RANK")),
         world_size=_number(env.get("WORLD_SIZE")) if world_size is None else world_size,
-        host=_text(facts.get("host")),
-        pid=_number(facts.get("pid")),
-        time=float(time) if isinstance(time, (int, float)) and 0 <= time < 1e11 else None,  # no NaN: runs are sorted by it
-        sequence=_number(facts.get("sequence")),
-        run=_text(facts.get("run")),
-        site=_text(facts.get("site")),
         wrapper=_text(facts.get("wrapper")),
         model=_text(facts.get("model")),
         parameters=parameters,
@@ -107,9 +118,28 @@ def read_report(line: int, facts: Dict[str, Any]) -> Optional[Report]:
         current=tuple((kind, _number(index)) for kind, index in _pairs(facts.get("current"))),
         visible=tuple((name, _text(value)) for name, value in _pairs(facts.get("visible"))),
         mmengine=_text(facts.get("mmengine")),
+        torch=_text(facts.get("torch")),
+        deepspeed=_text(facts.get("deepspeed")),
         get_device=_text(facts.get("get_device")),
         warnings=_texts(warnings),
     )
+
+
+def read_raised(line: int, facts: Dict[str, Any]) -> Optional[Raised]:
+    """The record of what a wrapping raised; None if the facts are of another line."""
+    if facts.get("event") != "raised" or not isinstance(facts.get("error"), str):
+        return None
+    error = _text(facts["error"].partition("\n")[0])
+    return Raised(line, **_process(facts), error=error, at=_text(facts.get("at")))
+
+
+def _process(facts: Dict[str, Any]) -> Dict[str, Any]:
+    """Which process of which run a line is of, and which wrapping it is about."""
+    time = facts.get("time")
+    known = isinstance(time, (int, float)) and 0 <= time < 1e11  # no NaN: runs are sorted by it
+    numbers = {name: _number(facts.get(name)) for name in ("rank", "pid", "sequence")}
+    texts = {name: _text(facts.get(name)) for name in ("host", "run", "site")}
+    return {**numbers, **texts, "time": float(time) if known and time is not None else None}
 
 
 def _devices(found: object) -> Optional[Devices]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.diagnose.log import Log, Refusal
-from patcher.diagnose.report import Report
+from patcher.diagnose.report import Raised, Report
 
 
 class Source(NamedTuple):
@@ -28,13 +28,17 @@ class Wrap(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One run; `refusals` are those of its ranks whom DDP refused (None where the log does not name the rank)."""
+    """One run; `refusals` are those of its ranks whom DDP refused (None where the log does not name the rank).
+
+    `raised` is what its wrappings raised, as far as the reports tell it.
+    """
 
     number: int
     logs: Tuple[str, ...]
     time: Optional[float]
     wraps: Tuple[Wrap, ...]
     refusals: Tuple[Optional[int], ...]
+    raised: Tuple[Raised, ...] = ()
 
 
 def find_runs(logs: Sequence[Log]) -> Tuple[Run, ...]:
@@ -47,7 +51,19 @@ def find_runs(logs: Sequence[Log]) -> Tuple[Run, ...]:
     later = [group for sources in known.values() for group in _by_process(sources)]
     groups += sorted(later, key=lambda group: min(source.report.time or 0 for source in group))
     refused = _refused(logs, groups)
-    return tuple(_run(number, group, refused[number - 1]) for number, group in enumerate(groups, 1))
+    raised = list(dict.fromkeys(each._replace(line=0) for log in logs for each in log.raised))  # two logs may have a line
+    runs = (_run(number, group, refused[number - 1]) for number, group in enumerate(groups, 1))
+    return tuple(run._replace(raised=tuple(each for each in raised if _in_run(each, run))) for run in runs)
+
+
+def _in_run(raised: Raised, run: Run) -> bool:
+    return any(is_of(raised, row) for wrap in run.wraps for row in wrap.rows)
+
+
+def is_of(raised: Raised, row: Report) -> bool:
+    """Whether the wrapping that a report is about has raised this."""
+    one, other = ((each.rank, each.host, each.pid, each.run, each.sequence) for each in (raised, row))
+    return one == other
 
 
 def _run(number: int, group: Sequence[Source], refusals: Iterable[Optional[int]]) -> Run:

@@ -18,12 +18,13 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 from patcher.diagnose.conclusions import Conclusion, conclude
 from patcher.diagnose.report import Devices, Report
 from patcher.diagnose.runs import Run, Wrap
+from patcher.diagnose.wrappers import NONE, NOTES, family
 from patcher.text.listed import ranks
 from patcher.text.width import fit, padded, width
 
 READY = "ready"
 WIDTH = 100
-DOUBTS = ("accelerator-unused", "other-wrapper", "buffers-elsewhere", "same-device", "ranks-differ", "missing")  # DDP takes it
+DOUBTS = ("accelerator-unused", "buffers-elsewhere", "same-device", "ranks-differ", "missing", *NOTES)  # the wrapper takes it
 HEAD = ("rank", "host", "device", "device_ids", "parameters", "buffers", "verdict")
 _LEAST = 6  # columns that a cell keeps where a table is too wide
 
@@ -59,14 +60,23 @@ def _verdict(row: Report, conclusions: Sequence[Conclusion]) -> str:
     return next((each.code for each in conclusions if row.rank in each.ranks), READY)
 
 
+def is_wrong(classified: Classified) -> bool:
+    """Whether anything was concluded but that the wrapper is another one than DDP."""
+    return any(each.code not in NOTES for each in classified.conclusions)
+
+
 def heading(classified: Classified) -> str:
     """What is wrapped, where, by what, on how many ranks."""
     rows = classified.wrap.rows
-    kinds = " or ".join(dict.fromkeys(f"{row.model or 'the model'} in {row.wrapper or 'DDP'}" for row in rows))
+    kinds = " or ".join(dict.fromkeys(f"{row.model or 'the model'} {_wrapped(row)}" for row in rows))
     sites = " or ".join(dict.fromkeys(row.site for row in rows))
     size = max((row.world_size or 0 for row in rows), default=0)
     told = f"{len(rows)} of {size} ranks" if size else f"{len(rows)} rank{'' if len(rows) == 1 else 's'}"
     return f"wrapping {classified.wrap.number}: {kinds}, {sites}; {told}"
+
+
+def _wrapped(row: Report) -> str:
+    return "as it is" if family(row) == NONE else f"in {row.wrapper or 'DDP'}"
 
 
 def well(classified: Classified) -> str:
@@ -76,6 +86,8 @@ def well(classified: Classified) -> str:
     kinds = dict.fromkeys(device.partition(":")[0] for row in rows for device, _ in row.parameters)
     where = " and ".join(kinds) or "no device"
     named = ranks(numbers) if numbers else "the rank"
+    if any(family(row) == NONE for row in rows):
+        return f"not distributed: nothing is wrapped, and the model is on {where}"
     return f"{named}: all is well, the model is on {where} and nothing keeps DDP from taking it"
 
 

@@ -53,6 +53,14 @@ def process_group(way, rank):
     return {"backend": backend, "init_method": "file://" + file, "rank": rank, "world_size": int(os.environ["WORLD_SIZE"])}
 
 
+STRATEGIES = {
+    "flexible": {"type": "DDPStrategy"},
+    "fsdp": {"type": "FSDPStrategy"},
+    "deepspeed": {"type": "DeepSpeedStrategy", "train_micro_batch_size_per_gpu": 4},
+    "flexible-alone": {"type": "SingleDeviceStrategy"},
+}
+
+
 def make_runner(way, rank, change=lambda common: common):
     torch.manual_seed(rank)  # the ranks begin with different weights: only DDP makes them the same
     common = {
@@ -74,10 +82,14 @@ def make_runner(way, rank, change=lambda common: common):
         "randomness": {"seed": 0},
     }
     common = change(common)
-    if way == "flexible":
+    if way == "alone":
+        return Runner(**{**common, "launcher": "none"})
+    if way in STRATEGIES:
         from mmengine.runner import FlexibleRunner
 
-        return FlexibleRunner(strategy={"type": "DDPStrategy"}, **common)
+        if way == "deepspeed":
+            common["optim_wrapper"]["type"] = "DeepSpeedOptimWrapper"
+        return FlexibleRunner(strategy=STRATEGIES[way], **common)
     wrapper = {
         "direct": None,
         "config": {},

@@ -13,6 +13,7 @@ import traceback
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.fsdp import FullyShardedDataParallel
 from torch.nn.parallel import DistributedDataParallel
 
 FOUND = {}
@@ -36,6 +37,21 @@ def ddp_on_the_cpu():
 @shows("ddp-refuses-several-devices", group=True)
 def ddp_on_two_kinds():
     DistributedDataParallel(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2, device="meta")))
+
+
+@shows("ddp-takes-one-device-id", group=True)
+def ddp_of_two_devices():
+    DistributedDataParallel(nn.Linear(2, 2), device_ids=[0, 1])
+
+
+@shows("fsdp-without-accelerator", group=True)
+def fsdp_on_the_cpu():
+    FullyShardedDataParallel(nn.Linear(2, 2))
+
+
+@shows("fsdp-without-accelerator", group=True)
+def fsdp_on_the_cpu_with_a_number():
+    FullyShardedDataParallel(nn.Linear(2, 2), device_id=0)
 
 
 @shows("ddp-nothing-to-train", group=True)

@@ -72,6 +72,46 @@ def test_two_runs_in_one_log_and_the_newest_one_is_well(environment):
 
 
 @slow
+def test_what_is_not_ddp_and_what_a_wrapping_raises(environment):
+    assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0
+    answer, code = told(ranks(environment, 2, "fsdp").out)
+    (wrap,) = answer["shown"][0]["wraps"]
+    assert [(one["code"], one["ranks"]) for one in wrap["conclusions"]][:2] == [("no-accelerator", [0, 1]), ("raised", [0, 1])], answer
+    error = "the wrapping raised RuntimeError: Cannot access accelerator device when none is available. (_init_utils.py:"
+    assert wrap["conclusions"][1]["text"].startswith(error)
+    assert [(row["site"], row["wrapper"], row["device_ids"]) for row in wrap["ranks"]] == [
+        ("FSDPStrategy._wrap_model", "MMFullyShardedDataParallel", [str(rank)]) for rank in range(2)
+    ]
+    assert (code, [one["symptom"] for one in answer["findings"]]) == (1, ["fsdp-without-accelerator"])
+
+
+@slow
+@pytest.mark.parametrize("way", ["alone", "flexible-alone"])
+def test_nothing_is_wrapped(environment, way):
+    assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0
+    answer, code = told(ranks(environment, 1, way).out)
+    (wrap,) = answer["shown"][0]["wraps"]
+    assert (code, wrap["conclusions"], wrap["ranks"][0]["wrapper"]) == (0, [], "none"), answer
+    if way == "alone":
+        answer, code = told(ranks(environment, 2, way).out)
+        (wrap,) = answer["shown"][0]["wraps"]
+        assert (code, [(one["code"], one["ranks"]) for one in wrap["conclusions"]]) == (1, [("not-distributed", [0, 1])]), answer
+
+
+@slow
+def test_deepspeed_has_an_accelerator_of_its_own(environment):
+    pip = [environment.python, "-m", "pip", "install", "--quiet", "--no-build-isolation", "deepspeed==0.16.4"]
+    installed = run(pip, cwd=environment.cwd)
+    assert installed.code == 0, installed
+    assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0
+    ended = ranks(environment, 2, "deepspeed")
+    answer, code = told(ended.out)
+    (wrap,) = answer["shown"][0]["wraps"]
+    assert (code, [(one["code"], one["ranks"]) for one in wrap["conclusions"]]) == (0, [("deepspeed", [0, 1])]), ended
+    assert wrap["conclusions"][0]["text"].endswith("DeepSpeed moves them to the device of its own accelerator, cpu")
+
+
+@slow
 def test_the_logs_that_torchrun_keeps_for_each_rank(environment, tmp_path):
     """`--redirects 3 --tee 3` writes every rank's streams to files of its own, and all of them with a prefix."""
     assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0

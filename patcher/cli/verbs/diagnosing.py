@@ -10,7 +10,7 @@ from patcher.cli.console import Console
 from patcher.cli.ranks_page import page
 from patcher.cli.trial import trial_json, trial_rows
 from patcher.diagnose.runs import Run
-from patcher.diagnose.table import classify
+from patcher.diagnose.table import classify, is_wrong
 from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
 from patcher.ops.diagnose import DiagnoseRequest
@@ -34,7 +34,7 @@ def run_diagnose(console: Console, request: DiagnoseRequest, which: Optional[str
         with open(html, "wb") as file:
             file.write(page(shown, len(outcome.runs), outcome.logs, rows))
         console.say(f"wrote {html}")
-    concluded = any(each.conclusions for _, classified in shown for each in classified)
+    concluded = any(is_wrong(each) for _, classified in shown for each in classified)
     damaged = any(log.cut_count or log.problem for log in outcome.logs)
     ok = not (outcome.findings or concluded or damaged)
     console.data(ok, diagnosis.outcome_json(outcome, shown, request.place))
@@ -54,7 +54,7 @@ def run_follow(console: Console, request: DiagnoseRequest) -> int:
         if number > reports:
             run = outcome.runs[-1]
             classified = classify(run)
-            concluded = concluded or any(each.conclusions for each in classified)
+            concluded = concluded or any(map(is_wrong, classified))
             diagnosis.tell_run(console, run, len(outcome.runs), classified)
         reports = number
         sys.stdout.flush()

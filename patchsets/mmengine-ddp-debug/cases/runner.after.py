@@ -4,8 +4,9 @@ class Runner:
         _sitepatch_ddp_note("", net)  # sitepatch: mmengine-ddp-debug
         net = net.to(get_device())
         if not self.distributed:
-            from mmengine.dist.utils import _sitepatch_ddp_note  # sitepatch: mmengine-ddp-debug
-            _sitepatch_ddp_note("not distributed: nothing is wrapped in DDP, since the Runner's launcher is none")
+            from mmengine.dist.utils import _sitepatch_ddp_report  # sitepatch: mmengine-ddp-debug
+            _sitepatch_ddp_report(  # sitepatch: mmengine-ddp-debug
+                "Runner.wrap_model (not distributed)", net, lambda: None, lambda: {"type": "none"})
             return net
         if cfg is None:
             from mmengine.dist.utils import _sitepatch_ddp_report  # sitepatch: mmengine-ddp-debug
@@ -22,3 +23,8 @@ class Runner:
             )
             net = MODEL_WRAPPERS.build(cfg, default_args=args)
         return net
+
+
+from mmengine.dist.utils import _sitepatch_ddp_watch  # sitepatch: mmengine-ddp-debug
+
+_sitepatch_ddp_watch(Runner, "wrap_model")

@@ -15,3 +15,8 @@ class DDPStrategy:
         model = MODEL_WRAPPERS.build(
             self.model_wrapper, default_args=args)
         return model
+
+
+from mmengine.dist.utils import _sitepatch_ddp_watch  # sitepatch: mmengine-ddp-debug
+
+_sitepatch_ddp_watch(DDPStrategy, "_wrap_model")
