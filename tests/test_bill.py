@@ -6,24 +6,23 @@ import subprocess
 
 import pytest
 
+from patcher.ops.bill import bill, document
+from patcher.ops.place import Place
 from tests.command import DDP, GUARD, Site, done, environ, sitepatch
 
 pytest.importorskip("cyclonedx", reason="pip install sitepatch[test]")
 pytestmark = pytest.mark.once
 
 
-def bill(site, name="bom.json", **more):
-    told = json.loads(done(site("report", "--cyclonedx", name, "--json", **more)).out)
-    data = (site.cwd / name).read_bytes()
-    check(data)
-    return told, data
-
-
-def check(data):
+def made(site):
+    """What is applied, and the document of it, which is valid."""
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
 
+    found = bill(Place(target=str(site.path)))
+    data = document(found)
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(data.decode()) is None
+    return found, data
 
 
 @pytest.fixture
@@ -36,39 +35,34 @@ def site(tmp_path):
 
 
 def test_what_is_applied_is_a_valid_document_whose_patches_can_be_applied(site, tmp_path):
-    assert bill(site)[0]["components"] == [], "nothing is applied, and that is valid too"
+    assert made(site)[0].components == (), "nothing is applied, and that is valid too"
     done(site("apply", DDP, GUARD, "--no-verify", "--set", f"{DDP}.params=7"))
-    told, data = bill(site)
-    named = [(each["distribution"], each["version"], [one["name"] for one in each["patchsets"]]) for each in told["components"]]
-    assert named == [("mmengine", "0.10.7", [DDP]), ("torch", "2.7.1", [GUARD])]
-    document = json.loads(data)
-    assert [each["purl"] for each in document["components"]] == ["pkg:pypi/mmengine@0.10.7", "pkg:pypi/torch@2.7.1"]
-    (debug,), (guard,) = (each["pedigree"]["patches"] for each in document["components"])
+    components = json.loads(made(site)[1])["components"]
+    assert [each["purl"] for each in components] == ["pkg:pypi/mmengine@0.10.7", "pkg:pypi/torch@2.7.1"]
+    (debug,), (guard,) = (each["pedigree"]["patches"] for each in components)
     assert f"\nX-Sitepatch: {DDP} 1.2 lang=en params=7\n" in debug["diff"]["text"]["content"]
     assert guard["diff"]["text"]["content"].startswith("Description: Let reduce_storage ")
     assert guard["resolves"][0]["references"] == ["https://example.org/bug/1"]
     assert debug["type"] == guard["type"] == "unofficial" and "resolves" not in debug
-    made = {path: site.file(path).read_bytes() for path in ("mmengine/runner/runner.py", "torch/multiprocessing/reductions.py")}
+    texts = {path: site.file(path).read_bytes() for path in ("mmengine/runner/runner.py", "torch/multiprocessing/reductions.py")}
     done(site("restore"))
     for one in (debug, guard):
         subprocess.run(["patch", "-p1", "-s"], input=one["diff"]["text"]["content"].encode(), cwd=str(site.path), check=True)
-    assert {path: site.file(path).read_bytes() for path in made} == made
+    assert {path: site.file(path).read_bytes() for path in texts} == texts
 
 
-def test_the_same_patches_make_the_same_bytes_and_the_date_is_that_of_the_source(site, tmp_path):
+def test_the_same_patches_make_the_same_bytes_and_the_date_is_that_of_the_source(site, monkeypatch):
     done(site("apply", DDP, GUARD, "--no-verify"))
-    first = bill(site)[1]
+    first = made(site)[1]
     done(site("restore", DDP))
-    other = bill(site)[1]
+    other = made(site)[1]
     done(site("apply", DDP, "--no-verify"))
-    assert bill(site)[1] == first != other
+    assert made(site)[1] == first == site("report", "--cyclonedx", "-").data != other
     assert b"timestamp" not in first and json.loads(first)["serialNumber"] != json.loads(other)["serialNumber"]
-    dated = bill(site, SOURCE_DATE_EPOCH="1700000000")[1]
-    assert json.loads(dated)["metadata"]["timestamp"].startswith("2023-11-14T22:13:20")
-    assert site("report", "--cyclonedx", "-").data == first
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    assert json.loads(made(site)[1])["metadata"]["timestamp"].startswith("2023-11-14T22:13:20")
     site.file().write_bytes(b"# another text\n")
-    notes = bill(site)[0]["notes"]
-    assert [note.partition(":")[0] for note in notes] == ["mmengine/runner/runner.py"]
+    assert [note.partition(":")[0] for note in made(site)[0].notes] == ["mmengine/runner/runner.py"]
 
 
 def test_without_the_library_the_command_that_installs_it_is_said(site, tmp_path):

@@ -16,19 +16,21 @@ from xml.etree import ElementTree
 import click
 import pytest
 
+from patcher.cli.checked import Verdict, github, junit, of_releases, rows
 from patcher.cli.console import Console
 from patcher.errors import SitepatchError
 from patcher.model import Requested
 from patcher.ops import against as against_module
-from patcher.ops.check import try_release
+from patcher.ops.against import Checked
+from patcher.ops.check import Outcome, try_release
 from patcher.ops.fixture import fixtures, lay_out
 from patcher.patchset.manifest import load
 from patcher.patchset.sources import builtin_dir, resolve_options
 from patcher.planner.plan import plan_apply
 from patcher.target.index import Listing
 from patcher.target.interpreter import discover
-from patcher.target.versions import accepts, meant, oldest_first
-from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch
+from patcher.target.versions import accepts, meant, newest, oldest_first
+from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, done, environ, sitepatch
 from tests.index import Index, sdist
 from tests.test_commands import tutorial
 
@@ -199,34 +201,49 @@ def test_what_is_said_of_a_release(told, version, state, text):
     assert re.fullmatch(text, found[1])
 
 
-def test_neighbours_with_one_answer_are_one_line_and_what_does_not_fit_is_told_one_by_one(told, patchsets, index, cache, tmp_path):
-    ended = sitepatch("check", "ask", "--against", "all", "--patch-dir", patchsets, cwd=tmp_path, **index.variables(cache))
-    rows = [re.split("  +", line) for line in ended.out.splitlines()[1:]]
-    assert [row[2] for row in rows] == [
-        "1.0", "1.1", "1.2 (yanked)", "1.3", "1.4", "1.5", "1.6", "1.7", "1.8", "2.0rc1 to 2.2+cu121 (6 releases)", "2.10",
+OUTCOMES = (
+    Outcome("demo", "1.0", "applies", ((SHARE, (2,)),)), Outcome("demo", "1.1", "applies", ((SHARE, (4,)), ("demo/other.py", (1,))), yanked=True),
+    Outcome("demo", "1.2", "not found", (), f"{SHARE}: gone", "look\nagain"), Outcome("demo", "1.3", "not found", (), f"{SHARE}: gone"),
+    Outcome("demo", "1.4", "no wheel"), Outcome("demo", "1.5", "upstream"), Outcome("demo", "1.6", "applies", ((SHARE, (2,)),)),
+    Outcome("demo-lite", "1.6", "applies", ((SHARE, (2,)),)),
+)  # fmt: skip
+
+
+def test_neighbours_with_one_answer_are_one_line_and_what_does_not_fit_is_told_one_by_one(patchsets):
+    checked = Checked(load(patchsets / "ask", "here"), OUTCOMES)
+    assert [(row.word, row.cells[1:]) for row in rows(checked, each=False)] == [
+        ("applies", ("1.0 to 1.1 (2 releases, 1 yanked)", f"{SHARE}  demo/other.py")),
+        ("not found", ("1.2", f"{SHARE}: gone")), ("not found", ("1.3", f"{SHARE}: gone")), ("no wheel", ("1.4", "")), ("upstream", ("1.5", "")),
+        ("applies", ("1.6", f"{SHARE}:2")), ("applies", ("1.6", f"{SHARE}:2")),
     ]  # fmt: skip
-    assert rows[-2] == ["applies", "demo", "2.0rc1 to 2.2+cu121 (6 releases)", SHARE]
+    assert len(rows(checked, each=True)) == len(OUTCOMES)
 
 
 def test_the_newest_release_is_a_failure_where_no_patchset_is_for_it(check, told):
-    ended = check("ask", "--against", "newest")
-    assert ended.code == 1 and lines(ended) == {"3.0": ("not found", "the patchset is for demo >=1,<3")}
+    ended = check("ask", "ask-many", "--against", "newest")
+    assert ended.code == 1
+    assert "not found  demo  3.0  the patchset is for demo >=1,<3" in ended.out and "applies  many       2.0  many/share.py:2" in ended.out
     assert "hint: does it hold for it? sitepatch update ask --to 3.0" in ended.err
-    assert lines(check("ask-many", "--against", "newest"))["2.0"][0] == "applies"
 
 
-def test_ci_is_told_in_annotations_or_as_tests(check, told):
-    some = against("1.0", "1.1", "1.3", "1.6")
-    annotations = check("ask", *some, "--format", "github").out.splitlines()
-    assert annotations[0].startswith("::error title=ask does not fit demo 1.1::not found: demo/share.py: share: ")
-    assert "%0A" in annotations[0], "the hint is a line of its own"
-    assert annotations[1].startswith("::error title=ask does not fit demo 1.3::no wheel: ")
-    assert annotations[2:] == ["::notice title=ask can go::demo 1.6 has its change already", "::notice title=sitepatch check::1 answer in order"]
-    suite = ElementTree.fromstring(check("ask", *some, "--format", "junit").out)[0]
-    assert [suite.get(key) for key in ("name", "tests", "failures", "errors")] == ["ask", "4", "1", "1"]
-    assert [(case.get("name"), case[0].tag) for case in suite] == [
-        ("demo 1.0", "system-out"), ("demo 1.1", "failure"), ("demo 1.3", "error"), ("demo 1.6", "system-out"),
-    ]  # fmt: skip
+def test_ci_is_told_in_annotations_or_as_tests(patchsets, tmp_path):
+    verdicts = of_releases(Checked(load(patchsets / "ask", "here"), OUTCOMES[:6]))
+    assert github(verdicts) == [
+        "::error title=ask does not fit demo 1.2::not found: demo/share.py: gone%0Alook%0Aagain",
+        "::error title=ask does not fit demo 1.3::not found: demo/share.py: gone",
+        "::error title=ask does not fit demo 1.4::no wheel: no wheel",
+        "::notice title=ask can go::demo 1.5 has its change already",
+        "::notice title=sitepatch check::2 answers in order",
+    ]
+    hostile = Verdict("ask", "a:b,c", "not found", "50%\r::error::\x1b[2J")
+    assert github([hostile]) == ["::error title=ask does not fit a%3Ab%2Cc::not found: 50%25%0D::error::\u241b[2J"]
+    (suite,) = ElementTree.fromstring(junit([*verdicts, hostile]))
+    assert [suite.get(key) for key in ("name", "tests", "failures", "errors")] == ["ask", "7", "3", "1"]
+    assert [case[0].tag for case in suite] == ["system-out", "system-out", "failure", "failure", "error", "system-out", "failure"]
+    site = Site(tmp_path, "mmengine-0.10.7")
+    for form, shown in (("github", "::notice title=sitepatch check::"), ("junit", '<testsuite name="mmengine-ddp-debug"')):
+        assert shown in done(site("check", DDP, "--format", form)).out
+    assert "--format github and --json: found both" in site("check", DDP, "--format", "github", "--json").err
 
 
 def test_the_heading_names_the_patchset_and_counts(told):
@@ -409,6 +426,14 @@ def test_which_releases_a_version_means(asked, versions, expected):
     assert meant(asked, versions) == expected
 
 
+@pytest.mark.parametrize(
+    ("versions", "expected"),
+    [(["2.9", "2.10", "3.0rc1"], ["2.10"]), (["2.2+cpu", "2.1", "2.2+cu128"], ["2.2+cpu", "2.2+cu128"]), (["1.0a1", "1.0b1"], ["1.0b1"]), ([], [])],
+)
+def test_the_newest_release_is_no_prerelease_and_all_builds_of_it(versions, expected):
+    assert newest(versions) == expected
+
+
 def test_releases_are_in_the_order_of_pep_440():
     expected = ["1.9", "2.0.dev1", "2.0rc1", "2.0", "2.0+cu118", "2.0.post1", "2.10", "1!0.1"]
     assert oldest_first(reversed(expected)) == expected
@@ -475,8 +500,8 @@ SOON = "import patcher.cli.progress as p, patcher.cli.main as m; p._FIRST = p._A
 
 @pytest.mark.parametrize(
     ("words", "term", "shown"),
-    [((), "xterm", r"\r\x1b\[K\[[-#]{20}\] 0 of 1 releases fetched, \d+ s"), ((), "dumb", r"^0 of 1 releases fetched, \d+ s\r\n"), (("-q",), "xterm", ""), (("--json",), "xterm", "")],
-    ids=["terminal", "dumb", "quiet", "json"],
+    [((), "xterm", r"\r\x1b\[K\[[-#]{20}\] 0 of 1 releases fetched, \d+ s"), ((), "dumb", r"^0 of 1 releases fetched, \d+ s\r\n"), (("--json",), "xterm", "")],
+    ids=["terminal", "dumb", "json"],
 )
 def test_progress_is_drawn_on_a_terminal_and_removed_and_is_lines_elsewhere(index, patchsets, tmp_path, words, term, shown):
     words = [sys.executable, "-c", SOON, "check", "ask", "--against", "1.0", "--patch-dir", str(patchsets), *words]
