@@ -136,8 +136,7 @@ def resolve(
                 if carrier is not None:
                     carrier.take(known.splices)
                 continue
-        if assignment is None:
-            assignment = _kept_assignment(site, path, kept[name])
+        assert assignment is not None, "a step without one stands, or has got that of its copy"
         result = _rewrite(data, assignment)
         if carrier is not None and known is not None and result.splices == carrier.moved(known.splices):
             carrier.take(known.splices)
