@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any, Callable, List, Mapping, Optional, Tuple
+from typing import Any, Callable, List, Mapping, Optional, Tuple, cast
 
 from patcher.engine.lex import find_outside
 from patcher.engine.literal import f_string_text, string_value
@@ -58,7 +58,7 @@ RENAMED = {
 }
 _PLACEHOLDER = re.compile(MARK + r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBERS = ("Integer", "Float", "Imaginary")
-_TO_LAST_PART = CLAUSES | COMPOUND | {"Param", "Alias", "WithItem", "DictElement", "Decorator"}
+_TO_LAST_PART = CLAUSES | COMPOUND | {"Param", "Alias", "WithItem", "DictElement", "MatchMappingElement", "Decorator"}
 
 
 class Converter:
@@ -83,7 +83,7 @@ class Converter:
             return node
         if isinstance(node, (list, tuple)):
             return [self.one(item) for item in node]
-        return None if type(node).__name__ == "MaybeSentinel" else self.one(node)
+        return self.one(node)
 
     def one(self, node: Any) -> Node:
         """The `Node` for one libcst node."""
@@ -100,6 +100,7 @@ class Converter:
                 RENAMED.get(name, name), node, **{key: self.convert(getattr(node, key, None)) for key in FIELDS[name]}
             )
             if made.kind in _TO_LAST_PART:
+                made.outer_start = made.start
                 made.end = made.outer_end = max((child.outer_end for child in made.children()), default=made.end)
             return self.placeholder(self.shaped(made))
         if hasattr(node, "_get_token") or name in ("NotIn", "IsNot", "NotEqual", "Asynchronous"):
@@ -135,17 +136,13 @@ class Converter:
                 part for value in values for part in (value if isinstance(value, list) else [value]) if isinstance(part, Node)
             ]
         if node.kind == "ClassDef":
-            bases, keywords = fields.pop("bases"), fields.pop("keywords")
-            fields["args"] = [*(bases if isinstance(bases, list) else []), *(keywords if isinstance(keywords, list) else [])]
+            fields["args"] = [*cast(List[Node], fields.pop("bases")), *cast(List[Node], fields.pop("keywords"))]
         if node.kind in ("FunctionDef", "ClassDef"):
             block = node.node("body")
             if block.items("body") and block.items("body")[0].is_text():
                 block.fields["doc"] = block.items("body").pop(0)
-        if node.kind in ("Tuple", "List", "Set", "With"):  # a bare `...` among them is a run
-            for item in (*node.items("elements"), *node.items("items")):
-                item.role = "run" if item.role == "ellipsis" else item.role
-        if node.kind == "Param":
-            node.fields["star"] = node.fields["star"] or ""
+        for item in (*node.items("elements"), *node.items("items")):  # a bare `...` among them is a run
+            item.role = "run" if item.role == "ellipsis" else item.role
         return node
 
     def placeholder(self, node: Node) -> Node:

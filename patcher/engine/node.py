@@ -26,7 +26,7 @@ _PARTS = """
     Operator ComparisonTarget DictElement Slice TypeParameters TypeParam TypeVar TypeVarTuple ParamSpec From MatchStar
     MatchMappingElement MatchKeywordElement
 """
-NOT_EXPRESSIONS = STATEMENTS | CLAUSES | CASE_PATTERNS | frozenset(_PARTS.split())
+NOT_EXPRESSIONS = frozenset().union(STATEMENTS, CLAUSES, CASE_PATTERNS, _PARTS.split())
 
 
 class SyntaxProblem(Exception):
@@ -158,8 +158,6 @@ def same(a: Value, b: Value) -> bool:
     if isinstance(a, Node) and isinstance(b, Node):
         if a.kind != b.kind or a.role != b.role or (a.role and a.name != b.name):
             return False
-        if a.role == "run":
-            return True
         if a.kind == "Opaque":
             return a is b
         return a.fields.keys() == b.fields.keys() and all(same(value, b.fields[key]) for key, value in a.fields.items())

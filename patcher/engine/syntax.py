@@ -50,8 +50,10 @@ class _Recorder(CodegenState):
 
 
 class _Position:
+    start: int
+
     def __init__(self, state: _Recorder, node: Any) -> None:
-        self.state, self.node, self.start = state, node, 0
+        self.state, self.node = state, node
 
     def __enter__(self) -> None:
         self.start = self.state.offset

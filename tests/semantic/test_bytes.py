@@ -65,3 +65,4 @@ def test_a_target_that_is_not_python_is_refused(data: bytes, words: str) -> None
     assert result.data == data
     assert result.answers[0].state is State.CONFLICT
     assert words in result.answers[0].problem
+    assert ("(line " in result.answers[0].problem) is (words == "cannot be read as Python")

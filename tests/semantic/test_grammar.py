@@ -7,10 +7,16 @@ the same, as far as its parser knows the syntax; else it says so in clear words.
 
 from __future__ import annotations
 
+import ast
+import gc
+
 import pytest
 
+from patcher.engine.convert import Converter
 from patcher.engine.lex import lines_in_strings
+from patcher.engine.node import CLAUSES, SyntaxProblem
 from patcher.engine.source import Source
+from patcher.engine.syntax import parse
 from patcher.model import State
 from tests.semantic.helpers import check_refused, check_state, check_transformed, run
 
@@ -128,6 +134,7 @@ CODE = {
     "chained calls": "g(a)(b)[c].d(old.x).e",
     "slices": "b = a[1:old.x:2], a[:], a[::], a[1:]",
     "extended slices": "b = a[1:2, ..., old.x, None]",
+    "trailing comma in a subscript": "b = a[old.x,]",
     "unpacking in a subscript": "b = a[*c, old.x]",
     "unpacking alone in a subscript": "b = a[*old.x]",
     "numbers": "b = 0xFF, 0b1, 0o7, 1_000, 1e-5, 1.5E10, .5, 2., 3j, old.x",
@@ -264,3 +271,81 @@ def test_syntax_that_only_a_newer_python_reads_is_not_made_by_placing_code_in_an
     source = "def f(a):\n    return f'{a.b}'\n"
     check_state(source, "-a.b\n+a['b']\n", State.CONFLICT, "an f-string cannot hold")
     check_transformed(source, '-a.b\n+a["b"]\n', source.replace("a.b", 'a["b"]'))
+
+
+@pytest.mark.once  # the standard parser of Python 3.8 takes `with (a, b)` for a tuple
+@pytest.mark.parametrize("name", CODE)
+def test_a_node_has_the_place_that_the_standard_parser_gives_it(name: str) -> None:
+    text = in_function(CODE[name])
+    try:
+        tree, block, moved = ast.parse(text), parse(text), parse(text, offset=1000)
+    except (SyntaxError, SyntaxProblem):
+        return  # of a newer Python, or of one that libcst does not know
+    nodes = [*block.walk()]
+    spans = [(node.outer_start, node.start, node.end, node.outer_end) for node in nodes]
+    assert repr(moved) == repr(block)
+    assert [tuple(place - 1000 for place in (node.outer_start, node.start, node.end, node.outer_end)) for node in moved.walk()] == spans
+    places = {(start, end) for _, start, end, _ in spans} | {(start, end) for start, _, _, end in spans}
+    source = Source(text.encode())
+    left_out = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.stmt, ast.expr)) and id(node) not in left_out:
+            begin, end = source._offset(node.lineno, node.col_offset), source._offset(node.end_lineno or 0, node.end_col_offset or 0)
+            elif_or_only_argument = text.startswith("elif", begin) or isinstance(node, ast.GeneratorExp)
+            assert (begin, end) in places or elif_or_only_argument, (type(node), text[begin:end])
+    for node in nodes:
+        pieces = text[node.start : node.end], text[node.outer_start : node.outer_end]
+        assert pieces == tuple(map(str.strip, pieces))
+        if node.kind in CLAUSES:
+            assert node.end == node.outer_end == node.node("body").end
+        if node.kind in ("BareStar", "Slash"):
+            assert pieces in (("*", "*"), ("/", "/"))
+
+
+SHAPES = {
+    "a if b else c": "Expr(value=IfExp(body=Name(value='a'), test=Name(value='b'), orelse=Name(value='c')))",
+    "...": "Expr(value=Ellipsis())",
+    "a[*b]": "Expr(value=Subscript(value=Name(value='a'), slice=Tuple(elements=[Star(value=Name(value='b'))])))",
+    "a[*b, 1]": "Expr(value=Subscript(value=Name(value='a'), slice=Tuple(elements=[Star(value=Name(value='b')), Integer(value='1')])))",
+    "a  not   in b": "Expr(value=Comparison(left=Name(value='a'), comparisons=[ComparisonTarget(operator=Operator(value='not in'), comparator=Name(value='b'))]))",
+    "f'{{\\x41{b}'": "Expr(value=FString(parts=[FText(value='{A'), FExpr(expression=Name(value='b'))]))",
+    "class A(b, *c, d=1): pass": "ClassDef(name=Name(value='A'), body=Block(body=[Pass()]), args=[Name(value='b'), Star(value=Name(value='c')), "
+    "Keyword(arg=Name(value='d'), value=Integer(value='1'))])",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", SHAPES)
+def test_the_shape_of_a_tree(code: str) -> None:
+    (node,) = parse(f"{code}\n").items("body")
+    assert repr(node) == SHAPES[code]
+
+
+def test_what_cannot_be_read_as_a_part_of_a_file() -> None:
+    for text, words, line in (
+        ("    a\nb\n", "indented less", 0), ("    a\nelse:\n    b\n", "indented less", 0), ("    a\n    b = = 2\n", "unexpected code", 2),
+        ("a\nb = = 2\n", "unexpected code", 2), ("\x0cdef f(): pass\n", "byte for byte", 0),
+    ):  # fmt: skip
+        with pytest.raises(SyntaxProblem, match=words) as caught:
+            parse(text)
+        assert (str(caught.value), caught.value.line) == (caught.value.message, line)
+        assert line or not caught.value.column
+    with pytest.raises(SyntaxProblem, match="a piece of syntax \\(object\\) that this version does not know"):
+        Converter("", 0, {}, {}, False).one(object())
+
+
+def test_where_a_node_stands() -> None:
+    block = parse("class A(b, c=1): pass\n")
+    (node,) = block.items("body")
+    assert (block.field(), node.field(), block.siblings(), node.siblings()) == ("", "body", [block], [node])
+    assert repr(node.header()) == "[Name(value='A'), Name(value='b'), Keyword(arg=Name(value='c'), value=Integer(value='1'))]"
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_garbage_collector_is_left_as_it_was(enabled: bool) -> None:
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        parse("a = 1\n")
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if before else gc.disable)()
