@@ -8,7 +8,7 @@ import pytest
 
 from patcher.ops.bill import bill, document
 from patcher.ops.place import Place
-from tests.command import DDP, GUARD, Site, done, environ, sitepatch
+from tests.command import DDP, DDP_VERSION, GUARD, Site, done, environ, sitepatch
 
 pytest.importorskip("cyclonedx", reason="pip install sitepatch[test]")
 pytestmark = pytest.mark.once
@@ -40,7 +40,7 @@ def test_what_is_applied_is_a_valid_document_whose_patches_can_be_applied(site, 
     components = json.loads(made(site)[1])["components"]
     assert [each["purl"] for each in components] == ["pkg:pypi/mmengine@0.10.7", "pkg:pypi/torch@2.7.1"]
     (debug,), (guard,) = (each["pedigree"]["patches"] for each in components)
-    assert f"\nX-Sitepatch: {DDP} 1.2 lang=en params=7\n" in debug["diff"]["text"]["content"]
+    assert f"\nX-Sitepatch: {DDP} {DDP_VERSION} lang=en params=7\n" in debug["diff"]["text"]["content"]
     assert guard["diff"]["text"]["content"].startswith("Description: Let reduce_storage ")
     assert guard["resolves"][0]["references"] == ["https://example.org/bug/1"]
     assert debug["type"] == guard["type"] == "unofficial" and "resolves" not in debug

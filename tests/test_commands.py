@@ -20,7 +20,20 @@ import pytest
 from patcher import __version__
 from patcher.ops.fixture import lay_out
 from patcher.patchset.sources import builtin_dir
-from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ, killed_once_committed, sitepatch, tree
+from tests.command import (
+    DDP,
+    DDP_VERSION,
+    DYNAMO,
+    GUARD,
+    ROOT,
+    RUNNER,
+    Ended,
+    Site,
+    environ,
+    killed_once_committed,
+    sitepatch,
+    tree,
+)
 from tests.test_round_trip import CHANGED, changed
 
 pytestmark = pytest.mark.once
@@ -422,7 +435,7 @@ def test_a_reinstall_is_told_and_can_be_patched_again_or_forgotten(site):
 def test_a_missing_file_is_told(site):
     site("apply", DDP)
     site.file().unlink()
-    assert f"missing  {DDP} 1.2" in site("status").out.replace("missing     ", "missing  ")
+    assert f"missing  {DDP} {DDP_VERSION}" in site("status").out.replace("missing     ", "missing  ")
     assert site("status", "--check").code == 1
     assert site("restore").code == 0
     assert site("status", "--check").code == 0
@@ -431,11 +444,11 @@ def test_a_missing_file_is_told(site):
 
 def test_a_newer_patchset_is_told_as_outdated_and_apply_brings_it_up_to_date(site):
     site("apply", DDP)
-    site.source(DDP, toml=[('version = "1.2"', 'version = "1.3"')])
+    site.source(DDP, toml=[(f'version = "{DDP_VERSION}"', 'version = "99.1"')])
     told = site("status")
     assert told.out.count("outdated") == 1
     assert f"hint: sitepatch apply {DDP}\n" in told.out
-    assert f"{DDP} 1.3 (./patchsets)" in told.out
+    assert f"{DDP} 99.1 (./patchsets)" in told.out
     assert site("status", "--check").code == 1
     assert site("apply", DDP).code == 0
     assert site("status", "--check").code == 0
@@ -524,7 +537,7 @@ def test_a_hidden_patchset_is_said_aloud(site, words):
     folder = site.source(DDP)
     run = site if words[0] in ("apply", "diff") else functools.partial(sitepatch, cwd=site.cwd)
     assert "hides" not in run(*words, *(["--dry-run"] if words[0] == "apply" else [])).err, "it is the same patchset"
-    (folder / "patchset.toml").write_text((folder / "patchset.toml").read_text().replace('version = "1.2"', 'version = "1.3"'))
+    (folder / "patchset.toml").write_text((folder / "patchset.toml").read_text().replace(f'version = "{DDP_VERSION}"', 'version = "99.1"'))
     done = run(*words)
     assert done.code == 0
     assert f"note: {DDP} (./patchsets) is used; it hides {DDP} of " in done.err
@@ -534,7 +547,7 @@ def test_show_tells_why_it_exists_its_options_and_its_patches(tmp_path):
     done = sitepatch("show", DDP, cwd=tmp_path)
     assert done.code == 0
     for text in (
-        f"{DDP} 1.2  debug, built in",
+        f"{DDP} {DDP_VERSION}  debug, built in",
         "This patchset prints a report from every rank",
         f"{DDP}.lang=en  language of the lines (str, one of en, zh)",
         "mmengine >=0.1,<1",
@@ -737,10 +750,10 @@ def test_a_virtual_environment_by_python_and_by_variable(tmp_path):
 
 
 def test_a_patch_dir_is_looked_at_first(site):
-    site.source(DDP, toml=[('version = "1.2"', 'version = "7.0"')])
+    site.source(DDP, toml=[(f'version = "{DDP_VERSION}"', 'version = "99.1"')])
     (site.cwd / "patchsets").rename(site.cwd / "mine")
     assert site("apply", DDP, "--patch-dir", site.cwd / "mine").code == 0
-    assert f"{DDP} 7.0" in site("status").out
+    assert f"{DDP} 99.1" in site("status").out
 
 
 def test_the_module_runs_like_the_command(tmp_path):

@@ -70,7 +70,7 @@ def test_a_file_edited_before_is_refused_and_with_force_comes_back_as_it_was_edi
     kept = site.path / ".sitepatch" / "pristine" / before[RUNNER][0]
     assert str(kept) in forced.err
     assert hashlib.sha256(kept.read_bytes()).hexdigest() == before[RUNNER][0]
-    assert site.file().read_bytes().endswith(MINE)
+    assert MINE in site.file().read_bytes()
     told = done(site("status", "--check"))
     assert "edited by hand before it was patched (unproven); restore gives the edited file back" in told.out
     states = {each["path"]: each["origin"] for each in json.loads(site("status", "--json").out)["files"]}
@@ -149,7 +149,8 @@ def test_edits_after_are_kept_and_only_our_change_is_taken_out(site):
 
 def test_an_edit_of_what_we_wrote_is_refused_with_its_line_and_nothing_changes(site):
     done(site("apply", DDP))
-    ours = next(line for line in site.file().read_bytes().splitlines() if b"_sitepatch_ddp_report(" in line)
+    lines = site.file().read_bytes().splitlines()
+    ours = next(line for line in lines if b"_sitepatch_ddp_report(" in line and lines.count(line) == 1)
     edit(site, ours + b"\n", ours.replace(b"(", b"( ", 1) + b"  # mine\n")
     number = next(at for at, line in enumerate(site.file().read_bytes().splitlines(), 1) if line.endswith(b"# mine"))
     refused(site, ["restore"], "edited by hand where it was patched", f"at line {number}: ", "# mine", "--force")
@@ -193,14 +194,13 @@ def test_one_of_two_patchsets_is_taken_out_of_an_edited_file_then_the_other(site
     pristine = site.file().read_bytes()
     for first, second in (("ids-fix", DDP), (DDP, "ids-fix")):
         done(site("apply", DDP, "ids-fix", "--patch-dir", "patches"))
-        with site.file().open("ab") as file:
-            file.write(MINE)
+        site.file().write_bytes(MINE + site.file().read_bytes())
         part = done(site("restore", first))
         assert f"but for {second}, which stays applied, and what was edited by hand" in part.out
         told = done(site("status", "--check"), 1)
         assert told.out.count("edited by hand") == 1 and second in told.out
         done(site("restore", second))
-        assert site.file().read_bytes() == pristine + MINE
+        assert site.file().read_bytes() == MINE + pristine
         site.file().write_bytes(pristine)
 
 
@@ -519,7 +519,6 @@ def test_a_forced_reinstall_after_an_edit_is_no_edit(shop):
     assert shop.state() == "edited by hand"
     shop.install("1.0")
     assert shop.state() == "overwritten"
-    assert "hint: it does not fit shop 3.0 (" in done(shop("status")).out
     forgets(shop)
 
 

@@ -15,7 +15,7 @@ from patcher.model import LockedFile
 from patcher.ops.fixture import lay_out
 from patcher.patchset.tables import Reader
 from patcher.project import lockfile
-from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, done, killed_once_committed, sitepatch
+from tests.command import DDP, DDP_VERSION, DYNAMO, GUARD, RUNNER, Site, done, killed_once_committed, sitepatch
 from tests.test_sync import UTILS, asks, standing
 
 pytestmark = pytest.mark.once
@@ -180,10 +180,10 @@ def test_a_patchset_that_is_another_one_than_locked_is_refused(site, lock):
     done(site("sync", "--locked"))  # the same texts, wherever they lie
     manifest.write_text(text + "# changed\n")
     (line,) = refused(site)
-    assert line.startswith(f"{DDP} 1.2: found other files (sha256 ")
+    assert line.startswith(f"{DDP} {DDP_VERSION}: found other files (sha256 ")
     assert line.endswith(f"), the lock has {digest}")
-    manifest.write_text(text.replace('version = "1.2"', 'version = "1.3"'))
-    assert refused(site) == [f"{DDP}: found version 1.3, the lock has 1.2"]
+    manifest.write_text(text.replace(f'version = "{DDP_VERSION}"', 'version = "99.1"'))
+    assert refused(site) == [f"{DDP}: found version 99.1, the lock has {DDP_VERSION}"]
 
 
 def test_another_release_than_locked_is_refused_and_the_lock_says_which_it_has(site, lock):

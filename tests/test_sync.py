@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.command import DDP, DYNAMO, GUARD, Site, done, environ, sitepatch, tree
+from tests.command import DDP, DDP_VERSION, DYNAMO, GUARD, Site, done, environ, sitepatch, tree
 from tests.test_foreign import OTHER, Shop
 from tests.test_imports import loaded
 from tests.test_verify import Venv
@@ -107,7 +107,7 @@ def test_a_second_sync_writes_nothing_and_needs_no_syntax_tree(site):
 
 # what a project asks for ----------------------------------------------------------------------------------------------
 def test_requirements_and_the_project_together_ask_and_a_directory_of_patchsets_is_found_from_anywhere(site, tmp_path):
-    folder = site.source(DDP, toml=[('version = "1.2"', 'version = "7.0"')])
+    folder = site.source(DDP, toml=[(f'version = "{DDP_VERSION}"', 'version = "7.0"')])
     (tmp_path / "far" / "mine").mkdir(parents=True)
     shutil.move(str(folder), str(tmp_path / "far" / "mine" / DDP))
     (tmp_path / "far" / "pyproject.toml").write_text(f'[tool.sitepatch]\npatch-dir = "mine"\npatchsets = ["{DDP} params=3"]\n')
@@ -229,7 +229,7 @@ def test_an_edit_of_our_own_change_keeps_all_of_it_from_being_taken_back(site):
 def test_a_file_that_a_new_version_leaves_alone_is_put_back(site):
     asks(site, DDP)
     done(site("sync"))
-    folder = site.source(DDP, toml=[('version = "1.2"', 'version = "2.0"')])
+    folder = site.source(DDP, toml=[(f'version = "{DDP_VERSION}"', 'version = "2.0"')])
     for path in folder.glob("*.spatch"):
         head, *sections = path.read_text().split("\n--- ")
         kept = [section for section in sections if "distributed.py" not in section.split("\n")[0]]
