@@ -263,7 +263,10 @@ SCENARIOS = {
     ],
     "apply-breaks": ["apply breaks", "apply breaks --no-verify", "verify"],
     "target": [{"lib/demo/__init__.py": "", "lib/demo/m.py": M}, *(f"{each} --target lib" for each in ("apply two", "status", "restore"))],
-    "diff": ["diff", "diff two --exit-code", "apply two", "diff two other", "diff fails"],
+    "diff": [
+        "diff", "diff two --exit-code", "apply two", "diff two other", "diff fails", {"demo/n.py": EDITED, "demo/m.py": ELSEWHERE},
+        "diff", "diff --edited demo/n.py",
+    ],
     "status": ["status --check", "apply two other", "status", {"patchsets/two/p.spatch": change("demo/m.py", 9)}, "status --check"],
     "restore": ["restore", "restore nonsense", "apply two other", "restore two --dry-run", "restore two", "restore"],
     "restore-from-backup": [

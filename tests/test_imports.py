@@ -15,7 +15,7 @@ from tests.command import DDP, GUARD, Site, environ
 PACKAGE = Path(patcher.__file__).parent
 HEAVY = {
     "libcst", "packaging", "importlib.metadata", "json", "difflib", "tomllib", "tomli", "subprocess", "platformdirs",
-    "pip_requirements_parser", "patcher.cli.language",
+    "pip_requirements_parser", "patcher.cli.language", "diff_match_patch",
 }  # fmt: skip
 DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\n'.join(sys.modules)))\n"
 
@@ -91,6 +91,7 @@ def test_the_arrows_between_modules_point_one_way():
         ("packaging", {"target/versions.py", "patchset/manifest.py", "patchset/sources.py"}),
         ("platformdirs", {"system/cache.py"}),
         ("cyclonedx", {"ops/bill.py"}),
+        ("diff_match_patch", {"text/words.py"}),
         ("pip_requirements_parser", {"project/requirements.py"}),
     ],
 )
@@ -275,7 +276,8 @@ def test_a_repeated_apply_and_a_restore_of_all_need_no_syntax_tree(site):
     assert "subprocess" in first  # what was written is verified
     again = loaded(site, "apply", DDP, "--target", site.path)
     assert again & {"libcst", "packaging", "importlib.metadata", "subprocess"} == set()
-    assert loaded(site, "diff", "--target", site.path) & {"libcst", "packaging", "importlib.metadata"} == set()
+    assert loaded(site, "diff", "--target", site.path) & {"libcst", "packaging", "importlib.metadata", "diff_match_patch"} == set()
+    assert "diff_match_patch" in loaded(site, "diff", "--color", "--target", site.path)  # for who reads it alone
     back = loaded(site, "restore", "--target", site.path)
     assert back & {"libcst", "packaging", "importlib.metadata", "subprocess"} == set()
 

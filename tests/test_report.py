@@ -1,13 +1,11 @@
-"""Diffs are exact on any bytes, the page is escaped, the table of changes adds up."""
+"""Diffs are exact on any bytes, the table of changes adds up."""
 
 import random
-import re
 import shutil
 import subprocess
 
 import pytest
 
-from patcher.cli.page import page
 from patcher.cli.report import answer_rows, diff_json, stat
 from patcher.model import Answer, State
 from patcher.text.diffs import compare
@@ -100,41 +98,9 @@ def test_the_table_of_changes_is_aligned_by_the_columns_of_a_path():
     assert stat(wide).splitlines()[:3] == [" 设备/🚀.py   | 1 +", " abcdef.py    | 1 +", " a<U+202E>.py | 1 +"]
 
 
-def test_the_page_escapes_everything_and_asks_for_nothing_else():
-    before, after = b"x = '<script>'\n", b"x = '</td>&\x01\xff'\r\n"
-    diff = compare("/<site>", "a&b.py", before, after, ["<p>"])
-    text = page("<title>", [diff], [Answer("p", "a", "<module>", State.CONFLICT, (3,), "<why>", "& so")]).decode()
-    for raw in ("<script>", "</td>&", "/<site>", "<p>", "<module>", "<why>", "\x01", "\r"):
-        assert raw not in text
-    for shown in (
-        "&lt;script&gt;",
-        "&lt;/td&gt;&amp;␁\\xff",
-        "a&amp;b.py",
-        "&lt;why&gt;",
-        "␍",
-        "prefers-color-scheme: dark",
-    ):
-        assert shown in text
-    assert "http" not in text and "src=" not in text
-
-
-def test_the_page_numbers_the_lines_of_both_sides():
-    before = b"".join(b"line %d\n" % number for number in range(1, 30))
-    after = before.replace(b"line 20\n", b"line 20\nnew\n")
-    text = page("t", [compare("", "m.py", before, after)]).decode()
-    assert '<tr class="add"><td class="n"></td><td class="n">21</td><td>+new</td></tr>' in text
-    assert '<td class="n">21</td><td class="n">22</td><td> line 21</td>' in text
-
-
 def test_json_keeps_every_byte():
     diff = compare("", "m.py", b"\xff\n", b"\xfe\n")
     assert diff_json(diff)["diff"].encode("utf-8", "surrogateescape") == diff.text
-
-
-def test_the_page_keeps_the_columns_of_a_marker():
-    text = page("t", [], [Answer("p", "a", "f", State.NOT_FOUND, (), "x = olt(a)\n    ^~~")]).decode()
-    assert "<dd>x = olt(a)</dd>\n<dd>    ^~~</dd>" in text
-    assert re.search(r"\bdd \{[^}]*white-space: pre-wrap", text) and re.search(r"\bdd \{[^}]*monospace", text)
 
 
 def test_every_line_of_a_hint_is_a_line_of_its_own():

@@ -41,14 +41,14 @@ class Before(NamedTuple):
     proven: bool = True
 
 
-class _Lost(NamedTuple):
+class Lost(NamedTuple):
     """A file whose text was not found yet, and each place that was looked at."""
 
     file: Installed
     tried: List[str]
 
 
-_Found = Dict[Tuple[str, str], Before]
+Found = Dict[Tuple[str, str], Before]
 """By site directory and path."""
 
 
@@ -66,8 +66,30 @@ def before(files: Sequence[Installed], given: str, tell: Callable[[str], None]) 
     Raises:
         SitepatchError: for all files of which nothing gives it, with each place that was looked at.
     """
-    found: _Found = {}
-    lost: List[_Lost] = []
+    found, lost = search(files, tell, given)
+    if lost:
+        lines = [line for one in lost for line in (f"{one.file.path}: found nowhere what it was before", *one.tried)]
+        hints = dict.fromkeys(_FIRST.format(one.file.owner.name, one.file.owner.version) for one in lost)
+        raise SitepatchError("\n".join(lines), "\n".join(hints))
+    return [found[file.site, file.path] for file in files]
+
+
+def search(
+    files: Sequence[Installed], tell: Callable[[str], None], given: str = "", *, fetch: bool = True
+) -> Tuple[Found, List[Lost]]:
+    """What files were before they were edited, by site directory and path; and those of which nothing gives it.
+
+    Args:
+        files: as they are now.
+        tell: takes a line about what takes long.
+        given: a file, a wheel or a directory that the user names, "" for none.
+        fetch: also ask the index; else no more than this machine has.
+
+    Raises:
+        SitepatchError: `given` is nothing of that kind.
+    """
+    found: Found = {}
+    lost: List[Lost] = []
     for file in files:
         tried: List[str] = []
         if given and not file.status:
@@ -77,23 +99,19 @@ def before(files: Sequence[Installed], given: str, tell: Callable[[str], None]) 
         if text:
             found[file.site, file.path] = text
         else:
-            lost.append(_Lost(file, tried))
-    releases: Dict[Tuple[str, str], List[_Lost]] = {}
+            lost.append(Lost(file, tried))
+    releases: Dict[Tuple[str, str], List[Lost]] = {}
     for one in lost:
         releases.setdefault((one.file.site, one.file.owner.dist_info), []).append(one)
     for several in releases.values():
         found.update(_of_origin(several))
         rest = _without(several, found)
-        found.update(_of_index(rest, tell) if rest else {})
-    lost = _without(lost, found)
-    if lost:
-        lines = [line for one in lost for line in (f"{one.file.path}: found nowhere what it was before", *one.tried)]
-        hints = dict.fromkeys(_FIRST.format(one.file.owner.name, one.file.owner.version) for one in lost)
-        raise SitepatchError("\n".join(lines), "\n".join(hints))
-    return [found[file.site, file.path] for file in files]
+        if rest:
+            found.update(_of_index(rest, tell) if fetch else _of_cache(rest))
+    return found, _without(lost, found)
 
 
-def _without(lost: Sequence[_Lost], found: _Found) -> List[_Lost]:
+def _without(lost: Sequence[Lost], found: Found) -> List[Lost]:
     return [one for one in lost if (one.file.site, one.file.path) not in found]
 
 
@@ -164,9 +182,9 @@ def _beside(file: Installed, tried: List[str]) -> Optional[Before]:
     return None
 
 
-def _of_origin(lost: Sequence[_Lost]) -> _Found:
+def _of_origin(lost: Sequence[Lost]) -> Found:
     """The texts from the wheel that the distribution was installed from, where that still lies on this machine."""
-    found: _Found = {}
+    found: Found = {}
     try:
         text = read_file(Path(lost[0].file.owner.dist_info) / "direct_url.json").decode("utf-8", "replace")  # PEP 610
     except OSError:
@@ -182,7 +200,7 @@ def _of_origin(lost: Sequence[_Lost]) -> _Found:
     return found
 
 
-def _of_index(lost: Sequence[_Lost], tell: Callable[[str], None]) -> _Found:
+def _of_index(lost: Sequence[Lost], tell: Callable[[str], None]) -> Found:
     """The texts from the release that is installed, kept in the cache of releases or fetched by pip."""
     owner, paths = lost[0].file.owner, [one.file.path for one in lost]
     try:
@@ -191,7 +209,23 @@ def _of_index(lost: Sequence[_Lost], tell: Callable[[str], None]) -> _Found:
         for one in lost:
             one.tried.append(f"{one.file.release} in the index: {error}")
         return {}
-    found: _Found = {}
+    return _in(folder, lost)
+
+
+def _of_cache(lost: Sequence[Lost]) -> Found:
+    """The texts from the release that is installed, where some command has fetched it."""
+    found: Found = {}
+    for one in lost:
+        folder = kept(cache_dir(), one.file.owner.name, one.file.owner.version, [one.file.path])
+        if folder is None:
+            one.tried.append("the releases that were fetched: this one was not, or without this file")
+        found.update(_in(folder, [one]) if folder else {})
+    return found
+
+
+def _in(folder: Path, lost: Sequence[Lost]) -> Found:
+    """The texts from the kept files of a release."""
+    found: Found = {}
     for file, tried in lost:
         path = folder / file.path
         data = read_file(path) if path.is_file() else None

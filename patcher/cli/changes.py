@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Sequence
 
 from patcher.cli import report
 from patcher.cli.console import Console, command
+from patcher.cli.differing import show_diffs
 from patcher.cli.verified import verified_json, verified_rows
 from patcher.errors import StoreError
 from patcher.model import FilePlan, Plan, State
@@ -107,14 +108,14 @@ def note_all(console: Console, plan: Plan) -> None:
 def finish(console: Console, outcome: Outcome, show: Callable[[Outcome], None], **more: Any) -> int:
     """Report what came of a plan, with `show` what was written; `more` are further fields of the JSON answer."""
     plan, changed, verdict = outcome.plan, outcome.changed, outcome.verdict
-    diff = b"".join(each.text for each in plan_diffs(plan)) if outcome.dry_run else b""
+    diffs = plan_diffs(plan) if outcome.dry_run else []
     if plan.failed:
         console.note(f"nothing was written: {len(plan.failed)} of {count(len(plan.answers), 'hunk')} failed", "stopped")
     elif not changed:
         for name in outcome.patchsets:
             console.say(f"{name}: nothing to do, {_why(plan, name)}")
     elif outcome.dry_run:
-        console.diff(b"" if console.quiet else diff)
+        show_diffs(console, [] if console.quiet else diffs)
         console.note(f"nothing was written; {count(len(changed), 'file')} would be changed", "dry run")
     if verdict:
         console.rows(verified_rows(verdict.verified, quiet=console.quiet) if verdict.verified else [])
@@ -131,7 +132,7 @@ def finish(console: Console, outcome: Outcome, show: Callable[[Outcome], None], 
     if verdict and verdict.verified:
         fields["verify"] = verified_json(verdict.verified, rolled_back=verdict.rolled_back)
     if outcome.dry_run:
-        fields["diff"] = report.shown(diff)
+        fields["diff"] = report.shown(b"".join(each.text for each in diffs))
     console.data(outcome.ok, fields)
     return 0 if outcome.ok else 130 if verdict and not verdict.verified else 1
 

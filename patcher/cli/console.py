@@ -137,25 +137,22 @@ class Console:
             else:
                 click.echo(json.dumps({**answer, "said": self.said}), color=False, err=True)
 
-    def diff(self, data: bytes, *, pager: bool = False) -> None:
-        """Write a diff: for a user drawn, with colours where they are wanted; where it is piped the bytes as they are."""
-        if self.as_json or not data:
-            return
-        if not (sys.stdout.isatty() or self.color(sys.stdout)):
-            click.echo(data, nl=False)
-        else:
-            self.page(paint(data.decode("utf-8", "surrogateescape")), pager=pager)
+    @property
+    def plain(self) -> bool:
+        """Whether the answer is for another program, as far as anything tells: neither a terminal nor colours."""
+        return not (sys.stdout.isatty() or self.color(sys.stdout))
 
     def page(self, text: Sequence[str], *, pager: bool = True) -> None:
         """Write lines, through a pager on a terminal."""
         if self.as_json:
             return
-        whole = "".join(f"{drawn(line)}\n" for line in text)
-        if pager and sys.stdout.isatty() and os.environ.get("PAGER", "less") not in ("", "cat"):
-            os.environ.setdefault("LESS", "FRX")  # as git does: leave at once what fits on one screen
-            click.echo_via_pager(whole, color=self.color(sys.stdout))
-        else:
-            click.echo(whole, nl=False, color=self.color(sys.stdout))
+        whole, color = "".join(f"{drawn(line)}\n" for line in text), self.color(sys.stdout)
+        if pager and sys.stdout.isatty():
+            from patcher.cli.pager import paged  # not where nobody reads
+
+            if paged(whole if color else click.unstyle(whole)):
+                return
+        click.echo(whole, nl=False, color=color)
 
     def fail(self, error: SitepatchError) -> int:
         """Write an error and its hint; returns the exit code. The one place where an error becomes text."""

@@ -64,8 +64,7 @@ def answer_json(answer: Answer) -> Dict[str, Any]:
 def diff_json(diff: FileDiff) -> Dict[str, Any]:
     """A file's difference as JSON."""
     fields = {**diff._asdict(), "patchsets": list(diff.patchsets), "diff": shown(diff.text)}
-    del fields["text"]
-    return fields
+    return {key: value for key, value in fields.items() if key not in ("text", "old", "new", "release")}
 
 
 def plan_json(plan: Plan) -> Dict[str, Any]:

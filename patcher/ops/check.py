@@ -22,6 +22,7 @@ class Outcome(NamedTuple):
 
     `word` is `applies`, `out of range`, `no release`, `no wheel`, `not fetched` or the value of a State. `places` are the
     files that it changes (with `upstream`: that are so already) and their lines before the change. `problem` is one line.
+    `answers` are those about each hunk, none where the release was not looked at.
     """
 
     distribution: str
@@ -32,6 +33,7 @@ class Outcome(NamedTuple):
     hint: str = ""
     yanked: bool = False
     diffs: Tuple[FileDiff, ...] = ()
+    answers: Tuple[Answer, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -56,12 +58,13 @@ def try_release(requested: Requested, package: str, distribution: str, version: 
     only = requested._replace(patchset=requested.patchset._replace(variants=variants))
     env = Environment(sys.executable, (str(folder),), (str(folder),), sys.version_info[:2])
     plan = plan_apply(env, [only])
+    answers = tuple(one._replace(problem=one.problem.replace(str(folder), "the wheel")) for one in plan.answers)
     if plan.failed:
         first, *others = plan.failed
         where = f"{first.path}: {first.scope}: " if first.scope else f"{first.path}: " if "/" in first.path else ""
         more = f" (and {len(others)} more)" if others else ""
         problem = where + one_line(first.problem).replace(str(folder), "the wheel") + more
-        return Outcome(distribution, version, first.state.value, (), problem, first.hint)
+        return Outcome(distribution, version, first.state.value, (), problem, first.hint, answers=answers)
     state = state_of(plan)
     diffs = [
         compare("", file.path, file.before, file.after, [requested.patchset.name])
@@ -69,7 +72,7 @@ def try_release(requested: Requested, package: str, distribution: str, version: 
         if file.before != file.after
     ]
     word = APPLIES if state is State.APPLICABLE else state.value
-    return Outcome(distribution, version, word, _places(plan, state), diffs=tuple(diffs))
+    return Outcome(distribution, version, word, _places(plan, state), diffs=tuple(diffs), answers=answers)
 
 
 def state_of(plan: Plan) -> State:

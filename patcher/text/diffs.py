@@ -12,7 +12,11 @@ CONTEXT = 3
 
 
 class FileDiff(NamedTuple):
-    """How a file differs: `text` is a unified diff with `a/` and `b/` before the path, in the file's own bytes."""
+    """How a file differs: `text` is a unified diff with `a/` and `b/` before the path, in the file's own bytes.
+
+    `patchsets` are the names of those that make the difference, none for edits by hand; `before` and `after` are the sha256
+    (hex) of the texts `old` and `new`, `release` the distribution that the file is of and its version, where that is known.
+    """
 
     site: str
     path: str
@@ -22,6 +26,9 @@ class FileDiff(NamedTuple):
     added: int
     removed: int
     text: bytes
+    old: bytes
+    new: bytes
+    release: str = ""
 
 
 def compare(site: str, path: str, before: bytes, after: bytes, patchsets: Iterable[str] = ()) -> FileDiff:
@@ -39,7 +46,7 @@ def compare(site: str, path: str, before: bytes, after: bytes, patchsets: Iterab
         out += _hunk(old, new, group)
     added, removed = sum(j2 - j1 for _, _, j1, j2 in edits), sum(i2 - i1 for i1, i2, _, _ in edits)
     hashes = sha256(before).hexdigest(), sha256(after).hexdigest()
-    return FileDiff(site, path, tuple(patchsets), *hashes, added, removed, b"".join(out))
+    return FileDiff(site, path, tuple(patchsets), *hashes, added, removed, b"".join(out), before, after)
 
 
 def _lines(data: bytes) -> List[bytes]:
@@ -84,6 +91,7 @@ def plan_diffs(plan: Plan) -> List[FileDiff]:
     diffs = []
     for file in plan.files:
         if file.before != file.after:
-            names = [step.patchset for step in file.steps]
-            diffs.append(compare(file.site, file.path, file.before, file.after, names))
+            names, receipt = [step.patchset for step in file.steps], file.change.receipt if file.change else None
+            release = f"{receipt.distribution or receipt.package} {receipt.version}".rstrip() if receipt else ""
+            diffs.append(compare(file.site, file.path, file.before, file.after, names)._replace(release=release))
     return diffs

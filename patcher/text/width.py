@@ -14,10 +14,11 @@ _WORD = re.compile(rf"\s*[（《「『“]*(?:[{_WIDE}]|[^\s{_WIDE}]+)[{_CLOSING
 
 def width(text: str) -> int:
     """The columns of a text: wide characters (Chinese, Japanese, Korean, emoji) take two, combining ones none."""
-    return len(text) if text.isascii() else sum(map(_columns, text))
+    return len(text) if text.isascii() else sum(map(columns_of, text))
 
 
-def _columns(char: str) -> int:
+def columns_of(char: str) -> int:
+    """The columns of one character."""
     if unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
@@ -38,7 +39,7 @@ def fit(text: str, columns: int) -> str:
 
 def _beginning(text: str, columns: int) -> str:
     for at, char in enumerate(text):
-        columns -= _columns(char)
+        columns -= columns_of(char)
         if columns < 0:
             return text[:at]
     return text

@@ -22,9 +22,10 @@ from patcher.cli.authoring.drafted import (
 from patcher.cli.authoring.editor import edit_copies
 from patcher.cli.changes import Live, finish, show_applied
 from patcher.cli.console import Console, command
+from patcher.cli.differing import show_diffs
 from patcher.ops.authoring.capturing import Captured, CaptureOutcome, adopt, capture, edit
 from patcher.ops.authoring.requests import CaptureRequest, EditRequest
-from patcher.text.diffs import compare
+from patcher.text.diffs import FileDiff, compare
 from patcher.text.table import Row
 from patcher.verify.checks import VerifyOptions
 
@@ -88,8 +89,7 @@ def _show(console: Console, made: CaptureOutcome, *, explain: bool) -> None:
     """The diff of each file, the hunks that were made of it, and what they do not give back."""
     for note in made.notes:
         console.note(note)
-    for one in made.files:
-        console.diff(b"" if console.quiet else _diff(one))
+    show_diffs(console, [] if console.quiet else [_diff(one) for one in made.files])
     show_hunks(console, made.draft, explain=explain)
     rows = [*left_rows(made.draft), *release_rows(made.releases)]
     rows += report.answer_rows(made.plan.failed)
@@ -108,15 +108,15 @@ def _show_differences(console: Console, made: CaptureOutcome) -> None:
         if one.made != one.file.data:
             what = _difference(made, one) or "see below"
             console.note(f"{one.file.path}: the patchset does not make it byte for byte as it was edited: {what}")
-            console.diff(b"" if console.quiet else compare("", one.file.path, one.file.data, one.made).text)
+            show_diffs(console, [] if console.quiet else [compare("", one.file.path, one.file.data, one.made)])
 
 
 def _difference(made: CaptureOutcome, one: Captured) -> str:
     return next((file.difference for file in made.draft.files if one.file.path in file.paths), "")
 
 
-def _diff(one: Captured) -> bytes:
-    return compare(one.file.site, one.file.path, one.before.data, one.file.data).text
+def _diff(one: Captured) -> FileDiff:
+    return compare(one.file.site, one.file.path, one.before.data, one.file.data)
 
 
 def _json(made: CaptureOutcome, *, explain: bool) -> Dict[str, Any]:
@@ -129,7 +129,7 @@ def _json(made: CaptureOutcome, *, explain: bool) -> Dict[str, Any]:
             "proven": one.before.proven,
             "exact": one.made == one.file.data,
             "difference": _difference(made, one),
-            "diff": report.shown(_diff(one)),
+            "diff": report.shown(_diff(one).text),
         }
         for one in made.files
     ]

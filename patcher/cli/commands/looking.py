@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Optional, Tuple
+from typing import Any, Tuple
 
 import click
 
 from patcher.cli.commands.options import complete_names
 from patcher.cli.console import Console, takes
+from patcher.errors import UsageError
 from patcher.ops.place import Place
 
 
-@click.command(epilog="\b\nExample:\n  sitepatch diff mmengine-ddp-debug | git apply --directory=site-packages")
+@click.command(
+    epilog="\b\nExamples:\n  sitepatch diff mmengine-ddp-debug | git apply --directory=site-packages\n"
+    "  sitepatch diff --html review.html\n  sitepatch diff --edited mmengine"
+)
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
-@click.option("--stat", "as_stat", is_flag=True, help="Only how many lines change in each file.")
-@click.option("--html", metavar="FILE", help="Write a page that can be read offline.")
+@click.option("--stat", is_flag=True, help="Only how many lines change in each file.")
+@click.option("--word-diff", "words", is_flag=True, help="Show the words that differ: [-what goes-]{+what comes+}.")
+@click.option("-y", "--side-by-side", "sides", is_flag=True, help="Two columns, where the terminal is wide enough.")
+@click.option("--html", metavar="FILE", help="Write a page to review, which can be read offline.")
+@click.option("--edited", is_flag=True, help="What was edited by hand, alone; NAME is then a package or file.")
+@click.option("--all", "everywhere", is_flag=True, help="Look for edits in all packages, not only in those of patchsets.")
+@click.option("--fetch", is_flag=True, help="Ask the index for what edited files were before, where nothing here tells.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs.")
 @takes()
-def diff(console: Console, place: Place, names: Tuple[str, ...], as_stat: bool, html: Optional[str], exit_code: bool) -> int:
+def diff(
+    console: Console, place: Place, names: Tuple[str, ...], edited: bool, everywhere: bool, fetch: bool, **options: Any
+) -> int:
     """Show what would change, or what is changed.
 
-    Of a patchset that is not applied: what apply would change. Of one that is, and without names: what is changed.
+    Of a patchset that is not applied: what apply would change. Of one that is: what it changes. Without names: what is
+    changed by patchsets and, apart from that, what somebody edited by hand. Where the output is piped it is a plain diff for
+    git apply and patch -p1, without the edits by hand: those are named, and shown by --edited.
     """
+    from patcher.cli.differing import Shape
     from patcher.cli.verbs.diffs import DiffOptions, show_diff
+    from patcher.ops.diff import DiffRequest
 
-    return show_diff(console, place, names, DiffOptions(as_stat, html, exit_code))
+    if names and everywhere:
+        raise UsageError(f"--all: found {names[0]} too", "it is about all that is installed")
+    shape = Shape(options.pop("sides"), options.pop("words"))
+    return show_diff(console, DiffRequest(place, names, edited, everywhere, fetch), DiffOptions(shape=shape, **options))
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch status --check || sitepatch apply mmengine-ddp-debug")

@@ -10,7 +10,6 @@ import click
 
 from patcher.cli import report
 from patcher.cli.changes import Live
-from patcher.cli.check_page import check_page
 from patcher.cli.checked import Verdict, checked_json, github, heading, junit, of_answers, of_releases, rows
 from patcher.cli.console import Console
 from patcher.cli.patchsets import broken_json, broken_rows
@@ -115,8 +114,11 @@ def report_releases(
     for hint in dict.fromkeys(line for one in outcomes for line in one.hint.split("\n") if one.failed and line):
         console.note(hint, "hint")
     if request.html:
+        from patcher.cli.pages.releases import page  # with diff-match-patch, and all that a reader needs
+
+        made = page(" ".join(["sitepatch check", *(one.patchset.name for one in requested)]), results)
         with open(request.html, "wb") as file:
-            file.write(check_page(" ".join(["sitepatch check", *(one.patchset.name for one in requested)]), results))
+            file.write(made)
         console.note(f"wrote {request.html}")
     return (1 if any(one.failed for one in outcomes) else 0), {"patchsets": [checked_json(one) for one in results]}
 

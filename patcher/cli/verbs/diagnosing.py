@@ -7,7 +7,7 @@ from typing import Optional, Sequence
 
 from patcher.cli import diagnosis
 from patcher.cli.console import Console
-from patcher.cli.ranks_page import page
+from patcher.cli.pages.ranks import page
 from patcher.cli.trial import trial_json, trial_rows
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import classify, is_wrong

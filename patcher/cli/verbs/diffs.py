@@ -2,79 +2,97 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.cli import report
-from patcher.cli.console import Console
-from patcher.cli.page import page
-from patcher.model import Answer
-from patcher.ops.place import Place
-from patcher.planner.plan import before_and_after, plan_apply
-from patcher.project.selection import choose
-from patcher.store.retry import settled
-from patcher.store.status import Condition, interrupted, statuses
-from patcher.target.environment import Environment
-from patcher.text.confusable import diff_remarks
-from patcher.text.diffs import FileDiff, compare, plan_diffs
+from patcher.cli.changes import Live
+from patcher.cli.console import Console, command, style
+from patcher.cli.differing import LINES, Shape, show_parts
+from patcher.ops.diff import DiffOutcome, DiffRequest, HandEdit, diff
+from patcher.text.diffs import FileDiff
+from patcher.text.table import count
 
 
 class DiffOptions(NamedTuple):
-    """Only how many lines change; a page for this file; exit code 1 where anything differs."""
+    """How it is shown: only how many lines change; a page for this file; a shape; exit code 1 where anything differs."""
 
-    stat: bool
-    html: Optional[str]
-    exit_code: bool
+    stat: bool = False
+    html: Optional[str] = None
+    shape: Shape = LINES
+    exit_code: bool = False
 
 
-def show_diff(console: Console, place: Place, names: Sequence[str], options: DiffOptions) -> int:
+def show_diff(console: Console, request: DiffRequest, options: DiffOptions) -> int:
     """Show what would change, or what is changed."""
-    env = place.environment()
-    console.about(env)
-    waiting, (diffs, live, notes) = settled(env, lambda: (interrupted(env), _standing_diffs(env, names)))
-    for site, problem in waiting:
+    outcome = diff(request, Live(console))
+    for site, problem in outcome.waiting:
         console.note(f"{site}: {problem}")
-    ahead = [name for name in dict.fromkeys(names) if name not in live]
-    answers: Sequence[Answer] = ()
-    failed = False
-    if ahead:
-        requested, shadows = choose(ahead, (), place.patch_dirs)
-        plan = settled(env, lambda: plan_apply(env, requested))
-        answers, failed = plan.answers, bool(plan.failed)
-        notes += [*shadows, *plan.notes]
-        diffs += [] if failed else plan_diffs(plan)
-        silent = [answer for answer in answers if answer.state.value != "applicable"]
-        console.rows(report.answer_rows(silent), err=True)
-        console.see(place, answers)
-    for note in notes:
+    silent = [answer for answer in outcome.answers if answer.state.value != "applicable"]
+    console.rows(report.answer_rows(silent), err=True)
+    console.see(request.place, outcome.answers)
+    for note in outcome.notes:
         console.note(note)
+    by_hand = [edit for edit in outcome.edits if edit.diff]
+    apart = console.plain and not any(options.shape) and not (request.edited or options.stat or options.html)
+    for edit in outcome.edits if apart or options.html else [edit for edit in outcome.edits if not edit.diff]:
+        console.note(_named(edit, request))
     if options.html:
-        title = " ".join(["sitepatch diff", *names])
-        with open(options.html, "wb") as file:
-            file.write(page(title, diffs, answers))
-        console.say(f"wrote {options.html}")
+        _write_page(console, request, outcome, options.html)
     elif options.stat:
-        console.page(report.stat(diffs).split("\n")[:-1])
+        console.page(_stat(outcome))
     else:
-        console.diff(b"".join(each.text for each in diffs), pager=True)
-    if not diffs and not names:
-        console.note("nothing is changed here")
-    code = 1 if failed or (options.exit_code and diffs) else 0
-    fields = {"answers": [report.answer_json(each) for each in answers], "notes": notes}
-    console.data(not code, {"files": [report.diff_json(each) for each in diffs], **fields})
+        first = "changed by patchsets" if by_hand else ""
+        parts: List[Tuple[str, Sequence[FileDiff]]] = [(first, [*outcome.standing, *outcome.ahead])]
+        parts += [(_heading(edit), [edit.diff]) for edit in by_hand if edit.diff and not apart]
+        show_parts(console, parts, options.shape, pager=True)
+    if not outcome.differs and not request.names:
+        console.note("nothing is edited by hand here" if request.edited else "nothing is changed here")
+    code = 1 if outcome.failed or (options.exit_code and outcome.differs) else 0
+    console.data(not code, _json(outcome))
     return code
 
 
-def _standing_diffs(env: Environment, names: Sequence[str]) -> Tuple[List[FileDiff], List[str], List[str]]:
-    """What stands changed by these patchsets (by all without names), whose names stand so, and remarks."""
-    diffs: List[FileDiff] = []
-    live: Dict[str, None] = {}
-    notes: List[str] = []
-    for item in statuses(env):
-        here = [step.patchset for step in item.receipt.steps if not names or step.patchset in names]
-        if here and item.condition is not Condition.APPLIED:
-            notes.append(f"{item.receipt.path}: {item.condition.value}; see sitepatch status")
-        if here and item.live:
-            live.update(dict.fromkeys(here))
-            diffs.append(compare(item.site, item.receipt.path, *before_and_after(item.site, item.receipt, here), here))
-            notes += diff_remarks(item.receipt.path, diffs[-1].text)
-    return diffs, list(live), notes
+def _named(edit: HandEdit, request: DiffRequest) -> str:
+    """A file that was edited by hand, and how to see what was."""
+    what = f"{edit.path}: edited by hand ({edit.release})"
+    if edit.diff:
+        how = command(request.place, "diff", "--edited", edit.path)
+        return f"{what}, {count(edit.diff.added, 'line')} more and {edit.diff.removed} less; to see it: {how}"
+    how = command(request.place, "diff", "--edited", "--fetch", edit.path)
+    return f"{what}, and nothing here has the text of before; to fetch that from the index: {how}"
+
+
+def _heading(edit: HandEdit) -> str:
+    doubt = "" if edit.proven else ", which nothing proves"
+    return f"edited by hand: {edit.path} ({edit.release}), against {edit.compared}{doubt}"
+
+
+def _stat(outcome: DiffOutcome) -> List[str]:
+    lines = report.stat([*outcome.standing, *outcome.ahead]).split("\n")[:-1]
+    by_hand = report.stat([edit.diff for edit in outcome.edits if edit.diff]).split("\n")[:-1]
+    return [*lines, *([style("edited by hand", bold=True), *by_hand] if by_hand else [])]
+
+
+def _write_page(console: Console, request: DiffRequest, outcome: DiffOutcome, path: str) -> None:
+    from patcher.cli.pages.review import page  # with diff-match-patch, and all that a reader needs
+    from patcher.ops.reasons import reasons
+
+    title = " ".join(["sitepatch diff", *(["--edited"] if request.edited else []), *request.names])
+    made = page(title, outcome, reasons(outcome, request.place.patch_dirs))
+    with open(path, "wb") as file:
+        file.write(made)
+    console.say(f"wrote {path}")
+
+
+def _json(outcome: DiffOutcome) -> Dict[str, Any]:
+    return {
+        "files": [report.diff_json(each) for each in (*outcome.standing, *outcome.ahead)],
+        "edited": [_edit_json(each) for each in outcome.edits],
+        "answers": [report.answer_json(each) for each in outcome.answers],
+        "notes": list(outcome.notes),
+    }
+
+
+def _edit_json(edit: HandEdit) -> Dict[str, Any]:
+    lines = {"added": edit.diff.added, "removed": edit.diff.removed} if edit.diff else {"added": 0, "removed": 0}
+    return {**edit._asdict(), **lines, "diff": report.shown(edit.diff.text) if edit.diff else ""}

@@ -8,15 +8,14 @@ from typing import List, Tuple
 from patcher.cli import patchsets as told
 from patcher.cli.console import Console
 from patcher.diagnose.search import search
-from patcher.errors import SitepatchError
 from patcher.model import Symptom
 from patcher.ops.place import Place
+from patcher.ops.reasons import checked
 from patcher.ops.standing import fit
-from patcher.patchset.sources import builtin_dir, find_every, folders
+from patcher.patchset.sources import builtin_dir, find_every
 from patcher.patchset.symptoms import general
 from patcher.project.selection import find_all, shadow_notes
 from patcher.store.status import named, statuses
-from patcher.system.reading import TEXT, read_file
 
 
 def list_all(console: Console, place: Place, text: str = "") -> int:
@@ -47,16 +46,7 @@ def show_one(console: Console, place: Place, name: str) -> int:
     (one,), notes = find_all([name], place.patch_dirs)
     for note in notes:
         console.note(note)
-    tried = told.proven(_table(place, name))
+    tried = told.proven(checked(one, place.patch_dirs))
     console.page(told.description(one, tried))
     console.data(True, {"patchset": told.description_json(one, tried), "notes": notes})
     return 0
-
-
-def _table(place: Place, name: str) -> str:
-    """The table of `check --against all` that lies in a patchset's folder, "" if there is none."""
-    folder, _ = folders(place.patch_dirs, os.getcwd())[name][0]
-    try:
-        return read_file(os.path.join(folder, "compatibility.txt"), TEXT).decode("utf-8")
-    except (OSError, UnicodeDecodeError, SitepatchError):
-        return ""

@@ -7,7 +7,7 @@ from typing import Tuple
 import click
 
 from patcher.cli.commands.options import complete_names, sets_options
-from patcher.cli.console import Console, takes
+from patcher.cli.console import Console, paint, takes
 from patcher.ops.authoring.requests import ExportRequest
 from patcher.ops.outcome import Events
 from patcher.ops.place import Place
@@ -61,8 +61,8 @@ def export(
         console.note(note)
     console.rows(answer_rows(made.plan.failed), err=True)
     console.see(place, made.plan.failed)
-    if form == "patch":
-        console.diff(made.text, pager=True)
+    if form == "patch" and not console.plain:
+        console.page(paint(made.text.decode("utf-8", "surrogateescape")))
     elif not console.as_json:
         click.echo(made.text, nl=False)
     for path, digest in made.written:

@@ -1,0 +1,37 @@
+"""Long answers on a terminal go through the pager that the user has configured."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+
+_NOT_THERE = (126, 127)  # what a shell ends with where there is no such command, or one that cannot be run
+
+
+def pager() -> str:
+    """The command line of the pager, "" for none: SITEPATCH_PAGER, else that of git (GIT_PAGER, core.pager, PAGER, less)."""
+    chosen = os.environ.get("SITEPATCH_PAGER")
+    if chosen is None:
+        with suppress(OSError, subprocess.SubprocessError):
+            asked = ["git", "-C", "/", "var", "GIT_PAGER"]  # what a repository sets for itself is no choice of its user
+            done = subprocess.run(asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=5)
+            chosen = done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else None
+    if chosen is None:
+        chosen = os.environ.get("PAGER", "less")
+    return "" if chosen.strip() in ("", "cat") else chosen
+
+
+def paged(text: str) -> bool:
+    """Show text through the pager; returns whether that could be run. That it is left early is no fault."""
+    command = pager()
+    if not command:
+        return False
+    variables = {"LESS": "FRX", "LV": "-c", **os.environ}  # as git does: leave at once what fits on one screen
+    child = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=variables)
+    with suppress(BrokenPipeError, KeyboardInterrupt):
+        child.communicate(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
+    while True:
+        with suppress(KeyboardInterrupt):  # it is for the pager, which is what the user sees
+            return child.wait() not in _NOT_THERE

@@ -1,0 +1,183 @@
+"""What patchsets do to releases as one page: `sitepatch check --against ... --html FILE`. Pure.
+
+A table of releases by hunks. What many releases have in common, a reason or the change itself, is there once.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
+
+from patcher.cli.checked import heading, version
+from patcher.cli.pages.code import Anchors, Reach, anchors, counts, hunks, link
+from patcher.cli.pages.html import Html, document, join, lines, tag
+from patcher.model import Answer, State
+from patcher.ops.against import Checked
+from patcher.ops.check import APPLIES, OUT_OF_RANGE, Outcome
+from patcher.text.diffs import FileDiff
+from patcher.text.table import count
+from patcher.text.view import View
+
+_MARKS = {
+    APPLIES: ("good", "✓"),
+    State.APPLICABLE.value: ("good", "✓"),
+    State.APPLIED.value: ("good", "✓"),
+    State.UPSTREAM.value: ("same", "="),
+    State.NOT_NEEDED.value: ("same", "–"),
+    OUT_OF_RANGE: ("out", "·"),
+}
+_FAILED = ("bad", "✗")
+_LEGEND = (APPLIES, State.UPSTREAM.value, State.NOT_NEEDED.value, OUT_OF_RANGE)
+
+_Hunk = Tuple[str, str, int]
+"""A column: the path and the scope of a hunk, and which of those in the same scope it is."""
+
+
+class _Group(NamedTuple):
+    """Releases that have something in common, and the name of the place in the page that tells it."""
+
+    anchor: str
+    outcomes: List[Outcome]
+
+
+def page(title: str, results: Sequence[Checked]) -> bytes:
+    """The page in UTF-8."""
+    given = Anchors()
+    legend = [*((word, _MARKS[word]) for word in _LEGEND), ("anything else: it does not fit", _FAILED)]
+    body = [tag("p", *(tag("span", f"{mark} {word}", class_=kind) for word, (kind, mark) in legend), class_="legend")]
+    for checked in results:
+        body += _patchset(checked, given)
+    return document(title, body, ["releases", "code"], script=any(one.diffs for each in results for one in each.outcomes))
+
+
+def _patchset(checked: Checked, given: Anchors) -> Iterator[Html]:
+    one = checked.patchset
+    yield tag("h2", heading(checked), id=given.name(one.name))
+    yield tag("p", one.summary, class_="soft")
+    columns = list(dict.fromkeys(hunk for outcome in checked.outcomes for hunk in _hunks(outcome)))
+    if columns:
+        yield tag("ol", *(tag("li", tag("code", f"{path} {scope}".rstrip())) for path, scope, _ in columns), class_="columns")
+    named = _named(checked, given)
+    for name, several in groupby(checked.outcomes, lambda outcome: outcome.distribution):
+        yield _matrix(name, columns, list(several), named)
+    if named.reasons:
+        yield tag("h3", "Reasons")
+        groups = named.reasons.items()
+        rows = (tag("li", tag("pre", lines(str(text))), _versions(each, checked), id=each.anchor) for text, each in groups)
+        yield tag("ol", *rows, class_="reasons")
+    for number, (change, group) in enumerate(named.changes.items(), 1):
+        diff = next(diff for diff in group.outcomes[-1].diffs if _change(diff) == change)  # of the newest release
+        view = View(diff)
+        anchor, *places = anchors(diff, view, given, f"{group.anchor}:")
+        head = tag("h4", link(anchor, diff.path), " ", tag("span", counts(diff.added, diff.removed)), class_="path")
+        yield tag("h3", f"Change {number}", id=group.anchor)
+        yield tag("p", "shown as in ", version(group.outcomes[-1]), "; ", _versions(group, checked))
+        yield tag("section", head, *hunks(view, places, Reach()), class_="file", id=anchor)
+
+
+class _Named(NamedTuple):
+    """What the cells of a patchset's table lead to: reasons by their text, changes of a file by `_change`, both in order."""
+
+    patchset: str
+    given: Anchors
+    reasons: Dict[object, _Group]
+    changes: Dict[object, _Group]
+
+
+def _named(checked: Checked, given: Anchors) -> _Named:
+    """Each reason and each change of a file, once."""
+    name = checked.patchset.name
+    named = _Named(name, given, {}, {})
+    for outcome in checked.outcomes:
+        told = map(_reason, outcome.answers) if outcome.answers else [_reason(outcome)]
+        for found, what, keys in (
+            (named.reasons, "reason", [reason for reason in dict.fromkeys(told) if reason]),
+            (named.changes, "change", list(map(_change, outcome.diffs))),
+        ):
+            for key in keys:
+                if key not in found:
+                    found[key] = _Group(given.name(f"{name}:{what}-{len(found) + 1}"), [])
+                found[key].outcomes.append(outcome)
+    return named
+
+
+def _hunks(outcome: Outcome) -> Dict[_Hunk, Answer]:
+    """The answers of a release by column."""
+    found: Dict[_Hunk, Answer] = {}
+    for answer in outcome.answers:
+        number = sum(each[:2] == (answer.path, answer.scope) for each in found)
+        found[answer.path, answer.scope, number] = answer
+    return found
+
+
+def _reason(one: Union[Answer, Outcome]) -> str:
+    """Why a hunk, or a whole release, is as it is; "" where its word says all."""
+    return "\n".join(filter(None, [one.problem, f"hint: {one.hint}" if one.hint else ""]))
+
+
+def _change(diff: FileDiff) -> object:
+    """The lines of a file that come and go, wherever they are: what makes the changes of two releases one."""
+    return diff.path, tuple(line for line in diff.text.split(b"\n")[2:] if line[:1] in (b"+", b"-"))
+
+
+# the table ------------------------------------------------------------------------------------------------------------
+def _matrix(name: str, columns: Sequence[_Hunk], outcomes: Sequence[Outcome], named: _Named) -> Html:
+    head = [tag("th", "release", scope="col")]
+    for number, (path, scope, _) in enumerate(columns, 1):
+        head.append(tag("th", str(number), scope="col", title=f"{path} {scope}".rstrip()))
+    head += [tag("th", "change", scope="col")] if named.changes else []
+    rows = [_row(outcome, columns, named) for outcome in outcomes]
+    return tag("table", tag("caption", name), tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="matrix")
+
+
+def _row(outcome: Outcome, columns: Sequence[_Hunk], named: _Named) -> Html:
+    version = tag("span", outcome.version, class_="yanked") if outcome.yanked else join(outcome.version)
+    yanked = " yanked" if outcome.yanked else ""
+    cells = [tag("th", version, yanked, scope="row")]
+    found = _hunks(outcome)
+    if not found:
+        kind, mark = _MARKS.get(outcome.word, _FAILED)
+        cells.append(_cell(kind, mark, outcome.word, _reason(outcome), named, str(max(1, len(columns)))))
+    for column in columns if found else ():
+        answer = found.get(column)
+        if answer:
+            kind, mark = _MARKS.get(answer.state.value, _FAILED)
+            word = APPLIES if answer.state is State.APPLICABLE else answer.state.value
+            cells.append(_cell(kind, mark, word, _reason(answer), named))
+        else:
+            cells.append(tag("td", ""))
+    if named.changes:
+        order = list(named.changes)
+        links = [link(named.changes[key].anchor, str(order.index(key) + 1)) for key in map(_change, outcome.diffs)]
+        cells.append(tag("td", join(*links, between=" "), class_="change"))
+    return tag("tr", *cells, id=named.given.name(f"{named.patchset}:{outcome.distribution}-{outcome.version}"))
+
+
+def _cell(kind: str, mark: str, word: str, reason: str, named: _Named, span: str = "") -> Html:
+    group = named.reasons.get(reason)
+    why: Html = join("")
+    if group:
+        number = list(named.reasons).index(reason) + 1
+        why = join(" ", link(group.anchor, f"reason {number}", title=reason.split("\n")[0][:200]))
+    return tag("td", mark, tag("span", f" {word}", class_="word"), why, class_=kind, colspan=span if span != "1" else "")
+
+
+# below it -------------------------------------------------------------------------------------------------------------
+def _versions(group: _Group, checked: Checked) -> Html:
+    """The releases of a group, as ranges of those that were looked at."""
+    order = {(one.distribution, one.version): at for at, one in enumerate(checked.outcomes)}
+    parts = []
+    for name, several in groupby(group.outcomes, lambda one: one.distribution):
+        runs: List[List[Outcome]] = []
+        for one in several:
+            last = runs[-1][-1] if runs else None
+            if last and order[one.distribution, one.version] == order[last.distribution, last.version] + 1:
+                runs[-1].append(one)
+            else:
+                runs.append([one])
+        parts.append(f"{name} " + ", ".join(_range(run) for run in runs))
+    return tag("span", f"{count(len(group.outcomes), 'release')}: {'; '.join(parts)}", class_="soft")
+
+
+def _range(run: Sequence[Outcome]) -> str:
+    return version(run[0]) if len(run) == 1 else f"{version(run[0])} to {version(run[-1])}"

@@ -1,0 +1,49 @@
+"""Why a difference is there: the patchsets that make it, as they are applied or would be, and what they were tried on."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Dict, List, Mapping, NamedTuple, Sequence
+
+from patcher.errors import SitepatchError
+from patcher.model import OptionValue, Patchset
+from patcher.ops.diff import DiffOutcome
+from patcher.patchset.sources import folders, has_texts
+from patcher.planner.resolve import kept_patchset
+from patcher.system.reading import TEXT, read_file
+
+
+class Reason(NamedTuple):
+    """A patchset with its options; `applied` is whether it stands, `checked` the table of releases in its folder."""
+
+    patchset: Patchset
+    options: Mapping[str, OptionValue]
+    applied: bool
+    checked: str = ""
+
+
+def reasons(outcome: DiffOutcome, patch_dirs: Sequence[str]) -> List[Reason]:
+    """The patchsets that make a difference, each once: what is applied is read from the copy that the store has of it.
+
+    Raises:
+        StoreError: such a copy is missing or damaged.
+    """
+    made = {name for diff in outcome.standing for name in diff.patchsets}
+    found: Dict[str, Reason] = {}
+    for item in outcome.items:
+        for step in item.receipt.steps:
+            if step.patchset in made and step.patchset not in found:
+                found[step.patchset] = Reason(kept_patchset(item.site, step), step.options, True)
+    for one in outcome.requested:
+        found[one.patchset.name] = Reason(one.patchset, one.options, False)
+    return [each._replace(checked=checked(each.patchset, patch_dirs)) for each in found.values()]
+
+
+def checked(patchset: Patchset, patch_dirs: Sequence[str]) -> str:
+    """The `compatibility.txt` beside this very patchset: what `check --against all` has found; "" where there is none."""
+    with suppress(OSError, UnicodeDecodeError, SitepatchError):
+        for folder, _ in folders(patch_dirs, Path.cwd()).get(patchset.name, ())[:1]:
+            if has_texts(folder, patchset.files):
+                return read_file(Path(folder, "compatibility.txt"), TEXT).decode("utf-8").strip()
+    return ""

@@ -1,0 +1,93 @@
+"""Python text as its reader sees it: which parts are strings, comments and so on, and which function a line is in.
+
+One regular expression reads any text, also half a function or another version's syntax, at which `tokenize` and `ast` stop.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from typing import Dict, List, NamedTuple, Set, Tuple
+
+_TOKEN = re.compile(
+    r"""
+    (?P<comment>\#[^\n]*)
+  | (?P<string>(?<!\w)[A-Za-z]{0,2}(?:
+        '''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*(?:'''|\Z) | \"\"\"[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*(?:\"\"\"|\Z)
+      | '[^'\\\n]*(?:\\.[^'\\\n]*)*'? | "[^"\\\n]*(?:\\.[^"\\\n]*)*"?))
+  | (?P<number>(?<!\w)\.?\d(?:[\w.]|(?<=[eE])[+-])*)
+  | (?P<decorator>^[ \t]*@[ \t]*[\w.]+)
+  | (?P<defined>(?<!\w)(?:def|class)[ \t]+\w+)
+  | (?P<name>[^\W\d]\w*)
+  | (?P<open>[(\[{])
+  | (?P<close>[)\]}])
+    """,
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
+)
+_KEYWORDS = frozenset(keyword.kwlist)
+_KNOWN = frozenset(("self", "cls", "print", "super", "isinstance", "len", "getattr", "hasattr", "setattr", "range", "type"))
+_LINE = re.compile(r"^([ \t]*)(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|[^\s#])", re.MULTILINE)
+
+Span = Tuple[int, int, str]
+"""Character offsets, and what stands there: `comment`, `string`, `number`, `decorator`, `keyword`, `defined` or `known`."""
+
+
+class Reading(NamedTuple):
+    """The coloured parts of a text, in order, and for each line the qualified name of the function or class that it is in."""
+
+    spans: List[Span]
+    scopes: List[str]
+
+
+def read(text: str) -> Reading:
+    """Read a Python text; its lines end with LF alone, as those of a diff do."""
+    spans: List[Span] = []
+    inner: Set[int] = set()  # offsets of lines that begin inside a string or brackets
+    depth = begun = 0
+    for token in _TOKEN.finditer(text):
+        kind, start, end = str(token.lastgroup), *token.span()
+        if kind == "open":
+            depth, begun = depth + 1, begun if depth else start
+        elif kind == "close":
+            depth = max(0, depth - 1)
+            inner.update(_line_starts(text, begun, end) if not depth else ())
+        elif kind == "name":
+            word = token.group()
+            if word in _KEYWORDS or word in _KNOWN:
+                spans.append((start, end, "keyword" if word in _KEYWORDS else "known"))
+        elif kind == "defined":
+            name = end - len(token.group().split()[-1])
+            spans += [(start, name, "keyword"), (name, end, "defined")]
+        else:
+            spans.append((start, end, kind))
+            inner.update(_line_starts(text, start, end) if kind == "string" else ())
+    return Reading(spans, _scopes(text, inner))
+
+
+def _line_starts(text: str, start: int, end: int) -> List[int]:
+    found = []
+    at = text.find("\n", start, end)
+    while at >= 0:
+        found.append(at + 1)
+        at = text.find("\n", at + 1, end)
+    return found
+
+
+def _scopes(text: str, inner: Set[int]) -> List[str]:
+    """The scope of each line; one that is empty, a comment or inside of brackets is where the line above it is."""
+    begins: Dict[int, Tuple[int, str]] = {}
+    for line in _LINE.finditer(text):
+        if line.start() not in inner:
+            begins[line.start()] = len(line.group(1).expandtabs()), line.group(2) or ""
+    found: List[str] = []
+    stack: List[Tuple[int, str]] = []
+    at = 0
+    for line_text in text.split("\n"):
+        if at in begins:
+            indent, name = begins[at]
+            while stack and stack[-1][0] >= indent:
+                stack.pop()
+            stack += [(indent, name)] if name else []
+        found.append(".".join(name for _, name in stack))
+        at += len(line_text) + 1
+    return found

@@ -1,0 +1,172 @@
+"""A difference as it is drawn, on a terminal or a page: its lines in coloured pieces, marked words, and where each hunk is."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import groupby
+from typing import Iterator, List, NamedTuple, Sequence, Tuple
+
+from patcher.text.diffs import FileDiff
+from patcher.text.highlight import Span, read
+from patcher.text.words import word_edits
+
+_MOST = 20_000  # changed lines of a file, above which no words are marked
+
+
+class Piece(NamedTuple):
+    """A part of a line: its text, what it is (see `highlight.Span`, "" for nothing of note), and whether its words changed."""
+
+    text: str
+    kind: str
+    changed: bool
+
+
+class Line(NamedTuple):
+    """A line without its end: `tag` as in a unified diff, 1-based numbers before and after, 0 where it is not there."""
+
+    tag: str
+    old: int
+    new: int
+    pieces: Tuple[Piece, ...]
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "".join(piece.text for piece in self.pieces)
+
+
+class Hunk(NamedTuple):
+    """Lines that differ and those around them: the range as a unified diff has it, and the function or class they are in."""
+
+    range: str
+    scope: str
+    lines: Tuple[Line, ...]
+
+    @property
+    def runs(self) -> List[Tuple[List[Line], List[Line]]]:
+        """The lines in order, as (lines that go, lines that come); of unchanged ones both are the same list."""
+        found: List[Tuple[List[Line], List[Line]]] = []
+        for same, some in groupby((line for line in self.lines if line.tag != "\\"), lambda line: line.tag == " "):
+            lines = list(some)
+            gone, come = ([line for line in lines if line.tag == tag] for tag in "-+")
+            found.append((lines, lines) if same else (gone, come))
+        return found
+
+
+class View:
+    """A difference of one file: `hunks`, and any lines around them."""
+
+    def __init__(self, diff: FileDiff) -> None:
+        self.diff = diff
+        self._old, self._new = _Side(diff.old), _Side(diff.new)
+        plain = list(_plain(diff.text))
+        if diff.added + diff.removed <= _MOST:
+            self._mark([line for _, lines in plain for line in lines])
+        self.hunks = [Hunk(head, self._scope(lines), tuple(map(self._drawn, lines))) for head, lines in plain]
+
+    def context(self, old: int, new: int, count: int) -> List[Line]:
+        """Unchanged lines, from these two numbers on."""
+        return [self._drawn((" ", old + at, new + at)) for at in range(count)]
+
+    def gap(self, number: int) -> Tuple[int, int, int]:
+        """The unchanged lines above a hunk, after the last one for `len(hunks)`: the numbers of the first, and how many."""
+        before = self.hunks[number - 1].lines if number else ()
+        old, new = max((line.old for line in before), default=0) + 1, max((line.new for line in before), default=0) + 1
+        if number == len(self.hunks):
+            return old, new, max(0, self._new.count - new + 1)
+        first = self.hunks[number].lines[0]
+        return old, new, (first.new - new if first.new else first.old - old)
+
+    def _mark(self, lines: Sequence[_Plain]) -> None:
+        """Mark the words that differ in each run of changed lines."""
+        for same, some in groupby(lines, lambda line: line[0] == " "):
+            run = [] if same else list(some)
+            gone, come = [old for tag, old, _ in run if tag == "-"], [new for tag, _, new in run if tag == "+"]
+            single = len(gone) == len(come)  # lines that take each other's place, else a run as a whole
+            for old, new in zip(gone, come) if single else [(gone[0], come[0])] if gone and come else ():
+                before = self._old.span(old, old if single else gone[-1])
+                after = self._new.span(new, new if single else come[-1])
+                words = word_edits(self._old.text[slice(*before)], self._new.text[slice(*after)])
+                self._old.mark(before[0], [(i1, i2) for i1, i2, _, _ in words])
+                self._new.mark(after[0], [(j1, j2) for _, _, j1, j2 in words])
+
+    def _scope(self, lines: Sequence[_Plain]) -> str:
+        """Where the first line is that differs and says something."""
+        changed = [(self._new, new) if tag == "+" else (self._old, old) for tag, old, new in lines if tag in "-+"]
+        side, number = next((each for each in changed if each[0].says(each[1])), changed[0])
+        return side.scopes[number - 1]
+
+    def _drawn(self, line: _Plain) -> Line:
+        tag, old, new = line
+        if tag == "\\":
+            return Line(tag, 0, 0, (Piece(" No newline at end of file", "", False),))
+        return Line(tag, old, new, self._old.pieces(old) if tag == "-" else self._new.pieces(new))
+
+
+_Plain = Tuple[str, int, int]
+"""The tag of a line, and its numbers before and after, 0 where it is not there."""
+
+
+def _plain(text: bytes) -> Iterator[Tuple[str, List[_Plain]]]:
+    """The hunks of a unified diff of one file: their ranges, and what there is of each line."""
+    old = new = 0
+    lines: List[_Plain] = []
+    head = ""
+    for line in text.split(b"\n")[2:-1]:
+        tag = line[:1].decode("ascii")
+        if tag == "@":
+            if lines:
+                yield head, lines
+            head, lines = line.decode("ascii"), []
+            old, new = (int(part[1:].split(b",")[0]) for part in line.split(b" ")[1:3])
+        else:
+            lines.append((tag, old if tag in " -" else 0, new if tag in " +" else 0))
+            old, new = old + (tag in " -"), new + (tag in " +")
+    if lines:
+        yield head, lines
+
+
+class _Side:
+    """One text of a difference."""
+
+    def __init__(self, data: bytes) -> None:
+        self.text = data.decode("utf-8", "surrogateescape")
+        self._starts = [0]
+        for line in self.text.split("\n"):
+            self._starts.append(self._starts[-1] + len(line) + 1)
+        self.count = len(self._starts) - 1 - (not self.text or self.text.endswith("\n"))
+        self._spans, self.scopes = read(self.text)
+        self._marks: List[Span] = []
+
+    def mark(self, start: int, words: Sequence[Tuple[int, int]]) -> None:
+        """Words that changed, by their offsets from a character on; those of later lines come later."""
+        self._marks += [(start + first, start + last, "changed") for first, last in words if first < last]
+
+    def span(self, first: int, last: int) -> Tuple[int, int]:
+        """The characters of lines, without the end of the last one."""
+        return self._starts[first - 1], self._starts[last] - 1
+
+    def says(self, number: int) -> bool:
+        """Whether a line is not blank."""
+        return bool(self.text[slice(*self.span(number, number))].strip())
+
+    def pieces(self, number: int) -> Tuple[Piece, ...]:
+        """A line in pieces of one colour each."""
+        start, end = self.span(number, number)
+        kinds, marks = _within(self._spans, start, end), _within(self._marks, start, end)
+        edges = sorted({start, end, *(min(max(edge, start), end) for each in (*kinds, *marks) for edge in each[:2])})
+        found = []
+        for first, last in zip(edges, edges[1:]):
+            kind = next((kind for begin, stop, kind in kinds if begin <= first < stop), "")
+            found.append(Piece(self.text[first:last], kind, any(begin <= first < stop for begin, stop, _ in marks)))
+        return tuple(found)
+
+
+def _within(spans: Sequence[Span], start: int, end: int) -> List[Span]:
+    """Those of sorted spans, of which none lies in another, that touch `[start, end)`."""
+    at = max(0, bisect_right(spans, (start, start, "")) - 1)
+    found = []
+    while at < len(spans) and spans[at][0] < end:
+        found += [spans[at]] if spans[at][1] > start else []
+        at += 1
+    return found

@@ -1,0 +1,61 @@
+"""Which words of two texts differ, for those who read a diff. It only draws: no change is placed by it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Iterable, List, Tuple
+
+from diff_match_patch import diff_match_patch
+
+WordEdit = Tuple[int, int, int, int]
+_WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
+_MOST = 3000  # characters of both texts; the time grows with the square of what differs
+_ALIKE = 0.2  # of the characters that are not blank have to be the same, or marks would only be noise
+
+
+def word_edits(old: str, new: str) -> List[WordEdit]:
+    """The changed words: the characters `[i1, i2)` of `old` become `[j1, j2)` of `new`, as (i1, i2, j1, j2) in order.
+
+    There are none where the texts have little in common, or are too long to be compared so. What is between two changes and
+    shorter than they are counts as changed (diff-match-patch calls it semantic cleanup).
+    """
+    words = _WORD.findall(old), _WORD.findall(new)
+    if len(old) + len(new) > _MOST or not _alike(old, new, (Counter(words[0]) & Counter(words[1])).elements()):
+        return []
+    compare = diff_match_patch()
+    compare.Diff_Timeout = 0  # seconds; 0 is none: the same texts have the same marks on a slow machine
+    edits = compare.diff_main(old, new, False)
+    compare.diff_cleanupSemantic(edits)
+    if not _alike(old, new, (text for kind, text in edits if not kind)):
+        return []
+    return _of_words(old, new, edits)
+
+
+def _alike(old: str, new: str, same: Iterable[str]) -> bool:
+    """Whether what is the same in two texts is enough of them; blanks do not count."""
+    common, longer = sum(len("".join(text.split())) for text in same), max(len("".join(text.split())) for text in (old, new))
+    return common > _ALIKE * longer
+
+
+def _of_words(old: str, new: str, edits: Iterable[Tuple[int, str]]) -> List[WordEdit]:
+    """Edits of characters as edits of the words that they touch, in either text."""
+    same: List[Tuple[int, int]] = []  # characters that correspond
+    i = j = 0
+    for kind, text in edits:
+        same += [(i + at, j + at) for at in range(len(text))] if not kind else []
+        i, j = i + len(text) * (kind <= 0), j + len(text) * (kind >= 0)
+    ranges = [word.span() for word in _WORD.finditer(old)], [word.span() for word in _WORD.finditer(new)]
+    known = -1
+    while known != len(same):  # a word that is touched in one text touches what corresponds to it in the other
+        known = len(same)
+        for side in (0, 1):
+            there = {pair[side] for pair in same}
+            whole = {at for start, end in ranges[side] if there.issuperset(range(start, end)) for at in range(start, end)}
+            same = [pair for pair in same if pair[side] in whole]
+    found: List[WordEdit] = []
+    i = j = 0
+    for at, to in [*same, (len(old), len(new))]:
+        found += [(i, at, j, to)] if (at, to) != (i, j) else []
+        i, j = at + 1, to + 1
+    return found

@@ -1,0 +1,97 @@
+"""`diff` names what people edited by hand, and shows it apart from what patchsets changed where the text of before can be had."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from tests.author.world import EDIT, M, World
+from tests.command import done, environ
+from tests.pages import whole
+from tests.places import wheel
+
+pytestmark = pytest.mark.once
+MANIFEST = """\
+schema = 1
+name = "{0}"
+version = "1.0"
+kind = "fix"
+summary = "For a test"
+[[variant]]
+package = "{1}"
+versions = ""
+patches = ["p.spatch"]
+"""
+ADDED = '+    print("loaded", model)  # where is it?\n'
+
+
+@pytest.fixture
+def world(tmp_path):
+    """demo, of which ./patchsets has a patchset, and other, of which it has none."""
+    world = World(tmp_path)
+    world.install(wheel(tmp_path / "wheels", "other", files={"other/__init__.py": "X = 1\n"}))
+    folder = tmp_path / "patchsets" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "patchset.toml").write_text(MANIFEST.format("mine", "demo"))
+    (folder / "p.spatch").write_text('--- demo/m.py\n@@ check @@\n-"empty"\n+"nothing"\n')
+    return world
+
+
+def test_a_file_is_named_even_where_nothing_has_the_text_of_before(world):
+    assert done(world("diff", "--exit-code")).out == ""
+    world.edit()
+    world.edit("VALUE = 2\n", "demo/n.py")
+    before = world.tree()
+    ended = done(world("diff", "--exit-code"), 1)
+    for path in ("demo/m.py", "demo/n.py"):
+        assert f"{path}: edited by hand (demo 1.0), and nothing here has the text of before" in ended.err
+    assert "sitepatch diff --edited --fetch demo/m.py" in ended.err and ended.out == ""
+    assert world.tree() == before
+
+
+def test_by_default_the_packages_of_patchsets_are_looked_at_and_all_where_it_is_asked_for(world):
+    world.edit("X = 2\n", "other/__init__.py")
+    assert "other" not in done(world("diff")).err
+    for words in (["--all"], ["--edited", "other"], ["--edited", "other/__init__.py"]):
+        assert "other/__init__.py: edited by hand (other 1.0)" in done(world("diff", *words)).err
+    shutil.rmtree(str(world.cwd / "patchsets"))
+    assert "nothing is edited by hand here" in done(world("diff", "--edited")).err
+    (world.cwd / "pyproject.toml").write_text('[tool.sitepatch]\npatchsets = ["mine"]\npatch-dir = "ours"\n')
+    folder = world.cwd / "ours" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "patchset.toml").write_text(MANIFEST.format("mine", "other"))
+    (folder / "p.spatch").write_text("--- other/__init__.py\n@@ <module> @@\n-X = 1\n+X = 3\n")
+    assert "other/__init__.py: edited by hand" in done(world("diff")).err
+    assert (world("diff", "--edited", "nowhere").code, world("diff", "mine", "--all").code) == (1, 2)
+
+
+def test_what_was_edited_stands_apart_from_what_a_patchset_changed(world):
+    done(world("apply", "mine", "--no-verify"))
+    plain = done(world("diff")).out
+    world.edit(world.text().replace("    if strict:\n", ADDED[1:] + "    if strict:\n"))
+    ended = done(world("diff"))
+    assert ended.out == plain and ADDED not in plain
+    assert "demo/m.py: edited by hand (demo 1.0), 1 line more and 0 less; to see it: sitepatch diff --edited demo/m.py" in ended.err
+    edited = done(world("diff", "--edited")).out
+    assert [line for line in edited.splitlines(True) if line[0] in "+-"] == ["--- a/demo/m.py\n", "+++ b/demo/m.py\n", ADDED]
+    both = done(world("diff", "--word-diff")).out
+    parts = both.partition("edited by hand: demo/m.py (demo 1.0), against what mine made of it\n")
+    assert "[-empty-]{+nothing+}" in parts[0] and "{+    print" in parts[2]
+    assert done(world("diff", "--stat")).out.splitlines()[2:4] == ["edited by hand", " demo/m.py | 1 +"]
+    done(world("diff", "--html", "page.html"))
+    page = whole((world.cwd / "page.html").read_bytes())
+    assert page.text("h2") == "mine 1.0 fix, appliedRemarksChanged by patchsetsEdited by hand"
+
+
+@pytest.mark.parametrize("where", ["a backup", "the wheel"])
+def test_the_text_of_before_is_found_on_this_machine_and_the_diff_takes_the_edit_back(world, where):
+    if where == "a backup":
+        world.backup()
+    else:
+        (info,) = world.path.glob("demo-*.dist-info")
+        (info / "direct_url.json").write_text(f'{{"url": "file://{world.wheel}"}}')
+    world.edit()
+    diff = done(world("diff", "--edited"))
+    assert ADDED in diff.out and EDIT != M
+    back = subprocess.run(["patch", "-p1", "-R", "--quiet"], input=diff.data, cwd=str(world.path), env=environ())
+    assert back.returncode == 0 and world.text() == M

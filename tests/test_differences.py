@@ -1,0 +1,171 @@
+"""What a user reads of a difference: marked words, functions, two sides, the pager; what another program reads is plain."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+from patcher.cli.differences import drawn_diff
+from patcher.text.diffs import compare
+from patcher.text.highlight import read
+from patcher.text.view import View
+from patcher.text.width import width
+from patcher.text.words import word_edits
+from tests.command import GUARD, Site, environ
+
+SGR = re.compile("\x1b\\[[0-9;]*m")
+OLD = b"""\
+class A:
+    def wait(
+        self,
+    ):
+        x = '''
+def no(): pass
+'''
+        return dist.wait(None)
+
+    async def b(self): pass
+"""
+NEW = OLD.replace(b"wait(None)", b"wait(timeout=30)")
+
+
+def shown(old, new, **how):
+    return [SGR.sub("", line) for line in drawn_diff(compare("", "m.py", old, new), **how)]
+
+
+# words ----------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("old", "new", "gone", "come"),
+    [
+        ("    timeout = None\n", "    timeout = 30\n", ["None"], ["30"]),
+        ("torch.cuda.device(0)", "torch.musa.device(0)", ["cuda"], ["musa"]),
+        ("f(a, c)", "f(a, b, c)", [""], [" b,"]),
+        ("get(model)", "get_device(model)", ["get"], ["get_device"]),
+        ("elif storage.is_musa:", 'elif getattr(storage, "is_musa", False):', ["", ".", ""], ["getattr(", ', "', '", False)']),
+        ("same", "same", [], []),
+        ("for i in range(10):", "while True: pass", [], []),
+        ("", "x = 1", [], []),
+        ("x " * 3000, "y " * 3000, [], []),
+        ("设备 = 一", "设备 = 二", ["一"], ["二"]),
+    ],
+)
+def test_the_words_that_differ(old, new, gone, come):
+    edits = word_edits(old, new)
+    assert [old[i1:i2] for i1, i2, _, _ in edits] == gone
+    assert [new[j1:j2] for _, _, j1, j2 in edits] == come
+    made, at = "", 0
+    for i1, i2, j1, j2 in edits:
+        made, at = made + old[at:i1] + new[j1:j2], i2
+    assert not edits or made + old[at:] == new
+
+
+# the functions and colours of a text ----------------------------------------------------------------------------------
+def test_the_function_that_a_line_is_in_whatever_stands_in_strings_and_brackets():
+    scopes = read(OLD.decode() + "\n@decorated\ndef c(a=')'): # (\n  return {\n'a': 1}\n\nx = 1\nif x:\n    def d(): pass\n    y = 2").scopes
+    assert scopes == [
+        "A", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.b",
+        "A.b", "", "c", "c", "c", "c", "", "", "d", "",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["", "'", '"""', "def", "def f(", "))) def f():\n  x", "\\", "#", "f'{", "x = '\\", "\udcff'\0", "class \n def", "'" * 9999, "(" * 9999])
+def test_any_text_can_be_read(text):
+    spans, scopes = read(text)
+    assert len(scopes) == text.count("\n") + 1
+    assert all(0 <= start < end <= len(text) for start, end, _ in spans)
+    assert all(first[1] <= second[0] for first, second in zip(spans, spans[1:]))
+
+
+def test_the_pieces_of_each_line_are_the_line():
+    old, new = OLD * 3, b"# coding\n" + NEW * 3 + b"end"
+    for hunk in View(compare("", "m.py", old, new)).hunks:
+        for line in hunk.lines:
+            source = old if line.tag == "-" else new
+            if line.tag != "\\":
+                assert line.text == source.decode().split("\n")[(line.old if line.tag == "-" else line.new) - 1]
+                assert all(piece.text for piece in line.pieces)
+
+
+# what is drawn --------------------------------------------------------------------------------------------------------
+def test_on_a_terminal_words_are_marked_and_the_function_is_named():
+    lines = list(drawn_diff(compare("", "m.py", OLD, NEW)))
+    assert SGR.sub("", lines[2]) == "@@ -5,6 +5,6 @@ A.wait"
+    marked = [re.findall("\x1b\\[7m([^\x1b]*)\x1b", re.sub("\x1b\\[[^7]m(?=\x1b\\[7m)", "", line)) for line in lines]
+    assert [each for each in marked if each] == [["None"], ["timeout=30"]]
+    assert [SGR.sub("", line) for line in lines][3:5] == ["         x = '''", " def no(): pass"]
+
+
+def test_word_by_word():
+    assert shown(OLD, NEW, words=True)[6] == "        return dist.wait([-None-]{+timeout=30+})"
+    assert shown(b"a = 1\n", b"b()\nc()\n", words=True)[3:] == ["[-a = 1-]{+b()", "c()+}"]
+
+
+def test_two_sides_have_the_same_columns_in_each_row():
+    old = "x = '设备 🚀 " + "long " * 40 + "'\n\ty = 1\nz = 1\n"
+    rows = shown(old.encode(), old.replace("1", "2").encode(), columns=100)[3:]
+    assert {width(row) for row in rows} <= {99, 100} and len({row.index(" | ") for row in rows if row.isascii()}) == 1
+    halves = [row.split(" | ") for row in rows]
+    assert "".join(half[1][7:] for half in halves).replace(" ", "").startswith("x='设备🚀longlong")
+    assert re.sub(" +", " ", rows[-1]).strip() == "3 -z = 1 | 3 +z = 2"
+
+
+@pytest.mark.once
+def test_ten_thousand_lines_that_differ_are_drawn_within_seconds():
+    old = b"".join(b"    value_%d = compute(%d, 'text')\n" % (number, number) for number in range(10_000))
+    begun = time.process_time()
+    lines = list(drawn_diff(compare("", "m.py", old, old.replace(b"compute", b"made"))))
+    assert len(lines) == 20_003 and time.process_time() - begun < 20
+
+
+# the command ----------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path, "torch-2.7.1-musa")
+
+
+def on_a_terminal(site, *words, **more):
+    leader, follower = pytest.importorskip("pty").openpty()
+    env = environ(**{"TERM": "xterm", "COLUMNS": "120", "PYTHONIOENCODING": "utf-8", "HOME": str(site.cwd), **more})
+    command = [sys.executable, "-m", "patcher", "diff", GUARD, "--target", str(site.path), *words]
+    done = subprocess.run(command, env=env, cwd=str(site.cwd), stdin=follower, stdout=follower, stderr=subprocess.PIPE)
+    os.close(follower)
+    data = os.read(leader, 100_000) if done.returncode == 0 else b""
+    os.close(leader)
+    assert done.returncode == 0 and b"Traceback" not in done.stderr, done.stderr
+    return data.replace(b"\r\n", b"\n").decode()
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("more", [{"SITEPATCH_PAGER": "echo own; cat", "GIT_PAGER": "false"}, {"PAGER": "false"}], ids=["ours", "of git"])
+def test_the_pager_is_the_one_that_is_configured(site, more):
+    (site.cwd / ".gitconfig").write_text('[core]\n\tpager = "echo own; cat"\n')
+    text = on_a_terminal(site, **more)
+    assert text.startswith("own\n") and "\x1b[7m" in text
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(("pager", "seen"), [("nosuchpager", True), ("head -c 1", False)])
+def test_a_pager_that_is_not_there_or_is_left_at_once_does_no_harm(site, pager, seen):
+    assert ("is_musa" in on_a_terminal(site, SITEPATCH_PAGER=pager)) == seen
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("more", [{"NO_COLOR": "1"}, {"TERM": "dumb", "PYTHONIOENCODING": "ascii"}, {"COLUMNS": "40"}])
+def test_a_terminal_that_can_do_little_shows_all_of_it(site, more):
+    text = on_a_terminal(site, "-y", SITEPATCH_PAGER="", **more)
+    assert ("\x1b" in text) == ("COLUMNS" in more)
+    plain = SGR.sub("", text)
+    assert ('getattr(storage, "is_musa", False)' in plain) and (" | " in plain) == ("COLUMNS" not in more)
+
+
+@pytest.mark.once
+def test_piped_it_is_a_plain_diff_unless_a_shape_is_asked_for(site):
+    plain = site("diff", GUARD).out
+    assert plain.startswith("--- a/torch/") and "reduce_storage" not in plain.split("\n")[2]
+    assert "elif {+getattr(+}storage" in site("diff", GUARD, "--word-diff").out
+    assert " | " in site("diff", GUARD, "--side-by-side", COLUMNS="120").out
+    narrow = site("diff", GUARD, "--side-by-side", COLUMNS="99")
+    assert "two sides need 100 columns, and there are 99" in narrow.err and " | " not in narrow.out

@@ -1,0 +1,147 @@
+"""Pages are well formed, escaped and small; what is on the page of a review; its places keep their names."""
+
+import re
+
+import pytest
+
+from patcher.cli.pages import releases, review
+from patcher.cli.pages.html import Html, join, tag
+from patcher.model import Answer, Option, Patchset, State, Variant, Verify
+from patcher.ops.against import Checked
+from patcher.ops.check import APPLIES, Outcome
+from patcher.ops.diff import DiffOutcome, HandEdit
+from patcher.ops.reasons import Reason
+from patcher.target.environment import Environment
+from patcher.text.diffs import compare
+from tests.pages import whole
+
+pytestmark = pytest.mark.once
+ENV = Environment("python", ("/site",), ("/site",), (3, 11))
+NASTY = "</td></script><script>alert(1)</script><img src=x onerror=alert(1)> ' \" & \x1b[8m \u202e\udcff"
+WHY = Patchset(
+    "p", "1.0", "fix", "A summary", "Why it is.\n\n  a table\n\nmore", {"origin": "https://example.org/x", "remove_when": "it is fixed"},
+    (Option("limit", "int", 5, "how many"),), (Variant("pkg", ">=1", ()),), Verify(), "0" * 64, "built in", {},
+)  # fmt: skip
+
+
+def differing(*pairs, names=("p",)):
+    return tuple(compare("/site", path, old, new, names)._replace(release="pkg 1.0") for path, old, new in pairs)
+
+
+def code(number, change=""):
+    return b"".join(b"def f%d():\n    return %d%s\n\n\n" % (at, at, change.encode()) for at in range(number))
+
+
+def test_text_becomes_html_in_one_place():
+    assert tag("p", "<b>", Html("<i></i>"), class_="a'b", data_x="1", hidden=True, title="") == (
+        '<p class="a&#x27;b" data-x="1" hidden>&lt;b&gt;<i></i></p>'
+    )
+    assert join("&", Html("&amp;"), between=" ") == "&amp; &amp;"
+
+
+def hostile_pages():
+    """Both pages of differences with hostile text in every field."""
+    one = WHY._replace(**dict.fromkeys(("name", "version", "kind", "summary", "prose", "source", "digest"), NASTY), provenance={NASTY: NASTY})
+    one = one._replace(options=(Option(NASTY, "str", NASTY, NASTY),), variants=(Variant(NASTY, NASTY, ()),))
+    source = b"x = '<script>alert(1)</script>'\n", "x = '\x1b[8m\u202e</del>'\r\n".encode() + b"# \xff\n"
+    (diff,) = differing((NASTY, *source), names=(NASTY,))
+    diff = diff._replace(site=NASTY, release=NASTY)
+    answers = (Answer(NASTY, NASTY, NASTY, State.CONFLICT, (3,), NASTY, NASTY),)
+    edits = (HandEdit(NASTY, NASTY, NASTY, NASTY, True, diff), HandEdit(NASTY, "other", NASTY))
+    outcome = DiffOutcome(ENV, (diff,), (diff,), edits, answers=answers, notes=(NASTY,), waiting=((NASTY, NASTY),))
+    found = Outcome(NASTY, NASTY, "not found", problem=NASTY, hint=NASTY, yanked=True, diffs=(diff,), answers=answers)
+    checked = Checked(one, (found, found._replace(version="2", answers=())))
+    return review.page(NASTY, outcome, [Reason(one, {NASTY: NASTY}, True, f"{NASTY}\n{NASTY}")]), releases.page(NASTY, [checked])
+
+
+def test_hostile_text_in_every_field_is_text():
+    for page in hostile_pages():
+        read = whole(page)
+        tags = [name for name, _ in read.elements]
+        assert "img" not in tags and tags.count("script") == 1
+        assert "<script>alert(1)</script>" in read.text("ins") + read.text("del") and "␛[8m<U+202E>" in read.text("ins")
+        assert read.text("main").count("onerror=alert(1)") > 8
+
+
+def test_the_top_of_a_review_says_what_where_which_release_and_why():
+    diffs = differing(("pkg/m.py", b"a = None\n", b"a = 30\n"))
+    page = review.page("sitepatch diff p", DiffOutcome(ENV, ahead=diffs), [Reason(WHY, {"limit": 7}, False, "p 1.0, 3 releases: applies 3\nrow")])
+    read = whole(page)
+    text = read.text("main")
+    for said in ("1 file that patchsets would change", "pkg 1.0", "/site", "A summary", "Why it is.", "can go when", "it is fixed",
+                 "limit=7", "how many (default 5)", "proven on p 1.0, 3 releases: applies 3", "fix, not applied yet", diffs[0].before, "0" * 64):  # fmt: skip
+        assert said in text, said
+    assert ("a", {"href": "https://example.org/x", "rel": "noreferrer noopener"}) in read.elements
+    assert read.text("mark") == "None30", "the words that differ"
+
+
+def test_what_people_edited_stands_apart_and_a_text_that_nothing_gives_is_named():
+    (made,), (edited,) = differing(("m.py", b"a\n", b"b\n")), differing(("m.py", b"b\n", b"c\n"), names=())
+    edits = HandEdit("/site", "m.py", "pkg 1.0", "what p made of it", True, edited), HandEdit("/site", "lost.py", "pkg 1.0")
+    page = review.page("t", DiffOutcome(ENV, standing=(made,), edits=edits), [])
+    read = whole(page)
+    assert [each["id"] for name, each in read.elements if name == "section" and "id" in each] == ["m.py", "edited:m.py"]
+    assert "Edited by hand" in read.text("h2") and "edited by hand, compared with what p made of it" in read.text("summary")
+    assert "lost.py: edited by hand (pkg 1.0), and nothing here has the text of before" in read.text("li")
+
+
+def test_the_places_of_a_page_keep_their_names_when_lines_move():
+    def names(before):
+        old = before + code(30)
+        page = review.page("t", DiffOutcome(ENV, differing(("m.py", old, old.replace(b"return 7", b"return 8").replace(b"return 20", b"return 2")))), [])
+        return [each["id"] for _, each in whole(page).elements if each.get("class") == "hunk"]
+
+    assert names(b"") == names(b"import os\n" * 9) == ["m.py:f7", "m.py:f20"]
+
+
+def test_the_lines_of_both_sides_are_numbered_and_unchanged_ones_can_be_unfolded():
+    before = b"".join(b"line %d\n" % number for number in range(1, 300))
+    after = before.replace(b"line 20\n", b"line 20\nnew\n").replace(b"line 200\n", b"")
+    text = review.page("t", DiffOutcome(ENV, differing(("m.py", before, after))), []).decode()
+    assert '<ins class="l"><i></i><i>21</i><code>new</code></ins>' in text
+    assert re.search(r"<i>21</i><i>22</i><code>line <span class=\"n\">21</span></code>", text)
+    assert re.findall(r"<summary>(\d+) unchanged lines</summary>", text) == ["17", "173", "96"]
+
+
+def test_a_long_insertion_is_folded():
+    new = b"".join(b"x%d = 1\n" % number for number in range(100))
+    text = review.page("t", DiffOutcome(ENV, differing(("m.py", b"a = 1\n", b"a = 1\n" + new))), []).decode()
+    assert "<summary>85 more inserted lines</summary>" in text and text.count('<ins class="l">') == 100
+
+
+def large_page():
+    """A review of 200 files."""
+    old = code(60)
+    new = old.replace(b"return 3\n", b"return 4\n").replace(b"return 50\n", b"return 5\n")
+    return review.page("200 files", DiffOutcome(ENV, differing(*((f"pkg/m{number}.py", old, new) for number in range(200)))), [])
+
+
+def test_two_hundred_files_are_a_page_of_a_few_megabytes():
+    page = large_page()
+    whole(page)
+    assert len(page) < 4_000_000 and page.count(b'class="hunk"') == 400
+
+
+def releases_page():
+    """42 releases: two reasons, one change, a yanked one."""
+    answer = Answer("p", "pkg/m.py", "f", State.APPLICABLE, (3,))
+    lost = answer._replace(state=State.NOT_FOUND, problem="there is no `f` in this file", hint="see g")
+    outcomes = []
+    for minor in range(40):
+        old = b"# %d\n" % minor * 9 + code(3)
+        diffs = differing(("pkg/m.py", old, old.replace(b"return 1\n", b"return 2\n")))
+        fits = minor % 10 != 3
+        outcome = Outcome("pkg", f"1.{minor}", APPLIES, yanked=minor == 5, diffs=diffs, answers=(answer,))
+        outcomes.append(outcome if fits else outcome._replace(word="not found", diffs=(), answers=(lost,)))
+    return releases.page("t", [Checked(WHY, (*outcomes, Outcome("pkg", "9.0", "no wheel", problem="it has none")))])
+
+
+def test_the_table_of_releases_has_each_reason_and_each_change_once():
+    read = whole(releases_page())
+    cells = read.text("td").replace(" ", "")
+    assert (cells.count("✓applies"), cells.count("✗notfoundreason1"), cells.count("✗nowheelreason2")) == (36, 4, 1)
+    assert read.text("main").count("there is no `f` in this file") == 1
+    assert "4 releases: pkg 1.3, 1.13, 1.23, 1.33" in read.text("li")
+    assert read.text("main").count("shown as in") == 1 and "36 releases: pkg 1.0 to 1.2, 1.4 to 1.12" in read.text("p")
+    assert "1.5 yanked" in read.text("th") and ("span", {"class": "yanked"}) in read.elements
+    assert read.text("h3") == "ReasonsChange 1"
