@@ -291,8 +291,8 @@ def test_a_version_outside_every_variant(tmp_path):
 
 def test_one_that_does_not_fit_keeps_the_others_from_being_applied(tmp_path):
     site = Site(tmp_path, "torch-1.13.0", "mmengine-0.10.7")
-    done = refused(site, 1, ["apply", DDP, DYNAMO], "1 of 9 hunks failed")
-    assert done.out.count("applicable") == 8
+    done = refused(site, 1, ["apply", DDP, DYNAMO], "1 of 14 hunks failed")
+    assert done.out.count("applicable") == 9
 
 
 def test_a_file_edited_by_hand_before(site):
@@ -452,7 +452,7 @@ def test_a_newer_patchset_is_told_as_outdated_and_apply_brings_it_up_to_date(sit
     assert site("status", "--check").code == 1
     assert site("apply", DDP).code == 0
     assert site("status", "--check").code == 0
-    assert f"applied  {DDP} 1.3  mmengine 0.10.7  3 files" in site("status").out
+    assert f"applied  {DDP} 99.1  mmengine 0.10.7  3 files" in site("status").out
 
 
 def test_a_lost_copy_of_a_patchset_is_told_and_does_not_keep_restore_from_working(site):
@@ -592,7 +592,7 @@ def test_json_of_every_command(site):
     dry = asked("apply", DDP, "--dry-run")
     assert (dry["written"], dry["diff"].count("\n+++ b/")) == (False, 3)
     made = asked("apply", DDP)
-    assert made["written"] and {one["state"] for one in made["answers"]} == {"applicable"}
+    assert made["written"] and {one["state"] for one in made["answers"]} == {"applicable", "not needed"}
     assert {one["path"]: one["after"] for one in made["files"]} == {
         path: hashlib.sha256(site.file(path).read_bytes()).hexdigest() for path in CHANGED
     }

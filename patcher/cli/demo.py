@@ -11,14 +11,14 @@ from contextlib import ExitStack, redirect_stdout
 from hashlib import sha256
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Tuple
+from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.cli.console import Console, style
 from patcher.ops.fixture import lay_out
+from patcher.patchset.sources import find
 
 NAME, VERSION, OLDER = "mmengine-ddp-debug", "0.10.7", "0.1.0"
 SMALL, RUNNER = "mmengine-unused-parameters", "mmengine/runner/runner.py"
-FILES = ("mmengine/dist/utils.py", RUNNER, "mmengine/_strategy/distributed.py")
 _MANIFEST = f"""\
 schema = 1
 name = "{SMALL}"
@@ -50,7 +50,8 @@ for path in paths:
     compile(source, path, "exec")
     print("compiles:", path)
     for node in tree.body:
-        if getattr(node, "name", "").startswith("_sitepatch_ddp_"):
+        names = [getattr(node, "name", "")] + [getattr(target, "id", "") for target in getattr(node, "targets", ())]
+        if any(name.startswith("_sitepatch_ddp_") for name in names):
             exec(compile(ast.Module([node], []), path, "exec"), scope)
 class Tensor:
     device, dtype, requires_grad = "cpu", "float32", True
@@ -145,22 +146,24 @@ class Story:
     def _whole(self, site: Path) -> None:
         here = ["--target", str(site)]
         before = tree(site)
+        patches = (patch for variant in find(NAME, (), ".").patchset.variants for patch in variant.patches)
+        files = sorted(path for path in {path for patch in patches for path in patch.paths} if path in before)
         self._step("What is there to apply?", ["list"])
         self._step("What would change? Nothing is written for this.", ["diff", NAME, *here])
         self._prove("diff left the directory as it was", tree(site) == before)
         self._step("Apply it.", ["apply", NAME, *here])
         now = tree(site)
         changed = [path for path, entry in before.items() if path in now and now[path].content != entry.content]
-        self._prove(f"{len(changed)} files changed, those of the patchset", sorted(changed) == sorted(FILES))
+        self._prove(f"{len(changed)} files changed, those of the patchset", sorted(changed) == files)
         self._step("What is applied?", ["status", *here])
-        self._execute(site)
+        self._execute(site, files)
         between = tree(site)
         self._step("Apply it again.", ["apply", NAME, *here])
         self._prove("applying again wrote nothing", tree(site) == between)
         self._step("Take it back.", ["restore", *here])
         after = tree(site)
         self._title("What is left of it?", f"find {site} -type f -exec sha256sum {{}} + -exec stat -c '%n %a %y' {{}} +")
-        for path in FILES:
+        for path in files:
             entry = after[path]
             shown = f"sha256 {entry.content[:16]}… mode {entry.mode & 0o7777:o} mtime_ns {entry.mtime_ns}"
             self._prove(f"{path}: {shown}, as before", entry == before[path])
@@ -187,13 +190,13 @@ class Story:
         lay_out(f"mmengine-{version}", site)
         return site
 
-    def _execute(self, site: Path) -> None:
+    def _execute(self, site: Path, files: Sequence[str]) -> None:
         self._title(
             "Run the patched files: they compile, and the report is what a rank prints just before DDP.",
             "RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 python train.py   (here its report alone, on a model without torch)",
         )
         env = {**os.environ, "RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "PYTHONIOENCODING": "utf-8"}
-        command = [sys.executable, "-B", "-c", _RUN, str(site), *FILES]
+        command = [sys.executable, "-B", "-c", _RUN, str(site), *files]
         ended = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         self.console.out(ended.stdout.decode("utf-8", "replace"))
         warned = b'"verdict": "cpu-with-device-ids"' in ended.stdout
