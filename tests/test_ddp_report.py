@@ -143,7 +143,7 @@ def test_a_config_that_names_the_wrong_device_ids():
     ("wrapper", "on", "facts", "code", "said"),
     [
         ("Mine", "gcu:0", {}, "other-wrapper", "the model is wrapped in Mine, which is not DDP"),
-        ("MMFullyShardedDataParallel", "cpu", {"device_ids": [0], "current": {"gcu": 0}}, "fsdp", "FSDP shards them on the device of device_id 0"),
+        ("MMFullyShardedDataParallel", "cpu", {"device_ids": [0], "current": {"gcu": 0}}, "fsdp", "FSDP shards them on the device that device_id names"),
         ("MMFullyShardedDataParallel", "gcu:0", {"current": {"gcu": 0}}, "fsdp", "FSDP shards them on the accelerator that torch knows"),
         ("MMFullyShardedDataParallel", "cpu", {"device_ids": [0]}, "no-accelerator", "FSDP needs an accelerator, and torch knows none"),
         ("MMDeepSpeedEngineWrapper", "cpu", {"deepspeed": "npu"}, "deepspeed", "DeepSpeed moves them to the device of its own accelerator, npu"),

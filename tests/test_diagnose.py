@@ -265,9 +265,16 @@ def test_a_file_that_grows_is_followed_also_where_it_is_begun_anew(tmp_path, mon
         file.write(REFUSED[50:])
     assert now() == [("ddp-refuses-device-ids", "0.log", 2)]
     (tmp_path / "logs" / "1.log").write_text("RuntimeError: Address already in use\n")
+    (tmp_path / "logs" / "0.log.1.gz").write_bytes(gzip.compress(b"KeyError: 'LOCAL_RANK'\n"))  # an old one, which does not grow
     assert now()[1:] == [("port-in-use", "1.log", 1)]
     log.write_text("KeyError: 'LOCAL_RANK'\n")
     assert [name for name, *_ in now()] == ["ddp-refuses-device-ids", "not-started-by-launcher", "port-in-use"]
+
+
+def test_what_is_compressed_is_not_followed(tmp_path):
+    (tmp_path / "log.gz").write_bytes(gzip.compress(REFUSED.encode()))
+    done = sitepatch("diagnose", "log.gz", "--follow", cwd=tmp_path)
+    assert done.code == 2 and "--follow: found what gzip has compressed: log.gz" in done.err and "leave --follow out" in done.err
 
 
 def test_a_pipe_is_answered_while_it_is_written(tmp_path):

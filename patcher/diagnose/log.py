@@ -25,6 +25,7 @@ _RANKS = (  # how a rank is written: by torch, by torchrun --tee, by mpirun --ta
 )
 _RANK_OF_FILE = re.compile(r"attempt_\d+/(\d{1,7})/std(?:out|err)\.log$|rank[_-]?(\d{1,7})\b[^/]*$")
 PIECE = 1 << 20
+GZIP = b"\x1f\x8b"  # how a file that gzip has compressed begins
 _LONGEST = 1 << 18  # bytes of one of our lines; the helper keeps it below 4096, its first version listed what it was told
 _EVENT = re.compile(OURS + rb' \{\\?"schema\\?": \d+, \\?"event')
 _KEPT = 1000  # how many cut lines, refusals and ranks of a sighting are kept; all but these are counted
@@ -168,7 +169,7 @@ def read_log(
 
 def _pieces(stream: BinaryIO) -> Iterator[bytes]:
     peek = getattr(stream, "peek", None)
-    if peek is not None and peek(2)[:2] == b"\x1f\x8b":
+    if peek is not None and peek(2)[:2] == GZIP:
         import gzip
 
         stream = cast(BinaryIO, gzip.GzipFile(fileobj=stream))

@@ -80,7 +80,7 @@ def tell_note(row: Report) -> Words:
     where = listed(kinds_of(row.parameters)) or "no device"
     now = f"the parameters are on {where}"
     if family(row) == "fsdp":
-        device = f"the device of device_id {row.device_ids[0]}" if row.device_ids else "the accelerator that torch knows"
+        device = "the device that device_id names" if row.device_ids else "the accelerator that torch knows"
         return f"{now}; FSDP shards them on {device}", ""
     if family(row) == "deepspeed":
         own = f"its own accelerator, {row.deepspeed}" if row.deepspeed else "its own accelerator"

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.diagnose.files import STDIN, Tail, log_files
+from patcher.diagnose.files import STDIN, Tail, is_gzip, log_files
 from patcher.diagnose.log import PIECE, Log, Reader, read_log
 from patcher.diagnose.runs import Run, find_runs
 from patcher.errors import SitepatchError, UsageError
@@ -102,8 +102,10 @@ def diagnose(request: DiagnoseRequest, progress: Progress = lambda done, total, 
 def follow(request: DiagnoseRequest) -> Iterator[DiagnoseOutcome]:
     """What is in logs that still grow: for what is there, and again whenever something was written. Only standard input ends.
 
+    A compressed log does not grow: in a directory it is left out.
+
     Raises:
-        UsageError: as `diagnose` does.
+        UsageError: as `diagnose` does; a log that is named is compressed.
     """
     known = Known(request.place)
     files = log_files(request.logs)
@@ -117,14 +119,19 @@ def follow(request: DiagnoseRequest) -> Iterator[DiagnoseOutcome]:
         reader.feed(b"", last=True)
         yield known.outcome([reader.log()])
         return
-    tails: Dict[str, Tail] = {}
+    packed = [word for word in request.logs if is_gzip(word)]
+    if packed:
+        found = f"--follow: found what gzip has compressed: {', '.join(packed)}"
+        raise UsageError(found, "it does not grow: leave --follow out")
+    tails: Dict[str, Optional[Tail]] = {}
     while True:
         for path in log_files(request.logs):  # a directory may have more of them now
             if path not in tails:
-                tails[path] = Tail(path, known.patterns)
-        read = [tail.read() for tail in tails.values()]
+                tails[path] = None if is_gzip(path) else Tail(path, known.patterns)
+        growing = [tail for tail in tails.values() if tail]
+        read = [tail.read() for tail in growing]
         if any(read):
-            yield known.outcome([tail.log() for tail in tails.values()])
+            yield known.outcome([tail.log() for tail in growing])
         time.sleep(_PAUSE)
 
 

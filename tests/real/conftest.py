@@ -193,21 +193,22 @@ def kept_environment(real_cache, tell):
 
 
 def make_environment(root, tell):
+    make_venv(root, tell, [f"torch=={TORCH}", *SUPPORT], ["--no-deps", f"mmengine=={MMENGINE}"])
+    (root / "complete").touch()
+
+
+def make_venv(root, tell, *installs):
+    """Make a virtual environment and run pip in it with each of these lists of words."""
     python = python_3_11()
     if python is None:
         pytest.skip("there is no Python 3.11 here to make the environment with torch and mmengine")
     shutil.rmtree(root, ignore_errors=True)
-    tell(f"making an environment with torch {TORCH} and mmengine {MMENGINE} in {root}; this takes minutes, once")
+    tell(f"making the environment {root}; this takes minutes, once")
     pip = [root / "bin" / "python", "-m", "pip", "install", "--progress-bar", "off", "--disable-pip-version-check"]
-    for command in (
-        [python, "-m", "venv", root],
-        [*pip, f"torch=={TORCH}", *SUPPORT],
-        [*pip, "--no-deps", f"mmengine=={MMENGINE}"],
-    ):
+    for command in ([python, "-m", "venv", root], *([*pip, *words] for words in installs)):
         stream(command, tell)
     for headers in root.glob("lib/python3*/site-packages/torch/include"):
         shutil.rmtree(headers)  # a third of all files, each of them linked and removed for every copy, and nothing compiles against them
-    (root / "complete").touch()
 
 
 def stream(command, tell):
