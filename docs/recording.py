@@ -13,20 +13,22 @@ import tempfile
 import venv
 from html import escape
 from pathlib import Path
-from typing import List, Tuple
+from typing import Dict, List, Tuple
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 from patcher.ops.fixture import lay_out
 
 LOG = "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'\n"
-SCENES = (  # command, lines of its output that are drawn (0: all), seconds until the next one
-    ("sitepatch diagnose train.log", 0, 3),
-    ("sitepatch diff mmengine-ddp-device", 14, 4),
-    ("sitepatch apply mmengine-ddp-device", 0, 3),
-    ("sitepatch restore", 0, 2),
+SCENES = (  # command, its exit code, lines of its output that are drawn (0: all), seconds until the next one
+    ("sitepatch diagnose train.log", 1, 0, 3),
+    ("sitepatch diff mmengine-ddp-device", 0, 14, 4),
+    ("sitepatch apply mmengine-ddp-device", 0, 0, 3),
+    ("sitepatch restore", 0, 0, 2),
 )
 COLOURS = {"31": "#ff7b72", "32": "#7ee787", "33": "#e3b341", "34": "#79c0ff", "35": "#d2a8ff", "36": "#56d4dd"}
+STYLES = {code: {"fill": colour} for code, colour in COLOURS.items()}
+STYLES.update({"1": {"font-weight": "bold"}, "2": {"fill": "#8b949e"}, "7": {"text-decoration": "underline"}})
 COLUMNS, ADVANCE, LEADING, MARGIN = 128, 7.8, 19, 16  # characters; pixels for each, for each line, around all
 STYLE = """
 text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace }
@@ -48,9 +50,11 @@ def outputs() -> List[List[str]]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("CONDA_", "PYTHON", "NO_COLOR"))}
         more = {"COLUMNS": str(COLUMNS), "SITEPATCH_CACHE": os.devnull, "LC_ALL": "C.UTF-8"}
         here = {"PYTHONPATH": str(ROOT), "VIRTUAL_ENV": str(root)}
-        for command, most, _ in SCENES:
+        for command, found, most, _ in SCENES:
             words = [sys.executable, "-m", "patcher", *command.split()[1:], "--color"]
             done = subprocess.run(words, cwd=folder, env={**kept, **more, **here}, capture_output=True)
+            if done.returncode != found or not done.stdout:
+                raise SystemExit(f"{command}: exit code {done.returncode}\n{done.stdout.decode()}\n{done.stderr.decode()}")
             text = done.stdout.decode().replace(str(site), "/opt/venv/lib/python3.11/site-packages")
             lines = re.sub(r"\d+\.\d+ s\b", "0.02 s", text).splitlines()
             told.append([f"\x1b[1m$ {command}\x1b[0m", *(lines if not most else [*lines[:most], "..."]), ""])
@@ -60,13 +64,14 @@ def outputs() -> List[List[str]]:
 def drawn(line: str) -> str:
     """A line with escape sequences as `tspan`s; what is longer than the terminal is cut."""
     parts: List[str] = []
-    colour, bold, left = "", False, COLUMNS
+    style: Dict[str, str] = {}
+    left = COLUMNS
     for codes, text in re.findall(r"(?:\x1b\[([\d;]*)m)?([^\x1b]*)", line):
         for code in codes.split(";") if codes else ():
-            colour, bold = ("", False) if code in ("0", "") else (COLOURS.get(code, colour), bold or code == "1")
-        style = (f' fill="{colour}"' if colour else "") + (' font-weight="bold"' if bold else "")
+            style = {**style, **STYLES[code]} if code in STYLES else {}
         if text[:left]:
-            parts.append(f"<tspan{style}>{escape(text[:left])}</tspan>")
+            told = "".join(f' {name}="{value}"' for name, value in style.items())
+            parts.append(f"<tspan{told}>{escape(text[:left])}</tspan>")
             left -= len(text[:left])
     return "".join(parts)
 
@@ -75,7 +80,7 @@ def picture(scenes: List[List[str]]) -> str:
     """The terminal with all scenes, which appear one after the other where motion is welcome."""
     parts: List[str] = []
     row, begin = 0, 0.0
-    for lines, (_, _, seconds) in zip(scenes, SCENES):
+    for lines, (*_, seconds) in zip(scenes, SCENES):
         texts: List[Tuple[int, str]] = [(MARGIN + LEADING * (row + at + 1), drawn(line)) for at, line in enumerate(lines)]
         body = "\n".join(f'<text x="{MARGIN}" y="{y}">{text}</text>' for y, text in texts if text)
         parts.append(f'<g style="animation-delay: {begin:g}s">\n{body}\n</g>')
