@@ -1,0 +1,240 @@
+"""Twenty hosts under real ansible-core, and `ansible-test sanity` on the collection: `python -m tests.fleet [--folder DIR]`.
+
+Needs pip's index for ansible-core, two minutes, and for three of the hosts an sshd (without one they are local, too). Sixteen
+hosts are on connection local, three on an sshd on the loopback address, one cannot be reached; each has an environment. What
+is made stays in DIR and is taken again; by default it is removed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import zipfile
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.command import environ, tree
+from tests.places import venv, wheel
+
+ROOT = Path(__file__).resolve().parents[1]
+HOSTS = [f"n{number:02}" for number in range(1, 21)]
+GONE, OVER_SSH, BREAKS = HOSTS[-1], HOSTS[-4:-1], HOSTS[7]
+MANIFEST = """\
+schema = 1
+name = "two"
+version = "{0}"
+kind = "debug"
+summary = "For a test"
+[[variant]]
+package = "demo"
+versions = ""
+patches = ["p.spatch"]
+"""
+PLAY = """\
+- hosts: all
+  gather_facts: false
+  serial: "{{ batch | default('100%') }}"
+  max_fail_percentage: "{{ 0 if batch is defined else 100 }}"
+  roles: [sitepatch.sitepatch.fleet]
+"""
+BOOTSTRAP = """\
+import subprocess, sys
+words = [each for each in sys.argv[1:] if each not in ("--no-setuptools", "--no-wheel")]
+subprocess.check_call([sys.executable, "-m", "ensurepip", "--default-pip"])
+subprocess.check_call([sys.executable, "-m", "pip", "install", *words])
+"""
+"""In place of the script that `ansible-test` downloads: pip comes with Python."""
+SSHD = """\
+Port {port}
+ListenAddress 127.0.0.1
+HostKey {folder}/host
+AuthorizedKeysFile {folder}/key.pub
+UsePAM no
+StrictModes no
+PermitRootLogin yes
+PidFile {folder}/sshd.pid
+"""
+
+
+class Fleet:
+    """A controller with ansible-core and the wheel of this checkout, and the hosts' environments."""
+
+    def __init__(self, folder):
+        self.folder, self.bin, self.reports = folder, folder / "controller/bin", folder / "reports"
+        self.env = environ(HOME=str(folder / "home"), ANSIBLE_HOST_KEY_CHECKING="0", ANSIBLE_NOCOLOR="1", ANSIBLE_FORKS="4")
+        self.env = {name: value for name, value in self.env.items() if not name.startswith("PYTHON")}
+        self.env["PATH"] = f"{self.bin}:{self.env['PATH']}"
+        if not self.bin.exists():
+            subprocess.run([sys.executable, "-m", "venv", str(self.bin.parent)], check=True)
+        self.installed = not self.run("python", "-m", "pip", "install", "-q", "ansible-core").returncode
+        self.sites = {}
+
+    def run(self, *words, cwd=None):
+        return subprocess.run(list(map(str, words)), cwd=str(cwd or self.folder), env=self.env, capture_output=True, text=True)
+
+    def done(self, *words, cwd=None):
+        ended = self.run(*words, cwd=cwd)
+        assert ended.returncode == 0, f"{words}\n{ended.stdout}\n{ended.stderr}"
+        return ended.stdout
+
+    def lay_out(self, port):
+        """Install sitepatch, make the hosts, their inventory, and two versions of a patchset."""
+        self.done("python", "-m", "pip", "install", "-q", ROOT)
+        self.done("python", "-m", "pip", "install", "-q", "--force-reinstall", "--no-deps", ROOT)
+        demo = wheel(self.folder / "wheels")
+        lines = ["[all:vars]", f"ansible_python_interpreter={self.bin}/python", f"fleet_report={self.reports}", "[all]"]
+        over_ssh = f"ansible_host=127.0.0.1 ansible_user={getpass.getuser()} ansible_ssh_private_key_file={self.folder}/key"
+        over_ssh += ' ansible_ssh_args="-o ControlMaster=no -o ControlPath=none -o ConnectTimeout=5" ansible_port='
+        for name in HOSTS:
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+            python, self.sites[name] = venv(self.folder / name)
+            with zipfile.ZipFile(demo) as archive:
+                archive.extractall(self.sites[name])
+            if name != BREAKS:
+                (self.sites[name] / "extra.py").write_text("")
+            how = f"{over_ssh}9" if name == GONE else f"{over_ssh}{port}" if port and name in OVER_SSH else "ansible_connection=local"
+            lines.append(f"{name} {how} fleet_python={python}")
+        (self.folder / "hosts").write_text("\n".join(lines) + "\n")
+        (self.folder / "play.yml").write_text(PLAY)
+        for version, more in ((1, ""), (2, "+import extra\n")):
+            mine = self.folder / f"v{version}/two"
+            mine.mkdir(parents=True, exist_ok=True)
+            (mine / "patchset.toml").write_text(MANIFEST.format(version))
+            (mine / "p.spatch").write_text(f"Why.\n\n--- demo/m.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = {version + 1}\n{more}")
+        shutil.rmtree(self.reports, ignore_errors=True)
+        self.reports.mkdir()
+
+    def play(self, *words, **variables):
+        """Run the role; returns {host: the counts of the recap} and what was printed."""
+        given = {"fleet_names": ["two"], "fleet_patch_dirs": [str(self.folder / "v1")], **variables}
+        ended = self.run("ansible-playbook", "-i", "hosts", "play.yml", "-e", json.dumps(given), *words)
+        recap = re.findall(r"^(n\d\d) +: (.*)$", ended.stdout, re.MULTILINE)
+        assert recap, ended.stdout + ended.stderr
+        return {host: {key: int(count) for key, count in re.findall(r"(\w+)=(\d+)", counts)} for host, counts in recap}, ended.stdout
+
+    def trees(self):
+        return {name: tree(self.folder / name) for name in HOSTS}
+
+    def values(self):
+        """What VALUE is in each host's file: {value: hosts}."""
+        found = {}
+        for name in HOSTS:
+            found.setdefault(re.search(r"VALUE = (\d)", (self.sites[name] / "demo/m.py").read_text())[1], []).append(name)
+        return found
+
+
+def hosts_with(recap, key):
+    return [host for host in HOSTS if recap.get(host, {}).get(key)]
+
+
+@contextmanager
+def sshd(folder):
+    """The port of an sshd on the loopback address; None where there is none."""
+    found = shutil.which("sshd", path="/usr/sbin:/sbin")
+    if not found:
+        print("no sshd: three hosts are local instead")
+        yield None
+        return
+    for name in ("host", "key"):
+        if not (folder / name).exists():
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (folder / "sshd_config").write_text(SSHD.format(port=port, folder=folder))
+    if Path("/run").is_dir() and getpass.getuser() == "root":
+        Path("/run/sshd").mkdir(exist_ok=True)
+    server = subprocess.Popen([found, "-D", "-e", "-f", str(folder / "sshd_config")], stderr=subprocess.DEVNULL)
+    try:
+        yield port
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def scenario(fleet):
+    """What the fleet is for, step by step; yields a line for each step that is as it should be."""
+    there = HOSTS[:-1]
+    before = fleet.trees()
+    recap, text = fleet.play("--check", "--diff")
+    assert hosts_with(recap, "changed") == there and hosts_with(recap, "unreachable") == [GONE], text
+    assert text.count("-VALUE = 1\n+VALUE = 2\n") == len(there) and fleet.trees() == before, text
+    yield "check mode: 19 would change, the difference is shown, no file and no time of one has changed"
+
+    code = "import sys, demo.m; print('ready', flush=True); sys.stdin.read(); print(demo.m.VALUE)"
+    job = subprocess.Popen([str(fleet.folder / "n01/bin/python"), "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert job.stdout.readline() == "ready\n"
+    recap, text = fleet.play()
+    assert hosts_with(recap, "changed") == there and fleet.values() == {"2": there, "1": [GONE]}, text
+    after = fleet.trees()
+    recap, text = fleet.play()
+    assert hosts_with(recap, "changed") == [] and hosts_with(recap, "failed") == [] and fleet.trees() == after, text
+    yield "applied: 19 changed, then 0; one is unreachable"
+
+    assert job.communicate("")[0] == "1\n"
+    yield "a process that was running has the code it had loaded"
+
+
+    newer = {"fleet_patch_dirs": [str(fleet.folder / "v2")], "batch": 4}
+    recap, text = fleet.play("--limit", f"all:!{GONE}", **newer)
+    assert hosts_with(recap, "failed") == [BREAKS] and "import demo.m failed: ModuleNotFoundError" in text, text
+    assert fleet.values() == {"3": HOSTS[:7], "2": HOSTS[7:-1], "1": [GONE]}, text
+    yield "a rolling update, four at a time: n08 fails to verify and is rolled back, n09 and later were not touched"
+
+    recap, text = fleet.play()
+    assert hosts_with(recap, "changed") == HOSTS[:7] and fleet.values()["2"] == there, text
+    recap, text = fleet.play(fleet_state="absent", fleet_names=[])
+    files = {name: {path: what for path, what in found.items() if path.endswith(".py")} for name, found in fleet.trees().items()}
+    was = {name: {path: what for path, what in found.items() if path.endswith(".py")} for name, found in before.items()}
+    assert hosts_with(recap, "changed") == there and files == was, text
+    yield "rolled back: 7 to the version before, then all 19 restored with mode and mtime"
+
+
+def sanity(fleet):
+    """Run `ansible-test sanity` on a copy of the collection; returns how many tests ran."""
+    folder = fleet.folder / "sanity/ansible_collections/sitepatch/sitepatch"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(ROOT / "ansible_collections/sitepatch/sitepatch", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    cache = fleet.folder / "home/.ansible/test/cache"
+    cache.mkdir(parents=True, exist_ok=True)
+    (cache / "get_pip_24_2.py").write_text(BOOTSTRAP)
+    version = re.search(r"core (\d+\.\d+)", fleet.done("ansible", "--version"))[1]
+    ignored = [f"plugins/modules/{name}.py validate-modules:missing-gplv3-license\n" for name in ("patchset", "patchset_info")]
+    (folder / "tests/sanity").mkdir(parents=True)
+    (folder / f"tests/sanity/ignore-{version}.txt").write_text("".join(ignored))  # the licence is that of sitepatch
+    python = "{}.{}".format(*sys.version_info[:2])
+    ended = fleet.run("ansible-test", "sanity", "--local", "--python", python, cwd=folder)
+    assert ended.returncode == 0 and "All targets skipped" not in ended.stderr, ended.stdout + ended.stderr
+    return len(re.findall(r"^Running sanity test", ended.stdout + ended.stderr, re.MULTILINE))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", metavar="DIR", help="where all of it is made, and stays")
+    given = parser.parse_args().folder
+    folder = Path(given or tempfile.mkdtemp(prefix="fleet-")).resolve()
+    (folder / "home").mkdir(parents=True, exist_ok=True)
+    try:
+        fleet = Fleet(folder)
+        if not fleet.installed:
+            print("skipped: pip cannot install ansible-core here")
+            return
+        with sshd(folder) as port:
+            fleet.lay_out(port)
+            for line in scenario(fleet):
+                print(line, flush=True)
+        print(f"ansible-test sanity: {sanity(fleet)} tests pass")
+    finally:
+        if not given:
+            shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
