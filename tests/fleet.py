@@ -36,6 +36,8 @@ summary = "For a test"
 package = "demo"
 versions = ""
 patches = ["p.spatch"]
+[verify]
+imports = ["demo.m"]
 """
 PLAY = """\
 - hosts: all
@@ -180,6 +182,11 @@ def scenario(fleet):
 
     assert job.communicate("")[0] == "1\n"
     yield "a process that was running has the code it had loaded"
+
+    answer = json.loads(fleet.done("sitepatch", "report", "--fleet", fleet.reports, "--json"))
+    assert {each["host"]: each["state"] for each in answer["hosts"]} == dict.fromkeys(there, "applied")
+    print(fleet.done("sitepatch", "report", "--fleet", fleet.reports, "--html", fleet.folder / "fleet.html"), end="")
+    yield "the report has 19 hosts, all applied"
 
 
     newer = {"fleet_patch_dirs": [str(fleet.folder / "v2")], "batch": 4}

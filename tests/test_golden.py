@@ -213,6 +213,15 @@ def kill(world):
     killed_once_committed(world, "apply", "two")
 
 
+def keep(host):
+    """A step that keeps what `status` answers as the file of a host."""
+
+    def write(world):
+        world.write(f"fleet/{host}.json", sitepatch("status", "--json", cwd=world.cwd, **world.variables()).out)
+
+    return write
+
+
 def damage(world):
     (receipt,) = world.path.glob(".sitepatch/receipts/*")
     receipt.write_text("no JSON")
@@ -343,6 +352,12 @@ SCENARIOS = {
     "diagnose-talk": ["diagnose --ranks 2", add_torch, "diagnose --ranks 2", "diagnose --ranks 2 1.log", "diagnose 1.log --backend gloo"],
     "demo": ["demo --offline"],
     "report": ["report --cyclonedx bom.json", "apply two other", {"demo/n.py": ""}, "report --cyclonedx bom.json", "report"],
+    "report-fleet": [
+        {"pyproject.toml": PROJECT}, "lock", "sync", keep("n1"), keep("n2"), "report --fleet fleet --lock sitepatch.lock --html fleet.html",
+        "apply two --set value=6", {"demo/n.py": EDITED, "fleet/n4.json": "no JSON"}, keep("n3"), "report --fleet fleet --lock sitepatch.lock",
+        "restore --force", keep("n5"), upgrade, "sync", keep("n6"), "report --fleet fleet --lock sitepatch.lock",
+        "report --fleet nowhere", "report --fleet fleet --cyclonedx -", "report --cyclonedx - --lock sitepatch.lock",
+    ],
     "schema": ["schema cache", "schema stauts"],
 }  # fmt: skip
 

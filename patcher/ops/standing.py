@@ -20,14 +20,16 @@ APPLIED, AVAILABLE, OUT_OF_RANGE, ABSENT = "applied", "available", "out of range
 class Standing(NamedTuple):
     """A patchset that is applied in a site directory.
 
-    `state` is the worst of its files: the value of a Condition, `outdated` (another version of it is to be had), or, where
-    another release was installed since, `upstream` or `not needed`: it can go. `files` are (path, lines, state), `releases`
-    those that were patched, `problems` one line each, `advice` what to do, "" where `problems` say it or nothing is wrong.
+    `digest` is the patchset's. `state` is the worst of its files: the value of a Condition, `outdated` (another version of it
+    is to be had), or, where another release was installed since, `upstream` or `not needed`: it can go. `files` are (path,
+    lines, state), `releases` those that were patched, `problems` one line each, `advice` what to do, "" where `problems` say
+    it or nothing is wrong.
     """
 
     site: str
     name: str
     version: str
+    digest: str
     state: str
     releases: Tuple[str, ...]
     files: Tuple[Tuple[str, Tuple[int, ...], str], ...]
@@ -65,7 +67,8 @@ def _standing(env: Environment, several: Sequence[Tuple[FileStatus, Step]], outd
     if state == Condition.OVERWRITTEN.value and replaced.replaced:
         state, advice = _in_release(env, replaced, step)
     releases = tuple(dict.fromkeys(item.release for item, _ in several))
-    return Standing(first.site, step.patchset, step.version, state, releases, files, step.options, tuple(problems), advice)
+    about = (first.site, step.patchset, step.version, step.digest)
+    return Standing(*about, state, releases, files, step.options, tuple(problems), advice)
 
 
 def _in_release(env: Environment, item: FileStatus, step: Step) -> Tuple[str, str]:

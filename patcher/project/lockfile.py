@@ -111,7 +111,7 @@ def differences(lock: Lock, now: Lock, *, complete: bool = True) -> List[str]:
             where = "is asked for, and not in the lock" if name in asked else "is in the lock, and not asked for"
             found.append(f"{name} {where}")
         else:
-            found += _changed(pinned[name], asked[name])
+            found += changed(pinned[name], asked[name])
     same = not found
     for target in now.targets:
         each, files = release(target[0]), _by_path(target)
@@ -129,7 +129,8 @@ def _by_path(target: Target) -> Dict[str, LockedFile]:
     return {held.path: held for held in target}
 
 
-def _changed(old: Pinned, new: Pinned) -> List[str]:
+def changed(old: Pinned, new: Pinned) -> List[str]:
+    """What a patchset has otherwise than locked, one line each."""
     found = []
     if new.version != old.version:
         found.append(f"{new.name}: found version {new.version}, the lock has {old.version}")

@@ -1,0 +1,98 @@
+"""What is applied on many hosts: their answers of `sitepatch status --json` side by side, and beside a lock. Reads only."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from patcher.errors import UsageError
+from patcher.model import OptionValue
+from patcher.project.lockfile import Lock, Pinned, changed, named, release
+from patcher.system.reading import read_file
+
+APPLIED, NOTHING, DIFFERS, UNKNOWN = "applied", "nothing", "differs", "unknown"
+"""What a host is, beside the states of patchsets: all is as it was applied, nothing is, not as locked, no answer of it."""
+
+
+class Applied(NamedTuple):
+    """A patchset on a host, as its `status` says it."""
+
+    name: str
+    version: str
+    state: str
+    options: Mapping[str, OptionValue]
+
+
+class Host(NamedTuple):
+    """A host: the worst of its states, what is applied, the releases, what is astray, how it differs from the lock."""
+
+    host: str
+    state: str
+    patchsets: Tuple[Applied, ...] = ()
+    releases: Tuple[str, ...] = ()
+    problems: Tuple[str, ...] = ()
+    differences: Tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is astray or differs."""
+        return self.state in (APPLIED, NOTHING)
+
+
+def fleet(folder: Path, lock: Optional[Lock] = None) -> List[Host]:
+    """The hosts of a directory: HOST.json is an answer of `status`, as it is or as the module patchset_info returns it.
+
+    Raises:
+        UsageError: there is no such directory, or no such file in it.
+    """
+    paths = sorted(folder.glob("*.json"))
+    if not paths:
+        hint = "write one for each host: sitepatch status --json, or the module patchset_info"
+        raise UsageError(f"{folder}: found no files HOST.json", hint)
+    return [_host(path, lock) for path in paths]
+
+
+def _host(path: Path, lock: Optional[Lock]) -> Host:
+    try:
+        top = json.loads(read_file(path))
+        answer = top.get("answer", top)
+        if "error" in answer:
+            error = answer["error"]
+            return Host(path.stem, UNKNOWN, problems=tuple(filter(None, (error["message"], error["hint"]))))
+        return _standing(path.stem, answer, lock)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return Host(path.stem, UNKNOWN, problems=(f"{path} is no answer of sitepatch status --json",))
+
+
+def _standing(host: str, answer: Mapping[str, Any], lock: Optional[Lock]) -> Host:
+    found = answer["patchsets"]
+    patchsets = tuple(Applied(one["name"], one["version"], one["state"], dict(one["options"])) for one in found)
+    problems = [one["problem"] for one in answer["interrupted"]]
+    problems += [f"{one['problem']}; {one['hint']}" for one in answer["damaged"]]
+    states = [word for word, key in (("interrupted", "interrupted"), ("damaged", "damaged")) if answer[key]]
+    for one in found:
+        if one["state"] != APPLIED:
+            states.append(one["state"])
+            problems.append(f"{one['name']}: {'; '.join(filter(None, (*one['problems'], one['advice']))) or one['state']}")
+    differences = _differences(answer, lock) if lock else []
+    states += [DIFFERS] if differences else []
+    state = states[0] if states else APPLIED if found else NOTHING
+    releases = tuple(dict.fromkeys(each for one in found for each in one["releases"]))
+    return Host(host, state, patchsets, releases, tuple(problems), tuple(differences))
+
+
+def _differences(answer: Mapping[str, Any], lock: Lock) -> List[str]:
+    """What a host has otherwise than the lock, one line each."""
+    now = {one["name"]: Pinned(one["name"], one["version"], one["digest"], one["options"]) for one in answer["patchsets"]}
+    locked = {one.name: one for one in lock.patchsets}
+    found = [f"{name} is in the lock, and not applied" for name in locked if name not in now]
+    found += [f"{name} is applied, and not in the lock" for name in now if name not in locked]
+    for name in sorted({*now} & {*locked}):
+        found += changed(locked[name], now[name])
+    releases: Dict[Tuple[str, str, str], None] = dict.fromkeys(release(target[0]) for target in lock.targets)
+    for each in dict.fromkeys((one["package"], one["distribution"], one["installed"]) for one in answer["files"]):
+        if each not in releases:
+            others = ", ".join(named(one) for one in releases if one[:2] == each[:2])
+            found.append(f"{named(each)} is installed, the lock has {others or f'no release of {each[1] or each[0]}'}")
+    return found

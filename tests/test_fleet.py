@@ -1,0 +1,104 @@
+"""Many hosts: the report of a fleet, and what the Ansible collection makes of an answer; `python -m tests.fleet` runs the real thing."""
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+import patcher
+from tests.command import ROOT, Site, done, environ, sitepatch
+from tests.test_golden import GOLDEN
+
+pytestmark = pytest.mark.once
+COLLECTION = ROOT / "ansible_collections/sitepatch/sitepatch"
+
+
+def report(folder, *words):
+    return sitepatch("report", "--fleet", "fleet", *words, cwd=folder)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A directory whose `fleet` has six hosts as the golden file of `status` has them: five alike, one outdated."""
+    (tmp_path / "fleet").mkdir()
+    answers = [each["stdout"] for each in json.loads((GOLDEN / "status.json").read_text()) if each["command"].startswith("sitepatch status")]
+    for number in range(6):
+        (tmp_path / f"fleet/n{number}.json").write_text(json.dumps(answers[2 if number == 3 else 1]))
+    return tmp_path
+
+
+def test_hosts_that_are_alike_are_one_line_and_what_is_astray_is_told(folder):
+    ended = done(report(folder), 1)
+    same, other = ended.out.splitlines()[0], ended.out.splitlines()[1:]
+    assert same.split() == "applied 5 hosts: n0, n1, n2, 2 more two 1.0 lang=en value=2, other 1.0 demo 1.0".split()
+    assert other[0].startswith("outdated  1 host: n3") and "is another one than is applied" in other[1]
+    assert "n0, n1, n2, n4, n5" in report(folder, "-v").out
+
+
+def test_the_page_has_a_row_for_each_host_and_no_text_of_a_host_becomes_html(folder):
+    text = (folder / "fleet/n1.json").read_text()
+    (folder / "fleet/n1.json").write_text(text.replace('"demo 1.0"', '"<b>demo"'))
+    (folder / "fleet/n2.json").write_text(json.dumps({"changed": False, "answer": json.loads(text)}))  # as the module returns it
+    done(report(folder, "--html", "page.html", "-q"), 1)
+    page = (folder / "page.html").read_text()
+    assert page.count("<tr>") == 7 and "&lt;b&gt;demo" in page and "<b>demo" not in page
+    assert re.search('<td class="">n2</td><td class="good">applied</td><td class="">1.0</td><td class="">1.0 lang=en value=2</td>', page)
+
+
+def test_a_host_that_has_no_answer_is_unknown(folder):
+    for number, text in enumerate(("", "[]", "{}", '{"error": 1}', '{"patchsets": 1, "interrupted": [], "damaged": []}')):
+        (folder / f"fleet/n{number}.json").write_text(text)
+    error = {"error": {"message": "found no Python", "hint": "install it"}}
+    (folder / "fleet/n5.json").write_text(json.dumps({"schema": 1, "ok": False, **error}))
+    found = done(report(folder), 1).out
+    assert found.count("is no answer of sitepatch status --json") == 5 and "found no Python" in found and "install it" in found
+
+
+# the collection --------------------------------------------------------------------------------------------------------
+def collection():
+    """The module that maps answers: it imports nothing of Ansible."""
+    spec = importlib.util.spec_from_file_location("command", COLLECTION / "plugins/module_utils/command.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_answer_that_is_not_as_asked_for_gives_the_module_a_message():
+    problem, seen = collection().problem, 0
+    for path in sorted(GOLDEN.glob("*.json")):
+        for record in json.loads(path.read_text()):
+            answer = record.get("stdout")
+            if isinstance(answer, dict) and answer["command"] in ("apply", "restore", "sync"):
+                assert bool(problem(answer)) == (record["exit code"] != 0), (path.name, record["command"])
+                seen += 1
+    assert seen > 30
+    (broken,) = (each["stdout"] for each in json.loads((GOLDEN / "apply-breaks.json").read_text())[:1])
+    assert problem(broken) == "import demo.n failed: RuntimeError: as asked\nverification failed: the files are as they were"
+
+
+def test_the_collection_has_the_version_of_sitepatch():
+    assert f"\nversion: {patcher.__version__}\n" in (COLLECTION / "galaxy.yml").read_text()
+
+
+def test_the_module_runs_as_ansible_runs_it(tmp_path):
+    pytest.importorskip("ansible.module_utils.basic", reason="pip install ansible-core")
+    site = Site(tmp_path, "mmengine-0.10.7")
+    command = tmp_path / "sitepatch"
+    command.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m patcher "$@"\n')
+    command.chmod(0o755)
+
+    def run(**params):
+        params = {"target": str(site.path), "sitepatch": str(command), "verify": "none", "name": "mmengine-ddp-debug", **params}
+        words = [sys.executable, "-m", "ansible_collections.sitepatch.sitepatch.plugins.modules.patchset"]
+        given = json.dumps({"ANSIBLE_MODULE_ARGS": params}).encode()
+        return json.loads(subprocess.run(words, input=given, cwd=str(tmp_path), env=environ(), capture_output=True).stdout)
+
+    before = site.tree()
+    planned = run(options={"params": 5}, _ansible_check_mode=True)
+    assert planned["changed"] and planned["diff"]["prepared"].startswith("--- a/mmengine/") and site.tree() == before
+    assert run(options={"params": 5})["changed"] and not run(options={"params": 5})["changed"]
+    assert run(state="absent")["changed"] and site.file().read_bytes() and not run(state="absent")["changed"]
+    assert "found no command sitepatch on this host" in run(sitepatch="/nowhere")["msg"] and "known" in run(name="nonsense")["msg"]
