@@ -23,6 +23,7 @@ def test_the_wheel_works_in_a_clean_environment(tmp_path: Path) -> None:
     for patchset in ("mmengine-ddp-debug", "torch-musa-guard", "torch-dynamo-suppress"):
         assert f"patcher/_patchsets/{patchset}/patchset.toml" in names
     assert {"patcher/patchset.schema.json", "patcher/answers.schema.json"} <= set(names)
+    assert "ansible_collections/sitepatch/sitepatch/plugins/modules/patchset.py" in names, "ansible-core finds it there"
     assert not [name for name in names if name.endswith((".pth", ".start"))], "nothing of ours runs when Python starts"
     with tarfile.open(sdist) as archive:
         assert any(name.endswith("/patchsets/torch-musa-guard/patchset.toml") for name in archive.getnames())

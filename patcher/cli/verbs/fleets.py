@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from patcher.cli.console import Console
-from patcher.cli.html import document, shown
-from patcher.ops.fleet import Applied, Host, fleet
+from patcher.cli.pages.fleet import page
+from patcher.ops.fleet import Applied, fleet
 from patcher.patchset.tables import written_options
 from patcher.project.lockfile import read
 from patcher.text.table import Row, count
 
 _FEW = 4  # names of hosts that one line has
-_STYLE = """
-th, td { border: 1px solid var(--line); padding: .2rem .6rem; text-align: left; vertical-align: top; }
-th { background: var(--bar); } .bad { color: var(--red); } .good { color: var(--green); }
-div { overflow-x: auto; }
-"""
 
 
 def show_fleet(console: Console, folder: str, lock: Optional[str], html: Optional[str]) -> int:
@@ -35,7 +30,7 @@ def show_fleet(console: Console, folder: str, lock: Optional[str], html: Optiona
     console.rows(rows)
     if html:
         with open(html, "wb") as file:
-            file.write(_page(hosts))
+            file.write(page(hosts))
         console.note(f"wrote {html}")
     good = all(one.ok for one in hosts)
     console.data(good, {"hosts": [{**one._asdict(), "patchsets": [_json(each) for each in one.patchsets]} for one in hosts]})
@@ -48,24 +43,3 @@ def _text(one: Applied) -> str:
 
 def _json(one: Applied) -> Dict[str, Any]:
     return {**one._asdict(), "options": dict(one.options)}
-
-
-def _page(hosts: List[Host]) -> bytes:
-    """A page in UTF-8: hosts by patchsets."""
-    names = sorted({each.name for one in hosts for each in one.patchsets})
-    out = [f'<p class="soft">{count(len(hosts), "host")}, {sum(not one.ok for one in hosts)} to look at</p><div><table>']
-    out.append(_row("th", ((each, "") for each in ("host", "state", *names, "releases", "what is astray, or not as locked"))))
-    for one in hosts:
-        have = {each.name: each for each in one.patchsets}
-        cells = [(one.host, ""), (one.state, "good" if one.ok else "bad")]
-        for name in names:
-            each = have.get(name)
-            text = f"{each.version} {written_options(each.options)}".rstrip() if each else ""
-            cells.append((text, "" if each and each.state == "applied" else "bad"))
-        out.append(_row("td", [*cells, ("\n".join(one.releases), ""), ("\n".join((*one.problems, *one.differences)), "")]))
-    return document("sitepatch report --fleet", [*out, "</table></div>"], _STYLE)
-
-
-def _row(tag: str, cells: Iterable[Tuple[str, str]]) -> str:
-    made = (f'<{tag} class="{kind}">{"<br>".join(map(shown, text.split(chr(10))))}</{tag}>' for text, kind in cells)
-    return f"<tr>{''.join(made)}</tr>"

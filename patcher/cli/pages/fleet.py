@@ -1,0 +1,35 @@
+"""Hosts by patchsets as one HTML page: `report --fleet --html FILE`. Pure."""
+
+from __future__ import annotations
+
+from typing import Iterable, List, Optional
+
+from patcher.cli.pages.html import Html, document, join, tag
+from patcher.ops.fleet import APPLIED, Applied, Host
+from patcher.patchset.tables import written_options
+from patcher.text.table import count
+
+
+def page(hosts: List[Host]) -> bytes:
+    """The page, in UTF-8: a row for each host, a column for each patchset."""
+    names = sorted({each.name for one in hosts for each in one.patchsets})
+    heads = ("host", "state", *names, "releases", "what is astray, or not as locked")
+    rows = [tag("tr", *(tag("th", each) for each in heads))]
+    for one in hosts:
+        have = {each.name: each for each in one.patchsets}
+        state = tag("td", one.state, class_="ready" if one.ok else "red")
+        cells = [tag("td", one.host), state, *(_patchset(have.get(name)) for name in names)]
+        rows.append(tag("tr", *cells, _several(one.releases), _several((*one.problems, *one.differences))))
+    told = f"{count(len(hosts), 'host')}, {sum(not one.ok for one in hosts)} to look at"
+    body = (tag("p", told, class_="soft"), tag("div", tag("table", *rows), class_="wide"))
+    return document("sitepatch report --fleet", body, ["ranks"])
+
+
+def _patchset(one: Optional[Applied]) -> Html:
+    if one is None:
+        return tag("td")
+    return tag("td", f"{one.version} {written_options(one.options)}".rstrip(), class_="" if one.state == APPLIED else "red")
+
+
+def _several(lines: Iterable[str]) -> Html:
+    return tag("td", join(*lines, between="<br>"))
