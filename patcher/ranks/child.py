@@ -3,8 +3,8 @@
     RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 MASTER_ADDR=... MASTER_PORT=... python -I -B child.py REQUEST
 
 Standard library and torch alone, Python 3.6 or later, nothing of ours. REQUEST is JSON: an `Asked` of `patcher.ranks.start`
-with the descriptor `report`, to which a line of JSON goes when a step begins, ends or raises, and for each fact. Where nobody
-holds the other end of standard input any more, the process ends: no rank outlives the command.
+with `until`, when its time is up, and the descriptor `report`: a line of JSON goes there when a step begins, ends or raises,
+and for each fact. Where nobody holds the other end of standard input any more, the process ends: no rank outlives the command.
 """
 
 import faulthandler
@@ -167,7 +167,7 @@ def main(request: "Dict[str, Any]") -> None:
     """Do all steps, and end the process: what threads of a backend do at exit is no concern here."""
     threading.Thread(target=_end_with_the_command, daemon=True).start()
     faulthandler.enable()
-    faulthandler.dump_traceback_later(request["limit"], exit=True)  # says where it hangs
+    faulthandler.dump_traceback_later(max(0.1, request["until"] - time.time()), exit=True)  # says where it hangs
     sys.path[:] = request["search"] + (sys.path if request["ahead"] else [])
     rank = Rank(request)
     for name, step in rank.steps:

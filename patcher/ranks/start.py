@@ -18,6 +18,7 @@ from patcher.system.process import alone, kill_group
 
 STEPS = ("import torch", "device", "start", "all-reduce", "barrier", "end")  # as child.py does them
 _GRACE = 1.0  # seconds that the others have once one rank has failed, and that all have once the time is up
+_AFTER = 0.1  # seconds after the time is up at which a rank that still runs says where it stands
 _KEPT = 1 << 16  # bytes of a rank's output, the last ones
 _NO_ANSWER = 1.0  # seconds after which a rank that has ended without a word is no longer waited for
 
@@ -66,9 +67,9 @@ class Rank(NamedTuple):
 class _Child:
     """A rank that runs."""
 
-    def __init__(self, asked: Asked, number: int, meeting: Mapping[str, str], cwd: str) -> None:
+    def __init__(self, asked: Asked, number: int, meeting: Mapping[str, str], cwd: str, until: float) -> None:
         reader, writer = os.pipe()
-        request = {**asked._asdict(), "report": writer}
+        request = {**asked._asdict(), "report": writer, "until": until}
         own = {"RANK": number, "LOCAL_RANK": number, "WORLD_SIZE": asked.size, "LOCAL_WORLD_SIZE": asked.size}
         try:
             self.process = subprocess.Popen(
@@ -131,11 +132,12 @@ def try_ranks(asked: Asked, progress: Progress) -> Tuple[Rank, ...]:
         cwd = stack.enter_context(tempfile.TemporaryDirectory(prefix="sitepatch-ranks-"))
         children: List[_Child] = []
         meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
+        begun, until = time.monotonic(), time.time() + asked.limit + _AFTER
         for number in range(asked.size):
-            child = _Child(asked, number, meeting, cwd)
+            child = _Child(asked, number, meeting, cwd, until)
             stack.callback(child.close)
             children.append(child)
-        _watch(children, asked.limit, progress)
+        _watch(children, begun, asked.limit, progress)
         return tuple(child.rank for child in children)
 
 
@@ -146,9 +148,8 @@ def _free_port() -> int:
         return port
 
 
-def _watch(children: Sequence[_Child], limit: float, progress: Progress) -> None:
+def _watch(children: Sequence[_Child], begun: float, limit: float, progress: Progress) -> None:
     """Follow the ranks to their end. Who fails once the time is up has not failed: another rank has not arrived."""
-    begun = time.monotonic()
     until, failed = begun + limit + _GRACE, 0
     with selectors.DefaultSelector() as selector:
         for child in children:
