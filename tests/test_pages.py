@@ -75,6 +75,13 @@ def test_the_top_of_a_review_says_what_where_which_release_and_why():
     assert read.text("mark") == "None30", "the words that differ"
 
 
+def test_the_prose_of_a_reason_has_lists_and_keeps_what_is_set_in_columns():
+    text = "It fails twice:\n1. at <first>,\n   on each rank\n2. then\n\n- one\n\na  b\n  c  d\n\n- x\n    kept  so\n"
+    page = review.page("diff p", DiffOutcome(ENV, ()), [Reason(WHY._replace(prose=text), {}, False, "")]).decode()
+    assert "<p>It fails twice:</p><ol><li>at &lt;first&gt;, on each rank</li><li>then</li></ol>" in page
+    assert "<ul><li>one</li></ul><pre>a  b\n  c  d</pre><pre>- x\n    kept  so</pre>" in page
+
+
 def test_what_people_edited_stands_apart_and_a_text_that_nothing_gives_is_named():
     (made,), (edited,) = differing(("m.py", b"a\n", b"b\n")), differing(("m.py", b"b\n", b"c\n"), names=())
     edits = HandEdit("/site", "m.py", "pkg 1.0", "what p made of it", True, edited), HandEdit("/site", "lost.py", "pkg 1.0")

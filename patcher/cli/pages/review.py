@@ -103,14 +103,25 @@ def _why(reason: Reason) -> Html:
 
 
 def _prose(text: str) -> Iterator[Html]:
-    """The paragraphs of a patchset's prose; all but the first ones can be unfolded. What is indented keeps its lines."""
+    """The paragraphs of a patchset's prose; all but the first ones can be unfolded."""
     parts = [part.strip("\n") for part in re.split(r"\n[ \t]*\n", text) if part.strip()]
-    paragraphs = [
-        tag("pre", lines(part)) if re.search(r"^[ \t]", part, re.MULTILINE) else tag("p", lines(part)) for part in parts
-    ]
+    paragraphs = [html for part in parts for html in _paragraph(part)]
     yield from paragraphs[:_PROSE]
     if paragraphs[_PROSE:]:
         yield tag("details", tag("summary", "more about it"), *paragraphs[_PROSE:])
+
+
+def _paragraph(part: str) -> Iterator[Html]:
+    """A paragraph, a list below it perhaps; what else is indented keeps its lines."""
+    head, *items = re.split(r"^(?:- |[0-9]+\. )", part, flags=re.MULTILINE)
+    if re.search(r"^(?:\t| {4})" if items else r"^[ \t]", part, re.MULTILINE):
+        yield tag("pre", lines(part))
+        return
+    if head:
+        yield tag("p", lines(head.rstrip("\n")))
+    if items:
+        kind = "ul" if part[len(head)] == "-" else "ol"
+        yield tag(kind, *(tag("li", re.sub(r"\s*\n\s*", " ", item.strip())) for item in items))
 
 
 def _linked(value: str) -> Html:
