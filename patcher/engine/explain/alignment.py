@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from difflib import SequenceMatcher
 from itertools import product
+from math import inf
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.engine.match.match import Matcher, TooManySteps
@@ -167,7 +168,7 @@ class Aligner(Matcher):
         parts = self._now[-1].parts
         first = len(parts)
         for _ in super()._arguments(patterns, nodes):
-            parts[first:] = sorted(parts[first:], key=lambda part: part.pattern.start if part.pattern is not None else 1 << 30)
+            parts[first:] = sorted(parts[first:], key=lambda part: part.pattern.start if part.pattern is not None else inf)
             yield
 
     def _keywords(self, patterns: List[Node], nodes: List[Node]) -> Iterator[List[Node]]:

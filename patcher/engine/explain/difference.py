@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from difflib import SequenceMatcher
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from itertools import chain, count
+from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, Sequence, Tuple, cast
 
 from patcher.engine.explain.alignment import LEAVES, Aligner, Part, fits
 from patcher.engine.explain.words import ELEMENTS, NOUNS, ROLES
@@ -12,6 +13,9 @@ from patcher.engine.match.match import TooManySteps
 from patcher.engine.node import CLAUSES, COMPOUND, STATEMENTS, Node, is_expression, same
 from patcher.engine.source import Source
 from patcher.engine.spatch.side import Side
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeGuard
 
 _WIDTH = 50  # of a piece of code inside a sentence
 _SHORT = 24  # of a string; in a longer one only what differs is shown
@@ -34,8 +38,8 @@ class Describer:
     def __init__(self, source: Source, side: Side, aligner: Aligner) -> None:
         self.source, self.side, self.aligner = source, side, aligner
         self.names: Dict[str, Node] = {}
-        used = {node.name for top in side.nodes for node in top.walk() if node.role == "meta"}
-        self.fresh = "$" + next(name for name in (*"XYZ", *(f"X{number}" for number in range(1000))) if name not in used)
+        used = {node.name for top in side.nodes for node in top.walk()}
+        self.fresh = "$" + next(name for name in chain("XYZ", (f"X{number}" for number in count())) if name not in used)
 
     def written(self, node: Node) -> str:
         """A piece of the pattern as the user wrote it, on one line."""
@@ -51,8 +55,10 @@ class Describer:
         found: List[Optional[Difference]] = []
         for part in parts:
             pattern, code = part.pattern, part.code
-            if pattern is None or code is None:
-                found.append(self._missed(part, pattern) if pattern else self._added(part, code) if code else None)
+            if pattern is None:
+                found.append(self._added(part, cast(Node, code)))
+            elif code is None:
+                found.append(self._missed(part, pattern))
             elif pattern.role:
                 found.append(self._placeholder(pattern, code))
             elif part.field:
@@ -81,10 +87,12 @@ class Describer:
             return Difference(*spans, words, hint)
         if pattern.kind in ("String", "FText") and min(len(ours), len(theirs)) > _SHORT:
             spans = _parting(self.side.written, spans[0], self.source.text, spans[1])
-            ours, theirs = _one_line(self.side.written[slice(*spans[0])]), _one_line(self.source.text[slice(*spans[1])])
+            pieces = self.side.written[slice(*spans[0])], self.source.text[slice(*spans[1])]
+            ours, theirs = (f"`{_one_line(piece)}`" if piece else "nothing" for piece in pieces)
             here = here if place else "inside the string: "
             whole = f", or `{self.fresh}` for the whole string" if pattern.kind == "String" else ""
             hint = f"write it as it stands there{whole}"
+            return Difference(*spans, f"{here}the pattern has {ours}, the code has {theirs}", hint)
         return Difference(*spans, f"{here}the pattern has `{ours}`, the code has `{theirs}`", hint)
 
     def _place(self, pattern: Node) -> str:
@@ -145,10 +153,10 @@ class Describer:
             words = f"{one}, the code has no such {_element(ours)} beside line {line(beside.start)}"
             return Difference(_span(ours), _head(beside), words, "leave it out if it need not be there")
         far, near = _around(there), _around(beside)
-        if far is not None and near in [*far.ancestors()]:
+        if _within(far, near):
             where = f"stands inside {self._header(far)}"
             hint = "write that header above it, or a hunk that begins with this statement: it is found in any block"
-        elif near is not None and far in [*near.ancestors()]:
+        elif _within(near, far):
             where = f"stands outside of {self._header(near)}, the rest inside"
             hint = "write that header between them, or a hunk for one of the two alone"
         else:
@@ -164,7 +172,7 @@ class Describer:
         """Where a missed statement stands now: of several the nearest, with `after` those past its neighbour first."""
         around = [code, *code.ancestors()]
         top = next((node for node in around if node.kind in ("FunctionDef", "ClassDef")), around[-1])
-        places = [node for node in top.walk() if node.kind == ours.kind and not node.role]
+        places = [node for node in top.walk() if node.kind == ours.kind and node is not beside]
         near = sorted(places, key=lambda node: (after and node.start < beside.start, abs(node.start - beside.start)))
         try:
             best = min(near, key=lambda node: self.aligner.aligned(ours, node).cost, default=None)
@@ -180,17 +188,16 @@ class Describer:
             where = "between the two statements" if above is not None and below is not None else "there"
             line = self.source.lines.number(theirs.begin)
             words = f"the code has a {element} {where} that the pattern has not: line {line}, `{self.code(theirs)}`"
-            beside = below or above or pattern
+            beside = cast(Node, below or above or pattern)
             hint = "write ` ...` on a line of its own for statements that may stand there"
-            return Difference(_span(beside) if beside is not None else (0, 1), _span(theirs), words, hint)
+            return Difference(_span(beside), _span(theirs), words, hint)
         words = f"the code has the {element} `{self.code(_shown(theirs))}`, the pattern has no such {element}"
         many = "argument" if element == "keyword" else element
-        return Difference(self._end(pattern), _span(theirs), words, f"write it, or `...` for {many}s that may stand there")
+        hint = f"write it, or `...` for {many}s that may stand there"
+        return Difference(self._end(cast(Node, pattern)), _span(theirs), words, hint)
 
-    def _end(self, node: Optional[Node]) -> Span:
+    def _end(self, node: Node) -> Span:
         """Where a `...` would be written into a list: its closing bracket, else its name."""
-        if node is None:
-            return 0, 1
         closed = node.kind in ("Call", "List", "Tuple", "Set", "Dict") and self.side.written[node.end - 1] in ")]}"
         return (node.end - 1, node.end) if closed else _head(node)
 
@@ -218,7 +225,7 @@ def _parting(a: str, of_a: Span, b: str, of_b: Span) -> Tuple[Span, Span]:
 
 def _tokens(tokens: List[str], start: int, first: int, end: int) -> Span:
     begin = start + len("".join(tokens[:first]))
-    return begin, begin + max(1, len("".join(tokens[first:end])))
+    return begin, begin + len("".join(tokens[first:end]))
 
 
 def _role(holder: Node, key: str) -> str:
@@ -240,8 +247,13 @@ def _around(node: Node) -> Optional[Node]:
     return next((up for up in node.ancestors() if up.kind in COMPOUND | CLAUSES), None)
 
 
+def _within(inner: Optional[Node], outer: Optional[Node]) -> TypeGuard[Node]:
+    """Whether a compound statement stands in another one; None is the module."""
+    return inner is not None and (outer is None or outer in [*inner.ancestors()])
+
+
 def _span(node: Node) -> Span:
-    return node.start, max(node.end, node.start + 1)
+    return node.start, node.end
 
 
 def _one_line(text: str) -> str:

@@ -153,14 +153,16 @@ def _alone(source: Source, hunk: Hunk, found: Found) -> Tuple[Splice, ...]:
 # nothing matches ------------------------------------------------------------------------------------------------------
 def _lost(source: Source, hunk: Hunk, one: Explanation) -> Explanation:
     scope = hunk.text.scope
-    if one.state is State.NOT_FOUND and hunk.text.inside is not None and any(surroundings(source, hunk)):
+    framed = hunk.text.inside is not None and any(surroundings(source, hunk))
+    if one.state is State.NOT_FOUND and framed:
         return one  # its answer says where the code stands
     try:
         outside = [] if one.spots else _elsewhere(source, hunk, one.scopes)
         one = one._replace(elsewhere=tuple(_spot(source, hunk, place) for place in outside[:_MOST]))
         look = scope if one.scopes or scope == "<module>" else (one.near or ("",))[0]
-        if look:
-            taken = [place.start for place in find(source, hunk, look).todo]
+        if look and not framed:
+            found = find(source, hunk, look)
+            taken = [place.start for place in (*found.todo, *found.done)]
             one = one._replace(closest=closest(source, hunk, look, taken))
     except _Failures:
         pass  # what was found so far is told
@@ -177,7 +179,7 @@ def _lost(source: Source, hunk: Hunk, one: Explanation) -> Explanation:
         return one._replace(hint=f"the code stands in {where}: write that scope if it is meant")
     if one.near and not one.scopes:
         return one._replace(hint=f"a renamed scope is never guessed: write `@@ {one.near[0]} @@` if that is the one")
-    return one._replace(hint=one.closest.hint if one.closest is not None else one.hint)
+    return one
 
 
 def _elsewhere(source: Source, hunk: Hunk, scopes: Sequence[Scope]) -> List[Place]:
@@ -197,7 +199,7 @@ def _apart(source: Source, found: Sequence[Place], text: HunkText) -> str:
     lines = [source.lines.number(place.start) for place in spots]
     all_of_them = f"or `count={len(spots)}` (`count=all`) if all are meant"
     for name in [name for name in spots[0].ways[0].names if name[0] != "_"]:
-        stands = [_one_line(source, place.ways[0].names[name]) for place in spots if name in place.ways[0].names]
+        stands = [_one_line(source, place.ways[0].names[name]) for place in spots]
         if len(set(stands)) == len(spots) and all(len(code) <= 40 for code in stands):
             choices = ", ".join(f"`{code}` (line {line})" for code, line in zip(stands, lines))
             return f"write in place of `${name}` what it is: {choices}; {all_of_them}"

@@ -73,13 +73,11 @@ def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -
         None where nothing has enough of the pattern.
     """
     side, aligner = hunk.before, Aligner()
-    if not side.nodes:  # of a string
-        return None
     known = {name for group in identifiers(side) for name in group}
-    names = [frozenset([name]) for name in sorted(known | (_alike(source, side) if scope == "<module>" else set()))]
+    names = [frozenset([name]) for name in sorted(known | _alike(source, side))] if scope == "<module>" else []
     found: List[_Candidate] = []
     try:
-        for block in source.scopes(scope, names or [frozenset()], bodies=writes_body(side)):
+        for block in source.scopes(scope, names, bodies=writes_body(side)):
             look = _expressions if hunk.form == "expression" else _runs
             for one in look(source, hunk, block, aligner):
                 found.append(one)
@@ -87,11 +85,13 @@ def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -
         pass
     total = sum(map(aligner.weight, side.nodes))
     found = [one for one in found if one.start not in taken and one.cost <= (1 - LEAST) * total]
-    least = min((one.cost for one in found), default=0.0)
+    if not found:
+        return None
+    least = min(one.cost for one in found)
     wanted = " ".join(side.written.split())
     ties = [one for one in found if one.cost <= least + 0.02][:20]
-    best = max(ties, key=lambda one: (one.same_kind, similarity(wanted, _text(source, one)), -one.start), default=None)
-    return _described(source, side, best, aligner, total) if best is not None else None
+    best = max(ties, key=lambda one: (one.same_kind, similarity(wanted, _text(source, one)), -one.start))
+    return _described(source, side, best, aligner, total)
 
 
 def _alike(source: Source, side: Side) -> Set[str]:
@@ -129,7 +129,7 @@ def _runs(source: Source, hunk: Hunk, block: Node, aligner: Aligner) -> Iterator
             yield _Candidate(cost, True, start, codes[0].parent, pairs)
 
 
-def _described(source: Source, side: Side, one: _Candidate, aligner: Aligner, total: float) -> Optional[Closest]:
+def _described(source: Source, side: Side, one: _Candidate, aligner: Aligner, total: float) -> Closest:
     differences = Describer(source, side, aligner).differences(aligner.parts(one.pairs, (None, one.node)))
     line = source.lines.number(one.start)
     if not differences:
@@ -161,8 +161,6 @@ def _mark(text: str, span: Span, numbers: Optional[List[int]] = None) -> Mark:
 
 def _narrow(text: str, start: int, end: int) -> Tuple[str, int, int]:
     """A line cut to the screen around what is marked."""
-    if len(text) <= _SCREEN:
-        return text, start, end
     first = max(0, min(start - 20, len(text) - _SCREEN))
     head = "…" if first else ""
     cut = head + text[first + len(head) : first + _SCREEN]
@@ -212,8 +210,7 @@ def not_found(source: Source, hunk: Hunk, found: Found) -> HunkAnswer:
         return HunkAnswer(hunk.text, State.NOT_FOUND, problem=problem, hint=hint)
     best = closest(source, hunk, scope, [place.start for place in places])
     if best is None:
-        first = next((node for node in hunk.before.nodes if node.role != "run"), None)
-        looked = hunk.before.written[first.start : first.end].strip().split("\n")[0] if first is not None else ""
+        looked = next((line.strip() for line in hunk.before.written.split("\n") if line.strip(" .")), "")
         if places:
             hint = f"write `count={len(places)}` if that is all"
             return HunkAnswer(hunk.text, State.NOT_FOUND, problem=problem, hint=hint)

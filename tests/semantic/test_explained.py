@@ -1,0 +1,70 @@
+"""What a user is told of a hunk and a text, to the letter: the cases and the answers are in `explained.txt`.
+
+A case has a name, a scope with flags, a text, a hunk and what is told of them: by `apply`, then by `explain`.
+SITEPATCH_WRITE_GOLDEN=1 writes what is told anew.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+
+from patcher.engine.engine import rewrite
+from patcher.engine.explain.explain import Explanation, explain
+from patcher.engine.explain.nearest import Mark
+from patcher.engine.spatch.hunk import parse_spatch
+from patcher.splice import apply_splices
+
+pytestmark = pytest.mark.once
+FILE = Path(__file__).with_name("explained.txt")
+CASES = {case.split("\n")[0]: case for case in FILE.read_text(encoding="utf-8").split("\n=== ")[1:]}
+OPTIONS = {"number": 5}
+
+
+def marked(mark: Mark) -> str:
+    return f"`{mark.text[mark.start : mark.end]}` in line {mark.line}"
+
+
+def told(source: str, hunk: str, header: str) -> str:
+    """What `apply` and `explain` say of the first hunk."""
+    _, files = parse_spatch(f"--- package/module.py\n{header}\n{hunk}", "case.spatch")
+    data = source.encode()
+    answer = rewrite(data, files[0].hunks, OPTIONS).answers[0]
+    one = explain(data, files[0].hunks, OPTIONS)[0]
+    assert one.state is answer.state
+    said = [f"{answer.state.value}: {answer.problem}", f"hint: {answer.hint}"]
+    lines = [line for line in (f"{one.state.value}: {one.problem}", f"hint: {one.hint}", *parts(one)) if line not in "\n".join(said)]
+    if one.splices:
+        lines += ["result:", *apply_splices(data, one.splices).decode().split("\n")]
+    return "\n".join(line for line in [*said, "--- explain", *lines] if line not in ("", "hint: ")) + "\n"
+
+
+def parts(one: Explanation) -> Iterator[str]:
+    yield from (f"scope {scope.name}: lines {scope.first} to {scope.last}" for scope in one.scopes)
+    assert isinstance(one.near, tuple)
+    if one.near:
+        yield f"near: {', '.join(one.near)}"
+    for what, spots in (("place", one.spots), ("elsewhere", one.elsewhere)):
+        for spot in spots:
+            names = "".join(f", {name} is {code}" for name, code in spot.names)
+            yield f"{what}, line {spot.line}, in {spot.scope or 'the module'}: {spot.text}{names}"
+    if one.closest is not None:
+        best = one.closest
+        yield f"closest, line {best.line}: {best.text} ({best.likeness:.2f} alike, {best.more} more)"
+        yield f"marked: {marked(best.code)}, {marked(best.pattern)} of the hunk"
+        yield from (best.words, f"hint: {best.hint}")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_told(name: str) -> None:
+    head, source, hunk, expected = CASES[name].split("\n---\n", 3)
+    header = head.split("\n")[1]
+    found = told(f"{source}\n", f"{hunk}\n", header)
+    if os.environ.get("SITEPATCH_WRITE_GOLDEN"):
+        written = FILE.read_text(encoding="utf-8").replace(f"=== {CASES[name]}", f"=== {head}\n---\n{source}\n---\n{hunk}\n---\n{found}")
+        FILE.write_text(written, encoding="utf-8")
+    else:
+        assert found == expected
