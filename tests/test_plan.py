@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import itertools
+import os
 import venv
 from hashlib import sha256
 from pathlib import Path
@@ -12,9 +13,11 @@ from typing import Dict, List, Optional, Tuple
 import pytest
 
 from patcher.engine import engine
+from patcher.errors import SitepatchError, StoreError
 from patcher.model import Answer, Located, LockedFile, Plan, Requested, State
 from patcher.ops.fixture import lay_out
 from patcher.patchset.manifest import load
+from patcher.planner.adopt import Edit, plan_adopt
 from patcher.planner.assignments import Assignment
 from patcher.planner.plan import before_and_after, mixed, plan_anew, plan_apply, plan_restore, plan_sync
 from patcher.planner.resolve import File, resolve
@@ -402,6 +405,13 @@ class World:
     def requested(self, *names: str) -> List[Requested]:
         return [Requested(load(self.folder / "patches" / name, "here"), {}) for name in names]
 
+    def install(self, version: str, text: str) -> None:
+        """Say that another release is installed, of which OLD has this text."""
+        (info,) = self.site.glob("*.dist-info")
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: mmengine\nVersion: {version}\n")
+        info.rename(info.with_name(f"mmengine-{version}.dist-info"))
+        self.record(OLD, text)
+
     def apply(self, *names: str) -> None:
         requested = self.requested(*names)
         commit(plan_apply(self.env(), requested), [one.patchset for one in requested])
@@ -534,6 +544,98 @@ def test_a_file_edited_before_it_was_patched_needs_force(world: World) -> None:
     assert file.change and file.change.receipt and file.change.receipt.origin == "edited"
     (note,) = plan.notes
     assert note.endswith(f"the store keeps it as {world.site}/.sitepatch/pristine/{sha256((TEXT + MINE).encode()).hexdigest()}")
+
+
+def test_a_patchset_takes_the_place_of_the_edits_that_it_was_made_of(world: World) -> None:
+    site, (one,) = str(world.site), world.requested("a")
+
+    def adopted(now: str) -> Plan:
+        world.edit(now)
+        return plan_adopt(world.env(), one, {(site, OLD): Edit(TEXT.encode(), now.encode())})
+
+    plan = adopted(A)
+    change = plan.files[0].change
+    assert told(plan) == {OLD: (A, "written", ("a",))} and change and change.receipt
+    assert (change.pristine, change.receipt.origin, plan.notes) == (TEXT.encode(), "recorded", ())
+    assert [answer.state for answer in plan.answers] == [State.APPLICABLE]
+    assert told(adopted(A + MINE)) == {OLD: (A, f"written aside {A}{MINE}", ("a",))}
+    (other,) = world.requested("b")
+    (answer,) = plan_adopt(world.env(), other, {(site, OLD): Edit(TEXT.encode(), B.encode())}).failed
+    assert (answer.path, answer.problem) == (NEW, "the patchset is for this file too, and it was not edited")
+    world.record(OLD, None)
+    change = adopted(A).files[0].change
+    assert change and change.receipt and change.receipt.origin == "unrecorded"
+
+
+def test_what_stands_in_an_edited_file_stays_and_what_a_reinstall_took_away_is_told(world: World) -> None:
+    world.apply("b")
+    world.edit(BOTH)
+    edits = {(str(world.site), OLD): Edit(TEXT.encode(), BOTH.encode())}
+    (one,) = world.requested("a")
+    plan = plan_adopt(world.env(), one, edits)
+    assert told(plan) == {OLD: (BOTH, "written", ("a", "b"))} and plan.notes == ()
+    world.install("0.10.8", "another release")
+    world.edit(A)
+    plan = plan_adopt(world.env(), one, {(str(world.site), OLD): Edit(TEXT.encode(), A.encode())})
+    assert told(plan) == {OLD: (A, "written", ("a",))}
+    assert plan.notes == (f"{OLD}: a reinstall took b away; apply it again afterwards",)
+
+
+def test_a_file_of_another_build_than_the_patched_one_is_refused(world: World) -> None:
+    world.apply("a")
+    world.install("0.10.8", "another release")
+    (answer,) = plan_apply(world.env(), world.requested("b")).failed
+    assert answer.path == OLD and "another build of it is installed" in answer.problem
+
+
+def test_a_text_that_was_edited_before_is_set_aside_once_a_reinstall_has_taken_it_away(world: World) -> None:
+    world.edit(TEXT + MINE)
+    requested = world.requested("a")
+    commit(plan_apply(world.env(), requested, force=True), [one.patchset for one in requested])
+    world.edit(TEXT)
+    assert told(plan_apply(world.env(), requested)) == {OLD: (A, f"written aside {TEXT}{MINE}", ("a",))}
+    world.edit(TEXT + MINE)
+    assert told(plan_apply(world.env(), requested, force=True)) == {OLD: (A + MINE, "written", ("a",))}
+    (file,) = plan_apply(world.env(), requested, force=True).files
+    assert file.aside == b""
+
+
+def test_the_receipt_of_a_file_keeps_the_times_of_the_text_that_stood_before(world: World) -> None:
+    def times() -> int:
+        (item,) = (item for item in statuses(world.env()) if item.receipt.path == OLD)
+        return item.receipt.mtime_ns
+
+    os.utime(world.site / OLD, ns=(10**18, 10**18))
+    world.apply("a")
+    world.apply("b")
+    assert times() == 10**18
+    world.edit("X = 1\n" + TEXT)  # a reinstall of another build
+    world.record(OLD, "X = 1\n" + TEXT)
+    os.utime(world.site / OLD, ns=(10**18 + 7, 10**18 + 7))
+    world.apply("a")
+    assert times() == 10**18 + 7
+
+
+def test_a_receipt_that_does_not_lead_to_the_file_is_refused(world: World) -> None:
+    world.apply("a")
+    (receipt,) = (item.receipt for item in statuses(world.env()))
+    bent = File(TEXT.encode(), A.encode(), receipt.steps, "0" * 64)
+    with pytest.raises(StoreError, match="its receipt does not lead to what was written there"):
+        resolve(str(world.site), OLD, bent, ["a"], {})
+
+
+def test_where_a_step_is_made_anew_its_copy_gives_the_hunks_of_that_file(world: World) -> None:
+    more = '[[variant]]\npackage = "mmengine"\nversions = "<0.2"\npatches = ["old.spatch"]\n'
+    manifest = world.folder / "patches/b/patchset.toml"
+    manifest.write_text(manifest.read_text().replace("[[variant]]", f"{more}[[variant]]", 1).replace('versions = ""', 'versions = ">=0.2"'))
+    (manifest.parent / "old.spatch").write_text("--- mmengine/none.py\n@@ <module> @@\n-X = 1\n+X = 2\n")
+    patchset(world.folder, "a", f"--- {OLD}\n@@ <module> @@\n RETRIES = $N\n+MORE = $N\n")
+    world.apply("a", "b")
+    (item,) = (item for item in statuses(world.env()) if item.receipt.path == OLD)
+    assert told(plan_restore([item], ["a"])) == {OLD: (B, "written", ("b",))}
+    bent = File(TEXT.encode(), (world.site / OLD).read_bytes(), item.receipt.steps, item.receipt.current)
+    with pytest.raises(SitepatchError, match=r"^mmengine/x\.py: the stored copy of b does not mention this file$"):
+        resolve(str(world.site), "mmengine/x.py", bent, ["b"], {})
 
 
 def test_a_file_that_nothing_proves_is_told_once(world: World) -> None:
