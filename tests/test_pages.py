@@ -108,6 +108,9 @@ def test_the_lines_of_both_sides_are_numbered_and_unchanged_ones_can_be_unfolded
     assert '<ins class="l"><i></i><i>21</i><code>new</code></ins>' in text
     assert re.search(r"<i>21</i><i>22</i><code>line <span class=\"n\">21</span></code>", text)
     assert re.findall(r"<summary>(\d+) unchanged lines</summary>", text) == ["17", "173", "96"]
+    long = before.replace(b"line 299\n", b"line 299\n" * 200).replace(b"line 1\n", b"")
+    text = review.page("t", DiffOutcome(ENV, differing(("m.py", long, long.replace(b"line 9\n", b"").replace(b"line 290\n", b"")))), []).decode()
+    assert re.findall(r"<summary>([^<]*) unchanged lines</summary>", text) == ["4", "100 of 274", "100 of 274", "100 of 205"]
 
 
 def test_a_long_insertion_is_folded():

@@ -68,7 +68,8 @@ def _gap(view: View, number: int, reach: Reach) -> Iterator[Html]:
     for skipped, size in ((0, below), (most - above, above)) if below + above < most else ((0, most),):
         if size:
             lines = (_line(line, reach) for line in view.context(old + skipped, new + skipped, size))
-            yield tag("details", tag("summary", f"{count(size, 'unchanged line')}"), *lines, class_="gap")
+            many = count(most, "unchanged line")
+            yield tag("details", tag("summary", many if size == most else f"{size} of {many}"), *lines, class_="gap")
 
 
 def _lines(hunk: Hunk, reach: Reach) -> Iterator[Html]:
