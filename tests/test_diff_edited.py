@@ -47,6 +47,8 @@ def test_a_file_is_named_even_where_nothing_has_the_text_of_before(world):
         assert f"{path}: edited by hand (demo 1.0), and nothing here has the text of before" in ended.err
     assert "sitepatch diff --edited --fetch demo/m.py" in ended.err and ended.out == ""
     assert world.tree() == before
+    assert "fetching" not in ended.err, "the index is asked where that is asked for"
+    assert "fetching demo 1.0" in done(world("diff", "--edited", "--fetch", "demo/m.py")).err
 
 
 def test_by_default_the_packages_of_patchsets_are_looked_at_and_all_where_it_is_asked_for(world):
