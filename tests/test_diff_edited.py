@@ -42,13 +42,15 @@ def test_a_file_is_named_even_where_nothing_has_the_text_of_before(world):
     world.edit()
     world.edit("VALUE = 2\n", "demo/n.py")
     before = world.tree()
-    ended = done(world("diff", "--exit-code"), 1)
+    cache = {"SITEPATCH_CACHE": str(world.cwd / "cache")}
+    ended = done(world("diff", "--exit-code", **cache), 1)
     for path in ("demo/m.py", "demo/n.py"):
         assert f"{path}: edited by hand (demo 1.0), and nothing here has the text of before" in ended.err
     assert "sitepatch diff --edited --fetch demo/m.py" in ended.err and ended.out == ""
     assert world.tree() == before
     assert "fetching" not in ended.err, "the index is asked where that is asked for"
-    assert "fetching demo 1.0" in done(world("diff", "--edited", "--fetch", "demo/m.py")).err
+    said = done(world("diff", "--edited", "--fetch", "demo/m.py", **cache)).err
+    assert "fetching demo 1.0" in said and "demo/m.py: demo 1.0 in the index: " in said and "and nothing has the text" in said
 
 
 def test_by_default_the_packages_of_patchsets_are_looked_at_and_all_where_it_is_asked_for(world):

@@ -58,6 +58,8 @@ def _named(edit: HandEdit, request: DiffRequest) -> str:
     if edit.diff:
         how = command(request.place, "diff", "--edited", edit.path)
         return f"{what}, {count(edit.diff.added, 'line')} more and {edit.diff.removed} less; to see it: {how}"
+    if request.fetch:
+        return f"{what}, and nothing has the text of before"
     how = command(request.place, "diff", "--edited", "--fetch", edit.path)
     return f"{what}, and nothing here has the text of before; to fetch that from the index: {how}"
 
