@@ -35,8 +35,7 @@ def answer_schema(command: str = "") -> Dict[str, Any]:
     if not command:
         return every
     if command not in names[1:]:
-        known = ", ".join(names[1:])
-        raise UsageError(f'there is no command "{command}"{suggest(command, names[1:])}', f"expected one of {known}")
+        raise UsageError(f'there is no command "{command}"{suggest(command, names[1:])}', "all of them: sitepatch --help")
     needed = ["failure", command]
     for name in needed:  # grows meanwhile
         needed += [each for each in _REF.findall(json.dumps(every["$defs"][name])) if each not in needed]
