@@ -148,7 +148,8 @@ def _edited(outcome: DiffOutcome, request: DiffRequest, events: Events) -> DiffO
     if search.files:
         from patcher.author.pristine import search as search_before  # with the index, which few need
 
-        before, _ = search_before(search.files, events.note, fetch=request.fetch)
+        before, lost = search_before(search.files, events.note, fetch=request.fetch)
+        notes += [f"{one.file.path}: {one.tried[-1]}" for one in lost] if request.fetch else []
         for file in search.files:
             text = before.get((file.site, file.path))
             edit = HandEdit(file.site, file.path, file.release)
