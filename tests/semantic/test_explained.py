@@ -44,7 +44,7 @@ def told(source: str, hunk: str, header: str) -> str:
 
 def parts(one: Explanation) -> Iterator[str]:
     yield from (f"scope {scope.name}: lines {scope.first} to {scope.last}" for scope in one.scopes)
-    assert isinstance(one.near, tuple)
+    assert isinstance(one.near, tuple) and isinstance(one.splices, tuple)
     if one.near:
         yield f"near: {', '.join(one.near)}"
     for what, spots in (("place", one.spots), ("elsewhere", one.elsewhere)):

@@ -145,8 +145,6 @@ class Aligner(Matcher):
 
     def _inside(self, pattern: Node, code: Node) -> Optional[Node]:
         """The part of an expression that is most like the pattern: `f(a)` in `await f(a)`."""
-        if not is_expression(pattern) or not is_expression(code) or code.kind in LEAVES:
-            return None
         inner = [child for child in code.children() if child.kind == pattern.kind]
         inner += [part.node("value") for part in code.children() if part.kind == "Keyword"]
         return min(inner, key=lambda part: self.aligned(pattern, part).cost, default=None)

@@ -97,9 +97,7 @@ class Describer:
 
     def _place(self, pattern: Node) -> str:
         """How the place of a node in the pattern is called, "" where it has no name."""
-        holder, key = pattern.parent, pattern.field()
-        if holder is None:
-            return ""
+        holder, key = cast(Node, pattern.parent), pattern.field()
         if holder.kind == "Keyword" and key == "value":
             return f"the value of the keyword `{self.written(holder.node('arg'))}`"
         return _role(holder, key) or (self._place(holder) if key == "value" else "")
