@@ -1,6 +1,6 @@
 """Twenty hosts under real ansible-core, and `ansible-test sanity` on the collection: `python -m tests.fleet [--folder DIR]`.
 
-Needs pip's index for ansible-core, two minutes, and for three of the hosts an sshd (without one they are local, too). Sixteen
+Needs pip's index for ansible-core, some minutes (three of CPU), and for three of the hosts an sshd (without one they are local, too). Sixteen
 hosts are on connection local, three on an sshd on the loopback address, one cannot be reached; each has an environment. What
 is made stays in DIR and is taken again; by default it is removed.
 """
@@ -70,7 +70,8 @@ class Fleet:
 
     def __init__(self, folder):
         self.folder, self.bin, self.reports = folder, folder / "controller/bin", folder / "reports"
-        self.env = environ(HOME=str(folder / "home"), ANSIBLE_HOST_KEY_CHECKING="0", ANSIBLE_NOCOLOR="1", ANSIBLE_FORKS="4")
+        ansible = {"HOST_KEY_CHECKING": "0", "NOCOLOR": "1", "FORKS": "4", "PIPELINING": "1"}
+        self.env = environ(HOME=str(folder / "home"), **{f"ANSIBLE_{name}": value for name, value in ansible.items()})
         self.env = {name: value for name, value in self.env.items() if not name.startswith("PYTHON")}
         self.env["PATH"] = f"{self.bin}:{self.env['PATH']}"
         if not self.bin.exists():
@@ -91,7 +92,7 @@ class Fleet:
         self.done("python", "-m", "pip", "install", "-q", ROOT)
         self.done("python", "-m", "pip", "install", "-q", "--force-reinstall", "--no-deps", ROOT)
         demo = wheel(self.folder / "wheels")
-        lines = ["[all:vars]", f"ansible_python_interpreter={self.bin}/python", f"fleet_report={self.reports}", "[all]"]
+        lines = ["[all:vars]", f"ansible_python_interpreter={self.bin}/python", "[all]"]
         over_ssh = f"ansible_host=127.0.0.1 ansible_user={getpass.getuser()} ansible_ssh_private_key_file={self.folder}/key"
         over_ssh += ' ansible_ssh_args="-o ControlMaster=no -o ControlPath=none -o ConnectTimeout=5" ansible_port='
         for name in HOSTS:
@@ -173,7 +174,7 @@ def scenario(fleet):
     code = "import sys, demo.m; print('ready', flush=True); sys.stdin.read(); print(demo.m.VALUE)"
     job = subprocess.Popen([str(fleet.folder / "n01/bin/python"), "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert job.stdout.readline() == "ready\n"
-    recap, text = fleet.play()
+    recap, text = fleet.play(fleet_report=str(fleet.reports))
     assert hosts_with(recap, "changed") == there and fleet.values() == {"2": there, "1": [GONE]}, text
     after = fleet.trees()
     recap, text = fleet.play()

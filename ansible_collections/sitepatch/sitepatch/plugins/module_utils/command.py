@@ -46,7 +46,8 @@ def problem(said):
     found += [(f"{one['what']} {one['name']} {one['state']}: {one['problem']}", "") for one in _wrong(verified, "checks")]
     found += [("verification failed: the files are as they were", "")] if verified.get("rolled_back") else []
     found += [(one["problem"], one["hint"]) for one in _wrong(said, "damaged")]
-    return "\n".join(f"{text}\nhint: {hint}" if hint else text for text, hint in found if text)
+    lines = [f"{text}\nhint: {hint}" if hint else text for text, hint in found if text]
+    return "\n".join(lines) or f"sitepatch {said['command']} did not end well, and does not say why"
 
 
 def _wrong(said, key):
