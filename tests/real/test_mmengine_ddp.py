@@ -180,7 +180,8 @@ def assert_reported(report, rank, out, failure):
     assert report["current"]["cuda"] is None
     assert report["verdict"] == "cpu-with-device-ids"
     text = out[: out.index("\n" + failure)]  # the report stands before the failure
-    lines = [line for line in text.splitlines() if line.startswith(f"[rank {rank}] ")]
+    *lines, raised = [line for line in text.splitlines() if line.startswith(f"[rank {rank}] ")]
+    assert raised.endswith(f"{report['site'].partition(' ')[0]} raised {REFUSAL.format(rank=rank)}")
     lines = lines[max(index for index, line in enumerate(lines) if report["site"] in line) :]
     text = "\n".join(lines)
     assert "hidden.weight device=cpu dtype=torch.float32 shape=[4, 2]" in text
