@@ -129,9 +129,12 @@ def _runs(source: Source, hunk: Hunk, block: Node, aligner: Aligner) -> Iterator
             yield _Candidate(cost, True, start, codes[0].parent, pairs)
 
 
-def _described(source: Source, side: Side, one: _Candidate, aligner: Aligner, total: float) -> Closest:
+def _described(source: Source, side: Side, one: _Candidate, aligner: Aligner, total: float) -> Optional[Closest]:
+    """What there is to say of a candidate; None for one that matches, in a block that is not meant."""
     differences = Describer(source, side, aligner).differences(aligner.parts(one.pairs, (None, one.node)))
     line = source.lines.number(one.start)
+    if not one.cost and not differences:
+        return None
     if not differences:
         pattern, code = (next(node for node in nodes if node is not None) for nodes in zip(*one.pairs))
         words = "each part of the pattern matches by itself, and not all of them in one way together"
