@@ -90,8 +90,8 @@ def test_what_is_applied_is_known_from_receipts_and_found_in_the_file_as_it_stan
     for names in ([DDP], [DDP, other]):
         assert site("apply", *names).code == 0
         found = hunks(site, DDP, code=0)
-        assert {hunk["state"] for hunk in found} == {"applied"}
-        for hunk in found:
+        assert {hunk["state"] for hunk in found} == {"applied", "not needed"}  # some of its strategies are not here
+        for hunk in (hunk for hunk in found if hunk["state"] == "applied"):
             lines = site.file(hunk["path"]).read_text(encoding="utf-8").split("\n")
             first = next(line[1:] for line in hunk["diff"].split("\n")[2:] if line.startswith("+"))
             assert lines[hunk["places"][0] - 1] == first
@@ -177,8 +177,8 @@ def test_apply_tells_the_same_in_short_and_names_the_command(site):
 def test_a_statement_that_moved_to_another_function_of_the_file_is_found_there(site):
     drifted(site, (b"    def wrap_model(self, model_wrapper_cfg, model):", b"    def build_wrapper(self, model_wrapper_cfg, model):"))
     found = [hunk for hunk in hunks(site, DDP, code=1) if hunk["path"] == RUNNER]
-    assert [hunk["state"] for hunk in found] == ["not found"] * 4
-    first = found[2]
+    assert [hunk["state"] for hunk in found] == [*["not found"] * 3, "applicable"]  # the last is for the module
+    first = found[1]
     assert first["problem"] == "there is no `Runner.wrap_model` in this file"
     assert [(each["path"], each["line"], each["scope"]) for each in first["elsewhere"]] == [(RUNNER, 33, "Runner.build_wrapper")]
     assert first["hint"] == "the code stands in `Runner.build_wrapper`, line 33: write that scope if it is meant"

@@ -438,7 +438,7 @@ def told(plan: Plan) -> Dict[str, Tuple[str, str, Tuple[str, ...]]]:
         if change is not None and done != "forgotten":
             assert (change.data is None) == (change.receipt is None and not change.merged)
             assert change.data in (None, file.after) and (not file.steps or change.receipt)
-            assert change.receipt is None or change.receipt.steps == file.steps
+            assert (change.receipt.steps if change.receipt else ()) == file.steps and (change.receipt is None or file.steps)
         aside = f" aside {file.aside.decode()}" if file.aside else ""
         found[file.path] = (file.after.decode(), done + aside, tuple(step.patchset for step in file.steps))
     return found
@@ -524,6 +524,9 @@ def test_what_an_earlier_version_changed_and_this_one_does_not_is_taken_back(wor
     plan = plan_apply(world.env(), world.requested("b"))
     assert told(plan) == {NEW: (TEXT, "written", ()), OLD: (new, "written", ("a", "b"))}
     assert told(plan_apply(world.env(), world.requested("a"))) == {OLD: (BOTH, "nothing", ("a", "b"))}
+    assert [file.change.pristine for file in plan.files if file.change] == [None, None]
+    world.edit(TEXT, NEW)  # a reinstall
+    assert told(plan_apply(world.env(), world.requested("b")))[NEW] == (TEXT, "forgotten", ())
     world.edit(B + MINE, NEW)
     (answer,) = plan_apply(world.env(), world.requested("b")).failed
     assert (answer.path, answer.patchset, answer.problem) == (NEW, "b", "the file was edited by hand after it was patched")
@@ -532,6 +535,14 @@ def test_what_an_earlier_version_changed_and_this_one_does_not_is_taken_back(wor
     patchset(world.folder, "b", "--- mmengine/none.py\n@@ <module> @@\n-RETRIES = 3\n+RETRIES = 9\n", "debug", version="3")
     plan = plan_apply(world.env(), world.requested("b"), force=True)
     assert [answer.path for answer in plan.failed] == ["mmengine/none.py"] and plan.files == ()
+
+
+def test_what_a_new_version_no_longer_needs_to_change_is_taken_back_or_forgotten(world: World) -> None:
+    world.apply("a")
+    patchset(world.folder, "a", f"--- {OLD}\n@@ load @@ when-present\n-gone(1)\n+gone(2)\n", version="2")
+    assert told(plan_apply(world.env(), world.requested("a"))) == {OLD: (TEXT, "written", ())}
+    world.edit(TEXT)  # a reinstall
+    assert told(plan_apply(world.env(), world.requested("a"))) == {OLD: (TEXT, "forgotten", ())}
 
 
 def test_a_file_edited_before_it_was_patched_needs_force(world: World) -> None:

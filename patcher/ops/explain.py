@@ -67,7 +67,7 @@ def _file(assignment: Assignment, notes: List[str]) -> List[HunkExplanation]:
     site, path, name = assignment.located.site, assignment.path, assignment.requested.patchset.name
     receipt = Store(site).receipts().get(path)
     try:
-        found = read_file(assignment.located, path, receipt, notes)
+        found = read_file(assignment.located, path, receipt, notes, force=False)
     except SitepatchError as error:
         return [HunkExplanation(site, answer) for answer in refused([assignment], error)]
     steps = {step.patchset: step for step in found.steps}

@@ -34,7 +34,7 @@ class File(NamedTuple):
     aside: bytes = b""
 
 
-def read_file(located: Located, path: str, receipt: Optional[Receipt], notes: List[str], *, force: bool = False) -> File:
+def read_file(located: Located, path: str, receipt: Optional[Receipt], notes: List[str], *, force: bool) -> File:
     """The file and what it is made of.
 
     Args:
@@ -168,7 +168,7 @@ def file_plan(
             new = new._replace(current=sha256(data).hexdigest())
             keep = found.pristine if past is None and found.pristine != found.now else None
             change = Change(path, old, data, new, pristine=keep)
-        elif receipt is not None:
+        else:
             change = Change(path, old, None, None, forget=data == found.now)
     return FilePlan(located.site, path, found.now, data, change, steps, found.aside if change else b"")
 
