@@ -145,7 +145,7 @@ class Installed:
         notes: List[str] = []
         try:
             if one.path not in self.taken:
-                read_file(located, one.path, self._receipt(located.site, one.path), notes)
+                read_file(located, one.path, self._receipt(located.site, one.path), notes, force=False)
         except SitepatchError as error:
             return meant._replace(problem=error.message, hint=error.hint)
         problem = blocker(located, one.path, self.env) or _encoding_problem(before, made.after, section.hunks)
