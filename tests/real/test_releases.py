@@ -107,7 +107,8 @@ def test_mmengine(real_cache, distribution, version):
     utils, wrap = "mmengine/dist/utils.py", ("mmengine/runner/runner.py", "Runner.wrap_model")
     strategy = ("mmengine/_strategy/distributed.py", "DDPStrategy._wrap_model")
     new = tuple(map(int, version.split("."))) >= (0, 8)
-    debug = {(utils, "<module>"): [once], (utils, "init_dist"): [once], wrap: [once] * 4, **({strategy: [once] * 2} if new else {})}
+    debug = {(utils, "<module>"): [once], (utils, "init_dist"): [once], wrap: [once] * 3, (wrap[0], "<module>"): [once]}
+    debug.update({strategy: [once] * 2, (strategy[0], "<module>"): [once]} if new else {})
     assert states(answers("mmengine-ddp-debug", version, files)) == debug
     guard = {(utils, "<module>"): [once], wrap: [once] * 2, **({strategy: [once]} if new else {})}
     starts = {(utils, "_init_dist_*"): [thrice], (utils, "_init_dist_slurm"): [once]}
