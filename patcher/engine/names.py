@@ -37,7 +37,7 @@ def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], 
         injected: names that the patchset says exist at run time.
     """
     spans = [(start, end - 1) for start, end in inserted]
-    if before.tree is None or after.tree is None:
+    if not before.known or after.tree is None:  # the tree of `before` is made only where it is needed: each is large
         return _unseen(after, spans, injected)
     if any(_is_star(node) for node in _statements(after.tree.body)):
         return []
@@ -53,7 +53,7 @@ def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], 
             bound = name.id in known or any(name.id in scope for scope in scopes)
             if not bound and meets(spans, offset, offset):
                 if path not in read_before:
-                    read_before[path] = _read_before(before.tree.body, path)
+                    read_before[path] = _read_before(before, path)
                 if name.id not in read_before[path]:
                     found.append(Unbound(name.lineno, name.id))
     return sorted(set(found))
@@ -184,6 +184,7 @@ def _reads(
             yield from _reads(child, scopes, path, lines)
 
 
-def _read_before(body: Sequence[ast.stmt], path: str) -> Set[str]:
+def _read_before(source: Source, path: str) -> Set[str]:
     """The names that the pristine code of a scope reads."""
+    body = source.tree.body if source.tree is not None else []
     return {name.id for node in body for name, _, where in _reads(node, [], "") if where == path}

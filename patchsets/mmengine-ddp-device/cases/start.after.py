@@ -41,8 +41,13 @@ def _sitepatch_takes_device_ids(model):  # sitepatch: mmengine-ddp-device
 
 def _sitepatch_no_cuda(backend):  # sitepatch: mmengine-ddp-device
     """Say that a torch built for GPUs trains without one; raise RuntimeError where a GPU was asked for and that is not allowed."""
+    import sys
+
     from mmengine.device import get_device
 
+    own = getattr(sys.modules.get("mmengine.device.utils"), "_sitepatch_own_device", None)
+    if own is not None and own() == "cpu":  # the option device=cpu of mmengine-device
+        return
     kind, version = ("CUDA", torch.version.cuda) if torch.version.cuda else ("ROCm", getattr(torch.version, "hip", None))
     if not version or get_device() != "cpu":
         return
