@@ -299,6 +299,7 @@ def test_a_directory_of_an_older_hook_init_is_built_by_the_sitepatch_that_it_req
     data = (place.path / place.wheel().split(" ")[0]).read_bytes()
     for name in ("backend.py", "carried.json"):
         (place.path / "patches" / name).unlink()
+    build(place, "build_sdist")
     name, _ = build(place)
     assert (place.path / "built" / name).read_bytes() == data
     path = place.path / "patches/pyproject.toml"
