@@ -14,11 +14,12 @@ import pytest
 
 from patcher.engine import engine
 from patcher.errors import SitepatchError, StoreError
-from patcher.model import Answer, Located, LockedFile, Plan, Requested, State
+from patcher.model import Answer, HunkText, Located, LockedFile, Plan, Requested, Splice, State, Step
 from patcher.ops.fixture import lay_out
 from patcher.patchset.manifest import load
 from patcher.planner.adopt import Edit, plan_adopt
 from patcher.planner.assignments import Assignment
+from patcher.planner.carry import Carrier, _bodies
 from patcher.planner.plan import before_and_after, mixed, plan_anew, plan_apply, plan_restore, plan_sync
 from patcher.planner.resolve import File, resolve
 from patcher.store.commit import commit
@@ -813,3 +814,38 @@ def test_restoring_some_matches_anew_only_what_may_depend_on_them(tmp_path: Path
     assert [file.after.decode() for file in plan.files] == [expected] * 4
     for file in plan.files:
         assert [step.places for step in file.steps] == [(5 * int(step.patchset[1:]) + 3,) for step in file.steps]
+
+
+def test_the_bodies_that_are_followed_are_those_with_lines_of_their_own() -> None:
+    data = b"""@decorated
+def one(a):
+    # first
+
+    return a
+class Two: x = 1
+def three(): return (1,
+    2)
+def four():
+    '''Text.'''
+"""
+    text = {name: data[start:end] for name, start, end in _bodies(data)}
+    assert text == {"one": b"    # first\n\n    return a\n", "four": b"    '''Text.'''\n"}
+    assert list(_bodies(b"def one(:\n")) == []
+
+
+def test_what_is_left_out_moves_what_lies_behind_it_and_nothing_else() -> None:
+    pristine = b"def one():\n    a()\n\n\ndef two():\n    b()\n"
+    at = pristine.index(b"    a()")
+    step = Step("p", "1", "", "fix", {}, (Splice(at, at + 7, b"    long()"),))
+    carrier = Carrier(pristine, [])
+    carrier.leave_out(step, pristine)
+    behind = pristine.index(b"b()") + 3  # in the old text, which is three bytes longer
+    assert carrier.moved((Splice(at, at, b"x"), Splice(behind, behind + 3, b"c()"))) == (Splice(at, at, b"x"), Splice(behind - 3, behind, b"c()"))
+    lines = ((" ", "def two():", 1), ("-", "b()", 2), ("+", "c()", 2))
+    hunk = HunkText("p.spatch", 1, "two", 1, False, lines)
+    kept = Step("q", "1", "", "fix", {}, (Splice(behind, behind + 3, b"c()"),), (6,))
+    old = pristine[:at] + b"    long()" + pristine[at + 7 :]
+    made = carrier.carried(kept, [hunk], old, pristine)
+    assert made and (made.splices, made.places) == ((Splice(behind - 3, behind, b"c()"),), (6,))
+    for other in (hunk._replace(scope="one"), hunk._replace(scope="o*"), hunk._replace(scope="<module>"), hunk._replace(lines=(*lines, ("-", "def x(): pass", 3)))):
+        assert carrier.carried(kept, [other], old, pristine) is None
