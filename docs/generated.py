@@ -32,7 +32,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         word, *more = asked[1].split()
         return made[word](locale, *more)
 
-    text = re.sub(r"^<!-- test: .* -->\n", "", markdown, flags=re.MULTILINE)  # what tests/test_docs.py is told
+    text = re.sub(r"^<!-- test: .* -->\n", "", markdown, flags=re.MULTILINE)  # directions for tests/test_docs.py
     text = re.sub(r"^\{\{ (.*) \}\}$", fill, text, flags=re.MULTILINE)
     if locale == "zh":
         text = _with_anchors(text, (_HERE / page.file.src_uri.replace(".zh.md", ".md")).read_text(encoding="utf-8"))

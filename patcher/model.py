@@ -313,6 +313,11 @@ def untagged(version: str) -> bool:
     return not re.match(r"v?[\d.]*[1-9]", version)
 
 
+def release_name(package: str, distribution: str, version: str) -> str:
+    """A release as a message names it: the distribution, where one is known, and the version."""
+    return f"{distribution or package} {version}".rstrip()
+
+
 def normalized(name: str) -> str:
     """The name of a distribution as PEP 503 compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()

@@ -20,9 +20,9 @@ from patcher.cli.checked import Verdict, github, junit, of_releases, rows
 from patcher.cli.console import Console
 from patcher.errors import SitepatchError
 from patcher.model import Requested
-from patcher.ops import against as against_module
 from patcher.ops.against import Checked
 from patcher.ops.check import Outcome, try_release
+from patcher.ops.fetching import Fetcher, fetch_all
 from patcher.ops.fixture import fixtures, lay_out
 from patcher.patchset.manifest import load
 from patcher.patchset.sources import builtin_dir, resolve_options
@@ -537,9 +537,9 @@ def test_before_much_is_fetched_it_is_said_what_and_asked_on_a_terminal(index, t
     for stream in (sys.stdin, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(click, "confirm", lambda *words, **more: False)
-    fetcher = against_module._Fetcher(None, tmp_path, 1, events)
+    fetcher = Fetcher(None, tmp_path, 1, events)
     with pytest.raises(SitepatchError, match="nothing was fetched"):
-        against_module._fetch(fetcher, [("demo", "1.0")], {"demo": Listing()}, {"demo": {SHARE}})
+        fetch_all(fetcher, [("demo", "1.0")], {"demo": Listing()}, {"demo": {SHARE}})
 
 
 # when things go wrong -------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """What `check --against` found, as text, as JSON, as annotations for GitHub and as JUnit. Pure.
 
 The text of one patchset is a heading, then a line for each run of releases with one answer, oldest first, and one for each
-that does not fit; with `--verbose` a line for each release, as in `compatibility.txt`. JUnit and not SARIF: what is told is
+that does not fit; with `--verbose` a line for each release, as in `compatibility.txt`. JUnit and not SARIF: the answer is
 what was tried and how it ended, which GitLab, Jenkins and Azure show as tests; SARIF is about places in a source.
 """
 

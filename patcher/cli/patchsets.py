@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tup
 
 from patcher.cli.console import paint, style
 from patcher.errors import SitepatchError
-from patcher.model import Patchset, Symptom
+from patcher.model import Patchset, Symptom, release_name
 from patcher.ops.standing import Fit
 from patcher.patchset.tables import written
 from patcher.text.drawn import join
@@ -27,7 +27,7 @@ def list_rows(fits: Iterable[Tuple[Patchset, Fit]]) -> List[Row]:
     """One row for each patchset: what it is here, and the release that is installed, else those that it is for."""
     rows = []
     for one, fit in fits:
-        here = ", ".join(f"{each.distribution or each.package} {each.version}".rstrip() for each in fit.installed)
+        here = ", ".join(release_name(each.package, each.distribution, each.version) for each in fit.installed)
         ranges = here if fit.state in ("applied", "available") else packages(one)
         rows.append(Row(fit.state, (one.name, one.version, one.kind, ranges, one.source), (one.summary,)))
     return rows

@@ -62,7 +62,7 @@ def _is(kind: str) -> Callable[[Report], bool]:
 
 
 def _raised(rows: Sequence[Report], run: Run) -> List[Conclusion]:
-    """What wrappings raised; that DDP refuses device_ids is told above in our words."""
+    """What wrappings raised; that DDP refuses device_ids is a conclusion of its own."""
     found: Dict[Tuple[str, str], List[Report]] = {}
     for row in rows:
         for each in run.raised:

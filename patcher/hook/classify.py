@@ -11,7 +11,7 @@ from patcher.errors import SitepatchError, StoreError
 from patcher.hook import boot
 from patcher.hook.kept import HOOK, Hook, HookPatchset, Precomputed, find, read_hook
 from patcher.hook.places import folders
-from patcher.model import Change, Located, Receipt, Step
+from patcher.model import Change, Located, Receipt, Step, release_name
 from patcher.splice import apply_splices
 from patcher.store.folder import sha256
 from patcher.store.receipt import new_receipt
@@ -141,7 +141,7 @@ def _classify(site: str, file: _File, kept: Sequence[Precomputed], needed: str) 
             (one.name, one.digest) for one in file.asked
         }:
             return None
-        release = f"{located.distribution or located.package} {located.version}".rstrip()
+        release = release_name(located.package, located.distribution, located.version)
         edited = "" if live else _edited(file)
         raise Unknown(edited) if edited else Unknown(f"is not among the known files (here it is of {release})", needed)
     if [_key(step) for step in mine] == [_key(step) for step in entry.steps]:

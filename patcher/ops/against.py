@@ -1,48 +1,30 @@
-"""Patchsets against many releases: which ones are meant, fetching them several at a time, an outcome for each."""
+"""Patchsets against many releases: which ones are meant, and an outcome for each."""
 
 from __future__ import annotations
 
-import threading
-from collections import Counter, deque
-from concurrent.futures import Future
-from contextlib import suppress
-from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, TypeVar, Union
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, Union
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Patchset, Requested, State
 from patcher.ops.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, Outcome, one_line, try_release
+from patcher.ops.fetching import Key, Listings, fetch_all, fetching, list_releases, offered
 from patcher.ops.outcome import SILENT, Events
 from patcher.patchset.sources import choose, pick_variants
-from patcher.system import ownership
-from patcher.system.cache import cache_dir, in_use
-from patcher.target.index import PYTHONS, Listing, NoPip, NoWheel, Pip
-from patcher.target.releases import fetch, kept, was_yanked
+from patcher.target.index import Listing, NoWheel
+from patcher.target.releases import was_yanked
 from patcher.target.versions import accepts, is_range, is_version, meant, newest, oldest_first
 
 ALL, NEWEST = "all", "newest"
-T = TypeVar("T")
-_Key = Tuple[str, str]  # distribution, version
-_Listings = Mapping[str, Union[Listing, SitepatchError]]
 
 
 class _Pick(NamedTuple):
     """A release that is asked for; `inside` is whether it is in the patchset's own range."""
 
     package: str
-    key: _Key
+    key: Key
     inside: bool
-
-
-class _Fetcher(NamedTuple):
-    """What fetches, where it is kept, how many releases are fetched at a time, and who is told."""
-
-    pip: Pip
-    cache: Path
-    jobs: int
-    events: Events
 
 
 class Checked(NamedTuple):
@@ -83,23 +65,20 @@ def check_releases(
         NoPip: pip is not there or too old.
         OSError: the cache cannot be written.
     """
-    cache = cache_dir()
-    ownership.check(str(cache), "set SITEPATCH_CACHE to a directory of your own")
     names = dict.fromkeys(
         name for one in requested for package in pick_variants(one.patchset) for name in distributions(one.patchset, package)
     )
-    with Pip() as pip, in_use(cache):
-        fetcher = _Fetcher(pip, cache, jobs, events)
-        listings = _list(fetcher, list(names), asked)
+    with fetching(jobs, events) as fetcher:
+        listings = list_releases(fetcher, list(names), asked)
         chosen = {one.patchset.name: _choose(one.patchset, asked, listings) for one in requested}
         paths = {name: _paths([*(one.patchset for one in requested), *known], name) for name in names}
         needed = dict.fromkeys(key for picks in chosen.values() for _, key, inside in picks if inside)
-        folders = _fetch(fetcher, list(needed), listings, paths)
+        folders = fetch_all(fetcher, list(needed), listings, paths)
     total, tried = sum(map(len, chosen.values())), count(1)
     checked = []
     for one in requested:
         outcomes = []
-        for outcome in _outcomes(one, asked, chosen[one.patchset.name], listings, folders, cache):
+        for outcome in _outcomes(one, asked, chosen[one.patchset.name], listings, folders, fetcher.cache):
             outcomes.append(outcome)
             events.progress(next(tried), total, "releases checked")
         checked.append(Checked(one.patchset, tuple(outcomes)))
@@ -108,7 +87,7 @@ def check_releases(
 
 def named_releases(
     paths: Mapping[str, Set[str]], asked: Sequence[str], events: Events, jobs: int = 4
-) -> Dict[_Key, Union[Path, SitepatchError]]:
+) -> Dict[Key, Union[Path, SitepatchError]]:
     """The kept files `paths` of distributions in each release that is asked for, by (distribution, version), or why not.
 
     Args:
@@ -121,21 +100,18 @@ def named_releases(
         NoPip: pip is not there or too old.
         OSError: the cache cannot be written.
     """
-    cache = cache_dir()
-    ownership.check(str(cache), "set SITEPATCH_CACHE to a directory of your own")
-    with Pip() as pip, in_use(cache):
-        fetcher = _Fetcher(pip, cache, jobs, events)
-        listings = _list(fetcher, list(paths), asked)
-        keys: Dict[_Key, None] = {}
-        found: Dict[_Key, Union[Path, SitepatchError]] = {}
+    with fetching(jobs, events) as fetcher:
+        listings = list_releases(fetcher, list(paths), asked)
+        keys: Dict[Key, None] = {}
+        found: Dict[Key, Union[Path, SitepatchError]] = {}
         for name, listing in listings.items():
-            versions = sorted(listing.versions) if isinstance(listing, Listing) else list(filter(is_version, asked))
+            versions = offered(listing, asked)
             for text in asked:
                 several = _taken(text, versions, versions)
                 keys.update(((name, version), None) for version in several)
                 if not several:
                     found[name, text] = SitepatchError("the index has no such release for macOS or Linux")
-        found.update(_fetch(fetcher, list(keys), listings, paths))
+        found.update(fetch_all(fetcher, list(keys), listings, paths))
         return found
 
 
@@ -146,47 +122,17 @@ def distributions(patchset: Patchset, package: str) -> List[str]:
 
 
 # which releases -------------------------------------------------------------------------------------------------------
-def _list(fetcher: _Fetcher, names: Sequence[str], asked: Sequence[str]) -> _Listings:
-    """The releases of every distribution, or why they cannot be had; no more than is needed where versions are named."""
-    found: Dict[str, List[Union[Listing, SitepatchError]]] = {name: [] for name in names}
-    first, *others = PYTHONS
-    for pythons in ([first], others):
-        pairs = [(name, python) for name in names if not _told(found[name], asked) for python in pythons]
-        tell = partial(fetcher.events.progress, total=len(pairs), what="lists of releases read")
-        answers = _parallel(fetcher, [_caught(fetcher.pip.listing, *pair) for pair in pairs], tell)
-        for (name, _), answer in zip(pairs, answers):
-            found[name].append(answer)
-    return {name: _joined(answers) for name, answers in found.items()}
-
-
-def _told(answers: Sequence[Union[Listing, SitepatchError]], asked: Sequence[str]) -> bool:
-    """Whether nothing is left to be asked: it fails, or every release that is named was found."""
-    versions = [version for each in answers if isinstance(each, Listing) for version in each.versions if "+" not in version]
-    failed = any(isinstance(each, SitepatchError) for each in answers)
-    return failed or all(is_version(text) and meant(text, versions) for text in asked)
-
-
-def _joined(answers: Sequence[Union[Listing, SitepatchError]]) -> Union[Listing, SitepatchError]:
-    listings = [each for each in answers if isinstance(each, Listing)]
-    errors = [each for each in answers if isinstance(each, SitepatchError)]
-    nothing: FrozenSet[str] = frozenset()
-    versions, yanked = (nothing.union(*(each[at] for each in listings)) for at in (0, 1))
-    wheels = {version: url for each in reversed(listings) for version, url in each.wheels.items()}
-    return errors[0] if errors else Listing(versions, yanked, wheels)
-
-
-def _choose(patchset: Patchset, asked: Sequence[str], listings: _Listings) -> List[_Pick]:
+def _choose(patchset: Patchset, asked: Sequence[str], listings: Listings) -> List[_Pick]:
     """The releases that are asked for, distribution by distribution, oldest first."""
     picked: List[_Pick] = []
     for package, variants in pick_variants(patchset).items():
         for name in distributions(patchset, package):
             listing = listings[name]
-            # Where there is no network the releases that are named may still be kept.
-            versions = sorted(listing.versions) if isinstance(listing, Listing) else list(filter(is_version, asked))
+            versions = offered(listing, asked)
             inside = [version for version in versions if choose(variants, version)]
             yanked = listing.yanked if isinstance(listing, Listing) else ()
-            offered = [version for version in versions if version not in yanked]
-            taken = {version for text in asked for version in _taken(text, offered if text == NEWEST else versions, inside)}
+            current = [version for version in versions if version not in yanked]
+            taken = {version for text in asked for version in _taken(text, current if text == NEWEST else versions, inside)}
             picked += [_Pick(package, (name, version), version in inside) for version in oldest_first(taken)]
     return picked
 
@@ -212,85 +158,13 @@ def _paths(patchsets: Sequence[Patchset], distribution: str) -> Set[str]:
     }
 
 
-# fetching -------------------------------------------------------------------------------------------------------------
-def _fetch(
-    fetcher: _Fetcher, needed: Sequence[_Key], listings: _Listings, paths: Mapping[str, Set[str]]
-) -> Dict[_Key, Union[Path, SitepatchError]]:
-    """The folder of every release, or why there is none."""
-    found: Dict[_Key, Union[Path, SitepatchError]] = {}
-    missing: List[_Key] = []
-    for key in needed:
-        name, version = key
-        folder, listing = kept(fetcher.cache, name, version, paths[name]), listings[name]
-        if folder:
-            found[key] = folder
-        elif isinstance(listing, SitepatchError):
-            found[key] = listing
-        else:
-            missing.append(key)
-
-    if missing and not fetcher.events.fetching(Counter(name for name, _ in missing)):
-        raise SitepatchError("nothing was fetched", "name patchsets, or fewer releases")
-    tell = partial(fetcher.events.progress, total=len(missing), what="releases fetched")
-    tasks = [_caught(fetch, fetcher.pip, fetcher.cache, *key, paths[key[0]], listings[key[0]]) for key in missing]
-    found.update(zip(missing, _parallel(fetcher, tasks, tell)))
-    return found
-
-
-def _caught(function: Callable[..., T], *arguments: object) -> Callable[[], Union[T, SitepatchError]]:
-    """The call, with a failure that concerns one release or distribution as its value."""
-
-    def call() -> Union[T, SitepatchError]:
-        try:
-            return function(*arguments)
-        except NoPip:
-            raise
-        except SitepatchError as error:
-            return error
-
-    return call
-
-
-def _parallel(fetcher: _Fetcher, tasks: Sequence[Callable[[], T]], tell: Callable[[int], None]) -> List[T]:
-    """The results in the order of the tasks; what ends this early (Ctrl-C) ends the tasks that run, and starts no other.
-
-    `tell` takes how many of them are done.
-    """
-    waiting = deque(enumerate(tasks))
-    futures: List[Future[T]] = [Future() for _ in tasks]
-
-    def work() -> None:
-        while waiting:
-            with suppress(IndexError):  # another thread was faster
-                number, task = waiting.popleft()
-                try:
-                    futures[number].set_result(task())
-                except BaseException as error:
-                    futures[number].set_exception(error)
-
-    results: List[T] = []
-    try:
-        for _ in range(min(fetcher.jobs, len(tasks))):  # daemons, since nothing ends one that waits for an index
-            threading.Thread(target=work, daemon=True).start()
-        for future in futures:
-            tell(len(results))
-            results.append(future.result())
-        if tasks:
-            tell(len(tasks))
-    except BaseException:
-        waiting.clear()
-        fetcher.pip.stop()
-        raise
-    return results
-
-
 # outcomes -------------------------------------------------------------------------------------------------------------
 def _outcomes(
     requested: Requested,
     asked: Sequence[str],
     chosen: Sequence[_Pick],
-    listings: _Listings,
-    folders: Mapping[_Key, Union[Path, SitepatchError]],
+    listings: Listings,
+    folders: Mapping[Key, Union[Path, SitepatchError]],
     cache: Path,
 ) -> Iterator[Outcome]:
     for package, (name, version), inside in chosen:
@@ -312,7 +186,7 @@ def _outcomes(
 
 
 def _nothing_found(
-    patchset: Patchset, asked: Sequence[str], chosen: Sequence[_Pick], listings: _Listings
+    patchset: Patchset, asked: Sequence[str], chosen: Sequence[_Pick], listings: Listings
 ) -> Iterator[Outcome]:
     """An outcome for each distribution that could not be listed, and for each text that took no release at all."""
     names = list(dict.fromkeys(name for package in pick_variants(patchset) for name in distributions(patchset, package)))

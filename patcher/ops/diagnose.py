@@ -12,7 +12,7 @@ from patcher.diagnose.files import STDIN, Tail, is_gzip, log_files
 from patcher.diagnose.log import PIECE, Log, Reader, read_log
 from patcher.diagnose.runs import Run, find_runs
 from patcher.errors import SitepatchError, UsageError
-from patcher.model import OptionValue, Patchset, Plan, Progress, Requested, State, Symptom
+from patcher.model import OptionValue, Patchset, Plan, Progress, Requested, State, Symptom, release_name
 from patcher.ops.check import absent, state_of
 from patcher.ops.place import Place
 from patcher.patchset.sources import builtin_dir, find_every, resolve_options
@@ -268,5 +268,5 @@ def stands(env: Environment, items: Sequence[FileStatus], patchset: Patchset, sy
 
 def _fits(plan: Plan) -> str:
     receipts = [file.change.receipt for file in plan.files if file.change and file.change.receipt]
-    releases = dict.fromkeys(f"{one.distribution or one.package} {one.version}".rstrip() for one in receipts)
+    releases = dict.fromkeys(release_name(one.package, one.distribution, one.version) for one in receipts)
     return f"it fits {' and '.join(releases)} here"

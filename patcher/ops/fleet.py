@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
 
 from patcher.errors import UsageError
 from patcher.model import OptionValue
-from patcher.project.lockfile import Lock, Pinned, changed, named, release
+from patcher.project.lockfile import Lock, Pinned, changed, not_locked, release
 from patcher.system.reading import read_file
 
 APPLIED, NOTHING, DIFFERS, UNKNOWN = "applied", "nothing", "differs", "unknown"
@@ -90,9 +90,8 @@ def _differences(answer: Mapping[str, Any], lock: Lock) -> List[str]:
     found += [f"{name} is applied, and not in the lock" for name in now if name not in locked]
     for name in sorted({*now} & {*locked}):
         found += changed(locked[name], now[name])
-    releases: Dict[Tuple[str, str, str], None] = dict.fromkeys(release(target[0]) for target in lock.targets)
+    releases = {release(target[0]) for target in lock.targets}
     for each in dict.fromkeys((one["package"], one["distribution"], one["installed"]) for one in answer["files"]):
         if each not in releases:
-            others = ", ".join(named(one) for one in releases if one[:2] == each[:2])
-            found.append(f"{named(each)} is installed, the lock has {others or f'no release of {each[1] or each[0]}'}")
+            found.append(not_locked(lock, each))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.model import Located, OptionValue, Patchset, Requested, State, Step
+from patcher.model import Located, OptionValue, Patchset, Requested, State, Step, release_name
 from patcher.store.status import Condition, FileStatus
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _in_release(env: Environment, item: FileStatus, step: Step) -> Tuple[str, st
     from patcher.planner.plan import plan_apply
     from patcher.planner.resolve import kept_patchset
 
-    release = f"{item.receipt.distribution or item.receipt.package} {item.installed}"
+    release = release_name(item.receipt.package, item.receipt.distribution, item.installed)
     try:
         plan = plan_apply(env, [Requested(kept_patchset(item.site, step), step.options)])
     except SitepatchError as error:

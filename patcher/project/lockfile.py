@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from patcher.errors import PatchError, SitepatchError, UsageError
-from patcher.model import LockedFile, OptionValue, Requested
+from patcher.model import LockedFile, OptionValue, Requested, release_name
 from patcher.patchset.tables import INTEGER, TABLE, TEXT, Reader, read_toml, shown, tables, written_toml
 from patcher.store.folder import Folder
 from patcher.store.receipt import is_sha256, path_problem
@@ -76,8 +76,13 @@ def build(target: Target) -> Tuple[Tuple[str, str, str], Tuple[Tuple[str, str], 
 
 def named(of: Tuple[str, str, str]) -> str:
     """A release as a message names it."""
-    package, distribution, version = of
-    return f"{distribution or package} {version}".rstrip()
+    return release_name(*of)
+
+
+def not_locked(lock: Lock, installed: Tuple[str, str, str]) -> str:
+    """That a release is installed of which the lock has nothing, and which ones of its distribution it has."""
+    others = ", ".join(dict.fromkeys(named(release(one)) for one in lock.held if release(one)[:2] == installed[:2]))
+    return f"{named(installed)} is installed, the lock has {others or f'no release of {installed[1] or installed[0]}'}"
 
 
 def merged(old: Lock, new: Lock) -> Lock:
@@ -120,8 +125,7 @@ def differences(lock: Lock, now: Lock, *, complete: bool = True) -> List[str]:
             nearest = max(builds, key=lambda other: len(set(build(other)[1]) & set(build(target)[1])))
             found += _files(named(each), _by_path(nearest), files, same=same, complete=complete)
         else:
-            others = ", ".join(dict.fromkeys(named(release(one)) for one in lock.held if release(one)[:2] == each[:2]))
-            found.append(f"{named(each)} is installed, the lock has {others or f'no release of {each[1] or each[0]}'}")
+            found.append(not_locked(lock, each))
     return found
 
 

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from patcher.errors import BusyError, StoreError
-from patcher.model import Receipt, normalized
+from patcher.model import Receipt, normalized, release_name
 from patcher.store.journal import NAME as JOURNAL
 from patcher.store.receipt import HOME
 from patcher.store.store import Store
@@ -51,7 +51,7 @@ class FileStatus(NamedTuple):
     @property
     def release(self) -> str:
         """The distribution of the receipt and its version."""
-        return f"{self.receipt.distribution or self.receipt.package} {self.receipt.version}".rstrip()
+        return release_name(self.receipt.package, self.receipt.distribution, self.receipt.version)
 
     @property
     def replaced(self) -> bool:

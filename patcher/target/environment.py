@@ -10,7 +10,7 @@ from typing import Iterator, List, Optional, Sequence, Tuple
 from urllib.parse import unquote, urlsplit
 
 from patcher.errors import AbsentError, SitepatchError
-from patcher.model import Located
+from patcher.model import Located, release_name
 from patcher.system.reading import read_file
 from patcher.target.distribution import owner, recorded_hash
 from patcher.target.interpreter import Environment, discover
@@ -108,7 +108,7 @@ def check_own(located: Located, path: str, env: Environment) -> None:
         SitepatchError: when the site directory is one of `env.outer`.
     """
     if located.site in env.outer:
-        what = f"{located.distribution or located.package} {located.version}".rstrip()
+        what = release_name(located.package, located.distribution, located.version)
         hint = f"install {located.package} into the environment, or patch it there, for all who use it, with --system"
         other = next((each for each in Path(located.site).parents if (each / "pyvenv.cfg").is_file()), None)
         raise SitepatchError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Iterable, List, NamedTuple, Sequence, Tuple
 
-from patcher.model import Plan
+from patcher.model import Plan, release_name
 from patcher.text.lines import LineEdit, line_edits
 
 CONTEXT = 3
@@ -92,6 +92,6 @@ def plan_diffs(plan: Plan) -> List[FileDiff]:
     for file in plan.files:
         if file.before != file.after:
             names, receipt = [step.patchset for step in file.steps], file.change.receipt if file.change else None
-            release = f"{receipt.distribution or receipt.package} {receipt.version}".rstrip() if receipt else ""
+            release = release_name(receipt.package, receipt.distribution, receipt.version) if receipt else ""
             diffs.append(compare(file.site, file.path, file.before, file.after, names)._replace(release=release))
     return diffs

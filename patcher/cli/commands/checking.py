@@ -21,7 +21,7 @@ from patcher.ops.place import Place
 @click.option("--against", metavar="VERSION", multiple=True, help="A release, a range as '>=2.4', all or newest; repeatable.")
 @click.option("--jobs", metavar="N", type=click.IntRange(1, 64), default=4, help="Releases fetched at a time (default 4).")
 @click.option("--html", metavar="FILE", help="With --against: also write a page that can be read offline.")
-@click.option("--format", "form", type=click.Choice(["text", "github", "junit"]), default="text", help="How it is told.")
+@click.option("--format", "form", type=click.Choice(["text", "github", "junit"]), default="text", help="Form of the answer.")
 @takes()
 def check(console: Console, place: Place, **asked: Any) -> int:
     """Check whether patchsets would apply.

@@ -34,8 +34,9 @@ _Hunk = Tuple[str, str, int]
 
 
 class _Group(NamedTuple):
-    """Releases that have something in common, and the name of the place in the page that tells it."""
+    """Releases that have something in common, its number from 1, and the name of the place in the page that has it."""
 
+    number: int
     anchor: str
     outcomes: List[Outcome]
 
@@ -65,12 +66,12 @@ def _patchset(checked: Checked, given: Anchors) -> Iterator[Html]:
         groups = named.reasons.items()
         rows = (tag("li", tag("pre", lines(str(text))), _versions(each, checked), id=each.anchor) for text, each in groups)
         yield tag("ol", *rows, class_="reasons")
-    for number, (change, group) in enumerate(named.changes.items(), 1):
+    for change, group in named.changes.items():
         diff = next(diff for diff in group.outcomes[-1].diffs if _change(diff) == change)  # of the newest release
         view = View(diff)
         anchor, *places = anchors(diff, view, given, f"{group.anchor}:")
         head = tag("h4", link(anchor, diff.path), " ", tag("span", counts(diff.added, diff.removed)), class_="path")
-        yield tag("h3", f"Change {number}", id=group.anchor)
+        yield tag("h3", f"Change {group.number}", id=group.anchor)
         yield tag("p", "shown as in ", version(group.outcomes[-1]), "; ", _versions(group, checked))
         yield tag("section", head, *hunks(view, places, Reach()), class_="file", id=anchor)
 
@@ -96,7 +97,8 @@ def _named(checked: Checked, given: Anchors) -> _Named:
         ):
             for key in keys:
                 if key not in found:
-                    found[key] = _Group(given.name(f"{name}:{what}-{len(found) + 1}"), [])
+                    number = len(found) + 1
+                    found[key] = _Group(number, given.name(f"{name}:{what}-{number}"), [])
                 found[key].outcomes.append(outcome)
     return named
 
@@ -147,8 +149,8 @@ def _row(outcome: Outcome, columns: Sequence[_Hunk], named: _Named) -> Html:
         else:
             cells.append(tag("td", ""))
     if named.changes:
-        order = list(named.changes)
-        links = [link(named.changes[key].anchor, str(order.index(key) + 1)) for key in map(_change, outcome.diffs)]
+        groups = [named.changes[_change(diff)] for diff in outcome.diffs]
+        links = [link(group.anchor, str(group.number)) for group in groups]
         cells.append(tag("td", join(*links, between=" "), class_="change"))
     return tag("tr", *cells, id=named.given.name(f"{named.patchset}:{outcome.distribution}-{outcome.version}"))
 
@@ -157,8 +159,7 @@ def _cell(kind: str, mark: str, word: str, reason: str, named: _Named, span: str
     group = named.reasons.get(reason)
     why: Html = join("")
     if group:
-        number = list(named.reasons).index(reason) + 1
-        why = join(" ", link(group.anchor, f"reason {number}", title=reason.split("\n")[0][:200]))
+        why = join(" ", link(group.anchor, f"reason {group.number}", title=reason.split("\n")[0][:200]))
     return tag("td", mark, tag("span", f" {word}", class_="word"), why, class_=kind, colspan=span if span != "1" else "")
 
 

@@ -24,7 +24,7 @@ from patcher.text.table import Row, count
 
 
 class CheckRequest(NamedTuple):
-    """Which patchsets (all without names), which releases (this environment without any), and how it is told.
+    """Which patchsets (all without names), which releases (this environment without any), and the form of the answer.
 
     `html` is a file for the page, `form` is `text`, `github` or `junit`.
     """

@@ -1,0 +1,157 @@
+"""Which releases an index has, and the files of some of them, fetched several at a time and kept."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, TypeVar, Union
+
+from patcher.errors import SitepatchError
+from patcher.ops.outcome import Events
+from patcher.system import ownership
+from patcher.system.cache import cache_dir, in_use
+from patcher.target.index import PYTHONS, Listing, NoPip, Pip
+from patcher.target.releases import fetch, kept
+from patcher.target.versions import is_version, meant
+
+T = TypeVar("T")
+Key = Tuple[str, str]
+"""A release: its distribution and its version."""
+Listings = Mapping[str, Union[Listing, SitepatchError]]
+"""By distribution: its releases, or why they cannot be had."""
+
+
+class Fetcher(NamedTuple):
+    """What fetches, where it is kept, how many releases are fetched at a time, and who is told."""
+
+    pip: Pip
+    cache: Path
+    jobs: int
+    events: Events
+
+
+@contextmanager
+def fetching(jobs: int, events: Events) -> Iterator[Fetcher]:
+    """A fetcher that keeps what it fetches in the cache, for as long as it is used.
+
+    Raises:
+        NoPip: pip is not there or too old.
+        OSError: the cache cannot be written.
+    """
+    cache = cache_dir()
+    ownership.check(str(cache), "set SITEPATCH_CACHE to a directory of your own")
+    with Pip() as pip, in_use(cache):
+        yield Fetcher(pip, cache, jobs, events)
+
+
+def list_releases(fetcher: Fetcher, names: Sequence[str], asked: Sequence[str]) -> Listings:
+    """The releases of every distribution, or why they cannot be had; no more than is needed where versions are named."""
+    found: Dict[str, List[Union[Listing, SitepatchError]]] = {name: [] for name in names}
+    first, *others = PYTHONS
+    for pythons in ([first], others):
+        pairs = [(name, python) for name in names if not _settled(found[name], asked) for python in pythons]
+        tell = partial(fetcher.events.progress, total=len(pairs), what="lists of releases read")
+        answers = _parallel(fetcher, [_caught(fetcher.pip.listing, *pair) for pair in pairs], tell)
+        for (name, _), answer in zip(pairs, answers):
+            found[name].append(answer)
+    return {name: _joined(answers) for name, answers in found.items()}
+
+
+def _settled(answers: Sequence[Union[Listing, SitepatchError]], asked: Sequence[str]) -> bool:
+    """Whether nothing is left to be asked: it fails, or every release that is named was found."""
+    versions = [version for each in answers if isinstance(each, Listing) for version in each.versions if "+" not in version]
+    failed = any(isinstance(each, SitepatchError) for each in answers)
+    return failed or all(is_version(text) and meant(text, versions) for text in asked)
+
+
+def _joined(answers: Sequence[Union[Listing, SitepatchError]]) -> Union[Listing, SitepatchError]:
+    listings = [each for each in answers if isinstance(each, Listing)]
+    errors = [each for each in answers if isinstance(each, SitepatchError)]
+    nothing: FrozenSet[str] = frozenset()
+    versions, yanked = (nothing.union(*(each[at] for each in listings)) for at in (0, 1))
+    wheels = {version: url for each in reversed(listings) for version, url in each.wheels.items()}
+    return errors[0] if errors else Listing(versions, yanked, wheels)
+
+
+def offered(listing: Union[Listing, SitepatchError], asked: Sequence[str]) -> List[str]:
+    """The releases there are, sorted; where nothing can be listed those that are named, which may be kept."""
+    return sorted(listing.versions) if isinstance(listing, Listing) else list(filter(is_version, asked))
+
+
+def fetch_all(
+    fetcher: Fetcher, needed: Sequence[Key], listings: Listings, paths: Mapping[str, Set[str]]
+) -> Dict[Key, Union[Path, SitepatchError]]:
+    """The folder of every release, or why there is none.
+
+    Raises:
+        SitepatchError: nothing is to be fetched, say the events.
+    """
+    found: Dict[Key, Union[Path, SitepatchError]] = {}
+    missing: List[Key] = []
+    for key in needed:
+        name, version = key
+        folder, listing = kept(fetcher.cache, name, version, paths[name]), listings[name]
+        if folder:
+            found[key] = folder
+        elif isinstance(listing, SitepatchError):
+            found[key] = listing
+        else:
+            missing.append(key)
+
+    if missing and not fetcher.events.fetching(Counter(name for name, _ in missing)):
+        raise SitepatchError("nothing was fetched", "name patchsets, or fewer releases")
+    tell = partial(fetcher.events.progress, total=len(missing), what="releases fetched")
+    tasks = [_caught(fetch, fetcher.pip, fetcher.cache, *key, paths[key[0]], listings[key[0]]) for key in missing]
+    found.update(zip(missing, _parallel(fetcher, tasks, tell)))
+    return found
+
+
+def _caught(function: Callable[..., T], *arguments: object) -> Callable[[], Union[T, SitepatchError]]:
+    """The call, with a failure that concerns one release or distribution as its value."""
+
+    def call() -> Union[T, SitepatchError]:
+        try:
+            return function(*arguments)
+        except NoPip:
+            raise
+        except SitepatchError as error:
+            return error
+
+    return call
+
+
+def _parallel(fetcher: Fetcher, tasks: Sequence[Callable[[], T]], tell: Callable[[int], None]) -> List[T]:
+    """The results in the order of the tasks; what ends this early (Ctrl-C) ends the tasks that run, and starts no other.
+
+    `tell` takes how many of them are done.
+    """
+    waiting = deque(enumerate(tasks))
+    futures: List[Future[T]] = [Future() for _ in tasks]
+
+    def work() -> None:
+        while waiting:
+            with suppress(IndexError):  # another thread was faster
+                number, task = waiting.popleft()
+                try:
+                    futures[number].set_result(task())
+                except BaseException as error:
+                    futures[number].set_exception(error)
+
+    results: List[T] = []
+    try:
+        for _ in range(min(fetcher.jobs, len(tasks))):  # daemons, since nothing ends one that waits for an index
+            threading.Thread(target=work, daemon=True).start()
+        for future in futures:
+            tell(len(results))
+            results.append(future.result())
+        if tasks:
+            tell(len(tasks))
+    except BaseException:
+        waiting.clear()
+        fetcher.pip.stop()
+        raise
+    return results
