@@ -14,8 +14,24 @@ if getattr(pytest, "version_tuple", (0,)) >= (7,):  # older ones do not know `fi
 
     def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Optional[pytest.Collector]:
         """Collect a case."""
-        beside = file_path.parent.name == "cases" and (file_path.parents[1] / "patchset.toml").is_file()
-        return CaseFile.from_parent(parent, path=file_path) if beside and file_path.name.endswith(_SUFFIXES) else None
+        is_case = file_path.name.endswith(_SUFFIXES) and _beside_a_patchset(file_path)
+        return CaseFile.from_parent(parent, path=file_path) if is_case else None
+
+    def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> Optional[pytest.Collector]:
+        """Nothing is imported of what a patchset changes: pytest would, of a file that the command line names."""
+        return NoModule.from_parent(parent, path=module_path) if _beside_a_patchset(module_path) else None
+
+
+def _beside_a_patchset(path: Path) -> bool:
+    return path.parent.name == "cases" and (path.parents[1] / "patchset.toml").is_file()
+
+
+class NoModule(pytest.File):
+    """A text that is no module, and has no tests in it."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """No test."""
+        return iter(())
 
 
 class Failed(Exception):
@@ -50,5 +66,5 @@ class CaseItem(pytest.Item):
         return str(excinfo.value) if expected else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> Tuple[Union[Path, str], Optional[int], str]:
-        """Where it stands, for reports."""
-        return self.path, None, self.name
+        """Where it stands, and the heading of what failed."""
+        return self.path, None, f"{self.path.parents[1].name}: {self.name}"

@@ -138,11 +138,13 @@ def test_pytest_collects_the_cases_beside_a_patchset_and_no_others(folder):
     (folder / "cases/bad.refused.py").write_text(BODY)
     (folder.parent / "cases").mkdir()
     (folder.parent / "cases/other.before.py").write_text("not beside a patchset")
-    words = [sys.executable, "-m", "pytest", "-p", "patcher.author.plugin", "-q", "-p", "no:cacheprovider", "."]
+    words = [sys.executable, "-m", "pytest", "-p", "patcher.author.plugin", "-v", "-p", "no:cacheprovider"]
+    words += ["-o", "python_files=[abg]*.py", "."]  # pytest takes them for modules, too, as it does where one is named
     variables = environ(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     done = subprocess.run(words, cwd=str(folder.parent), env=variables, capture_output=True, timeout=60)
     said = done.stdout.decode()
-    assert done.returncode == 1 and "1 passed" in said and "2 failed" in said, said
+    assert done.returncode == 1 and "1 passed" in said and "2 failed" in said and "error" not in said, said
+    assert "mine/cases/good.refused.py::good.refused PASSED" in said and "_ mine: a.before _" in said
     assert "it becomes another text than expected" in said and "-    return len( a )\n" in said
     assert "bad.refused.py:1: found no path" in said and "Traceback" not in said
 

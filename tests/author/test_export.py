@@ -164,6 +164,7 @@ def test_a_patchset_is_installed_as_a_package_by_its_hash_and_found_beside_sitep
     assert applied.ok and (site / "demo/m.py").read_bytes().count(b"VALUE = 2\r\n") == 1
     getattr(env, installer)("uninstall", *(["-y"] if installer == "pip" else []), "sitepatch-patchset-two")
     assert "two" not in [one.patchset.name for one in find_every([], "/")[0]]
+    assert list(env.site.glob("sitepatch*")) == [], "nothing is left of it"
 
 
 def test_a_patchset_wheel_takes_no_options_and_no_wheel(site):

@@ -17,7 +17,8 @@ def patchset_wheel(patchset: Patchset) -> Wheel:
     """A wheel that holds the files of a patchset in a folder that an entry point names; reading them runs nothing of it.
 
     The same patchset gives the same bytes. It depends on nothing, also not on sitepatch: which of them comes first is left to
-    whoever installs them.
+    whoever installs them. The module is a package, though nobody imports it: of a folder without a file of its own pip leaves
+    an empty one behind when it uninstalls.
     """
     version = canonical(patchset.version)
     name = f"{PREFIX}{patchset.name}"
@@ -29,5 +30,6 @@ def patchset_wheel(patchset: Patchset) -> Wheel:
         "entry_points.txt": [f"[{GROUP}]", f"{patchset.name} = {module}"],
     }
     files = {f"{info}/{each}": "\n".join([*lines, ""]).encode("utf-8") for each, lines in texts.items()}
+    files[f"{module}/__init__.py"] = b""
     files.update((f"{module}/{patchset.name}/{path}", text.encode("utf-8")) for path, text in patchset.files.items())
     return Wheel(f"{module}-{version}-py3-none-any.whl", files)
