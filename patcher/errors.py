@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from patcher.model import Answer
 
 _FILE = r"(?P<file>[^\n]*?\.(?:spatch|toml|py|txt|in|lock|json|patch|diff))"
-_PLACE = re.compile(_FILE + r"(?::(?P<line>\d+)(?::(?P<column>\d+))?)?: ")
+_PLACE = _FILE + r"(?::(?P<line>\d+)(?::(?P<column>\d+))?)?: "
 
 
 class SitepatchError(Exception):
@@ -28,7 +28,7 @@ class SitepatchError(Exception):
     @property
     def place(self) -> Dict[str, Union[str, int]]:
         """`file`, and `line` and `column` (from 1) where they are known, of what is wrong first; {} where it is no file."""
-        found = _PLACE.match(self.message)
+        found = re.match(_PLACE, self.message)
         named = found.groupdict() if found else {}
         return {key: value if key == "file" else int(value) for key, value in named.items() if value}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence
@@ -122,7 +121,7 @@ class Console:
         if self.as_json:
             return
         stream = sys.stderr if err else sys.stdout
-        most = shutil.get_terminal_size().columns if stream.isatty() else 0
+        most = columns() if stream.isatty() else 0
         for line in table(rows, most):
             click.echo(line, err=err, color=self.color(stream))
 
@@ -168,6 +167,13 @@ class Console:
         for line in said if self.said is None else ():
             click.echo(line, err=True, color=self.color(sys.stderr))
         return code
+
+
+def columns() -> int:
+    """How wide the terminal is."""
+    import shutil  # with its archives 2 ms, for who reads alone
+
+    return shutil.get_terminal_size().columns
 
 
 def command(place: Place, *words: str) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import List, NamedTuple, Sequence, Tuple
 
 import click
 
-from patcher.cli.console import Console, style
+from patcher.cli.console import Console, columns, style
 from patcher.text.diffs import FileDiff
 
 _NEEDED = 100  # columns of a terminal, for two sides
@@ -40,13 +39,13 @@ def show_parts(
         return
     from patcher.cli.differences import drawn_diff  # with diff-match-patch, for who reads it
 
-    room = shutil.get_terminal_size().columns
+    room = columns()
     if shape.sides and room < _NEEDED:
         console.note(f"two sides need {_NEEDED} columns, and there are {room}: one below the other")
-    columns = room if shape.sides and room >= _NEEDED else 0
+    side = room if shape.sides and room >= _NEEDED else 0
     lines: List[str] = []
     for heading, diffs in parts:
         lines += [style(heading, bold=True)] if heading and diffs else []
         for diff in diffs:
-            lines += drawn_diff(diff, columns=columns, words=shape.words)
+            lines += drawn_diff(diff, columns=side, words=shape.words)
     console.page(lines, pager=pager)

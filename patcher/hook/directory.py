@@ -14,9 +14,10 @@ from patcher.hook.kept import KEPT, PATCHSETS, Content, Hook, HookPatchset, Prec
 from patcher.model import Requested
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.patchset.sources import resolve_options
-from patcher.patchset.tables import at, read_toml, suggest
+from patcher.patchset.tables import at, read_toml
 from patcher.project.pyproject import Entry, read_project
 from patcher.project.selection import stop
+from patcher.text.listed import suggest
 
 TABLE = "sitepatch-hook"
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 from patcher.errors import PatchError, SitepatchError
 from patcher.model import FilePatch, Option, Patchset, Variant, Verify, patchset_digest
 from patcher.patchset import symptoms
-from patcher.patchset.tables import INTEGER, TABLE, TEXT, TEXTS, Reader, decode_text, decode_toml, shown, suggest, tables
+from patcher.patchset.tables import INTEGER, TABLE, TEXT, TEXTS, Reader, decode_text, decode_toml, shown, tables
 from patcher.system.reading import TEXT as LIMIT
 from patcher.system.reading import read_file
 from patcher.target.versions import extent, is_range, is_version, overlap
 from patcher.text.confusable import look_alike
+from patcher.text.listed import suggest
 
 if TYPE_CHECKING:
     from pathlib import Path

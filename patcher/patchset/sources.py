@@ -10,9 +10,10 @@ from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Option, OptionValue, Patchset, Variant
 from patcher.patchset.manifest import MANIFEST, load
-from patcher.patchset.tables import decode_text, shown, suggest, written
+from patcher.patchset.tables import decode_text, shown, written
 from patcher.system.reading import TEXT, read_file
 from patcher.target.versions import accepts, says_nothing
+from patcher.text.listed import suggest
 
 GROUP = "sitepatch.patchsets"
 BUILT_IN, LOCAL, PATCH_DIR = "built in", "./patchsets", "--patch-dir"

@@ -11,7 +11,8 @@ from typing import Any, List, Mapping, Sequence, Tuple
 
 from patcher.errors import PatchError
 from patcher.model import Option, Symptom
-from patcher.patchset.tables import TABLE, TEXT, TEXTS, TRUTH, Reader, read_toml, shown, suggest, tables
+from patcher.patchset.tables import TABLE, TEXT, TEXTS, TRUTH, Reader, read_toml, shown, tables
+from patcher.text.listed import suggest
 
 FILE = "symptoms.toml"
 KEYS: Mapping[str, Mapping[str, str]] = {

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Sequence, Tuple, Type, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Tuple, Type, Union
 
 from patcher.errors import PatchError, SitepatchError
 from patcher.model import OptionValue
 from patcher.system.reading import TEXT as LIMIT
 from patcher.system.reading import read_file
+from patcher.text.listed import suggest
 from patcher.text.width import fit, marked
 
 if TYPE_CHECKING:
@@ -186,11 +187,3 @@ def shown(value: object) -> str:
     if isinstance(value, (list, dict)):
         return "a list" if isinstance(value, list) else "a table"
     return f"a {type(value).__name__}"
-
-
-def suggest(word: str, words: Iterable[str]) -> str:
-    """`; did you mean "..."?` for the nearest of `words`, "" if none is near."""
-    import difflib
-
-    near = difflib.get_close_matches(word, list(words), n=1)
-    return f'; did you mean "{near[0]}"?' if near else ""

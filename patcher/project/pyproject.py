@@ -9,8 +9,9 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tu
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Requested
 from patcher.patchset.sources import resolve_options
-from patcher.patchset.tables import at, read_toml, suggest
+from patcher.patchset.tables import at, read_toml
 from patcher.project.selection import find_all, stop
+from patcher.text.listed import suggest
 
 KEYS = ("patchsets", "patch-dir")
 OPTIONAL = "optional"

@@ -23,11 +23,12 @@ from patcher.patchset.sources import (
     searched,
     unknown,
 )
-from patcher.patchset.tables import suggest, written
+from patcher.patchset.tables import written
 from patcher.store.status import FileStatus
 from patcher.store.store import Store
 from patcher.system.ownership import problems
 from patcher.text.confusable import remarks
+from patcher.text.listed import suggest
 
 
 def find_all(names: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Patchset], List[str]]:

@@ -1,4 +1,4 @@
-"""Several words or numbers in a sentence."""
+"""Several words or numbers in a sentence, and the one of them that was meant."""
 
 from __future__ import annotations
 
@@ -23,3 +23,11 @@ def ranges(numbers: Iterable[int]) -> str:
 def ranks(numbers: Sequence[int]) -> str:
     """`rank 1`, or `ranks 0-3,7`."""
     return f"rank{'' if len(numbers) == 1 else 's'} {ranges(numbers)}"
+
+
+def suggest(word: str, words: Iterable[str]) -> str:
+    """`; did you mean "..."?` for the nearest of `words`, "" if none is near."""
+    import difflib
+
+    near = difflib.get_close_matches(word, list(words), n=1)
+    return f'; did you mean "{near[0]}"?' if near else ""

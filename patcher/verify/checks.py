@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Iterable, List, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Iterable, List, NamedTuple, Tuple
 
-from patcher.model import FilePlan, Progress
-from patcher.target.interpreter import Environment
+if TYPE_CHECKING:
+    from patcher.model import FilePlan, Progress
+    from patcher.target.interpreter import Environment
 
 COMPILE, IMPORT, PROBE = "compile", "import", "probe"
 

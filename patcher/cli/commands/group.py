@@ -7,7 +7,7 @@ from typing import Iterable, List, Mapping, Optional, Tuple
 
 import click
 
-from patcher.patchset.tables import suggest
+from patcher.text.listed import suggest
 
 
 class Group(click.Group):

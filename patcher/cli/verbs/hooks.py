@@ -23,10 +23,11 @@ from patcher.hook.wheel import wheel
 from patcher.hook.writer import check_place, write
 from patcher.ops.outcome import RestoreRequest
 from patcher.ops.place import Place
-from patcher.patchset.tables import at, read_toml, suggest
+from patcher.patchset.tables import at, read_toml
 from patcher.project.pyproject import Entry, chosen, read_project
 from patcher.project.selection import check_sources, read_settings
 from patcher.store.retry import undisturbed
+from patcher.text.listed import suggest
 from patcher.text.table import Row, count
 
 

@@ -10,7 +10,7 @@ from typing import Any, Dict, List
 import patcher
 from patcher.cli.console import Console
 from patcher.errors import UsageError
-from patcher.patchset.tables import suggest
+from patcher.text.listed import suggest
 
 _REF = re.compile(r'"#/\$defs/([\w-]+)"')
 
