@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from patcher.model import Plan
-from patcher.ops.backups import BackupRequest, restore_backups
+from patcher.ops.health.backups import BackupRequest, restore_backups
 from patcher.ops.place import Place
 from patcher.store.commit import plan_rollback, roll_back
 from patcher.store.multisite import commit_all

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from patcher.ops.bill import bill, document
 from patcher.ops.place import Place
+from patcher.ops.reports.bill import bill, document
 from tests.command import DDP, DDP_VERSION, GUARD, Site, done, environ, sitepatch
 
 pytest.importorskip("cyclonedx", reason="pip install sitepatch[test]")

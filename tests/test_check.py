@@ -16,14 +16,14 @@ from xml.etree import ElementTree
 import click
 import pytest
 
-from patcher.cli.checked import Verdict, github, junit, of_releases, rows
+from patcher.cli.answers.checked import Verdict, github, junit, of_releases, rows
 from patcher.cli.console import Console
 from patcher.errors import SitepatchError
 from patcher.model import Requested
-from patcher.ops.against import Checked
-from patcher.ops.check import Outcome, try_release
-from patcher.ops.fetching import Fetcher, fetch_all
 from patcher.ops.fixture import fixtures, lay_out
+from patcher.ops.releases.against import Checked
+from patcher.ops.releases.check import Outcome, try_release
+from patcher.ops.releases.fetching import Fetcher, fetch_all
 from patcher.patchset.manifest import load
 from patcher.patchset.sources import builtin_dir, resolve_options
 from patcher.planner.plan import plan_apply

@@ -686,8 +686,8 @@ runpy.run_module("patcher", run_name="__main__")
     ("where", "words"),
     [
         ("patcher.cli.main", ["status"]), ("click", ["list"]), ("patcher.cli.console", ["show", DDP]),
-        ("patcher.cli.commands.looking", ["status"]), ("patcher.target.interpreter", ["status"]), ("patcher.cli.report", ["diff"]),
-        ("patcher.ops.doctor", ["doctor"]), ("patcher.store.status", ["verify"]), ("patcher.project.selection", ["check"]), ("libcst", ["apply", DDP]),
+        ("patcher.cli.commands.looking", ["status"]), ("patcher.target.interpreter", ["status"]), ("patcher.cli.answers.report", ["diff"]),
+        ("patcher.ops.health.doctor", ["doctor"]), ("patcher.store.status", ["verify"]), ("patcher.project.selection", ["check"]), ("libcst", ["apply", DDP]),
     ],
 )  # fmt: skip
 def test_ctrl_c_while_a_command_imports_what_it_needs_ends_it_without_a_traceback(site, where, words):

@@ -748,7 +748,7 @@ def test_the_page_is_written(tmp_path):
     (tmp_path / "log").write_text("".join(lines(2)))
     done = sitepatch("diagnose", "log", "--html", "ranks.html", cwd=tmp_path)
     assert done.code == 0, done
-    assert done.out.endswith("wrote ranks.html\n") and "all is well" in done.out
+    assert done.err.endswith("note: wrote ranks.html\n") and "all is well" in done.out
     assert len(squares((tmp_path / "ranks.html").read_text(encoding="utf-8"))) == 4
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from patcher.cli.differences import drawn_diff
+from patcher.cli.answers.differences import drawn_diff
 from patcher.text.diffs import compare
 from patcher.text.highlight import read
 from patcher.text.view import View

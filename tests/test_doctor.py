@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import SitepatchError
-from patcher.ops.checkup import CHECKS
-from patcher.ops.doctor import NOTE, OK, PROBLEM, Case, Check, examine
 from patcher.ops.fixture import lay_out
-from patcher.ops.troubles import TROUBLES
+from patcher.ops.health.checkup import CHECKS
+from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Case, Check, examine
+from patcher.ops.health.troubles import TROUBLES
 from patcher.store import journal
 from patcher.target.interpreter import Environment, discover
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, sitepatch

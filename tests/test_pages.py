@@ -7,10 +7,10 @@ import pytest
 from patcher.cli.pages import releases, review
 from patcher.cli.pages.html import Html, join, tag
 from patcher.model import Answer, Option, Patchset, State, Variant, Verify
-from patcher.ops.against import Checked
-from patcher.ops.check import APPLIES, Outcome
 from patcher.ops.diff import DiffOutcome, HandEdit
 from patcher.ops.reasons import Reason
+from patcher.ops.releases.against import Checked
+from patcher.ops.releases.check import APPLIES, Outcome
 from patcher.target.environment import Environment
 from patcher.text.diffs import compare
 from tests.pages import whole

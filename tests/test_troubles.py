@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from patcher.ops import troubles
-from patcher.ops.doctor import NOTE, OK, PROBLEM, Case, examine
-from patcher.ops.troubles import TROUBLES
+from patcher.ops.health import troubles
+from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Case, examine
+from patcher.ops.health.troubles import TROUBLES
 from patcher.target.interpreter import discover
 from tests.command import GUARD, Site
 

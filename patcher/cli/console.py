@@ -13,7 +13,7 @@ import click
 from patcher.errors import LockError, NotExecutableError, NotFoundCommandError, PatchError, SitepatchError, UsageError
 from patcher.ops.place import Place
 from patcher.text.drawn import Painted, drawn, join, lines
-from patcher.text.width import LONGEST, fit, padded, width, wrapped
+from patcher.text.width import LONGEST, fit, padded, terminal_width, width, wrapped
 
 if TYPE_CHECKING:
     from patcher.cli.progress import Progress
@@ -121,7 +121,7 @@ class Console:
         if self.as_json:
             return
         stream = sys.stderr if err else sys.stdout
-        most = columns() if stream.isatty() else 0
+        most = terminal_width() if stream.isatty() else 0
         for line in table(rows, most):
             click.echo(line, err=err, color=self.color(stream))
 
@@ -135,6 +135,12 @@ class Console:
                 click.echo(json.dumps(answer, indent=2), color=False)
             else:
                 click.echo(json.dumps({**answer, "said": self.said}), color=False, err=True)
+
+    def file(self, path: str, data: bytes) -> None:
+        """Write a file that the user has named, and say so."""
+        with open(path, "wb") as file:
+            file.write(data)
+        self.note(f"wrote {path}")
 
     @property
     def plain(self) -> bool:
@@ -158,7 +164,7 @@ class Console:
         code = exit_code(error)
         self.end_progress()
         if isinstance(error, LockError):
-            from patcher.cli.report import answer_rows
+            from patcher.cli.answers.report import answer_rows
 
             self.rows(answer_rows(error.answers))
         self.data(False, {"error": {"message": error.message, "hint": error.hint, "exit_code": code, **error.place}})
@@ -167,13 +173,6 @@ class Console:
         for line in said if self.said is None else ():
             click.echo(line, err=True, color=self.color(sys.stderr))
         return code
-
-
-def columns() -> int:
-    """How wide the terminal is."""
-    import shutil  # with its archives 2 ms, for who reads alone
-
-    return shutil.get_terminal_size().columns
 
 
 def command(place: Place, *words: str) -> str:

@@ -22,7 +22,7 @@ _SECTIONS = {
     "Every day": {
         "diff": "looking",
         "apply": "patching",
-        "verify": "verifying",
+        "verify": "patching",
         "status": "looking",
         "restore": "patching",
         "run": "running",
@@ -45,7 +45,7 @@ _SECTIONS = {
         "explain": "explaining",
         "cache": "caching",
     },
-    "For other tools": {"report": "reporting", "schema": "schemas"},
+    "For other tools": {"report": "reporting", "schema": "reporting"},
 }
 """The commands as the help groups them, each with the module of `patcher.cli.commands` that has a function of its name."""
 _HOMES = {name: home for section in _SECTIONS.values() for name, home in section.items()}

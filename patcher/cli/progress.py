@@ -9,7 +9,7 @@ from typing import Optional, TextIO
 
 import click
 
-from patcher.cli.console import columns
+from patcher.text.width import terminal_width
 
 _FIRST, _AGAIN, _LOG = 1.0, 0.25, 10.0  # seconds: until a bar is shown, between two looks of it, between two lines of a log
 _UNKNOWN = (number for number in range(0))  # so many steps, says click then, as nobody knows
@@ -60,7 +60,7 @@ class Progress:
         if self._live:
             bar = f"[{self._bar.format_bar()}] " if self._total else ""
             text = f"{bar}{amount}, {when}"
-            self._stream.write(f"\r\x1b[K{text[: columns() - 1]}")
+            self._stream.write(f"\r\x1b[K{text[: terminal_width() - 1]}")
             self._drawn = True
         else:
             self._stream.write(f"{amount}, {when}\n")

@@ -13,8 +13,8 @@ from patcher.diagnose.log import PIECE, Log, Reader, read_log
 from patcher.diagnose.runs import Run, find_runs
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import OptionValue, Patchset, Plan, Progress, Requested, State, Symptom, release_name
-from patcher.ops.check import absent, state_of
 from patcher.ops.place import Place
+from patcher.ops.releases.check import absent, state_of
 from patcher.patchset.sources import builtin_dir, find_every, resolve_options
 from patcher.patchset.symptoms import general
 from patcher.patchset.tables import written

@@ -73,7 +73,7 @@ def _standing(env: Environment, several: Sequence[Tuple[FileStatus, Step]], outd
 
 def _in_release(env: Environment, item: FileStatus, step: Step) -> Tuple[str, str]:
     """The word and the advice for a patchset over which another release was installed: does that one need it?"""
-    from patcher.ops.check import one_line, state_of  # what is as it was applied needs no plan
+    from patcher.ops.releases.check import one_line, state_of  # what is as it was applied needs no plan
     from patcher.planner.plan import plan_apply
     from patcher.planner.resolve import kept_patchset
 

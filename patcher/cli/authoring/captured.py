@@ -8,7 +8,9 @@ from typing import Any, Dict
 import click
 
 from patcher.author.folder import output_folder
-from patcher.cli import report
+from patcher.cli.answers import report
+from patcher.cli.answers.changes import Live, finish, show_applied
+from patcher.cli.answers.differing import show_diffs
 from patcher.cli.authoring.drafted import (
     hunks_json,
     left_json,
@@ -20,9 +22,7 @@ from patcher.cli.authoring.drafted import (
     show_hunks,
 )
 from patcher.cli.authoring.editor import edit_copies
-from patcher.cli.changes import Live, finish, show_applied
 from patcher.cli.console import Console, command
-from patcher.cli.differing import show_diffs
 from patcher.ops.authoring.capturing import Captured, CaptureOutcome, adopt, capture, edit
 from patcher.ops.authoring.requests import CaptureRequest, EditRequest
 from patcher.text.diffs import FileDiff, compare

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Sequence
 from patcher.author.draft import Draft
 from patcher.cli.console import Console, paint, style
 from patcher.model import Variant
-from patcher.ops.check import Outcome
+from patcher.ops.releases.check import Outcome
 from patcher.text.table import Row, count
 
 

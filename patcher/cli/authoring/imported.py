@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
+from patcher.cli.answers.report import shown
 from patcher.cli.authoring.drafted import hunks_json, number_of_hunks, ranges, release_rows, releases_json, show_hunks
 from patcher.cli.console import Console, command
-from patcher.cli.report import shown
 from patcher.ops.authoring.importing import ImportOutcome
 from patcher.ops.place import Place
 from patcher.text.table import Row

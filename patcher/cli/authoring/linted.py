@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from patcher.cli.answers.patchsets import broken_json, broken_rows
 from patcher.cli.console import Console
-from patcher.cli.patchsets import broken_json, broken_rows
 from patcher.ops.authoring.linting import lint_all
 from patcher.ops.authoring.requests import LintRequest
 from patcher.text.table import Row, count

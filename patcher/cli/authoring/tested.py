@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Dict, Sequence
 
+from patcher.cli.answers.patchsets import broken_json, broken_rows
 from patcher.cli.console import Console
-from patcher.cli.patchsets import broken_json, broken_rows
 from patcher.cli.verbs.checks import CheckRequest, report_releases
-from patcher.ops.against import check_asked
 from patcher.ops.authoring.requests import CasesRequest
 from patcher.ops.authoring.testing import try_cases
 from patcher.ops.place import Place
+from patcher.ops.releases.against import check_asked
 from patcher.patchset.sources import find_every
 from patcher.project.selection import choose
 from patcher.text.table import Row

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict
 
-from patcher.cli import explanation
+from patcher.cli.answers import explanation
+from patcher.cli.answers.changes import Live
 from patcher.cli.authoring.drafted import hunks_json, left_json, left_rows, show_hunks
 from patcher.cli.authoring.editor import edit_copies
-from patcher.cli.changes import Live
 from patcher.cli.console import Console, command, paint, style
 from patcher.ops.authoring.fitting import Looked
 from patcher.ops.authoring.requests import UpdateRequest

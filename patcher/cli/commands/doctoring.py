@@ -17,9 +17,9 @@ def doctor(console: Console, place: Place) -> int:
     them, so that it stays fast; and known troubles of PyTorch, MMEngine and triton. A problem needs a hand (exit code 1), a
     note is good to know. Writes nothing.
     """
-    from patcher.ops.checkup import CHECKS
-    from patcher.ops.doctor import OK, PROBLEM, Case, examine
-    from patcher.ops.troubles import TROUBLES
+    from patcher.ops.health.checkup import CHECKS
+    from patcher.ops.health.doctor import OK, PROBLEM, Case, examine
+    from patcher.ops.health.troubles import TROUBLES
     from patcher.store.retry import settled
     from patcher.text.table import Row, count
 

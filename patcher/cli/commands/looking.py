@@ -35,7 +35,7 @@ def diff(
     changed by patchsets and, apart from that, what somebody edited by hand. Where the output is piped it is a plain diff for
     git apply and patch -p1, without the edits by hand: those are named, and shown by --edited.
     """
-    from patcher.cli.differing import Shape
+    from patcher.cli.answers.differing import Shape
     from patcher.cli.verbs.diffs import DiffOptions, show_diff
     from patcher.ops.diff import DiffRequest
 

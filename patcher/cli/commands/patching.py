@@ -1,4 +1,4 @@
-"""`apply` and `restore`."""
+"""`apply`, `restore` and `verify`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from typing import Any, Tuple
 
 import click
 
-from patcher.cli.commands.options import complete_names, sets_options, takes_turns, verify_options, ways_to_write
+from patcher.cli.commands.options import (
+    complete_names,
+    sets_options,
+    takes_turns,
+    verify_options,
+    ways_to_verify,
+    ways_to_write,
+)
 from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
 from patcher.ops.outcome import ApplyRequest, BackupRequest, RestoreRequest
@@ -37,7 +44,7 @@ def apply(
     Where one does not fit, nothing is written, and every problem is reported. What was written is compiled and imported by
     the target interpreter; where that fails and did not fail before, all of it is rolled back.
     """
-    from patcher.cli.changes import run_apply, run_restore
+    from patcher.cli.answers.changes import run_apply, run_restore
 
     if back and settings:
         raise UsageError("--set and --restore: found both", "options matter for applying alone")
@@ -66,7 +73,7 @@ def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool,
     With --from-backup files in which no patchset is applied are put back from a backup beside them (runner.py.orig) that has
     the sha256 that RECORD gives; the edited texts are kept in the store.
     """
-    from patcher.cli.changes import run_restore
+    from patcher.cli.answers.changes import run_restore
 
     if from_backup:
         from patcher.cli.verbs.backups import run_restore_backups
@@ -75,3 +82,18 @@ def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool,
             raise UsageError("--force and --from-backup: found both", "what was edited is kept in the store in any case")
         return run_restore_backups(console, BackupRequest(place, names, dry_run))
     return run_restore(console, RestoreRequest(place, names, force, dry_run))
+
+
+@click.command(epilog="\b\nExamples:\n  sitepatch verify\n  sitepatch verify mmengine-ddp-debug --probe")
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@ways_to_verify
+@takes()
+def verify(console: Console, place: Place, names: Tuple[str, ...], **ways: Any) -> int:
+    """Compile and import what is patched.
+
+    In the target interpreter: all that is applied without a name. A module that cannot be imported without the patch
+    either is reported, and is no failure.
+    """
+    from patcher.cli.verbs.verifying import run_verify
+
+    return run_verify(console, place, names, verify_options(**ways))

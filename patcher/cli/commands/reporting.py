@@ -1,8 +1,8 @@
-"""`report`: what is applied, for other tools, and on many hosts."""
+"""`report` and `schema`: what is applied, for other tools, and on many hosts; the form of the answers in JSON."""
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Optional, Tuple
 
 import click
 
@@ -36,11 +36,24 @@ def report(
         found = "both" if path else "none"
         raise UsageError(f"--cyclonedx FILE or --fleet DIR: found {found}, expected one of them")
     if fleet:
-        from patcher.cli.verbs.fleets import show_fleet
+        from patcher.cli.verbs.reports import show_fleet
 
         return show_fleet(console, fleet, lock, html)
     if lock or html:
         raise UsageError(f"{'--lock' if lock else '--html'}: found no --fleet, which it belongs to")
-    from patcher.cli.verbs.bills import write_bill
+    from patcher.cli.verbs.reports import write_bill
 
     return write_bill(console, place, path or "-")
+
+
+@click.command(epilog="\b\nExamples:\n  sitepatch schema hook init\n  sitepatch schema > answers.schema.json")
+@click.argument("words", metavar="[COMMAND]", nargs=-1)
+@takes(environment=False, sources=False)
+def schema(console: Console, place: Place, words: Tuple[str, ...]) -> int:
+    """Print the JSON Schema of what a command answers with --json.
+
+    Of all commands without a name. It is draft 2020-12, and says what each field means.
+    """
+    from patcher.cli.verbs.schemas import show_schema
+
+    return show_schema(console, "-".join(words))

@@ -117,7 +117,7 @@ def run(
 
             code = run_sync(console, SyncRequest(place, files, verify))
         else:
-            from patcher.cli.changes import run_apply
+            from patcher.cli.answers.changes import run_apply
 
             code = run_apply(console, ApplyRequest(place, names, settings, verify))
     if not code:

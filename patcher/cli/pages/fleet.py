@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterable, List, Optional
 
 from patcher.cli.pages.html import Html, document, join, tag
-from patcher.ops.fleet import APPLIED, Applied, Host
+from patcher.ops.reports.fleet import APPLIED, Applied, Host
 from patcher.patchset.tables import written_options
 from patcher.text.table import count
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
-from patcher.cli.checked import heading, version
+from patcher.cli.answers.checked import heading, version
 from patcher.cli.pages.code import Anchors, Reach, anchors, counts, hunks, link
 from patcher.cli.pages.html import Html, document, join, lines, tag
 from patcher.model import Answer, State
-from patcher.ops.against import Checked
-from patcher.ops.check import APPLIES, OUT_OF_RANGE, Outcome
+from patcher.ops.releases.against import Checked
+from patcher.ops.releases.check import APPLIES, OUT_OF_RANGE, Outcome
 from patcher.text.diffs import FileDiff
 from patcher.text.table import count
 from patcher.text.view import View

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
+from patcher.cli.answers.patchsets import packages
+from patcher.cli.answers.report import answer_rows
 from patcher.cli.pages.code import Anchors, Reach, anchors, counts, hunks, link
 from patcher.cli.pages.html import Html, document, join, lines, tag
-from patcher.cli.patchsets import packages
-from patcher.cli.report import answer_rows
 from patcher.ops.diff import DiffOutcome, HandEdit
 from patcher.ops.reasons import Reason
 from patcher.patchset.tables import written

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from patcher.cli.changes import RUNNING, Live, finish, note_all
+from patcher.cli.answers.changes import RUNNING, Live, finish, note_all
 from patcher.cli.console import Console
-from patcher.ops.backups import restore_backups
+from patcher.ops.health.backups import restore_backups
 from patcher.ops.outcome import BackupRequest, Outcome
 from patcher.text.table import Row
 

@@ -8,15 +8,15 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 import click
 
-from patcher.cli import report
-from patcher.cli.changes import Live
-from patcher.cli.checked import Verdict, checked_json, github, heading, junit, of_answers, of_releases, rows
+from patcher.cli.answers import report
+from patcher.cli.answers.changes import Live
+from patcher.cli.answers.checked import Verdict, checked_json, github, heading, junit, of_answers, of_releases, rows
+from patcher.cli.answers.patchsets import broken_json, broken_rows
 from patcher.cli.console import Console
-from patcher.cli.patchsets import broken_json, broken_rows
 from patcher.model import Answer, Patchset, Requested
-from patcher.ops.against import check_asked, check_releases
-from patcher.ops.check import absent as is_absent
 from patcher.ops.place import Place
+from patcher.ops.releases.against import check_asked, check_releases
+from patcher.ops.releases.check import absent as is_absent
 from patcher.patchset.sources import find_every
 from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose
@@ -116,10 +116,7 @@ def report_releases(
     if request.html:
         from patcher.cli.pages.releases import page  # with diff-match-patch, and all that a reader needs
 
-        made = page(" ".join(["sitepatch check", *(one.patchset.name for one in requested)]), results)
-        with open(request.html, "wb") as file:
-            file.write(made)
-        console.note(f"wrote {request.html}")
+        console.file(request.html, page(" ".join(["sitepatch check", *(one.patchset.name for one in requested)]), results))
     return (1 if any(one.failed for one in outcomes) else 0), {"patchsets": [checked_json(one) for one in results]}
 
 

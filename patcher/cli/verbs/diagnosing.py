@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Optional, Sequence
 
-from patcher.cli import diagnosis
+from patcher.cli.answers import diagnosis
+from patcher.cli.answers.trial import trial_json, trial_rows
 from patcher.cli.console import Console
 from patcher.cli.pages.ranks import page
-from patcher.cli.trial import trial_json, trial_rows
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import classify, is_wrong
 from patcher.errors import UsageError
@@ -31,9 +31,7 @@ def run_diagnose(console: Console, request: DiagnoseRequest, which: Optional[str
     diagnosis.tell_damage(console, outcome.logs)
     diagnosis.tell_cure(console, request.place, outcome)
     if html:
-        with open(html, "wb") as file:
-            file.write(page(shown, len(outcome.runs), outcome.logs, rows))
-        console.say(f"wrote {html}")
+        console.file(html, page(shown, len(outcome.runs), outcome.logs, rows))
     concluded = any(is_wrong(each) for _, classified in shown for each in classified)
     damaged = any(log.cut_count or log.problem for log in outcome.logs)
     ok = not (outcome.findings or concluded or damaged)

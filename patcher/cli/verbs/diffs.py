@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.cli import report
-from patcher.cli.changes import Live
+from patcher.cli.answers import report
+from patcher.cli.answers.changes import Live
+from patcher.cli.answers.differing import LINES, Shape, show_parts
 from patcher.cli.console import Console, command, style
-from patcher.cli.differing import LINES, Shape, show_parts
 from patcher.ops.diff import DiffOutcome, DiffRequest, HandEdit, diff
 from patcher.text.diffs import FileDiff
 from patcher.text.table import count
@@ -80,10 +80,7 @@ def _write_page(console: Console, request: DiffRequest, outcome: DiffOutcome, pa
     from patcher.ops.reasons import reasons
 
     title = " ".join(["sitepatch diff", *(["--edited"] if request.edited else []), *request.names])
-    made = page(title, outcome, reasons(outcome, request.place.patch_dirs))
-    with open(path, "wb") as file:
-        file.write(made)
-    console.say(f"wrote {path}")
+    console.file(path, page(title, outcome, reasons(outcome, request.place.patch_dirs)))
 
 
 def _json(outcome: DiffOutcome) -> Dict[str, Any]:

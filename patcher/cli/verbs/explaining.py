@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from patcher.cli import explanation
+from patcher.cli.answers import explanation
 from patcher.cli.console import Console, paint, style
 from patcher.ops.explain import explained
 from patcher.ops.place import Place

@@ -8,9 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.cli.changes import run_restore
+from patcher.cli.answers.changes import run_restore
+from patcher.cli.answers.report import answer_rows
 from patcher.cli.console import Console, command
-from patcher.cli.report import answer_rows
 from patcher.errors import SitepatchError, UsageError
 from patcher.hook import directory as made
 from patcher.hook.backend import Wheel

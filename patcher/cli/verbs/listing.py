@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import List, Tuple
 
-from patcher.cli import patchsets as told
+from patcher.cli.answers import patchsets as told
 from patcher.cli.console import Console
 from patcher.diagnose.search import search
 from patcher.model import Symptom

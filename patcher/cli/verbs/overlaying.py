@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from patcher.cli import report
-from patcher.cli.changes import Live, show_plan
+from patcher.cli.answers import report
+from patcher.cli.answers.changes import Live, show_plan
+from patcher.cli.answers.verified import verified_json, verified_rows
 from patcher.cli.console import Console
-from patcher.cli.verified import verified_json, verified_rows
 from patcher.ops.outcome import Outcome
 from patcher.ops.overlay import OverlayRequest, lay
 from patcher.text.table import Row, count

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from patcher.cli import report
-from patcher.cli.changes import Live, finish, note_running, show_plan
+from patcher.cli.answers import report
+from patcher.cli.answers.changes import Live, finish, note_running, show_plan
 from patcher.cli.console import Console
 from patcher.ops.outcome import Outcome
 from patcher.ops.project import LockRequest, SyncRequest, lock, sync

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from patcher.cli.changes import Live
+from patcher.cli.answers.changes import Live
+from patcher.cli.answers.verified import verified_json, verified_rows
 from patcher.cli.console import Console
-from patcher.cli.verified import verified_json, verified_rows
 from patcher.ops.outcome import VerifyRequest
 from patcher.ops.place import Place
 from patcher.ops.verifying import verify

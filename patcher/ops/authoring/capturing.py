@@ -17,8 +17,8 @@ from patcher.model import Located, Plan, Requested
 from patcher.ops.authoring.proving import by_package, check_also, further_releases, made_there, proven_target, trial_patchset
 from patcher.ops.authoring.requests import CaptureRequest, EditRequest
 from patcher.ops.change import carry_out, note_interrupted, prepared
-from patcher.ops.check import Outcome as Tried
 from patcher.ops.outcome import SILENT, Events, Outcome
+from patcher.ops.releases.check import Outcome as Tried
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.patchset.sources import resolve_options
 from patcher.planner.adopt import Edit, plan_adopt

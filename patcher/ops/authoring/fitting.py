@@ -9,11 +9,11 @@ from typing import List, NamedTuple, Sequence, Tuple
 from patcher.author.ranges import widened
 from patcher.errors import SitepatchError
 from patcher.model import Located, Patchset, Requested, Variant
-from patcher.ops.against import distributions, named_releases
-from patcher.ops.check import HOLDS, Outcome, one_line, try_release
 from patcher.ops.explain import HunkExplanation, explained
 from patcher.ops.outcome import Events
 from patcher.ops.place import Place
+from patcher.ops.releases.against import distributions, named_releases
+from patcher.ops.releases.check import HOLDS, Outcome, one_line, try_release
 from patcher.patchset.sources import pick_variants, resolve_options
 from patcher.target.environment import Environment, locate
 from patcher.target.versions import accepts, is_version, meant, oldest_first, overlap, says_nothing

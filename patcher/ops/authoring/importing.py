@@ -25,8 +25,8 @@ from patcher.ops.authoring.proving import (
     trial_patchset,
 )
 from patcher.ops.authoring.requests import ImportRequest
-from patcher.ops.check import Outcome
 from patcher.ops.outcome import SILENT, Events
+from patcher.ops.releases.check import Outcome
 from patcher.store.retry import settled
 from patcher.system.reading import read_file
 from patcher.target.interpreter import Environment

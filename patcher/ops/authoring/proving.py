@@ -12,9 +12,9 @@ from patcher.author.hunks.trial import Trial
 from patcher.engine.engine import rewrite
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Located, Patchset, Requested, State
-from patcher.ops.against import named_releases
-from patcher.ops.check import APPLIES, HOLDS, Outcome, one_line, try_release
 from patcher.ops.outcome import Events
+from patcher.ops.releases.against import named_releases
+from patcher.ops.releases.check import APPLIES, HOLDS, Outcome, one_line, try_release
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.system.reading import read_file
 from patcher.target.distribution import sources

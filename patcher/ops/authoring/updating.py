@@ -16,11 +16,11 @@ from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError
 from patcher.model import Located, Patchset, State, Variant
-from patcher.ops.against import check_asked
 from patcher.ops.authoring.fitting import Looked, looked_at, met, paths_of, releases_of
 from patcher.ops.authoring.proving import made_here
 from patcher.ops.authoring.requests import UpdateRequest
 from patcher.ops.outcome import SILENT, Events
+from patcher.ops.releases.against import check_asked
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.patchset.sources import BUILT_IN, LOCAL, find, folders, pick_variants, resolve_options
 from patcher.patchset.tables import written_toml

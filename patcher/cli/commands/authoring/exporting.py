@@ -49,7 +49,7 @@ def export(
     A patchset-wheel is for those who have sitepatch: it holds the patchset itself, for every release, and is installed beside
     sitepatch, which then lists it.
     """
-    from patcher.cli.report import answer_json, answer_rows
+    from patcher.cli.answers.report import answer_json, answer_rows
     from patcher.ops.authoring.exporting import export
 
     class Told(Events):

@@ -54,8 +54,8 @@ def import_(
     subject, prose and DEP-3 header become those of the patchset, its changes hunks that are matched by syntax. They are
     proven on what is installed, and on each release of --also. The environment is not touched.
     """
+    from patcher.cli.answers.changes import Live
     from patcher.cli.authoring.imported import show_import
-    from patcher.cli.changes import Live
     from patcher.ops.authoring.importing import import_
 
     data = None

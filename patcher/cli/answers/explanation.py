@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
-from patcher.cli.report import shown
+from patcher.cli.answers.report import shown
 from patcher.engine.explain.explain import Explanation, Spot
 from patcher.engine.explain.nearest import Closest, Mark
 from patcher.model import State

@@ -6,8 +6,9 @@ from typing import List, NamedTuple, Sequence, Tuple
 
 import click
 
-from patcher.cli.console import Console, columns, style
+from patcher.cli.console import Console, style
 from patcher.text.diffs import FileDiff
+from patcher.text.width import terminal_width
 
 _NEEDED = 100  # columns of a terminal, for two sides
 
@@ -37,9 +38,9 @@ def show_parts(
     if console.plain and not any(shape):
         click.echo(b"".join(diff.text for diff in several), nl=False)
         return
-    from patcher.cli.differences import drawn_diff  # with diff-match-patch, for who reads it
+    from patcher.cli.answers.differences import drawn_diff  # with diff-match-patch, for who reads it
 
-    room = columns()
+    room = terminal_width()
     if shape.sides and room < _NEEDED:
         console.note(f"two sides need {_NEEDED} columns, and there are {room}: one below the other")
     side = room if shape.sides and room >= _NEEDED else 0

@@ -8,7 +8,7 @@
   patchset), `fit_text`, `settings` (`option=VALUE` each)
 - `cure`: the one command to run, "" where there is none
 - `runs`, `shown`: what the reports of mmengine-ddp-debug tell, see `patcher.diagnose.table`
-- `trial`: what `--ranks` has tried (see `patcher.cli.trial`), null without it
+- `trial`: what `--ranks` has tried (see `patcher.cli.answers.trial`), null without it
 - `logs`: `log`, `lines`, `reports` (how many reports it has), `cut` (how many of them end too early), `cut_lines` (where, the
   first thousand), `problem` (why reading ended before the log did, else "")
 """
@@ -19,8 +19,8 @@ import time
 from gettext import gettext as _
 from typing import Any, Dict, Iterable, List, Sequence, Tuple
 
+from patcher.cli.answers.patchsets import told_of
 from patcher.cli.console import Console, command, style
-from patcher.cli.patchsets import told_of
 from patcher.diagnose.conclusions import sentence
 from patcher.diagnose.log import Log
 from patcher.diagnose.runs import Run

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 from xml.etree import ElementTree
 
-from patcher.cli.report import diff_json
+from patcher.cli.answers.report import diff_json
 from patcher.model import Answer
-from patcher.ops.against import Checked
-from patcher.ops.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, Outcome
+from patcher.ops.releases.against import Checked
+from patcher.ops.releases.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, Outcome
 from patcher.text.drawn import drawn
 from patcher.text.table import Row, count
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, Sequence
 
-from patcher.cli import report
+from patcher.cli.answers import report
+from patcher.cli.answers.differing import show_diffs
+from patcher.cli.answers.verified import verified_json, verified_rows
 from patcher.cli.console import Console, command
-from patcher.cli.differing import show_diffs
-from patcher.cli.verified import verified_json, verified_rows
 from patcher.errors import StoreError
 from patcher.model import FilePlan, Plan, State
 from patcher.ops.change import apply, restore

@@ -1,18 +1,46 @@
-"""What `report --fleet` does: a table, JSON and a page of many hosts."""
+"""What `report` does: a CycloneDX document; a table, JSON and a page of many hosts."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
+import click
+
 from patcher.cli.console import Console
 from patcher.cli.pages.fleet import page
-from patcher.ops.fleet import Applied, fleet
+from patcher.ops.place import Place
+from patcher.ops.reports.bill import bill, document
+from patcher.ops.reports.fleet import Applied, fleet
 from patcher.patchset.tables import written_options
 from patcher.project.lockfile import read
 from patcher.text.table import Row, count
 
 _FEW = 4  # names of hosts that one line has
+
+
+def write_bill(console: Console, place: Place, path: str) -> int:
+    """Write what is applied as a CycloneDX document."""
+    made = bill(place)
+    data = document(made)
+    for note in made.notes:
+        console.note(note)
+    if path != "-":
+        console.file(path, data)
+        patchsets = count(sum(len(one.patches) for one in made.components), "patchset")
+        console.rows([Row("ok", (f"{count(len(made.components), 'distribution')}, {patchsets}",))])
+    elif not console.as_json:
+        click.echo(data, nl=False)
+    components = [
+        {
+            "distribution": one.distribution,
+            "version": one.version,
+            "patchsets": [{"name": each.patchset, "version": each.version} for each in one.patches],
+        }
+        for one in made.components
+    ]
+    console.data(True, {"path": path, "components": components, "notes": list(made.notes)})
+    return 0
 
 
 def show_fleet(console: Console, folder: str, lock: Optional[str], html: Optional[str]) -> int:
@@ -29,9 +57,7 @@ def show_fleet(console: Console, folder: str, lock: Optional[str], html: Optiona
         rows.append(Row(state, cells, (*problems, *differences)))
     console.rows(rows)
     if html:
-        with open(html, "wb") as file:
-            file.write(page(hosts))
-        console.note(f"wrote {html}")
+        console.file(html, page(hosts))
     good = all(one.ok for one in hosts)
     console.data(good, {"hosts": [{**one._asdict(), "patchsets": [_json(each) for each in one.patchsets]} for one in hosts]})
     return 0 if good else 1

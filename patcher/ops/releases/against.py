@@ -8,9 +8,9 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tup
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Patchset, Requested, State
-from patcher.ops.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, Outcome, one_line, try_release
-from patcher.ops.fetching import Key, Listings, fetch_all, fetching, list_releases, offered
 from patcher.ops.outcome import SILENT, Events
+from patcher.ops.releases.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, Outcome, one_line, try_release
+from patcher.ops.releases.fetching import Key, Listings, fetch_all, fetching, list_releases, offered
 from patcher.patchset.sources import choose, pick_variants
 from patcher.target.index import Listing, NoWheel
 from patcher.target.releases import was_yanked

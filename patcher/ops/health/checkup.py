@@ -10,7 +10,7 @@ from typing import Dict, Iterator, List, Set, Tuple
 from patcher.hook.installed import look
 from patcher.hook.places import folders
 from patcher.model import normalized
-from patcher.ops.doctor import NOTE, OK, PROBLEM, Case, Check
+from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Case, Check
 from patcher.patchset import sources as patchset
 from patcher.project.selection import OTHERS_HINT, others_change, outdated
 from patcher.store.folder import sha256

@@ -10,7 +10,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from patcher.diagnose.rank import KNOWN, VENDORS, release
 from patcher.model import Located
 from patcher.ops.diagnose import APPLIES, stands
-from patcher.ops.doctor import NOTE, PROBLEM, Case, Check
+from patcher.ops.health.doctor import NOTE, PROBLEM, Case, Check
 from patcher.system.reading import TEXT, read_file
 
 _Found = Iterator[Tuple[str, str, str]]

@@ -1,0 +1,1 @@
+"""`check`: whether patchsets fit, here and on every release of their targets."""

@@ -1,0 +1,1 @@
+"""`report`: what is applied, for other tools, and on many hosts."""
