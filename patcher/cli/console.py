@@ -83,7 +83,7 @@ class Console:
             if os.path.isdir(os.path.join(site, ".sitepatch")):
                 self.note(f"what is patched in {site}, shared with others, is left alone without --system")
         if self.verbose:
-            self.note(f"{env.python}, Python {'.'.join(map(str, env.version))}: {', '.join(env.sites)}", "environment")
+            self.note(f"{env.name}: {', '.join(env.sites)}", "environment")
 
     def note(self, text: str, word: str = "note") -> None:
         """Write a remark to stderr; not with --quiet."""
@@ -202,7 +202,7 @@ def takes(
     if environment:
         options += [
             click.option("--python", metavar="PATH", help="Interpreter (or venv) of the environment."),
-            click.option("--target", metavar="DIR", help="A directory of packages, as of pip install --target."),
+            click.option("--target", metavar="DIR", help="A directory of packages, or the root of an image."),
             click.option("--system", is_flag=True, help="Also what a venv shares with others (system-site-packages)."),
         ]
     if sources:

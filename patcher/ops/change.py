@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 
 from patcher.errors import FormatError, StoreError, UsageError
@@ -106,6 +107,9 @@ def how_to_verify(place: Place, env: Environment, asked: VerifyOptions, patchset
         for one in patchsets:
             if not one.verify.probe:
                 events.note(f"{one.name} has no probe")
+    if alone and env.root:
+        here = "{}.{}".format(*sys.version_info[:2])
+        events.note(f"the Python of the image is not run: Python {here} of this machine compiles the files, and imports none")
     reason = "--target names no interpreter to import them with; add --python" if alone and not asked.compile_only else ""
     imports = not (alone or asked.compile_only)
     return How(env, asked.timeout, place.target is not None, imports, asked.probe, reason, events.progress)

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 class Place(NamedTuple):
     """Which environment is meant, and further directories of patchsets, which are searched first.
 
-    `python` is an interpreter or a virtual environment, `target` a directory of packages (as of `pip install --target`);
-    without both it is the active virtual environment, else that of the running interpreter. With `system` also what a
-    virtual environment shares with others is meant.
+    `python` is an interpreter or a virtual environment, `target` a directory of packages (as of `pip install --target`) or
+    the root directory of an unpacked image; without both it is the active virtual environment, else that of the running
+    interpreter. With `system` also what a virtual environment shares with others is meant.
     """
 
     python: Optional[str] = None
@@ -25,9 +25,13 @@ class Place(NamedTuple):
         """The environment that is meant (see `patcher.target.environment.discover`); with `system` all of it is its own.
 
         Raises:
-            UsageError: there is no such directory, or it is no interpreter that answers.
+            UsageError: there is no such directory, or it is no interpreter that answers, or no image with one Python.
         """
         from patcher.target.interpreter import discover
+        from patcher.target.rootfs import image
 
-        env = discover(self.python, self.target)
+        found = image(self.target) if self.target else None
+        env = discover(self.python, found.sites[0] if found else self.target)
+        if found:
+            env = env._replace(sites=found.sites, search=found.sites, version=found.version or env.version, root=found.root)
         return env._replace(outer=()) if self.system else env

@@ -67,7 +67,8 @@ class Environment(NamedTuple):
     `sites` are its site directories in import order, `search` is its whole `sys.path` without '' and the directory of a
     script; all absolute, links not resolved. With `--target` both are that directory alone. `version` is (3, 11). `outer`
     are the directories that a virtual environment searches but shares with others (those of its base installation, of the
-    user, of another environment): what lies there is neither patched nor restored, unless `--system` empties it.
+    user, of another environment): what lies there is neither patched nor restored, unless `--system` empties it. `root` is
+    that of the unpacked image in which the sites lie; `python` is none of its interpreters then, and `version` is the image's.
     """
 
     python: str
@@ -75,6 +76,12 @@ class Environment(NamedTuple):
     search: Tuple[str, ...]
     version: Tuple[int, int]
     outer: Tuple[str, ...] = ()
+    root: str = ""
+
+    @property
+    def name(self) -> str:
+        """What to call it: the interpreter or the image, and the version."""
+        return f"{self.root or self.python}, Python {'.'.join(map(str, self.version))}"
 
     @property
     def own(self) -> Tuple[str, ...]:

@@ -96,6 +96,8 @@ def run(
         env = place.environment()
         if python and place.target is None and launch.other_environment(python, env):
             console.note(f"{command[0]} runs {python.path}, and what is patched is the environment of {env.python}")
+        if overlay and env.root:
+            raise UsageError(f"--overlay: found an image, {env.root}, whose Python is not run here", "apply to it instead")
         if names:
             files = None
         else:

@@ -123,5 +123,4 @@ def _stands(place: Place) -> str:
     names, _, _ = named(items, ())
     astray = sum(item.condition.value != "applied" for item in items) + len(bad) + len(interrupted(env))
     what = f"{', '.join(names)} applied, {count(len(items), 'file')}" if names else "nothing is applied"
-    where = f"{env.python}, Python {'.'.join(map(str, env.version))}"
-    return f"{where}: {what}" + (f"; not all is as it should be: {command(place, 'status')}" if astray else "")
+    return f"{env.name}: {what}" + (f"; not all is as it should be: {command(place, 'status')}" if astray else "")

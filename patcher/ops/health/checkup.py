@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import Dict, Iterator, List, Set, Tuple
 
@@ -229,6 +230,9 @@ def _bytecode(case: Case) -> _Found:
     paths = [str(Path(item.site) / item.receipt.path) for item in case.statuses if item.condition is Condition.APPLIED]
     if not paths:
         return
+    if case.env.root and case.env.version != sys.version_info[:2]:
+        what = f"{case.env.name}: another release than runs sitepatch, which cannot read its bytecode"
+        yield NOTE, what, "nothing to do: what was compiled of the old source was removed by apply"
     import json
     import subprocess
 

@@ -1,0 +1,190 @@
+"""The Python of an unpacked image: its site directories, found without running anything of it. Reads only.
+
+A link in an image means a place in that image (`/opt` is ROOTFS/opt), whatever lies there on this machine. So directories are
+resolved here as chroot(2) would, and a site directory with a link that leads out of the image on this machine is refused:
+nothing that follows it can then read or write outside.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+
+from patcher.errors import UsageError
+from patcher.model import normalized
+
+_DEPTH = 8  # ROOTFS/home/me/.local/share/uv/python/cpython-3.13/lib
+_LIBRARY = re.compile(r"(?:python|pypy)3(?:\.(\d+)t?)?")
+_SITES = ("site-packages", "dist-packages")
+_PASSED = {"dev", "proc", "sys", "usr/share", "usr/src", "usr/include"}
+_HOLDING = {"pkgs", "node_modules", ".git"}  # names of directories that hold no Python, or conda's copies of packages
+_TOOLS = {"pip", "setuptools", "wheel"}  # every environment has them
+_LINKS = 40  # as many as Linux follows
+_SHOWN = 5  # names in a message
+
+
+class Image(NamedTuple):
+    """The root of an image, the site directories of one Python in it in import order, and its version; None: nothing tells.
+
+    All paths are absolute, and those below `root` have no links in them.
+    """
+
+    root: str
+    sites: Tuple[str, ...]
+    version: Optional[Tuple[int, int]]
+
+
+def image(target: str) -> Optional[Image]:
+    """The image that `--target` names, or lies in; None where it is another directory.
+
+    The root of an image is a directory that has `usr` and `etc`. Below that, a directory of packages stands for itself.
+
+    Raises:
+        UsageError: there is no Python there or more than one; a link leads out of the image.
+    """
+    directory = os.path.abspath(target)
+    root = _root(directory)
+    if not root or not os.path.isdir(directory):
+        return None
+    if not _inside(root, directory):
+        raise UsageError(f"--target {target}: found a link out of the image {root}, to {os.path.realpath(directory)}")
+    every = [] if _has_packages(directory) else list(_pythons(root, directory))
+    if not every and directory == root:
+        where = "usr/lib/python3/dist-packages, opt/conda/lib/python3.12/site-packages, a virtual environment"
+        raise UsageError(
+            f"--target {target}: found an image without a Python in it",
+            f"looked for as lib/python3*/site-packages or dist-packages: {where}; or name a directory of packages",
+        )
+    found = [one for one in every if any(map(_has_packages, one.sites))] or every
+    if len(found) > 1:
+        places = [site for one in found for site in one.sites if _has_packages(site)] or [one.sites[0] for one in found]
+        names = _some(os.path.relpath(place, root) for place in places)
+        hint = f"name one of these directories, as in: --target {os.path.join(target, os.path.relpath(places[0], directory))}"
+        raise UsageError(f"--target {target}: found {len(found)} Pythons in an image, with packages in {names}", hint)
+    chosen = found[0] if found else Image(root, (directory,), _version(root, directory))
+    for site in chosen.sites:
+        out = _some(f"{os.path.relpath(link, root)} -> {os.readlink(link)}" for link in _leaving(root, site))
+        if out:
+            raise UsageError(
+                f"--target {target}: found links out of the image {root}: {out}",
+                "seen from this machine they lead elsewhere: run sitepatch in the image, or replace them by what they mean",
+            )
+    return chosen
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first of many names as a list."""
+    every = list(names)
+    return ", ".join(every[:_SHOWN]) + (f" and {len(every) - _SHOWN} more" if len(every) > _SHOWN else "")
+
+
+def _root(directory: str) -> str:
+    """The nearest directory from here upwards that is the root of an image; "" if only this machine's own is."""
+    found = directory
+    while not (os.path.isdir(f"{found}/usr") and os.path.isdir(f"{found}/etc")):
+        found, below = os.path.dirname(found), found
+        if found == below:
+            return ""
+    return "" if found == "/" != directory else found
+
+
+def _inside(root: str, path: str) -> bool:
+    """Whether a path leads, by whatever links this machine follows, to a place in the image."""
+    return os.path.join(os.path.realpath(path), "").startswith(os.path.join(os.path.realpath(root), ""))
+
+
+def _resolved(root: str, path: str) -> str:
+    """Where a path of the image leads in it; "" where its links go round in a circle.
+
+    Args:
+        root: of the image.
+        path: `/`-separated, relative to the root, which is its own parent.
+    """
+    left, done, links = path.split("/")[::-1], root, 0
+    while left:
+        part = left.pop()
+        here = os.path.join(done, part)
+        if part in ("", "."):
+            continue
+        if part == "..":
+            done = done if done == root else os.path.dirname(done)
+        elif os.path.islink(here):
+            links += 1
+            if links > _LINKS:
+                return ""
+            to = os.readlink(here)
+            done = root if to.startswith("/") else done
+            left += to.split("/")[::-1]
+        else:
+            done = here
+    return done
+
+
+def _pythons(root: str, directory: str) -> Iterator[Image]:
+    """Every Python below a directory of an image, with the site directories that are there."""
+    found: Dict[Tuple[str, Optional[Tuple[int, int]]], List[str]] = {}
+    for library in _libraries(root, directory):
+        prefix, version = os.path.dirname(os.path.dirname(library)), _version(root, library)
+        if prefix == os.path.join(root, "usr/local") and not os.path.exists(f"{library}/os.py"):
+            prefix = os.path.join(root, "usr")  # what pip installs for the Python of the distribution
+        for name in _SITES:
+            site = _resolved(root, os.path.relpath(f"{library}/{name}", root))
+            if site and os.path.isdir(site):
+                sites = found.setdefault((prefix, version or _default(root, prefix)), [])
+                sites += [site] if site not in sites else []
+    for (_, version), sites in sorted(found.items(), key=str):
+        sites.sort(key=lambda site: f"{root}/usr/local/" not in site)
+        yield Image(root, tuple(sites), version)
+
+
+def _libraries(root: str, directory: str) -> Iterator[str]:
+    """Every `lib/python3*` below a directory of an image, where its links lead."""
+    level = [directory]
+    for _ in range(_DEPTH):
+        entries = [each for folder in level for each in _listed(folder)]
+        for each in entries:
+            if os.path.basename(os.path.dirname(each.path)) in ("lib", "lib64") and _LIBRARY.fullmatch(each.name):
+                library = _resolved(root, os.path.relpath(each.path, root))
+                if library and os.path.isdir(library):
+                    yield library
+        level = [each.path for each in entries if each.is_dir(follow_symlinks=False) and _may_hold(root, each)]
+
+
+def _may_hold(root: str, each: os.DirEntry[str]) -> bool:
+    return not (each.name in _HOLDING or _LIBRARY.fullmatch(each.name) or os.path.relpath(each.path, root) in _PASSED)
+
+
+def _listed(folder: str) -> List[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda each: each.name)
+    except PermissionError:
+        return []  # another user's home
+
+
+def _version(root: str, path: str) -> Optional[Tuple[int, int]]:
+    """The version that an interpreter of the image or its library is named after, the nearest to the end of a path."""
+    names = list(filter(None, map(_LIBRARY.fullmatch, os.path.relpath(path, root).split("/"))))
+    return (3, int(names[-1].group(1))) if names and names[-1].group(1) else None
+
+
+def _default(root: str, prefix: str) -> Optional[Tuple[int, int]]:
+    """The version of `bin/python3`, by the name of the file that it leads to."""
+    return _version(root, _resolved(root, os.path.relpath(f"{prefix}/bin/python3", root)))
+
+
+def _has_packages(site: str) -> bool:
+    names = [each.name for each in _listed(site) if each.name.endswith((".dist-info", ".egg-info", ".egg-link"))]
+    return any(normalized(name.split("-")[0].split(".")[0]) not in _TOOLS for name in names)
+
+
+def _leaving(root: str, site: str) -> Iterator[str]:
+    """The links in a site directory that lead out of the image."""
+    folders = [site]
+    while folders:
+        for each in _listed(folders.pop()):
+            if each.is_symlink() and not _inside(root, each.path):
+                yield each.path
+            elif each.is_dir(follow_symlinks=False):
+                folders.append(each.path)
