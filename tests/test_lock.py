@@ -2,19 +2,31 @@
 
 import base64
 import hashlib
+import io
 import json
 import os
 import shutil
+import sys
 import time
+import zipfile
+from pathlib import Path
 
 import pytest
 
 from patcher.cli.console import exit_code
-from patcher.errors import SitepatchError
+from patcher.errors import LockError, SitepatchError
 from patcher.model import LockedFile
+from patcher.ops.authoring.wheels import patchset_wheel
 from patcher.ops.fixture import lay_out
+from patcher.ops.place import Place
+from patcher.ops.project import LockRequest, SyncRequest, sync
+from patcher.ops.project import lock as write_lock
+from patcher.patchset.manifest import load
+from patcher.patchset.sources import builtin_dir
 from patcher.patchset.tables import Reader
 from patcher.project import lockfile
+from patcher.project.differing import differences
+from patcher.project.request import ProjectFiles
 from tests.command import DDP, DDP_VERSION, DYNAMO, GUARD, RUNNER, Site, done, killed_once_committed, sitepatch
 from tests.test_sync import UTILS, asks, standing
 
@@ -75,7 +87,7 @@ def test_the_lock_tells_each_patchset_and_each_file_before_and_after_and_changes
     made = lockfile.read(site.cwd / "sitepatch.lock")
     listed = json.loads(done(sitepatch("list", "--json", cwd=site.cwd)).out)["patchsets"]
     known = {one["name"]: (one["version"], one["digest"]) for one in listed}
-    assert [tuple(one) for one in made.patchsets] == [(DDP, *known[DDP], {"params": 7, "lang": "en"}), (GUARD, *known[GUARD], {})]
+    assert [tuple(one) for one in made.patchsets] == [(DDP, *known[DDP], {"params": 7, "lang": "en"}, None), (GUARD, *known[GUARD], {}, None)]
     pristine = {held.path: sha256(site.path / held.path) for held in made.held}
     assert {held.path: held.before for held in made.held} == pristine
     assert {held[:3] for held in made.held} == {("mmengine", "mmengine", "0.10.7"), ("torch", "torch", "2.7.1")}
@@ -113,7 +125,7 @@ def test_options_of_every_type_come_back_as_they_were(tmp_path):
     assert back == made
     assert [type(value) for value in back.patchsets[0].options.values()] == [int, float, bool, str]
     one, other = (lockfile.Lock((lockfile.Pinned("a", "1", ZERO, {"n": n}),), ()) for n in (1, True))
-    assert lockfile.differences(one, other) == ["a: found n = true, the lock has 1"]
+    assert differences(one, other) == ["a: found n = true, the lock has 1"]
 
 
 def test_an_old_lock_stands_until_the_new_one_is_whole(site, lock):
@@ -156,6 +168,64 @@ def test_each_environment_adds_its_release_as_long_as_the_patchsets_are_the_same
     asks(new, f"{DDP} params=9")
     assert "dropped: mmengine 0.7.4, locked with other patchsets" in done(new("lock")).err
     assert "1 patchset, 1 release" in done(old("lock", "--lock", "other.lock")).out
+
+
+# out of a distribution ------------------------------------------------------------------------------------------------
+@pytest.fixture
+def packages(tmp_path, monkeypatch, site):
+    """A folder of installed packages, with one of DDP; beside it the project that asks for that one."""
+    folder = tmp_path / "packages"
+    with zipfile.ZipFile(io.BytesIO(patchset_wheel(load(Path(builtin_dir(), DDP), "built in")).pack())) as archive:
+        archive.extractall(folder)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(folder)])
+    monkeypatch.chdir(site.cwd)
+    asks(site, DDP)
+    return folder
+
+
+def test_of_a_patchset_that_was_installed_the_lock_names_the_distribution_and_its_hash(site, packages):
+    (record,) = packages.glob("*.dist-info/RECORD")
+    rows = [row.rpartition(",")[0] for row in record.read_text().split() if ".dist-info/" not in row]
+    digest = hashlib.sha256("".join(f"{row}\n" for row in sorted(rows)).encode()).hexdigest()
+    asked = LockRequest(Place(target=str(site.path)))
+    assert [one.distribution for one in write_lock(asked).lock.patchsets] == [(f"sitepatch-patchset-{DDP}", DDP_VERSION, digest)]
+    text = (site.cwd / "sitepatch.lock").read_text()
+    assert lockfile.encode(lockfile.read(site.cwd / "sitepatch.lock")) == text
+    with record.open("a") as file:  # what installers add
+        file.write(f"../../../bin/x,sha256={'a' * 43},1\n{packages.name}/__pycache__/m.pyc,sha256={'b' * 43},1\n")
+        file.write(f"{record.parent.name}/INSTALLER,sha256={'c' * 43},4\n{packages.name}/n.pyc,,\n")
+    assert write_lock(asked._replace(check=True)).ok
+    record.write_text("".join(f"{row}\n" for row in record.read_text().split() if "patchset.toml" not in row))
+    assert write_lock(asked).lock.patchsets[0].distribution is None, "an editable install"
+
+
+def test_the_same_patchset_out_of_another_place_is_another_lock_and_no_other_result(site, packages):
+    place, path = Place(target=str(site.path)), site.cwd / "sitepatch.lock"
+    was = write_lock(LockRequest(place)).lock.patchsets[0].distribution
+    shown = f"{was.name} {was.version} (sha256 {was.sha256})"
+    (metadata,) = packages.glob("*.dist-info/METADATA")
+    text = metadata.read_text()
+    metadata.write_text(text.replace(f"Version: {was.version}", "Version: 99"))
+    asked = LockRequest(place, check=True)
+    assert write_lock(asked).differences == (f"{DDP}: found it in {shown.replace(was.version, '99', 1)}, the lock has {shown}",)
+    sync(SyncRequest(place, ProjectFiles(locked=True), dry_run=True))
+    sys.path.remove(str(packages))
+    assert write_lock(asked).differences == (f"{DDP}: found it in no distribution, the lock has {shown}",)
+    sync(SyncRequest(place, ProjectFiles(locked=True), dry_run=True))
+    other = path.read_text().replace('package = "mmengine"', 'package = "other"')
+    path.write_text(path.read_text() + other[other.index("[[target]]") :])
+    assert [held.package for held in write_lock(LockRequest(place)).lock.held] == ["mmengine"] * 3 + ["other"] * 3, "of another environment"
+
+
+def test_what_is_in_another_release_of_the_distribution_is_refused_with_both_names(site, packages):
+    place = Place(target=str(site.path))
+    was = write_lock(LockRequest(place)).lock.patchsets[0]
+    (manifest,) = packages.glob("*/*/patchset.toml")
+    manifest.write_text(manifest.read_text() + "# changed\n")
+    with pytest.raises(LockError) as caught:
+        sync(SyncRequest(place, ProjectFiles(locked=True)))
+    of = f" of {was.distribution.name} {DDP_VERSION}"
+    assert caught.value.message.endswith(f"){of}, the lock has {was.sha256}{of}")
 
 
 # --locked -------------------------------------------------------------------------------------------------------------
@@ -299,10 +369,13 @@ BAD = {
     "upper case": (f'after = "{ONE}"', f'after = "{"A" * 64}"', [f'target[0].file[0].after: found "{"A" * 29}…{"A" * 29}", expected a sha256 in lower-case hex']),
     "a type": ('version = "2"', "version = 2", ["target[0].version: found 2, expected a string"]),
     "a path that leaves": ('path = "pkg/m.py"', 'path = "../m.py"', ['target[0].file[0].path: found "../m.py", expected a path below a site directory (the path is not a plain path below the site directory)']),
-    "an unknown key": ('name = "a"', 'name = "a"\nnam = 1', ["patchset[0].nam: found an unknown key, expected one of name, version, sha256, options; did you mean \"name\"?"]),
+    "an unknown key": ('name = "a"', 'name = "a"\nnam = 1', ["patchset[0].nam: found an unknown key, expected one of name, version, sha256, options, distribution; did you mean \"name\"?"]),
     "a missing key": ('version = "1.0"\n', "", ["patchset[0].version: found nothing, expected a string"]),
     "an option that is a list": ("n = 1", "n = [1]", ["patchset[0].options.n: found a list, expected a number, a string, true or false"]),
     "a table that is none": ("[[patchset]]", "[patchset]", ["patchset: found a table, expected a list of tables, written [[patchset]]"]),
+    "half a distribution": ("options =", 'distribution = { name = "d", version = 1, sha256 = "x" }\noptions =', [
+        'patchset[0].distribution.sha256: found "x", expected a sha256 in lower-case hex', "patchset[0].distribution.version: found 1, expected a string",
+    ]),
     "several": (f'before = "{ZERO}"\nafter = "{ONE}"', "before = 1\nx = 2", [
         "target[0].file[0].x: found an unknown key, expected one of path, before, after", "target[0].file[0].after: found nothing, expected a string",
         "target[0].file[0].before: found 1, expected a string",

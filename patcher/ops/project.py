@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.hook.kept import HOOK, read_hook
@@ -15,6 +15,7 @@ from patcher.ops.place import Place
 from patcher.patchset.tables import written_options
 from patcher.planner.plan import plan_sync
 from patcher.project import lockfile
+from patcher.project.differing import differences, elsewhere
 from patcher.project.request import ProjectFiles, read_lock, read_request, refuse_other
 from patcher.store.retry import undisturbed
 from patcher.store.status import FileStatus, statuses
@@ -131,7 +132,9 @@ def lock(request: LockRequest, events: Events = SILENT) -> LockOutcome:
         events.note(note)
     old = lockfile.read(path) if request.check or path.exists() else None
     new = lockfile.make(asked_for.patchsets, held)
-    problems = lockfile.differences(old, new, complete=not plan.failed) if request.check and old else ()
+    problems: List[str] = []
+    if request.check and old:
+        problems = [*differences(old, new, complete=not plan.failed), *elsewhere(old, new)]
     place = request.place._replace(patch_dirs=asked_for.patch_dirs)
     names = tuple(one.patchset.name for one in asked_for.patchsets)
     outcome = LockOutcome(place, path, plan, names, new.held, new, tuple(problems))

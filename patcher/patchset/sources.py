@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-import sys
-from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Option, OptionValue, Patchset, Variant
+from patcher.patchset.entry_points import entry_points
 from patcher.patchset.manifest import MANIFEST, load
 from patcher.patchset.tables import decode_text, shown, written
 from patcher.system.reading import TEXT, read_file
 from patcher.target.versions import accepts, says_nothing
 from patcher.text.listed import suggest
 
-GROUP = "sitepatch.patchsets"
 BUILT_IN, LOCAL, PATCH_DIR = "built in", "./patchsets", "--patch-dir"
 """What `Patchset.source` is or begins with; that of an entry point is `entry point NAME`."""
+_ENTRY_POINT = "entry point "
 _TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
@@ -58,11 +58,11 @@ def searched(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Tuple[st
     """
     places = named_places(patch_dirs, cwd)
     broken: Dict[str, SitepatchError] = {}
-    for name, path in _entry_points():
+    for name, path, _ in entry_points():
         if isinstance(path, SitepatchError):
-            broken[f"entry point {name}"] = path
+            broken[_ENTRY_POINT + name] = path
         else:
-            places.append((path, f"entry point {name}"))
+            places.append((path, _ENTRY_POINT + name))
     return [*places, (builtin_dir(), BUILT_IN)], broken
 
 
@@ -174,46 +174,14 @@ def find_every(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Found]
     return found, broken
 
 
-def _entry_points() -> Iterator[Tuple[str, Union[str, SitepatchError]]]:
-    """(name, directory or what is wrong) of each entry point of our group, without importlib.metadata (2.6 bare starts)."""
-    seen = set()
-    for place in filter(None, sys.path):
-        if os.path.realpath(place) in seen or not os.path.isdir(place):
-            continue
-        seen.add(os.path.realpath(place))
-        with os.scandir(place) as entries:
-            names = sorted(entry.name for entry in entries if entry.name.endswith(".dist-info"))
-        for name in names:
-            path = os.path.join(place, name, "entry_points.txt")
-            try:
-                data = read_file(path, TEXT)
-            except OSError:
-                continue  # most distributions have none
-            except SitepatchError as error:
-                yield path, error
-                continue
-            if GROUP.encode() in data:
-                yield from _parse_entry_points(path, data)
-
-
-def _parse_entry_points(path: str, data: bytes) -> Iterator[Tuple[str, Union[str, SitepatchError]]]:
-    import configparser
-
-    parser = configparser.ConfigParser(delimiters=("=",), interpolation=None)
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
-    try:
-        parser.read_string(data.decode("utf-8"))
-    except (UnicodeDecodeError, configparser.Error) as error:
-        words = str(error).split("\n")[0]
-        yield path, SitepatchError(f"{path}: found no valid entry points ({words})", "reinstall that distribution")
-        return
-    for name, value in parser[GROUP].items() if GROUP in parser else ():
-        parts = value.split(":")[0].strip().split(".")
-        tries = [os.path.join(place, *parts) for place in filter(None, sys.path)]
-        modules = [os.path.dirname(at) for at in tries if os.path.isfile(f"{at}.py")]
-        found = [at for at in tries if os.path.isdir(at)] or modules
-        problem = f"{path}: the entry point {name} = {value} leads to no directory on sys.path"
-        yield name, found[0] if found else SitepatchError(problem, "reinstall that distribution, or uninstall it")
+def provider(patchset: Patchset) -> Tuple[str, str]:
+    """The metadata folder of the distribution whose entry point led to a patchset, and its own folder; "" both for none."""
+    if patchset.source.startswith(_ENTRY_POINT):
+        for name, path, info in entry_points():
+            known = by_name([(path, "")]) if isinstance(path, str) and patchset.source == _ENTRY_POINT + name else {}
+            if patchset.name in known:
+                return info, known[patchset.name][0][0]
+    return "", ""
 
 
 def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.errors import PatchError, SitepatchError, UsageError
-from patcher.model import LockedFile, OptionValue, Requested, release_name
+from patcher.model import LockedFile, OptionValue, Patchset, Requested, release_name
+from patcher.patchset.manifest import MANIFEST
+from patcher.patchset.sources import provider
 from patcher.patchset.tables import INTEGER, TABLE, TEXT, Reader, read_toml, shown, tables, written_toml
 from patcher.store.folder import Folder
 from patcher.store.receipt import is_sha256, path_problem
+from patcher.target.distribution import hashes_recorded, identity
 
 NAME = "sitepatch.lock"
 FORMAT = 1
@@ -23,20 +26,36 @@ _HEAD = "# Made by `sitepatch lock`. Where anything differs from it, `sitepatch 
 _ANEW = "`sitepatch lock` writes it anew, once it is removed"
 _KEYS: Mapping[str, Mapping[str, str]] = {
     "": {"format": INTEGER, "patchset": tables("patchset"), "target": tables("target")},
-    "patchset": {"name": TEXT, "version": TEXT, "sha256": TEXT, "options": TABLE},
+    "patchset": {"name": TEXT, "version": TEXT, "sha256": TEXT, "options": TABLE, "distribution": TABLE},
+    "distribution": {"name": TEXT, "version": TEXT, "sha256": TEXT},
     "target": {"package": TEXT, "distribution": TEXT, "version": TEXT, "file": tables("target.file")},
     "file": {"path": TEXT, "before": TEXT, "after": TEXT},
 }
-_REQUIRED: Mapping[str, Tuple[str, ...]] = {kind: tuple(_KEYS[kind]) for kind in ("patchset", "target", "file")}
+_REQUIRED: Mapping[str, Tuple[str, ...]] = {
+    "patchset": ("name", "version", "sha256", "options"),
+    **{kind: tuple(_KEYS[kind]) for kind in ("distribution", "target", "file")},
+}
+
+
+class Distribution(NamedTuple):
+    """What a patchset was installed with; `sha256` (hex) is over all files that it brought (`identity`)."""
+
+    name: str
+    version: str
+    sha256: str
 
 
 class Pinned(NamedTuple):
-    """A patchset in a lock; `sha256` (hex) is its digest, over all of its files."""
+    """A patchset in a lock; `sha256` (hex) is its digest, over all of its files.
+
+    `distribution` is None for one that was not installed: in a folder, built in.
+    """
 
     name: str
     version: str
     sha256: str
     options: Mapping[str, OptionValue]
+    distribution: Optional[Distribution] = None
 
 
 Target = Tuple[LockedFile, ...]
@@ -57,11 +76,24 @@ class Lock(NamedTuple):
 
 def make(requested: Iterable[Requested], held: Iterable[LockedFile]) -> Lock:
     """The lock of what is asked for, and of the files that a plan leaves so, of one build of each release."""
-    pinned = (Pinned(one.patchset.name, one.patchset.version, one.patchset.digest, dict(one.options)) for one in requested)
+    pinned = (
+        Pinned(one.patchset.name, one.patchset.version, one.patchset.digest, dict(one.options), _distribution(one.patchset))
+        for one in requested
+    )
     files: Dict[Tuple[str, str, str], List[LockedFile]] = {}
     for one in sorted(set(held)):
         files.setdefault(release(one), []).append(one)
     return Lock(tuple(sorted(pinned, key=lambda one: one.name)), tuple(map(tuple, files.values())))
+
+
+def _distribution(patchset: Patchset) -> Optional[Distribution]:
+    """What a patchset was installed with; None also where its RECORD does not list it, as in an editable install."""
+    info, folder = map(Path, provider(patchset))
+    if info.name and folder.parts[: len(info.parent.parts)] == info.parent.parts:
+        path = (folder / MANIFEST).relative_to(info.parent).as_posix()
+        if path in hashes_recorded(str(info.parent), [path]):
+            return Distribution(*identity(info))
+    return None
 
 
 def release(held: LockedFile) -> Tuple[str, str, str]:
@@ -79,12 +111,6 @@ def named(of: Tuple[str, str, str]) -> str:
     return release_name(*of)
 
 
-def not_locked(lock: Lock, installed: Tuple[str, str, str]) -> str:
-    """That a release is installed of which the lock has nothing, and which ones of its distribution it has."""
-    others = ", ".join(dict.fromkeys(named(release(one)) for one in lock.held if release(one)[:2] == installed[:2]))
-    return f"{named(installed)} is installed, the lock has {others or f'no release of {installed[1] or installed[0]}'}"
-
-
 def merged(old: Lock, new: Lock) -> Lock:
     """`new`, with the builds that only `old` has, where both are made with the same patchsets and options.
 
@@ -97,71 +123,7 @@ def merged(old: Lock, new: Lock) -> Lock:
 
 
 def _texts(lock: Lock) -> List[str]:
-    return [_patchset(one) for one in lock.patchsets]
-
-
-# what differs ---------------------------------------------------------------------------------------------------------
-def differences(lock: Lock, now: Lock, *, complete: bool = True) -> List[str]:
-    """What is not as locked, one line each.
-
-    Args:
-        lock: the lock.
-        now: what is asked for, and the files of the environment (of other releases in the lock nothing is said).
-        complete: whether `now` has all of its files; not so where a patchset does not fit.
-    """
-    found: List[str] = []
-    pinned, asked = ({one.name: one for one in each.patchsets} for each in (lock, now))
-    for name in sorted({*pinned, *asked}):
-        if name not in pinned or name not in asked:
-            where = "is asked for, and not in the lock" if name in asked else "is in the lock, and not asked for"
-            found.append(f"{name} {where}")
-        else:
-            found += changed(pinned[name], asked[name])
-    same = not found
-    for target in now.targets:
-        each, files = release(target[0]), _by_path(target)
-        builds = [other for other in lock.targets if release(other[0]) == each]
-        if builds:
-            nearest = max(builds, key=lambda other: len(set(build(other)[1]) & set(build(target)[1])))
-            found += _files(named(each), _by_path(nearest), files, same=same, complete=complete)
-        else:
-            found.append(not_locked(lock, each))
-    return found
-
-
-def _by_path(target: Target) -> Dict[str, LockedFile]:
-    return {held.path: held for held in target}
-
-
-def changed(old: Pinned, new: Pinned) -> List[str]:
-    """What a patchset has otherwise than locked, one line each."""
-    found = []
-    if new.version != old.version:
-        found.append(f"{new.name}: found version {new.version}, the lock has {old.version}")
-    elif new.sha256 != old.sha256:
-        found.append(f"{new.name} {new.version}: found other files (sha256 {new.sha256}), the lock has {old.sha256}")
-    for key in sorted({*old.options, *new.options}):
-        is_now, was = (written_toml(one.options[key]) if key in one.options else "no such option" for one in (new, old))
-        if is_now != was:
-            found.append(f"{new.name}: found {key} = {is_now}, the lock has {was}")
-    return found
-
-
-def _files(
-    name: str, old: Mapping[str, LockedFile], new: Mapping[str, LockedFile], *, same: bool, complete: bool
-) -> List[str]:
-    """What differs in the files of a release; `same` is whether the same patchsets are asked for with the same options."""
-    found = []
-    for path in sorted({*old, *new}):
-        if path not in old:
-            found.append(f"{name}: {path} is changed by a patchset, and not in the lock")
-        elif path not in new:
-            found += [f"{name}: {path} is in the lock, and no patchset is for it"] if complete and same else []
-        elif new[path].before != old[path].before:
-            found.append(f"{name}: {path}: found sha256 {new[path].before} before patching, the lock has {old[path].before}")
-        elif same and new[path].after != old[path].after:
-            found.append(f"{name}: {path} would become sha256 {new[path].after}, the lock has {old[path].after}")
-    return found
+    return [_patchset(one._replace(distribution=None)) for one in lock.patchsets]
 
 
 # to text and back -----------------------------------------------------------------------------------------------------
@@ -175,9 +137,14 @@ def encode(lock: Lock) -> str:
 
 
 def _patchset(one: Pinned) -> str:
-    options = ", ".join(f"{key} = {written_toml(value)}" for key, value in sorted(one.options.items()))
     head = _table("patchset", zip(("name", "version", "sha256"), one[:3]))
-    return head + (f"options = {{ {options} }}\n" if options else "options = {}\n")
+    head += _inline("options", sorted(one.options.items()))
+    return head + (_inline("distribution", one.distribution._asdict().items()) if one.distribution else "")
+
+
+def _inline(name: str, items: Iterable[Tuple[str, OptionValue]]) -> str:
+    text = ", ".join(f"{key} = {written_toml(value)}" for key, value in items)
+    return f"{name} = {{ {text} }}\n" if text else f"{name} = {{}}\n"
 
 
 def _table(name: str, items: Iterable[Tuple[str, OptionValue]]) -> str:
@@ -222,7 +189,11 @@ def _pinned(reader: Reader, value: Dict[str, Any], where: str) -> Pinned:
     for key, each in table["options"].items():
         if not isinstance(each, (bool, int, float, str)):
             reader.wrong(f"{where}.options.{key}", shown(each), "a number, a string, true or false")
-    return Pinned(table["name"], table["version"], table["sha256"], table["options"])
+    came, here = table.get("distribution"), f"{where}.distribution"
+    if came is not None:
+        _digest(reader, f"{here}.sha256", came.get("sha256"))
+        came = Distribution(**{"name": "", "version": "", "sha256": "", **reader.table(came, here, "distribution")})
+    return Pinned(table["name"], table["version"], table["sha256"], table["options"], came)
 
 
 def _target(reader: Reader, value: Dict[str, Any], where: str) -> Target:

@@ -9,6 +9,7 @@ from patcher.errors import LockError, UsageError
 from patcher.model import Plan, Requested
 from patcher.patchset.sources import PATCH_DIR
 from patcher.project import lockfile
+from patcher.project.differing import differences
 from patcher.project.pyproject import Project, chosen, read_project
 from patcher.project.selection import check_sources
 
@@ -98,7 +99,7 @@ def read_lock(project: ProjectFiles) -> Optional[lockfile.Lock]:
 
 def refuse_other(locked: Optional[lockfile.Lock], now: lockfile.Lock, plan: Plan, path: Path) -> None:
     """Raise LockError where anything differs from the lock."""
-    problems = lockfile.differences(locked, now, complete=not plan.failed) if locked else []
+    problems = differences(locked, now, complete=not plan.failed) if locked else []
     if problems:
         hint = f"nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew"
         raise LockError("\n".join(f"{path}: {problem}" for problem in problems), hint, plan.failed)

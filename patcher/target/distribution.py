@@ -156,6 +156,23 @@ def sources(dist_info: Path) -> Iterator[Row]:
             yield Row(row[0], digest, int(row[2]) if row[2].isdecimal() else -1)
 
 
+def identity(dist_info: Path) -> Tuple[str, str, str]:
+    """The name and the version of an installed distribution, and a sha256 (hex) over what it brought.
+
+    That is over path and hash of each row of RECORD, sorted, but for what every installation has its own of: the metadata
+    folder (INSTALLER, direct_url.json), bytecode, and what lies elsewhere (a script names its interpreter). So it is the same
+    on each machine, and needs no network. The hash of the archive is neither: installers keep that of a file or a URL
+    (PEP 610), and forget that of a release of an index.
+    """
+    import csv
+
+    text = _record(dist_info).decode("utf-8", "surrogateescape")
+    rows = [(row[0], row[1]) for row in csv.reader(text.splitlines()) if len(row) == 3 and row[1]]
+    own = (f"{dist_info.name}/", "../", "/")
+    brought = sorted(f"{path},{digest}\n" for path, digest in rows if not path.startswith(own) and not path.endswith(".pyc"))
+    return (*_headers(dist_info / "METADATA"), sha256("".join(brought).encode("utf-8", "surrogateescape")).hexdigest())
+
+
 def size(dist_info: Path) -> int:
     """The bytes of all files of a RECORD together, as far as it says."""
     return sum(map(int, re.findall(rb",(\d+)\s*$", _record(dist_info), re.MULTILINE)))

@@ -17,7 +17,8 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.ops.authoring.exporting import ExportRequest, export
 from patcher.ops.change import ApplyRequest, apply
 from patcher.ops.place import Place
-from patcher.patchset.sources import find_every
+from patcher.patchset.sources import find_every, provider
+from patcher.target.distribution import identity
 from tests.command import ROOT
 from tests.index import Index
 from tests.index import wheel as packed
@@ -159,6 +160,10 @@ def test_a_patchset_is_installed_as_a_package_by_its_hash_and_found_beside_sitep
     monkeypatch.setattr(sys, "path", [*sys.path, str(env.site)])
     (found,) = (one for one in find_every([], "/")[0] if one.patchset.name == "two")
     assert found.patchset.source == "entry point two"
+    info, folder = provider(found.patchset)
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall("unpacked")
+    assert identity(Path(info)) == identity(Path("unpacked", Path(info).name)) and Path(folder).name == "two"
     assert dict(found.patchset.files) == {each.name: each.read_text() for each in (site.parent / "mine/two").iterdir() if each.is_file()}
     applied = apply(ApplyRequest(Place(target=str(site)), ("two",)))
     assert applied.ok and (site / "demo/m.py").read_bytes().count(b"VALUE = 2\r\n") == 1

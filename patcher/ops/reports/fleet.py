@@ -8,7 +8,8 @@ from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
 
 from patcher.errors import UsageError
 from patcher.model import OptionValue
-from patcher.project.lockfile import Lock, Pinned, changed, not_locked, release
+from patcher.project.differing import changed, not_locked
+from patcher.project.lockfile import Lock, Pinned, release
 from patcher.system.reading import read_file
 
 APPLIED, NOTHING, DIFFERS, UNKNOWN = "applied", "nothing", "differs", "unknown"

@@ -1,0 +1,98 @@
+"""What is not as a lock has it: the patchsets and options that are asked for, the files of an environment."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Mapping, Optional, Tuple
+
+from patcher.model import LockedFile
+from patcher.patchset.tables import written_toml
+from patcher.project.lockfile import Distribution, Lock, Pinned, Target, build, named, release
+
+
+def differences(lock: Lock, now: Lock, *, complete: bool = True) -> List[str]:
+    """What is not as locked, one line each.
+
+    Args:
+        lock: the lock.
+        now: what is asked for, and the files of the environment (of other releases in the lock nothing is said).
+        complete: whether `now` has all of its files; not so where a patchset does not fit.
+    """
+    found: List[str] = []
+    pinned, asked = ({one.name: one for one in each.patchsets} for each in (lock, now))
+    for name in sorted({*pinned, *asked}):
+        if name not in pinned or name not in asked:
+            where = "is asked for, and not in the lock" if name in asked else "is in the lock, and not asked for"
+            found.append(f"{name} {where}")
+        else:
+            found += changed(pinned[name], asked[name])
+    same = not found
+    for target in now.targets:
+        each, files = release(target[0]), _by_path(target)
+        builds = [other for other in lock.targets if release(other[0]) == each]
+        if builds:
+            nearest = max(builds, key=lambda other: len(set(build(other)[1]) & set(build(target)[1])))
+            found += _files(named(each), _by_path(nearest), files, same=same, complete=complete)
+        else:
+            found.append(not_locked(lock, each))
+    return found
+
+
+def elsewhere(lock: Lock, now: Lock) -> List[str]:
+    """Which patchsets, the same to the byte, are installed with another distribution than locked, one line each.
+
+    This makes no difference to what they write, so that `sync --locked` takes them: the sha256 of a patchset holds it to its
+    files, wherever they lie. `lock` would write another lock.
+    """
+    asked = {one.name: one for one in now.patchsets}
+    return [
+        f"{old.name}: found it in {_shown(asked[old.name].distribution)}, the lock has {_shown(old.distribution)}"
+        for old in lock.patchsets
+        if old.name in asked and asked[old.name].sha256 == old.sha256 and asked[old.name].distribution != old.distribution
+    ]
+
+
+def _shown(one: Optional[Distribution]) -> str:
+    return f"{one.name} {one.version} (sha256 {one.sha256})" if one else "no distribution"
+
+
+def _by_path(target: Target) -> Dict[str, LockedFile]:
+    return {held.path: held for held in target}
+
+
+def changed(old: Pinned, new: Pinned) -> List[str]:
+    """What a patchset has otherwise than locked, one line each."""
+    found = []
+    here, there = (f" of {one.distribution.name} {one.distribution.version}" if one.distribution else "" for one in (new, old))
+    if new.version != old.version:
+        found.append(f"{new.name}: found version {new.version}{here}, the lock has {old.version}{there}")
+    elif new.sha256 != old.sha256:
+        files = f"found other files (sha256 {new.sha256}){here}, the lock has {old.sha256}{there}"
+        found.append(f"{new.name} {new.version}: {files}")
+    for key in sorted({*old.options, *new.options}):
+        is_now, was = (written_toml(one.options[key]) if key in one.options else "no such option" for one in (new, old))
+        if is_now != was:
+            found.append(f"{new.name}: found {key} = {is_now}, the lock has {was}")
+    return found
+
+
+def _files(
+    name: str, old: Mapping[str, LockedFile], new: Mapping[str, LockedFile], *, same: bool, complete: bool
+) -> List[str]:
+    """What differs in the files of a release; `same` is whether the same patchsets are asked for with the same options."""
+    found = []
+    for path in sorted({*old, *new}):
+        if path not in old:
+            found.append(f"{name}: {path} is changed by a patchset, and not in the lock")
+        elif path not in new:
+            found += [f"{name}: {path} is in the lock, and no patchset is for it"] if complete and same else []
+        elif new[path].before != old[path].before:
+            found.append(f"{name}: {path}: found sha256 {new[path].before} before patching, the lock has {old[path].before}")
+        elif same and new[path].after != old[path].after:
+            found.append(f"{name}: {path} would become sha256 {new[path].after}, the lock has {old[path].after}")
+    return found
+
+
+def not_locked(lock: Lock, installed: Tuple[str, str, str]) -> str:
+    """That a release is installed of which the lock has nothing, and which ones of its distribution it has."""
+    others = ", ".join(dict.fromkeys(named(release(one)) for one in lock.held if release(one)[:2] == installed[:2]))
+    return f"{named(installed)} is installed, the lock has {others or f'no release of {installed[1] or installed[0]}'}"
