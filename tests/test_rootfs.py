@@ -154,3 +154,23 @@ def test_other_directories_are_what_they_were(tmp_path):
     install(tmp_path / "checkout", ".venv/lib/python3.12/site-packages")
     for target in (tmp_path / "checkout", tmp_path / "usr"):
         assert Place(target=str(target)).environment()[1] == (str(target),)
+
+
+def test_the_same_input_gives_the_same_files_and_times_with_source_date_epoch(root, monkeypatch):
+    """What a layer is made of: bytes, modes and mtimes of files and directories; a second restores, and leaves nothing newer."""
+    install(root, VENV)
+    for path in [*root.rglob("*"), root]:
+        os.utime(path, (10**9, 10**9), follow_symlinks=False)
+    two = root.parent / "two"
+    shutil.copytree(root, two, symlinks=True)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+
+    def times(folder):
+        return {path.relative_to(folder).as_posix(): path.lstat().st_mtime_ns for path in folder.rglob("*") if not path.is_symlink()}
+
+    for each in (root, two):
+        done(run(each, "apply", "two"))
+    assert (tree(root), times(root)) == (tree(two), times(two))
+    assert set(times(root).values()) == {10**18, 17 * 10**17}
+    done(run(two, "restore"))
+    assert max(times(two).values()) == 17 * 10**17 and not list(two.rglob(".sitepatch"))

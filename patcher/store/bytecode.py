@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Iterator, Tuple
 
 from patcher.store.folder import Folder
+from patcher.store.meta import source_date
 
 
 def purge(site: Folder, path: str) -> None:
@@ -24,8 +25,8 @@ def fresh_mtime_ns(site: Folder, path: str, old_ns: int) -> int:
     """Return an mtime (nanoseconds, whole seconds) for new text in `path` that no existing bytecode can be taken for.
 
     An interpreter believes a `.pyc` whose recorded mtime and size fit the source, and mtimes count in whole seconds: so
-    this is now, but at least two seconds past the old mtime and past each one that is recorded (PEP 552: bytes 8 to 12
-    of the header, when bit 0 of the flags before them is clear).
+    this is now (or SOURCE_DATE_EPOCH), but at least two seconds past the old mtime and past each one that is recorded
+    (PEP 552: bytes 8 to 12 of the header, when bit 0 of the flags before them is clear).
     """
     latest = -(-old_ns // 10**9)
     for folder, name in _found(site, path):
@@ -33,7 +34,8 @@ def fresh_mtime_ns(site: Folder, path: str, old_ns: int) -> int:
             header = folder.read(name)[:16]
             if len(header) == 16 and not header[4] & 1:
                 latest = max(latest, int.from_bytes(header[8:12], "little"))
-    return max(int(time.time()), latest + 2) * 10**9
+    when = source_date()
+    return max(int(time.time()) if when is None else when, latest + 2) * 10**9
 
 
 def _found(site: Folder, path: str) -> Iterator[Tuple[Folder, str]]:

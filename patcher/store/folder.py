@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Iterator, List, Optional, Tuple, Type
 
 from patcher.errors import SitepatchError, StoreError
-from patcher.store.meta import Meta, mount, read_xattrs, set_xattrs, stamp
+from patcher.store.meta import Meta, date, mount, read_xattrs, set_xattrs, stamp
 from patcher.system.ownership import check_store
 from patcher.system.reading import open_file, read_open
 
@@ -297,4 +297,5 @@ class Folder:
 
     def sync(self) -> None:
         """Wait until the names in this directory are on the disk."""
+        date(self.fd)
         os.fsync(self.fd)

@@ -11,6 +11,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from patcher.errors import BusyError
 from patcher.store.folder import Folder, naming
+from patcher.store.meta import date, source_date
 from patcher.store.receipt import HOME
 
 _NAME = "lock"
@@ -80,6 +81,10 @@ def locked(site: Folder, timeout: Optional[float] = None, *, shared: bool = Fals
                     if home.names() == [_NAME]:
                         home.remove(_NAME)
                         site.remove_folder(HOME)
+                        date(site.fd)
+                    elif source_date() is not None:
+                        os.ftruncate(fd, 0)  # the number of a process is another one each time
+                        date(fd)
     finally:
         os.close(fd)
 

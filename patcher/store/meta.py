@@ -54,11 +54,30 @@ def set_xattrs(fd: int, xattrs: Tuple[Tuple[str, bytes], ...]) -> None:
                     raise
 
 
+def source_date() -> Optional[int]:
+    """SOURCE_DATE_EPOCH (Unix, seconds): what is written is to be dated so; None where it is not set, or no such number.
+
+    See https://reproducible-builds.org/specs/source-date-epoch/.
+    """
+    text = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 11 else None
+
+
+def date(fd: int) -> None:
+    """Give an open file or directory the mtime of SOURCE_DATE_EPOCH where that is set."""
+    when = source_date()
+    if when is not None:
+        with suppress(PermissionError):  # a directory of somebody else
+            os.utime(fd, (when, when))
+
+
 def stamp(fd: int, meta: Meta) -> None:
     """Set the permission bits and the mtime of an open file, and wait until it is on the disk."""
     os.fchmod(fd, meta.mode)
     if meta.mtime_ns is not None:
         os.utime(fd, ns=(meta.mtime_ns, meta.mtime_ns))
+    else:
+        date(fd)
     os.fsync(fd)
 
 

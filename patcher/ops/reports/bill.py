@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import uuid
 from base64 import b64encode
@@ -16,6 +15,7 @@ from patcher.errors import SitepatchError
 from patcher.model import Requested, normalized
 from patcher.ops.place import Place
 from patcher.planner.resolve import kept_patchset
+from patcher.store.meta import source_date
 from patcher.store.retry import settled
 from patcher.store.status import FileStatus, statuses
 from patcher.store.store import Store
@@ -93,11 +93,11 @@ def document(made: Bill) -> bytes:
         hint = f"install it: {sys.executable} -m pip install 'cyclonedx-python-lib>=9' (the extra sitepatch[sbom])"
         raise SitepatchError(f"a CycloneDX document needs cyclonedx-python-lib, 9 or newer ({error})", hint) from None
 
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    when = source_date()
     mine = component.Component(name="sitepatch", version=patcher.__version__, type=component.ComponentType.APPLICATION)
     mine.bom_ref.value = f"sitepatch@{patcher.__version__}"
     about = bom.BomMetaData(tools=tool.ToolRepository(components=[mine]))
-    about.timestamp = datetime.fromtimestamp(int(epoch), timezone.utc) if epoch.isdigit() else None
+    about.timestamp = None if when is None else datetime.fromtimestamp(when, timezone.utc)
     parts = []
     for one in made.components:
         purl = PackageURL("pypi", None, one.distribution, one.version or None)
