@@ -1,4 +1,4 @@
-"""What a verb is asked for, what came of it, and what it reports while it is at work. Light: commands are declared with it."""
+"""What a verb is asked for, what came of it, and what it reports while it is at work. Light, standard library alone."""
 
 from __future__ import annotations
 

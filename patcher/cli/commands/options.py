@@ -11,10 +11,11 @@ import click
 from patcher.cli.console import Console
 from patcher.errors import SitepatchError, UsageError
 from patcher.ops.place import Place
-from patcher.verify.checks import VerifyOptions
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from patcher.verify.checks import VerifyOptions
 
 
 def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> List[CompletionItem]:
@@ -93,6 +94,8 @@ def ways_to_write(function: Callable[..., int]) -> Callable[..., int]:
 
 def verify_options(timeout: float, compile_only: bool, probe: bool, no_verify: bool = False) -> VerifyOptions:
     """How to verify, from the options of `ways_to_verify` and `--no-verify`."""
+    from patcher.verify.checks import VerifyOptions
+
     if probe and no_verify:
         raise UsageError("--probe and --no-verify: found both", "a probe is part of verifying")
     return VerifyOptions(timeout, no_verify, compile_only, probe)

@@ -16,7 +16,6 @@ from patcher.cli.commands.options import (
 )
 from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
-from patcher.ops.outcome import ApplyRequest, BackupRequest, RestoreRequest
 from patcher.ops.place import Place
 
 
@@ -45,6 +44,7 @@ def apply(
     the target interpreter; where that fails and did not fail before, all of it is rolled back.
     """
     from patcher.cli.answers.changes import run_apply, run_restore
+    from patcher.ops.outcome import ApplyRequest, RestoreRequest
 
     if back and settings:
         raise UsageError("--set and --restore: found both", "options matter for applying alone")
@@ -74,6 +74,7 @@ def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool,
     the sha256 that RECORD gives; the edited texts are kept in the store.
     """
     from patcher.cli.answers.changes import run_restore
+    from patcher.ops.outcome import BackupRequest, RestoreRequest
 
     if from_backup:
         from patcher.cli.verbs.backups import run_restore_backups

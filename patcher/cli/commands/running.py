@@ -19,7 +19,6 @@ from patcher.cli.commands.options import (
 )
 from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
-from patcher.ops.outcome import ApplyRequest
 from patcher.ops.place import Place
 
 
@@ -76,6 +75,7 @@ def run(
     With --overlay nothing is written in the environment, which may be read-only: every Python process that the command
     starts imports the patched source, unless it is started with -I, -E or -S, or without PYTHONPATH.
     """
+    from patcher.ops.outcome import ApplyRequest
     from patcher.target import launch
 
     verify = verify_options(no_verify=no_verify, **ways)

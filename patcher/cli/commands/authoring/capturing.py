@@ -9,9 +9,7 @@ import click
 from patcher.cli.commands.options import waits
 from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
-from patcher.ops.authoring.requests import CaptureRequest, EditRequest
 from patcher.ops.place import Place
-from patcher.verify.checks import VerifyOptions
 
 
 def _makes_a_patchset(function: Callable[..., int]) -> Callable[..., int]:
@@ -71,7 +69,9 @@ def capture(
     restore gives back the file as it was installed. One of that name that was captured before is taken as it is.
     """
     from patcher.cli.authoring.captured import run_capture
+    from patcher.ops.authoring.requests import CaptureRequest
     from patcher.store.lock import patience
+    from patcher.verify.checks import VerifyOptions
 
     if copy and (words or pristine or adopt):
         raise UsageError("--from: found packages, files, --pristine or --adopt too", "it takes the copies alone")
@@ -108,6 +108,7 @@ def edit(
     $EDITOR. The environment is not touched.
     """
     from patcher.cli.authoring.captured import run_edit
+    from patcher.ops.authoring.requests import CaptureRequest, EditRequest
 
     request = CaptureRequest(place, name, (), output, "", "", partial, summary, also)
     return run_edit(console, EditRequest(place, package, file), request, no_editor=no_editor, explain=explain)

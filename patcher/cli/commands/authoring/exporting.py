@@ -8,8 +8,6 @@ import click
 
 from patcher.cli.commands.options import complete_names, sets_options
 from patcher.cli.console import Console, paint, takes
-from patcher.ops.authoring.requests import ExportRequest
-from patcher.ops.outcome import Events
 from patcher.ops.place import Place
 
 _FORMATS = ("patch", "series", "wheel", "script", "patchset-wheel")
@@ -51,6 +49,8 @@ def export(
     """
     from patcher.cli.answers.report import answer_json, answer_rows
     from patcher.ops.authoring.exporting import export
+    from patcher.ops.authoring.requests import ExportRequest
+    from patcher.ops.outcome import Events
 
     class Told(Events):
         def note(self, text: str, word: str = "note") -> None:

@@ -9,7 +9,6 @@ import click
 
 from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
-from patcher.ops.authoring.requests import ImportRequest
 from patcher.ops.place import Place
 
 
@@ -57,6 +56,7 @@ def import_(
     from patcher.cli.answers.changes import Live
     from patcher.cli.authoring.imported import show_import
     from patcher.ops.authoring.importing import import_
+    from patcher.ops.authoring.requests import ImportRequest
 
     data = None
     if patch == "-":

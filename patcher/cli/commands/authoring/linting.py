@@ -8,7 +8,6 @@ import click
 
 from patcher.cli.commands.options import complete_names
 from patcher.cli.console import Console, takes
-from patcher.ops.authoring.requests import LintRequest
 from patcher.ops.place import Place
 
 
@@ -23,5 +22,6 @@ def lint(console: Console, place: Place, names: Tuple[str, ...], strict: bool) -
     that is written out, does with --strict. All patchsets without a name.
     """
     from patcher.cli.authoring.linted import run_lint
+    from patcher.ops.authoring.requests import LintRequest
 
     return run_lint(console, LintRequest(place, names, strict))

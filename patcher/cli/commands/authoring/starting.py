@@ -7,7 +7,6 @@ from typing import Optional
 import click
 
 from patcher.cli.console import Console, command, takes
-from patcher.ops.authoring.requests import NewRequest
 from patcher.ops.place import Place
 
 
@@ -22,6 +21,7 @@ def new(console: Console, place: Place, name: str, package: str, output: Optiona
     Its hunk is for a real function of the package, and fits; its text says how to write another one. It has a case, and lint
     says what is still to be written.
     """
+    from patcher.ops.authoring.requests import NewRequest
     from patcher.ops.authoring.starting import new
 
     made = new(NewRequest(place, name, package, output))

@@ -8,7 +8,6 @@ import click
 
 from patcher.cli.commands.options import complete_names
 from patcher.cli.console import Console, takes
-from patcher.ops.authoring.requests import UpdateRequest
 from patcher.ops.place import Place
 
 
@@ -30,6 +29,7 @@ def update(console: Console, place: Place, name: str, to: Tuple[str, ...], edit:
     a further variant, so that one patchset holds on both sides of the change. The environment is not touched.
     """
     from patcher.cli.authoring.updated import run_update, run_update_edited
+    from patcher.ops.authoring.requests import UpdateRequest
 
     request = UpdateRequest(place, name, to, copy)
     return run_update_edited(console, request) if edit and not copy else run_update(console, request)
