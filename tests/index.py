@@ -46,19 +46,24 @@ class Index:
 
     def __init__(self):
         self.projects, self.fetched, self.held = {}, [], set()
-        self.spoil = bytes  # what becomes of a part before it is sent
         self.parts = None  # a list takes the parts of files that are asked for; without it only whole files are served
+        self.acts = {}  # {name of a project or of a file: what answers in its place, which takes the handler and the bytes}
         self.asked, self.release = threading.Event(), threading.Event()
         index = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
                 found, part = index.answer(self.path), None
+                act = index.acts.get(self.path.rstrip("/").rpartition("/")[2])
+                if act:
+                    with suppress(ConnectionError):
+                        act(self, found)
+                    return
                 if found and index.parts is not None and self.headers["Range"]:
                     first, last = map(int, self.headers["Range"][len("bytes=") :].split("-"))
                     part = f"bytes {first}-{min(last, len(found) - 1)}/{len(found)}"
                     index.parts.append(part)
-                    found = index.spoil(found[first : last + 1])
+                    found = found[first : last + 1]
                 with suppress(ConnectionError):  # a pip that was ended does not wait for the rest
                     self.send_response(404 if found is None else 206 if part else 200)
                     self.send_header(*("Content-Range", part) if part else ("Server-Timing", "none"))
@@ -75,7 +80,7 @@ class Index:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def close(self):
         self.release.set()

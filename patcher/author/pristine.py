@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import zipfile
-import zlib
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +18,7 @@ from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.splice import apply_splices
 from patcher.store.store import Store
 from patcher.system import ownership
+from patcher.system.archive import damaged, member
 from patcher.system.cache import cache_dir, in_use
 from patcher.system.reading import read_file
 from patcher.target.distribution import Owner, size
@@ -143,11 +143,8 @@ def _given(file: Installed, given: str, count: int) -> Before:
 
 
 def _member(wheel: Path, path: str) -> Optional[bytes]:
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            return archive.read(path) if path in archive.namelist() else None
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise SitepatchError(f"{wheel}: it is no wheel: {error}") from None
+    with damaged(str(wheel)), zipfile.ZipFile(wheel) as archive:
+        return member(archive, path) if path in archive.namelist() else None
 
 
 def _stored(file: Installed, tried: List[str]) -> Optional[Before]:

@@ -6,7 +6,6 @@ import csv
 import io
 import re
 import zipfile
-import zlib
 from base64 import urlsafe_b64encode
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import IO, Dict, List, NamedTuple, Sequence, Tuple
 from patcher.author.export import Patched
 from patcher.errors import SitepatchError
 from patcher.model import normalized
+from patcher.system.archive import damaged, member
 
 _LOCAL = "sitepatch.1"
 _CHUNK = 1 << 20  # bytes that are read at a time: a wheel may be larger than the memory
@@ -31,7 +31,12 @@ class Wheel(NamedTuple):
 
     def read(self, name: str) -> bytes:
         """A file of the metadata."""
-        return self.archive.read(f"{self.info}/{name}")
+        return self.text(f"{self.info}/{name}")
+
+    def text(self, name: str) -> bytes:
+        """The bytes of a member."""
+        with damaged(self.name):
+            return member(self.archive, name)
 
 
 def local(version: str) -> str:
@@ -46,16 +51,14 @@ def open_wheel(path: Path) -> Wheel:
         SitepatchError: it is none.
         OSError: it cannot be read.
     """
-    try:
+    with damaged(str(path)):
         archive = zipfile.ZipFile(str(path))
-    except zipfile.BadZipFile as error:
-        raise SitepatchError(f"{path}: it is no wheel: {error}") from None
     names = archive.namelist()
     infos = [name[: -len("/RECORD")] for name in names if re.fullmatch(r"[^/]+\.dist-info/RECORD", name)]
     if len(infos) != 1 or len(set(names)) < len(names) or len(path.stem.split("-")) not in (5, 6):
         archive.close()
         raise SitepatchError(f"{path}: found no wheel, which has one RECORD and the name NAME-VERSION-PYTHON-ABI-PLATFORM.whl")
-    members = {member.filename: member for member in archive.infolist() if not member.is_dir()}
+    members = {info.filename: info for info in archive.infolist() if not info.is_dir()}
     return Wheel(path.name, archive, infos[0], members)
 
 
@@ -89,7 +92,7 @@ def repack(wheel: Wheel, files: Sequence[Patched], out: IO[bytes]) -> None:
     stem = wheel.info[: -len(".dist-info")]
     compiled = {f"{parts[0]}{parts[1]}__pycache__/{parts[2][:-3]}." for parts in (name.rpartition("/") for name in changed)}
     rows: List[Tuple[str, str, str]] = []
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
+    with damaged(wheel.name, "fetch the wheel again"), zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(wheel.members, key=lambda name: (name.startswith(f"{wheel.info}/"), name)):
             inside = name[len(wheel.info) + 1 :] if name.startswith(f"{wheel.info}/") else ""
             if inside in ("RECORD", *_SIGNATURES) or any(name.startswith(each) and name.endswith(".pyc") for each in compiled):
@@ -116,7 +119,7 @@ def _member(wheel: Wheel, file: Patched) -> str:
         problem = f"{wheel.name}: found {wheel.name.split('-')[0]} {found}, expected {file.distribution} {file.version}"
         raise SitepatchError(problem, "the wheel has to be the one of the release that is installed")
     for name in (file.path, f"{data}/purelib/{file.path}", f"{data}/platlib/{file.path}"):
-        if name in wheel.members and wheel.archive.read(name) == file.before:
+        if name in wheel.members and wheel.text(name) == file.before:
             return name
     problem = f"{wheel.name}: its {file.path} is not the one that is installed"
     raise SitepatchError(problem, "name the wheel of the same build with --wheel")
@@ -140,12 +143,9 @@ def _copied(archive: zipfile.ZipFile, name: str, was: zipfile.ZipInfo, source: I
     info = _member_info(name, runs=bool((was.external_attr >> 16) & 0o111))
     info.file_size = was.file_size  # so that zipfile knows beforehand whether 32 bits are enough
     digest, size = sha256(), 0
-    try:
-        with archive.open(info, "w") as target:
-            for chunk in iter(lambda: source.read(_CHUNK), b""):
-                digest.update(chunk)
-                size += len(chunk)
-                target.write(chunk)
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise SitepatchError(f"{was.filename}: cannot be read from the wheel: {error}", "fetch the wheel again") from None
+    with archive.open(info, "w") as target:
+        for chunk in iter(lambda: source.read(_CHUNK), b""):
+            digest.update(chunk)
+            size += len(chunk)
+            target.write(chunk)
     return "sha256=" + urlsafe_b64encode(digest.digest()).rstrip(b"=").decode(), str(size)

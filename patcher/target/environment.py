@@ -147,10 +147,12 @@ def _zip_holds(place: Path, package: str) -> bool:
         return False
     import zipfile
 
+    from patcher.system.archive import damaged
+
     try:
-        with zipfile.ZipFile(place) as archive:
+        with damaged(str(place)), zipfile.ZipFile(place) as archive:
             return bool({f"{package}/__init__.py", f"{package}.py"} & set(archive.namelist()))
-    except (zipfile.BadZipFile, OSError):
+    except (SitepatchError, OSError):
         return False  # the interpreter passes over it too
 
 

@@ -33,6 +33,8 @@ _PLATFORMS = (
 PYTHONS = ("3.10", "3.12", "3.8", "3.14")
 _WHEELS = ("--only-binary", ":all:")
 _NO_SUCH_VERSION = "0a0.dev0+none"
+_PASSED_OVER = r"^(WARNING: )?(Could not fetch URL (?!.*: 404 Client Error)|Skipping page )"
+"""What pip says of an index that it goes on without; one that does not know a project answers 404."""
 _ENVIRON = {
     "PIP_CONSTRAINT": os.devnull,  # a constraint would forbid all other releases; "" leaves a configured one in force
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
@@ -106,7 +108,8 @@ class Pip:
         """
         _, said = self._run(python, [f"{distribution}=={_NO_SUCH_VERSION}", "-vv"], self._folder())
         found = re.search(r"\(from versions: ([^)]*)\)", said)
-        if not found or re.search(r"Retry\(total=0|Could not fetch URL .*certificate", said):
+        nothing = found and found.group(1) == "none" and re.search(_PASSED_OVER, said, re.MULTILINE)
+        if not found or nothing or re.search(r"Retry\(total=0|Could not fetch URL .*certificate", said):
             raise SitepatchError(f"pip could not list the releases of {distribution}: {_reason(said)}", _hint(said))
         yanked = re.search(r"yanked versions: (.*)", said)
         taken_back = _versions(yanked.group(1)) if yanked else frozenset()
@@ -205,12 +208,13 @@ def _platform(url: str) -> int:
 def _reason(said: str) -> str:
     """The line of pip's output that says why, without what differs from run to run."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    telling = [line for line in lines if re.search(r"connection broken by|Could not fetch URL|HTTP error", line)]
-    telling = telling or [line for line in lines if line.startswith("ERROR:")] or lines or ["it said nothing"]
+    telling = [line for line in lines if re.search(r"connection broken by|Could not fetch URL|Skipping page|HTTP error", line)]
+    failed = re.findall(r"^(?:\w+\.)*(\w+: .+)", said.partition("ERROR: Exception:")[2], re.MULTILINE)  # pip's own traceback
+    telling = telling or failed or [line for line in lines if line.startswith("ERROR:")] or lines or ["it said nothing"]
     line = re.sub(r"^(WARNING|ERROR): |Retrying .*? after |<[^>]*\bat 0x\w+>:? ?|[^ ']*/pip-[^/]+/", "", telling[-1])
     return line if len(line) <= 200 else line[:197] + "..."
 
 
 def _hint(said: str) -> str:
-    offline = re.search(r"connection broken by|Could not fetch URL|Retrying", said)
+    offline = re.search(r"connection broken by|Could not fetch URL|Retrying|Max retries exceeded", said)
     return "is there a network, and a proxy or an index that pip has to be told of? see: pip config list" if offline else ""

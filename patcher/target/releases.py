@@ -14,20 +14,21 @@ import re
 import shutil
 import tempfile
 import zipfile
-import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from patcher.errors import SitepatchError
 from patcher.model import Located, normalized
+from patcher.system.archive import damaged, member
 from patcher.system.reading import read_file
-from patcher.target.distribution import recorded_hash
+from patcher.target.distribution import recorded_hash, recorded_in
 from patcher.target.index import Listing, Pip
 from patcher.target.remote import opened
 
 _METADATA = ("METADATA", "RECORD", "WHEEL")
 _YANKED = "yanked"
+_AGAIN = "fetched again it may be sound; else tell who runs the index"
 
 
 def kept(cache: Path, distribution: str, version: str, paths: Iterable[str]) -> Optional[Path]:
@@ -117,7 +118,7 @@ def _written(home: Path, name: str, members: Mapping[str, bytes], yanked: bool) 
                 (stage / path).write_bytes(data)
         problem = _damage(stage)
         if problem:
-            raise SitepatchError(f"{name}: {problem}", "fetched again it may be sound; else tell who runs the index")
+            raise SitepatchError(f"{name}: {problem}", _AGAIN)
         key = home / _key(stage)
         try:
             stage.rename(key)
@@ -156,19 +157,20 @@ def _home(cache: Path, distribution: str, version: str) -> Path:
 
 def _members(wheel: str, file: IO[bytes], paths: Sequence[str]) -> Dict[str, bytes]:
     """The metadata of a wheel and those of `paths` that it has; `NAME/` without bytes is a package that it has."""
-    try:
-        with zipfile.ZipFile(file) as archive:
-            names = set(archive.namelist())
-            infos = [name for name in names if re.fullmatch(r"[^/]+\.dist-info/RECORD", name)]
-            if len(infos) != 1:
-                raise SitepatchError(f"{wheel}: found {len(infos)} RECORD files in it, expected one")
-            info = infos[0].rpartition("/")[0]
-            wanted = sorted(names & {*paths, *(f"{info}/{each}" for each in _METADATA)})
-            tops = {path.split("/")[0] + "/" for path in paths if "/" in path}
-            there = {top: b"" for top in sorted(tops) if any(name.startswith(top) for name in names)}
-            return {**there, **{name: archive.read(name) for name in wanted}}
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise SitepatchError(f"{wheel}: it is no wheel: {error}") from None
+    with damaged(wheel), zipfile.ZipFile(file) as archive:
+        names = set(archive.namelist())
+        infos = [name for name in names if re.fullmatch(r"[^/]{1,200}\.dist-info/RECORD", name)]
+        if len(infos) != 1:
+            raise SitepatchError(f"{wheel}: found {len(infos)} RECORD files in it, expected one")
+        info = infos[0].rpartition("/")[0]
+        wanted = sorted(names & {*paths, *(f"{info}/{each}" for each in _METADATA)})
+        tops = {path.split("/")[0] + "/" for path in paths if "/" in path}
+        there = {top: b"" for top in sorted(tops) if any(name.startswith(top) for name in names)}
+        members = {name: member(archive, name) for name in wanted}
+    lost = [path for path in paths if path not in members and recorded_in(members[f"{info}/RECORD"], path)]
+    if lost:
+        raise SitepatchError(f"{wheel}: its RECORD lists {lost[0]}, and it has no such file", _AGAIN)
+    return {**there, **members}
 
 
 def _files(folder: Path) -> List[Path]:

@@ -14,13 +14,14 @@ from urllib.request import url2pathname
 _LARGE = 4 << 20  # bytes from which a few requests are less work than one for the whole wheel
 _BLOCK = 1 << 18  # bytes of a request: the list of the files lies at the end of a wheel, each file in one piece
 _TIMEOUT = 30.0  # seconds
+_MOST = 1 << 26  # bytes of parts of one wheel: whoever makes us read more is left to pip, which has a disk for it
 
 
 class _Ranges(io.RawIOBase):
     """The bytes at a URL as a file of `size` bytes that can be read anywhere."""
 
     def __init__(self, url: str, size: int) -> None:
-        self._url, self._size, self._at = url, size, 0
+        self._url, self._size, self._at, self._left = url, size, 0, _MOST
 
     def readable(self) -> bool:
         return True
@@ -36,15 +37,15 @@ class _Ranges(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        end = min(self._at + len(buffer), self._size)
-        if end <= self._at:
+        wanted = min(len(buffer), self._size - self._at)
+        if wanted <= 0:
             return 0
-        data = _range(self._url, f"{self._at}-{end - 1}")
-        if len(data) != end - self._at:
-            raise OSError(f"{self._url}: found {len(data)} bytes of the {end - self._at} that were asked for")
-        buffer[: len(data)] = data
-        self._at = end
-        return len(data)
+        self._left -= wanted
+        if self._left < 0:
+            raise OSError(f"{self._url}: the parts that are needed have more than {_MOST:,} bytes")
+        buffer[:wanted] = _range(self._url, self._at, wanted, self._size)
+        self._at += wanted
+        return wanted
 
 
 def opened(url: str) -> Optional[IO[bytes]]:
@@ -59,26 +60,34 @@ def opened(url: str) -> Optional[IO[bytes]]:
             return None
         with _asked(url, "0-0") as answer:
             if answer.status == 200:  # no parts are given
-                small = int(answer.headers.get("Content-Length") or _LARGE) < _LARGE
-                return io.BytesIO(answer.read(_LARGE)) if small else None
+                size = int(answer.headers.get("Content-Length") or _LARGE)
+                data = answer.read(size) if size < _LARGE else b""
+                return io.BytesIO(data) if len(data) == size else None
             whole = re.fullmatch(r"bytes 0-0/(\d+)", answer.headers.get("Content-Range") or "")
         size = int(whole.group(1)) if whole else 0
         if size >= _LARGE:
             return cast("IO[bytes]", io.BufferedReader(_Ranges(url, size), _BLOCK))
-        return io.BytesIO(_range(url, f"0-{size - 1}")) if size else None
+        return io.BytesIO(_range(url, 0, size, size)) if size else None
     except (OSError, ValueError, http.client.HTTPException):
         return None
 
 
-def _range(url: str, which: str) -> bytes:
-    with _asked(url, which) as answer:
-        if answer.status != 206:
-            raise OSError(f"{url}: a part was asked for, and the server sent the whole")
-        try:
-            data: bytes = answer.read()
-        except http.client.HTTPException as error:  # the connection broke
-            raise OSError(f"{url}: {error}") from None
-        return data
+def _range(url: str, start: int, count: int, size: int) -> bytes:
+    """`count` bytes from `start` on of the `size` at a URL.
+
+    Raises:
+        OSError: the server sends anything else.
+    """
+    which = f"{start}-{start + count - 1}"
+    try:
+        with _asked(url, which) as answer:
+            said = answer.headers.get("Content-Range")
+            data: bytes = answer.read(count) if answer.status == 206 and said == f"bytes {which}/{size}" else b""
+    except http.client.HTTPException as error:  # the connection broke, or what answers is no web server
+        raise OSError(f"{url}: {error}") from None
+    if len(data) != count:
+        raise OSError(f"{url}: found {len(data)} bytes of the part {which} that was asked for ({answer.status}, {said})")
+    return data
 
 
 def _asked(url: str, which: str) -> Any:

@@ -1,0 +1,40 @@
+"""Zip archives that somebody else made: whatever is wrong with one is an error in words, and no file in it outgrows memory."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from contextlib import contextmanager
+from typing import Iterator
+
+from patcher.errors import SitepatchError
+from patcher.system.reading import FILE
+
+
+@contextmanager
+def damaged(name: str, hint: str = "") -> Iterator[None]:
+    """Turn what `zipfile` raises for an archive that is none, or a damaged one, into a SitepatchError; OSError passes."""
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, struct.error) as error:
+        raise SitepatchError(f"{name}: it is no wheel: {error}", hint) from None
+
+
+def member(archive: zipfile.ZipFile, name: str, limit: int = FILE) -> bytes:
+    """The bytes of a file in an archive.
+
+    Args:
+        archive: an open one, inside of `damaged`.
+        name: as the archive has it.
+        limit: how many bytes it may have; `zipfile` reads no more than the archive says.
+
+    Raises:
+        BadZipFile: it is larger, or compressed in a way that no wheel is.
+    """
+    info = archive.getinfo(name)
+    if info.file_size > limit:
+        raise zipfile.BadZipFile(f"{name} has {info.file_size:,} bytes, expected at most {limit:,}")
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others raise errors of their own
+        raise zipfile.BadZipFile(f"{name} is compressed by method {info.compress_type}, expected deflate or none")
+    return archive.read(info)
