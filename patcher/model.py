@@ -250,7 +250,10 @@ class Change(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The state of one hunk of one patchset in one file, as a command reports it; `gone` is that of `HunkAnswer`."""
+    """The state of one hunk of one patchset in one file, as a command reports it; `gone` is that of `HunkAnswer`.
+
+    `written` is the file and the 1-based line where the hunk is written, ("", 0) where it is about no hunk.
+    """
 
     patchset: str
     path: str
@@ -261,11 +264,12 @@ class Answer(NamedTuple):
     hint: str = ""
     when_present: bool = False
     gone: bool = False
+    written: Tuple[str, int] = ("", 0)
 
 
 def answered(patchset: str, path: str, one: HunkAnswer) -> Answer:
     """What a command reports of a hunk's answer."""
-    words = one.problem, one.hint, one.hunk.when_present, one.gone
+    words = one.problem, one.hint, one.hunk.when_present, one.gone, (one.hunk.origin, one.hunk.line)
     return Answer(patchset, path, one.hunk.scope, one.state, one.places, *words)
 
 

@@ -229,7 +229,7 @@ def test_the_newest_release_is_a_failure_where_no_patchset_is_for_it(check, told
 
 def test_ci_is_told_in_annotations_or_as_tests(patchsets, tmp_path):
     verdicts = of_releases(Checked(load(patchsets / "ask", "here"), OUTCOMES[:6]))
-    assert github(verdicts) == [
+    assert github(verdicts, {}) == [
         "::error title=ask does not fit demo 1.2::not found: demo/share.py: gone%0Alook%0Aagain",
         "::error title=ask does not fit demo 1.3::not found: demo/share.py: gone",
         "::error title=ask does not fit demo 1.4::no wheel: no wheel",
@@ -237,7 +237,7 @@ def test_ci_is_told_in_annotations_or_as_tests(patchsets, tmp_path):
         "::notice title=sitepatch check::2 answers in order",
     ]
     hostile = Verdict("ask", "a:b,c", "not found", "50%\r::error::\x1b[2J")
-    assert github([hostile]) == ["::error title=ask does not fit a%3Ab%2Cc::not found: 50%25%0D::error::\u241b[2J"]
+    assert github([hostile], {}) == ["::error title=ask does not fit a%3Ab%2Cc::not found: 50%25%0D::error::\u241b[2J"]
     (suite,) = ElementTree.fromstring(junit([*verdicts, hostile]))
     assert [suite.get(key) for key in ("name", "tests", "failures", "errors")] == ["ask", "7", "3", "1"]
     assert [case[0].tag for case in suite] == ["system-out", "system-out", "failure", "failure", "error", "system-out", "failure"]

@@ -46,7 +46,8 @@ def lint(patchset: Patchset, folder: Path) -> List[Finding]:
     found = [*_manifest(patchset, folder), *_ranges(patchset), *_options(patchset, list(patches.values()))]
     cases = _cases(folder)
     for (origin, line), patch in patches.items():
-        found += _patch(patch, options, Path(origin).name, line, [text for path, text in cases if path in patch.paths])
+        file = Path(origin).relative_to(folder).as_posix()
+        found += _patch(patch, options, file, line, [text for path, text in cases if path in patch.paths])
     return sorted(dict.fromkeys(found), key=lambda each: (each.file != MANIFEST, each.file, each.line))
 
 

@@ -112,7 +112,8 @@ def _path(env: Environment, requested: Requested, located: Located, patch: FileP
     except SitepatchError as error:
         problem, hint = error.message, error.hint
     scopes = dict.fromkeys(hunk.scope for hunk in patch.hunks)
-    answers += [Answer(requested.patchset.name, patch.paths[0], scope, state, (), problem, hint) for scope in scopes]
+    answer = Answer(requested.patchset.name, patch.paths[0], "", state, (), problem, hint)
+    answers += [answer._replace(scope=scope, written=(patch.hunks[0].origin, patch.line)) for scope in scopes]
     return ""
 
 

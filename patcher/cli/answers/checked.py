@@ -7,11 +7,12 @@ what was tried and how it ended, which GitLab, Jenkins and Azure show as tests; 
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 from xml.etree import ElementTree
 
+from patcher.cli.answers.annotations import ERROR, NOTICE, annotation
 from patcher.cli.answers.report import diff_json
-from patcher.model import Answer
+from patcher.model import Answer, State
 from patcher.ops.releases.against import Checked
 from patcher.ops.releases.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, Outcome
 from patcher.text.drawn import drawn
@@ -93,12 +94,16 @@ def checked_json(checked: Checked) -> Dict[str, Any]:
 
 # for CI ---------------------------------------------------------------------------------------------------------------
 class Verdict(NamedTuple):
-    """What became of a patchset: `about` a release or a place here, the state, and why it `failed` ("" if it did not)."""
+    """What became of a patchset: `about` a release or a place here, the state, and why it `failed` ("" if it did not).
+
+    `written` is the file and the line of the hunk that it is about, ("", 0) for none.
+    """
 
     patchset: str
     about: str
     state: str
     failed: str
+    written: Tuple[str, int] = ("", 0)
 
 
 def of_releases(checked: Checked) -> List[Verdict]:
@@ -108,7 +113,8 @@ def of_releases(checked: Checked) -> List[Verdict]:
 
 def _verdict(patchset: str, about: str, one: Outcome) -> Verdict:
     why = "\n".join(filter(None, (one.problem, one.hint))) or one.word
-    return Verdict(patchset, about, one.word, why if one.failed else "")
+    written = (answer.written for answer in one.answers if answer.state.value == one.word)
+    return Verdict(patchset, about, one.word, why if one.failed else "", next(written, ("", 0)))
 
 
 def of_answers(answers: Iterable[Answer]) -> List[Verdict]:
@@ -117,30 +123,28 @@ def of_answers(answers: Iterable[Answer]) -> List[Verdict]:
     for one in answers:
         why = "\n".join(filter(None, (one.problem, one.hint))) or one.state.value
         about = f"{one.path} {one.scope}".rstrip()
-        found.append(Verdict(one.patchset, about, one.state.value, why if one.state.failed else ""))
+        found.append(Verdict(one.patchset, about, one.state.value, why if one.state.failed else "", one.written))
     return found
 
 
-def github(verdicts: Iterable[Verdict]) -> List[str]:
-    """Workflow commands: an error for what does not fit, a notice where upstream has the change; one for what is in order."""
+def github(verdicts: Iterable[Verdict], manifests: Mapping[str, str]) -> List[str]:
+    """Annotations: an error for what does not fit, a notice where upstream has the change; one for what is in order.
+
+    Where a release is one that a patchset is not for, it is about its `patchset.toml`, of which `manifests` has the path.
+    """
     found, good = [], 0
     for one in verdicts:
+        if one.failed and one.state == State.NOT_FOUND.value and not one.written[0]:
+            one = one._replace(written=(manifests.get(one.patchset, ""), 0))
         if one.failed:
-            found.append(_command("error", f"{one.patchset} does not fit {one.about}", f"{one.state}: {one.failed}"))
+            title, text = f"{one.patchset} does not fit {one.about}", f"{one.state}: {one.failed}"
+            found.append(annotation(ERROR, title, text, *one.written))
         elif one.state == "upstream":
-            found.append(_command("notice", f"{one.patchset} can go", f"{one.about} has its change already"))
+            title, text = f"{one.patchset} can go", f"{one.about} has its change already"
+            found.append(annotation(NOTICE, title, text, *one.written))
         else:
             good += 1
-    return [*found, _command("notice", "sitepatch check", f"{count(good, 'answer')} in order")] if good else found
-
-
-def _command(kind: str, title: str, text: str) -> str:
-    def escaped(part: str, *more: str) -> str:
-        for char in ("%", "\r", "\n", *more):
-            part = part.replace(char, f"%{ord(char):02X}")
-        return drawn(part)
-
-    return f"::{kind} title={escaped(title, ':', ',')}::{escaped(text)}"
+    return [*found, annotation(NOTICE, "sitepatch check", f"{count(good, 'answer')} in order")] if good else found
 
 
 def junit(verdicts: Sequence[Verdict]) -> str:

@@ -57,8 +57,7 @@ def answer_rows(answers: Iterable[Answer]) -> List[Row]:
 def answer_json(answer: Answer) -> Dict[str, Any]:
     """An answer as JSON."""
     fields = {**answer._asdict(), "state": answer.state.value, "places": list(answer.places)}
-    del fields["gone"]  # `mixed` has made of it what there is to say
-    return fields
+    return {key: value for key, value in fields.items() if key not in ("gone", "written")}  # `mixed` has made use of the first
 
 
 def diff_json(diff: FileDiff) -> Dict[str, Any]:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Iterator
+
+from patcher.author import lint
+from patcher.cli.answers.annotations import ERROR, NOTICE, WARNING, annotation, of_error
 from patcher.cli.answers.patchsets import broken_json, broken_rows
 from patcher.cli.console import Console
-from patcher.ops.authoring.linting import lint_all
+from patcher.ops.authoring.linting import LintOutcome, lint_all
 from patcher.ops.authoring.requests import LintRequest
 from patcher.text.table import Row, count
 
+_KINDS = {lint.ERROR: ERROR, lint.ADVICE: WARNING, lint.NOTE: NOTICE}
 
-def run_lint(console: Console, request: LintRequest) -> int:
-    """Lint patchsets, and report it."""
+
+def run_lint(console: Console, request: LintRequest, form: str) -> int:
+    """Lint patchsets, and report it; `form` is `text` or `github`."""
     made = lint_all(request)
+    if form == "github":
+        for line in _annotated(made):
+            console.out(line)
+        return 0 if made.ok else 1
     rows, findings = [], []
     for name, found in made.findings.items():
         for one in found:
@@ -25,3 +35,12 @@ def run_lint(console: Console, request: LintRequest) -> int:
         console.say(f"nothing to say of {count(len(made.findings), 'patchset')}")
     console.data(made.ok, {"findings": findings, "broken": broken_json(made.broken)})
     return 0 if made.ok else 1
+
+
+def _annotated(made: LintOutcome) -> Iterator[str]:
+    for name, found in made.findings.items():
+        for one in found:
+            text = "\n".join(filter(None, (one.text, one.hint)))
+            yield annotation(_KINDS[one.level], f"{name}: {one.rule}", text, made.folders[name] / one.file, one.line)
+    for name, error in made.broken.items():
+        yield of_error(f"{name} is broken", error)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from patcher.cli.commands.options import complete_names
+from patcher.cli.commands.options import answers_in, complete_names
 from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
 from patcher.ops.place import Place
@@ -21,8 +21,8 @@ from patcher.ops.place import Place
 @click.option("--against", metavar="VERSION", multiple=True, help="A release, a range as '>=2.4', all or newest; repeatable.")
 @click.option("--jobs", metavar="N", type=click.IntRange(1, 64), default=4, help="Releases fetched at a time (default 4).")
 @click.option("--html", metavar="FILE", help="With --against: also write a page that can be read offline.")
-@click.option("--format", "form", type=click.Choice(["text", "github", "junit"]), default="text", help="Form of the answer.")
 @takes()
+@answers_in("text", "github", "junit")
 def check(console: Console, place: Place, **asked: Any) -> int:
     """Check whether patchsets would apply.
 
@@ -34,8 +34,6 @@ def check(console: Console, place: Place, **asked: Any) -> int:
     """
     if asked["html"] and not asked["against"]:
         raise UsageError("--html: found no --against, whose releases the page shows", "sitepatch diff --html shows this one")
-    if console.as_json and asked["form"] != "text":
-        raise UsageError(f"--format {asked['form']} and --json: found both, expected one")
     from patcher.cli.verbs.checks import CheckRequest, run_check
 
     return run_check(console, CheckRequest(place, **asked))

@@ -134,6 +134,28 @@ def names_a_project(function: Callable[..., int]) -> Callable[..., int]:
     return function
 
 
+def answers_in(*forms: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Give a command `--format`, which takes these; the first is the default, and the only one beside `--json`."""
+
+    def decorate(function: Callable[..., int]) -> Callable[..., int]:
+        @wraps(function)
+        def run(console: Console, place: Place, form: str, **rest: Any) -> int:
+            if console.as_json and form != forms[0]:
+                raise UsageError(f"--format {form} and --json: found both, expected one")
+            try:
+                return function(console, place, form=form, **rest)
+            except SitepatchError as error:
+                if form == "github":
+                    from patcher.cli.answers.annotations import of_error
+
+                    console.out(of_error(f"sitepatch {console.command}", error))
+                raise
+
+        return click.option("--format", "form", type=click.Choice(forms), default=forms[0], help="Form of the answer.")(run)
+
+    return decorate
+
+
 def takes_turns(function: Callable[..., int]) -> Callable[..., int]:
     """Give a command that writes `--lock-timeout`, and call it again where another process was faster."""
 

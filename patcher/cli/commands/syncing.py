@@ -6,7 +6,7 @@ from typing import Any, Tuple
 
 import click
 
-from patcher.cli.commands.options import names_a_project, takes_turns, verify_options, ways_to_write
+from patcher.cli.commands.options import answers_in, names_a_project, takes_turns, verify_options, ways_to_write
 from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
 from patcher.ops.place import Place
@@ -52,7 +52,8 @@ def sync(
 @names_a_project
 @click.option("--check", is_flag=True, help="Write nothing; exit code 1, and what differs, where the lock would be another.")
 @takes()
-def lock(console: Console, place: Place, project: str, requirements: Tuple[str, ...], lock_file: str, check: bool) -> int:
+@answers_in("text", "github")
+def lock(console: Console, place: Place, project: str, requirements: Tuple[str, ...], **asked: Any) -> int:
     """Write down what the project asks for, and what it makes.
 
     The version and the sha256 of each patchset, and for each release that is installed the sha256 of every file before
@@ -63,4 +64,5 @@ def lock(console: Console, place: Place, project: str, requirements: Tuple[str, 
     from patcher.ops.project import LockRequest
     from patcher.project.request import ProjectFiles
 
-    return run_lock(console, LockRequest(place, ProjectFiles(project, requirements, lock_file), check))
+    files = ProjectFiles(project, requirements, asked["lock_file"])
+    return run_lock(console, LockRequest(place, files, asked["check"]), asked["form"])

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 import click
 
 from patcher.cli.answers import report
+from patcher.cli.answers.annotations import of_error
 from patcher.cli.answers.changes import Live
 from patcher.cli.answers.checked import Verdict, checked_json, github, heading, junit, of_answers, of_releases, rows
 from patcher.cli.answers.patchsets import broken_json, broken_rows
@@ -17,7 +18,8 @@ from patcher.model import Answer, Patchset, Requested
 from patcher.ops.place import Place
 from patcher.ops.releases.against import check_asked, check_releases
 from patcher.ops.releases.check import absent as is_absent
-from patcher.patchset.sources import find_every
+from patcher.patchset.manifest import MANIFEST
+from patcher.patchset.sources import find_every, folders
 from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose
 from patcher.text.table import Row, count
@@ -63,6 +65,11 @@ def run_check(console: Console, request: CheckRequest) -> int:
         code, fields = _check_here(console, requested, request)
         fields["notes"] = [*notes, *fields["notes"]]
     console.rows(broken_rows(problems) if request.form == "text" else [])
+    for name, error in problems.items() if request.form != "text" else []:
+        if request.form == "github":
+            console.out(of_error(f"{name} is broken", error))
+        else:
+            console.note(f"{name}: {error.brief}", "broken")
     code = 1 if problems else code
     console.data(not code, {**fields, "broken": broken_json(problems)})
     return code
@@ -86,7 +93,7 @@ def _check_here(console: Console, requested: Sequence[Requested], request: Check
         console.rows(report.answer_rows(answer for answer in present if answer.state.failed or not console.quiet))
         console.rows([] if console.quiet else [Row("absent", (one.patchset, one.path), (one.problem,)) for one in absent])
     else:
-        _for_ci(console, of_answers(present), request.form)
+        _for_ci(console, of_answers(present), request)
     for note in dict.fromkeys(notes):
         console.note(note)
     fields = {
@@ -109,7 +116,7 @@ def report_releases(
             console.out(("\n" if number else "") + heading(checked))
             console.rows(rows(checked, each=console.verbose))
     else:
-        _for_ci(console, [verdict for checked in results for verdict in of_releases(checked)], request.form)
+        _for_ci(console, [verdict for checked in results for verdict in of_releases(checked)], request)
     outcomes = [outcome for checked in results for outcome in checked.outcomes]
     for hint in dict.fromkeys(line for one in outcomes for line in one.hint.split("\n") if one.failed and line):
         console.note(hint, "hint")
@@ -120,6 +127,10 @@ def report_releases(
     return (1 if any(one.failed for one in outcomes) else 0), {"patchsets": [checked_json(one) for one in results]}
 
 
-def _for_ci(console: Console, verdicts: Sequence[Verdict], form: str) -> None:
-    for line in github(verdicts) if form == "github" else [junit(verdicts)]:
+def _for_ci(console: Console, verdicts: Sequence[Verdict], request: CheckRequest) -> None:
+    if request.form == "junit":
+        console.out(junit(verdicts))
+        return
+    where = folders(request.place.patch_dirs, os.getcwd())
+    for line in github(verdicts, {name: f"{places[0][0]}/{MANIFEST}" for name, places in where.items()}):
         console.out(line)

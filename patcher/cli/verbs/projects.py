@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from patcher.cli.answers import report
+from patcher.cli.answers.annotations import ERROR, annotation
 from patcher.cli.answers.changes import Live, finish, note_running, show_plan
 from patcher.cli.console import Console
 from patcher.ops.outcome import Outcome
@@ -32,14 +33,14 @@ def run_sync(console: Console, request: SyncRequest) -> int:
     return finish(console, outcome, show, restored=list(outcome.restored))
 
 
-def run_lock(console: Console, request: LockRequest) -> int:
-    """Write the lock of a project, and report it."""
+def run_lock(console: Console, request: LockRequest, form: str) -> int:
+    """Write the lock of a project, and report it; where `form` is `github`, what differs is annotated."""
     done = lock(request, Live(console))
     path, plan, made = done.path, done.plan, done.lock
     console.rows(report.answer_rows(plan.failed))
     console.see(done.place, plan.answers)
     for problem in done.differences:
-        console.out(f"{path}: {problem}")
+        console.out(annotation(ERROR, f"{path.name} differs", problem, path) if form == "github" else f"{path}: {problem}")
     if plan.failed:
         console.note(f"{path} was not written: {count(len(plan.failed), 'hunk')} failed", "stopped")
     elif request.check and not done.differences:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Dict, NamedTuple, Tuple
 
 from patcher.author.lint import ADVICE, ERROR, Finding, lint
@@ -12,11 +13,15 @@ from patcher.ops.outcome import SILENT, Events
 
 
 class LintOutcome(NamedTuple):
-    """What was found, by patchset, and what is wrong with patchsets that cannot be read, by name."""
+    """What was found, by patchset, and what is wrong with patchsets that cannot be read, by name.
+
+    `folders` has where each of the first lies.
+    """
 
     request: LintRequest
     findings: Dict[str, Tuple[Finding, ...]]
     broken: Dict[str, SitepatchError]
+    folders: Dict[str, Path]
 
     @property
     def ok(self) -> bool:
@@ -34,4 +39,4 @@ def lint_all(request: LintRequest, events: Events = SILENT) -> LintOutcome:
     """
     patchsets, broken = asked_for(request.place, request.names, events)
     findings = {one.name: tuple(lint(one, folder)) for one, folder in patchsets}
-    return LintOutcome(request, findings, broken)
+    return LintOutcome(request, findings, broken, {one.name: folder for one, folder in patchsets})

@@ -6,7 +6,7 @@ from typing import Tuple
 
 import click
 
-from patcher.cli.commands.options import complete_names
+from patcher.cli.commands.options import answers_in, complete_names
 from patcher.cli.console import Console, takes
 from patcher.ops.place import Place
 
@@ -15,7 +15,8 @@ from patcher.ops.place import Place
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @click.option("--strict", is_flag=True, help="Exit with 1 on advice too.")
 @takes(environment=False)
-def lint(console: Console, place: Place, names: Tuple[str, ...], strict: bool) -> int:
+@answers_in("text", "github")
+def lint(console: Console, place: Place, names: Tuple[str, ...], strict: bool, form: str) -> int:
     """Say what is wrong with patchsets, and what makes them hold for fewer releases than they could.
 
     No environment is looked at. Errors, as options that no hunk uses and hunks that meet, exit with 1; advice, as context
@@ -24,4 +25,4 @@ def lint(console: Console, place: Place, names: Tuple[str, ...], strict: bool) -
     from patcher.cli.authoring.linted import run_lint
     from patcher.ops.authoring.requests import LintRequest
 
-    return run_lint(console, LintRequest(place, names, strict))
+    return run_lint(console, LintRequest(place, names, strict), form)

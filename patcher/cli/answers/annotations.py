@@ -1,0 +1,49 @@
+"""Workflow commands of GitHub: annotations of a run, of a file and of a line."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Union
+
+from patcher.errors import SitepatchError
+from patcher.text.drawn import drawn
+
+ERROR, WARNING, NOTICE = "error", "warning", "notice"
+
+
+def annotation(kind: str, title: str, text: str, file: Union[str, Path] = "", line: int = 0) -> str:
+    """One line that the runner turns into an annotation.
+
+    Args:
+        kind: `error`, `warning` or `notice`.
+        title: its heading.
+        text: what is said, in one line or several.
+        file: what it is about, if anything; GitHub shows it beside the text of a file of the repository.
+        line: the line in it, from 1; 0 for none.
+    """
+    named = _in_repository(file) if file else ""
+    place = {"file": named, "line": str(line or "")} if named else {}
+    properties = ",".join(f"{key}={_escaped(value, ':', ',')}" for key, value in {**place, "title": title}.items() if value)
+    return f"::{kind} {properties}::{_escaped(text)}"
+
+
+def of_error(title: str, error: SitepatchError) -> str:
+    """What stops a command, or keeps it from reading a patchset, at the place that it is about."""
+    file, line = error.place.get("file", ""), error.place.get("line", 0)
+    return annotation(ERROR, title, error.message, str(file), int(line))
+
+
+def _in_repository(file: Union[str, Path]) -> str:
+    """The path of a file from the root of the repository on, "" for one outside of it, or installed in it."""
+    root = Path(os.environ.get("GITHUB_WORKSPACE") or ".").resolve()
+    path = Path(file).resolve()
+    inside = path.parts[: len(root.parts)] == root.parts and not {"site-packages", "dist-packages"} & set(path.parts)
+    return path.relative_to(root).as_posix() if inside else ""
+
+
+def _escaped(part: str, *more: str) -> str:
+    """A value as https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions takes it."""
+    for char in ("%", "\r", "\n", *more):
+        part = part.replace(char, f"%{ord(char):02X}")
+    return drawn(part)
