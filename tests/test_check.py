@@ -528,7 +528,7 @@ def test_before_much_is_fetched_it_is_said_what_and_asked_on_a_terminal(index, t
 
     events = _Asking(Console("check", False, False, False, False))
     assert events.fetching({"torch": 30, "numpy": 1}), "nobody is there to be asked"
-    assert "to fetch: numpy (1 release), torch (30 releases); of large wheels" in capsys.readouterr().err
+    assert "to fetch: numpy (1 release), torch (30 releases); up to 124 MB, or whole wheels of unknown size" in capsys.readouterr().err
     for stream in (sys.stdin, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(click, "confirm", lambda *words, **more: False)

@@ -11,7 +11,8 @@ from typing import IO, Any, Optional, cast
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-_LARGE = 4 << 20  # bytes from which a few requests are less work than one for the whole wheel
+LARGE = 4 << 20
+"""Bytes from which a few requests are less work than one for the whole wheel; the parts that matter have fewer, too."""
 _BLOCK = 1 << 18  # bytes of a request: the list of the files lies at the end of a wheel, each file in one piece
 _TIMEOUT = 30.0  # seconds
 _MOST = 1 << 26  # bytes of parts of one wheel: whoever makes us read more is left to pip, which has a disk for it
@@ -60,12 +61,12 @@ def opened(url: str) -> Optional[IO[bytes]]:
             return None
         with _asked(url, "0-0") as answer:
             if answer.status == 200:  # no parts are given
-                size = int(answer.headers.get("Content-Length") or _LARGE)
-                data = answer.read(size) if size < _LARGE else b""
+                size = int(answer.headers.get("Content-Length") or LARGE)
+                data = answer.read(size) if size < LARGE else b""
                 return io.BytesIO(data) if len(data) == size else None
             whole = re.fullmatch(r"bytes 0-0/(\d+)", answer.headers.get("Content-Range") or "")
         size = int(whole.group(1)) if whole else 0
-        if size >= _LARGE:
+        if size >= LARGE:
             return cast("IO[bytes]", io.BufferedReader(_Ranges(url, size), _BLOCK))
         return io.BytesIO(_range(url, 0, size, size)) if size else None
     except (OSError, ValueError, http.client.HTTPException):

@@ -22,6 +22,7 @@ from patcher.patchset.manifest import MANIFEST
 from patcher.patchset.sources import find_every, folders
 from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose
+from patcher.target.remote import LARGE
 from patcher.text.table import Row, count
 
 
@@ -43,9 +44,10 @@ class _Asking(Live):
     """Says what would be fetched, and on a terminal asks, where no patchset was named."""
 
     def fetching(self, releases: Mapping[str, int]) -> bool:
-        """Say it, and ask."""
+        """Say it, and ask; pip tells the size of no wheel, and to ask the index would be a request for each."""
         what = ", ".join(f"{name} ({count(number, 'release')})" for name, number in sorted(releases.items()))
-        self.note(f"{what}; of large wheels no more than the files that matter, where the index allows it", "to fetch")
+        most = sum(releases.values()) * LARGE >> 20
+        self.note(f"{what}; up to {most} MB, or whole wheels of unknown size where the index gives no parts", "to fetch")
         return not (sys.stdin.isatty() and sys.stderr.isatty()) or click.confirm("Fetch them?", err=True)
 
 
