@@ -2,9 +2,11 @@
 
 import importlib.util
 import json
+import platform
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -81,6 +83,17 @@ def test_every_answer_that_is_not_as_asked_for_gives_the_module_a_message():
 
 def test_the_collection_has_the_version_of_sitepatch():
     assert f"\nversion: {patcher.__version__}\n" in (COLLECTION / "galaxy.yml").read_text()
+
+
+def test_a_host_without_sitepatch_is_told_what_is_needed_there(tmp_path, monkeypatch):
+    said = []
+    given = {"sitepatch": None, "python": str(tmp_path)}
+    module = SimpleNamespace(params=given, get_bin_path=lambda name: None, fail_json=lambda msg: said.append(msg))
+    (tmp_path / "sitepatch").mkdir()  # no command
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    collection()._command(module)
+    needs = f"It needs Python 3.8 or newer;\nthe one that runs this module is {platform.python_version()}, /nowhere/python.\n"
+    assert said[0].startswith("found no command sitepatch on this host, expected it beside the Python") and needs in said[0]
 
 
 def test_the_module_runs_as_ansible_runs_it(tmp_path):

@@ -507,6 +507,19 @@ def test_rounds_of_the_real_command_in_which_a_random_process_is_killed(site):
     assert site.tree() == before
 
 
+def test_of_controllers_that_ask_for_different_things_at_once_one_is_last_and_has_what_it_asked_for(site):
+    projects = [site.cwd / str(number) for number in (1, 2)]
+    for number, folder in enumerate(projects, 1):
+        folder.mkdir()
+        (folder / "pyproject.toml").write_text(f'[tool.sitepatch]\npatchsets = ["{DDP} params={number}"]\n')
+    told = ended([start(site, "sync", "--project", str(folder), "--no-verify") for folder in projects])
+    assert [code for code, _, _ in told] == [0, 0] and all(answer["written"] for _, answer, _ in told), told
+    standing = json.loads(site("status", "--check", "--json").out)
+    options = [step["options"] for file in standing["files"] for step in file["patchsets"]]
+    assert standing["ok"] and len(options) == len(FILES) and options == options[:1] * len(FILES), options
+    assert site("sync", "--project", projects[options[0]["params"] - 1], "--no-verify").out.endswith("nothing to do, it is applied already\n")
+
+
 # --- our lock -------------------------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,8 @@ import pytest
 from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose
 from patcher.store.commit import commit
+from patcher.store.folder import Folder
+from patcher.store.lock import locked
 from patcher.store.status import recover
 from patcher.store.store import Store
 from patcher.target.interpreter import discover
@@ -204,6 +206,16 @@ def test_nobody_is_given_a_store_in_a_directory_in_which_everybody_may_write(sha
     shared.site.chmod(0o1777)
     done(shared.root("apply", "two"))
     assert shared.home.stat().st_uid == 0
+
+
+def test_who_waits_for_another_user_is_told_for_which_process(shared, monkeypatch):
+    shared.own(A)
+    monkeypatch.setenv("SITEPATCH_LOCK_TIMEOUT", "0")
+    with locked(Folder.open(str(shared.site))):  # as root
+        code, text = shared.run(A, "apply", "two")
+    assert code == 1 and f"another sitepatch (process {os.getpid()}, " in text and "hint: run this again when it has ended" in text
+    assert shared.file.read_bytes() == ORIGINAL
+    shared.apply(A)
 
 
 @pytest.mark.parametrize("mode", [0o2775, 0o775])

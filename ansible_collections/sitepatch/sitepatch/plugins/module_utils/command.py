@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import sys
 from pathlib import Path
 
@@ -16,7 +17,8 @@ PLACE = {
 """The options that both modules have."""
 
 _NONE = """found no command sitepatch on this host, expected {0}.
-Install it there (ansible.builtin.pip: name=sitepatch), or name it with the option sitepatch.
+Install it there (ansible.builtin.pip: name=sitepatch), or name it with the option sitepatch. It needs Python 3.8 or newer;
+the one that runs this module is {1}, {2}.
 Where nothing more may be installed: `sitepatch hook init` and `sitepatch hook wheel` on the controller make a wheel for
 ansible.builtin.pip; it applies known results without sitepatch."""
 
@@ -62,4 +64,6 @@ def _command(module):
     found = next((str(path) for path in tried if path.is_file() and os.access(path, os.X_OK)), None)
     if not (found or named):
         found = module.get_bin_path("sitepatch")
-    return found or module.fail_json(msg=_NONE.format(named or "it beside the Python or on PATH"))
+    return found or module.fail_json(
+        msg=_NONE.format(named or "it beside the Python or on PATH", platform.python_version(), sys.executable)
+    )

@@ -16,7 +16,7 @@ version_added: 0.1.0
 author:
   - the sitepatch authors (@sitepatch)
 requirements:
-  - sitepatch on the host
+  - sitepatch on the host, which needs Python 3.8 or newer
 options:
   names:
     description:

@@ -15,7 +15,7 @@ version_added: 0.1.0
 author:
   - the sitepatch authors (@sitepatch)
 requirements:
-  - sitepatch on the host
+  - sitepatch on the host, which needs Python 3.8 or newer
 options:
   python:
     description: The Python, or the virtual environment. By default that which sitepatch is installed in.
