@@ -1,23 +1,27 @@
-"""Help and symptoms in Chinese: complete, as wide as the terminal, and nothing that English pays for."""
+"""What people read, in Chinese: complete, as wide as the terminal, and nothing that English pays for or a program sees."""
 
 import inspect
 import json
 import re
+import time
 from itertools import chain
 from pathlib import Path
 
 import click
 import pytest
 
+from patcher.cli.language import Catalog, _numbered
 from patcher.cli.main import _SECTIONS, _language, commands
 from patcher.patchset.manifest import load
 from patcher.patchset.sources import BUILT_IN, builtin_dir
 from patcher.patchset.symptoms import general
 from patcher.text.width import width, wrapped
-from tests.command import ROOT, done, sitepatch
+from tests.command import DDP, ROOT, RUNNER, Site, done, sitepatch
+from tests.messages import NOTHING_SAID, messages, said, words
 
 pytestmark = pytest.mark.once
 CATALOG = ROOT / "patcher/locale/zh.po"
+ZH = Catalog("zh")
 VARIABLES = ("SITEPATCH_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
 
 
@@ -28,13 +32,12 @@ def all_commands(group=commands):
 
 
 def english():
-    """Every paragraph and line of help that is ours, what errors mean, and what is marked in the code."""
-    built_in = Path(builtin_dir())
-    known = [load(path.parent, BUILT_IN).symptoms for path in built_in.glob("*/patchset.toml")]
-    for symptom in chain(general(builtin_dir()), *known):
+    """Every paragraph and line of help that is ours, what errors mean, and what built-in patchsets are for."""
+    built_in = [load(path.parent, BUILT_IN) for path in Path(builtin_dir()).glob("*/patchset.toml")]
+    for symptom in chain(general(builtin_dir()), *(one.symptoms for one in built_in)):
         yield from (symptom.meaning, symptom.advice)
-    for path in (ROOT / "patcher/cli").rglob("*.py"):
-        yield from re.findall(r'\b_\("([^"]+)"\)', path.read_text(encoding="utf-8"))
+    for one in built_in:
+        yield from (one.summary, *(option.help for option in one.options))
     for command in all_commands():
         for text in [command.help, *(getattr(parameter, "help", None) for parameter in command.params)]:
             for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text or "")):
@@ -50,9 +53,51 @@ def entries():
     return {json.loads(msgid): (comment, json.loads(msgstr)) for comment, msgid, msgstr in found}
 
 
-def test_each_text_of_help_and_each_symptom_is_in_the_catalog_and_nothing_else():
+def test_all_that_people_read_is_in_the_catalog_and_nothing_else():
     ours = {msgid for msgid, (comment, _) in entries().items() if comment != "click"}
-    assert ours ^ (set(english()) - {""}) == set()
+    needed = {*english(), *messages(), *words()} - {""}
+    assert sorted(needed - ours) == []
+    assert sorted(ours - needed - said()) == []
+    assert sorted(NOTHING_SAID - said()) == []
+
+
+def test_each_message_is_found_by_its_own_entry_whatever_fills_its_holes():
+    known = entries()
+    for msgid in sorted(messages()):
+        fills = [f"x{number}" for number in range(msgid.count("{}"))]
+        pieces = _numbered(known[msgid][1])
+        assert sorted(pieces[1::2]) == [str(number) for number in range(len(fills))], msgid
+        expected = "".join(fills[int(piece)] if at % 2 else piece for at, piece in enumerate(pieces))
+        assert ZH.text(msgid.replace("{}", "%s") % tuple(fills) if "%" not in msgid else expected) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("a/b.toml: name: found nothing, expected a string", "a/b.toml：name：写的是无，应为字符串"),
+        ("a b: c, d", "a b: c, d"),
+        ("3 of 40 hunks", "3/40 个补丁块"),
+        ("`the value of x in y` stands in several places", "`the value of x in y` stands in several places"),
+        ("the file has no line `edited by hand`", "文件里没有这一行：`edited by hand`"),
+        ("/x: edited by hand; apply it again", "/x：手工修改；apply it again"),
+        ("nothing is applied in /a: nothing to restore\n  return x in y", "/a 里什么都没有打上：无需恢复\n  return x in y"),
+    ],
+)
+def test_what_is_composed_is_translated_and_names_and_code_are_not(said, told):
+    assert ZH.text(said) == told
+
+
+def test_a_hostile_text_does_not_hold_it_up():
+    begun = time.monotonic()
+    for piece in (
+        "the code has a: the file has b, found c, expected d; ",
+        "is in a of the code has, and b: ",
+        "`{}` (line {}",
+        "a; ",
+    ):
+        for text in (piece * 30_000, (piece * 40 + "\n") * 30):
+            assert ZH.text(text) is not None
+    assert time.monotonic() - begun < 20
 
 
 @pytest.mark.parametrize("words", [[], ["apply"], ["capture"], ["diagnose"], ["hook", "init"]])
@@ -69,6 +114,46 @@ def test_what_an_error_means_is_told_in_chinese_and_to_programs_in_english(tmp_p
     assert told.code == 1 and "含义：各 rank 会合用的端口被占用" in told.out and "提示：换一个 --master_port" in told.out
     asked = sitepatch("diagnose", "train.log", "--target", tmp_path, "--json", cwd=tmp_path, SITEPATCH_LANG="zh")
     assert json.loads(asked.out)["findings"][0]["meaning"].startswith("the port where the ranks are to meet is taken")
+
+
+def english_left(text):
+    """Three English words in a row, but for code in backticks or quotes, commands, and lines of code."""
+    text = re.sub(r"`[^`]*`|\"[^\"]*\"|sitepatch [\w-]+ [^\n；]*|(?m:^.* \| .*$)", "", text)
+    return re.findall(r"[A-Za-z']+ [a-z']+ [a-z']+[^\n]*", text)
+
+
+def test_commands_speak_chinese_and_answer_programs_in_english(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    bad = tmp_path / "patchsets" / "bad"
+    bad.mkdir(parents=True)
+    (bad / "patchset.toml").write_text('schema = 1\nname = "bax"\nversion = "x y"\nkind = 3\nfoo = 1\n')
+    first = [
+        "apply nonesuch",
+        "apply mmengine-ddp-debg",
+        "show bad",
+        "lint bad",
+        "list",
+        f"apply {DDP}",
+        f"apply {DDP}",
+        "status",
+    ]
+    then = ["verify", "diff --edited --stat", "doctor", "restore", "restore", "check"]
+    last = [f"apply {DDP} --patch-dir patchsets", "apply", "-h"]
+    for line in [*first, *then, *last]:
+        if line == then[1]:
+            site.file().write_text(f"{site.file().read_text()}# mine\n")
+        if line == last[0]:
+            site.file().write_text(site.file().read_text().replace("# mine\n", ""))
+            site.source(DDP, spatch=[("= MMDistributedDataParallel(", "= Other(")])
+        shown = site(*line.split(), SITEPATCH_LANG="zh", COLUMNS="100")
+        assert english_left(shown.out + shown.err) == [], line
+        assert re.search("[\u4e00-\u9fff]", shown.out + shown.err), line
+    for asked_for in (["explain", DDP], ["apply", "nonesuch"], ["apply", "--nonsense"], ["status"]):
+        asked = [site(*asked_for, "--json", SITEPATCH_LANG=language) for language in ("zh", "en")]
+        assert asked[0].data == asked[1].data and json.loads(asked[0].out)["schema"] == 1
+    told = site("explain", DDP, "-q", SITEPATCH_LANG="zh").out
+    assert RUNNER in told and "找不到" in told and "`Runner.wrap_model` 存在，但没有要改的代码" in told
+    assert english_left("\n".join(line for line in told.splitlines() if line[:13] != " " * 10)) == []
 
 
 @pytest.mark.parametrize(

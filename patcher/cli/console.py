@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional,
 
 import click
 
+from patcher.cli.told import label, term, told
 from patcher.errors import LockError, NotExecutableError, NotFoundCommandError, PatchError, SitepatchError, UsageError
 from patcher.ops.place import Place
 from patcher.text.drawn import Painted, drawn, join, lines
@@ -70,7 +71,7 @@ class Console:
     def out(self, *parts: str) -> None:
         """Write a line of the answer, or several."""
         if not self.as_json:
-            click.echo("".join(map(lines, parts)), color=self.color(sys.stdout))
+            click.echo("".join(lines(told(part)) for part in parts), color=self.color(sys.stdout))
 
     def say(self, text: str) -> None:
         """Write a line about what is being done; not with --quiet."""
@@ -91,7 +92,7 @@ class Console:
             self.said.append(f"{word}: {text}")
         elif not self.quiet:
             self.end_progress()
-            click.echo(f"{style(word + ':', fg='yellow')} {lines(text)}", err=True, color=self.color(sys.stderr))
+            click.echo(_labelled(word, text, fg="yellow"), err=True, color=self.color(sys.stderr))
 
     def progress(self, done: int, total: int, what: str) -> None:
         """Show on stderr how much is done, of how much (0: nobody knows); not with --quiet or --json."""
@@ -151,7 +152,7 @@ class Console:
         """Write lines, through a pager on a terminal."""
         if self.as_json:
             return
-        whole, color = "".join(f"{drawn(line)}\n" for line in text), self.color(sys.stdout)
+        whole, color = "".join(f"{drawn(told(line))}\n" for line in text), self.color(sys.stdout)
         if pager and sys.stdout.isatty():
             from patcher.cli.pager import paged  # not where nobody reads
 
@@ -168,8 +169,8 @@ class Console:
 
             self.rows(answer_rows(error.answers))
         self.data(False, {"error": {"message": error.message, "hint": error.hint, "exit_code": code, **error.place}})
-        said = [f"{style('error:', fg='red', bold=True)} {lines(error.message)}"]
-        said += [f"{style('hint:', fg='cyan')} {drawn(line)}" for line in error.hint.split("\n") if line]
+        said = [_labelled("error", error.message, fg="red", bold=True)]
+        said += [_labelled("hint", line, fg="cyan") for line in error.hint.split("\n") if line]
         for line in said if self.said is None else ():
             click.echo(line, err=True, color=self.color(sys.stderr))
         return code
@@ -183,6 +184,17 @@ def command(place: Place, *words: str) -> str:
     more += ["--target", place.target] if place.target else []
     more += ["--system"] if place.system else []
     return " ".join(shlex.quote(word) for word in ("sitepatch", *words, *more))
+
+
+def answer_usage(error: click.ClickException) -> bool:
+    """Write what click refuses as the JSON answer that other errors have; returns whether it is all that stderr is to have."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "sitepatch"
+    console = Console("-".join(path.split()[1:]) or path, True, False, False, None)
+    console.said = [] if console.command == "run" else None
+    stopped = {"message": error.format_message(), "hint": f"see: {path} --help", "exit_code": error.exit_code}
+    console.data(False, {"error": stopped})
+    return console.said is not None
 
 
 def exit_code(error: SitepatchError) -> int:
@@ -248,14 +260,20 @@ def style(text: str, **how: Any) -> Painted:
     return Painted(click.style(drawn(text), **how))
 
 
+def _labelled(text: str, rest: str, **how: Any) -> Painted:
+    """A word of ours with a colour, as `error:`, and what it is about, both in the language of the reader."""
+    head = label(text)
+    return Painted(style(head, **how) + (" " if head[-1] == ":" else "") + lines(told(rest)))
+
+
 def table(rows: Sequence[Row], most: int = 0) -> Iterable[str]:
     """The lines of a table, styled; the last cell of a row is not padded.
 
     Where a row is wider than `most` columns (0: no limit), its further cells and long texts go on below; of a very long
     word (the name of a scope) the middle is left out.
     """
-    texts = [[_words(drawn(cell)) for cell in row.cells] for row in rows]
-    first = max((width(row.word) for row in rows), default=0)
+    texts = [[_words(drawn(told(cell))) for cell in row.cells] for row in rows]
+    first = max((width(term(row.word)) for row in rows), default=0)
     count = max(map(len, texts), default=0)
     widths = [max((width(cells[at]) for cells in texts if len(cells) > at), default=0) for at in range(count)]
     room = max(20, most - first - 2) if most else sys.maxsize
@@ -266,10 +284,10 @@ def table(rows: Sequence[Row], most: int = 0) -> Iterable[str]:
                 filled.append("")
             filled[-1:] = [*_wrapped(filled[-1] + cell, room)]
             filled[-1] += " " * (column - width(cell) + 2)
-        head = style(padded(row.word, first), fg=_COLORS.get(row.word, "red"))
+        head = style(padded(term(row.word), first), fg=_COLORS.get(row.word, "red"))
         yield f"{head}  {filled[0]}".rstrip()
         details = [line for each in row.details for line in ([each] if isinstance(each, Painted) else each.split("\n"))]
-        for line in [*filled[1:], *(part for detail in details for part in _wrapped(_words(drawn(detail)), room))]:
+        for line in [*filled[1:], *(part for detail in details for part in _wrapped(_words(drawn(told(detail))), room))]:
             yield (" " * (first + 2) + line).rstrip()
 
 

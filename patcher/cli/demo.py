@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.cli.console import Console, style
+from patcher.cli.told import told
 from patcher.ops.fixture import lay_out
 from patcher.patchset.sources import find
+from patcher.text.drawn import lines
 
 NAME, VERSION, OLDER = "mmengine-ddp-debug", "0.10.7", "0.1.0"
 SMALL, RUNNER = "mmengine-unused-parameters", "mmengine/runner/runner.py"
@@ -128,7 +130,7 @@ class Story:
         before, file = tree(new), old / RUNNER
         pristine = file.read_bytes()
         self._title("A small change, as a diff whose context is matched by syntax.", f"cat {folder / 'unused.spatch'}")
-        self.console.out("\n".join(_HUNK.split("\n")[:-1]))
+        self.console.out(lines(_HUNK[:-1]))
         self._title(f"The same hunk for {VERSION} and for {OLDER}, two and a half years older.")
         self._do("apply", SMALL, "-q", "--target", str(new))
         self._do("apply", SMALL, "-q", "--target", str(old))
@@ -198,7 +200,7 @@ class Story:
         env = {**os.environ, "RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "PYTHONIOENCODING": "utf-8"}
         command = [sys.executable, "-B", "-c", _RUN, str(site), *files]
         ended = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        self.console.out(ended.stdout.decode("utf-8", "replace"))
+        self.console.out(lines(ended.stdout.decode("utf-8", "replace")))
         warned = b'"verdict": "cpu-with-device-ids"' in ended.stdout
         good = ended.returncode == 0 and warned
         self._prove("the patched files compile, and the report names what makes DDP fail", good)
@@ -214,7 +216,7 @@ class Story:
         self._prove(f"exit code of sitepatch {words[0]} is {code}", code == 0, show=self.console.verbose or code != 0)
 
     def _title(self, title: str, command: str = "") -> None:
-        self.console.out("\n", style(f"# {title}", bold=True))
+        self.console.out("\n", style(f"# {told(title)}", bold=True))
         if command:
             self._command(command)
 
@@ -224,7 +226,7 @@ class Story:
     def _prove(self, what: str, good: bool, *, show: bool = True) -> None:
         self.proofs.append((what, good))
         if show:
-            self.console.out(style("✓" if good else "✗ NOT SO:", fg="green" if good else "red"), f" {what}")
+            self.console.out(style("✓" if good else told("✗ NOT SO:"), fg="green" if good else "red"), f" {what}")
 
 
 def tree(site: Path) -> Dict[str, _Entry]:

@@ -13,6 +13,7 @@ import click
 
 from patcher import __version__
 from patcher.cli.commands.group import Group
+from patcher.cli.told import label, told
 from patcher.system.signals import end_interrupted
 from patcher.text.drawn import lines
 
@@ -100,7 +101,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character must not stop a command
-    if language := _language():
+    as_json = "--json" in sys.argv[1 : sys.argv.index("--") if "--" in sys.argv else None]
+    if language := "" if as_json else _language():  # what a program reads is English
         from patcher.cli.language import speak
 
         speak(language)
@@ -108,12 +110,14 @@ def main() -> None:
         code = commands.main(prog_name="sitepatch", standalone_mode=False)
         sys.stdout.flush()
     except click.Abort as end:  # what click makes of Ctrl-C; the store says what became of the files
-        code = end_interrupted(str(end.__cause__ or ""))
+        code = end_interrupted(told(str(end.__cause__ or "")), label("interrupted"))
     except click.ClickException as error:
-        shown = StringIO()
+        code, shown = error.exit_code, StringIO()
         error.show(shown)
-        click.echo(lines(shown.getvalue()), nl=False, err=True)
-        code = error.exit_code
+        if as_json:
+            from patcher.cli.console import answer_usage
+        if not (as_json and answer_usage(error)):
+            click.echo(lines(shown.getvalue()), nl=False, err=True)
     except BrokenPipeError:
         code = 1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: nothing is left to say

@@ -9,7 +9,8 @@ from typing import Optional, TextIO
 
 import click
 
-from patcher.text.width import terminal_width
+from patcher.cli.told import told
+from patcher.text.width import fit, terminal_width
 
 _FIRST, _AGAIN, _LOG = 1.0, 0.25, 10.0  # seconds: until a bar is shown, between two looks of it, between two lines of a log
 _UNKNOWN = (number for number in range(0))  # so many steps, says click then, as nobody knows
@@ -55,12 +56,13 @@ class Progress:
 
     def _show(self) -> None:
         passed = f"{time.monotonic() - self._begun:.0f} s"
-        when = f"{self._bar.format_eta()} left" if self._bar.eta_known else passed
-        amount = f"{self._bar.pos} of {self._total} {self._what}" if self._total else f"{self._bar.pos} {self._what}"
+        when = told(f"{self._bar.format_eta()} left") if self._bar.eta_known else passed
+        what = told(self._what)
+        amount = f"{told(f'{self._bar.pos} of {self._total}')} {what}" if self._total else f"{self._bar.pos} {what}"
         if self._live:
             bar = f"[{self._bar.format_bar()}] " if self._total else ""
             text = f"{bar}{amount}, {when}"
-            self._stream.write(f"\r\x1b[K{text[: terminal_width() - 1]}")
+            self._stream.write(f"\r\x1b[K{fit(text, terminal_width() - 1)}")
             self._drawn = True
         else:
             self._stream.write(f"{amount}, {when}\n")

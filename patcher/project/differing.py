@@ -62,7 +62,7 @@ def _by_path(target: Target) -> Dict[str, LockedFile]:
 def changed(old: Pinned, new: Pinned) -> List[str]:
     """What a patchset has otherwise than locked, one line each."""
     found = []
-    here, there = (f" of {one.distribution.name} {one.distribution.version}" if one.distribution else "" for one in (new, old))
+    here, there = (f" of {' '.join(one.distribution[:2])}" if one.distribution else "" for one in (new, old))
     if new.version != old.version:
         found.append(f"{new.name}: found version {new.version}{here}, the lock has {old.version}{there}")
     elif new.sha256 != old.sha256:

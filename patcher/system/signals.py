@@ -25,14 +25,14 @@ def ignored() -> Iterator[None]:
         yield
 
 
-def end_interrupted(why: str = "") -> int:
-    """Say that Ctrl-C ended the command, and with `why` what became of it; return the exit code.
+def end_interrupted(why: str = "", head: str = "interrupted:") -> int:
+    """Say, after `head`, that Ctrl-C ended the command, and with `why` what became of it; return the exit code.
 
     What is still to be written to stdout is dropped: it may be a pipe that nobody reads, and would keep the process.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # stderr may be such a pipe too: a second Ctrl-C ends the process
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.stderr.write(f"interrupted: {why}\n" if why else "interrupted\n")
+    sys.stderr.write(f"{head} {why}\n" if why else f"{head[:-1]}\n")
     sys.stderr.flush()
     return 130
 

@@ -266,7 +266,7 @@ def _headers(path: Path) -> Tuple[str, str]:
 
 def _unrecorded(site: Path, package: str, dist_infos: Sequence[str]) -> Owner:
     """What egg-info, Debian's metadata or the files of a checkout say where no RECORD lists the package."""
-    note = f"{UNRECORDED} {package} in {site}: nothing proves that its files are as upstream shipped them"
+    note = f"no RECORD lists {package} in {site}: nothing proves that its files are as upstream shipped them"
     for name, version, folder in _sources(site, package, dist_infos):
         if version:
             return Owner(name or package, version, folder, note=note)

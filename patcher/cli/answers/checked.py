@@ -12,10 +12,11 @@ from xml.etree import ElementTree
 
 from patcher.cli.answers.annotations import ERROR, NOTICE, annotation
 from patcher.cli.answers.report import diff_json
+from patcher.cli.told import term
 from patcher.model import Answer, State
 from patcher.ops.releases.against import Checked
 from patcher.ops.releases.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, Outcome
-from patcher.text.drawn import drawn
+from patcher.text.drawn import Painted, drawn
 from patcher.text.table import Row, count
 
 _Releases = Tuple[Outcome, ...]
@@ -25,7 +26,7 @@ _Releases = Tuple[Outcome, ...]
 def heading(checked: Checked) -> str:
     """The patchset, how many releases were looked at, and how many of them are in which state."""
     words = [outcome.word for outcome in checked.outcomes]
-    found = [f"{word} {words.count(word)}" for word in dict.fromkeys(words)]
+    found = [f"{term(word)} {words.count(word)}" for word in dict.fromkeys(words)]
     releases = count(sum(one.version != "" and one.word != NO_RELEASE for one in checked.outcomes), "release")
     return f"{checked.patchset.name} {checked.patchset.version}, {releases}" + (f": {', '.join(found)}" if found else "")
 
@@ -127,12 +128,13 @@ def of_answers(answers: Iterable[Answer]) -> List[Verdict]:
     return found
 
 
-def github(verdicts: Iterable[Verdict], manifests: Mapping[str, str]) -> List[str]:
+def github(verdicts: Iterable[Verdict], manifests: Mapping[str, str]) -> List[Painted]:
     """Annotations: an error for what does not fit, a notice where upstream has the change; one for what is in order.
 
     Where a release is one that a patchset is not for, it is about its `patchset.toml`, of which `manifests` has the path.
     """
-    found, good = [], 0
+    found: List[Painted] = []
+    good = 0
     for one in verdicts:
         if one.failed and one.state == State.NOT_FOUND.value and not one.written[0]:
             one = one._replace(written=(manifests.get(one.patchset, ""), 0))

@@ -16,21 +16,21 @@
 from __future__ import annotations
 
 import time
-from gettext import gettext as _
 from typing import Any, Dict, Iterable, List, Sequence, Tuple
 
 from patcher.cli.answers.patchsets import told_of
 from patcher.cli.console import Console, command, style
+from patcher.cli.told import term, told
 from patcher.diagnose.conclusions import sentence
 from patcher.diagnose.log import Log
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import DOUBTS, READY, WIDTH, Classified, heading, run_json, table, well
 from patcher.ops.diagnose import DiagnoseOutcome, Finding
 from patcher.ops.place import Place
-from patcher.text.drawn import Painted
+from patcher.text.drawn import Painted, join
 from patcher.text.listed import ranks
 from patcher.text.table import Row, count
-from patcher.text.width import wrapped
+from patcher.text.width import width, wrapped
 
 Shown = Sequence[Tuple[Run, Sequence[Classified]]]
 
@@ -47,10 +47,11 @@ def _row(finding: Finding) -> Row:
     where = ", ".join([f"{finding.log}:{finding.line}", *known, *more])
     cure = ""
     if fit and finding.patchset:
-        does = _("shown by {}") if finding.patchset.kind == "debug" else _("cured by {}")
-        cure = f"{does.format(finding.patchset.name)}: {fit.text}"
+        name = finding.patchset.name
+        does = f"shown by {name}" if finding.patchset.kind == "debug" else f"cured by {name}"
+        cure = f"{does}: {fit.text}"
     word = fit.word if fit else "follows" if symptom.follows else "advice"
-    return Row(word, (symptom.name, where), (finding.text, *told_of(symptom, cure)))
+    return Row(word, (symptom.name, where), (join(finding.text), *told_of(symptom, cure)))
 
 
 def tell_cure(console: Console, place: Place, outcome: DiagnoseOutcome) -> None:
@@ -72,16 +73,16 @@ def tell_run(console: Console, run: Run, total: int, classified: Sequence[Classi
     if total > 1:
         console.say(f"run {run.number} of {total}{_when(run)}")
     for each in classified:
-        console.out(style(heading(each), bold=True))
+        console.out(style(told(heading(each)), bold=True))
         head, *lines = table(each)
         console.out(style(f"{head.text}  {head.verdict}", dim=True))
         for line in lines:
             console.out(line.text, "  ", _styled(line.verdict))
         console.out()
         for conclusion in each.conclusions:
-            console.out(_styled(conclusion.code), "  ", _indented(sentence(conclusion), len(conclusion.code) + 2))
+            console.out(_styled(conclusion.code), "  ", _indented(told(sentence(conclusion)), len(conclusion.code) + 2))
             if conclusion.hint:
-                console.out("  " + _indented(f"hint: {conclusion.hint}", 2))
+                console.out("  " + _indented(told(f"hint: {conclusion.hint}"), 2))
         if not each.conclusions:
             console.out(_styled("ready"), "  ", well(each))
         console.out()
@@ -104,10 +105,10 @@ def tell_damage(console: Console, logs: Sequence[Log]) -> None:
     """Write what could not be read: it may be a report of the run that is shown."""
     number = sum(log.cut_count for log in logs)
     were = "reports end too early and were" if number > 1 else "report ends too early and was"
-    told = [("cut-short", f"{number} {were} not read: {_places(logs)}")] if number else []
-    told += [("unread", f"{log.name}: {log.problem}") for log in logs if log.problem]
-    for word, text in told:
-        console.out(_styled(word), "  ", _indented(text, len(word) + 2))
+    damage = [("cut-short", f"{number} {were} not read: {_places(logs)}")] if number else []
+    damage += [("unread", f"{log.name}: {log.problem}") for log in logs if log.problem]
+    for word, text in damage:
+        console.out(style(term(word), fg="red"), "  ", _indented(told(text), width(term(word)) + 2))
 
 
 def _places(logs: Sequence[Log]) -> str:

@@ -7,6 +7,7 @@ from typing import List, NamedTuple, Sequence, Tuple
 import click
 
 from patcher.cli.console import Console, style
+from patcher.cli.told import told
 from patcher.text.diffs import FileDiff
 from patcher.text.width import terminal_width
 
@@ -46,7 +47,7 @@ def show_parts(
     side = room if shape.sides and room >= _NEEDED else 0
     lines: List[str] = []
     for heading, diffs in parts:
-        lines += [style(heading, bold=True)] if heading and diffs else []
+        lines += [style(told(heading), bold=True)] if heading and diffs else []
         for diff in diffs:
             lines += drawn_diff(diff, columns=side, words=shape.words)
     console.page(lines, pager=pager)

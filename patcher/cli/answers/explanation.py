@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
 from patcher.cli.answers.report import shown
+from patcher.cli.told import told
 from patcher.engine.explain.explain import Explanation, Spot
 from patcher.engine.explain.nearest import Closest, Mark
 from patcher.model import State
@@ -103,7 +104,7 @@ def _marked(head: str, mark: Mark, paint: Paint) -> List[str]:
 
 
 def _wrapped(text: str) -> List[str]:
-    return [line for each in text.split("\n") for line in wrapped(each, _WIDTH)]
+    return [line for each in told(text).split("\n") for line in wrapped(each, _WIDTH)]
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from gettext import gettext as _
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.cli.console import paint, style
+from patcher.cli.told import term
 from patcher.errors import SitepatchError
 from patcher.model import Patchset, Symptom, release_name
 from patcher.ops.standing import Fit
 from patcher.patchset.tables import written
-from patcher.text.drawn import join
+from patcher.text.drawn import Painted, join, lines
 from patcher.text.table import Row, count
 
 _TABLE_ROW = re.compile(r"(applies|upstream|not needed|[a-z ]+?)  +(\S+)  +(\S+)(?: \(yanked\))?(?:  .*)?")
@@ -45,14 +45,14 @@ def broken_json(broken: Mapping[str, SitepatchError]) -> List[Dict[str, Any]]:
 
 def symptom_rows(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Row]:
     """One row for each symptom and the name of the patchset that cures it, "" for none."""
-    cures = ((one, _("cured by {}").format(name) if name else "") for one, name in symptoms)
+    cures = ((one, f"cured by {name}" if name else "") for one, name in symptoms)
     return [Row("symptom", (one.name,), tuple(told_of(one, cure))) for one, cure in cures]
 
 
 def told_of(symptom: Symptom, cure: str = "") -> List[str]:
-    """What it means, what cures it, and what helps, in the language of the help."""
-    advice = [_("hint: {}").format(_(symptom.advice))] if symptom.advice else []
-    return [_("it means: {}").format(_(symptom.meaning)), *([cure] if cure else []), *advice]
+    """What it means, what cures it, and what helps."""
+    advice = [f"hint: {symptom.advice}"] if symptom.advice else []
+    return [f"it means: {symptom.meaning}", *([cure] if cure else []), *advice]
 
 
 # show -----------------------------------------------------------------------------------------------------------------
@@ -89,17 +89,17 @@ def description(one: Patchset, tried: Sequence[Proven]) -> List[str]:
     """All that there is to say about a patchset, in lines: why, what, options, for which releases, how to undo it."""
 
     def part(title: str, told: Iterable[str]) -> List[str]:
-        told = [f"  {line}" for line in told]
-        return ["", style(title, bold=True), *told] if told else []
+        told = [join("  ", line) if isinstance(line, Painted) else f"  {line}" for line in told]
+        return ["", style(term(title), bold=True), *told] if told else []
 
     def releases(*states: str) -> List[str]:
         return [f"{each.told}: {each.state}" for each in tried if each.state in states]
 
     idle, good = ("upstream", "not needed", "out of range"), ("applies",)
     found = [join(style(f"{one.name} {one.version}", bold=True), f"  {one.kind}, {one.source}"), one.summary]
-    found += ["", *one.prose.strip("\n").split("\n")] if one.prose else []
-    found += part("provenance", (f"{key}: {value}" for key, value in one.provenance.items()))
-    cured = [[f"{each.name}: {each.meaning}", *(f"  {pattern}" for pattern in each.patterns)] for each in one.symptoms]
+    found += ["", lines(one.prose.strip("\n"))] if one.prose else []
+    found += part("provenance", (join(key, ": ", value) for key, value in one.provenance.items()))
+    cured = [[f"{each.name}: {each.meaning}", *(join("  ", pattern) for pattern in each.patterns)] for each in one.symptoms]
     found += part("cures", (line for lines in cured for line in lines))
     options = []
     for option in one.options:

@@ -33,9 +33,9 @@ def stat(diffs: Sequence[FileDiff]) -> str:
         bar = "+" * plus + "-" * minus
         lines.append(f" {padded(drawn(diff.path), column)} | {diff.added + diff.removed:>{digits}} {bar}")
     added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
-    parts = [count(len(diffs), "file") + " changed"]
-    parts += [count(added, "insertion") + "(+)"] if added else []
-    parts += [count(removed, "deletion") + "(-)"] if removed else []
+    parts = [f"{count(len(diffs), 'file')} changed"]
+    parts += [f"{count(added, 'insertion')}(+)"] if added else []
+    parts += [f"{count(removed, 'deletion')}(-)"] if removed else []
     return "\n".join([*lines, " " + ", ".join(parts)]) + "\n"
 
 

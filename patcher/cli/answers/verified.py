@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
+from patcher.cli.told import term
+from patcher.text.drawn import join
 from patcher.text.table import Row, count
 from patcher.verify.checks import COMPILE, IMPORT, PROBE, Verified
 
@@ -11,18 +13,23 @@ from patcher.verify.checks import COMPILE, IMPORT, PROBE, Verified
 def verified_rows(verified: Verified, *, quiet: bool) -> List[Row]:
     """What is good in one line with the seconds of each step, what is not with its last lines; if `quiet` failures alone."""
     parts = []
-    for what, noun, verb in ((COMPILE, "file", "compiled"), (IMPORT, "module", "imported"), (PROBE, "probe", "passed")):
+    for what in (COMPILE, IMPORT, PROBE):
         good = [check for check in verified.checks if check.what == what and not check.problem]
-        if good:
-            parts.append(f"{count(len(good), noun)} {verb} in {sum(check.seconds for check in good):.2f} s")
+        seconds = sum(check.seconds for check in good)
+        told = {
+            COMPILE: f"{count(len(good), 'file')} compiled in {seconds:.2f} s",
+            IMPORT: f"{count(len(good), 'module')} imported in {seconds:.2f} s",
+            PROBE: f"{count(len(good), 'probe')} passed in {seconds:.2f} s",
+        }
+        parts += [told[what]] if good else []
     note = (f"not imported: {', '.join(verified.left_out)}: {verified.reason}",)
     details = note if verified.left_out and verified.reason else ()
     found = [Row("verified", (", ".join(parts),), details)] if parts and not verified.failed else []
     for check in verified.checks:
         if check.problem:
             said = ("it fails without the patch too: no fault of the patch",) if check.before else ()
-            more = tuple(check.output.split("\n")) if check.output else ()
-            found.append(Row(check.state, (f"{check.what} {check.name}: {check.problem}",), (*said, *more)))
+            more = tuple(map(join, check.output.split("\n"))) if check.output else ()
+            found.append(Row(check.state, (f"{term(check.what)} {check.name}: {check.problem}",), (*said, *more)))
     return [row for row in found if not quiet or row.word == "failed"]
 
 

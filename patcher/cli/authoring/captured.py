@@ -23,6 +23,7 @@ from patcher.cli.authoring.drafted import (
 )
 from patcher.cli.authoring.editor import edit_copies
 from patcher.cli.console import Console, command
+from patcher.cli.told import told
 from patcher.ops.authoring.capturing import Captured, CaptureOutcome, adopt, capture, edit
 from patcher.ops.authoring.requests import CaptureRequest, EditRequest
 from patcher.text.diffs import FileDiff, compare
@@ -82,7 +83,7 @@ def _agreed(console: Console) -> bool:
     """Ask on a terminal whether the patchset is to take the place of the edit."""
     if console.as_json or console.quiet or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
-    return click.confirm("put the files back and apply the patchset in the place of the edit?", err=True)
+    return click.confirm(told("put the files back and apply the patchset in the place of the edit?"), err=True)
 
 
 def _show(console: Console, made: CaptureOutcome, *, explain: bool) -> None:

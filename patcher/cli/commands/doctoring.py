@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from patcher.cli.console import Console, takes
+from patcher.cli.told import term
 from patcher.ops.place import Place
 
 
@@ -31,7 +32,7 @@ def doctor(console: Console, place: Place) -> int:
     for one in shown:
         first, *more = one.what.split("\n")
         more += [f"hint: {line}" for line in one.hint.split("\n") if line]
-        rows.append(Row(one.severity, (one.check, first), tuple(more)))
+        rows.append(Row(one.severity, (term(one.check), term(first)), tuple(more)))
     console.rows(rows)
     problems = [one for one in found if one.severity == PROBLEM]
     console.say(f"{count(len(problems), 'problem')} in {', '.join(env.sites)}")

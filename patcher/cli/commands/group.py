@@ -7,6 +7,7 @@ from typing import Iterable, List, Mapping, Optional, Tuple
 
 import click
 
+from patcher.cli.told import told
 from patcher.text.listed import suggest
 
 
@@ -18,7 +19,8 @@ class Group(click.Group):
     def resolve_command(self, ctx: click.Context, args: List[str]) -> Tuple[Optional[str], Optional[click.Command], List[str]]:
         """Find the command that `args` begin with."""
         if args[0][:1] != "-" and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
-            raise click.UsageError(f'there is no command "{args[0]}"{suggest(args[0], self.list_commands(ctx))}', ctx)
+            text = f'there is no command "{args[0]}"{suggest(args[0], self.list_commands(ctx))}'
+            raise click.UsageError(told(text), ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

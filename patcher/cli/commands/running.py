@@ -18,6 +18,7 @@ from patcher.cli.commands.options import (
     ways_to_verify,
 )
 from patcher.cli.console import Console, takes
+from patcher.cli.told import told
 from patcher.errors import UsageError
 from patcher.ops.place import Place
 
@@ -31,7 +32,8 @@ class _Launcher(click.Command):
         left = super().parse_args(ctx, args[:at])
         if not command and not ctx.resilient_parsing:
             found = "nothing behind it" if at < len(args) else "no `--`"
-            raise click.UsageError(f"Found {found}; expected: sitepatch run [NAME]... [OPTIONS] -- COMMAND...", ctx)
+            text = f"Found {found}; expected: sitepatch run [NAME]... [OPTIONS] -- COMMAND..."
+            raise click.UsageError(told(text), ctx)
         ctx.params["command"] = command
         return left
 

@@ -24,7 +24,8 @@ def clean_cache(console: Console, older_than: float, dry_run: bool) -> int:
     chosen = [each for each in entries() if not each.in_use and each.used <= time.time() - older_than * 86400]
     removed = [each for each in chosen if dry_run or remove(each)]
     console.rows([_row("unused" if dry_run else "removed", each) for each in removed])
-    console.say(f"{size(removed)} {'would be' if dry_run else 'were'} removed from {cache_dir().parent}")
+    amount, folder = size(removed), cache_dir().parent
+    console.say(f"{amount} would be removed from {folder}" if dry_run else f"{amount} were removed from {folder}")
     console.data(True, {"folder": str(cache_dir().parent), "dry_run": dry_run, "removed": [_json(each) for each in removed]})
     return 0
 

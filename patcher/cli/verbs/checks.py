@@ -14,6 +14,7 @@ from patcher.cli.answers.changes import Live
 from patcher.cli.answers.checked import Verdict, checked_json, github, heading, junit, of_answers, of_releases, rows
 from patcher.cli.answers.patchsets import broken_json, broken_rows
 from patcher.cli.console import Console
+from patcher.cli.told import told
 from patcher.model import Answer, Patchset, Requested
 from patcher.ops.place import Place
 from patcher.ops.releases.against import check_asked, check_releases
@@ -23,6 +24,7 @@ from patcher.patchset.sources import find_every, folders
 from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose
 from patcher.target.remote import LARGE
+from patcher.text.drawn import lines
 from patcher.text.table import Row, count
 
 
@@ -48,7 +50,7 @@ class _Asking(Live):
         what = ", ".join(f"{name} ({count(number, 'release')})" for name, number in sorted(releases.items()))
         most = sum(releases.values()) * LARGE >> 20
         self.note(f"{what}; up to {most} MB, or whole wheels of unknown size where the index gives no parts", "to fetch")
-        return not (sys.stdin.isatty() and sys.stderr.isatty()) or click.confirm("Fetch them?", err=True)
+        return not (sys.stdin.isatty() and sys.stderr.isatty()) or click.confirm(told("Fetch them?"), err=True)
 
 
 def run_check(console: Console, request: CheckRequest) -> int:
@@ -131,7 +133,7 @@ def report_releases(
 
 def _for_ci(console: Console, verdicts: Sequence[Verdict], request: CheckRequest) -> None:
     if request.form == "junit":
-        console.out(junit(verdicts))
+        console.out(lines(junit(verdicts)))
         return
     where = folders(request.place.patch_dirs, os.getcwd())
     for line in github(verdicts, {name: f"{places[0][0]}/{MANIFEST}" for name, places in where.items()}):

@@ -8,6 +8,7 @@ from patcher.cli.answers import report
 from patcher.cli.answers.changes import Live
 from patcher.cli.answers.differing import LINES, Shape, show_parts
 from patcher.cli.console import Console, command, style
+from patcher.cli.told import told
 from patcher.ops.diff import DiffOutcome, DiffRequest, HandEdit, diff
 from patcher.text.diffs import FileDiff
 from patcher.text.table import count
@@ -72,7 +73,7 @@ def _heading(edit: HandEdit) -> str:
 def _stat(outcome: DiffOutcome) -> List[str]:
     lines = report.stat([*outcome.standing, *outcome.ahead]).split("\n")[:-1]
     by_hand = report.stat([edit.diff for edit in outcome.edits if edit.diff]).split("\n")[:-1]
-    return [*lines, *([style("edited by hand", bold=True), *by_hand] if by_hand else [])]
+    return [*lines, *([style(told("edited by hand"), bold=True), *by_hand] if by_hand else [])]
 
 
 def _write_page(console: Console, request: DiffRequest, outcome: DiffOutcome, path: str) -> None:

@@ -6,6 +6,7 @@ import time
 from typing import Any, Dict, List, Mapping, Tuple
 
 from patcher.cli.console import Console, command, style
+from patcher.cli.told import told
 from patcher.errors import SitepatchError, StoreError
 from patcher.ops.place import Place
 from patcher.ops.standing import Standing, standings, step_state
@@ -107,7 +108,7 @@ def welcome(console: Console, about: str) -> int:
     console.out(f"{about}\n")
     longest = max(map(len, _FIRST))
     for words, text in _FIRST.items():
-        console.out(join("  ", style(f"sitepatch {words:<{longest}}", bold=True), f"  {text}"))
+        console.out(join("  ", style(f"sitepatch {words:<{longest}}", bold=True), f"  {told(text)}"))
     try:
         console.out(f"\n{_stands(Place())}")
     except (SitepatchError, OSError) as error:

@@ -1,0 +1,195 @@
+"""What the code says to people: every text in it of two words or more, but for what is listed here with its reason."""
+
+import ast
+import re
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+
+import patcher
+from patcher.cli.console import _COLORS
+
+PACKAGE = Path(patcher.__file__).parent
+HOLE = "{}"
+SILENT = {  # modules whose texts nobody reads on a terminal of ours
+    "author/standalone.py": "a program of its own, for those who have no sitepatch",
+    "cli/pages/html.py": "the frame of a page",
+    "engine/convert.py": "names of syntax",
+    "engine/lex.py": "patterns",
+    "engine/node.py": "names of syntax",
+    "engine/rewrite/precedence.py": "names of syntax",
+    "hook/backend.py": "run by pip, without the command line",
+    "hook/boot.py": "run at the start of other programs",
+    "hook/closer.py": "run at the start of other programs",
+    "hook/wheel.py": "metadata of a wheel",
+    "ops/authoring/wheels.py": "metadata of a wheel",
+    "overlay/boot.py": "run at the start of other programs",
+    "ops/__init__.py": "what Python says",
+    "splice.py": "a mistake of ours",
+    "text/highlight.py": "patterns",
+}
+NOTHING_SAID = {  # what is no message, though it has two words
+    "# Keeps patches applied. For requirements.txt, with the path from where the installer is run:  ./{folder}",
+    "# Made by `sitepatch lock`. Where anything differs from it, `sitepatch sync --locked` does nothing.",
+    "# Written by `sitepatch hook init`; run that again after a change. All of this directory belongs under version control.",
+    "# edited by hand",
+    "DistributedDataParallel device_ids and output_device",
+    "No module named 'torch'",
+    "The answer of sitepatch {} --json",
+    "[tool.uv]  # which files uv looks at to see that the hook has to be built again",
+    "a step without one stands, or has got that of its copy",
+    "and as assert async await del elif else except finally for from if import in is lambda not or raise return while with",
+    "apply NAME",
+    "async def",
+    "async {}",
+    "cat {}",
+    "class {}:",
+    "code    {} | {}",
+    "code   {}",
+    "diff NAME",
+    "echo '{}' >> {}",
+    "find {} -type f -exec sha256sum {} + -exec stat -c '%n %a %y' {} +",
+    "import json",
+    "pip install --force-reinstall --no-deps {}=={}",
+    'print("{}: {} is called")  # sitepatch: {}',
+    "restore NAME",
+    "return args",
+    "sha256 {}… mode {} mtime_ns {}",
+    "sitepatch-hook 1 {} {}",
+    "{ file = {} }",
+    '{"format": {}, "texts": [',
+    '], "results": {',
+    "{} -m pip install --upgrade pip",
+    "{}, as the only line on stderr before the command runs",
+    "{}def {}({}):",
+}
+_PARSES = {"startswith", "endswith", "partition", "rpartition", "split", "rsplit", "replace", "find", "get", "getenv", "index"}
+_CODE = re.compile(
+    r"\\|\(\?|\^|\*\*|\.\*|^[\w.{}-]+ = |^<|^# \w+:|^(import torch|match _:|if _:|except _:|if 1:.*|.*finally: \.\.\.|.* pass)$"
+)
+_LONG = 4  # lines, from which on a text is a file or a program
+_STATES = {
+    "check",
+    "checks",
+    "diagnose",
+    "doctor",
+    "fleet",
+    "lint",
+    "standing",
+    "verdict",
+}  # modules that name some in a tuple
+_FIRST, _SECOND = slice(1), slice(1, 2)
+_SPOKEN = {"Row": _FIRST, "Check": _FIRST, "part": _FIRST, "_labelled": _FIRST, "label": _FIRST, "note": _SECOND}
+_UNSEEN = {"class_", "rel", "help", "transform", "epilog"}  # what a keyword is given that nobody sees, or that help says
+
+
+@lru_cache(maxsize=None)
+def messages():
+    """Each line that has to be translated, with `{}` where something is filled in."""
+    return {line for line in said() if is_message(line)} - NOTHING_SAID
+
+
+@lru_cache(maxsize=None)
+def said():
+    """Every line of a text in the code, but for those of files and programs."""
+    found = set()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        if name not in SILENT and name.split("/")[0] not in ("_patchsets", "_fixtures"):
+            texts = [text for text in _texts(ast.parse(path.read_bytes())) if text.count("\n") < _LONG]
+            found |= {whole_line(line) for text in texts for line in text.split("\n")}
+    return found
+
+
+def words():
+    """What stands by itself: states, kinds of remarks, names of checks, titles."""
+    found = set(_COLORS)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Call):
+                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                found |= {each.value for each in node.args[_SPOKEN[name]] if _is_text(each)} if name in _SPOKEN else set()
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
+                names = [getattr(target, "id", "_") for target in node.targets[0].elts]
+                told = path.stem in _STATES and all(name.isupper() for name in names)
+                found |= {each.value for each in node.value.elts if told and _is_text(each)}
+            elif isinstance(node, ast.ClassDef) and node.name in ("State", "Condition"):
+                found |= {each.value.value for each in node.body if isinstance(each, ast.Assign)}
+    return {text for text in found if re.fullmatch("[a-z -]+", text)}
+
+
+def _is_text(node):
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def whole_line(line):
+    """A line with a hole before a piece that continues another text, or after one that another text continues."""
+    line = re.sub(r"(\{\d?\})+", HOLE, line)
+    before = HOLE if re.match(r" *[,;.:)]|(?<!^) +\S| [a-z(]", line) and line[:2] != HOLE else ""
+    after = HOLE if re.search(r"\S +$", line) else ""
+    return (before + line + after).strip()
+
+
+def is_message(line):
+    words = re.findall(r"[A-Za-z][a-z']+", line.replace(HOLE, " \0 "))
+    return (
+        bool(words)
+        and " " in line
+        and line[:10] != "sitepatch "
+        and not _CODE.search(line)
+        and bool(re.search(r"(?<![\w.\[-])[a-z]{2,}(?![\w=\[.(]\w)", line))
+    )
+
+
+def _texts(tree):
+    skipped = set()
+    for node in ast.walk(tree):
+        skipped |= {id(part) for part in _silent(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("count", "_count") and len(node.args) == 2:
+            noun = node.args[1]
+            yield from (f"{{}} {noun.value}{s}" for s in ("", "s") if isinstance(noun, ast.Constant))
+        if id(node) not in skipped:
+            yield from _spelled(node)
+
+
+def _silent(node):
+    """The parts of a node that nobody reads: docstrings, annotations, what is compared and parsed; and parts of f-strings."""
+    for statement in node.body if isinstance(getattr(node, "body", None), list) else ():
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            yield statement.value
+    for field in ("annotation", "returns"):
+        yield from ast.walk(getattr(node, field, None) or ast.Pass())
+    if isinstance(node, ast.JoinedStr):
+        for value in node.values:
+            yield from [value] if isinstance(value, ast.Constant) else ast.walk(value.format_spec or ast.Pass())
+            if isinstance(value, ast.FormattedValue) and _suffixes(value.value):
+                yield from ast.walk(value.value)
+    if isinstance(node, ast.Compare):
+        yield from ast.walk(node)
+    if isinstance(node, ast.Call):
+        for keyword in node.keywords:
+            yield from ast.walk(keyword.value) if keyword.arg in _UNSEEN else ()
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        owner = getattr(getattr(node.func, "value", None), "id", "")
+        if name in _PARSES or owner == "re" or name in ("NamedTuple", "TypeVar", "cast"):
+            for argument in node.args:
+                yield from ast.walk(argument)
+
+
+def _spelled(node):
+    """The texts that a constant or an f-string can be; the endings of a plural are spelled out."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.JoinedStr):
+        parts = []
+        for value in node.values:
+            text = getattr(value, "value", None)
+            parts.append([text] if isinstance(value, ast.Constant) else _suffixes(text) or [HOLE])
+        yield from map("".join, product(*parts))
+
+
+def _suffixes(node):
+    """Both texts of `'' if number == 1 else 's'`; nothing for anything else."""
+    ends = [getattr(end, "value", None) for end in (node.body, node.orelse)] if isinstance(node, ast.IfExp) else []
+    return ends if ends and all(isinstance(end, str) and re.fullmatch(r"[a-z]{0,3}", end) for end in ends) else []
