@@ -1,5 +1,6 @@
 """`--target` with the root directory of an unpacked image: its Python is found, not run, and no link leads out of it."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -88,16 +89,21 @@ def test_the_commands_patch_it_as_any_environment_and_give_it_back(root):
     os.link(str(site / "demo/m.py"), str(other))
     (root / "usr/bin/python3.12").write_text("#!/bin/sh\ntouch RAN\n")  # of another architecture, say
     (root / "usr/bin/python3.12").chmod(0o755)
+    (root / "srv/app/.venv/pyvenv.cfg").write_text("")
+    (root / "srv/app/.venv/.lock").symlink_to(root.parent / "held")  # uv's lock, were it a file
     before, inode = tree(root), other.stat().st_ino
     assert "+VALUE = 2" in done(run(root, "diff", "two")).out
-    told = done(run(root, "apply", "two"))
+    with open(root.parent / "held", "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        told = done(run(root, "apply", "two", "--lock-timeout", "0.1"))
     assert "compiled" in told.out and "import" not in told.out, told
     assert (site / "demo/m.py").read_text() == "VALUE = 2\n" and (other.read_text(), other.stat().st_ino) == ("VALUE = 1\n", inode)
     changed = {path for path, what in tree(root).items() if before.get(path) != what}
     assert {path for path in changed if ".sitepatch" not in path} == {f"{VENV}/demo/m.py"}
     assert json.loads(done(run(root, "status", "--json")).out)["patchsets"][0]["name"] == "two"
     assert "the Python of the image is not run: Python " in done(run(root, "verify", "two")).err
-    assert f"{root}, Python 3.7: another release" in done(run(root, "doctor")).out
+    told = done(run(root, "doctor")).out
+    assert f"{root}, Python 3.7: another release" in told and "driver" not in told
     assert "whose Python is not run here" in done(run(root, "run", "two", "--overlay", "--", "true"), 2).err
     done(run(root, "restore"))
     assert tree(root) == before and not (root.parent / "RAN").exists()

@@ -110,7 +110,8 @@ def how_to_verify(place: Place, env: Environment, asked: VerifyOptions, patchset
     if alone and env.root:
         here = "{}.{}".format(*sys.version_info[:2])
         events.note(f"the Python of the image is not run: Python {here} of this machine compiles the files, and imports none")
-    reason = "--target names no interpreter to import them with; add --python" if alone and not asked.compile_only else ""
+    why = "an image is not run" if env.root else "--target names no interpreter to import them with; add --python"
+    reason = why if alone and not asked.compile_only else ""
     imports = not (alone or asked.compile_only)
     return How(env, asked.timeout, place.target is not None, imports, asked.probe, reason, events.progress)
 

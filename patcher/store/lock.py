@@ -213,7 +213,8 @@ def uv_locks(site: str) -> List[str]:
         if os.path.isfile(os.path.join(directory, "pyvenv.cfg")):
             prefixes.append(directory)
             break
-    return [path for path in (os.path.join(prefix, ".lock") for prefix in prefixes) if os.path.isfile(path)]
+    paths = [os.path.join(prefix, ".lock") for prefix in prefixes]
+    return [path for path in paths if os.path.isfile(path) and not os.path.islink(path)]  # uv makes no link
 
 
 # who holds it ---------------------------------------------------------------------------------------------------------

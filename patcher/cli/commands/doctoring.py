@@ -20,13 +20,14 @@ def doctor(console: Console, place: Place) -> int:
     """
     from patcher.ops.health.checkup import CHECKS
     from patcher.ops.health.doctor import OK, PROBLEM, Case, examine
-    from patcher.ops.health.troubles import TROUBLES
+    from patcher.ops.health.troubles import OF_MACHINE, TROUBLES
     from patcher.store.retry import settled
     from patcher.text.table import Row, count
 
     env = place.environment()
     console.about(env)
-    found = settled(env, lambda: examine(Case(env, place.patch_dirs), (*CHECKS, *TROUBLES), console.progress))
+    checks = [each for each in (*CHECKS, *TROUBLES) if not (env.root and each.name in OF_MACHINE)]
+    found = settled(env, lambda: examine(Case(env, place.patch_dirs), checks, console.progress))
     shown = [one for one in found if not (console.quiet and one.severity == OK)]
     rows = []
     for one in shown:

@@ -101,6 +101,8 @@ def _listed(name: str) -> List[str]:
     return [line.rpartition("=> ")[2].strip() for line in lines if name in line and "=> " in line]
 
 
+OF_MACHINE = ("libcuda", "driver")
+"""The checks that hold packages against this machine, which says nothing of an image."""
 TROUBLES = (
     Check("code", "nothing installed asks for what nobody defines", _asked_for),
     Check("libcuda", "what ldconfig lists is there", _libcuda),
