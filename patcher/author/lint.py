@@ -12,7 +12,7 @@ from patcher.engine.match.match import Matcher
 from patcher.engine.node import COMPOUND, Node, SyntaxProblem, is_expression, same
 from patcher.engine.source import Source
 from patcher.engine.spatch import notation
-from patcher.engine.spatch.hunk import guard
+from patcher.engine.spatch.hunk import inside_flag
 from patcher.engine.spatch.pattern import Hunk
 from patcher.engine.spatch.side import identifiers
 from patcher.errors import PatchError, SitepatchError
@@ -173,7 +173,7 @@ def _unguarded(hunk: Hunk, cases: Sequence[Source]) -> _Said:
         made = {inside for source in cases for _, inside in surroundings(source, hunk)}
         if len(made) == 1 and made != {()}:
             text = "one statement is its place, in whatever branch or loop of the scope a release has it"
-            yield "unguarded", NOTE, text, f"write `{guard(made.pop())}` to hold it where it stands"
+            yield "unguarded", NOTE, text, f"write `{inside_flag(made.pop())}` to hold it where it stands"
 
 
 def _calls(nodes: Sequence[Node]) -> List[Node]:

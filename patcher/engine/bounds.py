@@ -1,4 +1,4 @@
-"""How deeply a text nests, told before libcst is called: it would overflow the stack and end the process, or take hours."""
+"""Refuses text that nests too deeply, before libcst reads it: libcst would overflow the stack, or take hours."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from patcher.engine.lex import Token, expressions
 from patcher.engine.node import SyntaxProblem
 
 _MAX_BRACKETS = 200  # CPython reads no deeper nesting either (its tokenizer's MAXLEVEL)
-_MAX_CHAIN = 500  # from about 400 on Python's own recursion limit ends the reading
-_DANGEROUS = 40_000  # characters: before Python 3.11 `ast.parse` dies of a chain of some hundred thousand
+_MAX_CHAIN = 500  # from about 400 on the parser runs into Python's recursion limit
+_DANGEROUS = 40_000  # characters: before Python 3.11 `ast.parse` crashes on a chain of some hundred thousand
 _MAX_IN_CASE = 7  # brackets in a pattern of `case`: for each level libcst takes ten times as long
 _STRING = r"""[A-Za-z]{0,3}(?:'''(?:[^\\]|\\.)*?'''|\"\"\"(?:[^\\]|\\.)*?\"\"\"|'(?:[^'\\\r\n]|\\.)*'|"(?:[^"\\\r\n]|\\.)*")"""
 _PART = re.compile(
@@ -66,12 +66,16 @@ def check_depth(text: str) -> None:
 
 
 def check_for_ast(text: str) -> None:
-    """The same before a whole file is given to `ast.parse`, for a Python whose own does not check it."""
+    """`check_depth` for a whole file that `ast.parse` is to read; only where that does not check the depth itself.
+
+    Raises:
+        SyntaxProblem: see `check_depth`.
+    """
     if sys.version_info < (3, 11) and len(text) > _DANGEROUS:
         check_depth(text)
 
 
 def _inside(string: str) -> int:
-    """How much is chained in the braces of an f-string, at most."""
+    """The length of the longest chain in the braces of an f-string, at most."""
     parts = expressions(Token("string", string, 0, len(string)))
     return sum(part.kind in ("op", "run", "string") for part in parts) + (string.count("{") if parts else 0)

@@ -1,4 +1,4 @@
-"""What is checked on the finished text before a byte is written (format rule 17)."""
+"""The checks on the finished text, before a byte is written (format rule 17)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Iterator, List, NamedTuple, Sequence, Set, Tuple
 
 from patcher.engine.bounds import check_for_ast
 from patcher.engine.edit import Conflict, Edit
-from patcher.engine.in_string import FORM, searched, text_places
+from patcher.engine.in_string import IN_STRING, scope_ranges, text_places
 from patcher.engine.lex import meets
-from patcher.engine.match.find import find, places
-from patcher.engine.match.match import Matcher, Place, TooManySteps, Way
+from patcher.engine.match.find import find_in_scope, side_places
+from patcher.engine.match.match import Match, Matcher, Place, TooManySteps
 from patcher.engine.names import lines_of, unbound
 from patcher.engine.node import SyntaxProblem, same
 from patcher.engine.rewrite.rewriter import rewritten
@@ -25,43 +25,54 @@ from patcher.model import HunkAnswer, Splice, State
 
 
 class Matched(NamedTuple):
-    """A hunk, its answer, and for each place still to change how it matched there; `edits` are those of all places."""
+    """A hunk, its answer, and one match for each place still to change; `edits` are those of all places."""
 
     hunk: Hunk
     answer: HunkAnswer
     edits: Sequence[Edit] = ()
-    ways: Sequence[Way] = ()
+    matches: Sequence[Match] = ()
 
 
-def check(
+def check_result(
     source: Source, new: bytes, matched: Sequence[Matched], splices: Sequence[Splice], injected: Sequence[str]
 ) -> List[HunkAnswer]:
-    """Rule 17, on the finished text. A failed check turns the answers of the hunks it concerns into a conflict."""
+    """Check the finished text by rule 17.
+
+    Args:
+        source: the text before the change.
+        new: the bytes after it.
+        matched: the hunks and their matches in `source`.
+        splices: what leads from `source` to `new`, sorted.
+        injected: names that exist at run time without being bound in the file.
+
+    Returns:
+        the answers of `matched`; those of the hunks that a failed check concerns become a conflict.
+    """
     answers = [each.answer for each in matched]
     problem = ""
-    twice = Counter(name for name, _ in _hiding(source))
+    redefined = Counter(name for name, _ in _redefinitions(source))
     source.release()  # before the second tree is made
     try:
         result = Source(new)
-        if not source.known:
+        if not source.has_ast:
             result.whole()
     except SyntaxProblem as wrong:
         problem = wrong.message
-    if problem or (source.known and not result.known):  # the words of an interpreter that knows the syntax are the clearest
-        words = _syntax_error(new.decode(source.encoding)) if source.known else ""
+    if problem or (source.has_ast and not result.has_ast):  # the interpreter's own message is the clearest
+        words = _syntax_error(new.decode(source.encoding)) if source.has_ast else ""
         problem = f"the result does not parse: {words or problem}"
     else:
-        moved = _Moved(source, result, splices)
-        starts = [moved.to(splice.start) for splice in splices]
+        offsets = _OffsetMap(source, result, splices)
+        starts = [offsets.to(splice.start) for splice in splices]
         inserted = [(start, start + len(splice.new.decode(source.encoding))) for start, splice in zip(starts, splices)]
-        problem = _compile_problem(source, result, inserted) or _defined_twice(result, twice)
+        problem = _compile_problem(source, result, inserted) or _defined_twice(result, redefined)
     if problem:
         return [answer._replace(state=State.CONFLICT, problem=problem) if answer.splices else answer for answer in answers]
     checked: List[HunkAnswer] = []
-    for hunk, answer, edits, ways in matched:
+    for hunk, answer, edits, matches in matched:
         others = [edit for other in matched if other.hunk is not hunk for edit in other.edits]
         try:
-            problem = _changed_again(result, hunk) or _check_hunk(result, hunk, ways, edits, others, moved)
+            problem = _second_change(result, hunk) or _check_hunk(result, hunk, matches, edits, others, offsets)
         except (SyntaxProblem, TooManySteps) as error:
             problem = f"the result cannot be read for checking: {error}"
         except Conflict as error:
@@ -78,8 +89,8 @@ def check(
     return checked
 
 
-class _Moved:
-    """Where an offset of the old text lies in the new one."""
+class _OffsetMap:
+    """Maps byte offsets of the old text to character offsets of the new one."""
 
     def __init__(self, source: Source, result: Source, splices: Sequence[Splice]) -> None:
         self.source, self.result = source, result
@@ -92,10 +103,10 @@ class _Moved:
         return self.result.character(byte + self.growth[passed])
 
 
-def _changed_again(result: Source, hunk: Hunk) -> str:
-    """Why a second application is not without effect, also of a hunk that had nothing to do: the text alone decides."""
-    for place in find(result, hunk, hunk.text.scope).todo:
-        edits = rewritten(result, hunk, place, place.ways[0])
+def _second_change(result: Source, hunk: Hunk) -> str:
+    """The problem where applying the hunk to the result would change it again, else ""."""
+    for place in find_in_scope(result, hunk, hunk.text.scope).todo:
+        edits = rewritten(result, hunk, place, place.matches[0])
         if any(result.text[edit.start : edit.end] != edit.text for edit in edits):
             line = result.lines.number(place.start)
             return f"applying it a second time would change the result again, at line {line} of it"
@@ -103,24 +114,24 @@ def _changed_again(result: Source, hunk: Hunk) -> str:
 
 
 def _check_hunk(
-    result: Source, hunk: Hunk, ways: Sequence[Way], edits: Sequence[Edit], others: Sequence[Edit], moved: _Moved
+    result: Source, hunk: Hunk, matches: Sequence[Match], edits: Sequence[Edit], others: Sequence[Edit], offsets: _OffsetMap
 ) -> str:
-    if not ways or not hunk.after.written:
+    if not matches or not hunk.after.written:
         return ""
-    standing = _standing(result, hunk)
-    byte = moved.source.byte
-    for way in ways:
-        inside = [edit for edit in edits if edit.end >= way.start and edit.start <= way.end] or list(edits)
-        start = moved.to(byte(min([way.start, *(edit.start for edit in inside)])))
-        end = moved.to(byte(max([way.end, *(edit.end for edit in inside)])), end=True)
+    places = _after_side_places(result, hunk)
+    byte = offsets.source.byte
+    for match in matches:
+        inside = [edit for edit in edits if edit.end >= match.start and edit.start <= match.end] or list(edits)
+        start = offsets.to(byte(min([match.start, *(edit.start for edit in inside)])))
+        end = offsets.to(byte(max([match.end, *(edit.end for edit in inside)])), end=True)
         if not any(
-            place.start < end and start < place.end and any(_same_names(way, other, others) for other in place.ways)
-            for place in standing
+            place.start < end and start < place.end and any(_same_names(match, other, others) for other in place.matches)
+            for place in places
         ):
             line = result.lines.number(start)
-            shared = next((edit for edit in others if edit.start < way.end and way.start < edit.end), None)
+            shared = next((edit for edit in others if edit.start < match.end and match.start < edit.end), None)
             if shared is not None:
-                where = moved.source.lines.number(shared.start)
+                where = offsets.source.lines.number(shared.start)
                 return (
                     f"another hunk of this patchset changes line {where}, which this one writes too: write one hunk for both"
                 )
@@ -128,47 +139,47 @@ def _check_hunk(
     return ""
 
 
-def _standing(result: Source, hunk: Hunk) -> List[Place]:
-    """Where the after side stands, whatever else is written there."""
-    if hunk.form == FORM:
-        return text_places(result, searched(result, hunk.after_scope), hunk.after)
+def _after_side_places(result: Source, hunk: Hunk) -> List[Place]:
+    """Where the after side matches, whatever optional parts are there too."""
+    if hunk.form == IN_STRING:
+        return text_places(result, scope_ranges(result, hunk.after_scope), hunk.after)
     blocks = result.scopes(hunk.after_scope, identifiers(hunk.after), bodies=writes_body(hunk.after))
     matcher = Matcher(strict=False)
-    return [place for block in blocks for place in places(hunk, hunk.after, block, matcher)]
+    return [place for block in blocks for place in side_places(hunk, hunk.after, block, matcher)]
 
 
-def _same_names(way: Way, other: Way, edits: Sequence[Edit]) -> bool:
-    """Whether the metavariables stand for the same code, leaving out code that another hunk changed meanwhile."""
+def _same_names(match: Match, other: Match, edits: Sequence[Edit]) -> bool:
+    """Whether the metavariables are bound to the same code, leaving out code that another hunk changes."""
     return all(
-        same(way.names[name], node)
-        or any(way.names[name].start <= edit.start and edit.end <= way.names[name].end for edit in edits)
+        same(match.names[name], node)
+        or any(match.names[name].start <= edit.start and edit.end <= match.names[name].end for edit in edits)
         for name, node in other.names.items()
     )
 
 
 def _compile_problem(source: Source, result: Source, inserted: Sequence[Tuple[int, int]]) -> str:
-    """What the compiler says of code that the parser takes: a `return` outside of a function, a parameter given twice."""
+    """The compiler's error on code that the parser accepts: a `return` outside of a function, a parameter given twice."""
     if result.tree is None:
         return ""
     lines = [(result.lines.number(start), result.lines.number(end)) for start, end in inserted]
-    error = _compile_error(_near(result.tree.body, lines))
+    error = _compile_error(_statements_near(result.tree.body, lines))
     before = source.tree if error else None
     return f"the result does not compile: {error}" if before is not None and not _compile_error(before.body) else ""
 
 
 def _defined_twice(result: Source, before: Counter[str]) -> str:
-    """A definition that hides another one of its name; `before` counts those that did so in the text before."""
-    for name, line in _hiding(result):
+    """The problem where the change defines a name twice; `before` counts the redefinitions of the old text."""
+    for name, line in _redefinitions(result):
         before[name] -= 1
         if before[name] < 0:
             return f"`{name}` would be defined twice (line {line} of the result): upstream has one of that name"
     return ""
 
 
-def _hiding(source: Source) -> Iterator[Tuple[str, int]]:
-    """The name and line of each plain `def` of the module or of a class that hides an earlier one of the same body.
+def _redefinitions(source: Source) -> Iterator[Tuple[str, int]]:
+    """The qualified name and line of each undecorated `def` that replaces an earlier one in the same body.
 
-    Where a statement between the two reads the name, the earlier one is kept under another.
+    Not counted where a statement between the two reads the name: the earlier one is still used then.
     """
     waiting: List[Tuple[str, List[ast.stmt]]] = [("", source.tree.body if source.tree is not None else [])]
     while waiting:
@@ -185,7 +196,7 @@ def _hiding(source: Source) -> Iterator[Tuple[str, int]]:
                 seen -= {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
-def _near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> List[ast.stmt]:
+def _statements_near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> List[ast.stmt]:
     """The statements at or beside the given lines, and `__future__` imports: compiling a whole file costs too much."""
     found: List[ast.stmt] = []
     for node in body:
@@ -204,17 +215,17 @@ def _compile_error(body: List[ast.stmt]) -> str:
         except (SyntaxError, ValueError) as error:
             return str(error)
         except (RecursionError, MemoryError):
-            return ""  # deeply nested: the parser read it, and nothing more can be said here
+            return ""  # too deeply nested for the compiler; the parser read it
     return ""
 
 
 def _syntax_error(text: str) -> str:
-    """The interpreter's own words; "" where the text is only nested too deeply for it."""
+    """The interpreter's own message; "" where the text is only nested too deeply for it."""
     try:
         check_for_ast(text)
         ast.parse(text)
     except (SyntaxError, ValueError) as error:
-        digits = "Exceeds the limit" in str(error)  # its own words advise a setting of the interpreter
+        digits = "Exceeds the limit" in str(error)  # that message advises to change a setting of the interpreter
         return "a number has more digits than Python reads; write it in hexadecimal" if digits else str(error)
     except (SyntaxProblem, RecursionError, MemoryError):
         pass

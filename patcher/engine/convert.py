@@ -1,7 +1,7 @@
 """libcst's nodes -> `Node`s: layout dropped, strings by value, chains and clauses as flat lists (format rules 8 and 9).
 
-A class is looked up by its name: most need only the list of their fields that mean something, the methods `on_NAME` serve
-the rest. libcst itself is not imported here.
+A libcst class is looked up by its name: for most a list of the fields to keep is enough, a method `on_NAME` converts each of
+the others. libcst itself is not imported here.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import re
 from typing import Any, Callable, List, Mapping, Optional, Tuple, cast
 
 from patcher.engine.lex import find_outside
-from patcher.engine.literal import f_string_text, string_value
+from patcher.engine.literal import f_string_text, merge_texts, string_value
 from patcher.engine.node import CLAUSES, COMPOUND, MARK, RUN_DOUBLE_STAR, RUN_NAME, RUN_STAR, Node, Span, SyntaxProblem, Value
 
-# what means something of each class, KIND(FIELD, ...) as in the grammar of `ast`
+# the fields of each class that are not layout, as KIND(FIELD, ...), like the grammar of `ast`
 _GRAMMAR = """
     Attribute(value, attr)  Ellipsis()  UnaryOperation(operator, expression)  BinaryOperation(left, operator, right)
     Comparison(left, comparisons)  ComparisonTarget(operator, comparator)  IfExp(body, test, orelse)  Lambda(params, body)
@@ -66,10 +66,10 @@ class Converter:
 
     Args:
         text: the parsed text.
-        shift: what to add to an offset of `text` to get one of the file.
-        outer: where each libcst node's text lies (by id), layout included.
-        inner: the same without layout and parentheses, for those that libcst records so.
-        pattern: whether placeholders are read.
+        shift: the offset of `text` in its file.
+        outer: the range of each libcst node's text in `text`, by id, layout included.
+        inner: the same without layout and parentheses, for the nodes of which libcst records it.
+        pattern: whether to read placeholders.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Converter:
         self.text, self.shift, self.outer, self.inner, self.pattern = text, shift, outer, inner, pattern
 
     def convert(self, node: Any) -> Value:
-        """A field's value: a node, a list of them, a text, or nothing."""
+        """The value of a field: a node, a list of nodes, a string, or None."""
         if node is None or isinstance(node, str):
             return node
         if isinstance(node, (list, tuple)):
@@ -110,7 +110,7 @@ class Converter:
         raise SyntaxProblem(f"a piece of syntax ({name}) that this version does not know")
 
     def make(self, kind: str, node: Any, **fields: Value) -> Node:
-        """A node with the span of a libcst node; some of those are recorded only with the blanks around them."""
+        """A node with the span of a libcst node, which may be recorded only with the white space around it."""
         outer = self.outer[id(node)]
         start, end = self.inner.get(id(node), outer)
         if id(node) not in self.inner:
@@ -122,12 +122,12 @@ class Converter:
         return Node(kind, span, **fields)
 
     def prefixed(self, kind: str, node: Any, last: Node, **fields: Value) -> Node:
-        """A node that begins where the libcst node does (with its `*` or name) and ends with its last part."""
+        """A node that begins where the libcst node does (with its `*` or name) and ends where `last` does."""
         start = self.outer[id(node)][0] + self.shift
         return self.placeholder(Node(kind, (start, start, last.outer_end, last.outer_end), **fields))
 
     def shaped(self, node: Node) -> Node:
-        """One shape where libcst has several: one list of clauses, of arguments, docstrings apart."""
+        """One shape where libcst has several: one list of clauses, one of arguments, the docstring apart from the body."""
         fields = node.fields
         if node.kind in ("For", "While", "Try", "Match"):
             keys = ("handlers", "cases", "orelse", "finalbody")
@@ -146,7 +146,7 @@ class Converter:
         return node
 
     def placeholder(self, node: Node) -> Node:
-        """Give a pattern's node its role, if it is a placeholder."""
+        """Give a node of a pattern its role, if it is a placeholder; returns the node."""
         if not self.pattern:
             return node
         text = self.text[node.start - self.shift : node.end - self.shift]
@@ -226,7 +226,7 @@ class Converter:
         if all(part.kind == "String" for part in parts):
             values = [ast.literal_eval(str(part.fields["value"])) for part in parts]
             return self.make("String", node, value=repr(type(values[0])().join(values)))
-        return self.make("FString", node, parts=_merged(parts))
+        return self.make("FString", node, parts=merge_texts(parts))
 
     def on_FormattedString(self, node: Any) -> Node:
         prefix = node.start.lower().rstrip("'\"").replace("f", "")
@@ -234,7 +234,7 @@ class Converter:
         for part in parts:
             if part.kind == "FText":
                 part.fields["value"] = f_string_text(str(part.fields["value"]), prefix)
-        return self.make("FString", node, parts=_merged(parts))
+        return self.make("FString", node, parts=merge_texts(parts))
 
     def on_FormattedStringText(self, node: Any) -> Node:
         return self.make("FText", node, value=node.value)
@@ -284,19 +284,3 @@ class Converter:
         made = self.make("If", node, test=test, body=body, clauses=clauses)
         made.end = made.outer_end = (clauses or [body])[-1].end
         return made
-
-
-def _merged(parts: List[Node]) -> List[Node]:
-    """The parts of an f-string with neighbouring texts as one."""
-    merged: List[Node] = []
-    for part in parts:
-        if part.kind == "String":
-            value = str(ast.literal_eval(str(part.fields["value"])))
-            part = Node("FText", (part.start, part.start, part.end, part.end), value=value)
-        if part.kind == "FText" and merged and merged[-1].kind == "FText":
-            last = merged[-1]
-            text = f"{last.fields['value']}{part.fields['value']}"
-            merged[-1] = Node("FText", (last.start, last.start, part.end, part.end), value=text)
-        else:
-            merged.append(part)
-    return merged

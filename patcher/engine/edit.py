@@ -1,4 +1,4 @@
-"""What a hunk does to a text, before it is merged with what others do and becomes splices of bytes."""
+"""The edits of one hunk, in characters, before those of all hunks are merged into splices of bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple, Optional, Tuple
 
 
 class Removed(NamedTuple):
-    """A statement that goes: its place, and its block (where that begins, how many statements it has)."""
+    """A deleted statement: its character range, and its block (start offset, number of statements)."""
 
     start: int
     end: int
@@ -14,7 +14,7 @@ class Removed(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """Replace the characters `[start, end)` of a text."""
+    """Replace the characters `[start, end)` of a text by `text`; `removed` is the statement that this deletes, if any."""
 
     start: int
     end: int
@@ -23,4 +23,4 @@ class Edit(NamedTuple):
 
 
 class Conflict(Exception):
-    """The change could not be made safely at this place."""
+    """The change cannot be made safely at this place; the message says why."""

@@ -1,4 +1,4 @@
-"""One patchset's hunks against one text, to a state for each and the new bytes. Pure: bytes in, `Rewrite` out."""
+"""Applies the hunks of one patchset to one text: a state for each hunk, and the new bytes. Pure: bytes in, `Rewrite` out."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import re
 from functools import lru_cache
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.engine.check import Matched, check
+from patcher.engine.check import Matched, check_result
 from patcher.engine.edit import Conflict, Edit, Removed
 from patcher.engine.in_string import compile_part
-from patcher.engine.match.find import Found, find_hunk, is_gone
-from patcher.engine.match.match import MAX_WAYS, Place, TooManySteps, Way
+from patcher.engine.match.find import FoundPlaces, already_deleted, find_hunk
+from patcher.engine.match.match import MAX_MATCHES, Match, Place, TooManySteps
 from patcher.engine.node import SyntaxProblem
-from patcher.engine.rewrite.align import anchors
+from patcher.engine.rewrite.align import insertion_anchors
 from patcher.engine.rewrite.rewriter import rewritten
 from patcher.engine.source import Source
-from patcher.engine.spatch.hunk import refuse
+from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.pattern import Hunk, compile_hunk
 from patcher.errors import PatchError
 from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State
@@ -37,7 +37,11 @@ def _compiled(hunk: HunkText, options: Tuple[Tuple[str, OptionValue], ...]) -> H
 
 
 def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> List[Hunk]:
-    """Parse and check hunks. Raises one `PatchError` with the problems of all of them."""
+    """Parse and check hunks.
+
+    Raises:
+        PatchError: with the problems of all of them, one a line.
+    """
     compiled: List[Hunk] = []
     problems: List[str] = []
     for hunk in hunks:
@@ -72,7 +76,7 @@ def rewrite(
     compiled = compile_hunks(hunks, options)
     _check_anchors(compiled)
     collects = gc.isenabled()
-    gc.disable()  # of a megabyte of source two thirds of the time went to collections that find nothing
+    gc.disable()  # on a megabyte of source two thirds of the time went to collections that find nothing
     try:
         return _rewritten(data, compiled, injected)
     except RecursionError:
@@ -97,15 +101,15 @@ def _rewritten(data: bytes, compiled: Sequence[Hunk], injected: Sequence[str]) -
         if splices and not any(answer.state.failed for answer in answers):
             new = apply_splices(data, splices)
             matched = [each._replace(answer=answer) for each, answer in zip(matched, answers)]
-            answers = check(source, new, matched, splices, injected)
+            answers = check_result(source, new, matched, splices, injected)
             if not any(answer.state.failed for answer in answers):
                 return Rewrite(new, tuple(splices), tuple(answers))
     stripped = tuple(answer._replace(splices=()) for answer in answers)
     return Rewrite(data, (), stripped)
 
 
-def attempt(source: Source, hunk: HunkText, options: Mapping[str, OptionValue]) -> HunkAnswer:
-    """One hunk against one text as `rewrite` takes it, without the checks on the finished text: what it would change.
+def answer_alone(source: Source, hunk: HunkText, options: Mapping[str, OptionValue]) -> HunkAnswer:
+    """The answer for one hunk by itself, without the checks on the finished text.
 
     Raises:
         PatchError: the hunk is wrong in itself.
@@ -114,11 +118,11 @@ def attempt(source: Source, hunk: HunkText, options: Mapping[str, OptionValue]) 
     return each.answer if each.answer.state.failed else _merge(source, [each])[0][0]
 
 
-class Traces(NamedTuple):
-    """How well a text is the one that hunks are for; the greater tuple is the better one.
+class FitScore(NamedTuple):
+    """How well hunks fit a text; the greater tuple fits better.
 
-    `missing` is minus the number of hunks that have to be there and are not, `matched` how many are, before or after their
-    change, `scopes` how many of their scopes are defined.
+    `missing` is minus the number of required hunks that match nowhere, `matched` the number of hunks of which either side
+    matches, `scopes` the number of their scopes that are defined.
     """
 
     missing: int
@@ -126,8 +130,8 @@ class Traces(NamedTuple):
     scopes: int
 
 
-def traces(data: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> Traces:
-    """Hold a text against the hunks of one file.
+def fit_score(data: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> FitScore:
+    """Rate how well the hunks for one file fit a text.
 
     Raises:
         PatchError: a hunk is wrong in itself.
@@ -137,35 +141,33 @@ def traces(data: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionV
         try:
             found = find_hunk(Source(data), hunk)
         except (SyntaxProblem, TooManySteps, RecursionError):
-            found = Found([], [], 0, 0)
+            found = FoundPlaces([], [], 0, 0)
         here = bool(found.todo or found.done)
         matched += here
         missing -= not here and not hunk.text.when_present
         scopes += bool(found.scopes) and hunk.text.scope != "<module>"
-    return Traces(missing, matched, scopes)
+    return FitScore(missing, matched, scopes)
 
 
 def _check_anchors(hunks: Sequence[Hunk]) -> None:
-    """Two hunks that insert at the same anchor leave the order open: they are one (rule 14).
+    """Refuse hunks that insert at the same anchor: their order would be undefined (rule 14).
 
-    What the patterns do not show is a conflict where the hunks meet.
+    Anchors that only coincide in the file are found by `_merge`, as a conflict.
     """
     seen: Dict[Tuple[str, str, str], int] = {}
     for hunk in hunks:
         if hunk.form != "expression":
-            found = set(anchors(hunk, hunk.before.nodes, hunk.after.nodes))
+            found = set(insertion_anchors(hunk, hunk.before.nodes, hunk.after.nodes))
             before = re.sub(r"\brun\([^)]*\)", "...", repr(hunk.before.nodes)) if found and hunks[1:] else ""
             for anchor in found:
                 first = seen.setdefault((hunk.text.scope, before, anchor), hunk.text.line)
                 if first != hunk.text.line:
-                    refuse(
+                    reject(
                         hunk.text.origin, hunk.text.line, f"inserts at the same place as the hunk in line {first}: write one"
                     )
 
 
-# finding --------------------------------------------------------------------------------------------------------------
-
-
+# matching -------------------------------------------------------------------------------------------------------------
 def _answered(source: Source, hunk: Hunk) -> Matched:
     try:
         return _matched(source, hunk)
@@ -187,7 +189,7 @@ def _matched(source: Source, hunk: Hunk) -> Matched:
     if total == 0 or total < count:
         from patcher.engine.explain.nearest import not_found  # only where something went wrong
 
-        raise _Failed(not_found(source, hunk, found)._replace(gone=is_gone(source, hunk, found)))
+        raise _Failed(not_found(source, hunk, found)._replace(gone=already_deleted(source, hunk, found)))
     if count and total > count:
         where = sorted(source.lines.number(place.start) for place in [*found.todo, *found.done])
         problem = f"found {total} places in `{hunk.text.scope}` (lines {', '.join(map(str, where))}), expected {count}"
@@ -198,35 +200,35 @@ def _matched(source: Source, hunk: Hunk) -> Matched:
         answer = HunkAnswer(hunk.text, State.UPSTREAM, tuple(source.lines.number(place.start) for place in found.done))
         return Matched(hunk, answer)
     edits: List[Edit] = []
-    ways: List[Way] = []
+    matches: List[Match] = []
     lines: List[int] = []
     for place in found.todo:
         made = _edits(source, hunk, place)
         edits += made
-        ways.append(place.ways[0])
+        matches.append(place.matches[0])
         lines.append(source.lines.number(min((edit.start for edit in made), default=place.start)))
-    return Matched(hunk, HunkAnswer(hunk.text, State.APPLICABLE, tuple(lines)), edits, ways)
+    return Matched(hunk, HunkAnswer(hunk.text, State.APPLICABLE, tuple(lines)), edits, matches)
 
 
 def _edits(source: Source, hunk: Hunk, place: Place) -> List[Edit]:
     line = source.lines.number(place.start)
     choices: List[List[Edit]] = []
     try:
-        for way in place.ways[: MAX_WAYS - 1]:
-            made = rewritten(source, hunk, place, way)
+        for match in place.matches[: MAX_MATCHES - 1]:
+            made = rewritten(source, hunk, place, match)
             if made not in choices:
                 choices.append(made)
     except Conflict as conflict:
         raise _Failed(HunkAnswer(hunk.text, State.CONFLICT, (line,), problem=str(conflict))) from None
-    if len(choices) > 1 or len(place.ways) == MAX_WAYS:
-        number = len(place.ways) if len(place.ways) < MAX_WAYS else f"more than {MAX_WAYS - 1}"
+    if len(choices) > 1 or len(place.matches) == MAX_MATCHES:
+        number = len(place.matches) if len(place.matches) < MAX_MATCHES else f"more than {MAX_MATCHES - 1}"
         problem = f"the code at line {line} can be matched in {number} ways that would change different parts of it"
         hint = "write what stands beside the part that is meant"
         raise _Failed(HunkAnswer(hunk.text, State.AMBIGUOUS, (line,), problem=problem, hint=hint))
     return choices[0]
 
 
-# putting together -----------------------------------------------------------------------------------------------------
+# merging --------------------------------------------------------------------------------------------------------------
 def _merge(source: Source, matched: Sequence[Matched]) -> Tuple[List[HunkAnswer], List[Splice]]:
     """All edits of all hunks as splices; hunks that overlap or insert at one place are in conflict (rule 14)."""
     answers = [each.answer for each in matched]
@@ -253,7 +255,7 @@ def _merge(source: Source, matched: Sequence[Matched]) -> Tuple[List[HunkAnswer]
                 by_hunk.setdefault(index, []).append(splice)
     except SyntaxProblem as problem:
         return [answer._replace(state=State.CONFLICT, problem=problem.message) for answer in answers], []
-    # A change that comes out as what stands there (an option with upstream's own value) is none.
+    # A change that has no effect (an option with upstream's own value) counts as upstream.
     return [
         answer._replace(state=State.UPSTREAM)
         if answer.state is State.APPLICABLE and i not in by_hunk
@@ -263,17 +265,17 @@ def _merge(source: Source, matched: Sequence[Matched]) -> Tuple[List[HunkAnswer]
 
 
 def _without_empty_blocks(every: List[Tuple[Edit, int]]) -> List[Tuple[Edit, int]]:
-    """The last statement of a block becomes `pass` where all of them go, by whatever hunk (rule 15)."""
-    gone: Dict[Tuple[int, int], List[Removed]] = {}
+    """Where all statements of a block are deleted, by whichever hunks, the last becomes `pass` (rule 15)."""
+    deleted: Dict[Tuple[int, int], List[Removed]] = {}
     for edit, _ in every:
         if edit.removed is not None:
-            gone.setdefault(edit.removed.block, []).append(edit.removed)
-    last = {max(removed) for (_, count), removed in gone.items() if len(removed) == count}
+            deleted.setdefault(edit.removed.block, []).append(edit.removed)
+    last = {max(removed) for (_, count), removed in deleted.items() if len(removed) == count}
     return [(Edit(e.removed.start, e.removed.end, "pass") if e.removed in last else e, i) for e, i in every]
 
 
 def _trimmed(text: str, edit: Edit) -> Edit:
-    """The edit without what is the same at its two ends."""
+    """The edit without the common prefix and suffix of the old and the new text."""
     old, new = text[edit.start : edit.end], edit.text
     head = 0
     while head < min(len(old), len(new)) and old[head] == new[head]:

@@ -7,21 +7,21 @@ from typing import List, NamedTuple, Sequence, Tuple
 
 from patcher.engine.edit import Conflict, Edit
 from patcher.engine.lex import Lines, Token, expressions, fields, tokens
-from patcher.engine.match.match import Place, Way
+from patcher.engine.match.match import Match, Place
 from patcher.engine.node import Node
-from patcher.engine.source import Source, matches
-from patcher.engine.spatch.hunk import refuse
+from patcher.engine.source import Source, in_scope
+from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.pattern import Hunk
 from patcher.engine.spatch.side import Side
 from patcher.model import HunkText
 
-FORM = "text"
+IN_STRING = "text"
 _SHORT = 3  # characters without blanks, below which a text names no place
 _OPENED = re.compile(r"[A-Za-z]{0,3}('''|\"\"\"|'|\")")
 
 
-class Part(NamedTuple):
-    """A piece of a literal that is text: character offsets into the file, those of the whole literal, and its text."""
+class StringPart(NamedTuple):
+    """A piece of a string literal outside of `{…}`: its character range in the file, that of the literal, and its text."""
 
     start: int
     end: int
@@ -30,19 +30,20 @@ class Part(NamedTuple):
 
 
 def compile_part(text: HunkText) -> Hunk:
-    """The two sides of an `in-string` hunk, as they are written.
+    """Compile an `in-string` hunk: its two sides are text, not code.
 
     Raises:
         PatchError: too little to name a place, or nothing that would change.
     """
     before, after = _side(text, "-"), _side(text, "+")
     if len("".join(before.written.split())) < _SHORT:
-        refuse(text.origin, text.line, f"the before side is too little to name a place: write {_SHORT} characters of it")
+        message = f"the before side is too little to name a place: write {_SHORT} characters of it"
+        reject(text.origin, text.line, message)
     if before.written == after.written:
-        refuse(text.origin, text.line, "the two sides are the same text: nothing would change")
+        reject(text.origin, text.line, "the two sides are the same text: nothing would change")
     larger = before.written in after.written
     proves = larger or (after.written not in before.written and len(after.written.split()) > 1)
-    return Hunk(text, FORM, before, after, proves, text.scope, {})
+    return Hunk(text, IN_STRING, before, after, proves, text.scope, {})
 
 
 def _side(hunk: HunkText, tag: str) -> Side:
@@ -53,10 +54,10 @@ def _side(hunk: HunkText, tag: str) -> Side:
     return Side(text, text, [], numbers, context, Lines(text), frozenset(), "", frozenset())
 
 
-def searched(source: Source, scope: str) -> List[Tuple[int, int]]:
-    """The character ranges of a scope: its definitions, or (`<module>`) all that lies in no body of one (rule 2)."""
+def scope_ranges(source: Source, scope: str) -> List[Tuple[int, int]]:
+    """The character ranges of a scope: its definitions, or for `<module>` all text outside of their bodies (rule 2)."""
     if scope != "<module>":
-        return [(one.start, one.end) for one in source.definitions() if matches(one.name, scope)]
+        return [(one.start, one.end) for one in source.definitions() if in_scope(one.name, scope)]
     found, start = [], 0
     for body in source.bodies():
         if body[0] >= start:
@@ -65,9 +66,9 @@ def searched(source: Source, scope: str) -> List[Tuple[int, int]]:
     return [*found, (start, len(source.text))]
 
 
-def parts(source: Source, ranges: Sequence[Tuple[int, int]]) -> List[Part]:
+def string_parts(source: Source, ranges: Sequence[Tuple[int, int]]) -> List[StringPart]:
     """The text of every string literal in some ranges, without the `{…}` of f-strings."""
-    found: List[Part] = []
+    found: List[StringPart] = []
     for start, end in ranges:
         for token in tokens(source.text[start:end]):
             opened = _OPENED.match(token.text)
@@ -76,42 +77,42 @@ def parts(source: Source, ranges: Sequence[Tuple[int, int]]) -> List[Part]:
                 literal = (start + token.start, start + token.end)
                 for field in [*fields(token), (token.start + last, 0)]:
                     stop = field[0] - token.start
-                    found.append(Part(literal[0] + begin, literal[0] + stop, literal, token.text[begin:stop]))
+                    found.append(StringPart(literal[0] + begin, literal[0] + stop, literal, token.text[begin:stop]))
                     begin = field[1] - token.start
     return found
 
 
 def text_places(source: Source, ranges: Sequence[Tuple[int, int]], side: Side) -> List[Place]:
-    """Where the text of a side stands in the strings of some ranges; its line breaks are those of the file."""
+    """Where the text of a side occurs in the string literals of some ranges; any line break matches any other."""
     wanted = re.compile(r"(?:\r\n|\r|\n)".join(map(re.escape, side.written.split("\n"))))
     found: List[Place] = []
-    for part in parts(source, ranges) if side.written else ():
+    for part in string_parts(source, ranges) if side.written else ():
         for match in wanted.finditer(part.text):
             start, end = part.start + match.start(), part.start + match.end()
             first, last = part.literal
-            found.append(Place(start, end, [Node("String", (first, first, last, last))], (Way(start, end, {}, {}),)))
+            found.append(Place(start, end, [Node("String", (first, first, last, last))], (Match(start, end, {}, {}),)))
     return found
 
 
 def text_edit(source: Source, hunk: Hunk, place: Place) -> Edit:
-    """The edit that makes the new text of the old one.
+    """The edit that replaces the text of the before side by that of the after side.
 
     Raises:
-        Conflict: the literal would become something else than a literal with another value.
+        Conflict: the literal would end elsewhere, or have other code in its braces.
     """
     first, last = place.siblings[0].start, place.siblings[0].end
     new = hunk.after.written.replace("\n", source.newline)
     old = source.text[first:last]
     made = tokens(old[: place.start - first] + new + old[place.end - first :])
     before, after = tokens(old)[0], made[0]
-    if len(made) != 1 or _kept(before) != _kept(after):
+    if len(made) != 1 or _fixed_parts(before) != _fixed_parts(after):
         line = source.lines.number(place.start)
         raise Conflict(f"line {line}: with the new text the string would end elsewhere, or have other code in its braces")
     return Edit(place.start, place.end, new)
 
 
-def _kept(token: Token) -> Tuple[object, ...]:
-    """What of a literal, a text of its own, is not its text: its prefix and quotes, and the fields of an f-string."""
+def _fixed_parts(token: Token) -> Tuple[object, ...]:
+    """What must not change in a literal: its prefix and quotes, and the fields of an f-string."""
     opened = _OPENED.match(token.text)
-    held = [token.text[start:end] for start, end in fields(token)]
-    return opened.group() if opened else "", held, [each.text for each in expressions(token)]
+    in_braces = [token.text[start:end] for start, end in fields(token)]
+    return opened.group() if opened else "", in_braces, [each.text for each in expressions(token)]

@@ -1,6 +1,6 @@
 """A small lexer of Python text: just enough to tell strings, comments and brackets apart.
 
-libcst has no lexer to offer for text that is not Python yet (a hunk), and the stdlib's `tokenize` stops at a `$`.
+It also reads hunks, which are not Python: libcst has no lexer for those, and the stdlib's `tokenize` stops at a `$`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _F_STRING = re.compile(r"([fFtT][rR]?|[rR][fFtT])('''|\"\"\"|'|\")")
 
 
 class Token(NamedTuple):
-    """A token's kind (a group of the lexer), text and character offsets."""
+    """A token: its kind (a group name of `_TOKEN`), its text and its character offsets."""
 
     kind: str
     text: str
@@ -51,7 +51,7 @@ class LogicalLine(NamedTuple):
 
 @lru_cache(maxsize=64)
 def tokens(text: str) -> Tuple[Token, ...]:
-    """Every token of `text`; the tokens cover it without gaps. Kept, since a side of a hunk is read several times."""
+    """Every token of `text`; the tokens cover it without gaps. Cached, since a side of a hunk is read several times."""
     return tuple(scan(text, 0))
 
 
@@ -74,12 +74,12 @@ def _token(text: str, start: int) -> Token:
 
 
 def expressions(token: Token) -> List[Token]:
-    """The tokens of the expressions in the braces of an f-string, those of strings in them included; else nothing."""
+    """The tokens of the expressions in the braces of an f-string, also of f-strings nested in them; [] for other tokens."""
     return [each for each in _inside(token) if each.kind != "field"]
 
 
 def fields(token: Token) -> List[Tuple[int, int]]:
-    """Where each `{…}` of an f-string begins and ends, not those in other fields; of any other token none."""
+    """The character range of each outermost `{…}` of an f-string; [] for other tokens."""
     return [(each.start, each.end) for each in _inside(token) if each.kind == "field"]
 
 
@@ -111,7 +111,7 @@ def _f_string(text: str, opened: Match[str], found: List[Token], depth: int) -> 
 
 
 def _field(text: str, at: int, found: List[Token], depth: int) -> int:
-    """The offset past the `}` of a replacement field (with the fields in its format), 0 where it is not closed."""
+    """The offset past the `}` of a replacement field (with the fields in its format spec), 0 where it is not closed."""
     brackets = 0
     while at < len(text):
         opened = _F_STRING.match(text, at)
@@ -135,7 +135,7 @@ def _field(text: str, at: int, found: List[Token], depth: int) -> int:
 
 
 def find_outside(text: str, start: int, wanted: str) -> int:
-    """The offset of the operator `wanted` at or after `start`, not looking into strings and comments.
+    """The offset of the operator `wanted` at or after `start`, outside of strings and comments.
 
     Raises:
         ValueError: there is none.
@@ -147,7 +147,7 @@ def find_outside(text: str, start: int, wanted: str) -> int:
 
 
 def breaks_line(text: str) -> bool:
-    """Whether `text` has a line break that no bracket and no string of its own protects."""
+    """Whether `text` has a line break outside of its brackets and strings."""
     depth = 0
     for token in tokens(text):
         depth += depth_of(token)
@@ -157,7 +157,7 @@ def breaks_line(text: str) -> bool:
 
 
 class Lines:
-    """Where the lines of a text start, and which of them start inside a string. Lines end as Python's own do."""
+    """The lines of a text, by character offset. They end with LF, CRLF or a lone CR, as Python's do."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -190,7 +190,7 @@ class Lines:
 def meets(ranges: Sequence[Tuple[int, int]], first: int, last: int) -> bool:
     """Whether one of some ranges (of numbers, both ends included) has a number from `first` to `last`.
 
-    The ranges are in order and do not lie in each other: of hundreds not each has to be looked at.
+    The ranges have to be sorted and must not overlap: they are searched by bisection.
     """
     index = bisect_left(ranges, (last + 1, -1))
     return index > 0 and ranges[index - 1][1] >= first
@@ -224,5 +224,5 @@ def logical_lines(text: str) -> List[LogicalLine]:
 
 
 def depth_of(token: Token) -> int:
-    """How a token changes the depth of brackets: 1, -1 or 0."""
+    """By how much a token changes the depth of brackets: 1, -1 or 0."""
     return (token.text in _OPEN) - (token.kind == "op" and token.text in _OPEN.values())

@@ -1,14 +1,17 @@
-"""What the text of a string literal means: its value is looked at, how it is written is not (format rule 8)."""
+"""The value of string literals, which is what is compared, however they are written (format rule 8)."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 from contextlib import suppress
+from typing import List
+
+from patcher.engine.node import Node
 
 
 def string_value(text: str) -> str:
-    """A string literal's type and value as one text; of a multi-line one the indentation is not looked at (rule 8)."""
+    """A string literal's type and value as one text, without the indentation of multi-line strings (rule 8)."""
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
@@ -23,3 +26,19 @@ def f_string_text(text: str, prefix: str) -> str:
         with suppress(ValueError, SyntaxError):
             return str(ast.literal_eval(f"{prefix}{quotes}{plain}{quotes}"))
     return plain
+
+
+def merge_texts(parts: List[Node]) -> List[Node]:
+    """The parts of an f-string, with neighbouring texts merged into one."""
+    merged: List[Node] = []
+    for part in parts:
+        if part.kind == "String":
+            value = str(ast.literal_eval(str(part.fields["value"])))
+            part = Node("FText", (part.start, part.start, part.end, part.end), value=value)
+        if part.kind == "FText" and merged and merged[-1].kind == "FText":
+            last = merged[-1]
+            text = f"{last.fields['value']}{part.fields['value']}"
+            merged[-1] = Node("FText", (last.start, last.start, part.end, part.end), value=text)
+        else:
+            merged.append(part)
+    return merged

@@ -1,4 +1,4 @@
-"""Whether every name that inserted code reads is bound on the finished file (format rule 27)."""
+"""Whether every name that inserted code reads is bound in the finished file (format rule 27)."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], 
     """The names read inside `inserted` that neither their function, nor an enclosing one, the module or builtins binds.
 
     Args:
-        before: the file as it was; a name that this scope already read there is not reported.
+        before: the file before the change; a name that the same scope reads there too is not reported.
         after: the finished file.
         inserted: character ranges of inserted code in `after`, in the order of the text.
-        injected: names that the patchset says exist at run time.
+        injected: names that exist at run time without being bound in the file.
     """
     spans = [(start, end - 1) for start, end in inserted]
-    if not before.known or after.tree is None:  # the tree of `before` is made only where it is needed: each is large
+    if not before.has_ast or after.tree is None:  # the tree of `before` is made only where it is needed: each is large
         return _unseen(after, spans, injected)
     if any(_is_star(node) for node in _statements(after.tree.body)):
         return []
@@ -60,7 +60,7 @@ def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], 
 
 
 def _unseen(after: Source, spans: Sequence[Tuple[int, int]], injected: Sequence[str]) -> List[Unbound]:
-    """The same where the running interpreter is too old for the file's syntax: names that occur nowhere else in it."""
+    """`unbound` where the running interpreter is too old for the file's syntax: names that occur nowhere else in it."""
     known, found = {*_ALWAYS, *injected}, set()
     for node in after.whole().walk():
         if node.kind == "Name":
@@ -73,7 +73,7 @@ def _unseen(after: Source, spans: Sequence[Tuple[int, int]], injected: Sequence[
 
 
 def _binds(node: Node) -> bool:
-    """Whether a name stands where it is bound, or in an import."""
+    """Whether a name is bound where it is written, or is part of an import."""
     chain = [node, *node.ancestors()]
     target = next(part for part in chain if part.parent is None or part.parent.kind not in ("Tuple", "List", "Star"))
     return target.field() in _BINDING or any(part.kind in ("Import", "ImportFrom") for part in chain)
@@ -101,7 +101,7 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _bound(body: Sequence[ast.stmt]) -> Set[str]:
-    """The names that the statements of one scope bind where they run."""
+    """The names that the statements of one scope bind at run time."""
     names: Set[str] = set()
     hidden: Set[int] = set()
     for node in _statements(body):
@@ -119,12 +119,12 @@ def _bound(body: Sequence[ast.stmt]) -> Set[str]:
 
 
 def _for_type_checkers(node: ast.AST) -> TypeGuard[ast.If]:
-    """Whether the body of a statement never runs."""
+    """Whether a statement is an `if TYPE_CHECKING`, whose body never runs."""
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
 
 
 def _bound_by(whole: ast.AST) -> Set[str]:
-    """What the expressions, targets and handlers of one statement, or an expression, bind (not the statements inside it)."""
+    """The names that a statement, without the statements inside it, or an expression binds."""
     names: Set[str] = set()
     todo: List[ast.AST] = [whole]
     while todo:
@@ -144,7 +144,7 @@ def _reads(
 ) -> Iterator[Tuple[ast.Name, List[Set[str]], str]]:
     """Every name that is read below `node`, with the scopes it is looked up in and the qualified name of its function.
 
-    Statements that have none of `lines` are passed over.
+    With `lines` (first, last; sorted), only in statements that have one of them.
     """
     if lines is not None and isinstance(node, ast.stmt) and not meets(lines, *lines_of(node)):
         return
@@ -185,6 +185,6 @@ def _reads(
 
 
 def _read_before(source: Source, path: str) -> Set[str]:
-    """The names that the pristine code of a scope reads."""
+    """The names that the scope with this qualified name reads in `source`."""
     body = source.tree.body if source.tree is not None else []
     return {name.id for node in body for name, _, where in _reads(node, [], "") if where == path}

@@ -1,4 +1,4 @@
-"""The tree that the engine works on: a node for every meaning, none for layout, each with the place of its text."""
+"""The syntax tree that the engine works on: no nodes for layout, and each node has the range of its text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
 Span = Tuple[int, int, int, int]
 Value = Union[None, str, "Node", List["Node"]]
 
-MARK = "\u01c2"  # a letter that Python allows in identifiers and that nobody uses: stands for `$` and for runs
+MARK = "\u01c2"  # a letter that Python allows in identifiers and that source does not use: stands for `$` and for runs
 RUN_NAME = MARK * 3
 RUN_STAR = MARK * 2
 RUN_DOUBLE_STAR = MARK
@@ -30,7 +30,7 @@ NOT_EXPRESSIONS = frozenset().union(STATEMENTS, CLAUSES, CASE_PATTERNS, _PARTS.s
 
 
 class SyntaxProblem(Exception):
-    """A text that is not Python, or that cannot be read for matching.
+    """A text that is not Python, or that cannot be parsed for matching.
 
     `line` is 1-based (0 where there is none), `column` 0-based.
     """
@@ -47,7 +47,8 @@ class Node:
 
     `start` and `end` are character offsets without, `outer_start` and `outer_end` with the parentheses around it.
     `role` is "" for code, `meta` for `$NAME`, `option` for `$name`, `run` for `...` (patterns only); `name` names those.
-    A one-line suite is a `Block` named "inline". `absent` are the fields of a pattern that may hold no more than it writes.
+    A one-line suite is a `Block` named "inline". `absent` are the fields of a pattern in which the code may have no more
+    than the pattern writes.
     """
 
     __slots__ = ("absent", "end", "fields", "kind", "name", "outer_end", "outer_start", "parent", "role", "start")
@@ -80,7 +81,7 @@ class Node:
                 yield from value
 
     def walk(self) -> Iterator[Node]:
-        """This node and everything below it, in the order of the fields."""
+        """This node and all its descendants, in the order of the fields."""
         waiting = [self]
         while waiting:
             node = waiting.pop()
@@ -107,7 +108,7 @@ class Node:
         return value if isinstance(value, list) else []
 
     def ancestors(self) -> Iterator[Node]:
-        """The nodes that this one lies in, the nearest first."""
+        """The parent of this node, its parent, and so on."""
         node = self.parent
         while node is not None:
             yield node
@@ -115,16 +116,16 @@ class Node:
 
     def field(self) -> str:
         """The field of the parent that holds this node, itself or in a list; "" where there is none."""
-        held = self.parent.fields.items() if self.parent is not None else ()
-        return next((key for key, value in held if value is self or (isinstance(value, list) and self in value)), "")
+        items = self.parent.fields.items() if self.parent is not None else ()
+        return next((key for key, value in items if value is self or (isinstance(value, list) and self in value)), "")
 
     def siblings(self) -> List[Node]:
-        """The list of the parent that holds this node; itself alone where no list does."""
+        """The list of the parent that holds this node; a list of this node alone where none does."""
         values = self.parent.fields.values() if self.parent is not None else ()
         return next((value for value in values if isinstance(value, list) and self in value), [self])
 
     def header(self) -> List[Node]:
-        """The parts of a compound statement or clause that stand before its `:`, decorators left out."""
+        """The parts of a compound statement or clause before its `:`, without decorators."""
         return [
             child
             for key, value in self.fields.items()
@@ -133,13 +134,13 @@ class Node:
         ]
 
     def is_text(self) -> bool:
-        """Whether this statement is a string alone: a docstring, if it comes first."""
+        """Whether this statement is a string alone: a docstring, if it is the first of its block."""
         value = self.fields.get("value")
         return self.name == "text" or (self.kind == "Expr" and isinstance(value, Node) and value.kind == "String")
 
 
 def is_expression(node: Node) -> bool:
-    """Whether a node is an expression, for which a metavariable can stand."""
+    """Whether a node is an expression, to which a metavariable can be bound."""
     return node.kind not in NOT_EXPRESSIONS
 
 
@@ -154,7 +155,7 @@ def index_of(nodes: Sequence[Node], wanted: Node, start: int = 0) -> int:
 
 
 def same(a: Value, b: Value) -> bool:
-    """Whether two pieces of syntax are the same in the sense of rule 8 (placeholders by their names)."""
+    """Whether two pieces of syntax are the same by format rule 8 (placeholders by their names)."""
     if isinstance(a, Node) and isinstance(b, Node):
         if a.kind != b.kind or a.role != b.role or (a.role and a.name != b.name):
             return False
@@ -167,5 +168,5 @@ def same(a: Value, b: Value) -> bool:
 
 
 def _ordered(nodes: List[Node]) -> List[Node]:
-    """Arguments with the keywords in alphabetical order, since their order does not matter; any other list as it is."""
+    """Arguments with the keyword arguments sorted by name, since their order does not matter; any other list unchanged."""
     return sorted(nodes, key=lambda arg: str(arg.node("arg").fields.get("value")) if arg.kind == "Keyword" else "")

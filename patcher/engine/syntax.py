@@ -15,9 +15,9 @@ from patcher.engine.node import Node, SyntaxProblem
 
 
 class _Recorder(CodegenState):
-    """Runs libcst's code generation and notes at which offset each node's text begins and ends.
+    """Runs libcst's code generation and records the offsets at which each node's text begins and ends.
 
-    `libcst.metadata` does the same several times slower, and with positions that leave out parts (a parameter's default).
+    `libcst.metadata` is several times slower, and leaves parts out of its positions (a parameter's default).
     """
 
     def __init__(self, newline: str, indent: str) -> None:
@@ -62,25 +62,25 @@ class _Position:
         self.state.inner[id(self.node)] = (self.start, self.state.offset)
 
 
-def parse(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "    ", pattern: bool = False) -> Node:
+def parse_source(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "    ", pattern: bool = False) -> Node:
     """Parse module text (or an indented part of one) into a `Block`.
 
     Args:
         text: source text; an indented part begins at the start of a line.
-        offset: what to add to every span, the place of `text` in its file.
-        newline: the file's line break; libcst guesses wrongly on a part of a file.
+        offset: the character offset of `text` in its file, which is added to every span.
+        newline: the file's line break, which libcst cannot always detect in a part of a file.
         indent: the file's indentation unit.
         pattern: read the placeholders that `notation.to_python` wrote.
 
     Raises:
-        SyntaxProblem: not valid Python, or libcst does not give the same text back.
+        SyntaxProblem: not valid Python, or libcst does not reproduce the text byte for byte.
     """
     text = text[:-1] if text.endswith("\r") else text  # libcst takes a lone CR for a line break, but not at the end
-    # An indented part is not dedented, which would rewrite its multi-line strings: it gets a header instead.
+    # An indented part gets a header: dedenting it would change its multi-line strings.
     scaffold = f"if 1:{newline}" if text[:1] in (" ", "\t") and not pattern else ""
     config = cst.PartialParserConfig(default_newline=newline, default_indent=indent)
     enabled = gc.isenabled()
-    gc.disable()  # a third of the time goes to collections that find nothing
+    gc.disable()  # a third of the time would go to collections that find nothing
     try:
         check_depth(text)
         module = cst.parse_module(scaffold + text, config)
@@ -102,7 +102,7 @@ def parse(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "   
         message = re.sub(r"^parser error: error at \d+:\d+: expected one of .*", "unexpected code", error.message)
         message = message.replace("tokenizer error: ", "")
         raise SyntaxProblem(message.split("\n")[0], line, error.raw_column) from None
-    except cst.CSTValidationError as error:  # what libcst's parser takes and its own nodes do not: `"a" b"b"`
+    except cst.CSTValidationError as error:  # accepted by libcst's parser, and refused by its nodes: `"a" b"b"`
         raise SyntaxProblem(str(error)) from None
     finally:
         if enabled:

@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.engine.explain.explain import Explanation, explain
+from patcher.engine.explain.explain import Explanation, explain_hunks
 from patcher.engine.node import SyntaxProblem
-from patcher.engine.source import Source, matches
+from patcher.engine.source import Source, in_scope
 from patcher.errors import SitepatchError
 from patcher.model import Answer, Requested, Splice, State, Step
 from patcher.planner.assignments import Assignment, assignments_of, rank, refused
@@ -75,13 +75,13 @@ def _file(assignment: Assignment, notes: List[str]) -> List[HunkExplanation]:
     ahead = order[: order.index(name)]
     data, _, _ = resolve(site, path, found, ahead, {})
     _, _, said = resolve(site, path, found, [*ahead, name], {name: assignment})
-    explanations = explain(data, assignment.hunks, assignment.requested.options, assignment.names)
+    explanations = explain_hunks(data, assignment.hunks, assignment.requested.options, assignment.names)
     return [_told(assignment, found, data, answer, one) for answer, one in zip(said, explanations)]
 
 
 def _told(assignment: Assignment, found: File, data: bytes, said: Answer, one: Explanation) -> HunkExplanation:
     path = assignment.path
-    places = said.places or tuple(spot.line for spot in one.spots)
+    places = said.places or tuple(match.line for match in one.matches)
     answer = said._replace(places=places, problem=one.problem, hint=one.hint)
     diff = b""
     if said.state in (State.APPLIED, State.APPLICABLE) and one.splices:
@@ -143,7 +143,7 @@ def _elsewhere(site: str, path: str, scope: str) -> Tuple[Elsewhere, ...]:
             continue  # what cannot be read cannot be named
         definitions = source.definitions() if source is not None else []
         for one in definitions:
-            if source is not None and matches(one.name, scope):
+            if source is not None and in_scope(one.name, scope):
                 found.append(Elsewhere(other, source.lines.number(one.start)))
         if len(found) >= _MOST:
             break

@@ -79,14 +79,14 @@ def _variant_traces(requested: Requested, variant: Variant, located: Located) ->
 
 def _traces(requested: Requested, located: Located, path: str, patch: FilePatch) -> Tuple[int, int, int]:
     """How well a file, as upstream shipped it, is the one that a patch is for."""
-    from patcher.engine.engine import traces  # imports libcst: only where paths and versions do not tell
+    from patcher.engine.engine import fit_score  # imports libcst: only where paths and versions do not tell
 
     store = Store(located.site)
     data = read_file(Path(located.site) / path)
     receipt = store.receipts().get(path)
     if receipt is not None and receipt.current == sha256(data).hexdigest():
         data = store.pristine(receipt.pristine)
-    return traces(data, patch.hunks, requested.options)
+    return fit_score(data, patch.hunks, requested.options)
 
 
 def _path(env: Environment, requested: Requested, located: Located, patch: FilePatch, answers: List[Answer]) -> str:

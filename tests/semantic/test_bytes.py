@@ -45,7 +45,7 @@ def test_outside_the_splices_every_byte_stays(name: str) -> None:
 def test_offsets_of_characters_and_bytes(name: str) -> None:
     source = Source(BYTES[name])
     offsets = range(len(source.text) + 1)
-    assert source.known
+    assert source.has_ast
     assert [source.character(source.byte(offset)) for offset in offsets] == [*offsets]
     assert [source.data[source.byte(a) : source.byte(a + 1)].decode(source.encoding) for a in offsets[:-1]] == [*source.text]
 

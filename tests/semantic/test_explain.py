@@ -10,7 +10,7 @@ import pytest
 
 from patcher.engine.engine import compile_hunks, rewrite
 from patcher.engine.explain.alignment import Aligner, fits
-from patcher.engine.explain.explain import Explanation, explain
+from patcher.engine.explain.explain import Explanation, explain_hunks
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
@@ -30,7 +30,7 @@ def every(
     """The explanations of hunks; states are always those that `apply` would give."""
     _, files = parse_spatch(f"--- package/module.py\n@@ {scope} @@ {flags}\n{hunk}", "case.spatch")
     data = source.encode()
-    found = explain(data, files[0].hunks, options or {})
+    found = explain_hunks(data, files[0].hunks, options or {})
     assert [one.state for one in found] == [answer.state for answer in rewrite(data, files[0].hunks, options or {}).answers]
     return found
 
@@ -140,17 +140,17 @@ def test_ambiguous_says_what_to_write(body: str, hunk: str, hint: str) -> None:
     one = explained(f"def f(a, b):\n    {body}\n", hunk)
     assert one.state is State.AMBIGUOUS
     assert one.hint == hint + "or `count=2` (`count=all`) if all are meant"
-    assert len(one.spots) == 2 and all("old(" in spot.text for spot in one.spots)
+    assert len(one.matches) == 2 and all("old(" in spot.text for spot in one.matches)
 
 
 def test_a_hunk_that_matches_shows_where_what_is_bound_and_what_changes() -> None:
     source = "class A:\n    def f(self):\n        self.m = wrap(\n            self.m, [1,  2])\n"
     one = explained(source, "+max(0, 1)\n $MODEL = wrap($M, $IDS)\n", scope="A.f")
     assert one.state is State.APPLICABLE
-    (spot,) = one.spots
+    (spot,) = one.matches
     assert (spot.line, spot.text, spot.scope) == (3, "self.m = wrap(", "A.f")
     assert spot.names == (("$MODEL", "self.m"), ("$M", "self.m"), ("$IDS", "[1, 2]"))
-    assert explained(source, "+max(0, 1)\n $MODEL = wrap($_, $_)\n", scope="A.f").spots[0].names == (("$MODEL", "self.m"),)
+    assert explained(source, "+max(0, 1)\n $MODEL = wrap($_, $_)\n", scope="A.f").matches[0].names == (("$MODEL", "self.m"),)
     assert apply_splices(source.encode(), one.splices) == source.replace("        self.m =", "        max(0, 1)\n        self.m =").encode()
 
 
@@ -164,7 +164,7 @@ def test_a_hunk_that_matches_beside_one_that_does_not_still_shows_its_change() -
 def test_upstream_shows_where_the_after_side_stands() -> None:
     one = explained("def f(a):\n    b()\n    x = max(a, 0)\n", "-old($X)\n+max($X, 0)\n")
     assert one.state is State.UPSTREAM
-    assert [(spot.line, spot.names) for spot in one.spots] == [(3, (("$X", "a"),))]
+    assert [(spot.line, spot.names) for spot in one.matches] == [(3, (("$X", "a"),))]
     assert one.problem.startswith("the after side stands there already")
 
 
@@ -181,13 +181,13 @@ def test_a_conflict_keeps_its_words_and_shows_the_place() -> None:
     one = explained("def f(a):\n    if a: old(b)\n", " old(b)\n+max(b)\n")
     assert one.state is State.CONFLICT
     assert "one-line suite" in one.problem
-    assert [spot.line for spot in one.spots] == [2]
+    assert [spot.line for spot in one.matches] == [2]
 
 
 def test_too_few_places_are_told_with_their_lines() -> None:
     one = explained("def f(a):\n    x = old(a)\n", "-old($X)\n+max($X, 0)\n", flags="count=2")
     assert one.problem == "found 1 place in `f` (line 2), expected 2"
-    assert [spot.line for spot in one.spots] == [2]
+    assert [spot.line for spot in one.matches] == [2]
     more = explained("def f(a):\n    x = old(a)\n    y = olt(a)\n", "-old($X)\n+max($X, 0)\n", flags="count=2")
     assert more.closest is not None and more.closest.line == 3  # never the place that matches
 
@@ -242,7 +242,7 @@ def test_a_hunk_that_is_wrong_in_itself_is_refused_as_when_it_is_loaded(name: st
 @pytest.mark.parametrize("data", [b"def f(a):\n    x = old(a)\0\n", b"def f(a:\n", b"def f(a):\n    x = '\xff'; old(a)\n", b""])
 def test_a_text_that_is_not_python_is_explained_too(data: bytes) -> None:
     _, files = parse_spatch("--- p/m.py\n@@ f @@\n-old(a)\n+max(a, 0)\n", "case.spatch")
-    (one,) = explain(data, files[0].hunks, {})
+    (one,) = explain_hunks(data, files[0].hunks, {})
     assert one.state.failed and one.problem and one.closest is None
 
 

@@ -13,7 +13,7 @@ from typing import Iterator
 import pytest
 
 from patcher.engine.engine import rewrite
-from patcher.engine.explain.explain import Explanation, explain
+from patcher.engine.explain.explain import Explanation, explain_hunks
 from patcher.engine.explain.nearest import Mark
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.splice import apply_splices
@@ -33,7 +33,7 @@ def told(source: str, hunk: str, header: str) -> str:
     _, files = parse_spatch(f"--- package/module.py\n{header}\n{hunk}", "case.spatch")
     data = source.encode()
     answer = rewrite(data, files[0].hunks, OPTIONS).answers[0]
-    one = explain(data, files[0].hunks, OPTIONS)[0]
+    one = explain_hunks(data, files[0].hunks, OPTIONS)[0]
     assert one.state is answer.state
     said = [f"{answer.state.value}: {answer.problem}", f"hint: {answer.hint}"]
     lines = [line for line in (f"{one.state.value}: {one.problem}", f"hint: {one.hint}", *parts(one)) if line not in "\n".join(said)]
@@ -47,7 +47,7 @@ def parts(one: Explanation) -> Iterator[str]:
     assert isinstance(one.near, tuple) and isinstance(one.splices, tuple)
     if one.near:
         yield f"near: {', '.join(one.near)}"
-    for what, spots in (("place", one.spots), ("elsewhere", one.elsewhere)):
+    for what, spots in (("place", one.matches), ("elsewhere", one.elsewhere)):
         for spot in spots:
             names = "".join(f", {name} is {code}" for name, code in spot.names)
             yield f"{what}, line {spot.line}, in {spot.scope or 'the module'}: {spot.text}{names}"

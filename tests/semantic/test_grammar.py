@@ -16,7 +16,7 @@ from patcher.engine.convert import Converter
 from patcher.engine.lex import lines_in_strings
 from patcher.engine.node import CLAUSES, SyntaxProblem
 from patcher.engine.source import Source
-from patcher.engine.syntax import parse
+from patcher.engine.syntax import parse_source
 from patcher.model import State
 from tests.semantic.helpers import check_refused, check_state, check_transformed, run
 
@@ -278,7 +278,7 @@ def test_syntax_that_only_a_newer_python_reads_is_not_made_by_placing_code_in_an
 def test_a_node_has_the_place_that_the_standard_parser_gives_it(name: str) -> None:
     text = in_function(CODE[name])
     try:
-        tree, block, moved = ast.parse(text), parse(text), parse(text, offset=1000)
+        tree, block, moved = ast.parse(text), parse_source(text), parse_source(text, offset=1000)
     except (SyntaxError, SyntaxProblem):
         return  # of a newer Python, or of one that libcst does not know
     nodes = [*block.walk()]
@@ -316,7 +316,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("code", SHAPES)
 def test_the_shape_of_a_tree(code: str) -> None:
-    (node,) = parse(f"{code}\n").items("body")
+    (node,) = parse_source(f"{code}\n").items("body")
     assert repr(node) == SHAPES[code]
 
 
@@ -326,7 +326,7 @@ def test_what_cannot_be_read_as_a_part_of_a_file() -> None:
         ("a\nb = = 2\n", "unexpected code", 2), ("\x0cdef f(): pass\n", "byte for byte", 0),
     ):  # fmt: skip
         with pytest.raises(SyntaxProblem, match=words) as caught:
-            parse(text)
+            parse_source(text)
         assert (str(caught.value), caught.value.line) == (caught.value.message, line)
         assert line or not caught.value.column
     with pytest.raises(SyntaxProblem, match="a piece of syntax \\(object\\) that this version does not know"):
@@ -334,7 +334,7 @@ def test_what_cannot_be_read_as_a_part_of_a_file() -> None:
 
 
 def test_where_a_node_stands() -> None:
-    block = parse("class A(b, c=1): pass\n")
+    block = parse_source("class A(b, c=1): pass\n")
     (node,) = block.items("body")
     assert (block.field(), node.field(), block.siblings(), node.siblings()) == ("", "body", [block], [node])
     assert repr(node.header()) == "[Name(value='A'), Name(value='b'), Keyword(arg=Name(value='c'), value=Integer(value='1'))]"
@@ -345,7 +345,7 @@ def test_the_garbage_collector_is_left_as_it_was(enabled: bool) -> None:
     before = gc.isenabled()
     try:
         (gc.enable if enabled else gc.disable)()
-        parse("a = 1\n")
+        parse_source("a = 1\n")
         assert gc.isenabled() is enabled
     finally:
         (gc.enable if before else gc.disable)()

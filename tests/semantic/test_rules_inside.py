@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.engine.explain.explain import explain
-from patcher.engine.spatch.hunk import guard, parse_spatch
+from patcher.engine.explain.explain import explain_hunks
+from patcher.engine.spatch.hunk import inside_flag, parse_spatch
 from patcher.model import State
 from tests.semantic.helpers import Case, Changed, Form, cases, hold, inside, stays
 
@@ -71,13 +71,13 @@ def test_rules(case: Case) -> None:
 def test_rule_29_match_where_the_interpreter_knows_it_or_not() -> None:
     code = b"def f(a):\n    match a:\n        case 1:\n            x = b(a)\n"
     patch = f"--- p/m.py\n@@ f @@ inside=match\n{STATEMENT}"
-    (found,) = explain(code, parse_spatch(patch, "p")[1][0].hunks, {}, ["b", "c"])
+    (found,) = explain_hunks(code, parse_spatch(patch, "p")[1][0].hunks, {}, ["b", "c"])
     assert found.state is State.APPLICABLE
 
 
 def test_rule_29_explain_says_where_the_code_stands() -> None:
     patch = f"--- p/m.py\n@@ f @@ inside=for\n{STATEMENT}"
-    (found,) = explain(b"def f(a):\n    if a:\n        x = b(a)\n", parse_spatch(patch, "p")[1][0].hunks, {})
+    (found,) = explain_hunks(b"def f(a):\n    if a:\n        x = b(a)\n", parse_spatch(patch, "p")[1][0].hunks, {})
     assert found.problem == "the code stands in `f` at line 3, but with `inside=if` and not `inside=for`"
     assert found.hint == "write `inside=if` if that place is meant" and found.closest is None
 
@@ -85,4 +85,4 @@ def test_rule_29_explain_says_where_the_code_stands() -> None:
 def test_rule_29_the_flag_as_it_is_written() -> None:
     for flag in ("inside=scope", "inside=if", "inside=for/if/try"):
         hunk = parse_spatch(f"--- p/m.py\n@@ f @@ {flag}\n{STATEMENT}", "p")[1][0].hunks[0]
-        assert hunk.inside is not None and guard(hunk.inside) == flag
+        assert hunk.inside is not None and inside_flag(hunk.inside) == flag

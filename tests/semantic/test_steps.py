@@ -13,7 +13,7 @@ import pytest
 from patcher.engine import syntax as tree
 from patcher.engine.engine import rewrite
 from patcher.engine.match import match
-from patcher.engine.match.find import find
+from patcher.engine.match.find import find_in_scope
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.engine.spatch.pattern import compile_hunk
@@ -34,7 +34,7 @@ def hunk(text: str, scope: str = "f") -> HunkText:
 
 def steps(source: str, text: str, scope: str = "f") -> int:
     """The steps of the matcher for both sides of a hunk."""
-    return find(Source(source.encode()), compile_hunk(hunk(text, scope), {}), scope).steps
+    return find_in_scope(Source(source.encode()), compile_hunk(hunk(text, scope), {}), scope).steps
 
 
 def function(statements: int, name: str = "f") -> str:

@@ -11,7 +11,7 @@ from typing import Mapping, NamedTuple, Optional, Sequence
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.leaves import Leaf, edited
 from patcher.author.hunks.spans import Text
-from patcher.engine.engine import attempt, compile_hunks
+from patcher.engine.engine import answer_alone, compile_hunks
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
@@ -49,7 +49,7 @@ class Trial:
         """Try a candidate for all differences of a group at once."""
         try:
             hunk = self.parsed(candidate.text)
-            answer = attempt(self.before.source, hunk, {})
+            answer = answer_alone(self.before.source, hunk, {})
         except PatchError as error:
             return Tried(candidate, error.brief)
         except RecursionError:
@@ -61,7 +61,7 @@ class Trial:
         exact = made == self.encoded(wanted)
         if not exact and not self.alike(made, self.encoded(wanted), candidate.far):
             return Tried(candidate, "it would change other code than the edit did")
-        proves = compile_hunks([hunk], {})[0].proves
+        proves = compile_hunks([hunk], {})[0].proves_upstream
         return Tried(candidate, "", exact, proves, sum(holds(source, hunk) for source in self.others))
 
     def encoded(self, text: str) -> bytes:
@@ -77,7 +77,7 @@ class Trial:
 
 def holds(source: Source, hunk: HunkText) -> bool:
     """Whether a hunk can be applied to a text, or its change stands there already."""
-    return attempt(source, hunk, {}).state in (State.APPLICABLE, State.UPSTREAM)
+    return answer_alone(source, hunk, {}).state in (State.APPLICABLE, State.UPSTREAM)
 
 
 def readable(data: Optional[bytes]) -> Optional[Source]:

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
 from patcher.cli.answers.report import shown
 from patcher.cli.told import told
-from patcher.engine.explain.explain import Explanation, Spot
+from patcher.engine.explain.explain import Explanation, MatchedPlace
 from patcher.engine.explain.nearest import Closest, Mark
 from patcher.model import State
 from patcher.ops.explain import HunkExplanation
@@ -50,7 +50,7 @@ def _about(one: HunkExplanation, paint: Paint) -> List[str]:
         if one.answer.state is State.APPLIED:
             lines += _wrapped("recorded in the receipt of this file; its code before the change:")
         lines += _scope(found) if found.state in (State.NOT_FOUND, State.NOT_NEEDED) else []
-        lines += [line for spot in found.spots for line in _spot(spot, code=one.diff == b"")]
+        lines += [line for spot in found.matches for line in _spot(spot, code=one.diff == b"")]
         scope = "" if found.scopes or not found.near else found.near[0]
         lines += _closest(found.closest, scope, paint) if found.closest is not None else []
         for spot in found.elsewhere:
@@ -77,7 +77,7 @@ def _scope(found: Explanation) -> List[str]:
     return _wrapped(f"the file has {near}") if near else []
 
 
-def _spot(spot: Spot, *, code: bool) -> List[str]:
+def _spot(spot: MatchedPlace, *, code: bool) -> List[str]:
     lines = [f"line {spot.line}: {fit(spot.text, _LONGEST)}"] if code else []
     return lines + [join(f"  {name} = {fit(text, _LONGEST)}") for name, text in spot.names]
 
@@ -130,7 +130,7 @@ def hunk_json(one: HunkExplanation) -> Dict[str, Any]:
         "line": found.hunk.line if found is not None else 0,
         "scopes": [scope._asdict() for scope in found.scopes] if found is not None else [],
         "near": list(found.near) if found is not None else [],
-        "matches": [{**spot._asdict(), "names": dict(spot.names)} for spot in found.spots] if found is not None else [],
+        "matches": [{**spot._asdict(), "names": dict(spot.names)} for spot in found.matches] if found is not None else [],
         "closest": _closest_json(found.closest) if found is not None and found.closest is not None else None,
         "elsewhere": elsewhere,
         "diff": shown(one.diff),

@@ -1,6 +1,6 @@
-"""How a pattern is laid over code that it does not match: by the matcher's rules, at a cost where the two differ.
+"""Aligns a pattern with code that it does not match: by the matcher's rules, at a cost where the two differ.
 
-Only for telling a user why a hunk was not found: what matches is decided by `patcher.engine.match.match` alone.
+Used only to explain why a hunk was not found: what matches is decided by `patcher.engine.match.match` alone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequen
 from patcher.engine.match.match import Matcher, TooManySteps
 from patcher.engine.node import STATEMENTS, Node, is_expression
 
-MAX_STEPS = 60_000  # pairs of nodes held against each other, over all candidates of one hunk: some tenths of a second
+MAX_STEPS = 60_000  # pairs of nodes that are compared, over all candidates of one hunk: some tenths of a second
 SIMILAR = 0.6  # of two names, as difflib counts it; below it they are two different words
 LEAVES = frozenset(["Name", "String", "Integer", "Float", "Imaginary", "Operator", "FText"])
 _LEAF, _OWN, _PLACEHOLDER, _EXTRA, _SHARED, _INSIDE, _WORDS = 2.0, 0.5, 0.25, 0.5, 0.85, 0.85, 0.5
@@ -26,11 +26,11 @@ Pair = Tuple[Optional[Node], Optional[Node]]
 _NEITHER: Pair = (None, None)
 
 
-class Part(NamedTuple):
+class AlignedPart(NamedTuple):
     """A placeholder with the code in its place, or a difference; a side that has nothing there is None.
 
-    `field` is what only one of the two nodes has, `inside` the part of the code that is like the pattern; for a gap in a
-    list `holders` are the nodes that hold the list, `above` and `below` the pairs next to it.
+    `field` is the field that only one of the two nodes has, `inside` the part of the code that is similar to the pattern; for
+    an element that only one list has, `holders` are the nodes with the lists, `above` and `below` the pairs next to it.
     """
 
     pattern: Optional[Node]
@@ -43,16 +43,16 @@ class Part(NamedTuple):
 
 
 class Aligned:
-    """What a pattern costs on a piece of code, 0 where it matches, and the parts that say why."""
+    """The cost of aligning a pattern with code, 0 where it matches, and the parts that differ."""
 
-    def __init__(self, pattern: Node, code: Node, cost: float = 0.0, *parts: Part) -> None:
+    def __init__(self, pattern: Node, code: Node, cost: float = 0.0, *parts: AlignedPart) -> None:
         self.holders: Pair = (pattern, code)
         self.cost = cost
         self.parts = [*parts]
 
 
 def fits(pattern: Node, code: Node) -> bool:
-    """Whether the matcher takes this code for this pattern, looked at alone; not where it takes too many steps to tell."""
+    """Whether a pattern by itself matches this code; False where the matcher takes too many steps."""
     try:
         return any(True for _ in Matcher().node(pattern, code))
     except TooManySteps:
@@ -60,12 +60,12 @@ def fits(pattern: Node, code: Node) -> bool:
 
 
 def similarity(a: str, b: str) -> float:
-    """How alike two words are, from 0 to 1."""
+    """How similar two words are, from 0 to 1."""
     return SequenceMatcher(None, a, b, autojunk=False).ratio()
 
 
 class Aligner(Matcher):
-    """A matcher that goes on where pattern and code differ, by the way that costs least; every pair of nodes once."""
+    """A matcher that goes on where pattern and code differ, at the least cost; every pair of nodes is aligned once."""
 
     exact = False
 
@@ -75,13 +75,13 @@ class Aligner(Matcher):
         self._known: Dict[Tuple[int, int], Aligned] = {}
         self._weights: Dict[int, float] = {}
         self._words: Dict[int, FrozenSet[str]] = {}
-        self._now: List[Aligned] = []  # the nodes whose fields are being looked at, the innermost last
+        self._stack: List[Aligned] = []  # the nodes whose fields are being looked at, the innermost last
 
     def aligned(self, pattern: Node, code: Node) -> Aligned:
-        """Lay `pattern` over `code`.
+        """Align `pattern` with `code`.
 
         Raises:
-            TooManySteps: the work is no longer worth it.
+            TooManySteps: more than `MAX_STEPS` pairs of nodes were compared.
         """
         key = (id(pattern), id(code))
         if key not in self._known:
@@ -94,7 +94,7 @@ class Aligner(Matcher):
         return self._known[key]
 
     def weight(self, pattern: Node) -> float:
-        """What a pattern costs where nothing of it stands. Names and literals count most, placeholders hardly."""
+        """The cost of a pattern where none of it is there. Names and literals count most, placeholders least."""
         if id(pattern) not in self._weights:
             inner = 0.0 if pattern.role else sum(map(self.weight, pattern.children()))
             own = 0.0 if pattern.role == "run" else _PLACEHOLDER if pattern.role else _LEAF if pattern.kind in LEAVES else _OWN
@@ -102,7 +102,7 @@ class Aligner(Matcher):
         return self._weights[id(pattern)]
 
     def _aligned(self, pattern: Node, code: Node) -> Aligned:
-        whole, part = self.weight(pattern), Part(pattern, code)
+        whole, part = self.weight(pattern), AlignedPart(pattern, code)
         if pattern.role:
             return Aligned(pattern, code, 0.0 if fits(pattern, code) else whole, part)
         if pattern.kind == code.kind:
@@ -118,13 +118,13 @@ class Aligner(Matcher):
         return one
 
     def _fields_of(self, pattern: Node, code: Node, fields: List[str]) -> Aligned:
-        self._now.append(Aligned(pattern, code))
+        self._stack.append(Aligned(pattern, code))
         for _ in self._fields(pattern, code, fields):
             pass
-        return self._now.pop()
+        return self._stack.pop()
 
     def _in_common(self, pattern: Node, code: Node) -> float:
-        """What two kinds of syntax share: fields (`x = f(a)`, `return f(a)`), or words (`a.b`, `a["b"]`)."""
+        """How much two kinds of syntax share: fields (`x = f(a)`, `return f(a)`), or words (`a.b`, `a["b"]`)."""
         apart = {pattern.kind, code.kind} & LEAVES or is_expression(pattern) != is_expression(code)
         if apart or pattern.kind in ("FunctionDef", "ClassDef"):
             return 0.0
@@ -144,7 +144,7 @@ class Aligner(Matcher):
         return self._words[id(node)]
 
     def _inside(self, pattern: Node, code: Node) -> Optional[Node]:
-        """The part of an expression that is most like the pattern: `f(a)` in `await f(a)`."""
+        """The part of an expression that is most similar to the pattern: `f(a)` in `await f(a)`."""
         inner = [child for child in code.children() if child.kind == pattern.kind]
         inner += [part.node("value") for part in code.children() if part.kind == "Keyword"]
         return min(inner, key=lambda part: self.aligned(pattern, part).cost, default=None)
@@ -159,11 +159,11 @@ class Aligner(Matcher):
     def sequence(self, patterns: Sequence[Node], nodes: Sequence[Node], start: int = 0, whole: bool = True) -> Iterator[int]:
         """Add what two lists cost; yields once."""
         cost, pairs = self.pairs(patterns, nodes)
-        self._add(cost, self.parts(pairs, self._now[-1].holders))
+        self._add(cost, self.parts(pairs, self._stack[-1].holders))
         yield len(nodes)
 
     def _arguments(self, patterns: List[Node], nodes: List[Node]) -> Iterator[None]:
-        parts = self._now[-1].parts
+        parts = self._stack[-1].parts
         first = len(parts)
         for _ in super()._arguments(patterns, nodes):
             parts[first:] = sorted(parts[first:], key=lambda part: part.pattern.start if part.pattern is not None else inf)
@@ -176,14 +176,14 @@ class Aligner(Matcher):
         wanted = pattern.fields[key]
         if pattern.kind in LEAVES:
             alike = similarity(str(wanted), str(node.fields[key]))
-            self._add(_LEAF * (1 - 0.8 * alike) if alike >= SIMILAR else _LEAF, [Part(pattern, node)])
+            self._add(_LEAF * (1 - 0.8 * alike) if alike >= SIMILAR else _LEAF, [AlignedPart(pattern, node)])
         else:
-            self._add(self.weight(wanted) if isinstance(wanted, Node) else _EXTRA, [Part(pattern, node, key)])
+            self._add(self.weight(wanted) if isinstance(wanted, Node) else _EXTRA, [AlignedPart(pattern, node, key)])
         yield
 
-    def _add(self, cost: float, parts: Sequence[Part]) -> None:
-        self._now[-1].cost += cost
-        self._now[-1].parts += parts
+    def _add(self, cost: float, parts: Sequence[AlignedPart]) -> None:
+        self._stack[-1].cost += cost
+        self._stack[-1].parts += parts
 
     # lists ------------------------------------------------------------------------------------------------------------
     def pairs(self, patterns: Sequence[Node], codes: Sequence[Node]) -> Tuple[float, List[Pair]]:
@@ -202,7 +202,7 @@ class Aligner(Matcher):
                 cost = self.aligned(patterns[i], codes[j]).cost
                 if cost <= weights[i] * (1 - _LEAST.get(patterns[i].kind, 0.0)):
                     moves.append((best[i + 1, j + 1][0] - cost, i + 1, j + 1))
-            best[i, j] = max(moves, default=(0.0, m, n))  # of equal costs: changed, rather than gone and come
+            best[i, j] = max(moves, default=(0.0, m, n))  # of equal costs: changed, rather than deleted and inserted
         found: List[Pair] = []
         i = j = 0
         while (i, j) != (m, n):
@@ -212,9 +212,9 @@ class Aligner(Matcher):
             i, j = i_next, j_next
         return -best[0, 0][0], found
 
-    def parts(self, pairs: Sequence[Pair], holders: Pair) -> List[Part]:
-        """What there is to say of two lists laid over each other; `holders` hold them."""
-        found: List[Part] = []
+    def parts(self, pairs: Sequence[Pair], holders: Pair) -> List[AlignedPart]:
+        """The parts of two aligned lists, which belong to the nodes `holders`."""
+        found: List[AlignedPart] = []
         above = _NEITHER
         for index, (ours, theirs) in enumerate(pairs):
             if ours is not None and theirs is not None:
@@ -223,5 +223,5 @@ class Aligner(Matcher):
             else:
                 rest = [*zip(*pairs[index:])]
                 below = [next((node for node in side if node is not None), None) for side in rest]
-                found.append(Part(ours, theirs, holders=holders, above=above, below=(below[0], below[1])))
+                found.append(AlignedPart(ours, theirs, holders=holders, above=above, below=(below[0], below[1])))
         return found

@@ -1,4 +1,4 @@
-"""The first place where a piece of code is not what a pattern says, in words, with the text of both sides."""
+"""Describes the differences of a pattern and code: in words, with the ranges on both sides and a hint."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from itertools import chain, count
 from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, Sequence, Tuple, cast
 
-from patcher.engine.explain.alignment import LEAVES, Aligner, Part, fits
+from patcher.engine.explain.alignment import LEAVES, AlignedPart, Aligner, fits
 from patcher.engine.explain.words import ELEMENTS, NOUNS, ROLES
 from patcher.engine.match.match import TooManySteps
 from patcher.engine.node import CLAUSES, COMPOUND, STATEMENTS, Node, is_expression, same
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from typing_extensions import TypeGuard
 
 _WIDTH = 50  # of a piece of code inside a sentence
-_SHORT = 24  # of a string; in a longer one only what differs is shown
-_INSIDE = 0.9  # of its weight, so that a statement elsewhere is taken for the one that is missed
-Span = Tuple[int, int]
+_SHORT = 24  # of a string; of a longer one only what differs is shown
+_INSIDE = 0.9  # of its weight, so that a statement elsewhere is taken for the missing one
+TextRange = Tuple[int, int]
 
 
 class Difference(NamedTuple):
-    """Where pattern and code part: character offsets into the written side and into the file, in words, and a way on."""
+    """A difference: character ranges in the written side and in the file, a description, and a hint."""
 
-    pattern: Span
-    code: Span
+    pattern: TextRange
+    code: TextRange
     words: str
     hint: str
 
 
 class Describer:
-    """Finds the differences of one hunk's before side and one file."""
+    """Describes the differences of one hunk's before side and one file."""
 
     def __init__(self, source: Source, side: Side, aligner: Aligner) -> None:
         self.source, self.side, self.aligner = source, side, aligner
@@ -50,7 +50,7 @@ class Describer:
         return _one_line(self.source.text[node.start : node.end])
 
     # nodes ------------------------------------------------------------------------------------------------------------
-    def differences(self, parts: Sequence[Part]) -> List[Difference]:
+    def differences(self, parts: Sequence[AlignedPart]) -> List[Difference]:
         """The differences of an alignment, in its order."""
         found: List[Optional[Difference]] = []
         for part in parts:
@@ -68,7 +68,7 @@ class Describer:
         return [one for one in found if one is not None]
 
     def _changed(self, pattern: Node, code: Node, inside: Optional[Node]) -> Difference:
-        """Two nodes that stand in the same place."""
+        """Two different nodes in the same place."""
         spans = (_span(pattern), _span(code))
         ours, theirs = self.written(pattern), self.code(code)
         place = self._place(pattern)
@@ -96,7 +96,7 @@ class Describer:
         return Difference(*spans, f"{here}the pattern has `{ours}`, the code has `{theirs}`", hint)
 
     def _place(self, pattern: Node) -> str:
-        """How the place of a node in the pattern is called, "" where it has no name."""
+        """The name of a node's place in the pattern ("the default"), "" where it has none."""
         holder, key = cast(Node, pattern.parent), pattern.field()
         if holder.kind == "Keyword" and key == "value":
             return f"the value of the keyword `{self.written(holder.node('arg'))}`"
@@ -132,8 +132,8 @@ class Describer:
         return Difference(_span(pattern), _span(code), words, hint)
 
     # lists ------------------------------------------------------------------------------------------------------------
-    def _missed(self, part: Part, ours: Node) -> Difference:
-        """What the pattern alone has of a list."""
+    def _missed(self, part: AlignedPart, ours: Node) -> Difference:
+        """An element that only the pattern's list has."""
         code, element = part.holders[1] or ours, _element(ours)
         if ours.kind in STATEMENTS | CLAUSES:
             return self._missed_statement(part, ours, code)
@@ -142,8 +142,8 @@ class Describer:
         hint = "leave it out, or write `...` for arguments of any name" if element == "keyword" else hint
         return Difference(_span(ours), _head(code), words, hint)
 
-    def _missed_statement(self, part: Part, ours: Node, code: Node) -> Difference:
-        """A statement (or clause) that is not where the pattern has it; it may stand deeper down, or further away."""
+    def _missed_statement(self, part: AlignedPart, ours: Node, code: Node) -> Difference:
+        """A statement (or clause) that is not where the pattern has it; it may be nested deeper, or further away."""
         beside = part.above[1] or part.below[1] or code
         one, line = f"the pattern has the {_element(ours)} `{self.written(ours)}`", self.source.lines.number
         there = self._elsewhere(ours, code, beside, after=part.above[1] is not None)
@@ -167,7 +167,7 @@ class Describer:
         return f"the `{header}` of line {self.source.lines.number(node.start)}"
 
     def _elsewhere(self, ours: Node, code: Node, beside: Node, *, after: bool) -> Optional[Node]:
-        """Where a missed statement stands now: of several the nearest, with `after` those past its neighbour first."""
+        """Where a missing statement is now: of several the nearest, with `after` those past its neighbour first."""
         around = [code, *code.ancestors()]
         top = next((node for node in around if node.kind in ("FunctionDef", "ClassDef")), around[-1])
         places = [node for node in top.walk() if node.kind == ours.kind and node is not beside]
@@ -179,8 +179,8 @@ class Describer:
         except TooManySteps:
             return None
 
-    def _added(self, part: Part, theirs: Node) -> Difference:
-        """What the code alone has of a list."""
+    def _added(self, part: AlignedPart, theirs: Node) -> Difference:
+        """An element that only the code's list has."""
         (pattern, _), (above, _), (below, _), element = part.holders, part.above, part.below, _element(theirs)
         if theirs.kind in STATEMENTS | CLAUSES:
             where = "between the two statements" if above is not None and below is not None else "there"
@@ -194,14 +194,14 @@ class Describer:
         hint = f"write it, or `...` for {many}s that may stand there"
         return Difference(self._end(cast(Node, pattern)), _span(theirs), words, hint)
 
-    def _end(self, node: Node) -> Span:
-        """Where a `...` would be written into a list: its closing bracket, else its name."""
+    def _end(self, node: Node) -> TextRange:
+        """Where to write a `...` into a list: its closing bracket, else its name."""
         closed = node.kind in ("Call", "List", "Tuple", "Set", "Dict") and self.side.written[node.end - 1] in ")]}"
         return (node.end - 1, node.end) if closed else _head(node)
 
 
-def _head(node: Node) -> Span:
-    """What to mark of a node that lacks something: the name it begins with."""
+def _head(node: Node) -> TextRange:
+    """What to mark of a node that lacks a part: the name it begins with."""
     holder = node.parent if node.kind == "Parameters" and node.parent is not None else node
     names = (holder.fields.get(key) for key in ("func", "name"))
     return _span(next((name for name in names if isinstance(name, Node)), node))
@@ -212,8 +212,8 @@ def _noun(node: Node) -> str:
     return NOUNS.get(node.kind, f"{article} `{node.kind.lower()}`")
 
 
-def _parting(a: str, of_a: Span, b: str, of_b: Span) -> Tuple[Span, Span]:
-    """The first words that two texts do not have in common; how a string is cut into pieces is not looked at."""
+def _parting(a: str, of_a: TextRange, b: str, of_b: TextRange) -> Tuple[TextRange, TextRange]:
+    """The ranges of the first words in which two texts differ; how a string is split into pieces does not count."""
     left, right = re.findall(r"\w+|\W", a[slice(*of_a)]), re.findall(r"\w+|\W", b[slice(*of_b)])
     steps = [step for step in SequenceMatcher(None, left, right, autojunk=False).get_opcodes() if step[0] != "equal"]
     words = (step for step in steps if any(len(word) > 1 for word in (*left[step[1] : step[2]], *right[step[3] : step[4]])))
@@ -221,7 +221,7 @@ def _parting(a: str, of_a: Span, b: str, of_b: Span) -> Tuple[Span, Span]:
     return _tokens(left, of_a[0], i, i_end), _tokens(right, of_b[0], j, j_end)
 
 
-def _tokens(tokens: List[str], start: int, first: int, end: int) -> Span:
+def _tokens(tokens: List[str], start: int, first: int, end: int) -> TextRange:
     begin = start + len("".join(tokens[:first]))
     return begin, begin + len("".join(tokens[first:end]))
 
@@ -231,26 +231,26 @@ def _role(holder: Node, key: str) -> str:
 
 
 def _element(node: Node) -> str:
-    """How an element of the list that holds a node is called."""
+    """What an element of the list that has this node is called."""
     return "keyword" if node.kind == "Keyword" else ELEMENTS.get(node.field(), "part")
 
 
 def _shown(node: Node) -> Node:
-    """Of a keyword argument its name is shown, of any other element all of it."""
+    """The part of an element to show: of a keyword argument its name, of any other all of it."""
     return node.node("arg") if node.kind == "Keyword" else node
 
 
 def _around(node: Node) -> Optional[Node]:
-    """The compound statement or clause that a statement stands in."""
+    """The innermost compound statement or clause around a statement, None at the top level."""
     return next((up for up in node.ancestors() if up.kind in COMPOUND | CLAUSES), None)
 
 
 def _within(inner: Optional[Node], outer: Optional[Node]) -> TypeGuard[Node]:
-    """Whether a compound statement stands in another one; None is the module."""
+    """Whether a compound statement is inside another one; None is the module."""
     return inner is not None and (outer is None or outer in [*inner.ancestors()])
 
 
-def _span(node: Node) -> Span:
+def _span(node: Node) -> TextRange:
     return node.start, node.end
 
 

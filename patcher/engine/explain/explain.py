@@ -7,17 +7,17 @@ from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from patcher.engine.edit import Conflict
 from patcher.engine.engine import compile_hunks, rewrite
 from patcher.engine.explain.nearest import Closest, closest, near_scopes
-from patcher.engine.in_string import FORM
-from patcher.engine.match.find import Found, find, find_hunk, places, surroundings
-from patcher.engine.match.match import MAX_WAYS, Matcher, Place, TooManySteps
+from patcher.engine.in_string import IN_STRING
+from patcher.engine.match.find import FoundPlaces, find_hunk, find_in_scope, side_places, surroundings
+from patcher.engine.match.match import MAX_MATCHES, Matcher, Place, TooManySteps
 from patcher.engine.node import CLAUSES, COMPOUND, Node, SyntaxProblem
 from patcher.engine.rewrite.rewriter import rewritten
-from patcher.engine.source import Source, matches
+from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.pattern import Hunk
 from patcher.model import HunkAnswer, HunkText, OptionValue, Splice, State
 
-_MOST = 5  # places elsewhere in the file that are named
-_CLOSE = 0.6  # of a pattern that need not be there: less than this is other code
+_MOST = 5  # places elsewhere in the file that are reported
+_CLOSE = 0.6  # least likeness of the code closest to a `when-present` hunk: below it is other code
 _Failures = (SyntaxProblem, TooManySteps, Conflict)
 
 
@@ -29,10 +29,10 @@ class Scope(NamedTuple):
     last: int
 
 
-class Spot(NamedTuple):
-    """A place in the text: 1-based first line, that line's code, the innermost definition around it ("" for none).
+class MatchedPlace(NamedTuple):
+    """A place that a side matches: 1-based first line, that line's code, the innermost definition around it ("" for none).
 
-    `names` are the metavariables with the code that each stands for, on one line.
+    `names` are the metavariables with the code that each is bound to, on one line.
     """
 
     line: int
@@ -44,9 +44,9 @@ class Spot(NamedTuple):
 class Explanation(NamedTuple):
     """All that is known of one hunk and one text.
 
-    `scopes` are the definitions that its scope names, `near` names of others that may be meant, `spots` the places that
-    match (the after side where the state is upstream), `elsewhere` those outside of the scope, `closest` the code that
-    comes closest where none matches, `splices` what this hunk alone would change, as byte offsets.
+    `scopes` are the definitions that its scope names, `near` names of others that may be meant, `matches` the places that
+    match (the after side where the state is upstream), `elsewhere` those outside of the scope, `closest` the most similar
+    code where none matches, `splices` what this hunk alone would change.
     """
 
     hunk: HunkText
@@ -55,13 +55,13 @@ class Explanation(NamedTuple):
     hint: str
     scopes: Tuple[Scope, ...] = ()
     near: Tuple[str, ...] = ()
-    spots: Tuple[Spot, ...] = ()
-    elsewhere: Tuple[Spot, ...] = ()
+    matches: Tuple[MatchedPlace, ...] = ()
+    elsewhere: Tuple[MatchedPlace, ...] = ()
     closest: Optional[Closest] = None
     splices: Tuple[Splice, ...] = ()
 
 
-def explain(
+def explain_hunks(
     data: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue], injected: Sequence[str] = ()
 ) -> Tuple[Explanation, ...]:
     """Explain the hunks of one patchset for one file; the states are those that `rewrite` gives them.
@@ -94,42 +94,42 @@ def _explained(source: Source, hunk: Hunk, answer: HunkAnswer) -> Explanation:
     scopes = [
         Scope(one.name, lines.number(one.start), lines.number(max(one.start, one.end - 1)))
         for one in source.definitions()
-        if any(matches(one.name, name) for name in names)
+        if any(in_scope(one.name, name) for name in names)
     ]
     one = _bare(answer)._replace(scopes=tuple(scopes), near=() if scopes else near_scopes(source, text.scope))
     try:
         found = find_hunk(source, hunk)
-        one = one._replace(spots=tuple(_spot(source, hunk, place) for place in _shown(found, answer.state)))
-        if answer.state is State.AMBIGUOUS and len(one.spots) > 1:
-            one = one._replace(hint=_apart(source, [*found.todo, *found.done], text))
+        one = one._replace(matches=tuple(_matched_place(source, hunk, place) for place in _places_shown(found, answer.state)))
+        if answer.state is State.AMBIGUOUS and len(one.matches) > 1:
+            one = one._replace(hint=_telling_apart(source, [*found.todo, *found.done], text))
         if answer.state is State.APPLICABLE and not answer.splices:
-            one = one._replace(splices=_alone(source, hunk, found))
+            one = one._replace(splices=_splices_alone(source, hunk, found))
     except _Failures:
-        pass  # the answer says why; there is no place to show
-    return _lost(source, hunk, one) if answer.state in (State.NOT_FOUND, State.NOT_NEEDED) else _said(one)
+        pass  # the answer says why; there is no place to report
+    return _unmatched(source, hunk, one) if answer.state in (State.NOT_FOUND, State.NOT_NEEDED) else _with_problem(one)
 
 
-def _shown(found: Found, state: State) -> List[Place]:
+def _places_shown(found: FoundPlaces, state: State) -> List[Place]:
     places = {State.UPSTREAM: found.done, State.APPLICABLE: found.todo, State.CONFLICT: found.todo}
     return sorted(places.get(state, [*found.todo, *found.done]), key=lambda place: place.start)
 
 
-def _said(one: Explanation) -> Explanation:
-    """An upstream hunk has no words of its own in the engine's answer."""
+def _with_problem(one: Explanation) -> Explanation:
+    """Add the problem of an upstream hunk, for which the engine's answer has none."""
     if one.state is State.UPSTREAM and not one.problem:
-        what = "the after side stands there already" if one.spots else "the code is already as the hunk would make it"
+        what = "the after side stands there already" if one.matches else "the code is already as the hunk would make it"
         return one._replace(problem=f"{what}, and no receipt says that it was put there by sitepatch")
     return one
 
 
-def _spot(source: Source, hunk: Hunk, place: Place) -> Spot:
-    way = place.ways[0]
+def _matched_place(source: Source, hunk: Hunk, place: Place) -> MatchedPlace:
+    match = place.matches[0]
     order = [node.name for side in (hunk.before, hunk.after) for top in side.nodes for node in top.walk()]
-    bound = [name for name in dict.fromkeys(order) if name in way.names and name[0] != "_"]
-    names = [(f"${name}", _one_line(source, way.names[name])) for name in bound]
+    bound = [name for name in dict.fromkeys(order) if name in match.names and name[0] != "_"]
+    names = [(f"${name}", _one_line(source, match.names[name])) for name in bound]
     begin = source.lines.start(place.start)
     text = source.text[begin : source.lines.end(place.start)].strip()
-    return Spot(source.lines.number(place.start), text, _around(source, place.start), tuple(names))
+    return MatchedPlace(source.lines.number(place.start), text, _around(source, place.start), tuple(names))
 
 
 def _one_line(source: Source, node: Node) -> str:
@@ -142,36 +142,36 @@ def _around(source: Source, offset: int) -> str:
     return min(holding, key=lambda one: one.end - one.start).name if holding else ""
 
 
-def _alone(source: Source, hunk: Hunk, found: Found) -> Tuple[Splice, ...]:
-    """What a hunk would change if it were the only one; overlapping edits (nested places) are left out."""
-    edits = sorted({edit for place in found.todo for edit in rewritten(source, hunk, place, place.ways[0])})
+def _splices_alone(source: Source, hunk: Hunk, found: FoundPlaces) -> Tuple[Splice, ...]:
+    """What a hunk would change if it were the only one; () where its edits overlap (nested places)."""
+    edits = sorted({edit for place in found.todo for edit in rewritten(source, hunk, place, place.matches[0])})
     if any(left.end > right.start for left, right in zip(edits, edits[1:])):
         return ()
     return tuple(source.splice(edit.start, edit.end, edit.text) for edit in edits)
 
 
 # nothing matches ------------------------------------------------------------------------------------------------------
-def _lost(source: Source, hunk: Hunk, one: Explanation) -> Explanation:
+def _unmatched(source: Source, hunk: Hunk, one: Explanation) -> Explanation:
     scope = hunk.text.scope
     framed = hunk.text.inside is not None and any(surroundings(source, hunk))
     if one.state is State.NOT_FOUND and framed:
         return one  # its answer says where the code stands
     try:
-        outside = [] if one.spots else _elsewhere(source, hunk, one.scopes)
-        one = one._replace(elsewhere=tuple(_spot(source, hunk, place) for place in outside[:_MOST]))
+        outside = [] if one.matches else _elsewhere(source, hunk, one.scopes)
+        one = one._replace(elsewhere=tuple(_matched_place(source, hunk, place) for place in outside[:_MOST]))
         look = scope if one.scopes or scope == "<module>" else (one.near or ("",))[0]
         if look and not framed:
-            found = find(source, hunk, look)
+            found = find_in_scope(source, hunk, look)
             taken = [place.start for place in (*found.todo, *found.done)]
             one = one._replace(closest=closest(source, hunk, look, taken))
     except _Failures:
-        pass  # what was found so far is told
+        pass  # what was found so far is reported
     if one.state is State.NOT_NEEDED:
         near = one.closest if one.closest is not None and one.closest.likeness >= _CLOSE else None
         there = bool(one.scopes) or scope == "<module>"
         what = f"the code that it changes is not in `{scope}`" if there else f"there is no `{scope}` in this file"
         return one._replace(closest=near, problem=f"{what}, and `when-present` says that it need not be")
-    if hunk.form != FORM:  # what comes closest is shown otherwise
+    if hunk.form != IN_STRING:  # the other lines are the closest code, which is in `closest`
         one = one._replace(problem=one.problem.split("\n")[0])
     if one.elsewhere:
         other = one.elsewhere[0]
@@ -183,32 +183,32 @@ def _lost(source: Source, hunk: Hunk, one: Explanation) -> Explanation:
 
 
 def _elsewhere(source: Source, hunk: Hunk, scopes: Sequence[Scope]) -> List[Place]:
-    """Where the before side matches in the file outside of its scope."""
+    """The places outside of the hunk's scope at which its before side matches."""
     anywhere = hunk._replace(text=hunk.text._replace(scope="*", inside=None))
     if all(node.role == "run" for node in hunk.before.nodes):
         return []
-    found = places(anywhere, hunk.before, source.whole(), Matcher(most=MAX_WAYS))
+    found = side_places(anywhere, hunk.before, source.whole(), Matcher(most=MAX_MATCHES))
     number = source.lines.number
     return [one for one in found if not any(scope.first <= number(one.start) <= scope.last for scope in scopes)]
 
 
 # more than one --------------------------------------------------------------------------------------------------------
-def _apart(source: Source, found: Sequence[Place], text: HunkText) -> str:
-    """What to write so that one of several places is meant."""
-    spots = sorted(found, key=lambda place: place.start)
-    lines = [source.lines.number(place.start) for place in spots]
-    all_of_them = f"or `count={len(spots)}` (`count=all`) if all are meant"
-    for name in [name for name in spots[0].ways[0].names if name[0] != "_"]:
-        stands = [_one_line(source, place.ways[0].names[name]) for place in spots]
-        if len(set(stands)) == len(spots) and all(len(code) <= 40 for code in stands):
+def _telling_apart(source: Source, found: Sequence[Place], text: HunkText) -> str:
+    """The hint for an ambiguous hunk: what to write so that it matches one of its places only."""
+    matches = sorted(found, key=lambda place: place.start)
+    lines = [source.lines.number(place.start) for place in matches]
+    all_of_them = f"or `count={len(matches)}` (`count=all`) if all are meant"
+    for name in [name for name in matches[0].matches[0].names if name[0] != "_"]:
+        stands = [_one_line(source, place.matches[0].names[name]) for place in matches]
+        if len(set(stands)) == len(matches) and all(len(code) <= 40 for code in stands):
             choices = ", ".join(f"`{code}` (line {line})" for code, line in zip(stands, lines))
             return f"write in place of `${name}` what it is: {choices}; {all_of_them}"
-    headers = [_header(source, place) for place in spots]
-    if len(set(headers)) == len(spots):
+    headers = [_header(source, place) for place in matches]
+    if len(set(headers)) == len(matches):
         choices = ", ".join(f"`{header}` (line {line})" for header, line in zip(headers, lines))
         return f"write the header around it: {choices}; {all_of_them}"
-    above = [_above(source, place) for place in spots]
-    if len(set(above)) == len(spots):
+    above = [_above(source, place) for place in matches]
+    if len(set(above)) == len(matches):
         choices = ", ".join(f"`{code}` (line {line})" for code, line in zip(above, lines) if code)
         return f"write what stands above it: {choices}; {all_of_them}"
     return f"write more of the code around the place, {all_of_them}"

@@ -1,4 +1,4 @@
-"""The code of a scope that comes closest to a hunk's before side, found by syntax. Loaded only where a hunk was not found."""
+"""The code of a scope that is closest to a hunk's before side, by syntax. Imported only where a hunk was not found."""
 
 from __future__ import annotations
 
@@ -7,28 +7,29 @@ from difflib import SequenceMatcher, get_close_matches
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.engine.explain.alignment import SIMILAR, Aligner, Pair, similarity
-from patcher.engine.explain.difference import Describer, Difference, Span
-from patcher.engine.in_string import FORM, parts, searched
+from patcher.engine.explain.difference import Describer, Difference, TextRange
+from patcher.engine.in_string import IN_STRING, scope_ranges, string_parts
 from patcher.engine.lex import Lines
-from patcher.engine.match.find import Found, surroundings
+from patcher.engine.match.find import FoundPlaces, surroundings
 from patcher.engine.match.match import TooManySteps, blocks, implicit_run
 from patcher.engine.node import Node, is_expression
 from patcher.engine.source import Source
-from patcher.engine.spatch.hunk import guard
+from patcher.engine.spatch.hunk import inside_flag
 from patcher.engine.spatch.pattern import Hunk
 from patcher.engine.spatch.side import Side, identifiers, writes_body
 from patcher.model import HunkAnswer, State
+from patcher.text.table import count as count_of
 from patcher.text.width import underline
 
-LEAST = 0.3  # of a pattern's weight; code that has less of it is not worth showing
-_LIKE_TEXT = 0.5  # of a text that has to stand in another one for it to be shown
-_MOST = 400  # candidates that are measured, those first that share most names with the pattern
+LEAST = 0.3  # likeness below which code is not shown
+_LIKE_TEXT = 0.5  # of a text that has to be in another one for that to be shown
+_MOST = 400  # candidates that are compared, those first that share most names with the pattern
 _MOST_WORDS = 5_000
 _SCREEN = 68  # columns of a line that is shown
 
 
 class Mark(NamedTuple):
-    """A line of a file or of a `.spatch`: its 1-based number, its text, and the columns (0-based) that are meant."""
+    """A line of a file or of a `.spatch`: its 1-based number, its text, and the columns (0-based) to mark."""
 
     line: int
     text: str
@@ -37,9 +38,9 @@ class Mark(NamedTuple):
 
 
 class Closest(NamedTuple):
-    """The code that comes closest: the 1-based line and text of its first line, and where it differs first.
+    """The closest code: the 1-based number and the text of its first line, and the first difference.
 
-    `likeness` is the part of the pattern that stands there, from 0 to 1; `more` the number of further differences.
+    `likeness` is how much of the pattern is there, from 0 to 1; `more` the number of further differences.
     """
 
     line: int
@@ -61,7 +62,7 @@ class _Candidate(NamedTuple):
 
 
 def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -> Optional[Closest]:
-    """The code of a scope that comes closest to the before side of a hunk.
+    """The code of a scope that is closest to the before side of a hunk.
 
     Args:
         source: the file.
@@ -70,7 +71,7 @@ def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -
         taken: offsets at which the pattern matches, which are left out.
 
     Returns:
-        None where nothing has enough of the pattern.
+        None where no code has at least `LEAST` of the pattern.
     """
     side, aligner = hunk.before, Aligner()
     known = {name for group in identifiers(side) for name in group}
@@ -95,7 +96,7 @@ def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -
 
 
 def _alike(source: Source, side: Side) -> Set[str]:
-    """Words of top-level lines that are, or nearly are, words of a pattern: those statements are worth parsing."""
+    """Words of top-level lines that are the same as, or similar to, words of a pattern: those statements are parsed."""
     lines = re.findall(r"^[^\s#].*", source.text, re.MULTILINE)
     words = sorted({word for line in lines for word in re.findall(r"\w+", line)})[:_MOST_WORDS]
     wanted = set(re.findall(r"\w+", side.written))
@@ -130,7 +131,7 @@ def _runs(source: Source, hunk: Hunk, block: Node, aligner: Aligner) -> Iterator
 
 
 def _described(source: Source, side: Side, one: _Candidate, aligner: Aligner, total: float) -> Optional[Closest]:
-    """What there is to say of a candidate; None for one that matches, in a block that is not meant."""
+    """A candidate as a `Closest`; None for one that matches, in a block that is not meant."""
     differences = Describer(source, side, aligner).differences(aligner.parts(one.pairs, (None, one.node)))
     line = source.lines.number(one.start)
     if not one.cost and not differences:
@@ -148,8 +149,8 @@ def _described(source: Source, side: Side, one: _Candidate, aligner: Aligner, to
     return Closest(line, shown, round(likeness, 2), mark, pattern_mark, first.words, first.hint, more)
 
 
-def _mark(text: str, span: Span, numbers: Optional[List[int]] = None) -> Mark:
-    """The line on which a span begins, without its indentation; `numbers` are those of the lines of a side."""
+def _mark(text: str, span: TextRange, numbers: Optional[List[int]] = None) -> Mark:
+    """The line on which a range begins, without its indentation; `numbers` are the .spatch lines of a side."""
     lines = Lines(text)
     row = lines.number(span[0])
     begin, end = lines.start(span[0]), lines.end(span[0])
@@ -163,7 +164,7 @@ def _mark(text: str, span: Span, numbers: Optional[List[int]] = None) -> Mark:
 
 
 def _narrow(text: str, start: int, end: int) -> Tuple[str, int, int]:
-    """A line cut to the screen around what is marked."""
+    """A line cut to `_SCREEN` columns around what is marked, and the marked columns of it."""
     first = max(0, min(start - 20, len(text) - _SCREEN))
     head = "…" if first else ""
     cut = head + text[first + len(head) : first + _SCREEN]
@@ -173,7 +174,7 @@ def _narrow(text: str, start: int, end: int) -> Tuple[str, int, int]:
 
 # scopes ---------------------------------------------------------------------------------------------------------------
 def near_scopes(source: Source, scope: str) -> Tuple[str, ...]:
-    """Definitions of a file that a scope which is not there may have become: of the same last name, else similar ones."""
+    """Definitions that an undefined scope may have become: those of the same last name, else of a similar name."""
     names = list(dict.fromkeys(definition.name for definition in source.definitions()))
     last = scope.split(".")[-1]
     if scope == "<module>":
@@ -185,9 +186,9 @@ def near_scopes(source: Source, scope: str) -> Tuple[str, ...]:
     return tuple((of_that_name or close)[:3])
 
 
-# in short -------------------------------------------------------------------------------------------------------------
-def not_found(source: Source, hunk: Hunk, found: Found) -> HunkAnswer:
-    """The answer for a hunk that has no place, or too few: what is there, and the first difference, in a few lines."""
+# the answer -----------------------------------------------------------------------------------------------------------
+def not_found(source: Source, hunk: Hunk, found: FoundPlaces) -> HunkAnswer:
+    """The answer for a hunk that matches nowhere, or too few times: the closest code and the first difference."""
     scope, count = hunk.text.scope, hunk.text.expected
     if not found.scopes:
         near = near_scopes(source, scope)
@@ -198,14 +199,14 @@ def not_found(source: Source, hunk: Hunk, found: Found) -> HunkAnswer:
     if places:
         numbers = sorted(source.lines.number(place.start) for place in places)
         where = f"{'line' if len(numbers) == 1 else 'lines'} {', '.join(map(str, numbers))}"
-        problem = f"found {number(len(places), 'place')} in `{scope}` ({where}), expected {count}"
+        problem = f"found {count_of(len(places), 'place')} in `{scope}` ({where}), expected {count}"
     if hunk.text.inside is not None and not places:
         other = next(surroundings(source, hunk), None)
         if other is not None:
-            flag, row = guard(other[1]), source.lines.number(other[0].start)
-            problem = f"the code stands in `{scope}` at line {row}, but with `{flag}` and not `{guard(hunk.text.inside)}`"
+            flag, expected, row = inside_flag(other[1]), inside_flag(hunk.text.inside), source.lines.number(other[0].start)
+            problem = f"the code stands in `{scope}` at line {row}, but with `{flag}` and not `{expected}`"
             return HunkAnswer(hunk.text, State.NOT_FOUND, problem=problem, hint=f"write `{flag}` if that place is meant")
-    if hunk.form == FORM and not places:
+    if hunk.form == IN_STRING and not places:
         line = _nearest_text(source, hunk)
         shown = f"closest, line {line[0]}: {line[1]}" if line else f"looked for: {hunk.before.written.strip()}"
         hint = "write it as it stands there" if line else "no string there is like it"
@@ -222,10 +223,6 @@ def not_found(source: Source, hunk: Hunk, found: Found) -> HunkAnswer:
     return HunkAnswer(hunk.text, State.NOT_FOUND, problem="\n".join([problem, *_brief(best)]), hint=best.hint)
 
 
-def number(count: int, what: str) -> str:
-    """A number and its noun, in the plural where it must be."""
-    return f"{count} {what}" + ("" if count == 1 else "s")
-
 
 def _brief(best: Closest) -> List[str]:
     width = len(str(max(best.code.line, best.pattern.line)))
@@ -239,10 +236,10 @@ def _brief(best: Closest) -> List[str]:
 
 
 def _nearest_text(source: Source, hunk: Hunk) -> Optional[Tuple[int, str]]:
-    """The line (1-based, and its text) of a string of the scope that is most like the before side, None where none is."""
+    """The line (1-based number, text) of a string of the scope that is most similar to the before side, None for none."""
     wanted = next(line.strip() for line in hunk.before.written.split("\n") if line.strip())
     best, found = _LIKE_TEXT, None
-    for part in parts(source, searched(source, hunk.text.scope)):
+    for part in string_parts(source, scope_ranges(source, hunk.text.scope)):
         for line in re.finditer(r"[^\r\n]+", part.text):
             blocks = SequenceMatcher(None, wanted, line.group(), autojunk=False).get_matching_blocks()
             like = sum(block.size for block in blocks if block.size > 1) / len(wanted)

@@ -1,4 +1,4 @@
-"""What a difference calls the things of the language."""
+"""The names of kinds and parts of syntax in the description of a difference."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where a pattern stands in code."""
+"""Where a pattern matches in code."""

@@ -1,7 +1,7 @@
-"""Pattern against code: where a side of a hunk matches, in which ways, and what each placeholder stands for.
+"""The matcher: where a side of a hunk matches code, in which ways, and what each placeholder is bound to.
 
-Everything is a generator over one set of bindings that is undone on the way back, so that all ways of matching can be seen;
-the number of steps is bounded. What is looked at and what is not are rules 6 to 10 of the format.
+A backtracking search: generators over one set of bindings, which each undoes when it is resumed, so that every match can be
+listed; the number of steps is bounded. What is compared and what is not are rules 6 to 10 of the format.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from patcher.engine.match.memo import FailureMemo
 from patcher.engine.node import CASE_PATTERNS, STATEMENTS, Node, is_expression, keyword, same
 
 MAX_STEPS = 200_000
-MAX_WAYS = 51  # one more than anybody looks at
-_STEPS_A_START = 50  # a long scope is no explosion: each place where a match may begin adds to the limit
+MAX_MATCHES = 51  # at one place; more are not counted
+_STEPS_A_START = 50  # the limit grows with the length of the scope, by each place where a match may begin
 _SUBSEQUENCE = frozenset(["decorators", "clauses"])
-_OPTIONAL = _SUBSEQUENCE | {"returns", "annotation", "type_parameters", "doc"}  # rule 10: not looked at unless written
-GONE = "gone"  # the name of a run of decorators that is removed: it holds at least one
-METHODS = "methods"  # the name of a body of a class that definitions are added to, wherever they stand
+_OPTIONAL = _SUBSEQUENCE | {"returns", "annotation", "type_parameters", "doc"}  # rule 10: not compared unless written
+REMOVED = "gone"  # the name of a run of decorators that is removed: it covers at least one
+METHODS = "methods"  # the name of a class body that definitions are added to, in whatever place
 _NAMED = frozenset(["Keyword", "DoubleStar"])
-# what `$NAME` stands for by the kind of its place; anywhere else any expression
+# what `$NAME` can be bound to, by the kind of its place; anywhere else any expression
 _STANDS_FOR = {"Expr": STATEMENTS, "MatchAs": CASE_PATTERNS, "Param": {"Param"}, "Alias": {"Alias"}}
 
 Bound = Union[Node, List[Node]]
 
 
 class TooManySteps(Exception):
-    """A pattern that can be laid over this code in too many ways to try."""
+    """The matcher has taken more steps than it is allowed: the pattern is too ambiguous for this code."""
 
 
-class Way(NamedTuple):
-    """One way to match: the metavariables, and for each pattern node (by id) the code it stands on."""
+class Match(NamedTuple):
+    """One match: its character range, the bindings of the metavariables, and the code of each pattern node (by id)."""
 
     start: int
     end: int
@@ -41,20 +41,24 @@ class Way(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A range of the text that a pattern matches, in one or several ways; `siblings` is the list it lies in."""
+    """A character range that a pattern matches, in one or several ways; `siblings` is the list of nodes it is part of."""
 
     start: int
     end: int
     siblings: List[Node]
-    ways: Tuple[Way, ...]
+    matches: Tuple[Match, ...]
 
 
 class Matcher:
-    """Matches patterns against the code of one scope, looking for at most `most` ways at a place. `steps` counts the work.
+    """Matches patterns against the code of one scope. `steps` counts the steps taken.
 
-    With `strict` the parts that a pattern wants to be absent must be absent (rule 22), with `anywhere` definitions that a hunk
-    adds to the end of a class may stand elsewhere in it. A subclass that is not `exact` goes on where two nodes differ: it
-    overrides `node`, `sequence` and `_mismatch`, and states no rule of its own.
+    A subclass that is not `exact` goes on where two nodes differ: it overrides `node`, `sequence` and `_mismatch`, and adds
+    no rule of its own.
+
+    Args:
+        strict: the parts that a pattern requires to be absent (`Node.absent`) must be absent (rule 22).
+        most: the largest number of matches to look for at one place.
+        anywhere: definitions that a hunk adds to the end of a class may be elsewhere in it.
     """
 
     exact = True
@@ -67,7 +71,7 @@ class Matcher:
         self.nodes: Dict[int, Bound] = {}
         self.steps = 0
         self._limit = MAX_STEPS
-        self._open: Dict[int, List[Node]] = {}  # lists of a pattern that need not write all, by id
+        self._with_run: Dict[int, List[Node]] = {}  # lists of a pattern with implicit runs, by id
         self._failures = FailureMemo(self.names)
 
     # searching --------------------------------------------------------------------------------------------------------
@@ -77,9 +81,9 @@ class Matcher:
         for node in block.reachable(module):
             if is_expression(node):
                 self._limit += _STEPS_A_START
-                ways = self._ways(self._way([node]) for _ in self.node(pattern, node))
-                if ways and not any(up.kind in ("Alias", "ImportFrom") for up in node.ancestors()):
-                    found.append(Place(node.start, node.end, [node], ways))
+                matches = self._matches(self._match([node]) for _ in self.node(pattern, node))
+                if matches and not any(up.kind in ("Alias", "ImportFrom") for up in node.ancestors()):
+                    found.append(Place(node.start, node.end, [node], matches))
         return found
 
     def runs(self, patterns: List[Node], block: Node, *, module: bool, clauses: bool) -> List[Place]:
@@ -89,20 +93,20 @@ class Matcher:
             for start in range(1 if patterns[0].role == "run" else len(siblings)):
                 self._limit += _STEPS_A_START
                 ends = self.sequence(patterns, siblings, start, whole=False)
-                ways = self._ways(self._way(siblings[start:end] or siblings[:1]) for end in ends)
-                if ways:
-                    found.append(Place(min(w.start for w in ways), max(w.end for w in ways), siblings, ways))
+                matches = self._matches(self._match(siblings[start:end] or siblings[:1]) for end in ends)
+                if matches:
+                    found.append(Place(min(w.start for w in matches), max(w.end for w in matches), siblings, matches))
         return found
 
-    def _ways(self, ways: Iterable[Way]) -> Tuple[Way, ...]:
-        found = tuple(islice(ways, self.most))
-        self.names.clear()  # what the last way bound, where others were left off
+    def _matches(self, matches: Iterable[Match]) -> Tuple[Match, ...]:
+        found = tuple(islice(matches, self.most))
+        self.names.clear()  # the bindings of the last match, where the search was stopped there
         self.nodes.clear()
         return found
 
-    def _way(self, span: List[Node]) -> Way:
+    def _match(self, span: List[Node]) -> Match:
         start, end = (span[0].begin, span[-1].end) if span else (0, 0)
-        return Way(start, end, dict(self.names), dict(self.nodes))
+        return Match(start, end, dict(self.names), dict(self.nodes))
 
     # one node ---------------------------------------------------------------------------------------------------------
     def node(self, pattern: Node, node: Node) -> Iterator[None]:
@@ -121,9 +125,9 @@ class Matcher:
         if self.steps > self._limit:
             raise TooManySteps
 
-    def _at(self, pattern: Node, node: Bound, ways: Iterator[None]) -> Iterator[None]:
+    def _at(self, pattern: Node, node: Bound, matches: Iterator[None]) -> Iterator[None]:
         self.nodes[id(pattern)] = node
-        for _ in ways:
+        for _ in matches:
             self.nodes[id(pattern)] = node
             yield
         self.nodes.pop(id(pattern), None)
@@ -166,7 +170,7 @@ class Matcher:
             yield from self._mismatch(pattern, node, key)
 
     def _mismatch(self, pattern: Node, node: Node, key: str) -> Iterator[None]:
-        """What becomes of two nodes that differ in a field: here, no match."""
+        """Called where two nodes differ in a field; yields for each way to match all the same, here none."""
         return iter(())
 
     # lists ------------------------------------------------------------------------------------------------------------
@@ -175,14 +179,14 @@ class Matcher:
 
         Unless it is the `whole`, nodes may be left over at the end; a run that is the last pattern takes them.
         """
-        return self._failures.ways(patterns, nodes, start, partial(self._next, patterns, nodes), whole)
+        return self._failures.ends(patterns, nodes, start, partial(self._next, patterns, nodes), whole)
 
     def _next(self, patterns: Sequence[Node], nodes: Sequence[Node], i: int, j: int) -> Iterator[Tuple[int, int]]:
         """Match `patterns[i]` to `nodes[j:]`; yields the indexes of the next pattern and the next node."""
         pattern = patterns[i]
         if pattern.role == "run":
             needed = sum(1 for rest in patterns[i + 1 :] if rest.role != "run")
-            least = j + (pattern.name == GONE)
+            least = j + (pattern.name == REMOVED)
             for end in range(max(least, len(nodes)) if i + 1 == len(patterns) else least, len(nodes) - needed + 1):
                 self._step()
                 self.nodes[id(pattern)] = list(nodes[j:end])
@@ -193,15 +197,15 @@ class Matcher:
                 yield i + 1, j + 1
 
     def _with_runs(self, patterns: List[Node]) -> List[Node]:
-        """The patterns with a run wherever one may leave something out."""
-        if id(patterns) not in self._open:
+        """The patterns with an implicit run wherever the code may have more."""
+        if id(patterns) not in self._with_run:
             found: List[Node] = []
             for pattern in patterns:
                 if "run" not in (pattern.role, found[-1].role if found else ""):
                     found.append(implicit_run())
                 found.append(pattern)
-            self._open[id(patterns)] = found if patterns[-1].role == "run" else [*found, implicit_run()]
-        return self._open[id(patterns)]
+            self._with_run[id(patterns)] = found if patterns[-1].role == "run" else [*found, implicit_run()]
+        return self._with_run[id(patterns)]
 
     def _arguments(self, patterns: List[Node], nodes: List[Node]) -> Iterator[None]:
         """Arguments: the positional ones in order, keywords by name in any order; a `...` also covers unnamed keywords."""
@@ -234,7 +238,7 @@ class Matcher:
             yield from self._also(run, nodes[-1:])
 
     def _also(self, run: Optional[Node], more: List[Node]) -> Iterator[None]:
-        """Let a `...` cover more than those that stand in its place, if there is one."""
+        """Let a `...`, if there is one, cover more nodes than those in its place."""
         covered = self.nodes.get(id(run))
         if isinstance(covered, list):
             self.nodes[id(run)] = [*covered, *more]
@@ -244,7 +248,7 @@ class Matcher:
             yield
 
     def _keywords(self, patterns: List[Node], nodes: List[Node]) -> Iterator[List[Node]]:
-        """Match patterns that may stand for any keyword, a run last; yields those that are left over."""
+        """Match patterns that may match any keyword, a run last; yields the nodes that are left over."""
         if not patterns or patterns[0].role == "run":
             yield nodes
             return
@@ -254,14 +258,14 @@ class Matcher:
 
 
 def implicit_run() -> Node:
-    """A `...` that nobody wrote."""
+    """A `...` that the user did not write."""
     node = Node("Expr", (0, 0, 0, 0))
     node.role = "run"
     return node
 
 
 def is_literal(node: Node) -> bool:
-    """Whether an expression is a literal that an option can stand for."""
+    """Whether an expression is a literal that `$option` matches."""
     if node.kind == "UnaryOperation":
         return node.node("operator").fields["value"] == "-" and is_literal(node.node("expression"))
     if node.kind == "Name":
@@ -270,7 +274,7 @@ def is_literal(node: Node) -> bool:
 
 
 def blocks(patterns: Sequence[Node], block: Node, *, module: bool, clauses: bool) -> Iterator[List[Node]]:
-    """The lists of statements, or of clauses, in which a run of patterns may lie."""
+    """The lists of statements, or of clauses, in which a run of patterns may match."""
     docstrings = any(pattern.is_text() for pattern in patterns)
     for node in block.reachable(module):
         if node.kind == "Block" and not clauses:

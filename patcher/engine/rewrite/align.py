@@ -1,7 +1,6 @@
-"""Which node of the before side is which node of the after side: the alignment that decides what a change keeps.
+"""Pairs the nodes of the before side with those of the after side: the alignment decides what a change keeps.
 
-Nodes on the same context line belong together whatever else fits; else the same syntax; else the same kind with something
-in common.
+Nodes on the same context line are paired first; else nodes of the same syntax; else of the same kind with a part in common.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from patcher.engine.spatch.pattern import Hunk
 from patcher.engine.spatch.side import blank_between
 
 Pair = Tuple[Node, Node]
-_TABLE = 2_500  # pairs of nodes held against each other at once: a long list is parted first
+_TABLE = 2_500  # pairs of nodes that are compared at once: a longer list is split first
 
 
 class Gap(NamedTuple):
-    """What an alignment leaves between two kept neighbours: nodes that go and nodes that come."""
+    """The nodes that an alignment deletes and inserts between two kept neighbours, the pairs `above` and `below`."""
 
     above: Optional[Pair]
-    gone: List[Node]
-    come: List[Node]
+    deleted: List[Node]
+    inserted: List[Node]
     below: Optional[Pair]
 
 
@@ -53,17 +52,17 @@ def align_arguments(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -
     return [*rest[0], *moved], rest[1]
 
 
-def anchors(hunk: Hunk, before: Sequence[Node], after: Sequence[Node], path: str = "") -> Iterator[str]:
-    """Where a hunk inserts whole lines, told by its before side alone: two hunks with that side and one anchor collide."""
+def insertion_anchors(hunk: Hunk, before: Sequence[Node], after: Sequence[Node], path: str = "") -> Iterator[str]:
+    """Where a hunk inserts whole lines, relative to its before side: two hunks with one before side and one anchor collide."""
     pairs, gaps = align(hunk, before, after)
     for gap in gaps:
-        if gap.come and not gap.gone:
-            parted = gap.above is not None and blank_between(hunk.after, gap.above[1], gap.come[0])
+        if gap.inserted and not gap.deleted:
+            parted = gap.above is not None and blank_between(hunk.after, gap.above[1], gap.inserted[0])
             yield f"{path}/{index_of(before, gap.above[0]) if gap.above else -1}{' ' * parted}"
     for old, new in pairs:
         if "body" in old.fields and "body" in new.fields and old.kind != "Lambda" and not old.role:
             where = f"{path}/{index_of(before, old)}"
-            yield from anchors(hunk, old.node("body").items("body"), new.node("body").items("body"), where)
+            yield from insertion_anchors(hunk, old.node("body").items("body"), new.node("body").items("body"), where)
 
 
 def shares(before: Node, after: Node) -> bool:
@@ -72,7 +71,7 @@ def shares(before: Node, after: Node) -> bool:
 
 
 def related(old: Value, new: Value) -> bool:
-    """Whether two pieces of syntax are one that changed, so that what they have in common keeps its bytes."""
+    """Whether one piece of syntax is the other one changed, so that what they have in common keeps its bytes."""
     if isinstance(old, list) and isinstance(new, list):
         return any(same(one, other) for one in old for other in new)
     if not (isinstance(old, Node) and isinstance(new, Node)) or old.kind != new.kind or old.role or new.role:
@@ -82,7 +81,7 @@ def related(old: Value, new: Value) -> bool:
 
 
 def _likeness(hunk: Hunk, old: Node, new: Node) -> int:
-    """How well two nodes pair; 0 is not at all."""
+    """How well two nodes pair; 0 if they must not."""
     if old.role == "run" or new.role == "run":
         return 1000 if old.role == new.role and old.name == new.name else 0
     line = hunk.before.kept_line(old)
@@ -108,7 +107,7 @@ def _likeness(hunk: Hunk, old: Node, new: Node) -> int:
 
 def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[Pair]:
     """The pairing in order with the highest total likeness (dynamic programming, as for a longest common subsequence)."""
-    head = tail = 0  # the same at both ends: a literal of hundreds of entries is compared only where it changes
+    head = tail = 0  # common ends: a literal of hundreds of entries is compared only where it changes
     while head < min(len(before), len(after)) and _certain(hunk, before[head], after[head]):
         head += 1
     while tail < min(len(before), len(after)) - head and _certain(hunk, before[-1 - tail], after[-1 - tail]):
@@ -138,7 +137,7 @@ def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[Pai
 
 
 def _cut(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[int, int]:
-    """Where to part two long lists: nearest to the middle of the first, at what stands once in each of them."""
+    """Where to split two long lists: nearest to the middle of the first, at a node that occurs once in each of them."""
     old = [(hunk.before.kept_line(node), repr(node)) for node in before]
     new = [(hunk.after.kept_line(node), repr(node)) for node in after]
     times, middle, found = Counter(old + new), len(old) // 2, {key: index for index, key in enumerate(new)}
@@ -147,8 +146,8 @@ def _cut(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[int
 
 
 def _certain(hunk: Hunk, old: Node, new: Node) -> bool:
-    """Whether two nodes belong together whatever stands beside them: on one context line, or the same and on none."""
-    if "run" in (old.role, new.role):  # the body that a header stands for lies on the header's line
+    """Whether two nodes pair whatever is beside them: on one context line, or the same and on none."""
+    if "run" in (old.role, new.role):  # the implicit body of a header is on the header's line
         return _likeness(hunk, old, new) > 0
     line = hunk.before.kept_line(old)
     return line == hunk.after.kept_line(new) and (bool(line) or same(old, new))

@@ -10,15 +10,16 @@ from patcher.engine.edit import Conflict
 from patcher.engine.lex import find_outside, scan, tokens
 from patcher.engine.node import Node, index_of
 from patcher.engine.rewrite.align import Gap, Pair, align, align_arguments
-from patcher.engine.rewrite.edits import Edits, Whole
-from patcher.engine.rewrite.layout import joined
+from patcher.engine.rewrite.edits import Edits, ReplaceWhole
+from patcher.engine.rewrite.layout import is_continuation
 from patcher.engine.rewrite.precedence import is_bare
 
 
 class _Row:
-    """The elements of one list in the file: what stands between them, and whether each has lines of its own.
+    """The elements of one list in the file and its layout.
 
-    `indent` is the indentation of elements that stand one a line, else None; `leads` whether a separator begins their lines.
+    `indent` is the indentation of elements that are written one a line, else None; `leads` is whether the separator begins
+    their lines (`+ b`), and not ends them (`a +`).
     """
 
     def __init__(self, edits: Edits, elements: List[Node], separator: str) -> None:
@@ -34,22 +35,22 @@ class _Row:
         return token.start + len(self.separator) if token and self.text.startswith(self.separator, token.start) else 0
 
     def start(self, index: int) -> int:
-        """Where an element begins, with the separator before it where separators lead."""
+        """Where an element begins; where separators lead, with the separator before it."""
         past = self.following(self.elements[index - 1].outer_end) if index and self.leads else 0
         return past - len(self.separator) if past else self.elements[index].outer_start
 
     def _leading(self, index: int) -> bool:
-        """Whether the separator before an element stands on its line, and not on that of the element above."""
+        """Whether the separator before an element is on its line, and not on that of the element above."""
         above, start = self.elements[index - 1].outer_end, self.elements[index].outer_start
         found = self.following(above)
         return bool(found) and self.lines.number(above) < self.lines.number(found) == self.lines.number(start)
 
     def _one_a_line(self) -> Optional[str]:
-        """The indentation of the elements if there is one a line (the first may stand beside its bracket)."""
+        """The indentation of the elements if they are written one a line (the first may be beside its bracket)."""
         indexes = range(1, len(self.elements)) or range(len(self.elements))
         for index in indexes:
             start = self.lines.start(self.start(index))
-            if self.text[start : self.start(index)].strip() or joined(self.text, start):
+            if self.text[start : self.start(index)].strip() or is_continuation(self.text, start):
                 return None
         return self.lines.indent(self.start(indexes[0])) if self.elements else None
 
@@ -57,32 +58,32 @@ class _Row:
 def change_elements(
     edits: Edits, change: Callable[[Node, Node], None], before: List[Node], after: List[Node], code: Node, key: str
 ) -> None:
-    """Edit the list in field `key` of `code` so that it becomes what the after side says.
+    """Edit the list in field `key` of `code` as the after side has it.
 
     A generator that is no longer the only argument gets parentheses.
 
     Raises:
-        Whole: only replacing the node that holds the list can make the difference.
+        ReplaceWhole: the node that has the list must be replaced as a whole.
         Conflict: the change cannot be made safely.
     """
     elements = code.items(key)
     pairs, gaps = align_arguments(edits.hunk, before, after)
-    gone = sum(len(edits.codes(node)) for gap in gaps for node in gap.gone)
-    remaining = len(elements) - gone + sum(len(gap.come) for gap in gaps)
+    deleted = sum(len(edits.codes(node)) for gap in gaps for node in gap.deleted)
+    remaining = len(elements) - deleted + sum(len(gap.inserted) for gap in gaps)
     if code.kind in ("Import", "ImportFrom") and remaining == 0:
         raise Conflict("the last name of an import cannot be removed: remove the statement")
     if (code.kind == "Tuple" and remaining < min(2, len(elements))) or (
         code.kind == "ClassDef" and not (elements and remaining)
     ):
-        raise Whole
+        raise ReplaceWhole
     if code.kind == "Tuple" and code.outer_start < code.start and any(node.kind == "Slice" for node in after):
-        raise Whole  # a slice cannot stand in parentheses
+        raise ReplaceWhole  # a slice cannot stand in parentheses
     bare = elements[0] if len(elements) == 1 < remaining and is_bare(elements[0]) else None
     _change(change, pairs, gaps, _Row(edits, elements, ","), code, bare)
 
 
 def chain(node: Node) -> Tuple[str, List[Node]]:
-    """The operator and the operands of a chain (`a and b and c`, `a + b + c`); "" where there is not one operator."""
+    """The operator and the operands of a chain (`a and b and c`, `a + b + c`); the operator is "" if there are several."""
     if node.kind in ("And", "Or"):
         return node.kind.lower(), node.items("values")
     if node.kind == "Comparison":
@@ -99,17 +100,24 @@ def chain(node: Node) -> Tuple[str, List[Node]]:
 
 
 def change_chain(edits: Edits, change: Callable[[Node, Node], None], before: Node, after: Node) -> bool:
-    """Edit the operands of a chain as the elements of a list; False where the two sides are not chains of one operator."""
+    """Edit the operands of a chain as the elements of a list.
+
+    Returns:
+        False where the two sides are not chains of one operator, and nothing was edited.
+
+    Raises:
+        ReplaceWhole: the chain must be replaced as a whole.
+    """
     (operator, old), (other, new) = chain(before), chain(after)
     if not operator or operator != other:
         return False
     pairs, gaps = align(edits.hunk, old, new)
     if not pairs:
-        raise Whole
+        raise ReplaceWhole
     row = _Row(edits, [edits.code(node) for node in old], operator)
     for above, below in zip(row.elements, row.elements[1:]):
         if any(token.text in ("(", ")") for token in tokens(edits.text[above.outer_end : below.outer_start])):
-            raise Whole  # a part of the chain stands in parentheses of its own
+            raise ReplaceWhole  # a part of the chain is in parentheses of its own
     _change(change, pairs, gaps, row, edits.code(before))
     return True
 
@@ -128,48 +136,48 @@ def _change(
             change(old, new)
     if bare is not None:
         edits.add(bare.end, bare.end, ")")
-    going = [[element for node in gap.gone for element in edits.codes(node)] for gap in gaps]
+    deleted_codes = [[element for node in gap.deleted for element in edits.codes(node)] for gap in gaps]
     removed: List[Node] = []
-    for gap, gone in zip(gaps, going):
-        edits.gone += gap.gone
-        for element, node in zip(gone, gap.come):
+    for gap, deleted in zip(gaps, deleted_codes):
+        edits.deleted += gap.deleted
+        for element, node in zip(deleted, gap.inserted):
             edits.add(element.outer_start, element.outer_end, edits.render.part(node, edits.lines.indent(element.start)))
-        removed += gone[len(gap.come) :]
+        removed += deleted[len(gap.inserted) :]
     lost = set(map(id, removed))
     staying = [element for element in row.elements if id(element) not in lost]
-    for gap, gone in zip(gaps, going):
-        if gap.come[len(gone) :]:
-            above = gone[-1] if gone else _last_above(edits, gap.above, lost)
-            _insert(edits, gap.come[len(gone) :], above, staying, row, code)
+    for gap, deleted in zip(gaps, deleted_codes):
+        if gap.inserted[len(deleted) :]:
+            above = deleted[-1] if deleted else _last_above(edits, gap.above, lost)
+            _insert(edits, gap.inserted[len(deleted) :], above, staying, row, code)
     if removed:
         _remove(edits, sorted(removed, key=lambda element: element.outer_start), row)
     if bare is not None:
         edits.add(bare.start, bare.start, "(")
 
 
-def _remove(edits: Edits, gone: Sequence[Node], row: _Row) -> None:
-    """An element goes with one separator, and with its lines and their comment where it has them to itself."""
+def _remove(edits: Edits, deleted: Sequence[Node], row: _Row) -> None:
+    """Delete elements, each with one separator, and with its lines and their comment if nothing else is on them."""
     text, lines, elements = edits.text, edits.lines, row.elements
-    index_by_id, going = {id(node): index for index, node in enumerate(elements)}, set(map(id, gone))
-    kept = [node for node in elements if id(node) not in going]
+    index_by_id, removed_ids = {id(node): index for index, node in enumerate(elements)}, set(map(id, deleted))
+    kept = [node for node in elements if id(node) not in removed_ids]
     if row.leads and kept:
-        _remove_leading(edits, gone, kept, row)
+        _remove_leading(edits, deleted, kept, row)
         return
     tail = elements[index_of(elements, kept[-1]) + 1 :] if kept else elements
     begin = kept[-1].outer_end if kept else elements[0].outer_start
     if tail and not _own_lines(edits, tail[-1], row) and "#" not in text[begin : tail[-1].outer_start]:
         end = tail[-1].outer_end
         edits.add(begin, end if kept else row.following(end) or end, "")
-        gone, tail = gone[: len(gone) - len(tail)], []
+        deleted, tail = deleted[: len(deleted) - len(tail)], []
     past = 0
-    for element in gone:
+    for element in deleted:
         start, end, comma = element.outer_start, lines.end(element.outer_end - 1), row.following(element.outer_end)
         index = index_by_id[id(element)]
         if index < past:
             continue
-        below = next((node for node in islice(elements, index + 1, None) if id(node) not in going), None)
+        below = next((node for node in islice(elements, index + 1, None) if id(node) not in removed_ids), None)
         above, following = elements[max(index - 1, 0)], elements[index + 1 : index + 2]
-        stays = id(above) not in going  # of the first one: it goes itself
+        stays = id(above) not in removed_ids  # for the first element `above` is itself, which is deleted
         if _own_lines(edits, element, row):
             edits.add(lines.start(start), end, "")
         elif following and stays and _ends_line(text, above, element, following[0]):
@@ -187,10 +195,10 @@ def _remove(edits: Edits, gone: Sequence[Node], row: _Row) -> None:
         edits.add(last - len(row.spaced), last, "")
 
 
-def _remove_leading(edits: Edits, gone: Sequence[Node], kept: Sequence[Node], row: _Row) -> None:
-    """An element goes with the separator before it; the first that stays loses its own."""
+def _remove_leading(edits: Edits, deleted: Sequence[Node], kept: Sequence[Node], row: _Row) -> None:
+    """Delete elements, each with the separator before it; the first that stays loses its own."""
     text, lines, elements = edits.text, edits.lines, row.elements
-    for element in gone:
+    for element in deleted:
         index = index_of(elements, element)
         start, end = row.start(index), element.outer_end
         above = elements[index - 1].outer_end if index else 0
@@ -206,28 +214,28 @@ def _remove_leading(edits: Edits, gone: Sequence[Node], kept: Sequence[Node], ro
 
 
 def _ends_line(text: str, above: Node, element: Node, below: Node) -> bool:
-    """Whether an element stands on the line of the one above it, and the one below does not: that line break stays."""
+    """Whether an element is on the line of the one above it, and the one below is not: that line break stays."""
     parted = re.search("[\r\n]", text[above.outer_end : element.outer_start])
     return not parted and bool(re.search("[\r\n]", text[element.outer_end : below.outer_start]))
 
 
 def _own_lines(edits: Edits, element: Node, row: _Row) -> bool:
-    """Whether nothing but an element, its separator and a comment stands on its lines."""
+    """Whether the lines of an element have nothing else but its separator and a comment."""
     text, lines = edits.text, edits.lines
     start, end = lines.start(element.outer_start), lines.end(element.outer_end - 1)
     comma = row.following(element.outer_end)
     rest = text[comma if comma and comma <= end else element.outer_end : end].strip()
     last = element is row.elements[-1]
-    alone = not text[start : element.outer_start].strip() and rest[:1] in ("", "#") and not joined(text, start)
+    alone = not text[start : element.outer_start].strip() and rest[:1] in ("", "#") and not is_continuation(text, start)
     return alone and (last or bool(comma and comma <= end))
 
 
 def _insert(
-    edits: Edits, come: List[Node], above: Optional[Node], staying: List[Node], row: _Row, code: Node
+    edits: Edits, inserted: List[Node], above: Optional[Node], staying: List[Node], row: _Row, code: Node
 ) -> None:
-    """New elements follow the layout of their list, one a line or inline, below one of those that stay, `above`, or first."""
+    """Insert elements, in the layout of their list, below `above`, which is one of those that stay, or first of all."""
     text, indent = edits.text, row.indent
-    texts = [edits.render.part(node, edits.lines.indent(code.start)) for node in come]
+    texts = [edits.render.part(node, edits.lines.indent(code.start)) for node in inserted]
     if not staying:
         at = _opened(edits, code)
         edits.add(at, at, ", ".join(texts))
@@ -247,7 +255,7 @@ def _insert(
     if above is not None and leads and commented:
         edits.add(end, end, "".join((separator + text)[len(newline) :] + newline for text in texts))
     elif above is not None and indent is not None and commented:
-        if not comma:  # the comment belongs to the element it stands beside
+        if not comma:  # the comment belongs to the element beside it
             edits.add(anchor.outer_end, anchor.outer_end, row.spaced)
         lines = [indent + text + (row.spaced if comma or text is not texts[-1] else "") + newline for text in texts]
         edits.add(end, end, "".join(lines))
@@ -267,20 +275,20 @@ def _insert(
 
 
 def _opened(edits: Edits, code: Node) -> int:
-    """The offset past the bracket of a list of which nothing stays."""
+    """The offset past the opening bracket of a list of which no element stays."""
     if code.kind == "Tuple":  # which may have no bracket of its own
-        raise Whole
+        raise ReplaceWhole
     if code.kind == "Call":
         return find_outside(edits.text, code.node("func").outer_end, "(") + 1
     if code.kind == "Parameters":
         if code.parent is None or code.parent.kind != "FunctionDef":
-            raise Whole
+            raise ReplaceWhole
         return find_outside(edits.text, code.parent.node("name").end, "(") + 1
     return code.start + 1
 
 
 def _last_above(edits: Edits, pair: Optional[Pair], removed: Set[int]) -> Optional[Node]:
-    """The last element that stands above an insertion, looking past runs that are empty here and what is `removed` (by id)."""
+    """The last element above an insertion, without runs that are empty here and elements that are `removed` (by id)."""
     if pair is None:
         return None
     siblings = pair[0].siblings()

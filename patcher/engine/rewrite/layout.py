@@ -1,4 +1,4 @@
-"""Where the lines of a statement, the comments of its body and its header end: what stands around the nodes of a tree."""
+"""The layout around the nodes of a tree: where the lines of a statement, the comments of its body and its header end."""
 
 from __future__ import annotations
 
@@ -11,19 +11,24 @@ from patcher.engine.source import Source
 
 
 def alone_on_lines(text: str, lines: Lines, start: int, end: int) -> bool:
-    """Whether nothing but blanks and a comment shares the lines of `[start, end)`."""
+    """Whether the lines of `[start, end)` have nothing else but blanks and a comment."""
     before = text[lines.start(start) : start]
     after = text[end : lines.end(max(start, end - 1))].strip()
     return not before.strip() and (not after or after.startswith("#"))
 
 
-def joined(text: str, start: int) -> bool:
-    """Whether a backslash joins the line that begins at `start` to the one above it."""
+def is_continuation(text: str, start: int) -> bool:
+    """Whether the line that begins at `start` continues the one above it, which ends with a backslash."""
     return text[max(0, start - 3) : start].rstrip("\r\n").endswith("\\")
 
 
 def breaks_f_string(string: str, text: str) -> bool:
-    """Whether code has a quote of the f-string it is put into, or what only Python 3.12 and newer reads there."""
+    """Whether code cannot be put into an f-string: it has its quotes, or what only Python 3.12 and newer reads there.
+
+    Args:
+        string: the text of the f-string, with its prefix and quotes.
+        text: the code.
+    """
     quotes = string.lstrip("rRfFtT")[:3]
     quote, breaks = (quotes, "\\#") if len(set(quotes)) == 1 and len(string) > 5 else (quotes[:1], "\\#\r\n")
     return quote in text or any(each in text for each in breaks)
@@ -54,13 +59,17 @@ def header_end(node: Node, text: str) -> int:
     return find_outside(text, start, ":") + 1
 
 
-def moved(
-    source: Source, gone: Sequence[Tuple[int, int]], codes: Sequence[Node], indent: str, comments: Sequence[str] = ()
+def reindented(
+    source: Source, deleted: Sequence[Tuple[int, int]], codes: Sequence[Node], indent: str, comments: Sequence[str] = ()
 ) -> str:
-    """Whole lines of consecutive statements at another indentation, without the last line break.
+    """The lines of consecutive statements at another indentation, without the last line break.
 
-    Comments above and below them come along where they lie in `gone`, the ranges that go; `comments` replace those behind
-    the statements, where they are not "".
+    Args:
+        source: the file.
+        deleted: character ranges that are deleted; comments above and below the statements in one of them are included.
+        codes: the statements.
+        indent: the indentation that they get.
+        comments: for each statement its new trailing comment, "" to keep the old one.
     """
     text, lines = source.text, source.lines
     first = codes[0].begin
@@ -69,9 +78,9 @@ def moved(
         return "  ".join([joined, *filter(None, comments)])
     start = lines.start(first)
     end = lines_end(text, lines, codes[-1])
-    around = next((span for span in gone if span[0] < first and codes[-1].end <= span[1]), (start, end))
+    around = next((span for span in deleted if span[0] < first and codes[-1].end <= span[1]), (start, end))
     while start > around[0] and text[lines.start(start - 1) : start].lstrip().startswith("#"):
-        start = lines.start(start - 1)  # what surrounds these statements goes: their comments come along
+        start = lines.start(start - 1)  # the code around these statements is deleted: their comments are kept
     while end < around[1] and text[end : lines.end(end)].lstrip().startswith("#"):
         end = lines.end(end)
     region = text[start:end].rstrip("\r\n")

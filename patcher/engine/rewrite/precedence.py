@@ -1,4 +1,4 @@
-"""When an expression needs parentheses where it is put (format rule 13).
+"""When an expression needs parentheses where it is inserted (format rule 13).
 
 The numbers are those of the operator precedence table in the Python language reference, loosest first.
 """
@@ -40,12 +40,12 @@ def binding(node: Node) -> int:
 
 
 def is_bare(node: Node) -> bool:
-    """Whether a node is a generator without parentheses of its own, which can only be the single argument of a call."""
+    """Whether a node is a generator without parentheses of its own, which is valid only as the one argument of a call."""
     return node.kind == "GeneratorExp" and node.outer_start == node.start
 
 
-def enclosed(text: str, tight: int, place: Node) -> str:
-    """Code in parentheses, if it binds less tightly than the place of `place` asks for."""
+def with_parentheses(text: str, tight: int, place: Node) -> str:
+    """The code `text`, in parentheses where it binds less tightly than the place of the node `place` needs."""
     outer = place.parent
     brace = outer is not None and outer.fields.get("expression") is place and outer.kind == "FExpr" and text[:1] == "{"
     return f"({text})" if tight < needed(place) or brace else text

@@ -8,31 +8,31 @@ from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from patcher.engine.edit import Edit
 from patcher.engine.lex import breaks_line, logical_lines, meets
-from patcher.engine.match.match import Way
+from patcher.engine.match.match import Match
 from patcher.engine.node import STATEMENTS, Node, SyntaxProblem, is_expression
-from patcher.engine.rewrite.layout import alone_on_lines, breaks_f_string, moved
-from patcher.engine.rewrite.precedence import TIGHTEST, binding, enclosed, is_bare
-from patcher.engine.rewrite.twins import Twins
+from patcher.engine.rewrite.counterparts import Counterparts
+from patcher.engine.rewrite.layout import alone_on_lines, breaks_f_string, reindented
+from patcher.engine.rewrite.precedence import TIGHTEST, binding, is_bare, with_parentheses
 from patcher.engine.source import Source
 from patcher.engine.spatch.pattern import Hunk
 
 
 class Renderer:
-    """Writes parts of the after side for one way of matching. `kept` has the ids of before nodes that live on, in order."""
+    """Writes parts of the after side for one match. `kept` has the ids of the before nodes whose code is kept, in order."""
 
-    def __init__(self, source: Source, hunk: Hunk, way: Way) -> None:
-        self.source, self.hunk, self.way = source, hunk, way
+    def __init__(self, source: Source, hunk: Hunk, match: Match) -> None:
+        self.source, self.hunk, self.match = source, hunk, match
         self.kept: Dict[int, None] = {}
         self.rows: Set[int] = set()  # lines of the hunk that are written with their indentation
-        self.gone: List[Tuple[int, int]] = []  # where the code lies that goes while these lines are written
+        self.deleted_ranges: List[Tuple[int, int]] = []  # character ranges of the code that these lines replace
         self.enclosed: Optional[Node] = None  # the code that an expression replaces, if its parentheses stay around it
         self.base = ""  # the indentation that the lines being written have in the hunk
         units = [line.indent[len(hunk.after.indent) :] for line in logical_lines(hunk.after.text)]
         self._unit = min((unit for unit in units if unit), key=len, default="    ")  # the hunk's own indentation
 
     @cached_property
-    def _twins(self) -> Twins:
-        return Twins(self.hunk.before.nodes)
+    def _counterparts(self) -> Counterparts:
+        return Counterparts(self.hunk.before.nodes)
 
     # expressions ------------------------------------------------------------------------------------------------------
     def expression(self, node: Node, indent: str = "") -> str:
@@ -40,7 +40,7 @@ class Renderer:
 
         Parentheses that hold several lines together stay. Lines after the first are moved to the indentation of the place.
         """
-        if node.role or self._twin(node) is not None:
+        if node.role or self._counterpart(node) is not None:
             return self._filled(node, bare=True)
         return self.part(node, indent) if self._held(node) else self._part(node, node.start, node.end, indent)
 
@@ -50,7 +50,7 @@ class Renderer:
         return self.enclosed is None and node.outer_start < node.start and breaks_line(written)
 
     def part(self, node: Node, indent: str = "") -> str:
-        """The text of an element of a list or a header, filled in, its parentheses with it."""
+        """The text of an element of a list or of a header, placeholders filled in, with its parentheses."""
         return self._part(node, node.outer_start, max(node.end, node.outer_end), indent)
 
     def _part(self, node: Node, start: int, end: int, indent: str) -> str:
@@ -60,7 +60,7 @@ class Renderer:
     def binds(self, node: Node) -> int:
         """How tightly the text of `expression(node)` binds."""
         if node.role == "meta":
-            code = self.way.names[node.name]
+            code = self.match.names[node.name]
             return TIGHTEST if code.outer_start < code.start or not code.end - code.start else binding(code)
         if node.role == "option":
             literal = self._literal(node)
@@ -78,42 +78,42 @@ class Renderer:
         if node.role == "option":
             text, tight = self._literal(node), self.binds(node)
         else:
-            twin = self._twin(node)
-            found = self._codes(node, twin)[0]
-            self._keep(twin)
+            counterpart = self._counterpart(node)
+            found = self._codes(node, counterpart)[0]
+            self._keep(counterpart)
             text, tight = self._code(found), TIGHTEST if found.outer_start < found.start else binding(found)
             if self.enclosed is not None and (bare or found is self.enclosed):
                 text, tight = self.source.text[found.start : found.end], binding(found)
                 if bare:
                     return text
-            written = twin is not None and _parenthesised(node) and not _parenthesised(twin)  # by the hunk around what stays
-            if not bare and written and (found is self.enclosed or not _parenthesised(found)):
+            adds = counterpart is not None and _parenthesised(node) and not _parenthesised(counterpart)
+            if not bare and adds and (found is self.enclosed or not _parenthesised(found)):
                 return f"({text})"
             wraps = node.parent is not None and node.parent.kind == "Attribute" and found.kind in ("Integer", "Float")
             if wraps or (is_expression(found) and breaks_line(text)):
                 return f"({text})"
         self._check_quotes(node, text)
-        return text if bare else enclosed(text, tight, node)
+        return text if bare else with_parentheses(text, tight, node)
 
     def _check_quotes(self, node: Node, text: str) -> None:
-        """What is put between the braces of an f-string of the hunk must be readable there by every Python."""
+        """Refuse text for the braces of an f-string of the hunk that not every Python can read there."""
         string = next((up for up in node.ancestors() if up.kind == "FString"), None)
         if string is not None and breaks_f_string(self.hunk.after.written[string.start : string.end], text):
             raise SyntaxProblem(f"`{text}` cannot stand in an f-string with these quotes: write the hunk with other quotes")
 
-    def _keep(self, twin: Optional[Node]) -> None:
-        """Note that a before node lives on, with all below it."""
-        self.kept.update((id(part), None) for part in (twin.walk() if twin is not None else ()))
+    def _keep(self, counterpart: Optional[Node]) -> None:
+        """Record that the code of a before node, with all its descendants, is kept."""
+        self.kept.update((id(part), None) for part in (counterpart.walk() if counterpart is not None else ()))
 
-    def _twin(self, node: Node) -> Optional[Node]:
-        """The node of the before side whose code stands for this node of the after side (rule 11)."""
+    def _counterpart(self, node: Node) -> Optional[Node]:
+        """The node of the before side whose code is used for this node of the after side (rule 11)."""
         if node.role == "run":
-            return self._twins.run(node.name)
+            return self._counterparts.run(node.name)
         if node.role or (not any(True for _ in node.children()) and node.kind != "String"):
             return None
         if node.kind in ("Block", "Parameters", "ComparisonTarget"):
             return None
-        return self._twins.of(node, self.way.nodes, self.kept)
+        return self._counterparts.of(node, self.match.nodes, self.kept)
 
     # lines ------------------------------------------------------------------------------------------------------------
     def lines(self, rows: Sequence[int], nodes: Sequence[Node], indent: str) -> str:
@@ -160,12 +160,12 @@ class Renderer:
 
     def _substitute(self, node: Node, edits: List[Edit], indent: str) -> None:
         statement = node.kind in STATEMENTS
-        twin = self._twin(node)
-        if statement and (node.role == "meta" or twin is not None):
-            self._statement(node, twin, edits, indent)
+        counterpart = self._counterpart(node)
+        if statement and (node.role == "meta" or counterpart is not None):
+            self._statement(node, counterpart, edits, indent)
         elif node.role == "run":
-            self._elements(node, twin, edits)
-        elif node.role in ("meta", "option") or twin is not None:
+            self._elements(node, counterpart, edits)
+        elif node.role in ("meta", "option") or counterpart is not None:
             edits.append(Edit(node.outer_start, node.outer_end, self._filled(node)))
         else:
             for value in node.fields.values():
@@ -174,7 +174,7 @@ class Renderer:
                 )
 
     def _substitute_all(self, nodes: Sequence[Node], edits: List[Edit], indent: str) -> None:
-        """Neighbours that are neighbours in the file too move as one, with the comments and blank lines between them."""
+        """Write nodes; neighbours that are neighbours in the file too as one, with the comments and blank lines between."""
         index = 0
         while index < len(nodes):
             group = [nodes[index]]
@@ -189,37 +189,37 @@ class Renderer:
                 codes = [*codes, *more]
             if len(group) > 1:
                 for node in group:
-                    self._keep(self._twin(node))
+                    self._keep(self._counterpart(node))
                 row = self.hunk.after.lines.start(group[0].begin)
                 written = self.hunk.after.text[row : group[0].begin]
                 self.rows.add(row)
                 comments = [text for node in group for text in self._comments(node)]
-                text = moved(self.source, self.gone, codes, self._indent(written, indent), comments)
+                text = reindented(self.source, self.deleted_ranges, codes, self._indent(written, indent), comments)
                 edits.append(Edit(row, self._past(group[-1]), text))
             else:
                 self._substitute(group[0], edits, indent)
             index += len(group)
 
     def _kept_codes(self, node: Node) -> List[Node]:
-        """The statements of the file that a statement of the after side stands for, if it is kept as it is."""
+        """The statements of the file that a statement of the after side keeps unchanged; [] for none."""
         if (
             node.kind not in STATEMENTS
             or node.kind == "Opaque"
             or not alone_on_lines(self.hunk.after.text, self.hunk.after.lines, node.begin, node.end)
         ):
             return []
-        twin = self._twin(node)
-        return self._codes(node, twin) if node.role == "meta" or twin is not None else []
+        counterpart = self._counterpart(node)
+        return self._codes(node, counterpart) if node.role == "meta" or counterpart is not None else []
 
-    def _codes(self, node: Node, twin: Optional[Node]) -> List[Node]:
-        found = self.way.names[node.name] if node.role == "meta" else self.way.nodes[id(twin)]
+    def _codes(self, node: Node, counterpart: Optional[Node]) -> List[Node]:
+        found = self.match.names[node.name] if node.role == "meta" else self.match.nodes[id(counterpart)]
         return found if isinstance(found, list) else [found]
 
-    def _elements(self, node: Node, twin: Optional[Node], edits: List[Edit]) -> None:
+    def _elements(self, node: Node, counterpart: Optional[Node], edits: List[Edit]) -> None:
         """A run of arguments, elements, parameters: its code, or nothing and no comma."""
-        found = self.way.nodes[id(twin)]
-        assert isinstance(found, list) and twin is not None
-        self.kept[id(twin)] = None
+        found = self.match.nodes[id(counterpart)]
+        assert isinstance(found, list) and counterpart is not None
+        self.kept[id(counterpart)] = None
         if found:
             bare = len(node.siblings()) > 1 and is_bare(found[0])
             edits.append(Edit(node.start, node.end, f"({self._joined(found)})" if bare else self._joined(found)))
@@ -234,28 +234,29 @@ class Renderer:
             edits.append(Edit(node.start, node.end, ""))
 
     def _joined(self, codes: Sequence[Node]) -> str:
-        """Consecutive elements with all that stands between them, others with commas."""
+        """The text of consecutive elements with all that is between them, of others separated by commas."""
         siblings = codes[0].siblings()
         first = siblings.index(codes[0])
         if siblings[first : first + len(codes)] == list(codes):
             return self.source.text[codes[0].outer_start : codes[-1].outer_end]
         return ", ".join(self._code(code) for code in codes)
 
-    def _statement(self, node: Node, twin: Optional[Node], edits: List[Edit], indent: str) -> None:
+    def _statement(self, node: Node, counterpart: Optional[Node], edits: List[Edit], indent: str) -> None:
         """A kept statement takes its own lines and trailing comment along (rule 19), moved to the new indentation."""
-        codes = self._codes(node, twin)
-        self._keep(twin)
+        codes = self._codes(node, counterpart)
+        self._keep(counterpart)
         side = self.hunk.after
         row = side.lines.start(node.start)
         written = side.text[row : node.start]
         self.rows.add(row)
         if written.strip():  # a body that was not written: the header's own line ends before it
             depth = written[: len(written) - len(written.lstrip())]
-            body = moved(self.source, self.gone, codes, self._indent(depth, indent) + self.source.indent) if codes else ""
+            deeper = self._indent(depth, indent) + self.source.indent
+            body = reindented(self.source, self.deleted_ranges, codes, deeper) if codes else ""
             text = self.source.newline + body if body else " pass"
             edits.append(Edit(node.start - 1, node.end, text))
         elif codes:
-            text = moved(self.source, self.gone, codes, self._indent(written, indent), self._comments(node))
+            text = reindented(self.source, self.deleted_ranges, codes, self._indent(written, indent), self._comments(node))
             edits.append(Edit(row, self._past(node), text))
         else:
             block = node.parent
@@ -269,11 +270,11 @@ class Renderer:
         return node.end + (len(rest) if node.role != "run" and rest.lstrip().startswith("#") else 0)
 
     def _comments(self, node: Node) -> List[str]:
-        """For each statement that a kept one of the hunk stands for the comment that the hunk writes behind it, or ""."""
+        """For each statement of the file that a kept one of the hunk covers, the trailing comment the hunk adds, or ""."""
         side = self.hunk.after
         context = side.numbers[side.lines.number(node.end - 1) - 1] in side.context
         comment = "" if context else side.text[node.end : self._past(node)].strip()
-        return [*[""] * (len(self._codes(node, self._twin(node))) - 1), comment]
+        return [*[""] * (len(self._codes(node, self._counterpart(node))) - 1), comment]
 
 
 def _neighbours(above: Node, below: Node) -> bool:

@@ -1,7 +1,7 @@
-"""Before side, after side and one way of matching -> the smallest list of edits (format rules 11 to 13).
+"""Before side, after side and one match -> the smallest list of edits (format rules 11 to 13).
 
-A node on both sides keeps its own bytes: the two sides are aligned first, and only what differs is written. What cannot be
-done safely at a place is a `Conflict`, never a guess.
+A node on both sides keeps its own bytes: the two sides are aligned first, and only what differs is written. A change that
+cannot be made safely at a place is a `Conflict`.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from bisect import bisect_left, bisect_right
 from typing import List, Optional
 
 from patcher.engine.edit import Conflict, Edit
-from patcher.engine.in_string import FORM, text_edit
+from patcher.engine.in_string import IN_STRING, text_edit
 from patcher.engine.lex import find_outside
-from patcher.engine.match.match import Place, Way
+from patcher.engine.match.match import Match, Place
 from patcher.engine.node import CLAUSES, COMPOUND, Node, is_expression, same
 from patcher.engine.rewrite.align import related
-from patcher.engine.rewrite.edits import Edits, Whole
+from patcher.engine.rewrite.edits import Edits, ReplaceWhole
 from patcher.engine.rewrite.elements import change_chain, change_elements
 from patcher.engine.rewrite.layout import breaks_f_string, header_end
-from patcher.engine.rewrite.precedence import enclosed
+from patcher.engine.rewrite.precedence import with_parentheses
 from patcher.engine.rewrite.statements import change_docstring, change_lines
 from patcher.engine.source import Source
 from patcher.engine.spatch.pattern import Hunk
@@ -36,29 +36,33 @@ _CHAINS = frozenset(["And", "Or", "Comparison", "BinaryOperation"])
 _SEPARATED = frozenset(["args", "elements", "params", "names", "items"])
 
 
-def rewritten(source: Source, hunk: Hunk, place: Place, way: Way) -> List[Edit]:
-    """The edits for one way of one place, sorted; those at one place in the order of the hunk.
+def rewritten(source: Source, hunk: Hunk, place: Place, match: Match) -> List[Edit]:
+    """The edits for one match of one place, sorted; those at one position in the order of the hunk.
 
     Raises:
         Conflict: the change cannot be made safely here.
     """
-    if hunk.form == FORM:
+    if hunk.form == IN_STRING:
         return [text_edit(source, hunk, place)]
-    edits = Edits(source, hunk, way)
+    edits = Edits(source, hunk, match)
     rewriter = _Rewriter(edits)
     if hunk.form == "expression":
         rewriter.change(hunk.before.nodes[0], hunk.after.nodes[0])
     else:
         parent = place.siblings[0].parent if place.siblings else None
         change_lines(edits, rewriter.change, hunk.before.nodes, hunk.after.nodes, place.siblings, parent)
-    for node in edits.gone:
+    for node in edits.deleted:
         rewriter.check_written(node)
     _check_f_strings(edits, place.siblings)
     return sorted(edits.made, key=lambda edit: (edit.start, edit.end))
 
 
 def _check_f_strings(edits: Edits, siblings: List[Node]) -> None:
-    """What is put into an f-string of the file must not end it, nor need a newer Python than the file."""
+    """Refuse edits inside an f-string of the file that would end it, or need a newer Python than the file.
+
+    Raises:
+        Conflict: see above.
+    """
     around = [node for top in siblings[:1] for node in top.ancestors()]
     made = sorted(edits.made)
     starts = [edit.start for edit in made]
@@ -70,35 +74,35 @@ def _check_f_strings(edits: Edits, siblings: List[Node]) -> None:
 
 
 def _holds(node: Node, inner: Node) -> bool:
-    """Whether an expression is a part of another one."""
+    """Whether the expression `inner` is a part of `node`."""
     parts = (part for child in node.children() for part in child.walk())
     return inner.kind not in COMPOUND | CLAUSES and any(same(part, inner) for part in parts)
 
 
 class _Rewriter:
-    """Changes one node at a time; lists of nodes are left to `statements` and `elements`."""
+    """Changes one node at a time; lists of nodes are changed by `statements` and `elements`."""
 
     def __init__(self, edits: Edits) -> None:
         self.edits = edits
 
     def change(self, before: Node, after: Node) -> None:
-        """Make the code of a before node what the after node says."""
+        """Edit the code of a before node so that it becomes the after node."""
         if same(before, after):
             return
         kept = self.edits.render.kept
-        made, gone, keeps = len(self.edits.made), len(self.edits.gone), len(kept)
+        made, deleted, keeps = len(self.edits.made), len(self.edits.deleted), len(kept)
         try:
             if before.role or after.role or before.kind != after.kind:
-                raise Whole
+                raise ReplaceWhole
             if before.kind in _CHAINS and change_chain(self.edits, self.change, before, after):
                 return
             if _holds(after, before) or _holds(before, after):
-                raise Whole  # what lives on inside the other is moved as it is
+                raise ReplaceWhole  # the one that is part of the other keeps its bytes there
             self._fields(before, after)
-        except Whole:
+        except ReplaceWhole:
             if before.kind == "Parameters":  # of a lambda: an empty list has no place of its own
                 raise
-            del self.edits.made[made:], self.edits.gone[gone:]
+            del self.edits.made[made:], self.edits.deleted[deleted:]
             while len(kept) > keeps:
                 kept.popitem()
             self._replace(before, after)
@@ -120,13 +124,13 @@ class _Rewriter:
                 change_elements(self.edits, self.change, old, new, code, key)
             elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
                 if any(one.kind == "FText" and not same(one, other) for one, other in zip(old, new)):
-                    raise Whole  # written in the hunk's quotes, not in those of the file
+                    raise ReplaceWhole  # written in the hunk's quotes, not in those of the file
                 for one, other in zip(old, new):
                     self.change(one, other)
             elif not self._optional_part(code, key, new if isinstance(new, Node) else None):
-                raise Whole
+                raise ReplaceWhole
         if before.kind in ("Attribute", "Call", "Subscript", "BinaryOperation") and not related(before, after):
-            raise Whole
+            raise ReplaceWhole
 
     def _block(self, before: Node, after: Node, code: Node) -> None:
         old, new = before.fields.get("doc"), after.fields.get("doc")
@@ -162,7 +166,7 @@ class _Rewriter:
         if before.kind in COMPOUND | CLAUSES:
             self._replace_header(before, after, code)
             return
-        self.edits.gone.append(before)
+        self.edits.deleted.append(before)
         if any(node.kind == "Slice" for node in (after, *after.items("elements"))):  # cannot stand in parentheses
             text = self.edits.render.expression(after, self.edits.lines.indent(code.start))
             self.edits.add(code.outer_start, code.outer_end, text)
@@ -171,11 +175,11 @@ class _Rewriter:
         text = self.edits.render.expression(after, self.edits.lines.indent(code.start))
         self.edits.render.enclosed = None
         if is_expression(after) and code.outer_start == code.start:
-            text = enclosed(text, self.edits.render.binds(after), code)
+            text = with_parentheses(text, self.edits.render.binds(after), code)
         self.edits.add(code.start, code.end, text)
 
     def _replace_header(self, before: Node, after: Node, code: Node) -> None:
-        """The header of a compound statement is written anew; its decorators, body and clauses stay what they are."""
+        """Replace the header of a compound statement, and change its decorators, body and clauses in place."""
         for node in before.header():
             self.check_written(node)
         self._check_optional(before, code, header_only=before.kind == after.kind)
@@ -189,10 +193,14 @@ class _Rewriter:
         self._block(before.node("body"), after.node("body"), code.node("body"))
 
     def check_written(self, before: Node) -> None:
-        """A node that goes away must have no part that the pattern does not write (rule 12)."""
+        """Refuse to delete a node with a part that the pattern does not write (rule 12).
+
+        Raises:
+            Conflict: it has one.
+        """
         if before.role or id(before) in self.edits.render.kept:
             return
-        code = self.edits.way.nodes.get(id(before))
+        code = self.edits.match.nodes.get(id(before))
         if isinstance(code, Node):
             self._check_optional(before, code)
         for child in before.children():

@@ -21,19 +21,31 @@ def change_lines(
     siblings: List[Node],
     parent: Optional[Node],
 ) -> None:
-    """Align two lists of nodes that have lines of their own, and edit those lines."""
+    """Align two lists of nodes that have lines of their own, and edit those lines.
+
+    Args:
+        edits: gets the edits.
+        change: edits one pair of nodes.
+        before: the nodes of the before side.
+        after: those of the after side.
+        siblings: the list of the file in which the before nodes matched.
+        parent: the block or statement that has that list, None if it was not read.
+
+    Raises:
+        Conflict: the change cannot be made safely.
+    """
     pairs, gaps = align(edits.hunk, before, after)
     for old, new in pairs:
         if old.role != "run":
             _comments(edits, old, new)
             change(old, new)
-    comes = any(gap.come for gap in gaps)
+    inserts = any(gap.inserted for gap in gaps)
     for gap in gaps:
-        if gap.gone and gap.come:
+        if gap.deleted and gap.inserted:
             _swap(edits, gap)
-        elif gap.gone:
-            for node in gap.gone:
-                _delete(edits, node, None if comes else parent)
+        elif gap.deleted:
+            for node in gap.deleted:
+                _delete(edits, node, None if inserts else parent)
         else:
             _insert(edits, gap, siblings, parent)
 
@@ -47,15 +59,15 @@ def change_docstring(edits: Edits, old: Value, new: Value, block: Node) -> None:
 
 
 def _rows(edits: Edits, gap: Gap) -> List[int]:
-    """The rows of the after side that come with a gap: its nodes' and the `+` comments and blank lines around them."""
+    """The rows of the after side that a gap inserts: those of its nodes, and the `+` comments and blank lines around them."""
     side = edits.hunk.after
-    first, last = side.lines.number(gap.come[0].begin) - 1, side.lines.number(gap.come[-1].end - 1) - 1
+    first, last = side.lines.number(gap.inserted[0].begin) - 1, side.lines.number(gap.inserted[-1].end - 1) - 1
     inside = [
         row
         for row in range(first, last + 1)
         if side.numbers[row] not in side.context
-        or any(side.lines.number(n.begin) - 1 <= row < side.lines.number(n.end - 1) for n in gap.come)
-        or any(side.lines.number(n.end - 1) - 1 == row for n in gap.come)
+        or any(side.lines.number(n.begin) - 1 <= row < side.lines.number(n.end - 1) for n in gap.inserted)
+        or any(side.lines.number(n.end - 1) - 1 == row for n in gap.inserted)
     ]
     return [*_loose(edits, first, -1), *inside, *_loose(edits, last, 1)]
 
@@ -77,7 +89,7 @@ def _loose(edits: Edits, row: int, step: int) -> List[int]:
 
 
 def _comments(edits: Edits, old: Node, new: Node) -> None:
-    """Comments that a changed line brings: own lines go above, a trailing one replaces that of the line (rule 20)."""
+    """Insert the comments of a changed line: those on their own lines above it, a trailing one at its end (rule 20)."""
     side = edits.hunk.after
     row = side.lines.number(new.begin) - 1
     if side.numbers[row] in side.context:
@@ -111,7 +123,11 @@ def _comments(edits: Edits, old: Node, new: Node) -> None:
 
 
 def _guard(edits: Edits, code: Node, parent: Optional[Node]) -> None:
-    """Beside a one-line suite or a `;` line a statement is neither inserted nor removed (rule 15)."""
+    """Refuse to insert or delete a statement beside a one-line suite or on a line with `;` (rule 15).
+
+    Raises:
+        Conflict: see above.
+    """
     block = parent if parent is not None and parent.kind == "Block" else code.parent
     inline = block is not None and block.name == "inline"
     if inline or not alone_on_lines(edits.text, edits.lines, code.begin, code.end):
@@ -120,26 +136,26 @@ def _guard(edits: Edits, code: Node, parent: Optional[Node]) -> None:
 
 
 def _swap(edits: Edits, gap: Gap) -> None:
-    """Statements that go are replaced in place by those that come."""
-    gone = [code for node in gap.gone for code in edits.codes(node)]
-    if not gone:
+    """Replace the deleted statements of a gap in place by the inserted ones."""
+    deleted = [code for node in gap.deleted for code in edits.codes(node)]
+    if not deleted:
         raise Conflict("the run that is replaced is empty here")
-    for code in gone:
+    for code in deleted:
         _guard(edits, code, None)
-    edits.gone += gap.gone
-    edits.render.gone = [(code.begin, lines_end(edits.text, edits.lines, code)) for code in gone]
-    text = edits.render.lines(_rows(edits, gap), gap.come, edits.lines.indent(gone[0].begin))
-    regions: List[Tuple[Node, Node, bool]] = []  # (first, last, lives on inside what comes)
-    for node in gap.gone:
+    edits.deleted += gap.deleted
+    edits.render.deleted_ranges = [(code.begin, lines_end(edits.text, edits.lines, code)) for code in deleted]
+    text = edits.render.lines(_rows(edits, gap), gap.inserted, edits.lines.indent(deleted[0].begin))
+    regions: List[Tuple[Node, Node, bool]] = []  # (first, last, kept inside what is inserted)
+    for node in gap.deleted:
         codes = edits.codes(node)
         kept = id(node) in edits.render.kept and bool(codes)
         if kept and regions and regions[-1][2]:
             regions[-1] = (regions[-1][0], codes[-1], True)
         else:
             regions += [(codes[0], codes[-1], True)] if kept else [(code, code, False) for code in codes]
-    start = edits.lines.start(gone[0].begin)
-    simple = len(gone) == len(gap.come) == 1 and gone[0].kind not in COMPOUND and gap.come[0].kind not in COMPOUND
-    end = gone[0].end if simple else lines_end(edits.text, edits.lines, regions[0][1])
+    start = edits.lines.start(deleted[0].begin)
+    simple = len(deleted) == len(gap.inserted) == 1 and not {deleted[0].kind, gap.inserted[0].kind} & COMPOUND
+    end = deleted[0].end if simple else lines_end(edits.text, edits.lines, regions[0][1])
     if simple or (end == len(edits.text) and not edits.text.endswith(("\n", "\r"))):
         text = text.rstrip("\r\n")
     if simple and edits.text[end : edits.lines.end(end)].strip():
@@ -153,7 +169,7 @@ def _swap(edits: Edits, gap: Gap) -> None:
 
 
 def _delete(edits: Edits, node: Node, parent: Optional[Node]) -> None:
-    edits.gone.append(node)
+    edits.deleted.append(node)
     for code in edits.codes(node):
         _guard(edits, code, None)
         block = _size(edits, code.parent) if parent is not None and code.parent is not None else None
@@ -164,10 +180,10 @@ def _delete(edits: Edits, node: Node, parent: Optional[Node]) -> None:
 
 
 def _size(edits: Edits, block: Node) -> Optional[Tuple[int, int]]:
-    """Where a block begins and how many statements it has, None for a list that may be empty (rule 15)."""
+    """The start offset and the number of statements of a block; None for a list that may be empty (rule 15)."""
     if block.kind != "Block":
         return None
-    if block.parent is None:  # a definition found by its own name: its block was not read
+    if block.parent is None:  # a definition that is the scope: the block that holds it was not parsed
         return edits.source.block(edits.lines.start(block.start))
     doc = block.fields["doc"]
     body = [*([doc] if isinstance(doc, Node) else []), *block.items("body")]
@@ -175,15 +191,15 @@ def _size(edits: Edits, block: Node) -> Optional[Tuple[int, int]]:
 
 
 def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]) -> None:
-    """Rule 18: beside the hunk line that the insertion touches."""
+    """Insert the nodes of a gap beside the line of the hunk that they touch (rule 18)."""
     side = edits.hunk.after
     above, below = gap.above, gap.below
-    parted = above is not None and blank_between(side, above[1], gap.come[0])
+    parted = above is not None and blank_between(side, above[1], gap.inserted[0])
     if above is not None and above[1].role != "run" and not (parted and below is not None and below[1].role != "run"):
         _insert_after(edits, gap, edits.codes(above[0])[-1], parent)
     elif below is not None and below[1].role != "run":
         _insert_before(edits, gap, edits.codes(below[0])[0], parent)
-    elif gap.come[0].kind == "Decorator" and not siblings and parent is not None:
+    elif gap.inserted[0].kind == "Decorator" and not siblings and parent is not None:
         _insert_before(edits, gap, parent, None)
     elif below is not None and above is None:
         _insert_first(edits, gap, siblings, parent)
@@ -198,7 +214,7 @@ def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]
 
 
 def _block_end(edits: Edits, last: Node, block: Optional[Node]) -> int:
-    """Past the last statement of a block and the comments below it that belong to the block."""
+    """The offset past the last statement of a block and the comments below it that belong to the block."""
     end = lines_end(edits.text, edits.lines, last)
     owner = block.parent if block is not None and block.kind == "Block" else None
     if owner is not None:
@@ -215,8 +231,8 @@ def _insert_after(
 
 
 def _add_lines(edits: Edits, gap: Gap, at: int, indent: str) -> None:
-    """The lines that come with a gap, at the beginning of a line or at the end of the file."""
-    text = edits.render.lines(_rows(edits, gap), gap.come, indent)
+    """Insert the lines of a gap at `at`, the beginning of a line or the end of the file."""
+    text = edits.render.lines(_rows(edits, gap), gap.inserted, indent)
     if at and at == len(edits.text) and not edits.text.endswith(("\n", "\r")):
         text = edits.source.newline + text.rstrip("\r\n")
     edits.add(at, at, text)
@@ -226,7 +242,7 @@ def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Optional[Node]) -
     _guard(edits, code, parent)
     at = edits.lines.start(code.begin)
     indent = edits.lines.indent(code.begin)
-    while at and gap.come[0].kind != "Decorator":  # above the comments directly over it
+    while at and gap.inserted[0].kind != "Decorator":  # above the comments directly over it
         above = edits.lines.start(at - 1)
         line = edits.text[above:at]
         if not (line.startswith(indent + "#")) or line.startswith("#!") or (above == 0 and "coding" in line):
@@ -236,10 +252,10 @@ def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Optional[Node]) -
 
 
 def _insert_first(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]) -> None:
-    """After the docstring, in a module after the `from __future__` imports as well; a docstring where there is none."""
+    """Insert after the docstring, in a module also after the `from __future__` imports; a docstring only if there is none."""
     doc = parent.fields.get("doc") if parent is not None else None
     top = [node for index, node in enumerate(siblings) if _is_future(node) or (index == 0 and node.is_text())]
-    if gap.come[0].is_text():
+    if gap.inserted[0].is_text():
         there = doc if isinstance(doc, Node) else next((node for node in top if node.is_text()), None)
         if there is not None:
             line = edits.lines.number(there.start)

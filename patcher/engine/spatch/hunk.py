@@ -1,6 +1,6 @@
 """`.spatch` text -> `FilePatch`: the form of a patch (format rules 1 to 3), checked without a syntax tree.
 
-What stands on the lines of a hunk is parsed by `patcher.engine.spatch.pattern`, which needs libcst and is imported only when a
+The code on the lines of a hunk is parsed by `patcher.engine.spatch.pattern`, which needs libcst and is imported only when a
 hunk must be matched.
 """
 
@@ -16,12 +16,21 @@ from patcher.text.width import marked
 _HEADER = re.compile(r"@@\s+(?P<scope>.*?)\s+@@(?P<flags>.*)$")
 _WORDS = frozenset(["when-present", "in-string"])
 _AROUND = frozenset(["class", "def", "for", "if", "match", "try", "while", "with"])
-_NOTHING = "scope"  # after `inside=`: no statement stands around the place
+_NOTHING = "scope"  # after `inside=`: no statement is around the place
 _SCOPE_PART = re.compile(r"[^\W\d*][\w*]*|\*[\w*]*")
 
 
-def refuse(origin: str, line: int, message: str, text: str = "", start: int = 0, end: int = 0) -> NoReturn:
-    """Raise a `PatchError` that shows the line and marks columns `start` to `end` (0-based) of it."""
+def reject(origin: str, line: int, message: str, text: str = "", start: int = 0, end: int = 0) -> NoReturn:
+    """Raise a `PatchError` about a line of a `.spatch`.
+
+    Args:
+        origin: the name of the file.
+        line: the 1-based line number.
+        message: what is wrong.
+        text: the line, to be shown; "" shows none.
+        start: the first column (0-based) to mark.
+        end: the column after the last one.
+    """
     place = "\n" + marked(text, start, end, "    ") if text else ""
     raise PatchError(f"{origin}:{line}: {message}{place}", line=line, column=start + 1 if text else 0)
 
@@ -43,10 +52,10 @@ def parse_spatch(text: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
     number = next((index for index, line in enumerate(lines) if line.startswith("--- ")), len(lines))
     prose = "\n".join(lines[:number]).strip()
     if number == len(lines):
-        refuse(origin, max(1, len(lines) - 1), "found no `--- PATH` line; expected one for each file to change")
+        reject(origin, max(1, len(lines) - 1), "found no `--- PATH` line; expected one for each file to change")
     for index, line in enumerate(lines[:number]):
         if line.startswith("@@"):
-            refuse(origin, index + 1, "a hunk before the first `--- PATH` line", line, 0, len(line))
+            reject(origin, index + 1, "a hunk before the first `--- PATH` line", line, 0, len(line))
     files: List[FilePatch] = []
     while number < len(lines):
         patch, number = _file(lines, number, origin)
@@ -67,11 +76,11 @@ def _file(lines: List[str], number: int, origin: str) -> Tuple[FilePatch, int]:
             hunk, number = _hunk(lines, number, origin)
             hunks.append(hunk)
         elif line.strip():
-            refuse(origin, number + 1, "expected `@@ SCOPE @@` or `--- PATH`", line, 0, len(line))
+            reject(origin, number + 1, "expected `@@ SCOPE @@` or `--- PATH`", line, 0, len(line))
         else:
             number += 1
     if not hunks:
-        refuse(origin, first, "no hunk for this file; expected `@@ SCOPE @@` below it", lines[first - 1], 0, 3)
+        reject(origin, first, "no hunk for this file; expected `@@ SCOPE @@` below it", lines[first - 1], 0, 3)
     return FilePatch(tuple(paths), first, tuple(hunks)), number
 
 
@@ -94,7 +103,7 @@ def _path(line: str, number: int, origin: str) -> str:
     elif len(parts) == 1 and "." in path[:-3]:
         problem = "expected a path inside a package"
     if problem:
-        refuse(origin, number, problem, line, 4, max(5, len(line)))
+        reject(origin, number, problem, line, 4, max(5, len(line)))
     return path
 
 
@@ -102,21 +111,21 @@ def _hunk(lines: List[str], number: int, origin: str) -> Tuple[HunkText, int]:
     header, first = lines[number], number + 1
     found = _HEADER.match(header)
     if found is None:
-        refuse(origin, first, "expected `@@ SCOPE @@ FLAGS`", header, 0, len(header))
+        reject(origin, first, "expected `@@ SCOPE @@ FLAGS`", header, 0, len(header))
     scope = found.group("scope")
     if scope != "<module>" and not all(_SCOPE_PART.fullmatch(part) for part in scope.split(".")):
         message = "expected a qualified name (`Class.method`, `*` as a glob) or `<module>`"
-        refuse(origin, first, message, header, found.start("scope"), found.end("scope"))
+        reject(origin, first, message, header, found.start("scope"), found.end("scope"))
     count, inside, words = _flags(found, header, first, origin)
     body: List[Tuple[str, str, int]] = []
     number += 1
     while number < len(lines) and not lines[number].startswith(("@@", "--- ")):
         line = lines[number]
         if line and line[0] not in " -+":
-            refuse(origin, number + 1, "a hunk's line begins with ` `, `-` or `+`", line, 0, 1)
+            reject(origin, number + 1, "a hunk's line begins with ` `, `-` or `+`", line, 0, 1)
         if "\r" in line:
             message = "a carriage return inside a line; line breaks are LF or CRLF, and those of the target do not matter"
-            refuse(origin, number + 1, message, line.replace("\r", " "), line.index("\r"), line.index("\r") + 1)
+            reject(origin, number + 1, message, line.replace("\r", " "), line.index("\r"), line.index("\r") + 1)
         body.append((line[:1] or " ", line[1:], number + 1))
         number += 1
     while body and body[-1][0] == " " and not body[-1][1].strip():
@@ -145,19 +154,19 @@ def _flags(
         else:
             what = "a flag given twice" if value or around is not None or flag.group() in _WORDS else "an unknown flag"
             expected = "`count=N`, `count=all`, `when-present`, `in-string`, `inside=if/for` (or `inside=scope`)"
-            refuse(origin, number, f"{what}; expected {expected}", header, start, end)
+            reject(origin, number, f"{what}; expected {expected}", header, start, end)
     if inside is not None and "in-string" in words:
-        refuse(origin, number, "`inside` is for code, not for a part of a string", header, 0, len(header))
+        reject(origin, number, "`inside` is for code, not for a part of a string", header, 0, len(header))
     return (1 if count is None else count), inside, words
 
 
-def guard(inside: Tuple[str, ...]) -> str:
-    """The flag that says what stands around a place, as it is written."""
+def inside_flag(inside: Tuple[str, ...]) -> str:
+    """The flag `inside=…` for these keywords, as it is written in a hunk."""
     return f"inside={'/'.join(inside) or _NOTHING}"
 
 
 def _inside(flag: str) -> Optional[Tuple[str, ...]]:
-    """The keywords of the statements around the place; None for another flag, or one that is none of these."""
+    """The keywords of a flag `inside=…`; None for any other flag, or with an unknown keyword."""
     name, _, value = flag.partition("=")
     keywords = () if value == _NOTHING else tuple(value.split("/"))
     return keywords if name == "inside" and _AROUND.issuperset(keywords) else None
@@ -166,7 +175,7 @@ def _inside(flag: str) -> Optional[Tuple[str, ...]]:
 def _check_body(hunk: HunkText, header: str) -> None:
     tags = {tag for tag, text, _ in hunk.lines if text.strip()}
     if not tags & {"-", "+"}:
-        refuse(hunk.origin, hunk.line, "the hunk changes nothing: no `-` and no `+` line", header, 0, len(header))
+        reject(hunk.origin, hunk.line, "the hunk changes nothing: no `-` and no `+` line", header, 0, len(header))
     if not tags & {"-", " "}:
         message = "the before side is empty: write the code beside which the `+` lines go"
-        refuse(hunk.origin, hunk.line, message, header, 0, len(header))
+        reject(hunk.origin, hunk.line, message, header, 0, len(header))

@@ -1,7 +1,7 @@
 """The notation of a `.spatch` (`$NAME`, `...`) written as Python of the same length (format rules 6 and 7).
 
-`$X` becomes an identifier that nobody uses, a `...` whatever Python accepts in its place. Since every offset stays what it
-was, the tree of the Python text tells where things stand in what the user wrote.
+`$X` becomes a reserved identifier, a `...` whatever Python accepts in its place. No offset changes, so that offsets in the
+tree of the Python text are offsets in the hunk as the user wrote it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Collection, Iterator, List, Tuple
 from patcher.engine.lex import Token, depth_of, expressions, tokens
 from patcher.engine.node import MARK, RUN_DOUBLE_STAR, RUN_NAME, RUN_STAR
 
-_MOST_RUNS = 200  # in one statement: each is looked at beside the whole of it
+_MOST_RUNS = 200  # in one statement; the time grows with their number times its length
 _LAYOUT = ("space", "newline", "comment")
 _WORDS = """
     and as assert async await del elif else except finally for from if import in is lambda not or raise return while with
@@ -32,7 +32,7 @@ class NotationError(Exception):
 
 
 def holes(text: str) -> Iterator[Tuple[str, int, int]]:
-    """Yield (name without `$`, start, end) of every `$NAME` outside strings and comments, but in f-strings' braces."""
+    """Yield (name without `$`, start, end) of every `$NAME` outside of strings and comments, or in an f-string's braces."""
     for outer in tokens(text):
         for token in (outer, *expressions(outer)):
             if token.kind == "hole":
@@ -46,8 +46,8 @@ def to_python(text: str, *, before: bool) -> str:
     length, so that every offset stays what it was.
 
     Raises:
-        NotationError: a `$` without a name or in mixed case, a string of the before side that is meant to hold a placeholder,
-            `{...}`, hundreds of `...` in one statement.
+        NotationError: a `$` without a name or in mixed case, a string of the before side with a placeholder in it, `{...}`,
+            more than `_MOST_RUNS` `...` in one statement.
     """
     out = list(text)
     names = {name for name, _, _ in holes(text)}
@@ -72,9 +72,12 @@ def to_python(text: str, *, before: bool) -> str:
 
 
 def _check_string(token: Token, names: Collection[str]) -> None:
-    """Inside a string a `$` is text; refused is what was surely meant as a placeholder.
+    """Refuse what must be meant as a placeholder inside a string, where a `$` is text.
 
     That is a string of the before side which is nothing but `$NAME`, or which has the name of one of its metavariables.
+
+    Raises:
+        NotationError: see above.
     """
     own = list(token.text)
     for inner in expressions(token):
@@ -109,7 +112,7 @@ def _token_lines(text: str) -> Iterator[List[Token]]:
 
 
 def _run_text(line: List[Token], index: int) -> str:
-    """What the `...` at `index` of a logical line is written as: three characters that Python accepts there."""
+    """The three characters that replace the `...` at `index` of a logical line, so that Python accepts it."""
     opened = _opened(line, index)
     context = _context(line, opened)
     before = line[index - 1].text if index else ""
@@ -147,7 +150,7 @@ def _opened(line: List[Token], index: int) -> int:
 
 
 def _context(line: List[Token], opened: int) -> str:
-    """What kind of list the bracket at `opened` holds: call, params, import, brace or plain (the run stays as it is)."""
+    """The kind of list in the bracket at `opened`: call, params, import, brace or plain (where `...` is valid Python)."""
     words = [token.text for token in line[:2]]
     imports = "import" in words[:1] or (words[:1] == ["from"] and any(token.text == "import" for token in line))
     if opened < 0:

@@ -1,31 +1,31 @@
-"""The lines of a hunk -> its two sides as trees: every placeholder checked when the hunk is loaded (format rules 3 to 7)."""
+"""The lines of a hunk -> its two sides as syntax trees, with every placeholder checked (format rules 3 to 7)."""
 
 from __future__ import annotations
 
 from typing import Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from patcher.engine import lex
-from patcher.engine.match.match import GONE, METHODS, Matcher
+from patcher.engine.match.match import METHODS, REMOVED, Matcher
 from patcher.engine.node import CLAUSES, Node, index_of
-from patcher.engine.spatch.hunk import refuse
-from patcher.engine.spatch.side import Side, mark, read_side
+from patcher.engine.spatch.hunk import reject
+from patcher.engine.spatch.side import Side, raise_marked, read_side
 from patcher.model import HunkText, OptionValue
 
-_SHORT = 3  # characters of a string, below which it names no place
+_SHORT = 3  # characters of a string; a shorter one is too common to be searched for
 
 
 class Hunk(NamedTuple):
-    """A hunk ready to be matched. `form` is `expression`, `statements` or `clauses`.
+    """A hunk ready to be matched. `form` is `expression`, `statements`, `clauses` or `in_string.IN_STRING`.
 
-    `proves` is whether a match of the after side shows that upstream made the change (rule 21); `after_scope` is where to
-    look for the result when the hunk renames its own definition.
+    `proves_upstream` is whether a match of the after side shows that upstream made the change (rule 21); `after_scope` is the
+    scope of the result, which differs where the hunk renames its own definition.
     """
 
     text: HunkText
     form: str
     before: Side
     after: Side
-    proves: bool
+    proves_upstream: bool
     after_scope: str
     options: Mapping[str, OptionValue]
 
@@ -34,8 +34,8 @@ def compile_hunk(text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
     """Parse both sides of a hunk and check every reference in it.
 
     Raises:
-        PatchError: a side that does not parse, an unbound metavariable, an unknown option, a trivial before side, a rule
-            that is not built; the message names file and line and marks the place.
+        PatchError: a side that does not parse, an unbound metavariable, an unknown option, a trivial before side and the
+            like; the message names file and line and marks the place.
     """
     before, after = read_side(text, "-", options), read_side(text, "+", options)
     form = _form(text, before, after)
@@ -51,28 +51,29 @@ def compile_hunk(text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
     _check_trivial(text, form, before)
     if [repr(node) for node in before.nodes] == [repr(node) for node in after.nodes]:
         message = "the two sides differ only in layout or comments: nothing would change (comments are not matched)"
-        refuse(text.origin, text.line, message)
+        reject(text.origin, text.line, message)
     if form == "statements":
-        _want_absent(before.nodes, after.nodes)
+        _require_absent(before.nodes, after.nodes)
     _mark_methods(after)
-    proves = not _is_trivial(after.nodes, words=2 if form == "expression" else 1) and not _is_more_general(form, after, before)
-    return Hunk(text, form, before, after, proves, _renamed(text.scope, before, after), options)
+    trivial = _is_trivial(after.nodes, words=2 if form == "expression" else 1)
+    proves_upstream = not trivial and not _is_more_general(form, after, before)
+    return Hunk(text, form, before, after, proves_upstream, _renamed(text.scope, before, after), options)
 
 
 def _form(text: HunkText, before: Side, after: Side) -> str:
     if not before.nodes:
         message = "the before side has no code, and comments are not matched: write the code beside which the `+` lines go"
-        refuse(text.origin, text.line, message)
+        reject(text.origin, text.line, message)
     only = [len(side.nodes) == 1 and side.nodes[0].kind == "Expr" and side.nodes[0].role != "run" for side in (before, after)]
     if all(only) and not before.nodes[0].role:
         bound = {node.name for role in ("meta", "option") for node in _placeholders(before, role)}
-        if after.nodes[0].role in ("", "option") or after.nodes[0].name in bound:  # `$X` of an expression is no statement
+        if after.nodes[0].role in ("", "option") or after.nodes[0].name in bound:  # `$X` is bound to an expression there
             return "expression"
     clauses = [all(node.kind in CLAUSES for node in side.nodes) for side in (before, after)]
     if clauses[0] and clauses[1]:
         return "clauses"
     if clauses[0] or (after.nodes and clauses[1]):
-        refuse(text.origin, text.line, "one side begins with a clause (`else`, `except`, …) and the other does not")
+        reject(text.origin, text.line, "one side begins with a clause (`else`, `except`, …) and the other does not")
     return "statements"
 
 
@@ -81,11 +82,11 @@ def _no_comments(text: HunkText) -> None:
         for token in lex.tokens(line):
             if token.kind == "comment" and tag == "+":
                 message = "a comment in an expression hunk has no place to go: write the whole statement"
-                refuse(text.origin, number, message, line, token.start, token.end)
+                reject(text.origin, number, message, line, token.start, token.end)
 
 
 def _check_comments(text: HunkText, before: Side, after: Side) -> None:
-    """Comments and blank lines come along with inserted code, and only with it (rules 19 and 20)."""
+    """Refuse comments that are inserted without code, or deleted (rules 19 and 20)."""
     for side, tag, what in ((before, "-", "removed"), (after, "+", "inserted")):
         rows = side.text.split("\n")
         inside = {row for node in side.nodes for row in range(side.lines.number(node.begin), side.lines.number(node.end) + 1)}
@@ -95,11 +96,11 @@ def _check_comments(text: HunkText, before: Side, after: Side) -> None:
             beside = tag == "+" and any(_joined(side, rows, row, step) for step in (-1, 1))
             if not beside:
                 message = f"a comment alone is not {what}: comments are not matched, they come along with inserted code"
-                refuse(text.origin, side.numbers[row - 1], message, line, 0, len(line))
+                reject(text.origin, side.numbers[row - 1], message, line, 0, len(line))
 
 
 def _joined(side: Side, rows: List[str], row: int, step: int) -> bool:
-    """Whether code of the same `+` lines stands next to a row (1-based), comments and blank lines between them."""
+    """Whether code of the same `+` lines is next to a row (1-based), with only comments and blank lines between."""
     row += step
     while 1 <= row <= len(side.numbers) and side.numbers[row - 1] not in side.context:
         if rows[row - 1].strip() and not rows[row - 1].lstrip().startswith("#"):
@@ -116,15 +117,15 @@ def _check_names(text: HunkText, before: Side, after: Side) -> None:
     bound = {node.name for node in _placeholders(before, "meta")}
     for node in _placeholders(after, "meta"):
         if node.name == "_":
-            mark(text, after, "`$_` stands for anything and cannot be written", node.start, node.end)
+            raise_marked(text, after, "`$_` stands for anything and cannot be written", node.start, node.end)
         if node.name not in bound:
             known = ", ".join(sorted(f"${name}" for name in bound if name[0] != "_")) or "none"
             message = f"`${node.name}` is not bound by the before side; bound there: {known}"
-            mark(text, after, message, node.start, node.end)
+            raise_marked(text, after, message, node.start, node.end)
 
 
 def _name_unbound(before: Side, after: Side) -> None:
-    """Give a `$_` on a context line a name of its own, so that the after side keeps the code that it stands for."""
+    """Give a `$_` on a context line a name of its own, so that the after side keeps the code that it matches."""
     for side in (before, after):
         counted: Dict[int, int] = {}
         for node in _placeholders(side, "meta"):
@@ -135,7 +136,7 @@ def _name_unbound(before: Side, after: Side) -> None:
 
 
 def _pair_runs(text: HunkText, before: Side, after: Side) -> None:
-    """Give each `...` of the after side the name of the one it stands for on the before side (rule 7)."""
+    """Give each `...` of the after side the name of the same run on the before side (rule 7)."""
     counted: Dict[Tuple[int, int], int] = {}
     left: List[Node] = []
     both: Set[str] = set()
@@ -144,11 +145,11 @@ def _pair_runs(text: HunkText, before: Side, after: Side) -> None:
             line = side.number(node)
             following = _next(node) if side is before else None
             if following is not None and following.role == "run":
-                mark(text, side, "two `...` in a row: nothing tells where one ends", node.start, node.end)
+                raise_marked(text, side, "two `...` in a row: nothing tells where one ends", node.start, node.end)
             key = (id(side), line)
             counted[key] = counted.get(key, 0) + 1
             name = f"{line}.{counted[key]}"
-            implicit = node.parent is not None and node.parent.name == "inline"  # the body that a header stands for
+            implicit = node.parent is not None and node.parent.name == "inline"  # the body of a header alone
             if line in side.context and (side is before or name in both or implicit):
                 node.name = name
                 both.add(name)
@@ -162,7 +163,7 @@ def _pair_runs(text: HunkText, before: Side, after: Side) -> None:
                     continue
                 if partner is None:
                     message = "this `...` stands for code that no `...` of the before side covers"
-                    mark(text, after, message, node.start, node.end)
+                    raise_marked(text, after, message, node.start, node.end)
                 left.remove(partner)
                 node.name = partner.name
     _check_removed(text, before, after, left)
@@ -170,28 +171,28 @@ def _pair_runs(text: HunkText, before: Side, after: Side) -> None:
 
 
 def _check_context_runs(text: HunkText, before: Side, after: Side) -> None:
-    """A header on a context line has its body on both sides, or on none: nothing goes without a `-` line."""
+    """Refuse a header on a context line whose body only one side writes: nothing is deleted without a `-` line."""
     for side, other in ((before, after), (after, before)):
         names = {run.name for run in _placeholders(other, "run")}
         for run in _placeholders(side, "run"):
             if side.number(run) in side.context and run.name not in names:
                 there = "the body of this header is not written: write ` ...` beside the `+` lines for what is there already"
                 message = there if side is before else "all of this body goes: write what is to stand there (`+    pass`)"
-                refuse(text.origin, side.number(run), message)
+                reject(text.origin, side.number(run), message)
 
 
 def _check_removed(text: HunkText, side: Side, after: Side, left: List[Node]) -> None:
     for run in left:
         if run.parent is not None and run.parent.name == "inline":
             message = "the body that is not written would go with this header: write `-    ...` below it if it is to go"
-            refuse(text.origin, side.number(run), message)
+            reject(text.origin, side.number(run), message)
         if run.kind == "Decorator":
             stays = any(node.kind == run.parent.kind for top in after.nodes for node in top.walk()) if run.parent else False
-            run.name = GONE if stays else run.name
+            run.name = REMOVED if stays else run.name
 
 
 def _is_stub(side: Side, run: Node) -> bool:
-    """Whether a `...` is code: all of the body that is written for an inserted `def` or `class`."""
+    """Whether a `...` is code: the whole written body of an inserted `def` or `class`."""
     block = run.parent
     defines = block is not None and block.parent is not None and block.parent.kind in ("FunctionDef", "ClassDef")
     return defines and run.siblings() == [run] and run.start not in side.bodies
@@ -210,15 +211,15 @@ def _check_trivial(text: HunkText, form: str, before: Side) -> None:
     nodes = before.nodes
     if form != "clauses" and all(node.role == "run" for node in nodes):
         if text.scope != "<module>":
-            refuse(text.origin, text.line, "`...` alone is a before side only in `<module>`: write the header above it")
+            reject(text.origin, text.line, "`...` alone is a before side only in `<module>`: write the header above it")
         return
     if _is_trivial(nodes):
         message = "the before side is too little to name a place (`return`, `pass`, one name): add what stands beside it"
-        refuse(text.origin, before.number(nodes[0]), message)
+        reject(text.origin, before.number(nodes[0]), message)
 
 
 def _is_trivial(nodes: List[Node], words: int = 1) -> bool:
-    """Whether code is so common that finding it says nothing (rule 25); a string alone has at least so many words."""
+    """Whether code is so common that a match proves nothing (rule 25); so is a string alone of fewer than `words` words."""
     small = [node.node("value") if node.kind == "Expr" and not node.role else node for node in nodes if node.role != "run"]
     return len(small) <= 1 and all(
         node.role in ("meta", "option")
@@ -248,17 +249,17 @@ def _is_more_general(form: str, after: Side, before: Side) -> bool:
     return bool(Matcher().runs(after.nodes, block, module=False, clauses=clauses))
 
 
-def _want_absent(before: List[Node], after: List[Node]) -> None:
-    """Where only the before side writes an optional part, the after side is in place only without it (rule 22).
+def _require_absent(before: List[Node], after: List[Node]) -> None:
+    """Mark the optional parts that only the before side writes: the after side is in place only without them (rule 22).
 
-    Where it removes a run of decorators, only those may be there that the after side writes.
+    Where the hunk removes a run of decorators, only those of the after side may be there.
     """
     for old, new in zip(before, after):
         if old.kind != new.kind or old.role or new.role:
             continue
         for key, value in old.fields.items():
             other = new.fields.get(key)
-            removes = key == "decorators" and any(part.name == GONE for part in old.items(key))
+            removes = key == "decorators" and any(part.name == REMOVED for part in old.items(key))
             if (
                 removes
                 or (key in ("decorators", "returns", "annotation", "clauses") and value and not other)
@@ -267,11 +268,11 @@ def _want_absent(before: List[Node], after: List[Node]) -> None:
                 new.absent = (*new.absent, key)
         bodies = [node.fields.get("body") for node in (old, new)]
         if all(isinstance(body, Node) and body.kind == "Block" for body in bodies):
-            _want_absent(old.node("body").items("body"), new.node("body").items("body"))
+            _require_absent(old.node("body").items("body"), new.node("body").items("body"))
 
 
 def _mark_methods(after: Side) -> None:
-    """Name the body of a class that definitions are added to below a `...`: upstream has them wherever they stand in it."""
+    """Mark the class bodies that definitions are added to below a `...`: they are upstream wherever they are in the body."""
     for node in (node for top in after.nodes for node in top.walk() if node.kind == "ClassDef" and not node.role):
         body = node.node("body").items("body")
         new = [each for each in body if after.number(each) not in after.context]

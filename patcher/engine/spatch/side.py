@@ -1,4 +1,4 @@
-"""One side of a hunk: its lines written as Python and parsed, with the .spatch line of everything in it."""
+"""One side of a hunk: its lines written as Python and parsed, with the .spatch line number of each line."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import FrozenSet, List, Mapping, NamedTuple, NoReturn, Sequence, Set
 from patcher.engine import lex
 from patcher.engine.node import MARK, Node, SyntaxProblem
 from patcher.engine.spatch import notation
-from patcher.engine.spatch.hunk import refuse
-from patcher.engine.syntax import parse
+from patcher.engine.spatch.hunk import reject
+from patcher.engine.syntax import parse_source
 from patcher.model import HunkText, OptionValue
 
 _CLAUSE = re.compile(r"(elif|else|except|finally)\b|case\b(?!\s*([.=,:;+/%&|^<>@)]|[-*]=|$))")  # `case = 1` is a statement
@@ -19,9 +19,10 @@ _CLAUSE = re.compile(r"(elif|else|except|finally)\b|case\b(?!\s*([.=,:;+/%&|^<>@
 class Side(NamedTuple):
     """One side of a hunk.
 
-    `text` is Python of the same length as `written`; `nodes` its statements, clauses, or the one expression;
-    `numbers` the .spatch line of each line of `text`; `context` the lines that both sides have; `strings` the offsets of
-    line starts inside strings; `bodies` those of each `...` that stands for a body that is not written.
+    `written` is its code as written in the hunk, without the common indentation, `text` the same as Python of the same length;
+    `nodes` are its statements, clauses, or the one expression; `numbers` the .spatch line of each line of `text`; `context`
+    the .spatch lines that both sides have; `strings` the offsets of line starts inside strings; `indent` the indentation of
+    its statements; `bodies` the offset of each `...` that was added as the body of a header.
     """
 
     text: str
@@ -39,7 +40,7 @@ class Side(NamedTuple):
         return self.numbers[self.lines.number(node.start) - 1]
 
     def kept_line(self, node: Node) -> int:
-        """The .spatch line of a node that lies on context lines only (of a `try` its header), else 0."""
+        """The .spatch line of a node that is on context lines only (of a `try`, its header), else 0."""
         first, last = self.lines.number(node.start), self.lines.number(max(node.start, node.end - 1))
         last = first if node.kind == "Try" else last
         lines = self.numbers[first - 1 : last]
@@ -79,11 +80,11 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
         logical = lex.logical_lines(text)
         nodes = _parse(python, clause.group() if clause else "", {line.first for line in logical if line.indent == case})
     except notation.NotationError as error:
-        mark(hunk, side, error.message, error.start, error.end)
+        raise_marked(hunk, side, error.message, error.start, error.end)
     except SyntaxProblem as error:
         number = min(max(error.line, 1), len(numbers))
         line = text.split("\n")[number - 1]
-        refuse(
+        reject(
             hunk.origin,
             numbers[number - 1],
             f"the {what} side does not parse: {error.message}",
@@ -96,7 +97,7 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
         index = bisect_right(begins, statement.start) - 1
         if index < 0 or nodes[index].outer_end <= statement.start:
             message = "a side that begins with a clause (`else`, `except`, …) has clauses alone: write another hunk for this"
-            mark(hunk, side, message, statement.start, statement.end)
+            raise_marked(hunk, side, message, statement.start, statement.end)
     for node in [node for top in nodes for node in top.walk() if node.kind == "Try"]:
         node.fields["clauses"] = [
             clause for clause in node.items("clauses") if side.lines.number(clause.start) - 1 not in lone
@@ -119,7 +120,7 @@ def _dedent(raw: str, indent: str, base: str) -> str:
 
 
 def _check_continuations(hunk: HunkText, raw: str, logical: Sequence[lex.LogicalLine], numbers: Sequence[int]) -> None:
-    """Refuse a backslash beside which one side of the line has no code: the parser would read past it."""
+    """Refuse a backslash at the end of a line that joins no code to the next one: the parser would read past it."""
     starts, lines = [line.start for line in logical], lex.Lines(raw)
     for token in lex.tokens(raw):
         index = bisect_right(starts, token.start) - 1
@@ -127,13 +128,13 @@ def _check_continuations(hunk: HunkText, raw: str, logical: Sequence[lex.Logical
             begin, row = lines.start(token.start), lines.number(token.start) - 1
             message = "this `\\` joins no code with the line below it: leave it out"
             column = token.start - begin
-            refuse(hunk.origin, numbers[row], message, raw[begin : token.start + 1].replace("\t", " "), column, column + 1)
+            reject(hunk.origin, numbers[row], message, raw[begin : token.start + 1].replace("\t", " "), column, column + 1)
 
 
 def _check_indentation(
     hunk: HunkText, what: str, raw: str, logical: Sequence[lex.LogicalLine], numbers: Sequence[int]
 ) -> None:
-    """Refuse a line that is indented as no block is: the parser would name another line, or none."""
+    """Refuse a line whose indentation fits no block: the parser's error would name another line, or none."""
     blocks: List[str] = []
     opens = True
     for line in logical:
@@ -152,13 +153,13 @@ def _check_indentation(
             begin, end = lines.start(line.start), lines.end(line.start)
             number = numbers[lines.number(line.start) - 1]
             message = f"the {what} side does not parse: this line {problem}"
-            refuse(hunk.origin, number, message, raw[begin:end].rstrip("\n").replace("\t", " "), 0, len(line.indent))
+            reject(hunk.origin, number, message, raw[begin:end].rstrip("\n").replace("\t", " "), 0, len(line.indent))
         blocks = [*blocks, line.indent] if deeper else blocks[: blocks.index(line.indent) + 1]
         opens = line.opens
 
 
 def _with_bodies(text: str) -> Tuple[str, FrozenSet[int]]:
-    """A header whose body is not written has the body `...` (rule 3); also gives the offset of each."""
+    """Add the body `...` to every header without one (rule 3); returns the text and the offset of each `...`."""
     logical = lex.logical_lines(text)
     added: List[int] = []
     for line, following in zip(logical, [*logical[1:], None]):
@@ -170,9 +171,9 @@ def _with_bodies(text: str) -> Tuple[str, FrozenSet[int]]:
 
 
 def _with_clauses(text: str, numbers: List[int], may: FrozenSet[int]) -> Tuple[str, FrozenSet[int]]:
-    """A `try` whose clauses are not written gets one, so that it parses; also gives the row (0-based) of each.
+    """Add a clause to every `try` without one, so that it parses; returns the text and the row (0-based) of each clause.
 
-    `numbers` grows with the text; `may` are the .spatch lines on which such a `try` can stand.
+    `numbers` gets the numbers of the added lines; `may` are the .spatch lines on which a `try` needs no clause.
     """
     logical, lines = lex.logical_lines(text), lex.Lines(text)
     added: List[Tuple[int, str]] = []
@@ -195,9 +196,9 @@ def _with_clauses(text: str, numbers: List[int], may: FrozenSet[int]) -> Tuple[s
 
 
 def _parse(python: str, first: str, heads: Set[str]) -> List[Node]:
-    """The nodes of a side; clauses, the first one named by its keyword, are parsed below a statement they can belong to."""
+    """The nodes of a side. `first` is the keyword of the first clause of a side of clauses: they get a statement to parse."""
     if not first:
-        return parse(python + "\n", pattern=True).items("body")
+        return parse_source(python + "\n", pattern=True).items("body")
     if first == "case":
         prefix, dummies = "match _:\n", 0
     elif heads & {"except", "finally"}:
@@ -206,19 +207,19 @@ def _parse(python: str, first: str, heads: Set[str]) -> List[Node]:
         dummies = int(lone_else)
     else:
         prefix, dummies = "if _:\n pass\n", 0
-    return parse(prefix + python + "\n", offset=-len(prefix), pattern=True).items("body")[0].items("clauses")[dummies:]
+    return parse_source(prefix + python + "\n", offset=-len(prefix), pattern=True).items("body")[0].items("clauses")[dummies:]
 
 
-def mark(hunk: HunkText, side: Side, message: str, start: int, end: int) -> NoReturn:
+def raise_marked(hunk: HunkText, side: Side, message: str, start: int, end: int) -> NoReturn:
     """Raise a `PatchError` with a marker under the characters `[start, end)` of a side."""
     number = side.lines.number(start)
     begin = side.lines.start(start)
     line = side.written[begin : side.lines.end(start)].rstrip("\n")
-    refuse(hunk.origin, side.numbers[min(number, len(side.numbers)) - 1], message, line, start - begin, end - begin)
+    reject(hunk.origin, side.numbers[min(number, len(side.numbers)) - 1], message, line, start - begin, end - begin)
 
 
 def identifiers(side: Side) -> List[FrozenSet[str]]:
-    """For each node of a side the identifiers that any code it matches must contain."""
+    """For each node of a side, but runs, the identifiers that any code it matches must have."""
     found: List[FrozenSet[str]] = []
     for node in side.nodes:
         if node.role != "run":
@@ -228,7 +229,7 @@ def identifiers(side: Side) -> List[FrozenSet[str]]:
 
 
 def writes_body(side: Side) -> bool:
-    """Whether a side writes the body of a definition, so that `<module>` must show it."""
+    """Whether a side writes the body of a definition, so that it has to be searched with the scope `<module>` too."""
     for top in side.nodes:
         for node in top.walk():
             if node.kind in ("FunctionDef", "ClassDef"):
@@ -239,7 +240,7 @@ def writes_body(side: Side) -> bool:
 
 
 def blank_between(side: Side, above: Node, below: Node) -> bool:
-    """Whether a blank context line stands between two neighbouring nodes of a side."""
+    """Whether a blank context line is between two neighbouring nodes of a side."""
     first = side.lines.number(max(above.start, above.end - 1))
     last = side.lines.number(below.start) - 1
     return any(not side.lines.row(row).strip() and side.numbers[row] in side.context for row in range(first, last))

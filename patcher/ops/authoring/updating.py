@@ -11,7 +11,7 @@ from patcher.author.draft import Draft, FileEdit
 from patcher.author.folder import Target, variant_text, write_folder, written_list
 from patcher.author.hunks.generalise import generalise
 from patcher.author.ranges import ended, widened, with_variant, with_versions
-from patcher.engine.engine import attempt, rewrite
+from patcher.engine.engine import answer_alone, rewrite
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError
@@ -168,7 +168,7 @@ def _texts(patchset: Patchset, one: Looked) -> Dict[str, Tuple[bytes, bytes]]:
         patches = [patch for patch in patchset.variants[one.variant].patches if path in patch.paths]
         source = Source(text)
         hunks = [hunk for patch in patches for hunk in patch.hunks]
-        fitting = [hunk for hunk in hunks if attempt(source, hunk, options).state is State.APPLICABLE]
+        fitting = [hunk for hunk in hunks if answer_alone(source, hunk, options).state is State.APPLICABLE]
         found[path] = text, rewrite(text, fitting, options).data if fitting else text
     if not found:
         what = f"{one.located.distribution} {one.located.version} has none of the files of this patchset"
