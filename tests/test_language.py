@@ -54,7 +54,7 @@ def entries():
 
 
 def test_all_that_people_read_is_in_the_catalog_and_nothing_else():
-    ours = {msgid for msgid, (comment, _) in entries().items() if comment != "click"}
+    ours = {msgid for msgid, (comment, _) in entries().items() if comment not in ("click", "os")}
     needed = {*english(), *messages(), *words()} - {""}
     assert sorted(needed - ours) == []
     assert sorted(ours - needed - said()) == []
@@ -78,6 +78,15 @@ def test_each_message_is_found_by_its_own_entry_whatever_fills_its_holes():
         ("a b: c, d", "a b: c, d"),
         ("3 of 40 hunks", "3/40 个补丁块"),
         ("`the value of x in y` stands in several places", "`the value of x in y` stands in several places"),
+        ("0 problems in /x/y", "/x/y 里的 0 个问题"),
+        (
+            "cured by a-b: torch is not installed in /x; see sitepatch status",
+            "解决它的补丁集：a-b：/x 里没有安装 torch；见 sitepatch status",
+        ),
+        (
+            "searched: /a (./a of the current directory, not there), /b (built in)",
+            "查找过：/a（当前目录的 ./a，不存在），/b（内置）",
+        ),
         ("the file has no line `edited by hand`", "文件里没有这一行：`edited by hand`"),
         ("/x: edited by hand; apply it again", "/x：手工修改；apply it again"),
         ("nothing is applied in /a: nothing to restore\n  return x in y", "/a 里什么都没有打上：无需恢复\n  return x in y"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional,
 
 import click
 
-from patcher.cli.told import label, term, told
+from patcher.cli.told import Quoted, label, term, told
 from patcher.errors import LockError, NotExecutableError, NotFoundCommandError, PatchError, SitepatchError, UsageError
 from patcher.ops.place import Place
 from patcher.text.drawn import Painted, drawn, join, lines
@@ -286,7 +286,8 @@ def table(rows: Sequence[Row], most: int = 0) -> Iterable[str]:
             filled[-1] += " " * (column - width(cell) + 2)
         head = style(padded(term(row.word), first), fg=_COLORS.get(row.word, "red"))
         yield f"{head}  {filled[0]}".rstrip()
-        details = [line for each in row.details for line in ([each] if isinstance(each, Painted) else each.split("\n"))]
+        whole = (Painted, Quoted)
+        details = [line for each in row.details for line in ([each] if isinstance(each, whole) else each.split("\n"))]
         for line in [*filled[1:], *(part for detail in details for part in _wrapped(_words(drawn(told(detail))), room))]:
             yield (" " * (first + 2) + line).rstrip()
 

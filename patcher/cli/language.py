@@ -21,11 +21,13 @@ from patcher.text.width import wrapped
 
 _LONGEST, _MOST = 2_000, 50_000  # characters of a line, of a text: what is longer is no message of ours
 _JOINTS, _DEEP, _TRIES = 12, 6, 1_000  # of a line; entries in entries; times that a text is compared with the catalog
-_JOINT = re.compile(r"; |: |, |\. (?=[A-Z])| \(|  +")
-_WIDE = {"; ": "；", ": ": "：", ", ": "，", ". ": "。"}
+_JOINT = re.compile(r"\)?(?:; |: |, |\. (?=[A-Z]))| \(|  +")
+_WIDE = {"; ": "；", ": ": "：", ", ": "，", ". ": "。", " (": "（"}
+_NAME = re.compile(r"\S*(?: \d\S*)?")  # one word, or the name of a package and its version
+_COUNT = re.compile(r"\d+ [a-z]+")
 _SENTENCE = re.compile(r"[^,] [A-Za-z`(\[]")
 _WORD = re.compile(r"[A-Za-z]+")
-_FEW = 8  # letters; an entry with fewer, as `{} in {}`, fits too much: its holes take words with commas, or what is an entry
+_FEW = 8  # letters; an entry with fewer, as `{} in {}`, fits too much: its holes take names, lists and counts
 _GAP = re.compile(r"(?<=[\u3000-\u9fff\uff00-\uff60]) (?=[\u3000-\u9fff\uff00-\uff60])")
 
 
@@ -51,7 +53,7 @@ class Catalog:
         for msgid, msgstr in self.whole.items():
             if "{}" in msgid:
                 pieces = tuple(msgid.split("{}"))
-                weak = sum(map(len, _WORD.findall(msgid))) < _FEW and not (pieces[0][-2:] == ": " and len(pieces) == 2)
+                weak = sum(map(len, _WORD.findall(msgid))) < _FEW and not (pieces[0] and pieces[1:] == ("",))
                 entry = _Entry(pieces, _numbered(msgstr), weak)
                 self._by_word.setdefault(_rarest(msgid), []).append(entry)
 
@@ -88,9 +90,9 @@ class Catalog:
         for word in {"", *_WORD.findall(text)}:
             for entry in self._by_word.get(word, ()):
                 holes = _holes(entry.pieces, text)
-                if holes is not None and _cuts(entry.pieces, holes[0]) == cut:
-                    fitting.append((-sum(map(len, entry.pieces)), entry, holes))
-        found = (self._filled(entry, holes, deep) for _, entry, holes in sorted(fitting))
+                if holes is not None and _cuts(entry.pieces, holes) == cut:
+                    fitting.append((-sum(map(len, entry.pieces)), not entry.pieces[-1], entry, holes))
+        found = (self._filled(entry, holes, deep) for *_, entry, holes in sorted(fitting))
         return next((each for each in found if each is not None), None)
 
     def _filled(self, entry: _Entry, holes: List[str], deep: int) -> Optional[str]:
@@ -100,14 +102,16 @@ class Catalog:
             found = None if quoted else self._told(hole, deep - 1)
             if found is None and before.endswith(("found ", "expected ")):
                 found = self.whole.get(hole)
-            if entry.weak and _SENTENCE.search(hole) and (found is None or not (before or fills)):
+            listed = {before, after} & {" and ", " or "} and not _SENTENCE.search(re.sub(" (and|or) ", ", ", hole))
+            ours = hole in self.whole or _COUNT.fullmatch(hole)
+            if entry.weak and not (_NAME.fullmatch(hole) or listed or ours):
                 return None
             fills.append(hole if found is None else found)
         return _GAP.sub("", "".join(fills[int(part)] if at % 2 else part for at, part in enumerate(entry.told)))
 
     def _joined(self, text: str, deep: int) -> Optional[str]:
         """Of all ways to cut a text at one joint that with the longest entry behind it, else before it."""
-        joints = [each for each in _JOINT.finditer(text) if not _opens(text, 0, each.start())][:_JOINTS]
+        joints = [each for each in _JOINT.finditer(text) if text.count("`", 0, each.start()) % 2 == 0][:_JOINTS]
         for joint in joints:
             right = self._entry(_inside(text, joint), deep - 1)
             if right is not None:
@@ -151,13 +155,16 @@ def _holes(pieces: Tuple[str, ...], text: str) -> Optional[List[str]]:
 
 
 def _opens(text: str, start: int, end: int) -> bool:
-    """Whether a quote begins between two places and does not end there."""
-    return any(text.count(quote, start, end) % 2 for quote in ("`", '"'))
+    """Whether a quote or a parenthesis begins between two places and does not end there."""
+    opening, closing = (text.count(each, start, end) for each in "()")
+    crossed = opening != closing or (opening > 0 and text.find(")", start) < text.find("(", start))
+    return crossed or any(text.count(quote, start, end) % 2 for quote in ("`", '"'))
 
 
-def _cuts(pieces: Tuple[str, ...], hole: str) -> bool:
+def _cuts(pieces: Tuple[str, ...], holes: List[str]) -> bool:
     """Whether what stands before the first words of an entry has a joint in itself, and so may be another sentence."""
-    return not pieces[0] and pieces[1][:1] not in (";", ":", ",") and bool(re.search(r"[:;](?: |$)", hole))
+    at = next((at for at, piece in enumerate(pieces) if _WORD.search(piece)), 0)
+    return at > 0 and pieces[at][:1] not in (";", ":", ",") and any(re.search(r"[:;](?: |$)", hole) for hole in holes[:at])
 
 
 def _inside(text: str, joint: re.Match[str]) -> str:
@@ -168,11 +175,8 @@ def _inside(text: str, joint: re.Match[str]) -> str:
 
 def _glued(text: str, joint: re.Match[str], left: Optional[str], right: Optional[str]) -> str:
     """Two pieces, of which one at least is told, with the punctuation of the language between them."""
-    glue, last = joint[0], ""
-    if glue == " (":
-        closed = text[-1:] == ")"
-        glue, last = ("（", "）") if closed else (glue, "")
-    glue = _WIDE.get(glue, glue)
+    closing, glue = ("）", joint[0][1:]) if joint[0][0] == ")" else ("", joint[0])
+    glue, last = closing + _WIDE.get(glue, glue), "）" if glue == " (" and text[-1:] == ")" else ""
     behind = _inside(text, joint) if right is None else right
     return _GAP.sub("", f"{text[: joint.start()] if left is None else left}{glue}{behind}{last}")
 

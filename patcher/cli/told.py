@@ -9,6 +9,11 @@ from typing import Callable, Optional
 
 from patcher.text.drawn import Painted
 
+
+class Quoted(str):
+    """What others have said, such as a line of a log: it is drawn and wrapped as any text, and stays as it is."""
+
+
 _sentence: Optional[Callable[[str], str]] = None
 _word: Optional[Callable[[str], str]] = None
 
@@ -21,7 +26,7 @@ def speak(sentence: Callable[[str], str], word: Callable[[str], str]) -> None:
 
 def told(text: str) -> str:
     """A text of one line or several in the language of the reader; what is painted is code, or was told already."""
-    return text if _sentence is None or isinstance(text, Painted) else _sentence(text)
+    return text if _sentence is None or isinstance(text, (Painted, Quoted)) else _sentence(text)
 
 
 def term(text: str) -> str:

@@ -20,14 +20,14 @@ from typing import Any, Dict, Iterable, List, Sequence, Tuple
 
 from patcher.cli.answers.patchsets import told_of
 from patcher.cli.console import Console, command, style
-from patcher.cli.told import term, told
+from patcher.cli.told import Quoted, term, told
 from patcher.diagnose.conclusions import sentence
 from patcher.diagnose.log import Log
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import DOUBTS, READY, WIDTH, Classified, heading, run_json, table, well
 from patcher.ops.diagnose import DiagnoseOutcome, Finding
 from patcher.ops.place import Place
-from patcher.text.drawn import Painted, join
+from patcher.text.drawn import Painted
 from patcher.text.listed import ranks
 from patcher.text.table import Row, count
 from patcher.text.width import width, wrapped
@@ -51,7 +51,7 @@ def _row(finding: Finding) -> Row:
         does = f"shown by {name}" if finding.patchset.kind == "debug" else f"cured by {name}"
         cure = f"{does}: {fit.text}"
     word = fit.word if fit else "follows" if symptom.follows else "advice"
-    return Row(word, (symptom.name, where), (join(finding.text), *told_of(symptom, cure)))
+    return Row(word, (symptom.name, where), (Quoted(finding.text), *told_of(symptom, cure)))
 
 
 def tell_cure(console: Console, place: Place, outcome: DiagnoseOutcome) -> None:

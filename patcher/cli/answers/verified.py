@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
-from patcher.cli.told import term
-from patcher.text.drawn import join
+from patcher.cli.told import Quoted, term
 from patcher.text.table import Row, count
 from patcher.verify.checks import COMPILE, IMPORT, PROBE, Verified
 
@@ -28,7 +27,7 @@ def verified_rows(verified: Verified, *, quiet: bool) -> List[Row]:
     for check in verified.checks:
         if check.problem:
             said = ("it fails without the patch too: no fault of the patch",) if check.before else ()
-            more = tuple(map(join, check.output.split("\n"))) if check.output else ()
+            more = tuple(map(Quoted, check.output.split("\n"))) if check.output else ()
             found.append(Row(check.state, (f"{term(check.what)} {check.name}: {check.problem}",), (*said, *more)))
     return [row for row in found if not quiet or row.word == "failed"]
 
