@@ -13,7 +13,6 @@ PACKAGE = Path(patcher.__file__).parent
 HOLE = "{}"
 SILENT = {  # modules whose texts nobody reads on a terminal of ours
     "author/standalone.py": "a program of its own, for those who have no sitepatch",
-    "cli/pages/html.py": "the frame of a page",
     "engine/convert.py": "names of syntax",
     "engine/lex.py": "patterns",
     "engine/node.py": "names of syntax",
@@ -46,6 +45,7 @@ NOTHING_SAID = {  # what is no message, though it has two words
     "class {}:",
     "code    {} | {}",
     "code   {}",
+    "default-src 'none'; {}; base-uri 'none'; form-action 'none'",
     "diff NAME",
     "echo '{}' >> {}",
     "find {} -type f -exec sha256sum {} + -exec stat -c '%n %a %y' {} +",
@@ -56,12 +56,14 @@ NOTHING_SAID = {  # what is no message, though it has two words
     "return args",
     "sha256 {}… mode {} mtime_ns {}",
     "sitepatch-hook 1 {} {}",
+    "style-src '{}'; img-src data:",
     "{ file = {} }",
     '{"format": {}, "texts": [',
     '], "results": {',
     "{} -m pip install --upgrade pip",
     "{}, as the only line on stderr before the command runs",
     "{}def {}({}):",
+    "{}; script-src '{}'",
 }
 _PARSES = {"startswith", "endswith", "partition", "rpartition", "split", "rsplit", "replace", "find", "get", "getenv", "index"}
 _CODE = re.compile(

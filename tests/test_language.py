@@ -157,6 +157,9 @@ def test_commands_speak_chinese_and_answer_programs_in_english(tmp_path):
         shown = site(*line.split(), SITEPATCH_LANG="zh", COLUMNS="100")
         assert english_left(shown.out + shown.err) == [], line
         assert re.search("[\u4e00-\u9fff]", shown.out + shown.err), line
+    done(site("diff", DDP, "--html", "page.html", SITEPATCH_LANG="zh"), 1)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '<html lang="zh-CN">' in page and "在 MMEngine 用 DDP 包装模型之前，显示每个参数在哪里" in page
     for asked_for in (["explain", DDP], ["apply", "nonesuch"], ["apply", "--nonsense"], ["status"]):
         asked = [site(*asked_for, "--json", SITEPATCH_LANG=language) for language in ("zh", "en")]
         assert asked[0].data == asked[1].data and json.loads(asked[0].out)["schema"] == 1

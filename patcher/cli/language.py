@@ -23,7 +23,7 @@ _LONGEST, _MOST = 2_000, 50_000  # characters of a line, of a text: what is long
 _JOINTS, _DEEP, _TRIES = 12, 6, 1_000  # of a line; entries in entries; times that a text is compared with the catalog
 _JOINT = re.compile(r"\)?(?:; |: |, |\. (?=[A-Z]))| \(|  +")
 _WIDE = {"; ": "；", ": ": "：", ", ": "，", ". ": "。", " (": "（"}
-_NAME = re.compile(r"\S*(?: \d\S*)?")  # one word, or the name of a package and its version
+_NAME = re.compile(r"\S*(?:(?<![,;:]) \d\S*)?")  # one word, or the name of a package and its version
 _COUNT = re.compile(r"\d+ [a-z]+")
 _SENTENCE = re.compile(r"[^,] [A-Za-z`(\[]")
 _WORD = re.compile(r"[A-Za-z]+")

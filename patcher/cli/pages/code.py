@@ -6,6 +6,7 @@ from typing import Dict, Iterable, Iterator, List, NamedTuple
 from urllib.parse import quote
 
 from patcher.cli.pages.html import Html, join, tag
+from patcher.cli.told import told
 from patcher.text.diffs import FileDiff
 from patcher.text.drawn import drawn
 from patcher.text.table import count
@@ -85,7 +86,7 @@ def _lines(hunk: Hunk, reach: Reach) -> Iterator[Html]:
 def _ending(hunk: Hunk) -> str:
     sides = {"-": "before", "+": "after", " ": "before and after"}
     ends = [sides[line.tag] for line, after in zip(hunk.lines, hunk.lines[1:]) if after.tag == "\\"]
-    return f"no line break at the end of the file {' and '.join(ends)}"
+    return told(f"no line break at the end of the file {' and '.join(ends)}")
 
 
 def _side(lines: List[Line], which: str, reach: Reach) -> List[Html]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Iterable, Sequence, Union
 
 from patcher import __version__
+from patcher.cli.told import term, told
 from patcher.text.drawn import drawn
 
 
@@ -22,20 +23,29 @@ class Html(str):
 
 
 Child = Union[str, Html]
+_SAID = ("p", "h2", "h3", "dt", "dd", "li", "summary", "th", "td", "label", "title", "figcaption", "small", "caption")
+"""The elements whose text is ours; in all others it is code, and names."""
 
 
 def tag(name: str, *children: Child, **attributes: Union[str, bool]) -> Html:
-    """An element: text is drawn and escaped, HTML stays as it is.
+    """An element: text is drawn and escaped, and in the language of the reader where it is ours; HTML stays as it is.
 
     The name of an attribute is written with `_` for `-`, and `class_` for `class`; True is one without a value, and one whose
     value is "" or False is left out.
     """
+    attributes.update({key: told(str(attributes[key])) for key in ("title", "aria_label") if key in attributes})
+    children = tuple(map(said, children)) if name in _SAID else children
     shown = "".join(
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(drawn(str(value)))}"')
         for key, value in attributes.items()
         if value
     )
     return Html(f"<{name}{shown}>{join(*children)}</{name}>")
+
+
+def said(child: Child) -> Child:
+    """A sentence or a word of ours in the language of the reader."""
+    return child if isinstance(child, Html) else told(child) if " " in child.strip() else term(child)
 
 
 def join(*children: Child, between: str = "") -> Html:
@@ -71,7 +81,7 @@ def document(title: str, body: Iterable[Child], styles: Sequence[str] = (), *, s
         f"<style>{style}</style>",
     ]
     whole = [
-        '<!DOCTYPE html>\n<html lang="en">\n<head>',
+        '<!DOCTYPE html>\n<html lang="' + term("en") + '">\n<head>',
         *head,
         "</head>\n<body>",
         tag("main", tag("h1", title), *body),

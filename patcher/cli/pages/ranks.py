@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import Dict, Iterable, List, Sequence, Tuple
 
-from patcher.cli.pages.html import Html, document, tag
+from patcher.cli.pages.html import Html, document, said, tag
+from patcher.cli.told import term
 from patcher.diagnose.conclusions import node, sentence
 from patcher.diagnose.log import Log
 from patcher.diagnose.rank import names, target
@@ -51,7 +52,7 @@ def _soft(text: str) -> Html:
 
 
 def _told(word: str, text: str, details: Iterable[str], kind: str) -> Html:
-    said = tag("p", tag("code", word) if word else "", f" {text}" if word else text)
+    said = tag("p", tag("code", term(word)) if word else "", f" {text}" if word else text)
     return tag("div", said, *map(_soft, details), class_=f"told {kind}".rstrip())
 
 
@@ -147,7 +148,7 @@ def _cross(x: int, y: int) -> Html:
 
 def _sample(text: str, shape: Html) -> Html:
     picture = tag("svg", _rect("place", 2, 2, 20), shape, width="24", height="24", viewBox="0 0 24 24", aria_hidden="true")
-    return tag("span", picture, text)
+    return tag("span", picture, said(text))
 
 
 _SAMPLES = (

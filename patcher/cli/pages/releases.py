@@ -10,7 +10,8 @@ from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
 from patcher.cli.answers.checked import heading, version
 from patcher.cli.pages.code import Anchors, Reach, anchors, counts, hunks, link
-from patcher.cli.pages.html import Html, document, join, lines, tag
+from patcher.cli.pages.html import Html, document, join, lines, said, tag
+from patcher.cli.told import term, told
 from patcher.model import Answer, State
 from patcher.ops.releases.against import Checked
 from patcher.ops.releases.check import APPLIES, OUT_OF_RANGE, Outcome
@@ -45,7 +46,8 @@ def page(title: str, results: Sequence[Checked]) -> bytes:
     """The page in UTF-8."""
     given = Anchors()
     legend = [*((word, _MARKS[word]) for word in _LEGEND), ("anything else: it does not fit", _FAILED)]
-    body = [tag("p", *(tag("span", f"{mark} {word}", class_=kind) for word, (kind, mark) in legend), class_="legend")]
+    marks = (tag("span", join(f"{mark} ", said(word)), class_=kind) for word, (kind, mark) in legend)
+    body = [tag("p", *marks, class_="legend")]
     for checked in results:
         body += _patchset(checked, given)
     return document(title, body, ["releases", "code"], script=any(one.diffs for each in results for one in each.outcomes))
@@ -63,8 +65,8 @@ def _patchset(checked: Checked, given: Anchors) -> Iterator[Html]:
         yield _matrix(name, columns, list(several), named)
     if named.reasons:
         yield tag("h3", "Reasons")
-        groups = named.reasons.items()
-        rows = (tag("li", tag("pre", lines(str(text))), _versions(each, checked), id=each.anchor) for text, each in groups)
+        groups = ((lines(told(str(reason))), group) for reason, group in named.reasons.items())
+        rows = (tag("li", tag("pre", text), _versions(each, checked), id=each.anchor) for text, each in groups)
         yield tag("ol", *rows, class_="reasons")
     for change, group in named.changes.items():
         diff = next(diff for diff in group.outcomes[-1].diffs if _change(diff) == change)  # of the newest release
@@ -72,7 +74,7 @@ def _patchset(checked: Checked, given: Anchors) -> Iterator[Html]:
         anchor, *places = anchors(diff, view, given, f"{group.anchor}:")
         head = tag("h4", link(anchor, diff.path), " ", tag("span", counts(diff.added, diff.removed)), class_="path")
         yield tag("h3", f"Change {group.number}", id=group.anchor)
-        yield tag("p", "shown as in ", version(group.outcomes[-1]), "; ", _versions(group, checked))
+        yield tag("p", "shown as in", " ", version(group.outcomes[-1]), "; ", _versions(group, checked))
         yield tag("section", head, *hunks(view, places, Reach()), class_="file", id=anchor)
 
 
@@ -134,7 +136,7 @@ def _matrix(name: str, columns: Sequence[_Hunk], outcomes: Sequence[Outcome], na
 
 def _row(outcome: Outcome, columns: Sequence[_Hunk], named: _Named) -> Html:
     version = tag("span", outcome.version, class_="yanked") if outcome.yanked else join(outcome.version)
-    yanked = " yanked" if outcome.yanked else ""
+    yanked = join(" ", said("yanked")) if outcome.yanked else ""
     cells = [tag("th", version, yanked, scope="row")]
     found = _hunks(outcome)
     if not found:
@@ -159,8 +161,8 @@ def _cell(kind: str, mark: str, word: str, reason: str, named: _Named, span: str
     group = named.reasons.get(reason)
     why: Html = join("")
     if group:
-        why = join(" ", link(group.anchor, f"reason {group.number}", title=reason.split("\n")[0][:200]))
-    return tag("td", mark, tag("span", f" {word}", class_="word"), why, class_=kind, colspan=span if span != "1" else "")
+        why = join(" ", link(group.anchor, told(f"reason {group.number}"), title=reason.split("\n")[0][:200]))
+    return tag("td", mark, tag("span", f" {term(word)}", class_="word"), why, class_=kind, colspan=span if span != "1" else "")
 
 
 # below it -------------------------------------------------------------------------------------------------------------
@@ -177,7 +179,7 @@ def _versions(group: _Group, checked: Checked) -> Html:
             else:
                 runs.append([one])
         parts.append(f"{name} " + ", ".join(_range(run) for run in runs))
-    return tag("span", f"{count(len(group.outcomes), 'release')}: {'; '.join(parts)}", class_="soft")
+    return tag("span", told(f"{count(len(group.outcomes), 'release')}: {'; '.join(parts)}"), class_="soft")
 
 
 def _range(run: Sequence[Outcome]) -> str:

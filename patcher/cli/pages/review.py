@@ -8,7 +8,8 @@ from typing import Iterator, List, NamedTuple, Sequence, Tuple
 from patcher.cli.answers.patchsets import packages
 from patcher.cli.answers.report import answer_rows
 from patcher.cli.pages.code import Anchors, Reach, anchors, counts, hunks, link
-from patcher.cli.pages.html import Html, document, join, lines, tag
+from patcher.cli.pages.html import Html, document, join, lines, said, tag
+from patcher.cli.told import term
 from patcher.ops.diff import DiffOutcome, HandEdit
 from patcher.ops.reasons import Reason
 from patcher.patchset.tables import written
@@ -68,15 +69,15 @@ def _compared(edit: HandEdit) -> str:
 # the top --------------------------------------------------------------------------------------------------------------
 def _facts(outcome: DiffOutcome, files: Sequence[_File]) -> Html:
     diffs = [file.view.diff for file in files]
-    made = [(count(len(outcome.standing), "file"), " changed by patchsets")] if outcome.standing else []
-    made += [(count(len(outcome.ahead), "file"), " that patchsets would change")] if outcome.ahead else []
-    made += [(count(len(outcome.edits), "file"), " edited by hand")] if outcome.edits else []
-    what = ", ".join(map("".join, made)) or "nothing differs"
+    made = [f"{count(len(outcome.standing), 'file')} changed by patchsets"] if outcome.standing else []
+    made += [f"{count(len(outcome.ahead), 'file')} that patchsets would change"] if outcome.ahead else []
+    made += [f"{count(len(outcome.edits), 'file')} edited by hand"] if outcome.edits else []
+    what = ", ".join(made) or "nothing differs"
     size = counts(sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs))
     releases = ", ".join(dict.fromkeys(diff.release for diff in diffs if diff.release))
     sites = ", ".join(dict.fromkeys(diff.site for diff in diffs)) or ", ".join(outcome.env.own)
     python = ".".join(map(str, outcome.env.version))
-    facts = [("what", join(what, ", ", size)), ("release", releases), ("where", sites), ("Python", python)]
+    facts = [("what", join(said(what), ", ", size)), ("release", releases), ("where", sites), ("Python", python)]
     return _list([(name, value) for name, value in facts if value])
 
 
@@ -91,9 +92,8 @@ def _why(reason: Reason) -> Html:
     rows += [("for", packages(one))]
     for option in one.options:
         value = written(reason.options.get(option.name, option.default))
-        rows.append(
-            ("option", join(tag("code", f"{option.name}={value}"), f" {option.help} (default {written(option.default)})"))
-        )
+        about = said(f"{option.help} (default {written(option.default)})")
+        rows.append(("option", join(tag("code", f"{option.name}={value}"), " ", about)))
     rows += [("from", one.source), ("digest", tag("code", one.digest))]
     first, _, table = reason.checked.partition("\n")
     checked = tag("details", tag("summary", f"proven on {first}"), tag("pre", lines(table))) if first else ""
@@ -121,7 +121,7 @@ def _paragraph(part: str) -> Iterator[Html]:
         yield tag("p", lines(head.rstrip("\n")))
     if items:
         kind = "ul" if part[len(head)] == "-" else "ol"
-        yield tag(kind, *(tag("li", re.sub(r"\s*\n\s*", " ", item.strip())) for item in items))
+        yield tag(kind, *(tag("li", join(re.sub(r"\s*\n\s*", " ", item.strip()))) for item in items))
 
 
 def _linked(value: str) -> Html:
@@ -135,7 +135,7 @@ def _told(outcome: DiffOutcome) -> Iterator[Html]:
     if silent:
         rows = []
         for row in silent:
-            rows.append(tag("dt", f"{row.word} {' '.join(row.cells)}".rstrip()))
+            rows.append(tag("dt", f"{term(row.word)} {' '.join(row.cells)}".rstrip()))
             rows += [tag("dd", line) for line in row.details]
         yield tag("section", tag("h2", "Hunks that change nothing here"), tag("dl", *rows), class_="told")
     remarks = [f"{site}: {problem}" for site, problem in outcome.waiting] + list(outcome.notes)
@@ -152,7 +152,7 @@ def _contents(files: Sequence[_File]) -> Iterator[Html]:
     for file in files:
         diff, (anchor, *places) = file.view.diff, file.names
         scopes = [tag("li", link(place, hunk.scope)) for place, hunk in zip(places, file.view.hunks) if hunk.scope]
-        mark = " edited by hand" if file.edited else ""
+        mark = join(" ", said("edited by hand")) if file.edited else ""
         rows.append(
             tag(
                 "li",
@@ -165,7 +165,7 @@ def _contents(files: Sequence[_File]) -> Iterator[Html]:
         )
     summary = tag("summary", count(len(files), "file"))
     yield tag("nav", tag("details", summary, tag("ol", *rows), open=len(files) <= _LISTED), aria_label="Files")
-    keys = [tag("kbd", "n"), " next change, ", tag("kbd", "p"), " previous"]
+    keys = [tag("kbd", "n"), " ", "next change,", " ", tag("kbd", "p"), " ", "previous"]
     yield tag("p", *keys, class_="keys soft", hidden=True)
 
 
