@@ -1,18 +1,23 @@
 """What an index can do wrong: parts that lie, wheels that are not what their RECORD says, an index that is down half-way."""
 
+import errno
 import io
 import random
 import socket
 import struct
+import tempfile
 import threading
 import warnings
 import zipfile
+from unittest import mock
 
 import pytest
 
 from patcher.errors import SitepatchError
 from patcher.model import Requested
+from patcher.ops.outcome import SILENT
 from patcher.ops.releases.against import check_releases
+from patcher.ops.releases.fetching import Fetcher, fetch_all
 from patcher.patchset.manifest import load
 from patcher.system.archive import member
 from patcher.target.index import Listing, Pip
@@ -33,6 +38,9 @@ class Whole:
 
     def __init__(self, folder, data):
         self.folder, self.data, self.fetched, self.writing = folder, data, 0, threading.Lock()
+
+    def stop(self):
+        pass
 
     def download(self, distribution, version):
         self.fetched += 1
@@ -237,3 +245,14 @@ def test_where_an_index_is_down_half_way_the_others_are_told_and_kept_and_nothin
     (checked,) = check_releases([Requested(patchset, {})], ["1.0", "1.1", "1.2"], [], 2)
     assert [one.word for one in checked.outcomes] == ["applies"] * 3 and NAME not in index.fetched
     assert not list(tmp_path.rglob(".part-*"))
+
+
+def test_a_cache_without_room_is_named_and_no_whole_wheel_is_fetched_for_it(index, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "mkdtemp", mock.Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+    index.put("demo", NAME, LARGE)
+    pip, url = Whole(tmp_path, LARGE), f"{index.variables('')['PIP_INDEX_URL'][: -len('simple/')]}files/demo/{NAME}"
+    fetcher = Fetcher(pip, tmp_path / "cache", 1, SILENT)
+    with pytest.raises(SitepatchError) as caught:
+        fetch_all(fetcher, [("demo", "1.0")], {"demo": Listing(wheels={"1.0": url})}, {"demo": {SHARE}})
+    assert caught.value.message == f"{tmp_path}/cache: No space left on device" and "SITEPATCH_CACHE" in caught.value.hint
+    assert pip.fetched == 0 and index.parts

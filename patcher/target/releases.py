@@ -80,13 +80,14 @@ def fetch(
     url, yanked = (listing.wheels.get(version, ""), version in listing.yanked) if listing else ("", False)
     remote = opened(url) if url else None
     if remote is not None:
-        with remote:
-            try:
-                name = url.rpartition("/")[2]
-                return _keep(pip, home, name, _members(name, remote, paths), yanked)
-            except (SitepatchError, OSError):  # the whole wheel then, or the reason from pip
-                if isinstance(remote, io.BytesIO):  # it was the whole one
-                    raise
+        try:
+            name = url.rpartition("/")[2]
+            with remote:
+                members = _read(name, remote, paths)
+            return _keep(pip, home, name, members, yanked)
+        except SitepatchError:  # the whole wheel then, or the reason from pip
+            if isinstance(remote, io.BytesIO):  # it was the whole one
+                raise
     wheel, said = pip.download(distribution, version)
     try:
         with wheel.open("rb") as file:
@@ -94,6 +95,14 @@ def fetch(
         return _keep(pip, home, wheel.name, members, yanked or said)
     finally:
         shutil.rmtree(wheel.parent, ignore_errors=True)
+
+
+def _read(name: str, remote: IO[bytes], paths: Sequence[str]) -> Dict[str, bytes]:
+    """The members of a wheel that lies elsewhere; what fails there is no OSError, as a cache is that cannot be written."""
+    try:
+        return _members(name, remote, paths)
+    except OSError as error:
+        raise SitepatchError(str(error)) from None
 
 
 def _keep(pip: Pip, home: Path, name: str, members: Mapping[str, bytes], yanked: bool) -> Path:

@@ -88,7 +88,7 @@ def fetch_all(
     """The folder of every release, or why there is none.
 
     Raises:
-        SitepatchError: nothing is to be fetched, say the events.
+        SitepatchError: nothing is to be fetched, say the events; the cache cannot be written.
     """
     found: Dict[Key, Union[Path, SitepatchError]] = {}
     missing: List[Key] = []
@@ -106,7 +106,11 @@ def fetch_all(
         raise SitepatchError("nothing was fetched", "name patchsets, or fewer releases")
     tell = partial(fetcher.events.progress, total=len(missing), what="releases fetched")
     tasks = [_caught(fetch, fetcher.pip, fetcher.cache, *key, paths[key[0]], listings[key[0]]) for key in missing]
-    found.update(zip(missing, _parallel(fetcher, tasks, tell)))
+    try:
+        found.update(zip(missing, _parallel(fetcher, tasks, tell)))
+    except OSError as error:
+        hint = "free some space there, or set SITEPATCH_CACHE to another directory"
+        raise SitepatchError(f"{error.filename or fetcher.cache}: {error.strerror or error}", hint) from None
     return found
 
 
