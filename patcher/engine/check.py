@@ -116,7 +116,7 @@ def _second_change(result: Source, hunk: Hunk) -> str:
 def _check_hunk(
     result: Source, hunk: Hunk, matches: Sequence[Match], edits: Sequence[Edit], others: Sequence[Edit], offsets: _OffsetMap
 ) -> str:
-    if not matches or not hunk.after.written:
+    if not matches or not (hunk.after.written if hunk.form == IN_STRING else hunk.after.nodes):
         return ""
     places = _after_side_places(result, hunk)
     byte = offsets.source.byte

@@ -107,6 +107,11 @@ class Node:
         value = self.fields.get(field)
         return value if isinstance(value, list) else []
 
+    def statements(self) -> List[Node]:
+        """The statements of a block, its docstring among them."""
+        doc = self.fields.get("doc")
+        return [*([doc] if isinstance(doc, Node) else []), *self.items("body")]
+
     def ancestors(self) -> Iterator[Node]:
         """The parent of this node, its parent, and so on."""
         node = self.parent

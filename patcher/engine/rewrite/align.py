@@ -84,16 +84,14 @@ def _likeness(hunk: Hunk, old: Node, new: Node) -> int:
     """How well two nodes pair; 0 if they must not."""
     if old.role == "run" or new.role == "run":
         return 1000 if old.role == new.role and old.name == new.name else 0
-    line = hunk.before.kept_line(old)
-    if line and line == hunk.after.kept_line(new):
+    if _one_line(hunk, old, new):
         return 1000
     if same(old, new):
         return 100
     if old.role or new.role:
         return 0
     if old.kind != new.kind:
-        headed = old.kind in COMPOUND | CLAUSES and new.kind in COMPOUND | CLAUSES
-        return 5 if headed and same(old.fields.get("body"), new.fields.get("body")) else 0
+        return 5 if _headed(old, new) and same(old.fields.get("body"), new.fields.get("body")) else 0
     if old.kind in ("FunctionDef", "ClassDef"):  # one node, even with another name (rule 11)
         return 20 if same(old.fields["name"], new.fields["name"]) else 2
     if old.kind in ("Keyword", "Param"):
@@ -149,5 +147,15 @@ def _certain(hunk: Hunk, old: Node, new: Node) -> bool:
     """Whether two nodes pair whatever is beside them: on one context line, or the same and on none."""
     if "run" in (old.role, new.role):  # the implicit body of a header is on the header's line
         return _likeness(hunk, old, new) > 0
+    on_none = not hunk.before.kept_line(old) and not hunk.after.kept_line(new)
+    return _one_line(hunk, old, new) or (on_none and same(old, new))
+
+
+def _one_line(hunk: Hunk, old: Node, new: Node) -> bool:
+    """Whether two nodes are what one context line says; of `def g(): return a` that is the `def`, and not its `return`."""
     line = hunk.before.kept_line(old)
-    return line == hunk.after.kept_line(new) and (bool(line) or same(old, new))
+    return bool(line) and line == hunk.after.kept_line(new) and (old.kind == new.kind or _headed(old, new))
+
+
+def _headed(old: Node, new: Node) -> bool:
+    return old.kind in COMPOUND | CLAUSES and new.kind in COMPOUND | CLAUSES

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from functools import cached_property
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
-from patcher.engine.edit import Edit
+from patcher.engine.edit import Conflict, Edit
 from patcher.engine.lex import breaks_line, logical_lines, meets
 from patcher.engine.match.match import Match
 from patcher.engine.node import STATEMENTS, Node, SyntaxProblem, is_expression
@@ -128,6 +128,14 @@ class Renderer:
             start = side.lines.starts[first]
             end = side.lines.starts[last + 1] if last + 1 < len(side.lines.starts) else len(side.text)
             inside = [node for node in nodes if start <= node.start < end]
+            if inside and side.text[side.lines.start(inside[0].begin) : inside[0].begin].strip():
+                start = inside[0].begin  # behind the header of a one-line suite, or a `;`
+                parts.append(indent)
+                if any(node.role == "meta" or self._counterpart(node) is not None for node in inside):
+                    line = side.number(inside[0])
+                    raise Conflict(f"line {line} of the patch keeps code behind other code: write it on a line of its own")
+            if inside and side.text[inside[-1].end : end].lstrip(" \t")[:1] == ";":
+                end = inside[-1].end
             text = self._fill(start, end, inside, indent)
             parts.append(text if text.endswith(("\n", "\r")) or not text else text + self.source.newline)
         return "".join(parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, List, Optional, Tuple
+from typing import Callable, List, Optional, Sequence, Tuple
 
 from patcher.engine.edit import Conflict, Removed
 from patcher.engine.lex import tokens
@@ -10,7 +10,7 @@ from patcher.engine.node import CLAUSES, COMPOUND, Node, Value
 from patcher.engine.rewrite.align import Gap, align
 from patcher.engine.rewrite.edits import Edits
 from patcher.engine.rewrite.layout import alone_on_lines, body_end, header_end, lines_end
-from patcher.engine.spatch.side import blank_between
+from patcher.engine.spatch.side import Side, blank_between
 
 
 def change_lines(
@@ -69,7 +69,14 @@ def _rows(edits: Edits, gap: Gap) -> List[int]:
         or any(side.lines.number(n.begin) - 1 <= row < side.lines.number(n.end - 1) for n in gap.inserted)
         or any(side.lines.number(n.end - 1) - 1 == row for n in gap.inserted)
     ]
-    return [*_loose(edits, first, -1), *inside, *_loose(edits, last, 1)]
+    begins, ends = _is_first(side, gap.inserted, gap.inserted[0]), _is_first(side, gap.inserted, gap.inserted[-1])
+    return [*(_loose(edits, first, -1) if begins else []), *inside, *(_loose(edits, last, 1) if ends else [])]
+
+
+def _is_first(side: Side, nodes: Sequence[Node], node: Node) -> bool:
+    """Whether the line on which a statement begins begins with one of `nodes`: comments around it are theirs."""
+    row = side.lines.start(node.begin)
+    return any(side.lines.start(each.begin) == row and not side.text[row : each.begin].strip() for each in nodes)
 
 
 def _loose(edits: Edits, row: int, step: int) -> List[int]:
@@ -94,14 +101,14 @@ def _comments(edits: Edits, old: Node, new: Node) -> None:
     row = side.lines.number(new.begin) - 1
     if side.numbers[row] in side.context:
         return
-    code = edits.code(old)
-    above = _loose(edits, row, -1)
+    code, first = edits.code(old), _is_first(side, [new], new)
+    above = _loose(edits, row, -1) if first else []
     if any(side.lines.row(index).strip() for index in above):
         _guard(edits, code, None)
         start = edits.lines.start(code.begin)
         edits.add(start, start, edits.render.lines(above, [], edits.lines.indent(code.begin)))
     last = side.lines.number(max(new.begin, new.end - 1)) - 1
-    below = _loose(edits, last, 1) if side.numbers[last] not in side.context else []
+    below = _loose(edits, last, 1) if first and side.numbers[last] not in side.context else []
     if any(side.lines.row(index).strip() for index in below):
         _guard(edits, code, None)
         after = edits.lines.end(code.end - 1)
@@ -185,8 +192,7 @@ def _size(edits: Edits, block: Node) -> Optional[Tuple[int, int]]:
         return None
     if block.parent is None:  # a definition that is the scope: the block that holds it was not parsed
         return edits.source.block(edits.lines.start(block.start))
-    doc = block.fields["doc"]
-    body = [*([doc] if isinstance(doc, Node) else []), *block.items("body")]
+    body = block.statements()
     return edits.lines.start(body[0].begin), len(body)
 
 
