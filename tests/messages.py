@@ -67,8 +67,11 @@ NOTHING_SAID = {  # what is no message, though it has two words
 }
 _PARSES = {"startswith", "endswith", "partition", "rpartition", "split", "rsplit", "replace", "find", "get", "getenv", "index"}
 _CODE = re.compile(
-    r"\\|\(\?|\^|\*\*|\.\*|^[\w.{}-]+ = |^<|^# \w+:|^(import torch|match _:|if _:|except _:|if 1:.*|.*finally: \.\.\.|.* pass)$"
+    r"\\|\(\?|\^|\*\*|\.\*"  # patterns
+    r"|^[\w.{}-]+ = |^<|^# \w+:"  # TOML, HTML, comments that are read
+    r"|^(import torch|match _:|if _:|except _:|if 1:.*|.*finally: \.\.\.|.* pass)$"
 )
+_OURS = re.compile(r"(?<![\w.\[-])[a-z]{2,}(?![\w=\[.(]\w)")  # a word, and no part of a name
 _LONG = 4  # lines, from which on a text is a file or a program
 _STATES = {
     "check",
@@ -86,6 +89,15 @@ _UNSEEN = {"class_", "rel", "help", "transform", "epilog"}  # what a keyword is 
 
 
 @lru_cache(maxsize=None)
+def trees():
+    """(path below the package, syntax tree) of each module."""
+    paths = [path.relative_to(PACKAGE) for path in sorted(PACKAGE.rglob("*.py"))]
+    return [
+        (path, ast.parse((PACKAGE / path).read_bytes())) for path in paths if path.parts[0] not in ("_patchsets", "_fixtures")
+    ]
+
+
+@lru_cache(maxsize=None)
 def messages():
     """Each line that has to be translated, with `{}` where something is filled in."""
     return {line for line in said() if is_message(line)} - NOTHING_SAID
@@ -95,19 +107,17 @@ def messages():
 def said():
     """Every line of a text in the code, but for those of files and programs."""
     found = set()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = path.relative_to(PACKAGE).as_posix()
-        if name not in SILENT and name.split("/")[0] not in ("_patchsets", "_fixtures"):
-            texts = [text for text in _texts(ast.parse(path.read_bytes())) if text.count("\n") < _LONG]
-            found |= {whole_line(line) for text in texts for line in text.split("\n")}
+    for path, tree in trees():
+        texts = [text for text in _texts(tree) if text.count("\n") < _LONG] if path.as_posix() not in SILENT else []
+        found |= {whole_line(line) for text in texts for line in text.split("\n")}
     return found
 
 
 def words():
     """What stands by itself: states, kinds of remarks, names of checks, titles."""
     found = set(_COLORS)
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_bytes())):
+    for path, tree in trees():
+        for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))
                 found |= {each.value for each in node.args[_SPOKEN[name]] if _is_text(each)} if name in _SPOKEN else set()
@@ -127,20 +137,14 @@ def _is_text(node):
 def whole_line(line):
     """A line with a hole before a piece that continues another text, or after one that another text continues."""
     line = re.sub(r"(\{\d?\})+", HOLE, line)
-    before = HOLE if re.match(r" *[,;.:)]|(?<!^) +\S| [a-z(]", line) and line[:2] != HOLE else ""
+    before = HOLE if re.match(r" *[,;.:)]| [a-z(]", line) else ""
     after = HOLE if re.search(r"\S +$", line) else ""
     return (before + line + after).strip()
 
 
 def is_message(line):
-    words = re.findall(r"[A-Za-z][a-z']+", line.replace(HOLE, " \0 "))
-    return (
-        bool(words)
-        and " " in line
-        and line[:10] != "sitepatch "
-        and not _CODE.search(line)
-        and bool(re.search(r"(?<![\w.\[-])[a-z]{2,}(?![\w=\[.(]\w)", line))
-    )
+    """Whether a line has a word of ours beside other things: it is no command, no pattern and no code."""
+    return " " in line and line[:10] != "sitepatch " and not _CODE.search(line) and bool(_OURS.search(line))
 
 
 def _texts(tree):

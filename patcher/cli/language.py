@@ -1,9 +1,9 @@
 """What people read, in another language than English, from the catalogs in patcher/locale.
 
-A text is looked up line by line. An entry may have holes, as the f-string that it is from: `{} is not a folder`. Of those that
-fit a line the one with the most text of its own is taken; what fills its holes is looked up in turn, and stays as it is where
-no entry fits, or where it stands in quotes: names, paths and code. A line that no entry fits is one of several pieces, as
-`FILE:LINE: message` or `problem; hint`, and the pieces that an entry fits are translated. All else stays English.
+A text is looked up line by line. An entry may have holes, as the f-string that it is from: `{} is not a folder`. What fills
+them is looked up in turn, and stays as it is where no entry fits, or where it stands in quotes: names, paths and code. A line
+may also be one of several pieces, as `FILE:LINE: message` or `problem; hint`. Of all ways the one that covers the most of the
+line is taken; all else stays English.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import gettext
 import json
 import re
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import click.formatting
 
@@ -21,10 +21,14 @@ from patcher.text.width import wrapped
 
 _LONGEST, _MOST = 2_000, 50_000  # characters of a line, of a text: what is longer is no message of ours
 _JOINTS, _DEEP, _TRIES = 12, 6, 1_000  # of a line; entries in entries; times that a text is compared with the catalog
-_JOINT = re.compile(r"\)?(?:; |: |, |\. (?=[A-Z]))| \(|  +")
-_WIDE = {"; ": "；", ": ": "：", ", ": "，", ". ": "。", " (": "（"}
+_JOINT = re.compile(r"; |: |, |\. (?=[A-Z])| \(|  +")
+_WIDE = {"; ": "；", ": ": "：", ", ": "，", ". ": "。", " (": "（", ")": "）"}
+_STRONG = ("; ", ": ", " (")  # joints that no list has
+_QUOTES = ("`", '"', "'")
+_Found = Tuple[int, str]
+"""How many characters of a text are covered by entries, and what it becomes."""
 _NAME = re.compile(r"\S*(?:(?<![,;:]) \d\S*)?")  # one word, or the name of a package and its version
-_COUNT = re.compile(r"\d+ [a-z]+")
+_COUNT = re.compile(r"[\d.]+ [A-Za-z]+")
 _SENTENCE = re.compile(r"[^,] [A-Za-z`(\[]")
 _WORD = re.compile(r"[A-Za-z]+")
 _FEW = 8  # letters; an entry with fewer, as `{} in {}`, fits too much: its holes take names, lists and counts
@@ -48,6 +52,7 @@ class Catalog:
         text = path.read_text(encoding="utf-8") if path.is_file() else ""
         found = re.findall(r'^msgid (".+")\nmsgstr (".+")$', text, re.MULTILINE)
         self.whole: Dict[str, str] = {json.loads(msgid): json.loads(msgstr) for msgid, msgstr in found}
+        self._known: Dict[str, _Found] = {}
         self._tries = 0
         self._by_word: Dict[str, List[_Entry]] = {}
         for msgid, msgstr in self.whole.items():
@@ -61,7 +66,7 @@ class Catalog:
         """A text of several lines, translated as far as it can be."""
         if len(text) > _MOST:
             return text
-        self._tries = _TRIES
+        self._known, self._tries = {}, _TRIES
         return "\n".join(self._line(line) for line in text.split("\n"))
 
     def word(self, text: str) -> str:
@@ -70,60 +75,58 @@ class Catalog:
 
     def _line(self, line: str) -> str:
         bare = line.strip()
-        found = self._told(bare, _DEEP) if 2 < len(bare) < _LONGEST else None
-        return line if found is None else line.replace(bare, found, 1)
+        found = self._best(bare, _DEEP)[1] if 2 < len(bare) < _LONGEST else bare
+        return line.replace(bare, found, 1) if bare else line
 
-    def _told(self, text: str, deep: int) -> Optional[str]:
-        """A translation of the whole, or of pieces of it; None where nothing is known."""
-        if " " not in text or not deep:
-            return None
-        return self._entry(text, deep) or self._joined(text, deep) or self._entry(text, deep, cut=True)
-
-    def _entry(self, text: str, deep: int, *, cut: bool = False) -> Optional[str]:
-        """By the entry with the most text of its own; with `cut` one that cuts a sentence before its first words."""
+    def _best(self, text: str, deep: int) -> _Found:
+        """The translation that covers the most of a text: by one entry, or of its pieces."""
         if text in self.whole:
-            return self.whole[text]
-        self._tries -= 1
-        if self._tries < 0:
-            return None
-        fitting = []
-        for word in {"", *_WORD.findall(text)}:
-            for entry in self._by_word.get(word, ()):
-                holes = _holes(entry.pieces, text)
-                if holes is not None and _cuts(entry.pieces, holes) == cut:
-                    fitting.append((-sum(map(len, entry.pieces)), not entry.pieces[-1], entry, holes))
-        found = (self._filled(entry, holes, deep) for *_, entry, holes in sorted(fitting))
-        return next((each for each in found if each is not None), None)
+            return (len(text), self.whole[text]) if " " in text else (0, text)
+        if text not in self._known and " " in text and deep and self._tries > 0:
+            self._tries -= 1
+            ways = [*self._by_entries(text, deep), *self._by_joints(text, deep)]
+            self._known[text] = max(ways, key=lambda way: way[0], default=(0, text))
+        return self._known.get(text, (0, text))
 
-    def _filled(self, entry: _Entry, holes: List[str], deep: int) -> Optional[str]:
-        fills: List[str] = []
+    def _by_entries(self, text: str, deep: int) -> Iterator[_Found]:
+        """By each entry that fits; of those that cover the same the one with the most text of its own is first."""
+        entries = [entry for word in {"", *_WORD.findall(text)} for entry in self._by_word.get(word, ())]
+        for entry in sorted(entries, key=lambda entry: (-sum(map(len, entry.pieces)), entry.pieces)):
+            holes = _holes(entry.pieces, text)
+            fills = None if holes is None else self._fills(entry, holes, deep)
+            if fills is not None:
+                told = "".join(fills[int(part)][1] if at % 2 else part for at, part in enumerate(entry.told))
+                yield sum(map(len, entry.pieces)) + sum(covered for covered, _ in fills), _GAP.sub("", told)
+
+    def _fills(self, entry: _Entry, holes: List[str], deep: int) -> Optional[List[_Found]]:
+        """What fills the holes of an entry, translated; None where it is not what the entry means."""
+        fills: List[_Found] = []
         for before, hole, after in zip(entry.pieces, holes, entry.pieces[1:]):
-            quoted = before[-1:] == after[:1] and before[-1:] in ("`", '"', "'")
-            found = None if quoted else self._told(hole, deep - 1)
-            if found is None and before.endswith(("found ", "expected ")):
-                found = self.whole.get(hole)
+            quote = before[-1:] if before[-1:] == after[:1] and before[-1:] in _QUOTES else ""
             listed = {before, after} & {" and ", " or "} and not _SENTENCE.search(re.sub(" (and|or) ", ", ", hole))
             ours = hole in self.whole or _COUNT.fullmatch(hole)
-            if entry.weak and not (_NAME.fullmatch(hole) or listed or ours):
+            if (quote and quote in hole) or (entry.weak and not (_NAME.fullmatch(hole) or listed or ours)):
                 return None
-            fills.append(hole if found is None else found)
-        return _GAP.sub("", "".join(fills[int(part)] if at % 2 else part for at, part in enumerate(entry.told)))
+            found = (0, hole) if quote else self._best(hole, deep - 1)
+            alone = before.endswith(("found ", "expected ", ": ")) and hole in self.whole
+            fills.append((len(hole), self.whole[hole]) if alone else found)
+        return fills
 
-    def _joined(self, text: str, deep: int) -> Optional[str]:
-        """Of all ways to cut a text at one joint that with the longest entry behind it, else before it."""
-        joints = [each for each in _JOINT.finditer(text) if text.count("`", 0, each.start()) % 2 == 0][:_JOINTS]
-        for joint in joints:
-            right = self._entry(_inside(text, joint), deep - 1)
-            if right is not None:
-                return _glued(text, joint, self._told(text[: joint.start()], deep - 1), right)
-        for joint in reversed(joints):
-            left = self._entry(text[: joint.start()], deep - 1)
-            if left is not None:
-                return _glued(text, joint, left, self._told(_inside(text, joint), deep - 1))
-        if joints:
-            right = self._told(_inside(text, joints[0]), deep - 1)
-            return None if right is None else _glued(text, joints[0], None, right)
-        return None
+    def _by_joints(self, text: str, deep: int) -> Iterator[_Found]:
+        """By each joint that is not inside of quotes or parentheses; with ours on one side of it at least."""
+        for joint in [each for each in _JOINT.finditer(text) if not _opens(text, 0, each.start())][:_JOINTS]:
+            left, glue, right, last = text[: joint.start()], joint[0], text[joint.end() :], ""
+            if glue == " (":
+                right, last = right[:-1], right[-1:]
+                if last != ")" or _opens(right, 0, len(right)):
+                    continue
+            before, behind = self._best(left, deep - 1), self._best(right, deep - 1)
+            if glue == ": " and right in self.whole:
+                behind = len(right), self.whole[right]
+            if before[0] or behind[0]:
+                told = f"{before[1]}{_WIDE.get(glue, glue)}{behind[1]}{_WIDE.get(last, '')}"
+                also = len(glue) if behind[0] and glue in _STRONG else 0
+                yield before[0] + also + behind[0], _GAP.sub("", told)
 
 
 def _numbered(msgstr: str) -> Tuple[str, ...]:
@@ -138,7 +141,7 @@ def _rarest(msgid: str) -> str:
 
 
 def _holes(pieces: Tuple[str, ...], text: str) -> Optional[List[str]]:
-    """What stands between the pieces of an entry, each found as early as may be, none of them inside of quotes."""
+    """What stands between the pieces of an entry, each found as early as may be, none inside of quotes or parentheses."""
     at, end = len(pieces[0]), len(text) - len(pieces[-1])
     if at > end or not (text.startswith(pieces[0]) and text.endswith(pieces[-1])):
         return None
@@ -151,7 +154,7 @@ def _holes(pieces: Tuple[str, ...], text: str) -> Optional[List[str]]:
             return None
         found.append(text[at:to])
         at = to + len(piece)
-    return None if at > end or _opens(text, at, end) else [*found, text[at:end]]
+    return None if at > end or (pieces[-1] and _opens(text, at, end)) else [*found, text[at:end]]
 
 
 def _opens(text: str, start: int, end: int) -> bool:
@@ -159,26 +162,6 @@ def _opens(text: str, start: int, end: int) -> bool:
     opening, closing = (text.count(each, start, end) for each in "()")
     crossed = opening != closing or (opening > 0 and text.find(")", start) < text.find("(", start))
     return crossed or any(text.count(quote, start, end) % 2 for quote in ("`", '"'))
-
-
-def _cuts(pieces: Tuple[str, ...], holes: List[str]) -> bool:
-    """Whether what stands before the first words of an entry has a joint in itself, and so may be another sentence."""
-    at = next((at for at, piece in enumerate(pieces) if _WORD.search(piece)), 0)
-    return at > 0 and pieces[at][:1] not in (";", ":", ",") and any(re.search(r"[:;](?: |$)", hole) for hole in holes[:at])
-
-
-def _inside(text: str, joint: re.Match[str]) -> str:
-    """What stands behind a joint; of what is in parentheses at the end without the last one."""
-    right = text[joint.end() :]
-    return right[:-1] if joint[0] == " (" and right[-1:] == ")" else right
-
-
-def _glued(text: str, joint: re.Match[str], left: Optional[str], right: Optional[str]) -> str:
-    """Two pieces, of which one at least is told, with the punctuation of the language between them."""
-    closing, glue = ("）", joint[0][1:]) if joint[0][0] == ")" else ("", joint[0])
-    glue, last = closing + _WIDE.get(glue, glue), "）" if glue == " (" and text[-1:] == ")" else ""
-    behind = _inside(text, joint) if right is None else right
-    return _GAP.sub("", f"{text[: joint.start()] if left is None else left}{glue}{behind}{last}")
 
 
 def speak(language: str) -> None:

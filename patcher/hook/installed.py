@@ -52,8 +52,9 @@ def look(folder: str) -> FileStatus:
     if reasons is not None:
         return FileStatus(installed, mode, not reasons, (*messages, *reasons))
     found = settled(environment(installed.site), lambda: classify(installed.site, installed.hook, installed.kept))
-    does = "warns of" if mode == "warn" else "applies"
-    messages += [f"the next start of Python {does} {name}" for name in found.applied]
+    for name in found.applied:
+        warned = f"the next start of Python warns of {name}"
+        messages.append(warned if mode == "warn" else f"the next start of Python applies {name}")
     messages += [f"{name}: {what}; the next start of Python asks sitepatch" for name, what in found.unknown.items()]
     messages += dict.fromkeys(found.wrong.values())
     return FileStatus(installed, mode, not (found.changes or found.unknown or found.wrong), tuple(messages))

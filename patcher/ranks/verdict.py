@@ -38,8 +38,8 @@ def judge(ranks: Sequence[Rank], limit: float) -> Verdict:
     first = ranks[0]
     seconds = max(sum(took for name, took in one.steps if name in _TOGETHER) for one in ranks)
     devices = listed(list(dict.fromkeys(one.device for one in ranks)))
-    able = "can talk" if ranks[1:] else "can start"
-    text = f"{_called(ranks)} {able} by {first.backend} on {devices}: {seconds:.2f} s in all (torch {first.torch})"
+    able = f"{_called(ranks)} can talk" if ranks[1:] else f"{_called(ranks)} can start"
+    text = f"{able} by {first.backend} on {devices}: {seconds:.2f} s in all (torch {first.torch})"
     return Verdict(True, text, "", (OK,) * len(ranks))
 
 
