@@ -15,11 +15,11 @@ import patcher
 from patcher.cli.language import catalog
 from patcher.cli.main import commands
 from patcher.model import Symptom
-from patcher.patchset.manifest import load
+from patcher.patchset.manifest import load_patchset
 from patcher.patchset.sources import BUILT_IN, builtin_dir
-from patcher.patchset.symptoms import general
+from patcher.patchset.symptoms import general_symptoms
 
-_BUILT_IN = [load(path.parent, BUILT_IN) for path in sorted(Path(builtin_dir()).glob("*/patchset.toml"))]
+_BUILT_IN = [load_patchset(path.parent, BUILT_IN) for path in sorted(Path(builtin_dir()).glob("*/patchset.toml"))]
 _HERE = Path(__file__).parent
 
 
@@ -115,7 +115,7 @@ def _symptoms(locale: str) -> str:
     """What errors mean, each beginning with the error's own text."""
     words = catalog(locale)
     known: List[Tuple[str, Symptom]] = [(each.name, one) for each in _BUILT_IN for one in each.symptoms]
-    known += [("", one) for one in general(builtin_dir())]
+    known += [("", one) for one in general_symptoms(builtin_dir())]
     cure, stop = {"en": ("Cured by", "."), "zh": ("解决它的补丁：", "。")}[locale]
     parts = []
     for name, one in known:

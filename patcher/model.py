@@ -1,4 +1,4 @@
-"""The immutable types that travel between modules. No I/O, no third-party import."""
+"""The immutable types that several packages share. No I/O, no third-party import."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Callable, Mapping, NamedTuple, Optional, Tuple, Union
 
 OptionValue = Union[int, float, bool, str]
 Progress = Callable[[int, int, str], None]
-"""Takes how much is done, of how much (0: nobody knows), and what: `3, 43, "releases fetched"`."""
+"""Called with how much is done, of how much (0: not known), and what: `3, 43, "releases fetched"`."""
 
 
 class Splice(NamedTuple):
@@ -37,11 +37,11 @@ class State(str, Enum):
 
 
 class HunkText(NamedTuple):
-    """One hunk as written: checked for form, its sides not parsed yet.
+    """One hunk as written: its form is checked, its sides are not parsed yet.
 
-    `expected` is the number of places, 0 for `count=all`. `lines` holds (tag, text, line number in the .spatch), tag being
-    `" "`, `"-"`, `"+"`. With `in_string` they are no code but a part of a string. `inside` are the keywords of the statements
-    that must stand around the place within the scope, the outermost first; None where any may.
+    `expected` is the number of places, 0 for `count=all`. `lines` are (tag, text, line number in the .spatch), the tag being
+    `" "`, `"-"` or `"+"`; with `in_string` a part of a string, not code. `inside` are the keywords of the statements around
+    the place within the scope, the outermost first; None for any.
     """
 
     origin: str
@@ -63,10 +63,10 @@ class FilePatch(NamedTuple):
 
 
 class HunkAnswer(NamedTuple):
-    """What was found for one hunk in one text.
+    """The state of one hunk in one text.
 
     `places` are 1-based line numbers of the text before the change. `problem` explains a failed state, `hint` says
-    what to do about it. `gone` is whether it is not found because it only deletes, and that code alone is not there.
+    what to do about it. `gone` is whether the hunk only deletes, and that code is not there, but all that it keeps is.
     """
 
     hunk: HunkText
@@ -97,10 +97,7 @@ class Option(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """The patches for a range of releases of one import package. `versions` is a PEP 440 specifier set.
-
-    `distributions` are those that provide the package, the package's own name where none is listed.
-    """
+    """The patches for the releases `versions` (PEP 440) of `package`; `distributions` provide it, () for that of its name."""
 
     package: str
     versions: str
@@ -117,11 +114,11 @@ class Verify(NamedTuple):
 
 
 class Symptom(NamedTuple):
-    """A trouble as it shows in a log: how its lines read, what it means and what helps.
+    """A known problem as it shows in a log: the lines to look for, what they mean and what to do.
 
-    `patterns` and `needs` are lines: literal text in which `*` stands for any text. One of `patterns` has to be there, and
-    one of `needs` somewhere in the logs. `options` are values to suggest for the patchset that cures it. It counts only where
-    one of the import packages `installed` is there. `follows` is whether it mostly is the consequence of another trouble.
+    `patterns` and `needs` are literal text of one line in which `*` stands for any text. A log has the symptom if it has one
+    of `patterns`, the logs have one of `needs` (if any), and one of the import packages `installed` (if any) is installed.
+    `options` are values to suggest for the patchset that cures it; `follows` is whether another problem mostly causes it.
     """
 
     name: str
@@ -137,8 +134,8 @@ class Symptom(NamedTuple):
 class Patchset(NamedTuple):
     """A loaded patchset folder.
 
-    `digest` is the sha256 (hex) over all of `files`, `files` maps each file's name to its text, `source` says where
-    the folder was found, `prose` is the text above the first `---` line of its .spatch files.
+    `files` are the texts by file name, `digest` the sha256 (hex) over all of them, `source` says where the folder was found,
+    `prose` is the text above the first `---` line of its .spatch files.
     """
 
     name: str
@@ -164,22 +161,11 @@ class Requested(NamedTuple):
     optional: bool = False
 
 
-def patchset_digest(files: Mapping[str, str]) -> str:
-    """The sha256 (hex) over the sorted (name, text) pairs; lengths keep two different sets from looking alike."""
-    import hashlib
-
-    digest = hashlib.sha256()
-    for name, text in sorted(files.items()):
-        for part in (name.encode("utf-8"), text.encode("utf-8")):
-            digest.update(b"%d:" % len(part) + part)
-    return digest.hexdigest()
-
-
 class Located(NamedTuple):
     """An import package as the target interpreter would find it.
 
-    `site` is the absolute site directory that holds it, `dist_info` the metadata folder's absolute path ("" if there is
-    none), `version` "" when nothing tells it, `notes` what is unusual and worth saying aloud.
+    `site` is the absolute site directory that holds it, `dist_info` the absolute path of the metadata folder ("" for none),
+    `version` is "" where it is not known, `notes` are remarks for the user.
     """
 
     package: str
@@ -208,12 +194,12 @@ class Step(NamedTuple):
 
 
 class Receipt(NamedTuple):
-    """What stands in one target file, and how to restore it.
+    """What is applied in one target file, and how to restore it.
 
     Hashes are sha256 in hex. `path` is `/`-separated and relative to the site directory. `mode` is the permission bits,
     `mtime_ns` nanoseconds since the epoch, both of the pristine file; `link` is the target of a symbolic link that stood
     there, "" for a regular file. `origin` says what proves the pristine bytes: `recorded` (RECORD has their sha256),
-    `unrecorded` (nothing does), `edited` (RECORD has another one: somebody edited the file before it was patched).
+    `unrecorded` (nothing does), `edited` (RECORD has another one: the file was edited by hand before it was patched).
     """
 
     path: str
@@ -230,13 +216,12 @@ class Receipt(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One file of a commit. `old` is the sha256 (hex) the file must still have.
+    """One file of a commit. `old` is the sha256 (hex) that the file must still have.
 
-    `data` and `receipt` are the new bytes and the receipt that goes with them; both None puts the pristine file back.
-    `forget` drops the receipt and leaves the file alone (a reinstall already took our change away). `merged` says that
-    edits by hand are in `data`, so that the receipt is for other bytes. `pristine` are the pristine bytes where neither the
-    file nor the store has them: the file was edited by hand before a patchset took the place of the edit. `mtime_ns` is what
-    goes with `data` that was installed as it is (nanoseconds), None for a new one.
+    `data` and `receipt` are the new bytes and their receipt; both None restores the pristine file. `forget` drops the receipt
+    and leaves the file alone. `merged` is whether `data` has edits by hand, so that the receipt is for other bytes.
+    `pristine` are the pristine bytes where neither the file nor the store has them (a patchset replaces an edit by hand).
+    `mtime_ns` is the modification time of `data` that was installed as it is, None to set a new one.
     """
 
     path: str
@@ -250,10 +235,7 @@ class Change(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The state of one hunk of one patchset in one file, as a command reports it; `gone` is that of `HunkAnswer`.
-
-    `written` is the file and the 1-based line where the hunk is written, ("", 0) where it is about no hunk.
-    """
+    """The state of a hunk as a command reports it; `written` is its .spatch and 1-based line there, ("", 0) for no hunk."""
 
     patchset: str
     path: str
@@ -267,17 +249,8 @@ class Answer(NamedTuple):
     written: Tuple[str, int] = ("", 0)
 
 
-def answered(patchset: str, path: str, one: HunkAnswer) -> Answer:
-    """What a command reports of a hunk's answer."""
-    words = one.problem, one.hint, one.hunk.when_present, one.gone, (one.hunk.origin, one.hunk.line)
-    return Answer(patchset, path, one.hunk.scope, one.state, one.places, *words)
-
-
 class FilePlan(NamedTuple):
-    """What would become of one file. `before` are the bytes on disk now, `after` the bytes to be; equal if nothing changes.
-
-    `aside` is an edited text that would be lost: a copy of it is kept first, b"" if there is none.
-    """
+    """The plan for one file: the bytes `before` and `after`, and edited bytes `aside` that are copied to the store first."""
 
     site: str
     path: str
@@ -289,7 +262,7 @@ class FilePlan(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Everything a command would do. Made without writing; `answers` with a failed state forbid the commit."""
+    """Everything a command would do; `answers` with a failed state forbid the commit."""
 
     files: Tuple[FilePlan, ...]
     answers: Tuple[Answer, ...]
@@ -302,7 +275,7 @@ class Plan(NamedTuple):
 
 
 class LockedFile(NamedTuple):
-    """A file of an installed release that patchsets are for: the sha256 (hex) of its pristine bytes and of what they make."""
+    """A file of an installed release that patchsets change: the sha256 (hex) of its bytes before and after all of them."""
 
     package: str
     distribution: str
@@ -313,7 +286,7 @@ class LockedFile(NamedTuple):
 
 
 def untagged(version: str) -> bool:
-    """Whether a version is one of a build that was given none: "", `0.0.0`, `0+untagged`, or nothing like a version."""
+    """Whether a version is that of a build without one: "", `0.0.0`, `0+untagged`, or nothing like a version."""
     return not re.match(r"v?[\d.]*[1-9]", version)
 
 

@@ -1,4 +1,4 @@
-"""Doing splices: the one operation that diff, restore, composition and the store share. Needs no syntax tree."""
+"""Applying splices: the one operation that diff, restore, composition and the store share. Needs no syntax tree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from patcher.model import Splice
 
 
 def apply_splices(data: bytes, splices: Sequence[Splice]) -> bytes:
-    """`data` with every splice done. They are sorted by place; at one place they keep their order.
+    """`data` with every splice applied. They have to be sorted by position; at one position their order counts.
 
     Raises:
         ValueError: two splices overlap.

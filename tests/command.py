@@ -8,12 +8,12 @@ from pathlib import Path
 
 import patcher
 from patcher.ops.fixture import lay_out
-from patcher.patchset.manifest import load
+from patcher.patchset.manifest import load_patchset
 from tests import starts
 
 ROOT = Path(patcher.__file__).parents[1]
 DDP, GUARD, DYNAMO = "mmengine-ddp-debug", "torch-musa-guard", "torch-dynamo-suppress"
-DDP_VERSION = load(ROOT / "patchsets" / DDP, "here").version
+DDP_VERSION = load_patchset(ROOT / "patchsets" / DDP, "here").version
 RUNNER = "mmengine/runner/runner.py"
 
 

@@ -32,7 +32,7 @@ from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError
 from patcher.model import OptionValue, Rewrite
-from patcher.patchset.sources import BUILT_IN, builtin_dir, choose, load, pick_variants, resolve_options
+from patcher.patchset.sources import BUILT_IN, builtin_dir, choose_variant, load_patchset, pick_variants, resolve_options
 from patcher.splice import apply_splices
 from tests.semantic import corpus
 
@@ -94,7 +94,7 @@ def _tables() -> Iterator[Case]:
 
 def _built_in() -> Iterator[Case]:
     for folder in sorted(path.parent for path in Path(builtin_dir()).glob("*/patchset.toml")):
-        patchset = load(folder, BUILT_IN)
+        patchset = load_patchset(folder, BUILT_IN)
         options = resolve_options(patchset, {})
         yield Case(b"", "", {}, patchset.files["patchset.toml"])
         for name, text in sorted(patchset.files.items()):
@@ -266,11 +266,11 @@ def _manifest(case: Case, counts: Counter[str]) -> None:
             for built_in in sorted(Path(builtin_dir()).glob(pattern)):
                 (place / built_in.name).write_bytes(built_in.read_bytes())
         (place / "patchset.toml").write_bytes(case.manifest.encode("utf-8", "surrogatepass"))
-        patchset = load(place, "fuzz")
+        patchset = load_patchset(place, "fuzz")
         resolve_options(patchset, {})
         for variants in pick_variants(patchset).values():
             for version in ("0.10.7", "2.13.0+cpu", "", "nonsense", "1!2.0rc1.post2.dev3"):
-                choose(variants, version)
+                choose_variant(variants, version)
         counts["patchset.toml read"] += 1
 
 

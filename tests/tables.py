@@ -15,7 +15,7 @@ from typing import Dict, Iterable, List, Tuple
 from unittest import mock
 
 from patcher.model import Requested, Rewrite
-from patcher.patchset.sources import BUILT_IN, builtin_dir, load, resolve_options
+from patcher.patchset.sources import BUILT_IN, builtin_dir, load_patchset, resolve_options
 from patcher.planner import rewriter
 from patcher.planner.known import Request, key_of, write_table
 from patcher.planner.plan import plan_apply
@@ -33,16 +33,16 @@ def releases(cache: Path) -> List[Path]:
 
 def results(name: str, sites: Iterable[Path]) -> Dict[str, Tuple[bytes, Request, Rewrite]]:
     """What the engine makes of each file of these site directories, with its text and what was asked, by key."""
-    patchset = load(Path(builtin_dir()) / name, BUILT_IN)
+    patchset = load_patchset(Path(builtin_dir()) / name, BUILT_IN)
     requested, found = Requested(patchset, resolve_options(patchset, {})), {}
 
     def record(data: bytes, request: Request) -> Rewrite:
         key = key_of(data, request)
         if key not in found:
-            found[key] = data, request, rewriter.engine(data, request)
+            found[key] = data, request, rewriter.rewrite_uncached(data, request)
         return found[key][2]
 
-    with mock.patch.object(rewriter, "rewrite", record):
+    with mock.patch.object(rewriter, "rewrite_cached", record):
         for site in sites:
             plan_apply(Environment(sys.executable, (str(site),), (str(site),), sys.version_info[:2]), [requested])
     return found

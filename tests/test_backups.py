@@ -12,7 +12,7 @@ from patcher.ops.health.backups import BackupRequest, restore_backups
 from patcher.ops.place import Place
 from patcher.store.commit import plan_rollback, roll_back
 from patcher.store.multisite import commit_all
-from patcher.target.backups import proven
+from patcher.target.backups import proven_backups
 from tests.command import DDP, RUNNER, Site, done, sitepatch
 
 pytestmark = pytest.mark.once
@@ -87,7 +87,7 @@ def test_what_is_no_edit_or_no_backup_is_left_out(site):
     utils.rename(f"{utils}.bak")  # of one that is not there any more
     os.mkfifo(site.file("mmengine/model.py.orig"))
     (site.path / "mmengine/link").symlink_to(site.path / "mmengine/runner")
-    assert proven([str(site.path)], ()) == []
+    assert proven_backups([str(site.path)], ()) == []
 
 
 def test_words_are_files_or_packages_and_one_that_names_nothing_stops_all(site, monkeypatch):

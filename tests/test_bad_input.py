@@ -10,9 +10,9 @@ from patcher.cli.console import exit_code
 from patcher.errors import SitepatchError, UsageError
 from patcher.hook.directory import head
 from patcher.model import Option, Patchset
-from patcher.patchset.manifest import load
+from patcher.patchset.manifest import load_patchset
 from patcher.patchset.sources import resolve_options
-from patcher.patchset.symptoms import general
+from patcher.patchset.symptoms import general_symptoms
 from patcher.project import lockfile
 from patcher.project.pyproject import read_project
 from patcher.project.requirements import read_requirements
@@ -44,11 +44,11 @@ meaning = "The port is taken."
 advice = "Take another one."
 """
 READERS = {  # every TOML file: a good text, and what reads it
-    "patchset.toml": (MANIFEST, lambda path: load(path.parent, "test")),
+    "patchset.toml": (MANIFEST, lambda path: load_patchset(path.parent, "test")),
     "sitepatch.lock": (LOCK, lockfile.read),
     "pyproject.toml": (PROJECT, read_project),
     "pyproject.toml of a hook": (PROJECT, head),
-    "symptoms.toml": (SYMPTOMS, lambda path: general(str(path.parent))),
+    "symptoms.toml": (SYMPTOMS, lambda path: general_symptoms(str(path.parent))),
 }
 N = 5000
 BAD = {  # text that is put in front, and what is said of it
@@ -129,7 +129,7 @@ def test_a_bad_value_in_a_manifest_is_named_in_few_words(tmp_path, old, new, pro
     (folder / "m.spatch").write_text(SPATCH)
     assert old in MANIFEST
     (folder / "patchset.toml").write_text(MANIFEST.replace(old, new), encoding="utf-8")
-    assert re.search(problem, said(load, folder, "test"))
+    assert re.search(problem, said(load_patchset, folder, "test"))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_bad_spatch_is_one_problem_with_the_file_and_the_place(tmp_path, text,
     folder.mkdir()
     (folder / "patchset.toml").write_text(MANIFEST)
     (folder / "m.spatch").write_bytes(text.encode("utf-8", "surrogateescape"))
-    assert said(load, folder, "test").startswith(f"{folder / 'm.spatch'}{problem}")
+    assert said(load_patchset, folder, "test").startswith(f"{folder / 'm.spatch'}{problem}")
 
 
 @pytest.mark.parametrize("text", ["9" * N, "0x" + "f" * N, "0x10", "1e3", "\u0661", "-" * N, "1_000", "9" * 19, "", "\x1b"])

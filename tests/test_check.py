@@ -24,12 +24,12 @@ from patcher.ops.fixture import fixtures, lay_out
 from patcher.ops.releases.against import Checked
 from patcher.ops.releases.check import Outcome, try_release
 from patcher.ops.releases.fetching import Fetcher, fetch_all
-from patcher.patchset.manifest import load
+from patcher.patchset.manifest import load_patchset
 from patcher.patchset.sources import builtin_dir, resolve_options
 from patcher.planner.plan import plan_apply
 from patcher.target.index import Listing
 from patcher.target.interpreter import discover
-from patcher.target.versions import accepts, meant, newest, oldest_first
+from patcher.target.versions import accepts, matching_versions, newest, oldest_first
 from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, done, environ, sitepatch
 from tests.index import Index, sdist
 from tests.pages import whole
@@ -211,7 +211,7 @@ OUTCOMES = (
 
 
 def test_neighbours_with_one_answer_are_one_line_and_what_does_not_fit_is_told_one_by_one(patchsets):
-    checked = Checked(load(patchsets / "ask", "here"), OUTCOMES)
+    checked = Checked(load_patchset(patchsets / "ask", "here"), OUTCOMES)
     assert [(row.word, row.cells[1:]) for row in rows(checked, each=False)] == [
         ("applies", ("1.0 to 1.1 (2 releases, 1 yanked)", f"{SHARE}  demo/other.py")),
         ("not found", ("1.2", f"{SHARE}: gone")), ("not found", ("1.3", f"{SHARE}: gone")), ("no wheel", ("1.4", "")), ("upstream", ("1.5", "")),
@@ -228,7 +228,7 @@ def test_the_newest_release_is_a_failure_where_no_patchset_is_for_it(check, told
 
 
 def test_ci_is_told_in_annotations_or_as_tests(patchsets, tmp_path):
-    verdicts = of_releases(Checked(load(patchsets / "ask", "here"), OUTCOMES[:6]))
+    verdicts = of_releases(Checked(load_patchset(patchsets / "ask", "here"), OUTCOMES[:6]))
     assert github(verdicts, {}) == [
         "::error title=ask does not fit demo 1.2::not found: demo/share.py: gone%0Alook%0Aagain",
         "::error title=ask does not fit demo 1.3::not found: demo/share.py: gone",
@@ -279,7 +279,7 @@ def test_what_is_said_of_a_release_is_what_is_said_where_it_is_installed(tmp_pat
     """Of each example of the documentation, at each stand-in of its package."""
     words = {}
     for name in documented(tmp_path / "patchsets"):
-        patchset = load(tmp_path / "patchsets" / name, "here")
+        patchset = load_patchset(tmp_path / "patchsets" / name, "here")
         requested = Requested(patchset, resolve_options(patchset, {}))
         package = patchset.variants[0].package
         for fixture in [each for each in fixtures() if each.startswith(f"{package}-")]:
@@ -424,7 +424,7 @@ def test_prereleases_and_vendor_builds_fall_into_the_range_that_a_person_expects
     ],
 )
 def test_which_releases_a_version_means(asked, versions, expected):
-    assert meant(asked, versions) == expected
+    assert matching_versions(asked, versions) == expected
 
 
 @pytest.mark.parametrize(
@@ -677,15 +677,15 @@ def test_a_broken_patchset_is_told_and_the_others_are_checked(tmp_path):
 def test_a_compatibility_table_is_no_part_of_the_patchset(patchsets, tmp_path):
     folder = tmp_path / "ask"
     shutil.copytree(patchsets / "ask", folder)
-    before = load(folder, "here")
+    before = load_patchset(folder, "here")
     (folder / "compatibility.txt").write_text("ask 1.0, 1 release: applies 1\n")
-    assert load(folder, "here") == before
+    assert load_patchset(folder, "here") == before
 
 
 @pytest.mark.parametrize("folder", [path.parent for path in sorted(Path(builtin_dir()).glob("*/compatibility.txt"))])
 def test_a_built_in_patchset_fits_every_release_in_its_table_which_is_of_its_version(folder, tmp_path):
     heading, *rows = (folder / "compatibility.txt").read_text(encoding="utf-8").splitlines()
-    patchset = load(folder, "built in")
+    patchset = load_patchset(folder, "built in")
     assert heading.startswith(f"{patchset.name} {patchset.version}, {len(rows)} release")
     assert {re.split("  +", row)[0] for row in rows} <= {"applies", "upstream", "not needed"}
     told = sitepatch("show", folder.name, cwd=tmp_path).out

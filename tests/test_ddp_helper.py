@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from patcher.ops.fixture import lay_out
-from patcher.patchset.sources import BUILT_IN, builtin_dir, load, resolve_options
+from patcher.patchset.sources import BUILT_IN, builtin_dir, load_patchset, resolve_options
 
 SPATCH = Path(builtin_dir()) / "mmengine-ddp-debug" / "ddp_debug.spatch"
 CODES = (
@@ -517,7 +517,7 @@ def wrap_in_a_patched_stand_in(name, site, code):
     from patcher.engine.engine import rewrite
 
     lay_out(name, site)
-    patchset = load(Path(builtin_dir()) / "mmengine-ddp-debug", BUILT_IN)
+    patchset = load_patchset(Path(builtin_dir()) / "mmengine-ddp-debug", BUILT_IN)
     for patch in patchset.variants[0].patches:
         path = site / patch.paths[0]
         if path.exists():

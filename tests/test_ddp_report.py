@@ -21,7 +21,7 @@ from patcher.diagnose.log import read_log
 from patcher.diagnose.runs import find_runs
 from patcher.diagnose.table import WIDTH, classify, heading, is_wrong, table, well
 from patcher.diagnose.wrappers import NOTES
-from patcher.text.listed import ranges
+from patcher.text.listed import number_ranges
 from patcher.text.width import width
 from tests.command import environ, sitepatch
 from tests.pages import whole
@@ -76,7 +76,7 @@ def classified(*texts):
 
 
 def codes(*texts):
-    return [(one.code, ranges(one.ranks)) for one in classified(*texts).conclusions]
+    return [(one.code, number_ranges(one.ranks)) for one in classified(*texts).conclusions]
 
 
 def told(*texts):
@@ -380,7 +380,7 @@ def test_a_rank_that_does_not_know_its_number():
 
 @pytest.mark.parametrize(("numbers", "text"), [((), ""), ((4,), "4"), ((7, 0, 1, 2, 3), "0-3,7"), ((1, 3, 5), "1,3,5")])
 def test_ranges(numbers, text):
-    assert ranges(numbers) == text
+    assert number_ranges(numbers) == text
 
 
 # what is read ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from patcher.ops.fixture import lay_out
-from patcher.patchset.sources import BUILT_IN, builtin_dir, load, resolve_options
+from patcher.patchset.sources import BUILT_IN, builtin_dir, load_patchset, resolve_options
 
 pytestmark = pytest.mark.once
 
@@ -54,7 +54,7 @@ def patched(version, site, *names, settings=()):
 
     lay_out(f"mmengine-{version}", site)
     for name in names:
-        patchset = load(Path(builtin_dir()) / name, BUILT_IN)
+        patchset = load_patchset(Path(builtin_dir()) / name, BUILT_IN)
         options = resolve_options(patchset, dict(settings))
         for patch in patchset.variants[0].patches:
             path = site / patch.paths[0]

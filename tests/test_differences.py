@@ -9,8 +9,8 @@ import time
 import pytest
 
 from patcher.cli.answers.differences import drawn_diff
-from patcher.text.diffs import compare
-from patcher.text.highlight import read
+from patcher.text.diffs import diff_texts
+from patcher.text.highlight import highlight
 from patcher.text.view import View
 from patcher.text.width import width
 from patcher.text.words import word_edits
@@ -33,7 +33,7 @@ NEW = OLD.replace(b"wait(None)", b"wait(timeout=30)")
 
 
 def shown(old, new, **how):
-    return [SGR.sub("", line) for line in drawn_diff(compare("", "m.py", old, new), **how)]
+    return [SGR.sub("", line) for line in drawn_diff(diff_texts("", "m.py", old, new), **how)]
 
 
 # words ----------------------------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def test_the_words_that_differ(old, new, gone, come):
 
 # the functions and colours of a text ----------------------------------------------------------------------------------
 def test_the_function_that_a_line_is_in_whatever_stands_in_strings_and_brackets():
-    scopes = read(OLD.decode() + "\n@decorated\ndef c(a=')'): # (\n  return {\n'a': 1}\n\nx = 1\nif x:\n    def d(): pass\n    y = 2").scopes
+    scopes = highlight(OLD.decode() + "\n@decorated\ndef c(a=')'): # (\n  return {\n'a': 1}\n\nx = 1\nif x:\n    def d(): pass\n    y = 2").scopes
     assert scopes == [
         "A", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.b",
         "A.b", "", "c", "c", "c", "c", "", "", "d", "",
@@ -73,7 +73,7 @@ def test_the_function_that_a_line_is_in_whatever_stands_in_strings_and_brackets(
 
 @pytest.mark.parametrize("text", ["", "'", '"""', "def", "def f(", "))) def f():\n  x", "\\", "#", "f'{", "x = '\\", "\udcff'\0", "class \n def", "'" * 9999, "(" * 9999])
 def test_any_text_can_be_read(text):
-    spans, scopes = read(text)
+    spans, scopes = highlight(text)
     assert len(scopes) == text.count("\n") + 1
     assert all(0 <= start < end <= len(text) for start, end, _ in spans)
     assert all(first[1] <= second[0] for first, second in zip(spans, spans[1:]))
@@ -81,7 +81,7 @@ def test_any_text_can_be_read(text):
 
 def test_the_pieces_of_each_line_are_the_line():
     old, new = OLD * 3, b"# coding\n" + NEW * 3 + b"end"
-    for hunk in View(compare("", "m.py", old, new)).hunks:
+    for hunk in View(diff_texts("", "m.py", old, new)).hunks:
         for line in hunk.lines:
             source = old if line.tag == "-" else new
             if line.tag != "\\":
@@ -91,7 +91,7 @@ def test_the_pieces_of_each_line_are_the_line():
 
 # what is drawn --------------------------------------------------------------------------------------------------------
 def test_on_a_terminal_words_are_marked_and_the_function_is_named():
-    lines = list(drawn_diff(compare("", "m.py", OLD, NEW)))
+    lines = list(drawn_diff(diff_texts("", "m.py", OLD, NEW)))
     assert SGR.sub("", lines[2]) == "@@ -5,6 +5,6 @@ A.wait"
     marked = [re.findall("\x1b\\[7m([^\x1b]*)\x1b", re.sub("\x1b\\[[^7]m(?=\x1b\\[7m)", "", line)) for line in lines]
     assert [each for each in marked if each] == [["None"], ["timeout=30"]]
@@ -116,7 +116,7 @@ def test_two_sides_have_the_same_columns_in_each_row():
 def test_ten_thousand_lines_that_differ_are_drawn_within_seconds():
     old = b"".join(b"    value_%d = compute(%d, 'text')\n" % (number, number) for number in range(10_000))
     begun = time.process_time()
-    lines = list(drawn_diff(compare("", "m.py", old, old.replace(b"compute", b"made"))))
+    lines = list(drawn_diff(diff_texts("", "m.py", old, old.replace(b"compute", b"made"))))
     assert len(lines) == 20_003 and time.process_time() - begun < 20
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.target import interpreter
-from patcher.target.distribution import put_back
+from patcher.target.distribution import reinstall_command
 from patcher.target.environment import Environment, blocker, discover, find_file, locate, recorded_hash
 
 TAG = f"cpython-{sys.version_info[0]}{sys.version_info[1]}-x86_64-linux-gnu"
@@ -524,7 +524,7 @@ def test_how_to_put_a_build_back(tmp_path, version, origin, words):
     info = install(tmp_path, DEMO, version="2.7.1")
     if origin:
         (info / "direct_url.json").write_text(json.dumps({"archive_info": {}, "url": origin}))
-    assert put_back(str(tmp_path), "Demo", version).lower().startswith(words)
+    assert reinstall_command(str(tmp_path), "Demo", version).lower().startswith(words)
 
 
 def test_of_alternative_places_those_that_exist_are_given(tmp_path):

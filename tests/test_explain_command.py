@@ -7,7 +7,7 @@ import pytest
 
 from patcher.model import Splice, Step
 from patcher.ops.explain import _now
-from patcher.planner.resolve import File
+from patcher.planner.resolve import TargetFile
 from patcher.splice import apply_splices
 from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, sitepatch
 from tests.test_commands import ship, tutorial
@@ -114,7 +114,7 @@ def test_places_are_moved_by_all_that_was_applied_since():
     data = apply_splices(pristine, [first])
     later = Splice(0, 0, b"head\nhead\n")
     steps = tuple(Step(name, "1", "", "fix", {}, (splice,)) for name, splice in (("a", first), ("b", later)))
-    assert _now(File(pristine, apply_splices(data, [later]), steps), "a", [first]) == (4,)
+    assert _now(TargetFile(pristine, apply_splices(data, [later]), steps), "a", [first]) == (4,)
 
 
 def test_upstream_tells_where_the_after_side_stands(musa):

@@ -18,10 +18,10 @@ from patcher.model import Requested
 from patcher.ops.outcome import SILENT
 from patcher.ops.releases.against import check_releases
 from patcher.ops.releases.fetching import Fetcher, fetch_all
-from patcher.patchset.manifest import load
+from patcher.patchset.manifest import load_patchset
 from patcher.system.archive import member
 from patcher.target.index import Listing, Pip
-from patcher.target.releases import _members, fetch
+from patcher.target.releases import _members, fetch_release
 from tests.index import Index, wheel
 from tests.test_check import PLAIN, SHARE, files, write_patchset
 
@@ -106,7 +106,7 @@ def test_where_a_part_is_not_what_was_asked_for_the_whole_wheel_is_fetched(index
     index.put("demo", NAME, LARGE)
     index.acts[NAME] = act
     pip, url = Whole(tmp_path, LARGE), f"{index.variables('')['PIP_INDEX_URL'][: -len('simple/')]}files/demo/{NAME}"
-    folder = fetch(pip, tmp_path / "cache", "demo", "1.0", [SHARE], Listing(wheels={"1.0": url}))
+    folder = fetch_release(pip, tmp_path / "cache", "demo", "1.0", [SHARE], Listing(wheels={"1.0": url}))
     assert (folder / SHARE).read_text() == PLAIN and pip.fetched == 1
     assert len(asked) < 16 and sum(asked) < 1 << 20
 
@@ -117,7 +117,7 @@ def test_a_server_that_says_another_size_is_left_to_pip(index, tmp_path, status,
     index.put("demo", NAME, data)
     index.acts[NAME] = lambda handler, data: send(handler, status, data[:5], f"bytes 0-0/{size}" if status == 206 else "", size or len(data))
     pip, url = Whole(tmp_path, data), f"{index.variables('')['PIP_INDEX_URL'][: -len('simple/')]}files/demo/{NAME}"
-    folder = fetch(pip, tmp_path / "cache", "demo", "1.0", [SHARE], Listing(wheels={"1.0": url}))
+    folder = fetch_release(pip, tmp_path / "cache", "demo", "1.0", [SHARE], Listing(wheels={"1.0": url}))
     assert (folder / SHARE).read_text() == PLAIN and pip.fetched == 1
 
 
@@ -164,14 +164,14 @@ WRONG = {
 def test_a_wheel_that_is_not_what_it_says_is_not_kept(tmp_path, case):
     data, problem = WRONG[case]
     with pytest.raises(SitepatchError, match=problem):
-        fetch(Whole(tmp_path, data), tmp_path / "cache", "demo", "1.0", [SHARE])
+        fetch_release(Whole(tmp_path, data), tmp_path / "cache", "demo", "1.0", [SHARE])
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_names_that_lead_out_of_a_wheel_lead_nowhere(tmp_path):
     names = ["../evil.py", "demo/../../evil.py", str(tmp_path / "evil.py"), "..", "demo/share.py/evil.py", "..\\evil.py", "../evil.dist-info/RECORD"]
     data = packed([*unpacked(SOUND), *((name, b"evil") for name in names)])
-    folder = fetch(Whole(tmp_path, data), tmp_path / "cache/deep", "demo", "1.0", [SHARE])
+    folder = fetch_release(Whole(tmp_path, data), tmp_path / "cache/deep", "demo", "1.0", [SHARE])
     found = {path.relative_to(folder).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
     assert found == {SHARE, *(f"{INFO}/{each}" for each in ("METADATA", "RECORD", "WHEEL"))}
 
@@ -235,7 +235,7 @@ def test_where_an_index_is_down_half_way_the_others_are_told_and_kept_and_nothin
     for name, value in index.variables(tmp_path / "cache").items():
         monkeypatch.setenv(name, value)
     write_patchset(tmp_path, "ask")
-    patchset = load(tmp_path / "ask", "test")
+    patchset = load_patchset(tmp_path / "ask", "test")
     (checked,) = check_releases([Requested(patchset, {})], ["1.0", "1.1", "1.2"], [], 2)
     assert [(one.version, one.word) for one in checked.outcomes] == [("1.0", "applies"), ("1.1", "not fetched"), ("1.2", "not fetched")]
     assert all(one.problem.startswith("pip could not fetch it: ") and "is there a network" in one.hint for one in checked.outcomes[1:])

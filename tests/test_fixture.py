@@ -14,7 +14,7 @@ import pytest
 from patcher.errors import UsageError
 from patcher.model import State
 from patcher.ops.fixture import fixtures, lay_out
-from patcher.patchset.sources import BUILT_IN, builtin_dir, choose, load, resolve_options
+from patcher.patchset.sources import BUILT_IN, builtin_dir, choose_variant, load_patchset, resolve_options
 
 WRAP = """
 from mmengine.model import BaseModel
@@ -143,7 +143,7 @@ def test_the_compilers_settings_read_their_variable_as_upstream_does_and_then_as
     setting, variable, upstream = VALUES[patchset]
     lay_out("torch-2.5.0", tmp_path)
     assert settings(tmp_path, variable, setting, list(upstream)) == upstream
-    variant = choose(load(Path(builtin_dir()) / patchset, BUILT_IN).variants, "2.5.0")
+    variant = choose_variant(load_patchset(Path(builtin_dir()) / patchset, BUILT_IN).variants, "2.5.0")
     path = tmp_path / variant.patches[0].paths[0]
     path.write_bytes(rewrite(path.read_bytes(), variant.patches[0].hunks, {}).data)
     assert settings(tmp_path, variable, setting, list(PATCHED)) == PATCHED
@@ -175,8 +175,8 @@ def test_every_shape_that_a_built_in_patchset_looks_for_is_there(name, patchset,
     from patcher.engine.engine import rewrite
 
     lay_out(name, tmp_path)
-    loaded = load(Path(builtin_dir()) / patchset, BUILT_IN)
-    variant = choose(loaded.variants, name.split("-")[1])
+    loaded = load_patchset(Path(builtin_dir()) / patchset, BUILT_IN)
+    variant = choose_variant(loaded.variants, name.split("-")[1])
     if expected is None:
         assert variant is None
         return

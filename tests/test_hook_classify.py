@@ -29,8 +29,9 @@ from patcher.hook.kept import (
     write_kept,
 )
 from patcher.hook.wheel import wheel as hook_wheel
-from patcher.model import Change, Receipt, Splice, Step, patchset_digest
+from patcher.model import Change, Receipt, Splice, Step
 from patcher.store.store import Store
+from patcher.system.reading import patchset_digest
 from tests.places import wheel
 from tests.users import ROOT_ONLY
 

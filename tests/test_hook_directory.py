@@ -17,7 +17,7 @@ from patcher.hook.keep import keep
 from patcher.hook.kept import HookPatchset, Precomputed, write_kept
 from patcher.hook.wheel import wheel as wheel_of
 from patcher.model import Requested, Step
-from patcher.patchset.manifest import load
+from patcher.patchset.manifest import load_patchset
 from patcher.planner.plan import plan_apply
 from patcher.project.pyproject import Entry
 from patcher.store.commit import commit
@@ -368,7 +368,7 @@ def test_what_is_written_is_read_again_and_a_change_is_refused(tmp_path):
     folder, requested, entries = tmp_path / "hook", [], []
     for name in ("two", "three"):
         patchset(tmp_path, name=name)
-        requested.append(Requested(load(tmp_path / "mine" / name, "mine"), {}))
+        requested.append(Requested(load_patchset(tmp_path / "mine" / name, "mine"), {}))
         entries.append(Entry(name, (), False, "x"))
     both = directory.make("a-hook", "warn", requested, [directory.hook_patchset(one) for one in requested], ())
     one = directory.make("a-hook", "warn", requested[:1], [directory.hook_patchset(requested[0])], ())
@@ -416,7 +416,7 @@ def test_the_value_of_an_option_may_have_an_equals_sign(tmp_path):
     (mine / "p.spatch").write_text("--- demo/m.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = $text\n")
     toml = (mine / "patchset.toml").read_text()
     (mine / "patchset.toml").write_text(toml.replace("[[variant]]", '[options.text]\ntype = "str"\ndefault = "a"\nhelp = "x"\n[[variant]]'))
-    requested = [Requested(load(mine, "mine"), {"text": "a=b"})]
+    requested = [Requested(load_patchset(mine, "mine"), {"text": "a=b"})]
     made = directory.make("a-hook", "warn", requested, [directory.hook_patchset(requested[0])], ())
     writer.write(tmp_path / "hook", made, [Entry("two", ("text=a=b",), False, "x")])
     assert directory.read(tmp_path / "hook") == made
@@ -433,7 +433,7 @@ def test_a_directory_that_asks_for_nothing_is_refused(tmp_path):
 def hook(tmp_path, monkeypatch):
     """The directory of a hook, in which the current process is."""
     patchset(tmp_path)
-    requested = [Requested(load(tmp_path / "mine/two", "mine"), {})]
+    requested = [Requested(load_patchset(tmp_path / "mine/two", "mine"), {})]
     made = directory.make("a-hook", "warn", requested, [directory.hook_patchset(requested[0])], ())
     writer.write(tmp_path / "hook", made, [Entry("two", (), False, "x")])
     monkeypatch.chdir(tmp_path / "hook")
@@ -523,7 +523,7 @@ def installed(folder, *without):
 
 
 def asked_for(folder, *names):
-    return [Requested(load(folder / "mine" / name, "mine"), {}) for name in names]
+    return [Requested(load_patchset(folder / "mine" / name, "mine"), {}) for name in names]
 
 
 def test_what_is_kept_of_an_environment(tmp_path):

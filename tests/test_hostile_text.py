@@ -10,9 +10,9 @@ import sys
 import pytest
 
 from patcher.cli.console import table
-from patcher.text.drawn import drawn, join, lines
+from patcher.text.drawn import drawn, drawn_lines, join_drawn
 from patcher.text.table import Row
-from patcher.text.width import fit, padded, width
+from patcher.text.width import clip, padded, width
 from tests.command import Site, environ, sitepatch
 from tests.pages import whole
 
@@ -123,8 +123,8 @@ def forged(text):
     ],
 )
 def test_what_is_drawn(text, shown):
-    assert drawn(text) == shown == join(text)
-    assert lines(f"{text}\n{text}") == "\n".join(map(drawn, f"{text}\n{text}".split("\n")))
+    assert drawn(text) == shown == join_drawn(text)
+    assert drawn_lines(f"{text}\n{text}") == "\n".join(map(drawn, f"{text}\n{text}".split("\n")))
 
 
 LOOKING = {
@@ -248,12 +248,12 @@ def test_what_looks_like_a_placeholder_in_a_string_is_pointed_out(site, command)
 def test_nothing_is_pointed_out_about_the_built_in_patchsets():
     from pathlib import Path
 
-    from patcher.patchset.sources import builtin_dir, load
+    from patcher.patchset.sources import builtin_dir, load_patchset
     from patcher.text.confusable import remarks
 
     folders = [path for path in Path(builtin_dir()).iterdir() if path.is_dir()]
     assert len(folders) > 3
-    assert [remark for folder in folders for remark in remarks(load(folder, "built in"))] == []
+    assert [remark for folder in folders for remark in remarks(load_patchset(folder, "built in"))] == []
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_the_middle_of_a_very_long_name_is_left_out_of_a_row():
      ("🚀🚀🚀🚀", 5, "🚀…🚀"), ("e\u0301" * 6, 6, "e\u0301" * 6)],
 )  # fmt: skip
 def test_what_is_too_wide_keeps_its_beginning_and_its_end(text, columns, cut):
-    assert fit(text, columns) == cut
+    assert clip(text, columns) == cut
     assert width(cut) <= columns
     assert width(padded(cut, columns)) == columns
 

@@ -12,7 +12,7 @@ import pytest
 from patcher.errors import PatchError
 from patcher.model import HunkAnswer, HunkText, Rewrite, Splice, State
 from patcher.ops.fixture import fixtures, lay_out
-from patcher.patchset.sources import BUILT_IN, builtin_dir, load, resolve_options
+from patcher.patchset.sources import BUILT_IN, builtin_dir, load_patchset, resolve_options
 from patcher.planner import rewriter
 from patcher.planner.known import Request, Table, key_of, write_table
 from patcher.system import cache, results
@@ -50,26 +50,26 @@ def every(tmp_path_factory):
     found = [each for name in tables.NAMES for each in tables.results(name, sites).values()]
     assert len(found) > 30
     failing = REQUEST._replace(hunks=(HUNK._replace(scope="g"),))
-    return [*found, (TEXT, failing, rewriter.engine(TEXT, failing))]
+    return [*found, (TEXT, failing, rewriter.rewrite_uncached(TEXT, failing))]
 
 
 @pytest.fixture
 def worked(monkeypatch):
     """The texts for which the engine was asked, and the answers are those of the engine."""
-    asked, engine = [], rewriter.engine
-    monkeypatch.setattr(rewriter, "engine", lambda data, request: asked.append(data) or engine(data, request))
+    asked, engine = [], rewriter.rewrite_uncached
+    monkeypatch.setattr(rewriter, "rewrite_uncached", lambda data, request: asked.append(data) or engine(data, request))
     return asked
 
 
 # the table ------------------------------------------------------------------------------------------------------------
 def test_the_engine_makes_what_this_test_says(monkeypatch):
-    assert rewriter.engine(TEXT, REQUEST._replace(hunks=(HUNK, ABSENT))) == MADE
+    assert rewriter.rewrite_uncached(TEXT, REQUEST._replace(hunks=(HUNK, ABSENT))) == MADE
 
 
 def test_a_hunk_for_another_file_has_to_be_right_too():
     wrong = HUNK._replace(lines=(("-", "old(", 4),))
     with pytest.raises(PatchError):
-        rewriter.engine(TEXT, REQUEST._replace(every=(HUNK, wrong)))
+        rewriter.rewrite_uncached(TEXT, REQUEST._replace(every=(HUNK, wrong)))
 
 
 def test_a_result_comes_back_as_the_engine_made_it(every):
@@ -174,12 +174,12 @@ def test_a_new_version_another_place_and_other_prose_keep_the_key():
 # the personal cache ---------------------------------------------------------------------------------------------------
 def test_what_was_worked_out_once_is_not_worked_out_again(every, worked, folder):
     for data, request, made in every:
-        assert rewriter.rewrite(data, request) == made
+        assert rewriter.rewrite_cached(data, request) == made
     assert len(worked) > 30
     first = worked[:]
     worked.clear()
     for data, request, made in every:
-        assert rewriter.rewrite(data, request) == made
+        assert rewriter.rewrite_cached(data, request) == made
     assert len(list(folder.iterdir())) == sum(not any(answer.state.failed for answer in made.answers) for _, _, made in every)
     failed = {data for data, _, made in every if any(answer.state.failed for answer in made.answers)}
     assert 0 < len(worked) < len(first) and set(worked) <= failed, "a failure is not kept: its words are not in a table"
@@ -187,24 +187,24 @@ def test_what_was_worked_out_once_is_not_worked_out_again(every, worked, folder)
 
 
 def test_a_result_is_worked_out_once_and_a_failure_is_not_kept(worked, folder, monkeypatch):
-    assert rewriter.rewrite(TEXT, REQUEST) == rewriter.rewrite(TEXT, REQUEST) == MADE
+    assert rewriter.rewrite_cached(TEXT, REQUEST) == rewriter.rewrite_cached(TEXT, REQUEST) == MADE
     assert worked == [TEXT]
     failing = REQUEST._replace(hunks=(HUNK._replace(scope="g"),))
-    assert rewriter.rewrite(TEXT, failing).answers[0].state is State.NOT_FOUND
+    assert rewriter.rewrite_cached(TEXT, failing).answers[0].state is State.NOT_FOUND
     assert len(list(folder.iterdir())) == 1
     monkeypatch.setenv("SITEPATCH_CACHE", os.devnull)
     monkeypatch.setattr(rewriter, "_shipped", lambda name: Table(write_table({KEY: MADE})))
     worked.clear()
-    assert rewriter.rewrite(TEXT, REQUEST) == MADE and worked == []
+    assert rewriter.rewrite_cached(TEXT, REQUEST) == MADE and worked == []
 
 
 def test_garbage_in_every_file_of_the_cache_changes_nothing(worked, folder):
-    assert rewriter.rewrite(TEXT, REQUEST) == MADE
+    assert rewriter.rewrite_cached(TEXT, REQUEST) == MADE
     (path,) = folder.iterdir()
     good = path.read_bytes()
     for bad in (b"", b"\0", b"{}", good[:-5], good.replace(b"max", b"min"), b"[" * 100_000, b"x" * ((1 << 20) + 1)):
         path.write_bytes(bad)
-        assert rewriter.rewrite(TEXT, REQUEST) == MADE
+        assert rewriter.rewrite_cached(TEXT, REQUEST) == MADE
         assert path.read_bytes() == good, "it is written anew"
     assert worked == [TEXT] * 8
 
@@ -244,9 +244,9 @@ def _fifo(folder):
 
 @pytest.mark.parametrize("how", [_writable, _readable, _link, _shared, _file, _fifo, pytest.param(_others, marks=ROOT_ONLY)])
 def test_a_cache_that_others_can_change_is_not_read(worked, folder, how):
-    rewriter.rewrite(TEXT, REQUEST)
+    rewriter.rewrite_cached(TEXT, REQUEST)
     how(folder)
-    assert rewriter.rewrite(TEXT, REQUEST) == MADE
+    assert rewriter.rewrite_cached(TEXT, REQUEST) == MADE
     assert worked == [TEXT] * 2
 
 
@@ -254,7 +254,7 @@ def test_a_cache_that_others_can_change_is_not_read(worked, folder, how):
 def test_a_cache_that_others_can_change_is_not_written(worked, folder, how):
     folder.mkdir(mode=0o700, parents=True)
     how(folder)
-    assert rewriter.rewrite(TEXT, REQUEST) == MADE
+    assert rewriter.rewrite_cached(TEXT, REQUEST) == MADE
     assert list(folder.iterdir()) == []
 
 
@@ -267,7 +267,7 @@ def test_root_makes_no_cache_among_the_files_of_another_user(tmp_path, monkeypat
         folder.parent.symlink_to(tmp_path)
     os.chown(tmp_path, A, A)
     monkeypatch.setenv("SUDO_UID", str(A))  # sudo with HOME kept: that user could not use it any more
-    assert rewriter.rewrite(TEXT, REQUEST) == MADE
+    assert rewriter.rewrite_cached(TEXT, REQUEST) == MADE
     assert list(tmp_path.iterdir()) == []
 
 
@@ -277,7 +277,7 @@ def test_an_interrupt_while_a_result_is_written_is_not_lost(monkeypatch, folder)
 
     monkeypatch.setattr(Path, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        rewriter.rewrite(TEXT, REQUEST)
+        rewriter.rewrite_cached(TEXT, REQUEST)
     assert list(folder.iterdir()) == []
 
 
@@ -287,7 +287,7 @@ def test_a_full_or_read_only_disk_is_no_problem_and_leaves_no_part_behind(monkey
         raise OSError(error, os.strerror(error))
 
     monkeypatch.setattr(Path, "replace", full)
-    assert rewriter.rewrite(TEXT, REQUEST) == MADE
+    assert rewriter.rewrite_cached(TEXT, REQUEST) == MADE
     assert list(folder.iterdir()) == []
 
 
@@ -369,7 +369,7 @@ def test_check_and_diff_and_a_dry_run_use_the_cache_and_need_none(tmp_path, fold
 @pytest.mark.parametrize("name", tables.NAMES)
 def test_the_table_that_ships_is_of_the_patchset_as_it_is(name):
     path = Path(builtin_dir()) / name / tables.TABLE
-    patchset = load(path.parent, BUILT_IN)
+    patchset = load_patchset(path.parent, BUILT_IN)
     asked = set()
     for variant in patchset.variants:
         hunks = {}
@@ -392,7 +392,7 @@ def test_only_the_table_of_the_built_in_folder_is_believed(tmp_path, monkeypatch
     (copy / tables.TABLE).write_bytes(write_table({key_of(data, request): made}))
     monkeypatch.setattr(rewriter, "_shipped", rewriter._shipped.__wrapped__)
     worked.clear()
-    assert rewriter.rewrite(data, request) == made and worked == [data]
+    assert rewriter.rewrite_cached(data, request) == made and worked == [data]
     monkeypatch.setattr(rewriter, "builtin_table", lambda name: (copy / tables.TABLE).read_bytes() if name == DDP else b"")
     worked.clear()
-    assert rewriter.rewrite(data, request) == made and worked == []
+    assert rewriter.rewrite_cached(data, request) == made and worked == []

@@ -12,9 +12,9 @@ import pytest
 
 from patcher.cli.language import Catalog, _numbered
 from patcher.cli.main import _SECTIONS, _language, commands
-from patcher.patchset.manifest import load
+from patcher.patchset.manifest import load_patchset
 from patcher.patchset.sources import BUILT_IN, builtin_dir
-from patcher.patchset.symptoms import general
+from patcher.patchset.symptoms import general_symptoms
 from patcher.text.width import width, wrapped
 from tests.command import DDP, ROOT, RUNNER, Site, done, sitepatch
 from tests.messages import NOTHING_SAID, messages, said, words
@@ -33,8 +33,8 @@ def all_commands(group=commands):
 
 def english():
     """Every paragraph and line of help that is ours, what errors mean, and what built-in patchsets are for."""
-    built_in = [load(path.parent, BUILT_IN) for path in Path(builtin_dir()).glob("*/patchset.toml")]
-    for symptom in chain(general(builtin_dir()), *(one.symptoms for one in built_in)):
+    built_in = [load_patchset(path.parent, BUILT_IN) for path in Path(builtin_dir()).glob("*/patchset.toml")]
+    for symptom in chain(general_symptoms(builtin_dir()), *(one.symptoms for one in built_in)):
         yield from (symptom.meaning, symptom.advice)
     for one in built_in:
         yield from (one.summary, *(option.help for option in one.options))

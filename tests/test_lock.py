@@ -21,9 +21,9 @@ from patcher.ops.fixture import lay_out
 from patcher.ops.place import Place
 from patcher.ops.project import LockRequest, SyncRequest, sync
 from patcher.ops.project import lock as write_lock
-from patcher.patchset.manifest import load
+from patcher.patchset.manifest import load_patchset
 from patcher.patchset.sources import builtin_dir
-from patcher.patchset.tables import Reader
+from patcher.patchset.tables import TableReader
 from patcher.project import lockfile
 from patcher.project.differing import differences
 from patcher.project.request import ProjectFiles
@@ -175,7 +175,7 @@ def test_each_environment_adds_its_release_as_long_as_the_patchsets_are_the_same
 def packages(tmp_path, monkeypatch, site):
     """A folder of installed packages, with one of DDP; beside it the project that asks for that one."""
     folder = tmp_path / "packages"
-    with zipfile.ZipFile(io.BytesIO(patchset_wheel(load(Path(builtin_dir(), DDP), "built in")).pack())) as archive:
+    with zipfile.ZipFile(io.BytesIO(patchset_wheel(load_patchset(Path(builtin_dir(), DDP), "built in")).pack())) as archive:
         archive.extractall(folder)
     monkeypatch.setattr(sys, "path", [*sys.path, str(folder)])
     monkeypatch.chdir(site.cwd)
@@ -411,7 +411,7 @@ def test_what_stands_twice_in_a_lock_is_refused(tmp_path):
 
 def test_a_lock_of_many_files_is_read_in_proportion_to_them(tmp_path):
     names = [f"pkg/m{number}.py" for number in range(60_000)]
-    reader = Reader(tmp_path, {}, {})
+    reader = TableReader(tmp_path, {}, {})
     start = time.process_time()
     lockfile._once(reader, "target[0].file", [*names, *names[:3]])
     assert time.process_time() - start < 1

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from patcher.model import Splice, Step
-from patcher.planner.merge import Overlap, carry, exchange, inverse, parses
+from patcher.planner.merge import Overlap, inverse, merge_splices, parses, replace_steps
 from patcher.splice import apply_splices
 from patcher.text.lines import line_edits
 
@@ -30,13 +30,13 @@ def test_edits_outside_our_splices_are_the_same_edits_of_the_text_without_them(s
         steps.append(step(name, *splices))
         assert apply_splices(apply_splices(text, splices), inverse(text, splices)) == text
         text = apply_splices(text, splices)
-    assert exchange(pristine, steps, [], text) == pristine
-    assert exchange(pristine, steps, steps[:1], text) == apply_splices(pristine, steps[0].splices)
+    assert replace_steps(pristine, steps, [], text) == pristine
+    assert replace_steps(pristine, steps, steps[:1], text) == apply_splices(pristine, steps[0].splices)
     mark = b"# an edit" + end
-    above = exchange(pristine, steps, [], mark + text)
+    above = replace_steps(pristine, steps, [], mark + text)
     assert above == mark + pristine
-    assert exchange(pristine, steps, [], text + mark) == pristine + mark
-    assert exchange(pristine, steps, [], b"top" + end + mark + text[3 + len(end) :]) == b"top" + end + mark + pristine[3 + len(end) :]
+    assert replace_steps(pristine, steps, [], text + mark) == pristine + mark
+    assert replace_steps(pristine, steps, [], b"top" + end + mark + text[3 + len(end) :]) == b"top" + end + mark + pristine[3 + len(end) :]
 
 
 @pytest.mark.parametrize(
@@ -59,22 +59,22 @@ def test_an_insertion_is_taken_out_of_an_edited_text(edited, expected):
     back = inverse(b"a\nb\nc\n", splices)
     if expected is None:
         with pytest.raises(Overlap):
-            carry(b"a\nNEW\nb\nc\n", back, edited)
+            merge_splices(b"a\nNEW\nb\nc\n", back, edited)
     else:
-        assert carry(b"a\nNEW\nb\nc\n", back, edited) == expected
+        assert merge_splices(b"a\nNEW\nb\nc\n", back, edited) == expected
 
 
 def test_two_insertions_at_one_point_have_no_order_and_are_refused():
     back = inverse(b"a\nb\nc\n", [Splice(2, 4, b"")])
-    assert carry(b"a\nc\n", back, b"a\nc\nme\n") == b"a\nb\nc\nme\n"
+    assert merge_splices(b"a\nc\n", back, b"a\nc\nme\n") == b"a\nb\nc\nme\n"
     with pytest.raises(Overlap) as caught:
-        carry(b"a\nc\n", back, b"a\nme\nc\n")
+        merge_splices(b"a\nc\n", back, b"a\nme\nc\n")
     assert (caught.value.line, caught.value.text) == (2, "me")
 
 
 def test_of_equal_lines_the_one_that_is_ours_goes():
     back = inverse(b"foo\n", [Splice(0, 0, b"foo\n")])
-    assert carry(b"foo\nfoo\n", back, b"foo\nme\nfoo\n") == b"me\nfoo\n"
+    assert merge_splices(b"foo\nfoo\n", back, b"foo\nme\nfoo\n") == b"me\nfoo\n"
 
 
 class Case:
@@ -180,7 +180,7 @@ def test_an_edit_beside_our_change_or_in_it_is_kept_exactly_or_refused(seed, cou
         assert apply_splices(pristine, splices) == patched
         edited, expected = "".join(line for _, line in case.edited).encode(), case.expected()
         try:
-            found = exchange(pristine, [step("a", *splices)], [], edited)
+            found = replace_steps(pristine, [step("a", *splices)], [], edited)
         except Overlap:
             found = None
         assert found == expected, (pristine, patched, edited)
@@ -191,7 +191,7 @@ def test_an_edit_beside_our_change_or_in_it_is_kept_exactly_or_refused(seed, cou
 def test_steps_that_stay_are_not_taken_out_and_done_again():
     """An edit in the lines of one of them is nobody's business then."""
     first, second = step("a", Splice(0, 1, b"one")), step("b", Splice(6, 7, b"two"))
-    assert exchange(b"1\nx\n2\n", [first, second], [first], b"one # me\nx\ntwo\n") == b"one # me\nx\n2\n"
+    assert replace_steps(b"1\nx\n2\n", [first, second], [first], b"one # me\nx\ntwo\n") == b"one # me\nx\n2\n"
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_steps_that_stay_are_not_taken_out_and_done_again():
 )
 def test_a_refused_edit_is_shown_with_its_line(pristine, splice, edited, line, text):
     with pytest.raises(Overlap) as caught:
-        exchange(pristine, [step("a", splice)], [], edited)
+        replace_steps(pristine, [step("a", splice)], [], edited)
     assert (caught.value.line, caught.value.text, str(caught.value)) == (line, text, f"line {line}: {text}")
 
 

@@ -12,7 +12,7 @@ from patcher.ops.reasons import Reason
 from patcher.ops.releases.against import Checked
 from patcher.ops.releases.check import APPLIES, Outcome
 from patcher.target.environment import Environment
-from patcher.text.diffs import compare
+from patcher.text.diffs import diff_texts
 from tests.pages import whole
 
 pytestmark = pytest.mark.once
@@ -25,7 +25,7 @@ WHY = Patchset(
 
 
 def differing(*pairs, names=("p",)):
-    return tuple(compare("/site", path, old, new, names)._replace(release="pkg 1.0") for path, old, new in pairs)
+    return tuple(diff_texts("/site", path, old, new, names)._replace(release="pkg 1.0") for path, old, new in pairs)
 
 
 def code(number, change=""):

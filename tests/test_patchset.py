@@ -13,10 +13,11 @@ import pytest
 from packaging.version import Version
 
 from patcher.errors import PatchError, UsageError
-from patcher.model import Option, Patchset, Symptom, Variant, Verify, patchset_digest
+from patcher.model import Option, Patchset, Symptom, Variant, Verify
 from patcher.patchset import manifest, tables
 from patcher.patchset import sources as patchset
-from patcher.patchset.symptoms import general
+from patcher.patchset.symptoms import general_symptoms
+from patcher.system.reading import patchset_digest
 from patcher.target.versions import accepts, extent, overlap
 
 CHECKOUT = Path(patchset.__file__).parents[2]
@@ -89,7 +90,7 @@ def write(parent: Path, toml: str = TOML, name: str = "demo-fix") -> Path:
 
 def refusal(folder: Path) -> str:
     with pytest.raises(PatchError) as caught:
-        patchset.load(folder, "here")
+        patchset.load_patchset(folder, "here")
     return caught.value.message
 
 
@@ -97,7 +98,7 @@ def refusal(folder: Path) -> str:
 
 
 def test_a_folder_becomes_a_patchset_with_everything_it_says(tmp_path):
-    loaded = patchset.load(write(tmp_path), "here")
+    loaded = patchset.load_patchset(write(tmp_path), "here")
     assert loaded[:4] == ("demo-fix", "1.0", "debug", "Show what is there")
     assert loaded.prose == "Why it is there.\n\nWhere it is there."
     assert loaded.provenance == {"author": "someone", "remove_when": "never"}
@@ -118,17 +119,17 @@ def test_a_folder_becomes_a_patchset_with_everything_it_says(tmp_path):
 
 def test_the_digest_follows_every_file_and_nothing_else(tmp_path):
     folder = write(tmp_path)
-    first = patchset.load(folder, "here").digest
+    first = patchset.load_patchset(folder, "here").digest
     assert re.fullmatch("[0-9a-f]{64}", first)
     (folder / "README.md").write_text("not part of it")
     for name in ("patchset.toml", "first.spatch", "probe.py"):
         data = (folder / name).read_bytes()
         (folder / name).write_bytes(data.replace(b"\n", b"\r\n"))
-        assert patchset.load(folder, "elsewhere").digest == first, "neither the source nor CRLF of a checkout counts"
+        assert patchset.load_patchset(folder, "elsewhere").digest == first, "neither the source nor CRLF of a checkout counts"
         (folder / name).write_bytes(b"# a remark\n" + data if name != "first.spatch" else b"Prose. " + data)
-        assert patchset.load(folder, "here").digest != first
+        assert patchset.load_patchset(folder, "here").digest != first
         (folder / name).write_bytes(data)
-    assert patchset.load(folder, "here").digest == first
+    assert patchset.load_patchset(folder, "here").digest == first
     assert patchset_digest({"ab": "c"}) != patchset_digest({"a": "bc"})
 
 
@@ -203,7 +204,7 @@ follows = true
 
 
 def test_a_symptom_is_read(tmp_path):
-    (one,) = patchset.load(write(tmp_path, TOML + SYMPTOM), "here").symptoms
+    (one,) = patchset.load_patchset(write(tmp_path, TOML + SYMPTOM), "here").symptoms
     assert one == Symptom(
         "it-fails", ("DemoError: * failed", "it failed as always"), "it has failed", "ask again", {"params": 6, "lang": "zh"},
         ("demo/runner.py",), ("demo",), True,
@@ -238,10 +239,10 @@ def test_a_mistake_in_a_symptom_is_told(tmp_path, old, new, line):
 
 def test_a_symptom_that_nothing_cures_says_what_to_do(tmp_path):
     (tmp_path / "symptoms.toml").write_text(SYMPTOM.replace("options = { params = 6, lang = \"zh\" }\n", ""))
-    assert [one.name for one in general(str(tmp_path))] == ["it-fails"] and general(str(tmp_path / "nowhere")) == ()
+    assert [one.name for one in general_symptoms(str(tmp_path))] == ["it-fails"] and general_symptoms(str(tmp_path / "nowhere")) == ()
     (tmp_path / "symptoms.toml").write_text('[[symptom]]\nname = "x"\npatterns = ["a line of a log"]\nmeaning = "it"\noptions = { a = 1 }\n')
     with pytest.raises(PatchError) as refused:
-        general(str(tmp_path))
+        general_symptoms(str(tmp_path))
     assert "advice: found" in str(refused.value) and "options.a: found an unknown option" in str(refused.value)
 
 
@@ -407,12 +408,12 @@ OLD, NEW = Variant("demo", "<2", ()), Variant("demo", ">=2", ())
     ],
 )
 def test_the_variant_is_the_one_whose_range_holds_the_version(variants, version, chosen):
-    assert patchset.choose(variants, version) is chosen
+    assert patchset.choose_variant(variants, version) is chosen
 
 
 def test_variants_are_grouped_by_package(tmp_path):
     other = Variant("other", "", ())
-    made = patchset.load(write(tmp_path), "here")._replace(variants=(OLD, other, NEW))
+    made = patchset.load_patchset(write(tmp_path), "here")._replace(variants=(OLD, other, NEW))
     assert patchset.pick_variants(made) == {"demo": [OLD, NEW], "other": [other]}
 
 
@@ -423,33 +424,33 @@ def test_the_first_place_wins_and_the_others_are_told(tmp_path):
     named, local = tmp_path / "named", tmp_path / "patchsets"
     write(named), write(local, TOML.replace("schema = 1", "schema = 1  # another"))
     write(local, TOML.replace("demo-fix", "only-local"), "only-local")
-    found = patchset.find("demo-fix", [named], tmp_path)
+    found = patchset.find_patchset("demo-fix", [named], tmp_path)
     assert found.patchset.source == f"--patch-dir {named}"
     assert found.shadows == (f"demo-fix of ./patchsets ({local / 'demo-fix'})",)
-    assert patchset.find("only-local", [named], tmp_path) == (patchset.load(local / "only-local", "./patchsets"), ())
-    assert patchset.find("demo-fix", [Path("patchsets")], tmp_path).shadows == (), "one folder found twice is no shadow"
+    assert patchset.find_patchset("only-local", [named], tmp_path) == (patchset.load_patchset(local / "only-local", "./patchsets"), ())
+    assert patchset.find_patchset("demo-fix", [Path("patchsets")], tmp_path).shadows == (), "one folder found twice is no shadow"
     write(tmp_path / "same")
-    assert patchset.find("demo-fix", [named, tmp_path / "same"], tmp_path).shadows == found.shadows, "the same text is none"
+    assert patchset.find_patchset("demo-fix", [named, tmp_path / "same"], tmp_path).shadows == found.shadows, "the same text is none"
 
 
 def test_a_patch_dir_may_be_one_patchset_and_must_exist(tmp_path):
     folder = write(tmp_path)
-    assert patchset.find("demo-fix", [folder], tmp_path).patchset.name == "demo-fix"
+    assert patchset.find_patchset("demo-fix", [folder], tmp_path).patchset.name == "demo-fix"
     with pytest.raises(UsageError, match="gone: found no such directory"):
-        patchset.folders([tmp_path / "gone"], tmp_path)
+        patchset.patchset_folders([tmp_path / "gone"], tmp_path)
 
 
 def test_an_unknown_name_gets_a_suggestion_and_the_list(tmp_path):
     write(tmp_path / "patchsets")
     with pytest.raises(UsageError) as caught:
-        patchset.find("demo-fux", [], tmp_path)
+        patchset.find_patchset("demo-fux", [], tmp_path)
     assert caught.value.message == 'there is no patchset "demo-fux"; did you mean "demo-fix"?'
     known, searched = caught.value.hint.split("\n")
     assert "demo-fix" in known
     assert searched.startswith(f"searched: {tmp_path / 'patchsets'} (./patchsets of the current directory), ")
     assert searched.endswith(f"{patchset.builtin_dir()} (built in)")
     with pytest.raises(UsageError) as caught:
-        patchset.find("demo-fux", [tmp_path / "patchsets"], tmp_path / "elsewhere")
+        patchset.find_patchset("demo-fux", [tmp_path / "patchsets"], tmp_path / "elsewhere")
     named, local = caught.value.hint.partition("searched: ")[2].split(", ", 1)
     assert named == f"{tmp_path / 'patchsets'} (--patch-dir {tmp_path / 'patchsets'})"
     assert local.startswith(f"{tmp_path / 'elsewhere/patchsets'} (./patchsets of the current directory, not there), ")
@@ -457,7 +458,7 @@ def test_an_unknown_name_gets_a_suggestion_and_the_list(tmp_path):
 
 def test_built_in_patchsets_stay_built_in_when_the_checkout_is_the_working_directory(tmp_path):
     for cwd in (tmp_path, Path(patchset.builtin_dir()).parent):
-        sources = {source for places in patchset.folders([], cwd).values() for _, source in places}
+        sources = {source for places in patchset.patchset_folders([], cwd).values() for _, source in places}
         assert sources <= {patchset.BUILT_IN}
 
 
@@ -484,7 +485,7 @@ def test_a_wheel_can_ship_patchsets_and_is_not_imported(tmp_path, monkeypatch, v
     (sets / "module.py").write_text("raise RuntimeError('imported')")
     add_wheel(site, f"[console_scripts]\nx = y:z\n\n[sitepatch.patchsets]\nvendor = {value}\n")
     monkeypatch.setattr(sys, "path", [*sys.path, str(site), str(site)])
-    found = patchset.find("demo-fix", [], tmp_path)
+    found = patchset.find_patchset("demo-fix", [], tmp_path)
     assert found.patchset.source == "entry point vendor"
     assert found.shadows == ()
 
@@ -493,13 +494,13 @@ def test_an_entry_point_that_leads_nowhere_is_told_and_keeps_nothing_else_from_b
     add_wheel(tmp_path / "site", "[sitepatch.patchsets]\nvendor = gone.away\n")
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "site")])
     write(tmp_path / "patchsets")
-    found, broken = patchset.find_every([], tmp_path)
+    found, broken = patchset.find_patchsets([], tmp_path)
     assert "demo-fix" in [one.patchset.name for one in found]
     assert list(broken) == ["entry point vendor"]
     problem = "the entry point vendor = gone.away leads to no directory on sys.path"
     assert problem in broken["entry point vendor"].message
     with pytest.raises(UsageError) as caught:
-        patchset.find("vendor-fix", [], tmp_path)
+        patchset.find_patchset("vendor-fix", [], tmp_path)
     assert problem in caught.value.hint
 
 
@@ -512,16 +513,16 @@ def test_hundreds_of_variants_are_compared_with_their_neighbours_alone(tmp_path,
     order = list(range(400))
     Random(3).shuffle(order)
     text = head + "".join(one.format(f">={number},<{number + 1}") for number in order)
-    assert len(patchset.load(write(tmp_path / "good", text), "here").variants) == 400
+    assert len(patchset.load_patchset(write(tmp_path / "good", text), "here").variants) == 400
     assert len(asked) < 2_000
     text = head + "".join(one.format(f">={number},<={number + 1}") for number in range(300))
     with pytest.raises(PatchError) as caught:
-        patchset.load(write(tmp_path / "bad", text), "here")
+        patchset.load_patchset(write(tmp_path / "bad", text), "here")
     assert "no version in common with" in caught.value.message
     asked.clear()
     text = head + one.format("") * 300
     with pytest.raises(PatchError):
-        patchset.load(write(tmp_path / "same", text), "here")
+        patchset.load_patchset(write(tmp_path / "same", text), "here")
     assert len(asked) < 2_000
 
 
@@ -529,7 +530,7 @@ def test_hundreds_of_variants_are_compared_with_their_neighbours_alone(tmp_path,
 
 
 def test_settings_are_read_by_the_type_of_the_option(tmp_path):
-    made = patchset.load(write(tmp_path), "here")
+    made = patchset.load_patchset(write(tmp_path), "here")
     assert patchset.resolve_options(made, {}) == {"params": 5, "lang": "en", "ratio": 1.0, "loud": False}
     settings = {
         "demo-fix.params": "-7",
@@ -556,14 +557,14 @@ def test_settings_are_read_by_the_type_of_the_option(tmp_path):
     ],
 )
 def test_a_wrong_setting_is_told_with_what_was_expected(tmp_path, key, text, line):
-    made = patchset.load(write(tmp_path), "here")
+    made = patchset.load_patchset(write(tmp_path), "here")
     with pytest.raises(UsageError) as caught:
         patchset.resolve_options(made, {f"demo-fix.{key}": text})
     assert caught.value.message == f"--set demo-fix.{key}: {line}"
 
 
 def test_all_wrong_settings_are_told_together(tmp_path):
-    made = patchset.load(write(tmp_path), "here")
+    made = patchset.load_patchset(write(tmp_path), "here")
     with pytest.raises(UsageError) as caught:
         patchset.resolve_options(made, {"demo-fix.params": "x", "demo-fix.none": "x"})
     assert len(caught.value.message.split("\n")) == 2
@@ -640,7 +641,7 @@ BUILT_IN = sorted(each.parent for each in Path(patchset.builtin_dir()).glob("*/p
 
 @pytest.mark.parametrize("folder", BUILT_IN, ids=lambda folder: folder.name)
 def test_every_built_in_patchset_loads_and_fits_the_json_schema(folder):
-    loaded = patchset.load(folder, patchset.BUILT_IN)
+    loaded = patchset.load_patchset(folder, patchset.BUILT_IN)
     assert isinstance(loaded, Patchset) and all(variant.patches for variant in loaded.variants)
     assert fits(SCHEMA, decoded(loaded.files["patchset.toml"]))
 
@@ -666,7 +667,7 @@ def test_find_and_load_use_no_importlib_metadata(tmp_path):
     shutil.copytree(CHECKOUT / "patcher", tmp_path / "patcher", ignore=shutil.ignore_patterns("__pycache__"))
     write(tmp_path / "patchsets")
     code = (
-        "import sys; from pathlib import Path; from patcher.patchset.sources import find; find('demo-fix', [], Path.cwd());"
+        "import sys; from pathlib import Path; from patcher.patchset.sources import find_patchset; find_patchset('demo-fix', [], Path.cwd());"
         "print(sorted({'libcst', 'importlib.metadata', 'configparser'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)

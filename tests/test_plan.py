@@ -16,12 +16,12 @@ from patcher.engine import engine
 from patcher.errors import SitepatchError, StoreError
 from patcher.model import Answer, HunkText, Located, LockedFile, Plan, Requested, Splice, State, Step
 from patcher.ops.fixture import lay_out
-from patcher.patchset.manifest import load
-from patcher.planner.adopt import Edit, plan_adopt
+from patcher.patchset.manifest import load_patchset
+from patcher.planner.adopt import HandEdit, plan_adopt
 from patcher.planner.assignments import Assignment
 from patcher.planner.carry import Carrier, _bodies
-from patcher.planner.plan import before_and_after, mixed, plan_anew, plan_apply, plan_restore, plan_sync
-from patcher.planner.resolve import File, resolve
+from patcher.planner.plan import before_and_after, plan_apply, plan_pristine, plan_restore, plan_sync, reconciled
+from patcher.planner.resolve import TargetFile, resolve
 from patcher.store.commit import commit
 from patcher.store.status import Condition, statuses
 from patcher.target.distribution import UNRECORDED
@@ -219,7 +219,7 @@ BELOW = "RETRIES = 3\nfrom mmengine._impl import load\n"
 
 def planned(folder: Path, *patchsets: str) -> List[Tuple[str, str]]:
     """(path, state) of each answer for these patchsets of `folder / "patches"` on `folder / "site"`."""
-    requested = [Requested(load(folder / "patches" / name, "here"), {}) for name in patchsets]
+    requested = [Requested(load_patchset(folder / "patches" / name, "here"), {}) for name in patchsets]
     answers = plan_apply(discover(None, str(folder / "site")), requested).answers
     found = [(answer.path, answer.state.value) for answer in answers if answer.state is not State.NOT_NEEDED]
     return list(dict.fromkeys(found))
@@ -296,10 +296,10 @@ def test_a_deletion_is_not_upstream_where_the_rest_of_its_patchset_is_ours() -> 
     gone = Answer("ours", NEW, "load", State.NOT_FOUND, gone=True)
     for state in State:
         other = Answer("ours", OLD, "load", state)
-        (answer, _) = mixed([gone, other])
+        (answer, _) = reconciled([gone, other])
         assert answer.state is (State.UPSTREAM if state is State.UPSTREAM else State.NOT_FOUND)
-    assert mixed([gone, Answer("another", OLD, "load", State.UPSTREAM)])[0] == gone
-    assert mixed([gone, gone]) == [gone, gone]
+    assert reconciled([gone, Answer("another", OLD, "load", State.UPSTREAM)])[0] == gone
+    assert reconciled([gone, gone]) == [gone, gone]
 
 
 def test_of_alternative_places_it_stays_the_one_that_was_patched(tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_beside_a_compiled_module_that_is_imported_instead_nothing_is_patched(tm
 def test_a_file_that_is_not_there_is_named_as_it_is_there(tmp_path: Path, path: str, near: str) -> None:
     patchset(tmp_path, "typo", f"--- {path}\n@@ f @@\n-old(1)\n+old(2)\n")
     site = Site(tmp_path, "mmengine-0.10.7")
-    requested = Requested(load(tmp_path / "patches/typo", "here"), {})
+    requested = Requested(load_patchset(tmp_path / "patches/typo", "here"), {})
     (answer,) = plan_apply(discover(None, str(site.path)), [requested]).answers
     assert answer.state is State.NOT_FOUND
     expected = f"the nearest name there is {near}: write that path if it is meant" if near else "moved or removed"
@@ -404,7 +404,7 @@ class World:
         return discover(None, str(self.site))
 
     def requested(self, *names: str) -> List[Requested]:
-        return [Requested(load(self.folder / "patches" / name, "here"), {}) for name in names]
+        return [Requested(load_patchset(self.folder / "patches" / name, "here"), {}) for name in names]
 
     def install(self, version: str, text: str) -> None:
         """Say that another release is installed, of which OLD has this text."""
@@ -511,11 +511,11 @@ def test_sync_plans_what_is_asked_for_and_nothing_else(world: World) -> None:
 
 def test_a_plan_anew_is_of_the_text_that_upstream_shipped(world: World) -> None:
     world.apply("a")
-    plan, held = plan_anew(world.env(), world.requested("b"))
+    plan, held = plan_pristine(world.env(), world.requested("b"))
     assert [(file.path, file.before.decode(), file.after.decode()) for file in plan.files] == [(NEW, TEXT, B), (OLD, TEXT, B)]
     assert [each.path for each in held] == [NEW, OLD]
     world.edit(A + MINE)
-    assert [answer.path for answer in plan_anew(world.env(), world.requested("b"))[0].failed] == [OLD], "nothing is forced"
+    assert [answer.path for answer in plan_pristine(world.env(), world.requested("b"))[0].failed] == [OLD], "nothing is forced"
 
 
 def test_what_an_earlier_version_changed_and_this_one_does_not_is_taken_back(world: World) -> None:
@@ -563,7 +563,7 @@ def test_a_patchset_takes_the_place_of_the_edits_that_it_was_made_of(world: Worl
 
     def adopted(now: str) -> Plan:
         world.edit(now)
-        return plan_adopt(world.env(), one, {(site, OLD): Edit(TEXT.encode(), now.encode())})
+        return plan_adopt(world.env(), one, {(site, OLD): HandEdit(TEXT.encode(), now.encode())})
 
     plan = adopted(A)
     change = plan.files[0].change
@@ -572,7 +572,7 @@ def test_a_patchset_takes_the_place_of_the_edits_that_it_was_made_of(world: Worl
     assert [answer.state for answer in plan.answers] == [State.APPLICABLE]
     assert told(adopted(A + MINE)) == {OLD: (A, f"written aside {A}{MINE}", ("a",))}
     (other,) = world.requested("b")
-    (answer,) = plan_adopt(world.env(), other, {(site, OLD): Edit(TEXT.encode(), B.encode())}).failed
+    (answer,) = plan_adopt(world.env(), other, {(site, OLD): HandEdit(TEXT.encode(), B.encode())}).failed
     assert (answer.path, answer.problem) == (NEW, "the patchset is for this file too, and it was not edited")
     world.record(OLD, None)
     change = adopted(A).files[0].change
@@ -582,13 +582,13 @@ def test_a_patchset_takes_the_place_of_the_edits_that_it_was_made_of(world: Worl
 def test_what_stands_in_an_edited_file_stays_and_what_a_reinstall_took_away_is_told(world: World) -> None:
     world.apply("b")
     world.edit(BOTH)
-    edits = {(str(world.site), OLD): Edit(TEXT.encode(), BOTH.encode())}
+    edits = {(str(world.site), OLD): HandEdit(TEXT.encode(), BOTH.encode())}
     (one,) = world.requested("a")
     plan = plan_adopt(world.env(), one, edits)
     assert told(plan) == {OLD: (BOTH, "written", ("a", "b"))} and plan.notes == ()
     world.install("0.10.8", "another release")
     world.edit(A)
-    plan = plan_adopt(world.env(), one, {(str(world.site), OLD): Edit(TEXT.encode(), A.encode())})
+    plan = plan_adopt(world.env(), one, {(str(world.site), OLD): HandEdit(TEXT.encode(), A.encode())})
     assert told(plan) == {OLD: (A, "written", ("a",))}
     assert plan.notes == (f"{OLD}: a reinstall took b away; apply it again afterwards",)
 
@@ -631,7 +631,7 @@ def test_the_receipt_of_a_file_keeps_the_times_of_the_text_that_stood_before(wor
 def test_a_receipt_that_does_not_lead_to_the_file_is_refused(world: World) -> None:
     world.apply("a")
     (receipt,) = (item.receipt for item in statuses(world.env()))
-    bent = File(TEXT.encode(), A.encode(), receipt.steps, "0" * 64)
+    bent = TargetFile(TEXT.encode(), A.encode(), receipt.steps, "0" * 64)
     with pytest.raises(StoreError, match="its receipt does not lead to what was written there"):
         resolve(str(world.site), OLD, bent, ["a"], {})
 
@@ -645,7 +645,7 @@ def test_where_a_step_is_made_anew_its_copy_gives_the_hunks_of_that_file(world: 
     world.apply("a", "b")
     (item,) = (item for item in statuses(world.env()) if item.receipt.path == OLD)
     assert told(plan_restore([item], ["a"])) == {OLD: (B, "written", ("b",))}
-    bent = File(TEXT.encode(), (world.site / OLD).read_bytes(), item.receipt.steps, item.receipt.current)
+    bent = TargetFile(TEXT.encode(), (world.site / OLD).read_bytes(), item.receipt.steps, item.receipt.current)
     with pytest.raises(SitepatchError, match=r"^mmengine/x\.py: the stored copy of b does not mention this file$"):
         resolve(str(world.site), "mmengine/x.py", bent, ["b"], {})
 
@@ -682,7 +682,7 @@ def test_the_text_without_and_with_some_of_the_patchsets_of_a_file(world: World)
 
 def test_a_part_that_is_there_already_is_a_conflict_where_the_patchset_changes_another_part() -> None:
     def answered(*states: Tuple[str, State, bool]) -> List[State]:
-        return [answer.state for answer in mixed([Answer(name, "p", "s", state, when_present=may) for name, state, may in states])]
+        return [answer.state for answer in reconciled([Answer(name, "p", "s", state, when_present=may) for name, state, may in states])]
 
     changes, there, other = ("a", State.APPLICABLE, False), ("a", State.UPSTREAM, False), ("b", State.UPSTREAM, False)
     assert answered(changes, there, other) == [State.APPLICABLE, State.CONFLICT, State.UPSTREAM]
@@ -703,7 +703,7 @@ def test_where_the_version_says_nothing_each_place_of_a_file_is_looked_at(tmp_pa
     site.file(NEW).write_text(CODE)
     assert planned(tmp_path, "ask") == [(NEW, "applicable")]
     site.file(NEW).write_text(SHIM)
-    (answer,) = plan_apply(discover(None, str(site.path)), [Requested(load(manifest.parent, "here"), {})]).answers
+    (answer,) = plan_apply(discover(None, str(site.path)), [Requested(load_patchset(manifest.parent, "here"), {})]).answers
     assert answer.problem == "mmengine 0.0.0 is installed; this patchset is for mmengine >=1,<2, >=2,<3"
 
 
@@ -774,9 +774,9 @@ def test_what_is_carried_over_is_what_a_fresh_start_gives(tmp_path: Path) -> Non
     jobs = {}
     for name, text in STEPS.items():
         patchset(tmp_path, name, f"--- {NEW}\n{text}")
-        made = load(tmp_path / "patches" / name, "here")
+        made = load_patchset(tmp_path / "patches" / name, "here")
         jobs[name] = Assignment(Requested(made, {}), Located("mmengine", ".", "", "", ""), NEW, made.variants[0].patches[0].hunks, ())
-    pristine = File(MODULE.encode(), MODULE.encode())
+    pristine = TargetFile(MODULE.encode(), MODULE.encode())
     data, steps, _ = resolve(".", NEW, pristine, list(STEPS), jobs)
     assert [step.patchset for step in steps] == list(STEPS)
     found = pristine._replace(now=data, steps=steps, current=sha256(data).hexdigest())

@@ -3,13 +3,14 @@
 import pytest
 
 from patcher.errors import OutdatedError, StoreError
-from patcher.model import Change, Receipt, Step, patchset_digest
+from patcher.model import Change, Receipt, Step
 from patcher.store import permission, prepare
 from patcher.store.folder import Folder
 from patcher.store.journal import FORGET, LINK, PUT, WRITE, Entry
 from patcher.store.prepare import Work
 from patcher.store.receipt import encode
 from patcher.store.store import Store
+from patcher.system.reading import patchset_digest
 from tests.test_store import sha
 
 FILE, TWIN, LINKED = "pkg/sub/a.py", "pkg/sub/b.py", "pkg/sub/c.py"

@@ -8,7 +8,7 @@ import pytest
 
 from patcher.cli.answers.report import answer_rows, diff_json, stat
 from patcher.model import Answer, State
-from patcher.text.diffs import compare
+from patcher.text.diffs import diff_texts
 
 TEXTS = [
     b"",
@@ -49,7 +49,7 @@ def test_applying_the_diff_makes_exactly_the_new_bytes(tmp_path, tool, monkeypat
             path = f"dir {number % 2}/f{number}.py"
             (tmp_path / path).parent.mkdir(exist_ok=True)
             (tmp_path / path).write_bytes(before)
-            every += compare("", path, before, after).text
+            every += diff_texts("", path, before, after).text
             expected[path] = after
     assert len(expected) > 50
     done = subprocess.run(tool, input=every, cwd=str(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -59,32 +59,32 @@ def test_applying_the_diff_makes_exactly_the_new_bytes(tmp_path, tool, monkeypat
 
 @pytest.mark.parametrize(("before", "after"), PAIRS)
 def test_the_counts_are_those_of_the_diff_and_the_same_text_differs_nowhere(before, after):
-    diff = compare("site", "m.py", before, after, ["p"])
+    diff = diff_texts("site", "m.py", before, after, ["p"])
     body = diff.text.split(b"\n")[2:]
     assert sum(line.startswith(b"+") for line in body) == diff.added
     assert sum(line.startswith(b"-") for line in body) == diff.removed
     assert (diff.text == b"") == (before == after)
-    assert compare("site", "m.py", before, before).text == b""
+    assert diff_texts("site", "m.py", before, before).text == b""
 
 
 def test_a_diff_as_it_is_written():
     before = b"".join(b"%d\n" % number for number in range(1, 11))
     after = before.replace(b"5\n", b"five\r\n").rstrip(b"\n")
-    assert compare("", "p/m.py", before, after).text == (
+    assert diff_texts("", "p/m.py", before, after).text == (
         b"--- a/p/m.py\n+++ b/p/m.py\n@@ -2,9 +2,9 @@\n 2\n 3\n 4\n-5\n+five\r\n 6\n 7\n 8\n 9\n-10\n+10\n"
         b"\\ No newline at end of file\n"
     )
-    assert compare("", "m.py", b"", b"x\n").text == b"--- a/m.py\n+++ b/m.py\n@@ -0,0 +1 @@\n+x\n"
+    assert diff_texts("", "m.py", b"", b"x\n").text == b"--- a/m.py\n+++ b/m.py\n@@ -0,0 +1 @@\n+x\n"
 
 
 def test_a_change_far_from_another_is_a_hunk_of_its_own():
     lines = [b"%d\n" % number for number in range(100)]
     changed = [b"new\n" if number in (10, 17, 50) else line for number, line in enumerate(lines)]
-    assert compare("", "m.py", b"".join(lines), b"".join(changed)).text.count(b"\n@@ ") == 2
+    assert diff_texts("", "m.py", b"".join(lines), b"".join(changed)).text.count(b"\n@@ ") == 2
 
 
 def test_the_table_of_changes_adds_up():
-    diffs = [compare("", "long/name.py", b"a\n" * 200, b"b\n" * 100), compare("", "m.py", b"", b"x\n")]
+    diffs = [diff_texts("", "long/name.py", b"a\n" * 200, b"b\n" * 100), diff_texts("", "m.py", b"", b"x\n")]
     lines = stat(diffs).splitlines()
     assert lines[0].startswith(" long/name.py | 300 +")
     assert lines[1] == " m.py         |   1 +"
@@ -94,12 +94,12 @@ def test_the_table_of_changes_adds_up():
 
 
 def test_the_table_of_changes_is_aligned_by_the_columns_of_a_path():
-    wide = [compare("", path, b"", b"x\n") for path in ("设备/🚀.py", "abcdef.py", "a\u202e.py")]
+    wide = [diff_texts("", path, b"", b"x\n") for path in ("设备/🚀.py", "abcdef.py", "a\u202e.py")]
     assert stat(wide).splitlines()[:3] == [" 设备/🚀.py   | 1 +", " abcdef.py    | 1 +", " a<U+202E>.py | 1 +"]
 
 
 def test_json_keeps_every_byte():
-    diff = compare("", "m.py", b"\xff\n", b"\xfe\n")
+    diff = diff_texts("", "m.py", b"\xff\n", b"\xfe\n")
     assert diff_json(diff)["diff"].encode("utf-8", "surrogateescape") == diff.text
 
 

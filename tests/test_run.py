@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from patcher.target.interpreter import discover
-from patcher.target.launch import Python, ignoring, interpreter, other_environment
+from patcher.target.launch import Python, ignoring, interpreter_of, other_environment
 from tests.command import done, environ, sitepatch
 from tests.places import FILES, base, patchset, value, venv
 
@@ -239,13 +239,13 @@ def test_what_runs_a_program_is_read_from_its_first_line(tmp_path):
         (f"#!/bin/sh\n'''exec' '{sys.executable}' \"$0\" \"$@\"\n' '''", ()),
     ):
         (tmp_path / "tool").write_text(first + "\nprint()\n")
-        found = interpreter(str(tmp_path / "tool"), ["--more"])
+        found = interpreter_of(str(tmp_path / "tool"), ["--more"])
         assert found and found.words == (*words, str(tmp_path / "tool"), "--more"), first
     for other in ("#!/bin/sh", "#!", "", "#! '", "#!/usr/bin/env", "\0\1"):
         (tmp_path / "tool").write_text(other)
-        assert interpreter(str(tmp_path / "tool"), []) is None
-    assert interpreter("/usr/bin/python3.11", ["-I"]) == Python("/usr/bin/python3.11", ("-I",))
-    assert interpreter("/usr/bin/python3-config", ["-I"]) is None
+        assert interpreter_of(str(tmp_path / "tool"), []) is None
+    assert interpreter_of("/usr/bin/python3.11", ["-I"]) == Python("/usr/bin/python3.11", ("-I",))
+    assert interpreter_of("/usr/bin/python3-config", ["-I"]) is None
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,13 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import OutdatedError, StoreError
-from patcher.model import Change, Receipt, Splice, Step, patchset_digest
+from patcher.model import Change, Receipt, Splice, Step
 from patcher.store import journal, tidy
 from patcher.store.folder import Folder
 from patcher.store.lock import locked
 from patcher.store.receipt import file_name
 from patcher.store.store import FINISHED, Store
+from patcher.system.reading import patchset_digest
 
 A, B, C = "pkg/a.py", "pkg/sub/b.py", "other/c.py"
 PRISTINE = {A: b"x = 1\r\ny = 2\r", B: b"\xef\xbb\xbf# \x0c caf\xc3\xa9\nz = 1", C: b"\xff\x00 any bytes"}

@@ -3,10 +3,11 @@
 import pytest
 
 from patcher.errors import StoreError
-from patcher.model import Change, FilePlan, Patchset, Plan, Receipt, Step, Verify, patchset_digest
+from patcher.model import Change, FilePlan, Patchset, Plan, Receipt, Step, Verify
 from patcher.store import multisite
 from patcher.store.commit import Rollback, commit, plan_rollback, roll_back
 from patcher.store.store import Store
+from patcher.system.reading import patchset_digest
 from tests.test_store import sha
 
 FILE, OLD, NEW, NEWER = "pkg/a.py", b"old", b"new", b"newer"

@@ -17,14 +17,15 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import PatchError, SitepatchError
-from patcher.model import Answer, Patchset, State, Variant, answered
-from patcher.patchset.sources import candidates, resolve_options
+from patcher.model import Answer, Patchset, State, Variant
+from patcher.patchset.sources import matching_variants, resolve_options
 from patcher.planner import rewriter
+from patcher.planner.assignments import answer_of
 from patcher.planner.known import Request
-from patcher.planner.plan import mixed
+from patcher.planner.plan import reconciled
 from patcher.system.reading import TEXT, read_file
 from patcher.target.versions import is_version
-from patcher.text.diffs import compare
+from patcher.text.diffs import diff_texts
 
 FOLDER = "cases"
 AFTER, UPSTREAM, NOT_NEEDED, REFUSED = "after", "upstream", "not-needed", "refused"
@@ -112,11 +113,11 @@ def run_case(patchset: Patchset, case: Case) -> Outcome:
         return Outcome(case, path, f"{case.origin}:1: {error.message}")
     every = tuple(hunk for each in patchset.variants for patch in each.patches for hunk in patch.hunks)
     hunks = tuple(hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks)
-    made = rewriter.engine(case.text, Request(patchset.name, hunks, options, variant.names, every))
-    answers = mixed([answered(patchset.name, path, each) for each in made.answers])
+    made = rewriter.rewrite_uncached(case.text, Request(patchset.name, hunks, options, variant.names, every))
+    answers = reconciled([answer_of(patchset.name, path, each) for each in made.answers])
     problem = _problem(case, answers)
     if not problem and case.expected == AFTER and made.data != case.result:
-        diff = compare("", path, case.result, made.data).text
+        diff = diff_texts("", path, case.result, made.data).text
         return Outcome(case, path, "it becomes another text than expected", diff)
     return Outcome(case, path, problem)
 
@@ -135,7 +136,7 @@ def _variant(patchset: Patchset, path: str, releases: Sequence[str]) -> Variant:
     if wrong or len(releases) > 1:
         raise PatchError(f"found {wrong or ' '.join(releases)}, {_FORM}")
     named = [each for each in patchset.variants if any(path in patch.paths for patch in each.patches)]
-    found = candidates(named, releases[0]) if releases else named
+    found = matching_variants(named, releases[0]) if releases else named
     if len(found) != 1:
         known: Dict[str, None] = {path: None for each in patchset.variants for patch in each.patches for path in patch.paths}
         ranges = " and ".join(each.versions or "any release" for each in named)

@@ -14,7 +14,7 @@ from patcher.store.receipt import path_problem
 from patcher.store.status import Condition, FileStatus, classify
 from patcher.store.store import Store
 from patcher.system.reading import read_file
-from patcher.target.distribution import Owner, Row, installed, sources
+from patcher.target.distribution import Owner, RecordRow, installed_distributions, recorded_sources
 from patcher.target.environment import Environment, locate
 
 _THREADS = 4  # reading waits for the disk, hashing does not hold the interpreter
@@ -33,7 +33,7 @@ class Installed(NamedTuple):
     site: str
     path: str
     owner: Owner
-    recorded: Tuple[Row, ...]
+    recorded: Tuple[RecordRow, ...]
     data: bytes
     status: Optional[FileStatus] = None
 
@@ -58,7 +58,7 @@ class Search(NamedTuple):
 
 class _Candidate(NamedTuple):
     owner: Owner
-    rows: List[Row]
+    rows: List[RecordRow]
 
 
 _Site = Dict[str, _Candidate]
@@ -104,12 +104,12 @@ def _listed(site: Path, notes: List[str]) -> _Site:
     """The Python files that the RECORD files of a site directory list; a remark about the distributions without one."""
     found: _Site = {}
     editable, bare = [], []
-    for owner in installed(site):
+    for owner in installed_distributions(site):
         if owner.note:
             editable.append(f"{owner.name} ({owner.note})")
         elif not owner.recorded:
             bare.append(f"{owner.name} {owner.version}".rstrip())
-        for row in sources(Path(owner.dist_info)) if owner.recorded else ():
+        for row in recorded_sources(Path(owner.dist_info)) if owner.recorded else ():
             if not path_problem(row.path):
                 found.setdefault(row.path, _Candidate(owner, [])).rows.append(row)
     if editable:

@@ -10,10 +10,10 @@ from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.author import standalone
 from patcher.model import Patchset, Requested, Step
-from patcher.patchset.tables import written_options
+from patcher.patchset.tables import options_text
 from patcher.planner.assignments import KINDS
 from patcher.splice import apply_splices
-from patcher.text.diffs import compare
+from patcher.text.diffs import diff_texts
 from patcher.text.lines import line_edits
 
 _EMPTY = "FILES: List[Dict[str, Any]] = []"
@@ -48,7 +48,7 @@ def patch(one: Requested, files: Sequence[Patched]) -> bytes:
     The patchsets that come before it in a file's steps are applied already in the file that the patch is for.
     """
     changed = [
-        (file, compare("", file.path, before, after).text)
+        (file, diff_texts("", file.path, before, after).text)
         for file in files
         for name, before, after in file.texts
         if name == one.patchset.name and before != after
@@ -60,7 +60,7 @@ def patch(one: Requested, files: Sequence[Patched]) -> bytes:
 def _header(one: Requested, releases: Sequence[str]) -> str:
     """The DEP-3 header of a patch."""
     patchset = one.patchset
-    options = f" {written_options(one.options)}" if one.options else ""
+    options = f" {options_text(one.options)}" if one.options else ""
     lines = [f"Description: {_folded(patchset)}"]
     lines += [f"{_field(key)}: {' '.join(text.split())}" for key, text in patchset.provenance.items() if text.strip()]
     lines += [f"X-Sitepatch: {patchset.name} {patchset.version}{options}", f"X-Applies-To: {', '.join(releases)}"]

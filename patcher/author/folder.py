@@ -12,8 +12,8 @@ from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 from patcher.author.draft import Draft, package_of
 from patcher.errors import PatchError, UsageError
 from patcher.model import Patchset
-from patcher.patchset.manifest import MANIFEST, load
-from patcher.patchset.tables import shown, written_toml
+from patcher.patchset.manifest import MANIFEST, load_patchset
+from patcher.patchset.tables import shown_value, written_toml
 from patcher.target.versions import accepts, oldest_first, says_nothing
 
 PATCHSETS = "patchsets"
@@ -45,7 +45,7 @@ def output_folder(name: str, output: Optional[str] = None) -> Path:
         UsageError: the name is none of a patchset, or something is there already.
     """
     if not re.fullmatch("[a-z0-9-]+", name):
-        raise UsageError(f'found the name {shown(name)}, expected one made of a-z, 0-9 and "-"')
+        raise UsageError(f'found the name {shown_value(name)}, expected one made of a-z, 0-9 and "-"')
     folder = Path(output if output is not None else PATCHSETS)
     folder = folder if folder.absolute().name == name else folder / name
     _check_free(folder)
@@ -127,7 +127,7 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             (made / name).write_bytes(text.encode("utf-8"))
         try:
-            load(made, str(folder))
+            load_patchset(made, str(folder))
         except PatchError as error:
             raise PatchError(error.message.replace(str(made), str(folder)), error.hint) from None
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
             with suppress(FileNotFoundError):
                 aside.rename(folder)
             raise
-    return load(folder, str(folder))
+    return load_patchset(folder, str(folder))
 
 
 def proven_range(versions: Iterable[str], failed: Iterable[str] = ()) -> str:

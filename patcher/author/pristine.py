@@ -21,9 +21,9 @@ from patcher.system import ownership
 from patcher.system.archive import damaged, member
 from patcher.system.cache import cache_dir, in_use
 from patcher.system.reading import read_file
-from patcher.target.distribution import Owner, size
+from patcher.target.distribution import Owner, recorded_size
 from patcher.target.index import Listing, Pip
-from patcher.target.releases import fetch, kept
+from patcher.target.releases import cached_release, fetch_release
 
 _LARGE = 16 << 20  # bytes of an installed distribution, from which its wheel is worth being fetched in parts
 _FIRST = "install the same release elsewhere (pip install --no-deps --target DIR {0}=={1}) and name that with --pristine DIR"
@@ -213,7 +213,7 @@ def _of_cache(lost: Sequence[Lost]) -> Found:
     """The texts from the release that is installed, where some command has fetched it."""
     found: Found = {}
     for one in lost:
-        folder = kept(cache_dir(), one.file.owner.name, one.file.owner.version, [one.file.path])
+        folder = cached_release(cache_dir(), one.file.owner.name, one.file.owner.version, [one.file.path])
         if folder is None:
             one.tried.append("the releases that were fetched: this one was not, or without this file")
         found.update(_in(folder, [one]) if folder else {})
@@ -238,10 +238,10 @@ def _release(owner: Owner, paths: Sequence[str], tell: Callable[[str], None]) ->
     cache, name, version = cache_dir(), owner.name, owner.version
     ownership.check(str(cache), "set SITEPATCH_CACHE to a directory of your own")
     with Pip(cached=True) as pip, in_use(cache):
-        folder = kept(cache, name, version, paths)
+        folder = cached_release(cache, name, version, paths)
         if folder is None:
             tell(f"fetching {name} {version}, to see what was installed")
-            large = size(Path(owner.dist_info)) >= _LARGE
+            large = recorded_size(Path(owner.dist_info)) >= _LARGE
             where = Listing(wheels={version: pip.link(name, version)}) if large else None
-            folder = fetch(pip, cache, name, version, paths, where)
+            folder = fetch_release(pip, cache, name, version, paths, where)
         return folder

@@ -97,5 +97,5 @@ def _stub(place: Place) -> str:
 def _made(name: str, draft: Draft, text: bytes) -> Optional[bytes]:
     """What a draft makes of a text; None where it does not fit."""
     (patch,) = parse_spatch(draft.spatch(), name)[1]
-    made = rewriter.engine(text, Request(name, patch.hunks, {}, (), patch.hunks))
+    made = rewriter.rewrite_uncached(text, Request(name, patch.hunks, {}, (), patch.hunks))
     return made.data if [answer.state for answer in made.answers] == [State.APPLICABLE] else None

@@ -13,8 +13,8 @@ import click
 from patcher.cli.told import Quoted, label, term, told
 from patcher.errors import LockError, NotExecutableError, NotFoundCommandError, PatchError, SitepatchError, UsageError
 from patcher.ops.place import Place
-from patcher.text.drawn import Painted, drawn, join, lines
-from patcher.text.width import LONGEST, fit, padded, terminal_width, width, wrapped
+from patcher.text.drawn import Painted, drawn, drawn_lines, join_drawn
+from patcher.text.width import LONGEST, clip, padded, terminal_width, width, wrapped
 
 if TYPE_CHECKING:
     from patcher.cli.progress import Progress
@@ -71,7 +71,7 @@ class Console:
     def out(self, *parts: str) -> None:
         """Write a line of the answer, or several."""
         if not self.as_json:
-            click.echo("".join(lines(told(part)) for part in parts), color=self.color(sys.stdout))
+            click.echo("".join(drawn_lines(told(part)) for part in parts), color=self.color(sys.stdout))
 
     def say(self, text: str) -> None:
         """Write a line about what is being done; not with --quiet."""
@@ -263,7 +263,7 @@ def style(text: str, **how: Any) -> Painted:
 def _labelled(text: str, rest: str, **how: Any) -> Painted:
     """A word of ours with a colour, as `error:`, and what it is about, both in the language of the reader."""
     head = label(text)
-    return Painted(style(head, **how) + (" " if head[-1] == ":" else "") + lines(told(rest)))
+    return Painted(style(head, **how) + (" " if head[-1] == ":" else "") + drawn_lines(told(rest)))
 
 
 def table(rows: Sequence[Row], most: int = 0) -> Iterable[str]:
@@ -294,7 +294,7 @@ def table(rows: Sequence[Row], most: int = 0) -> Iterable[str]:
 
 def _words(text: str) -> str:
     """The text with what is too long of each word left out; code, which is painted, stays as it is."""
-    return text if isinstance(text, Painted) else re.sub(rf"\S{{{LONGEST},}}", lambda word: fit(word.group(), LONGEST), text)
+    return text if isinstance(text, Painted) else re.sub(rf"\S{{{LONGEST},}}", lambda word: clip(word.group(), LONGEST), text)
 
 
 def _wrapped(text: str, most: int) -> List[str]:
@@ -308,5 +308,5 @@ def paint(diff: str) -> List[Painted]:
     for line in diff.split("\n")[: -1 if diff.endswith("\n") else None]:
         head = line.startswith(("--- ", "+++ "))
         color = None if head else _DIFF_COLORS.get(line[:1])
-        out.append(style(line, fg=color, bold=head or None) if head or color else join(line))
+        out.append(style(line, fg=color, bold=head or None) if head or color else join_drawn(line))
     return out

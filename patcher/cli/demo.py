@@ -16,8 +16,8 @@ from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
 from patcher.cli.console import Console, style
 from patcher.cli.told import told
 from patcher.ops.fixture import lay_out
-from patcher.patchset.sources import find
-from patcher.text.drawn import lines
+from patcher.patchset.sources import find_patchset
+from patcher.text.drawn import drawn_lines
 
 NAME, VERSION, OLDER = "mmengine-ddp-debug", "0.10.7", "0.1.0"
 SMALL, RUNNER = "mmengine-unused-parameters", "mmengine/runner/runner.py"
@@ -130,7 +130,7 @@ class Story:
         before, file = tree(new), old / RUNNER
         pristine = file.read_bytes()
         self._title("A small change, as a diff whose context is matched by syntax.", f"cat {folder / 'unused.spatch'}")
-        self.console.out(lines(_HUNK[:-1]))
+        self.console.out(drawn_lines(_HUNK[:-1]))
         self._title(f"The same hunk for {VERSION} and for {OLDER}, two and a half years older.")
         self._do("apply", SMALL, "-q", "--target", str(new))
         self._do("apply", SMALL, "-q", "--target", str(old))
@@ -148,7 +148,7 @@ class Story:
     def _whole(self, site: Path) -> None:
         here = ["--target", str(site)]
         before = tree(site)
-        patches = (patch for variant in find(NAME, (), ".").patchset.variants for patch in variant.patches)
+        patches = (patch for variant in find_patchset(NAME, (), ".").patchset.variants for patch in variant.patches)
         files = sorted(path for path in {path for patch in patches for path in patch.paths} if path in before)
         self._step("What is there to apply?", ["list"])
         self._step("What would change? Nothing is written for this.", ["diff", NAME, *here])
@@ -200,7 +200,7 @@ class Story:
         env = {**os.environ, "RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "PYTHONIOENCODING": "utf-8"}
         command = [sys.executable, "-B", "-c", _RUN, str(site), *files]
         ended = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        self.console.out(lines(ended.stdout.decode("utf-8", "replace")))
+        self.console.out(drawn_lines(ended.stdout.decode("utf-8", "replace")))
         warned = b'"verdict": "cpu-with-device-ids"' in ended.stdout
         good = ended.returncode == 0 and warned
         self._prove("the patched files compile, and the report names what makes DDP fail", good)

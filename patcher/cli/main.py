@@ -15,7 +15,7 @@ from patcher import __version__
 from patcher.cli.commands.group import Group
 from patcher.cli.told import label, told
 from patcher.system.signals import end_interrupted
-from patcher.text.drawn import lines
+from patcher.text.drawn import drawn_lines
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _SECTIONS = {
@@ -117,7 +117,7 @@ def main() -> None:
         if as_json:
             from patcher.cli.console import answer_usage
         if not (as_json and answer_usage(error)):
-            click.echo(lines(shown.getvalue()), nl=False, err=True)
+            click.echo(drawn_lines(shown.getvalue()), nl=False, err=True)
     except BrokenPipeError:
         code = 1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: nothing is left to say

@@ -10,7 +10,7 @@ from typing import Optional, TextIO
 import click
 
 from patcher.cli.told import told
-from patcher.text.width import fit, terminal_width
+from patcher.text.width import clip, terminal_width
 
 _FIRST, _AGAIN, _LOG = 1.0, 0.25, 10.0  # seconds: until a bar is shown, between two looks of it, between two lines of a log
 _UNKNOWN = (number for number in range(0))  # so many steps, says click then, as nobody knows
@@ -62,7 +62,7 @@ class Progress:
         if self._live:
             bar = f"[{self._bar.format_bar()}] " if self._total else ""
             text = f"{bar}{amount}, {when}"
-            self._stream.write(f"\r\x1b[K{fit(text, terminal_width() - 1)}")
+            self._stream.write(f"\r\x1b[K{clip(text, terminal_width() - 1)}")
             self._drawn = True
         else:
             self._stream.write(f"{amount}, {when}\n")

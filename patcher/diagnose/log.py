@@ -14,7 +14,7 @@ from patcher.diagnose.marks import Marks, Place
 from patcher.diagnose.patterns import LIMIT, Patterns
 from patcher.diagnose.report import OURS, REFUSAL, Raised, Report, decode, read_raised, read_report
 from patcher.text.drawn import drawn
-from patcher.text.width import fit
+from patcher.text.width import clip
 
 _REFUSAL = REFUSAL.encode()
 _RANKS = (  # how a rank is written: by torch, by torchrun --tee, by mpirun --tag-output, by srun --label
@@ -129,7 +129,8 @@ class Reader:
             self._sightings[pattern] = known._replace(number=known.number + 1, ranks=ranks)
             return
         text = (place.before + place.text).decode("utf-8", "surrogateescape")
-        self._sightings[pattern] = Sighting(pattern, 1, ranks, place.line, fit(drawn(text).strip().replace("\t", "␉"), _SHOWN))
+        shown = clip(drawn(text).strip().replace("\t", "␉"), _SHOWN)
+        self._sightings[pattern] = Sighting(pattern, 1, ranks, place.line, shown)
 
     def log(self) -> Log:
         """What was found so far."""

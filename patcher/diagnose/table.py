@@ -20,7 +20,7 @@ from patcher.diagnose.report import Devices, Report
 from patcher.diagnose.runs import Run, Wrap
 from patcher.diagnose.wrappers import NONE, NOTES, family
 from patcher.text.listed import ranks
-from patcher.text.width import fit, padded, width
+from patcher.text.width import clip, padded, width
 
 READY = "ready"
 WIDTH = 100
@@ -123,7 +123,7 @@ def table(classified: Classified) -> List[Line]:
     verdicts = max(map(width, (HEAD[-1], *classified.verdicts)))
     while sum(widths) + 2 * len(widths) + verdicts > WIDTH and max(widths) > _LEAST:
         widths[widths.index(max(widths))] -= 1
-    texts = ["  ".join(padded(fit(cell, room), room) for cell, room in zip(line, widths)) for line in zip(*columns)]
+    texts = ["  ".join(padded(clip(cell, room), room) for cell, room in zip(line, widths)) for line in zip(*columns)]
     return [Line(text, verdict) for text, verdict in zip(texts, (HEAD[-1], *classified.verdicts))]
 
 

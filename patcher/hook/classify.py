@@ -18,7 +18,7 @@ from patcher.store.receipt import new_receipt
 from patcher.store.status import Condition, FileStatus, read
 from patcher.store.status import classify as file_status
 from patcher.store.store import Store
-from patcher.target.distribution import edited
+from patcher.target.distribution import edited_message
 from patcher.target.environment import Environment, blocker, locate, recorded_hash
 
 
@@ -155,7 +155,7 @@ def _edited(file: _File) -> str:
     """Say so, where a file is not what RECORD has; "" where it is, or nothing is recorded."""
     if recorded_hash(file.located, file.path) in (None, sha256(file.data)):
         return ""
-    return "; ".join(edited(file.located, file.path))
+    return "; ".join(edited_message(file.located, file.path))
 
 
 def _asked(step: Step, asked: Sequence[HookPatchset]) -> bool:

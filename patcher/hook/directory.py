@@ -12,9 +12,9 @@ from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.hook.boot import MODES
 from patcher.hook.kept import KEPT, PATCHSETS, Content, Hook, HookPatchset, Precomputed, read_kept, write_hook, write_kept
 from patcher.model import Requested
-from patcher.patchset.manifest import MANIFEST, load
+from patcher.patchset.manifest import MANIFEST, load_patchset
 from patcher.patchset.sources import resolve_options
-from patcher.patchset.tables import at, read_toml
+from patcher.patchset.tables import lookup, read_toml
 from patcher.project.pyproject import Entry, read_project
 from patcher.project.selection import stop
 from patcher.text.listed import suggest
@@ -86,7 +86,7 @@ def head(path: Path) -> Tuple[str, str, str]:
         top = read_toml(path)
     except OSError as error:
         raise SitepatchError(f"{path}: cannot be read: {error}", "make it with: sitepatch hook init DIR") from None
-    name, version, mode = at(top, "project", "name"), at(top, "project", "version"), at(top, "tool", TABLE, "mode")
+    name, version, mode = lookup(top, "project", "name"), lookup(top, "project", "version"), lookup(top, "tool", TABLE, "mode")
     errors: List[SitepatchError] = []
     if not isinstance(name, str) or not is_name(name):
         errors.append(UsageError(f"{path}: project.name: found {name!r}, expected {NAME}"))
@@ -112,7 +112,7 @@ def _requested(folder: Path, entry: Entry) -> Requested:
     if not (place / MANIFEST).is_file():
         hint = f"put it back, or take it out of {folder / 'pyproject.toml'} with: sitepatch hook init {folder.name} NAME..."
         raise SitepatchError(f"{entry.origin}: {place}: found no patchset", hint)
-    patchset = load(place, str(folder))
+    patchset = load_patchset(place, str(folder))
     settings: Dict[str, str] = {}
     for text in entry.settings:
         option, _, value = text.partition("=")

@@ -10,7 +10,7 @@ from patcher.hook.directory import hook_patchset
 from patcher.hook.kept import Precomputed
 from patcher.model import Answer, Located, Requested, State
 from patcher.planner.assignments import assignments_of
-from patcher.planner.plan import Assignments, derived, mixed
+from patcher.planner.plan import Assignments, derive_files, reconciled
 from patcher.store.status import read
 from patcher.target.environment import Environment, locate
 
@@ -45,14 +45,14 @@ def keep(env: Environment, requested: Sequence[Requested]) -> Found:
             else:
                 answers.append(answer)
     kept: List[Precomputed] = []
-    for file, held in derived(assignments, answers, notes, fresh=True):
+    for file, held in derive_files(assignments, answers, notes, fresh=True):
         every = (assignment.requested.patchset for assignment in assignments[file.site, file.path])
         exact = any(variant.versions for patchset in every for variant in patchset.variants)
         kept.append(
             Precomputed(file.path, held.package, held.distribution, held.version, exact, held.before, held.after, file.steps)
         )
     kept += _others(requested, [each[0].located for each in assignments.values()], [one.path for one in kept])
-    return Found(tuple(sorted(kept, key=lambda one: one.path)), tuple(mixed(answers)), tuple(dict.fromkeys(notes)))
+    return Found(tuple(sorted(kept, key=lambda one: one.path)), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
 
 
 def _is_there(env: Environment, one: Requested, package: str) -> bool:

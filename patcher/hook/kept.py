@@ -9,8 +9,9 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher import __version__
 from patcher.errors import StoreError
-from patcher.model import OptionValue, Step, patchset_digest
+from patcher.model import OptionValue, Step
 from patcher.store.receipt import FORMAT, Fields, dump, path_problem, read_step, step_fields
+from patcher.system.reading import patchset_digest
 
 HOOK, KEPT, PATCHSETS = "hook.json", "kept.json", "patchsets"
 _AGAIN = "run `sitepatch hook init` again, and install the hook again"

@@ -18,7 +18,7 @@ from patcher.store.retry import undisturbed
 from patcher.store.status import has_store, interrupted, named, statuses, stores, unclaimed
 from patcher.store.store import FINISHED, Store
 from patcher.target.environment import Environment
-from patcher.verify.checks import How, VerifyOptions, texts_of
+from patcher.verify.checks import VerifyOptions, VerifySettings, files_to_verify
 from patcher.verify.rollback import verify_or_roll_back
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def apply(request: ApplyRequest, events: Events = SILENT) -> Outcome:
 
 def prepared(
     place: Place, env: Environment, requested: Sequence[Requested], verify: VerifyOptions, events: Events, *, dry_run: bool
-) -> Tuple[Optional[How], Tuple[str, ...]]:
+) -> Tuple[Optional[VerifySettings], Tuple[str, ...]]:
     """Recover interrupted runs; returns how to verify (None for not at all), and a sentence for each that was recovered.
 
     Raises:
@@ -56,7 +56,7 @@ def prepared(
     return None if verify.no_verify else how, _recover(env, events, dry_run=dry_run)
 
 
-def carry_out(outcome: Outcome, how: Optional[How], events: Events) -> Outcome:
+def carry_out(outcome: Outcome, how: Optional[VerifySettings], events: Events) -> Outcome:
     """Carry a plan out where nothing is against it, verify it and roll it back where that fails.
 
     Args:
@@ -77,7 +77,7 @@ def carry_out(outcome: Outcome, how: Optional[How], events: Events) -> Outcome:
         if outcome.written:
             stand = {step.patchset for file in outcome.changed for step in file.steps}
             outcome = outcome._replace(patchsets=tuple(filter(stand.__contains__, outcome.patchsets)) or outcome.patchsets)
-            texts = texts_of(file for file in outcome.changed if file.change and not file.change.forget)
+            texts = files_to_verify(file for file in outcome.changed if file.change and not file.change.forget)
             if how and way and texts:
                 verdict = verify_or_roll_back(way, texts, _patchsets(outcome), how)
                 outcome = outcome._replace(verdict=verdict, written=not verdict.rolled_back)
@@ -90,7 +90,9 @@ def _patchsets(outcome: Outcome) -> List[Patchset]:
     return [one.patchset for one in outcome.requested if one.patchset.name in outcome.patchsets]
 
 
-def how_to_verify(place: Place, env: Environment, asked: VerifyOptions, patchsets: Sequence[Patchset], events: Events) -> How:
+def how_to_verify(
+    place: Place, env: Environment, asked: VerifyOptions, patchsets: Sequence[Patchset], events: Events
+) -> VerifySettings:
     """What is asked for means for an environment.
 
     A directory given as `target` is no environment of its own: without `python` nobody knows which packages its modules run
@@ -113,7 +115,7 @@ def how_to_verify(place: Place, env: Environment, asked: VerifyOptions, patchset
     why = "an image is not run" if env.root else "--target names no interpreter to import them with; add --python"
     reason = why if alone and not asked.compile_only else ""
     imports = not (alone or asked.compile_only)
-    return How(env, asked.timeout, place.target is not None, imports, asked.probe, reason, events.progress)
+    return VerifySettings(env, asked.timeout, place.target is not None, imports, asked.probe, reason, events.progress)
 
 
 def restore(request: RestoreRequest, events: Events = SILENT) -> Outcome:

@@ -15,9 +15,9 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.model import OptionValue, Patchset, Plan, Progress, Requested, State, Symptom, release_name
 from patcher.ops.place import Place
 from patcher.ops.releases.check import absent, state_of
-from patcher.patchset.sources import builtin_dir, find_every, resolve_options
-from patcher.patchset.symptoms import general
-from patcher.patchset.tables import written
+from patcher.patchset.sources import builtin_dir, find_patchsets, resolve_options
+from patcher.patchset.symptoms import general_symptoms
+from patcher.patchset.tables import option_text
 from patcher.planner.plan import plan_apply
 from patcher.store.retry import settled
 from patcher.store.status import FileStatus, statuses
@@ -153,12 +153,12 @@ class Known:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        every, broken = find_every(place.patch_dirs, Path.cwd())
+        every, broken = find_patchsets(place.patch_dirs, Path.cwd())
         self.broken = tuple(broken.values())
         self.symptoms: List[Tuple[Symptom, Optional[Patchset]]] = [
             (symptom, one.patchset) for one in every for symptom in one.patchset.symptoms
         ]
-        self.symptoms += [(symptom, None) for symptom in general(builtin_dir())]
+        self.symptoms += [(symptom, None) for symptom in general_symptoms(builtin_dir())]
         self._lines = [(symptom.patterns, symptom.needs) for symptom, _ in self.symptoms]
         self.patterns = [text for patterns, needs in self._lines for text in (*patterns, *needs)]
         self._fits: Dict[Tuple[str, str], Fit] = {}
@@ -249,7 +249,7 @@ def stands(env: Environment, items: Sequence[FileStatus], patchset: Patchset, sy
     steps = [step for item in items if item.live for step in item.receipt.steps if step.patchset == patchset.name]
     told = steps[0].options if steps else {}
     wanted: Dict[str, OptionValue] = {**resolve_options(patchset, {}), **told, **symptom.options}
-    settings = tuple(f"{name}={written(value)}" for name, value in symptom.options.items() if told.get(name) != value)
+    settings = tuple(f"{name}={option_text(value)}" for name, value in symptom.options.items() if told.get(name) != value)
     if steps and not settings:
         return Fit(APPLIED, "it is applied here: if the log is of a run since then, the cause is another one")
     plan = settled(env, lambda: plan_apply(env, [Requested(patchset, wanted)]))

@@ -10,7 +10,7 @@ from patcher.errors import SitepatchError
 from patcher.model import Answer, Patchset, Requested
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.patchset.sources import by_name, find_every, named_places
+from patcher.patchset.sources import find_patchsets, folders_by_name, named_places
 from patcher.planner.plan import before_and_after, plan_apply
 from patcher.project.pyproject import read_project
 from patcher.project.request import PROJECT
@@ -19,7 +19,7 @@ from patcher.store.retry import settled
 from patcher.store.status import Condition, FileStatus, interrupted, statuses
 from patcher.target.environment import Environment
 from patcher.text.confusable import diff_remarks
-from patcher.text.diffs import FileDiff, compare, plan_diffs
+from patcher.text.diffs import FileDiff, diff_texts, plan_diffs
 
 
 class DiffRequest(NamedTuple):
@@ -112,7 +112,7 @@ def _standing(env: Environment, names: Sequence[str]) -> DiffOutcome:
             notes.append(f"{item.receipt.path}: {item.condition.value}; see sitepatch status")
         if here and item.live:
             texts = before_and_after(item.site, item.receipt, here)
-            diffs.append(compare(item.site, item.receipt.path, *texts, here)._replace(release=item.release))
+            diffs.append(diff_texts(item.site, item.receipt.path, *texts, here)._replace(release=item.release))
             notes += diff_remarks(item.receipt.path, diffs[-1].text)
     return DiffOutcome(env, tuple(diffs), items=tuple(found), notes=tuple(notes), waiting=tuple(interrupted(env)))
 
@@ -154,7 +154,7 @@ def _edited(outcome: DiffOutcome, request: DiffRequest, events: Events) -> DiffO
             text = before.get((file.site, file.path))
             edit = HandEdit(file.site, file.path, file.release)
             if text:
-                made = compare(file.site, file.path, text.data, file.data)._replace(release=file.release)
+                made = diff_texts(file.site, file.path, text.data, file.data)._replace(release=file.release)
                 edit = edit._replace(compared=text.where, proven=text.proven, diff=made)
                 notes += diff_remarks(file.path, made.text)
             edits.append(edit)
@@ -170,7 +170,7 @@ def _packages(items: Sequence[FileStatus], place: Place) -> Set[str]:
     packages = {item.receipt.package for item in items}
     packages |= {variant.package for one in _of_project(place) for variant in one.variants}
     if not packages:
-        every, _ = find_every(place.patch_dirs, Path.cwd())
+        every, _ = find_patchsets(place.patch_dirs, Path.cwd())
         packages = {variant.package for one in every for variant in one.patchset.variants}
     return packages
 
@@ -184,7 +184,7 @@ def _of_project(place: Place) -> List[Patchset]:
     with suppress(SitepatchError):
         project = read_project(Path(PROJECT)) if Path(PROJECT).is_file() else None
     dirs = (*place.patch_dirs, *(project.patch_dirs if project else ()))
-    names: Dict[str, object] = dict(by_name(named_places(dirs, Path.cwd())))
+    names: Dict[str, object] = dict(folders_by_name(named_places(dirs, Path.cwd())))
     names.update((entry.name, entry) for entry in (project.entries if project else ()))
     found: List[Patchset] = []
     for name in names:

@@ -12,14 +12,14 @@ from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source, in_scope
 from patcher.errors import SitepatchError
 from patcher.model import Answer, Requested, Splice, State, Step
-from patcher.planner.assignments import Assignment, assignments_of, rank, refused
-from patcher.planner.plan import mixed
-from patcher.planner.resolve import File, read_file, resolve
+from patcher.planner.assignments import Assignment, apply_order, assignments_of, refused_answers
+from patcher.planner.plan import reconciled
+from patcher.planner.resolve import TargetFile, read_target, resolve
 from patcher.splice import apply_splices
 from patcher.store.status import read
 from patcher.store.store import Store
 from patcher.target.environment import Environment, locate
-from patcher.text.diffs import compare
+from patcher.text.diffs import diff_texts
 
 _MOST_FILES = 20_000  # of a package that are read to find a scope again
 _MOST = 5
@@ -59,7 +59,7 @@ def explained(env: Environment, requested: Requested) -> Tuple[List[HunkExplanat
     hunks = [_without_a_file(env, answer) for answer in answers]
     for assignment in jobs:
         hunks += _file(assignment, notes)
-    states = mixed([one.answer for one in hunks])  # what the hunks of several files say together (format rule 24)
+    states = reconciled([one.answer for one in hunks])  # what the hunks of several files say together (format rule 24)
     return [one._replace(answer=answer) for one, answer in zip(hunks, states)], list(dict.fromkeys(notes))
 
 
@@ -67,11 +67,11 @@ def _file(assignment: Assignment, notes: List[str]) -> List[HunkExplanation]:
     site, path, name = assignment.located.site, assignment.path, assignment.requested.patchset.name
     receipt = Store(site).receipts().get(path)
     try:
-        found = read_file(assignment.located, path, receipt, notes, force=False)
+        found = read_target(assignment.located, path, receipt, notes, force=False)
     except SitepatchError as error:
-        return [HunkExplanation(site, answer) for answer in refused([assignment], error)]
+        return [HunkExplanation(site, answer) for answer in refused_answers([assignment], error)]
     steps = {step.patchset: step for step in found.steps}
-    order = sorted({**steps, name: None}, key=lambda each: rank(each, steps, [assignment]))
+    order = sorted({**steps, name: None}, key=lambda each: apply_order(each, steps, [assignment]))
     ahead = order[: order.index(name)]
     data, _, _ = resolve(site, path, found, ahead, {})
     _, _, said = resolve(site, path, found, [*ahead, name], {name: assignment})
@@ -79,13 +79,13 @@ def _file(assignment: Assignment, notes: List[str]) -> List[HunkExplanation]:
     return [_told(assignment, found, data, answer, one) for answer, one in zip(said, explanations)]
 
 
-def _told(assignment: Assignment, found: File, data: bytes, said: Answer, one: Explanation) -> HunkExplanation:
+def _told(assignment: Assignment, found: TargetFile, data: bytes, said: Answer, one: Explanation) -> HunkExplanation:
     path = assignment.path
     places = said.places or tuple(match.line for match in one.matches)
     answer = said._replace(places=places, problem=one.problem, hint=one.hint)
     diff = b""
     if said.state in (State.APPLIED, State.APPLICABLE) and one.splices:
-        diff = compare(assignment.located.site, path, data, apply_splices(data, one.splices)).text
+        diff = diff_texts(assignment.located.site, path, data, apply_splices(data, one.splices)).text
     if said.state is State.APPLIED and one.state in (State.UPSTREAM, State.NOT_NEEDED):
         answer = answer._replace(state=one.state)  # the patchset is applied in this file, and had nothing to do here
     elif said.state is State.APPLIED:
@@ -95,7 +95,7 @@ def _told(assignment: Assignment, found: File, data: bytes, said: Answer, one: E
     return HunkExplanation(assignment.located.site, answer, one, diff, elsewhere)
 
 
-def _now(found: File, name: str, splices: Sequence[Splice]) -> Tuple[int, ...]:
+def _now(found: TargetFile, name: str, splices: Sequence[Splice]) -> Tuple[int, ...]:
     """The lines at which a hunk's changes stand in the file as it is now, after the patchsets that were applied later."""
     index = next(index for index, step in enumerate(found.steps) if step.patchset == name)
     lines = []

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from patcher.model import FilePlan, Plan, Requested
     from patcher.target.interpreter import Environment
-    from patcher.verify.rollback import Verdict
+    from patcher.verify.rollback import VerifyOutcome
 
 
 class ApplyRequest(NamedTuple):
@@ -93,7 +93,7 @@ class Outcome(NamedTuple):
     recovered: Tuple[str, ...] = ()
     written: bool = False
     fresh: bool = False
-    verdict: Optional[Verdict] = None
+    verdict: Optional[VerifyOutcome] = None
     effects: Tuple[Effect, ...] = ()
     restored: Tuple[str, ...] = ()
     idle: Tuple[str, ...] = ()

@@ -13,8 +13,8 @@ from patcher.overlay import make
 from patcher.planner.plan import plan_apply, plan_sync
 from patcher.project.selection import check_sources, choose
 from patcher.store.retry import undisturbed
-from patcher.verify.checks import How, VerifyOptions, texts_of
-from patcher.verify.rollback import Verdict
+from patcher.verify.checks import VerifyOptions, VerifySettings, files_to_verify
+from patcher.verify.rollback import VerifyOutcome
 
 if TYPE_CHECKING:
     from patcher.model import Requested
@@ -72,14 +72,16 @@ def lay(request: OverlayRequest, events: Events = SILENT) -> Outcome:
     return outcome._replace(overlay=folder, verdict=verified)
 
 
-def _verified(files: Sequence[FilePlan], requested: Sequence[Requested], how: How, folder: Path) -> Optional[Verdict]:
+def _verified(
+    files: Sequence[FilePlan], requested: Sequence[Requested], how: VerifySettings, folder: Path
+) -> Optional[VerifyOutcome]:
     """How good the overlay is; None where it was verified before, which is not done again but for probes."""
     mark = folder / make.VERIFIED
     if mark.exists() and not how.probes:
         return None
-    from patcher.verify.run import verify  # with subprocess
+    from patcher.verify.run import verify_files  # with subprocess
 
-    verified = verify(texts_of(files), [one.patchset for one in requested], how, served=True)
+    verified = verify_files(files_to_verify(files), [one.patchset for one in requested], how, served=True)
     if how.imports and not verified.failed:
         mark.touch()
-    return Verdict(verified)
+    return VerifyOutcome(verified)

@@ -12,7 +12,7 @@ from patcher.model import LockedFile, Plan, Requested, Step
 from patcher.ops.change import carry_out, note_interrupted, prepared
 from patcher.ops.outcome import SILENT, Effect, Events, Outcome
 from patcher.ops.place import Place
-from patcher.patchset.tables import written_options
+from patcher.patchset.tables import options_text
 from patcher.planner.plan import plan_sync
 from patcher.project import lockfile
 from patcher.project.differing import differences, elsewhere
@@ -107,7 +107,7 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
             elif mine.patchset.digest != kept.digest:
                 problems.append(f"{what} in another version than the project asks for")
             elif dict(mine.options) != dict(kept.options):
-                here, there = written_options(mine.options), written_options(kept.options)
+                here, there = options_text(mine.options), options_text(kept.options)
                 problems.append(f"{what} with {there}, and the project asks for {here}")
     if problems:
         same = "make the hook ask for the same (sitepatch hook init DIR) and install it again"

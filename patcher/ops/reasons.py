@@ -9,8 +9,8 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence
 from patcher.errors import SitepatchError
 from patcher.model import OptionValue, Patchset
 from patcher.ops.diff import DiffOutcome
-from patcher.patchset.sources import folders, has_texts
-from patcher.planner.resolve import kept_patchset
+from patcher.patchset.sources import has_texts, patchset_folders
+from patcher.planner.resolve import stored_patchset
 from patcher.system.reading import TEXT, read_file
 
 
@@ -34,7 +34,7 @@ def reasons(outcome: DiffOutcome, patch_dirs: Sequence[str]) -> List[Reason]:
     for item in outcome.items:
         for step in item.receipt.steps:
             if step.patchset in made and step.patchset not in found:
-                found[step.patchset] = Reason(kept_patchset(item.site, step), step.options, True)
+                found[step.patchset] = Reason(stored_patchset(item.site, step), step.options, True)
     for one in outcome.requested:
         found[one.patchset.name] = Reason(one.patchset, one.options, False)
     return [each._replace(checked=checked(each.patchset, patch_dirs)) for each in found.values()]
@@ -43,7 +43,7 @@ def reasons(outcome: DiffOutcome, patch_dirs: Sequence[str]) -> List[Reason]:
 def checked(patchset: Patchset, patch_dirs: Sequence[str]) -> str:
     """The `compatibility.txt` beside this very patchset: what `check --against all` has found; "" where there is none."""
     with suppress(OSError, UnicodeDecodeError, SitepatchError):
-        for folder, _ in folders(patch_dirs, Path.cwd()).get(patchset.name, ())[:1]:
+        for folder, _ in patchset_folders(patch_dirs, Path.cwd()).get(patchset.name, ())[:1]:
             if has_texts(folder, patchset.files):
                 return read_file(Path(folder, "compatibility.txt"), TEXT).decode("utf-8").strip()
     return ""

@@ -75,11 +75,11 @@ def _in_release(env: Environment, item: FileStatus, step: Step) -> Tuple[str, st
     """The word and the advice for a patchset over which another release was installed: does that one need it?"""
     from patcher.ops.releases.check import one_line, state_of  # what is as it was applied needs no plan
     from patcher.planner.plan import plan_apply
-    from patcher.planner.resolve import kept_patchset
+    from patcher.planner.resolve import stored_patchset
 
     release = release_name(item.receipt.package, item.receipt.distribution, item.installed)
     try:
-        plan = plan_apply(env, [Requested(kept_patchset(item.site, step), step.options)])
+        plan = plan_apply(env, [Requested(stored_patchset(item.site, step), step.options)])
     except SitepatchError as error:
         return item.condition.value, error.brief
     if plan.failed:
@@ -108,7 +108,7 @@ class Fit(NamedTuple):
 
 def fit(env: Environment, patchset: Patchset, applied: Collection[str]) -> Fit:
     """Whether a patchset is `applied`, or is for the releases that are installed; the code is not looked at."""
-    from patcher.patchset.sources import candidates, pick_variants
+    from patcher.patchset.sources import matching_variants, pick_variants
     from patcher.target.environment import locate
 
     installed: List[Located] = []
@@ -119,6 +119,6 @@ def fit(env: Environment, patchset: Patchset, applied: Collection[str]) -> Fit:
         except SitepatchError:
             continue  # not there, or not to be patched: `check` says which
         installed.append(located)
-        ranged = ranged or bool(candidates(variants, located.version))
+        ranged = ranged or bool(matching_variants(variants, located.version))
     state = AVAILABLE if ranged else OUT_OF_RANGE if installed else ABSENT
     return Fit(APPLIED if patchset.name in applied else state, tuple(installed))

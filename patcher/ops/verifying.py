@@ -8,14 +8,14 @@ from patcher.model import Patchset
 from patcher.ops.change import how_to_verify
 from patcher.ops.outcome import SILENT, Events, VerifyRequest
 from patcher.planner.plan import before_and_after
-from patcher.planner.resolve import kept_patchset
+from patcher.planner.resolve import stored_patchset
 from patcher.project.selection import check_names
 from patcher.store.retry import settled
 from patcher.store.status import FileStatus, interrupted, named, statuses
 from patcher.system.signals import stoppable
 from patcher.target.interpreter import Environment
-from patcher.verify.checks import Text, Verified
-from patcher.verify.run import verify as run_checks
+from patcher.verify.checks import FileToVerify, Verified
+from patcher.verify.run import verify_files as run_checks
 
 
 class VerifyOutcome(NamedTuple):
@@ -53,7 +53,7 @@ def verify(request: VerifyRequest, events: Events = SILENT) -> VerifyOutcome:
         how = how_to_verify(place, env, request.verify, patchsets, events)
         here = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
         texts = [
-            Text(item.site, item.receipt.path, item.data, before_and_after(item.site, item.receipt, chosen)[0])
+            FileToVerify(item.site, item.receipt.path, item.data, before_and_after(item.site, item.receipt, chosen)[0])
             for item in here
             if item.live
         ]
@@ -72,5 +72,5 @@ def _stored(items: Sequence[FileStatus], names: Sequence[str]) -> List[Patchset]
     for item in items:
         for step in item.receipt.steps:
             if step.patchset in names and step.digest not in found:
-                found[step.digest] = kept_patchset(item.site, step)
+                found[step.digest] = stored_patchset(item.site, step)
     return list(found.values())

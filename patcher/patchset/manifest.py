@@ -7,11 +7,11 @@ import re
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from patcher.errors import PatchError, SitepatchError
-from patcher.model import FilePatch, Option, Patchset, Variant, Verify, patchset_digest
+from patcher.model import FilePatch, Option, Patchset, Variant, Verify
 from patcher.patchset import symptoms
-from patcher.patchset.tables import INTEGER, TABLE, TEXT, TEXTS, Reader, decode_text, decode_toml, shown, tables
+from patcher.patchset.tables import INTEGER, TABLE, TEXT, TEXTS, TableReader, decode_text, decode_toml, shown_value, tables
 from patcher.system.reading import TEXT as LIMIT
-from patcher.system.reading import read_file
+from patcher.system.reading import patchset_digest, read_file
 from patcher.target.versions import extent, is_range, is_version, overlap
 from patcher.text.confusable import look_alike
 from patcher.text.listed import suggest
@@ -52,7 +52,7 @@ REQUIRED: Mapping[str, Tuple[str, ...]] = {
 }
 
 
-class _Reader(Reader):
+class _Reader(TableReader):
     """The reader of a patchset's folder, and of the files that its manifest names."""
 
     def __init__(self, folder: Path, texts: Optional[Mapping[str, str]] = None) -> None:
@@ -74,7 +74,7 @@ class _Reader(Reader):
         return ""
 
 
-def load(folder: Path, source: str, texts: Optional[Mapping[str, str]] = None) -> Patchset:
+def load_patchset(folder: Path, source: str, texts: Optional[Mapping[str, str]] = None) -> Patchset:
     """Read a patchset folder.
 
     Args:
@@ -105,7 +105,7 @@ def load(folder: Path, source: str, texts: Optional[Mapping[str, str]] = None) -
     probe = verify.get("probe", "")
     if "probe" in verify and _inside(reader, "verify.probe", probe, ".py"):
         files[probe] = reader.text(probe)
-    told = symptoms.decode(reader, top.get("symptom", ()), options)
+    told = symptoms.decode_symptoms(reader, top.get("symptom", ()), options)
     reader.stop(PatchError)
     prose = "\n\n".join(text.strip("\n") for text, _ in parsed.values() if text.strip())
     head = {key: top[key] for key in ("name", "version", "kind", "summary")}
@@ -133,10 +133,10 @@ def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
         reader.check("name", name, False, 'a name made of a-z, 0-9 and "-"')
     kind = top.get("kind", KINDS[0])
     if kind not in KINDS:
-        reader.wrong("kind", shown(kind), f"one of {', '.join(KINDS)}{suggest(kind, KINDS)}")
+        reader.wrong("kind", shown_value(kind), f"one of {', '.join(KINDS)}{suggest(kind, KINDS)}")
     reader.check("summary", top.get("summary", ""), top.get("summary", "x").strip(), "one sentence")
     if not (_short(top.get("version", "1")) and is_version(top.get("version", "1"))):
-        reader.wrong("version", shown(top["version"]), 'a PEP 440 version such as "1.0"')
+        reader.wrong("version", shown_value(top["version"]), 'a PEP 440 version such as "1.0"')
 
 
 def _option(reader: _Reader, name: str, value: object) -> Optional[Option]:
@@ -150,7 +150,7 @@ def _option(reader: _Reader, name: str, value: object) -> Optional[Option]:
     if "type" in table:
         reader.check(f"{where}.type", kind, kind in OPTION_TYPES, f"one of {', '.join(OPTION_TYPES)}")
     if not isinstance(choices, list) or (not choices and "choices" in table):
-        reader.wrong(f"{where}.choices", shown(choices), "a list of at least one value")
+        reader.wrong(f"{where}.choices", shown_value(choices), "a list of at least one value")
         choices = []
     if len(reader.problems) > before:
         return None
@@ -161,9 +161,9 @@ def _option(reader: _Reader, name: str, value: object) -> Optional[Option]:
         typed.append(each)
         finite = type(each) is not float or abs(each) < float("inf")  # inf and nan have no Python literal
         if type(each) is not OPTION_TYPES[kind] or not finite:
-            reader.wrong(f"{where}.{key}", shown(each), f"a finite {kind}" if kind == "float" else f"of type {kind}")
+            reader.wrong(f"{where}.{key}", shown_value(each), f"a finite {kind}" if kind == "float" else f"of type {kind}")
     if typed[1:] and typed[0] not in typed[1:]:
-        reader.wrong(f"{where}.default", shown(typed[0]), f"one of {', '.join(map(shown, typed[1:]))}")
+        reader.wrong(f"{where}.default", shown_value(typed[0]), f"one of {', '.join(map(shown_value, typed[1:]))}")
     return Option(name, kind, typed[0], table["help"], tuple(typed[1:]))
 
 
@@ -181,7 +181,7 @@ def _variant(
     package, versions = table.get("package", "x"), table.get("versions", _NEVER)
     _check_name(reader, f"{where}.package", package, "the name that is imported, without dots", [package])
     if not (_short(versions) and is_range(versions)):
-        reader.wrong(f"{where}.versions", shown(versions), 'a PEP 440 specifier set such as ">=2.0,<3", or ""')
+        reader.wrong(f"{where}.versions", shown_value(versions), 'a PEP 440 specifier set such as ">=2.0,<3", or ""')
         versions = _NEVER
     names = table.get("names", [])
     for index, name in enumerate(names):
@@ -197,7 +197,7 @@ def _variant(
     for index, name in enumerate(listed if "patches" in table else ()):
         place = f"{where}.patches[{index}]"
         if name in listed[:index]:
-            reader.wrong(place, shown(name), "every file once")
+            reader.wrong(place, shown_value(name), "every file once")
         elif _inside(reader, place, name, ".spatch"):
             if name not in parsed:
                 before = len(reader.problems)
@@ -212,7 +212,7 @@ def _variant(
                 patches.append(patch)
                 for path in patch.paths:
                     if "package" in table and path.split("/")[0] not in (package, f"{package}.py"):
-                        reader.wrong(place, f"{shown(path)} (line {patch.line})", f"a file of the package {package}")
+                        reader.wrong(place, f"{shown_value(path)} (line {patch.line})", f"a file of the package {package}")
     return Variant(package, versions, tuple(patches), tuple(names), tuple(distributions))
 
 
@@ -255,5 +255,6 @@ def _check_overlaps(reader: _Reader, variants: Sequence[Variant]) -> None:
                 found[later] = earlier, shared
         near.append(one)
     for index, (earlier, shared) in sorted(found.items()):
-        expected = f"no version in common with variant[{earlier}] ({shown(variants[earlier].versions)}): {shared} is in both"
-        reader.wrong(f"variant[{index}].versions", shown(variants[index].versions), expected)
+        versions = shown_value(variants[earlier].versions)
+        expected = f"no version in common with variant[{earlier}] ({versions}): {shared} is in both"
+        reader.wrong(f"variant[{index}].versions", shown_value(variants[index].versions), expected)

@@ -9,8 +9,8 @@ from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Option, OptionValue, Patchset, Variant
 from patcher.patchset.entry_points import entry_points
-from patcher.patchset.manifest import MANIFEST, load
-from patcher.patchset.tables import decode_text, shown, written
+from patcher.patchset.manifest import MANIFEST, load_patchset
+from patcher.patchset.tables import decode_text, option_text, shown_value
 from patcher.system.reading import TEXT, read_file
 from patcher.target.versions import accepts, says_nothing
 from patcher.text.listed import suggest
@@ -24,7 +24,7 @@ _TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no"
 AnyPath = Union[str, "os.PathLike[str]"]
 
 
-class Found(NamedTuple):
+class FoundPatchset(NamedTuple):
     """A patchset found by name; `shadows` says, one text each, which later places have one of that name."""
 
     patchset: Patchset
@@ -46,7 +46,7 @@ def builtin_table(name: str) -> bytes:
         return b""
 
 
-def searched(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Tuple[str, str]], Dict[str, SitepatchError]]:
+def search_places(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Tuple[str, str]], Dict[str, SitepatchError]]:
     """Every (directory, source) of patchsets, the first first, and what is wrong with entry points, by `Patchset.source`.
 
     The order is: `patch_dirs` (each a directory of patchset folders, or one such folder), `./patchsets` of `cwd`, the
@@ -83,7 +83,7 @@ def named_places(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> List[Tuple[str,
     return places
 
 
-def folders(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Dict[str, List[Tuple[str, str]]]:
+def patchset_folders(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Dict[str, List[Tuple[str, str]]]:
     """Every patchset name with all the (folder, source) that have it, as `searched` has them; the first of them wins.
 
     A folder that is reached twice counts once. Entry points that lead nowhere are passed over.
@@ -91,10 +91,10 @@ def folders(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Dict[str, List[Tuple
     Raises:
         UsageError: when one of `patch_dirs` is not a directory.
     """
-    return by_name(searched(patch_dirs, cwd)[0])
+    return folders_by_name(search_places(patch_dirs, cwd)[0])
 
 
-def by_name(places: Sequence[Tuple[str, str]]) -> Dict[str, List[Tuple[str, str]]]:
+def folders_by_name(places: Sequence[Tuple[str, str]]) -> Dict[str, List[Tuple[str, str]]]:
     """`folders` of the places that `searched` gave."""
     found: Dict[str, List[Tuple[str, str]]] = {}
     seen = set()
@@ -109,33 +109,34 @@ def by_name(places: Sequence[Tuple[str, str]]) -> Dict[str, List[Tuple[str, str]
     return found
 
 
-def find(
+def find_patchset(
     name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath, known: Optional[Mapping[str, List[Tuple[str, str]]]] = None
-) -> Found:
+) -> FoundPatchset:
     """Load the patchset `name` from the first place that has it; `known` is what `folders` gave, where that was asked before.
 
     Raises:
         UsageError: when no place has it, see `unknown`.
         PatchError: when its folder is wrong in itself.
     """
-    known = folders(patch_dirs, cwd) if known is None else known
+    known = patchset_folders(patch_dirs, cwd) if known is None else known
     if name not in known:
-        raise unknown(name, known, patch_dirs, cwd)
+        raise unknown_patchset(name, known, patch_dirs, cwd)
     return _load(name, known[name])
 
 
-def _load(name: str, places: Sequence[Tuple[str, str]]) -> Found:
+def _load(name: str, places: Sequence[Tuple[str, str]]) -> FoundPatchset:
     from pathlib import Path
 
     (folder, source), *others = places
-    one = load(Path(folder), source)
-    return Found(one, tuple(f"{name} of {other} ({where})" for where, other in others if not has_texts(where, one.files)))
+    one = load_patchset(Path(folder), source)
+    shadows = (f"{name} of {other} ({where})" for where, other in others if not has_texts(where, one.files))
+    return FoundPatchset(one, tuple(shadows))
 
 
-def unknown(name: str, known: Iterable[str], patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> UsageError:
+def unknown_patchset(name: str, known: Iterable[str], patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> UsageError:
     """The error for a name that no place has: the nearest name, all names, and the places that were searched."""
     known = sorted(known)
-    places, broken = searched(patch_dirs, cwd)
+    places, broken = search_places(patch_dirs, cwd)
     looked = []
     for place, source in places:
         state = "" if os.path.isdir(place) else ", not there"
@@ -158,15 +159,15 @@ def has_texts(folder: str, files: Mapping[str, str]) -> bool:
     return True
 
 
-def find_every(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Found], Dict[str, SitepatchError]]:
+def find_patchsets(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[FoundPatchset], Dict[str, SitepatchError]]:
     """Every patchset that can be named, by name; and what is wrong with those, and the entry points, that cannot be read.
 
     Raises:
         UsageError: see `folders`.
     """
-    found: List[Found] = []
-    places, broken = searched(patch_dirs, cwd)
-    for name, known in sorted(by_name(places).items()):
+    found: List[FoundPatchset] = []
+    places, broken = search_places(patch_dirs, cwd)
+    for name, known in sorted(folders_by_name(places).items()):
         try:
             found.append(_load(name, known))
         except SitepatchError as error:
@@ -174,11 +175,11 @@ def find_every(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Found]
     return found, broken
 
 
-def provider(patchset: Patchset) -> Tuple[str, str]:
+def providing_distribution(patchset: Patchset) -> Tuple[str, str]:
     """The metadata folder of the distribution whose entry point led to a patchset, and its own folder; "" both for none."""
     if patchset.source.startswith(_ENTRY_POINT):
         for name, path, info in entry_points():
-            known = by_name([(path, "")]) if isinstance(path, str) and patchset.source == _ENTRY_POINT + name else {}
+            known = folders_by_name([(path, "")]) if isinstance(path, str) and patchset.source == _ENTRY_POINT + name else {}
             if patchset.name in known:
                 return info, known[patchset.name][0][0]
     return "", ""
@@ -192,7 +193,7 @@ def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:
     return picked
 
 
-def candidates(variants: Sequence[Variant], version: str) -> List[Variant]:
+def matching_variants(variants: Sequence[Variant], version: str) -> List[Variant]:
     """The variant whose range holds `version`, if there is one; all where the version says nothing.
 
     Local labels, pre-releases and vendor builds of a release in the range count (`patcher.target.versions.accepts`).
@@ -202,9 +203,9 @@ def candidates(variants: Sequence[Variant], version: str) -> List[Variant]:
     return [variant for variant in variants if accepts(variant.versions, version)]
 
 
-def choose(variants: Sequence[Variant], version: str) -> Optional[Variant]:
+def choose_variant(variants: Sequence[Variant], version: str) -> Optional[Variant]:
     """The only one of the `candidates`, None where there is none or the version alone does not tell."""
-    found = candidates(variants, version)
+    found = matching_variants(variants, version)
     return found[0] if len(found) == 1 else None
 
 
@@ -234,9 +235,9 @@ def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str
         choices = options[name].choices
         if value is None or (choices and value not in choices):
             kind = options[name].type
-            known = " or ".join(map(written, choices)) if choices else f"of type {kind}"
-            near = suggest(text, map(written, choices)) if choices else ""
-            problems.append(f"--set {key}: found {shown(text)}, expected a value {known}{near}")
+            known = " or ".join(map(option_text, choices)) if choices else f"of type {kind}"
+            near = suggest(text, map(option_text, choices)) if choices else ""
+            problems.append(f"--set {key}: found {shown_value(text)}, expected a value {known}{near}")
         else:
             values[name] = value
     if problems:

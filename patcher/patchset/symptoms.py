@@ -11,7 +11,7 @@ from typing import Any, List, Mapping, Sequence, Tuple
 
 from patcher.errors import PatchError
 from patcher.model import Option, Symptom
-from patcher.patchset.tables import TABLE, TEXT, TEXTS, TRUTH, Reader, read_toml, shown, tables
+from patcher.patchset.tables import TABLE, TEXT, TEXTS, TRUTH, TableReader, read_toml, shown_value, tables
 from patcher.text.listed import suggest
 
 FILE = "symptoms.toml"
@@ -32,7 +32,7 @@ REQUIRED = {"symptom": ("name", "patterns", "meaning")}
 _LEAST, _MOST, _STARS = 10, 400, 8  # characters of the longest literal part and of a whole pattern; `*` in it
 
 
-def general(folder: str) -> Tuple[Symptom, ...]:
+def general_symptoms(folder: str) -> Tuple[Symptom, ...]:
     """The symptoms that no patchset cures: the file `symptoms.toml` of a directory of patchsets, none where it has none.
 
     Raises:
@@ -43,15 +43,15 @@ def general(folder: str) -> Tuple[Symptom, ...]:
     path = Path(folder) / FILE
     if not path.is_file():
         return ()
-    reader = Reader(path, KEYS, REQUIRED)
-    found = decode(reader, reader.table(read_toml(path), "", "").get("symptom", ()), ())
+    reader = TableReader(path, KEYS, REQUIRED)
+    found = decode_symptoms(reader, reader.table(read_toml(path), "", "").get("symptom", ()), ())
     for index, one in enumerate(found):
         reader.check(f"symptom[{index}].advice", one.advice, one.advice, "what to do: no patchset cures it")
     reader.stop(PatchError)
     return found
 
 
-def decode(reader: Reader, values: Sequence[Any], options: Sequence[Option]) -> Tuple[Symptom, ...]:
+def decode_symptoms(reader: TableReader, values: Sequence[Any], options: Sequence[Option]) -> Tuple[Symptom, ...]:
     """The symptoms of a file; what is wrong with them becomes problems of `reader`.
 
     Args:
@@ -79,7 +79,7 @@ def decode(reader: Reader, values: Sequence[Any], options: Sequence[Option]) -> 
                 names = [one.name for one in options]
                 reader.wrong(f"{where}.options.{key}", "an unknown option", f"one of {names}{suggest(key, names)}")
             elif type(value) is not type(option.default) or value not in (option.choices or (value,)):
-                reader.wrong(f"{where}.options.{key}", shown(value), f"a value of the option {key}")
+                reader.wrong(f"{where}.options.{key}", shown_value(value), f"a value of the option {key}")
             else:
                 suggested[key] = value
         texts = {key: table.get(key, "") for key in ("meaning", "advice")}
@@ -89,7 +89,7 @@ def decode(reader: Reader, values: Sequence[Any], options: Sequence[Option]) -> 
     return tuple(found)
 
 
-def _check_pattern(reader: Reader, where: str, pattern: str) -> None:
+def _check_pattern(reader: TableReader, where: str, pattern: str) -> None:
     good = pattern.isprintable() and len(pattern) <= _MOST and pattern.count("*") <= _STARS
     longest = max(map(len, pattern.split("*")))
     expected = (

@@ -11,7 +11,7 @@ from patcher.model import OptionValue
 from patcher.system.reading import TEXT as LIMIT
 from patcher.system.reading import read_file
 from patcher.text.listed import suggest
-from patcher.text.width import fit, marked
+from patcher.text.width import clip, marked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ def tables(name: str) -> str:
     return f"{TABLES}, written [[{name}]]"
 
 
-class Reader:
+class TableReader:
     """Takes typed values out of decoded TOML and collects what is wrong with it, one line each.
 
     Args:
@@ -45,7 +45,7 @@ class Reader:
 
     def wrong(self, where: str, found: str, expected: str) -> None:
         """Add a problem; indices in `where` count from 0, as in JSON."""
-        self.problems.append(f"{self.origin}: {fit(where, _WIDEST)}: found {found}, expected {expected}")
+        self.problems.append(f"{self.origin}: {clip(where, _WIDEST)}: found {found}, expected {expected}")
 
     def stop(self, error: Type[SitepatchError], hint: str = "") -> None:
         """Raise what is wrong so far, if anything is."""
@@ -62,7 +62,7 @@ class Reader:
         types: Mapping[str, type] = {TEXT: str, INTEGER: int, TABLE: dict, TRUTH: bool, "": object}
         good = isinstance(value, types.get(expected, list)) and (expected != INTEGER or not isinstance(value, bool))
         if not good:
-            self.wrong(where, shown(value), expected)
+            self.wrong(where, shown_value(value), expected)
         return good
 
     def table(self, value: Dict[str, Any], where: str, kind: str) -> Dict[str, Any]:
@@ -80,7 +80,7 @@ class Reader:
     def check(self, where: str, value: str, good: object, expected: str) -> None:
         """Add a problem about the string `value` unless `good`."""
         if not good:
-            self.wrong(where, shown(value), expected)
+            self.wrong(where, shown_value(value), expected)
 
 
 def read_toml(path: Path, limit: int = LIMIT) -> Dict[str, Any]:
@@ -94,7 +94,7 @@ def read_toml(path: Path, limit: int = LIMIT) -> Dict[str, Any]:
     return decode_toml(decode_text(read_file(path, limit), path), path)
 
 
-def at(table: object, *keys: str) -> Any:
+def lookup(table: object, *keys: str) -> Any:
     """The value at nested keys; None where there is none, or something on the way is no table."""
     for key in keys:
         table = table.get(key) if isinstance(table, dict) else None
@@ -150,7 +150,7 @@ def _check_size(top: Dict[str, Any], origin: Path) -> None:
             raise PatchError(f"{origin}: {where}: {_TOO_LONG}")
         if isinstance(value, (dict, list)):
             if depth > _DEEPEST:
-                raise PatchError(f"{origin}: {fit(where, _WIDEST)}: {_TOO_DEEP}")
+                raise PatchError(f"{origin}: {clip(where, _WIDEST)}: {_TOO_DEEP}")
             items = value.items() if isinstance(value, dict) else enumerate(value)
             left += [(f"{where}.{key}" if where else str(key), each, depth + 1) for key, each in items]
 
@@ -166,20 +166,20 @@ def written_toml(value: OptionValue) -> str:
     return repr(value)
 
 
-def written(value: OptionValue) -> str:
+def option_text(value: OptionValue) -> str:
     """An option's value as `--set` takes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def written_options(options: Mapping[str, OptionValue]) -> str:
+def options_text(options: Mapping[str, OptionValue]) -> str:
     """Options as `--set` takes them."""
-    return " ".join(f"{name}={written(value)}" for name, value in options.items())
+    return " ".join(f"{name}={option_text(value)}" for name, value in options.items())
 
 
-def shown(value: object) -> str:
+def shown_value(value: object) -> str:
     """A TOML value as a message shows it."""
     if isinstance(value, str):
-        return f'"{fit(value, _WIDEST)}"'
+        return f'"{clip(value, _WIDEST)}"'
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (int, float)):

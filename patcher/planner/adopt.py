@@ -1,4 +1,4 @@
-"""A patchset in the place of edits made by hand -> a plan: pristine text, what is applied already, then the patchset."""
+"""Plans to replace edits made by hand by a patchset: the pristine text, what is applied already, then the patchset."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from typing import List, Mapping, NamedTuple, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.model import Answer, FilePlan, Plan, Requested
-from patcher.planner.assignments import Assignment, assignments_of, rank, refused
-from patcher.planner.plan import mixed
-from patcher.planner.resolve import File, file_plan, resolve
+from patcher.planner.assignments import Assignment, apply_order, assignments_of, refused_answers
+from patcher.planner.plan import reconciled
+from patcher.planner.resolve import TargetFile, file_plan, resolve
 from patcher.store.status import Condition, classify
 from patcher.store.store import Store
 from patcher.target.distribution import recorded_hash
 from patcher.target.environment import Environment
 
 
-class Edit(NamedTuple):
-    """A file that was edited by hand: its pristine text, and the text now, with the edit."""
+class HandEdit(NamedTuple):
+    """A file that was edited by hand: its pristine bytes, and its bytes now, with the edit."""
 
     pristine: bytes
     now: bytes
 
 
-Edits = Mapping[Tuple[str, str], Edit]
+HandEdits = Mapping[Tuple[str, str], HandEdit]
 """By site directory and path."""
 
 
-def plan_adopt(env: Environment, requested: Requested, edits: Edits) -> Plan:
-    """What puts a patchset in the place of the edits that it was made of.
+def plan_adopt(env: Environment, requested: Requested, edits: HandEdits) -> Plan:
+    """A plan that replaces edits made by hand by the patchset that was made of them.
 
-    An edited text that the plan does not give back byte for byte is in `FilePlan.aside`.
+    Edited bytes that the patchset does not reproduce exactly are in `FilePlan.aside`.
 
     Args:
         env: the environment.
         requested: the patchset.
-        edits: every file that it is for.
+        edits: the edit of every file that it changes.
 
     Raises:
         PatchError: a hunk is wrong in itself.
@@ -51,25 +51,25 @@ def plan_adopt(env: Environment, requested: Requested, edits: Edits) -> Plan:
                 raise SitepatchError("the patchset is for this file too, and it was not edited")
             files.append(_adopted(assignment, edit, answers, notes))
         except SitepatchError as error:
-            answers += refused([assignment], error)
-    return Plan(tuple(files), tuple(mixed(answers)), tuple(dict.fromkeys(notes)))
+            answers += refused_answers([assignment], error)
+    return Plan(tuple(files), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
 
 
-def _adopted(assignment: Assignment, edit: Edit, answers: List[Answer], notes: List[str]) -> FilePlan:
+def _adopted(assignment: Assignment, edit: HandEdit, answers: List[Answer], notes: List[str]) -> FilePlan:
     """One file of the plan; `answers` gets those of every hunk."""
     located, path = assignment.located, assignment.path
     receipt = Store(located.site).receipts().get(path)
     if receipt and classify(located.site, receipt, edit.now).condition is Condition.EDITED:
-        found = File(edit.pristine, edit.now, receipt.steps, receipt.current, receipt.origin)
+        found = TargetFile(edit.pristine, edit.now, receipt.steps, receipt.current, receipt.origin)
     else:
         proven = recorded_hash(located, path) == sha256(edit.pristine).hexdigest()
-        found = File(edit.pristine, edit.now, origin="recorded" if proven else "unrecorded")
+        found = TargetFile(edit.pristine, edit.now, origin="recorded" if proven else "unrecorded")
         if receipt:
             lost = ", ".join(step.patchset for step in receipt.steps)
             notes.append(f"{path}: a reinstall took {lost} away; apply it again afterwards")
     name = assignment.requested.patchset.name
     steps = {step.patchset: step for step in found.steps}
-    order = sorted({**steps, name: None}, key=lambda each: rank(each, steps, [assignment]))
+    order = sorted({**steps, name: None}, key=lambda each: apply_order(each, steps, [assignment]))
     data, made, said = resolve(located.site, path, found, order, {name: assignment})
     answers += said
     found = found._replace(aside=edit.now if data != edit.now else b"")

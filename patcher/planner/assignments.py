@@ -1,4 +1,4 @@
-"""Patchsets + environment -> assignments: which hunks go to which file, and what is said where there is no such file."""
+"""Patchsets + environment -> assignments: which hunks are for which file, and the answers where there is no such file."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.errors import AbsentError, SitepatchError
-from patcher.model import Answer, FilePatch, HunkText, Located, Requested, State, Step, Variant
-from patcher.patchset.sources import candidates, pick_variants
+from patcher.model import Answer, FilePatch, HunkAnswer, HunkText, Located, Requested, State, Step, Variant
+from patcher.patchset.sources import matching_variants, pick_variants
 from patcher.store.store import Store
 from patcher.system.reading import read_file
-from patcher.target.environment import Environment, blocker, check_own, find_file, locate, nearest_file
+from patcher.target.environment import Environment, blocker, check_not_shared, find_file, locate, nearest_file
 
-KINDS = ("fix", "default", "debug")  # debug last: it shows what the fixes before it have made of the code
+KINDS = ("fix", "default", "debug")  # in the order of application: debug shows the code with the fixes
 
 
 class Assignment(NamedTuple):
@@ -27,7 +27,18 @@ class Assignment(NamedTuple):
 
 
 def assignments_of(env: Environment, requested: Requested, answers: List[Answer], notes: List[str]) -> List[Assignment]:
-    """The assignments of one patchset; what does not fit becomes an answer, what is unusual a note."""
+    """The assignments of one patchset.
+
+    Args:
+        env: the environment.
+        requested: the patchset.
+        answers: gets an answer for each package and file that is not there, or cannot be patched.
+        notes: gets remarks.
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+        StoreError: a receipt or a pristine copy is invalid.
+    """
     assignments: List[Assignment] = []
     name = requested.patchset.name
     for package, variants in pick_variants(requested.patchset).items():
@@ -52,8 +63,13 @@ def assignments_of(env: Environment, requested: Requested, answers: List[Answer]
 
 
 def _variant(requested: Requested, variants: Sequence[Variant], located: Located) -> Variant:
-    """The variant for the release that is installed; where its version says nothing, the one whose code is there."""
-    found = candidates(variants, located.version)
+    """The variant for the installed release; where its version does not say which one that is, the one that fits the code.
+
+    Raises:
+        AbsentError: none is for it.
+        SitepatchError: several fit equally well.
+    """
+    found = matching_variants(variants, located.version)
     if len(found) == 1:
         return found[0]
     known = [_variant_traces(requested, variant, located) for variant in found]
@@ -78,8 +94,8 @@ def _variant_traces(requested: Requested, variant: Variant, located: Located) ->
 
 
 def _traces(requested: Requested, located: Located, path: str, patch: FilePatch) -> Tuple[int, int, int]:
-    """How well a file, as upstream shipped it, is the one that a patch is for."""
-    from patcher.engine.engine import fit_score  # imports libcst: only where paths and versions do not tell
+    """How well a patch fits the pristine bytes of a file (`patcher.engine.engine.FitScore`)."""
+    from patcher.engine.engine import fit_score  # imports libcst: only where paths and versions are ambiguous
 
     store = Store(located.site)
     data = read_file(Path(located.site) / path)
@@ -90,12 +106,12 @@ def _traces(requested: Requested, located: Located, path: str, patch: FilePatch)
 
 
 def _path(env: Environment, requested: Requested, located: Located, patch: FilePatch, answers: List[Answer]) -> str:
-    """The one place of a file that is meant, "" (and an answer) where there is none or several."""
+    """The one of the alternative paths that is meant; "" (and an answer) where there is none or several."""
     state, problem, hint = State.CONFLICT, "", ""
     try:
         found = _likeliest(requested, located, patch, find_file(located, patch.paths))
         if len(found) == 1:
-            check_own(located, found[0], env)
+            check_not_shared(located, found[0], env)
             problem = blocker(located, found[0], env) or ""
             if not problem:
                 return found[0]
@@ -118,7 +134,7 @@ def _path(env: Environment, requested: Requested, located: Located, patch: FileP
 
 
 def _likeliest(requested: Requested, located: Located, patch: FilePatch, found: Sequence[str]) -> Sequence[str]:
-    """Of several places of a file the one whose code is meant; several only where that does not tell them apart."""
+    """The one of several existing paths that the hunks fit best; several only where they fit equally well."""
     if len(found) < 2:
         return found
     known = {path: _traces(requested, located, path, patch) for path in found}
@@ -126,15 +142,21 @@ def _likeliest(requested: Requested, located: Located, patch: FilePatch, found: 
     return best if known[best[0]][1] else best[:1]  # the first, where none has the code: its answers say so
 
 
-def rank(name: str, steps: Mapping[str, Step], assignments: Sequence[Assignment]) -> Tuple[int, str]:
-    """The fixed order in which the patchsets of one file are applied: by kind, then by name."""
+def apply_order(name: str, steps: Mapping[str, Step], assignments: Sequence[Assignment]) -> Tuple[int, str]:
+    """The sort key of a patchset in the fixed order of application to one file: its kind, then its name."""
     every = (assignment.requested.patchset for assignment in assignments)
     kind = next((patchset.kind for patchset in every if patchset.name == name), "")
     return KINDS.index(kind or steps[name].kind), name
 
 
-def refused(assignments: Sequence[Assignment], error: SitepatchError) -> List[Answer]:
-    """A conflict for every scope of assignments that cannot be done, with the reason."""
+def answer_of(patchset: str, path: str, one: HunkAnswer) -> Answer:
+    """The answer of a hunk, as a command reports it."""
+    words = one.problem, one.hint, one.hunk.when_present, one.gone, (one.hunk.origin, one.hunk.line)
+    return Answer(patchset, path, one.hunk.scope, one.state, one.places, *words)
+
+
+def refused_answers(assignments: Sequence[Assignment], error: SitepatchError) -> List[Answer]:
+    """A conflict, with the reason, for every scope of assignments that cannot be carried out."""
     return [
         Answer(assignment.requested.patchset.name, assignment.path, scope, State.CONFLICT, (), error.message, error.hint)
         for assignment in assignments

@@ -1,8 +1,8 @@
-"""Recorded splices on a text from which other steps were left out, where a new match cannot come out otherwise.
+"""Carries recorded splices over to a text without some earlier steps, where matching anew cannot give another result.
 
-What a hunk with a named scope sees are the definitions of that name, and the names that the module binds. So it makes the
-same change again where what was left out lay in the bodies of other top-level definitions and brought no scope or global
-name with it. Everything else is matched anew (`patcher.planner.resolve`).
+A hunk with a named scope depends on the definitions of that name, and on the names that the module binds. So it makes the
+same change again if the omitted splices are in the bodies of other top-level definitions and define no scope or global name.
+Everything else is matched anew (`patcher.planner.resolve`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,12 @@ class Body(NamedTuple):
 
 
 class Carrier:
-    """Follows the steps of one file, in their order, from the pristine text and the steps that both texts have on."""
+    """Maps offsets from the old text of a file to a new one without some steps, as both are built up step by step.
+
+    Args:
+        pristine: the pristine bytes.
+        steps: the first steps, which both texts have.
+    """
 
     def __init__(self, pristine: bytes, steps: Sequence[Step]) -> None:
         self._bodies = list(_bodies(pristine))
@@ -41,16 +46,16 @@ class Carrier:
             self.take(step.splices)
 
     def lose(self) -> None:
-        """From here on the texts differ in an unknown way."""
+        """Record that the texts differ in an unknown way from here on: nothing can be carried over."""
         self._known = False
 
     def take(self, splices: Sequence[Splice]) -> None:
-        """Pass a step that both texts have."""
+        """Record a step that both texts have."""
         self._left = [(_moved(at, splices), growth) for at, growth in self._left]
         self._bodies = [Body(name, _moved(start, splices), _moved(end, splices)) for name, start, end in self._bodies]
 
     def leave_out(self, step: Step, text: bytes) -> None:
-        """Pass a step that the new text lacks; `text` is the old one before it."""
+        """Record a step that the new text lacks; `text` is the old text before that step."""
         for splice in step.splices:
             body = next((each for each in self._bodies if each.start <= splice.start < each.end >= splice.end), None)
             if body is None or _REACHES_OUT.search(splice.new) or _REACHES_OUT.search(text[splice.start : splice.end]):
@@ -61,7 +66,7 @@ class Carrier:
         self.take(step.splices)
 
     def carried(self, step: Step, hunks: Sequence[HunkText], old: bytes, new: bytes) -> Optional[Step]:
-        """Return a step for the text `new` as it stands recorded for `old`; None where its hunks have to be matched."""
+        """The step recorded for `old`, with splices and places for `new`; None where its hunks have to be matched anew."""
         if not self._known or any(self._sees(hunk) for hunk in hunks):
             return None
         starts = [0, *(found.end() for found in _NEWLINE.finditer(old))]
@@ -76,7 +81,7 @@ class Carrier:
         return at - sum(growth for place, growth in self._left if place < at)
 
     def _sees(self, hunk: HunkText) -> bool:
-        """Whether what was left out may matter to a hunk."""
+        """Whether the omitted splices may affect where a hunk matches."""
         top = hunk.scope.split(".")[0]
         renames = any(tag != " " and _RENAMES.match(text) for tag, text, _ in hunk.lines)
         return top == "<module>" or renames or any(fnmatch.fnmatchcase(name, top) for name in self._touched)

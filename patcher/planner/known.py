@@ -1,12 +1,12 @@
-"""Known results: what hunks make of one text, kept so that nobody has to match them there again. Pure: bytes in, bytes out.
+"""Known results: the result of hunks on one text, stored so that they need not be matched again. Pure: bytes in, bytes out.
 
-A table is JSON. Its results are found by a key over the text and all that is asked of it; the inserted texts stand in it once:
+A table is JSON. The key of a result is a hash of the text and of the request; each inserted text is stored once:
 
     {"format": 1, "texts": [TEXT, ...], "results": {KEY: {"hunks": [[STATE, LINES], ...],
                                                           "splices": [[START, END, INDEX OF TEXT, INDEX OF HUNK], ...],
                                                           "seal": SHA256}}}
 
-The seal is over the key, the answers, the splices and the bytes that they lead to, so that a damaged result is not believed.
+The seal is a hash of the key, the answers, the splices and the resulting bytes, so that a damaged result is not used.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, St
 from patcher.splice import apply_splices
 
 FORMAT = 1
-"""Of the tables, and of the engine: another number where the same hunks make something else of the same text."""
+"""The version of the tables and of the engine: raised when the same hunks give another result for the same text."""
 
 
 class Request(NamedTuple):
-    """What is asked of a text: all hunks of one patchset for it.
+    """What to apply to a text: all hunks of one patchset for that file.
 
-    `patchset` is its name, `every` are all its hunks, those for other files too: they have to be right in themselves.
-    `names` exist at run time without being bound in the file.
+    `patchset` is its name, `every` are all its hunks, also those for other files, which have to be valid too. `names` exist
+    at run time without being bound in the file.
     """
 
     patchset: str
@@ -37,13 +37,13 @@ class Request(NamedTuple):
 
 
 def key_of(data: bytes, request: Request, maker: Sequence[str] = ()) -> str:
-    """The key of a result: two sha256 (hex), of what is asked and of the text.
+    """The key of a result: two sha256 (hex), of the request and of the text.
 
-    Where a hunk stands in its .spatch, and the prose around it, make no difference.
+    The position of a hunk in its .spatch, and the prose around it, are not part of it.
 
     Args:
         data: the text.
-        request: what is asked.
+        request: what to apply.
         maker: what else the result may depend on.
     """
     hunks = [[_written(hunk) for hunk in hunks] for hunks in (request.hunks, request.every)]
@@ -57,8 +57,8 @@ def _written(hunk: HunkText) -> Tuple[object, ...]:
     return (hunk.scope, hunk.expected, hunk.when_present, lines, *["in-string"] * hunk.in_string, *guard)
 
 
-def is_kept(made: Rewrite) -> bool:
-    """Whether a result can be kept: a complete success, each of whose splices belongs to one hunk."""
+def is_cacheable(made: Rewrite) -> bool:
+    """Whether a result can be stored: no hunk failed, and each splice belongs to one hunk."""
     failed = any(answer.state.failed or answer.problem or answer.hint for answer in made.answers)
     return not failed and [splice for splice, _ in _owned(made)] == list(made.splices)
 
@@ -70,11 +70,11 @@ def _owned(made: Rewrite) -> List[Tuple[Splice, int]]:
 
 
 def write_table(results: Mapping[str, Rewrite]) -> bytes:
-    """The table of results by key; those that are not kept are left out."""
+    """The table of results by key, without those that are not `is_cacheable`."""
     texts: Dict[str, int] = {}
     rows = []
     for key, made in sorted(results.items()):
-        if is_kept(made):
+        if is_cacheable(made):
             owned = _owned(made)
             hunks = [[answer.state.value, answer.places] for answer in made.answers]
             splices = [[*splice[:2], texts.setdefault(_text(splice), len(texts)), index] for splice, index in owned]
@@ -85,7 +85,7 @@ def write_table(results: Mapping[str, Rewrite]) -> bytes:
 
 
 class Table:
-    """A table as read; one that is damaged knows nothing."""
+    """A table as read from its JSON; a damaged one has no results."""
 
     def __init__(self, data: bytes) -> None:
         try:
@@ -95,7 +95,7 @@ class Table:
         self._top: Dict[str, Any] = top if isinstance(top, dict) and top.get("format") == FORMAT else {}
 
     def find(self, key: str, data: bytes, request: Request) -> Optional[Rewrite]:
-        """The result with this key (of `key_of`), None where it is not known or not as it was written."""
+        """The result with this key (of `key_of`), None where there is none or its seal is wrong."""
         try:
             made = self._made(self._top["results"][key], data, request)
             return made if self._top["results"][key]["seal"] == _seal(key, made) else None

@@ -1,7 +1,7 @@
-"""Takes changes out of a file that was edited by hand since: a three-way merge by lines, exact or not at all. Pure.
+"""Replaces our changes in a file that was edited by hand since: a three-way merge by lines, exact or not at all. Pure.
 
-What we wrote is known to the byte, so only the edits by hand have to be found. Where one of them and one of our splices
-lie in the same line, or insert at the same point, nobody can say what is meant, and nothing is guessed.
+Our splices are known, so only the edits by hand have to be found. An edit and a splice in the same line, or two insertions
+at the same point, are an overlap, and nothing is merged.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _ENDS = (b"\n", b"\r")
 
 
 class Overlap(Exception):
-    """An edit by hand and a change of ours lie in the same place.
+    """An edit by hand and a change of ours are in the same place.
 
     Args:
         line: 1-based, in the text that was edited by hand.
-        text: that line, or the one that the edit took away.
+        text: that line, or the one that the edit deleted.
     """
 
     def __init__(self, line: int, text: str) -> None:
@@ -39,13 +39,13 @@ class _Edit(NamedTuple):
     new: bytes
 
 
-def exchange(pristine: bytes, old: Sequence[Step], new: Sequence[Step], edited: bytes) -> bytes:
+def replace_steps(pristine: bytes, old: Sequence[Step], new: Sequence[Step], edited: bytes) -> bytes:
     """Replace the steps `old` by the steps `new` in a text that was edited by hand after the old ones.
 
     Args:
         pristine: the text before the first step of both.
         old: the steps that led to the text that was then edited.
-        new: those that are to be there instead; none to take all out.
+        new: the steps that replace them; none to revert all.
         edited: the text with the edits, which are kept.
 
     Raises:
@@ -58,10 +58,10 @@ def exchange(pristine: bytes, old: Sequence[Step], new: Sequence[Step], edited: 
     for step in old:
         texts.append(apply_splices(texts[-1], step.splices))
     for before, after, step in reversed(list(zip(texts[same:], texts[same + 1 :], old[same:]))):
-        edited = carry(after, inverse(before, step.splices), edited)
+        edited = merge_splices(after, inverse(before, step.splices), edited)
     text = texts[same]
     for step in new[same:]:
-        edited = carry(text, step.splices, edited)
+        edited = merge_splices(text, step.splices, edited)
         text = apply_splices(text, step.splices)
     return edited
 
@@ -76,11 +76,11 @@ def inverse(before: bytes, splices: Sequence[Splice]) -> Tuple[Splice, ...]:
     return tuple(back)
 
 
-def carry(base: bytes, splices: Sequence[Splice], edited: bytes) -> bytes:
-    """Do splices that were made for `base` in an edited copy of it.
+def merge_splices(base: bytes, splices: Sequence[Splice], edited: bytes) -> bytes:
+    """Apply splices that were made for `base` to an edited copy of it.
 
     Raises:
-        Overlap: see there.
+        Overlap: an edit is where a splice changes something.
     """
     lines, theirs = base.splitlines(keepends=True), edited.splitlines(keepends=True)
     ours = _by_lines(base, lines, splices)
@@ -89,7 +89,7 @@ def carry(base: bytes, splices: Sequence[Splice], edited: bytes) -> bytes:
     for start, end, first, last in edits:
         edit = _Edit(start, end, b"".join(theirs[first:last]))
         if edit in ours:
-            ours.remove(edit)  # done by hand already
+            ours.remove(edit)  # the same change was made by hand
         for one in ours:
             if (one.start < edit.end and edit.start < one.end) or one[:2] == edit[:2] == (one.start, one.start):
                 shown = theirs[first] if first < last else lines[start]
@@ -118,7 +118,7 @@ def parses(data: bytes) -> bool:
 
 
 def _by_lines(base: bytes, lines: Sequence[bytes], splices: Sequence[Splice]) -> List[_Edit]:
-    """Splices, widened to whole lines; those that meet in a line become one."""
+    """Splices, widened to whole lines; those in the same line are merged."""
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line))

@@ -1,7 +1,7 @@
-"""Environment + patchsets + receipts -> Plan: decides everything, writes nothing.
+"""Environment + patchsets + receipts -> `Plan`: decides everything, writes nothing.
 
-The state of a file is always derived (`patcher.planner.resolve`), so adding, updating and removing a patchset are the same
-operation, and the order in which a user does them does not matter.
+The state of a file is always derived from its pristine bytes (`patcher.planner.resolve`), so adding, updating and removing a
+patchset are the same operation, and their order does not matter.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.model import Answer, Change, FilePlan, LockedFile, Plan, Receipt, Requested, State, Step
-from patcher.planner.assignments import Assignment, assignments_of, rank, refused
-from patcher.planner.resolve import File, edited_before, file_plan, read_file, resolve
+from patcher.planner.assignments import Assignment, apply_order, assignments_of, refused_answers
+from patcher.planner.resolve import TargetFile, edit_before_patch, file_plan, read_target, resolve
 from patcher.splice import apply_splices
 from patcher.store.status import Condition, FileStatus, recorded_now, statuses
 from patcher.store.store import Store
@@ -20,15 +20,15 @@ from patcher.target.environment import Environment
 
 
 def plan_apply(env: Environment, requested: Sequence[Requested], *, force: bool = False) -> Plan:
-    """What applying patchsets would do.
+    """A plan that applies patchsets.
 
     Args:
         env: the environment.
         requested: the patchsets.
-        force: also where a file was edited by hand (see `read_file`).
+        force: also where a file was edited by hand (see `read_target`).
 
     Returns:
-        the plan; what does not fit is a failed answer in it, for every patchset and file, not only the first.
+        the plan, with a failed answer for every patchset and file that does not fit.
 
     Raises:
         PatchError: a hunk is wrong in itself.
@@ -38,17 +38,20 @@ def plan_apply(env: Environment, requested: Sequence[Requested], *, force: bool 
     notes: List[str] = []
     assignments = _assignments(env, requested, answers, notes)
     files = _left_behind(env, requested, assignments, answers, force=force)
-    files += [file for file, _ in derived(assignments, answers, notes, force=force)]
-    return Plan(tuple(files), tuple(mixed(answers)), tuple(dict.fromkeys(notes)))
+    files += [file for file, _ in derive_files(assignments, answers, notes, force=force)]
+    return Plan(tuple(files), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
 
 
 def plan_sync(env: Environment, requested: Sequence[Requested], *, force: bool = False) -> Tuple[Plan, Tuple[LockedFile, ...]]:
-    """What applies the requested patchsets and reverts all others; and each file that they are for, in a fixed order.
+    """A plan that applies the requested patchsets and reverts all others.
 
     Args:
         env: the environment.
         requested: the patchsets; whatever else is applied is reverted.
-        force: also where a file was edited by hand (see `read_file`, `plan_restore`).
+        force: also where a file was edited by hand (see `read_target`, `plan_restore`).
+
+    Returns:
+        the plan, and each file that the requested patchsets are for, sorted.
 
     Raises:
         PatchError: a hunk is wrong in itself.
@@ -58,17 +61,18 @@ def plan_sync(env: Environment, requested: Sequence[Requested], *, force: bool =
     notes: List[str] = []
     assignments = _assignments(env, requested, answers, notes)
     going = [_restored(item, (), force=force) for item in statuses(env) if (item.site, item.receipt.path) not in assignments]
-    made = list(derived(assignments, answers, notes, force=force, exact=True))
+    made = list(derive_files(assignments, answers, notes, force=force, exact=True))
     files = [file for plan in going for file in plan.files] + [file for file, _ in made]
-    answers = [*(answer for plan in going for answer in plan.answers), *mixed(answers)]
+    answers = [*(answer for plan in going for answer in plan.answers), *reconciled(answers)]
     notes += [note for plan in going for note in plan.notes]
-    return Plan(tuple(files), tuple(answers), tuple(dict.fromkeys(notes))), tuple(sorted(held for _, held in made))
+    return Plan(tuple(files), tuple(answers), tuple(dict.fromkeys(notes))), tuple(sorted(locked for _, locked in made))
 
 
-def plan_anew(env: Environment, requested: Sequence[Requested]) -> Tuple[Plan, Tuple[LockedFile, ...]]:
-    """What the requested patchsets, and nothing else, make of files as upstream shipped them, whatever is applied now.
+def plan_pristine(env: Environment, requested: Sequence[Requested]) -> Tuple[Plan, Tuple[LockedFile, ...]]:
+    """A plan that applies the requested patchsets, and nothing else, to pristine files, whatever is applied now.
 
-    `before` of each file of the plan is its pristine text; the second has the same files, in the same order.
+    Returns:
+        the plan, in which `before` of each file are its pristine bytes; and the same files in the same order.
 
     Raises:
         PatchError: a hunk is wrong in itself.
@@ -76,9 +80,9 @@ def plan_anew(env: Environment, requested: Sequence[Requested]) -> Tuple[Plan, T
     """
     answers: List[Answer] = []
     notes: List[str] = []
-    made = list(derived(_assignments(env, requested, answers, notes), answers, notes, fresh=True))
-    plan = Plan(tuple(file for file, _ in made), tuple(mixed(answers)), tuple(dict.fromkeys(notes)))
-    return plan, tuple(held for _, held in made)
+    made = list(derive_files(_assignments(env, requested, answers, notes), answers, notes, fresh=True))
+    plan = Plan(tuple(file for file, _ in made), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
+    return plan, tuple(locked for _, locked in made)
 
 
 Assignments = Dict[Tuple[str, str], List[Assignment]]
@@ -93,7 +97,7 @@ def _assignments(env: Environment, requested: Sequence[Requested], answers: List
     return assignments
 
 
-def derived(
+def derive_files(
     assignments: Assignments,
     answers: List[Answer],
     notes: List[str],
@@ -102,30 +106,30 @@ def derived(
     exact: bool = False,
     fresh: bool = False,
 ) -> Iterator[Tuple[FilePlan, LockedFile]]:
-    """Each file of the assignments with them done; what else is applied in it stays there, unless `exact`.
+    """Plan each file of the assignments; other patchsets that are applied in it stay applied, unless `exact`.
 
     Args:
-        assignments: what to do.
-        answers: gets those of every hunk.
+        assignments: what to apply.
+        answers: gets the answers for every hunk.
         notes: gets remarks.
-        force: also where a file was edited by hand (see `read_file`).
-        exact: nothing but the assignments is to be applied.
-        fresh: as if nothing were applied now, so that nothing stays.
+        force: also where a file was edited by hand (see `read_target`).
+        exact: revert everything but the assignments.
+        fresh: plan as if nothing were applied now.
     """
     receipts = {site: Store(site).receipts() for site in {site for site, _ in assignments}}
     for (site, path), here in sorted(assignments.items()):
         receipt, located = receipts[site].get(path), here[0].located
         try:
-            found = read_file(located, path, receipt, notes, force=force)
+            found = read_target(located, path, receipt, notes, force=force)
         except SitepatchError as error:
-            answers += refused(here, error)
+            answers += refused_answers(here, error)
             continue
         if fresh:
-            found = File(found.pristine, found.pristine)
+            found = TargetFile(found.pristine, found.pristine)
         steps = {step.patchset: step for step in found.steps}
         by_name = {assignment.requested.patchset.name: assignment for assignment in here}
         names = by_name.keys() if exact else {**steps, **by_name}.keys()
-        order = sorted(names, key=lambda name: rank(name, steps, here))
+        order = sorted(names, key=lambda name: apply_order(name, steps, here))
         for name, assignment in by_name.items():
             was = steps[name].options if name in steps else {}
             for key, value in assignment.requested.options.items():
@@ -134,15 +138,15 @@ def derived(
         data, made, said = resolve(site, path, found, order, by_name)
         answers += said
         hashes = sha256(found.pristine).hexdigest(), sha256(data).hexdigest()
-        held = LockedFile(located.package, located.distribution, located.version, path, *hashes)
-        yield file_plan(located, path, found, data, made, receipt), held
+        locked = LockedFile(located.package, located.distribution, located.version, path, *hashes)
+        yield file_plan(located, path, found, data, made, receipt), locked
 
 
-def mixed(answers: Sequence[Answer]) -> List[Answer]:
-    """What the hunks of a patchset say together, across files (format rules 24 and 25).
+def reconciled(answers: Sequence[Answer]) -> List[Answer]:
+    """The answers after comparing the hunks of each patchset across files (format rules 24 and 25).
 
-    A part that stands there already and another that does not is a conflict. A deletion has nothing left to do where all
-    else of its patchset stands there already.
+    A patchset of which only a part is upstream is a conflict. A deletion of code that is gone is upstream where all other
+    changes of its patchset are.
     """
     answers = _deleted(answers)
     changing = {answer.patchset for answer in answers if answer.state is State.APPLICABLE}
@@ -157,7 +161,7 @@ def mixed(answers: Sequence[Answer]) -> List[Answer]:
 
 
 def _deleted(answers: Sequence[Answer]) -> List[Answer]:
-    """Deletions whose code is gone as *upstream*, where upstream made every other change of the patchset."""
+    """Turn deletions whose code is gone into *upstream* where every other change of their patchset is upstream."""
     there = {answer.patchset for answer in answers if answer.state is State.UPSTREAM}
     there -= {one.patchset for one in answers if one.state not in (State.UPSTREAM, State.NOT_NEEDED) and not one.gone}
     problem = "the code to delete is gone, and every other change of the patchset stands there already"
@@ -168,11 +172,11 @@ def _deleted(answers: Sequence[Answer]) -> List[Answer]:
 
 
 def plan_restore(items: Sequence[FileStatus], names: Sequence[str], *, force: bool = False) -> Plan:
-    """What restoring patchsets would do: those named, all where none is named.
+    """A plan that reverts the named patchsets, all if none is named.
 
     Args:
-        items: what is applied.
-        names: of patchsets; one that stands nowhere is simply not found in the plan.
+        items: the files in which patchsets are applied.
+        names: of patchsets; one that is applied nowhere does not occur in the plan.
         force: put the pristine file back where it was edited by hand, instead of keeping the edit in the file.
 
     Raises:
@@ -187,7 +191,7 @@ def plan_restore(items: Sequence[FileStatus], names: Sequence[str], *, force: bo
 
 
 def _restored(item: FileStatus, names: Sequence[str], *, force: bool) -> Plan:
-    """What taking the named patchsets (all without a name) out of one file would do."""
+    """A plan that reverts the named patchsets (all without a name) in one file."""
     receipt, site = item.receipt, item.site
     going = [step for step in receipt.steps if not names or step.patchset in names]
     if not going:
@@ -196,14 +200,14 @@ def _restored(item: FileStatus, names: Sequence[str], *, force: bool) -> Plan:
     shipped = item.condition is Condition.APPLIED and recorded_now(site, receipt.path) == old  # since
     if shipped or item.condition in (Condition.MISSING, Condition.OVERWRITTEN):
         change = Change(receipt.path, old, None, None, forget=True)
-        file = FilePlan(site, receipt.path, item.data, item.data, change, (), edited_before(site, receipt, item.data))
+        file = FilePlan(site, receipt.path, item.data, item.data, change, (), edit_before_patch(site, receipt, item.data))
         why = item.why[0] if not shipped else f"{item.installed or 'what is installed'} has it as patched"
         return Plan((file,), (), (f"{receipt.path}: {why}; only the receipt is dropped",))
     if item.condition is Condition.ASTRAY:
         return _refusal(item, going, *item.why)
     pristine = Store(site).pristine(receipt.pristine)
     staying = [step.patchset for step in receipt.steps if step not in going]
-    found = File(pristine, item.data, receipt.steps, receipt.current)
+    found = TargetFile(pristine, item.data, receipt.steps, receipt.current)
     data, made, said = resolve(site, receipt.path, found, staying, {})
     failed = tuple(answer for answer in said if answer.state.failed)
     new = receipt._replace(current=sha256(data).hexdigest(), steps=made) if made else None
@@ -225,16 +229,16 @@ def _refusal(item: FileStatus, going: Sequence[Step], problem: str, hint: str) -
 
 
 def _edit_kept(item: FileStatus, pristine: bytes, made: Sequence[Step]) -> bytes:
-    """A file that was edited by hand, with the steps `made` in the place of those of its receipt.
+    """The bytes of a file that was edited by hand, with the steps `made` instead of those of its receipt.
 
     Raises:
-        SitepatchError: the edit and our change cannot be told apart.
+        SitepatchError: the edit and our change overlap.
     """
-    from patcher.planner.merge import Overlap, exchange, parses
+    from patcher.planner.merge import Overlap, parses, replace_steps
 
     hint = "undo the edit there, or use --force: it puts the pristine file back and keeps a copy of the edited one"
     try:
-        data = exchange(pristine, item.receipt.steps, made, item.data)
+        data = replace_steps(pristine, item.receipt.steps, made, item.data)
     except Overlap as overlap:
         problem = f"the file was edited by hand where it was patched, at line {overlap.line}: {overlap.text}"
         raise SitepatchError(problem, hint) from None
@@ -252,7 +256,7 @@ def _left_behind(
     *,
     force: bool,
 ) -> List[FilePlan]:
-    """Files that an earlier version of a requested patchset changed and this one does not: its change is reverted there."""
+    """Plans that revert a requested patchset in files that an earlier version of it changed and this one does not."""
     names = [one.patchset.name for one in requested]
     if not names or any(answer.state.failed for answer in answers):
         return []
@@ -270,9 +274,9 @@ def _left_behind(
 
 
 def before_and_after(site: str, receipt: Receipt, names: Sequence[str]) -> Tuple[bytes, bytes]:
-    """What the named patchsets (all without a name) stand changed in a file: the text without and with them.
+    """The bytes of a file before and after the named patchsets (all without a name).
 
-    Where a patchset that is not named stands between them, the texts are those around the first and the last named one.
+    With another patchset between them, these are the bytes before the first and after the last named one.
     """
     data = before = after = Store(site).pristine(receipt.pristine)
     begun = False

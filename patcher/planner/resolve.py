@@ -1,4 +1,4 @@
-"""The state of a file, derived: `resolve(apply, pristine, every patchset applied to it, in a fixed order)`. Writes nothing."""
+"""Derives the bytes of a file: its pristine bytes, then every patchset applied to it, in a fixed order. Writes nothing."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError
-from patcher.model import Answer, Change, FilePlan, Located, Patchset, Receipt, Requested, Rewrite, State, Step, answered
-from patcher.patchset.manifest import load
-from patcher.planner.assignments import Assignment
+from patcher.model import Answer, Change, FilePlan, Located, Patchset, Receipt, Requested, Rewrite, State, Step
+from patcher.patchset.manifest import load_patchset
+from patcher.planner.assignments import Assignment, answer_of
 from patcher.planner.carry import Carrier
 from patcher.splice import apply_splices
 from patcher.store.receipt import HOME, new_receipt
 from patcher.store.status import Condition, classify, read
 from patcher.store.store import Store
-from patcher.target.distribution import UNRECORDED, edited, recorded_hash
+from patcher.target.distribution import UNRECORDED, edited_message, recorded_hash
 
 
-class File(NamedTuple):
-    """A target file as found: its pristine bytes, the bytes now, and the steps that were recorded for it.
+class TargetFile(NamedTuple):
+    """A target file: its pristine bytes, its bytes now, and the steps that its receipt records.
 
-    `current` is the sha256 (hex) of what the steps lead to, "" without any. `origin` is that of `Receipt`. `aside` is an
-    edited text that would be lost, see `FilePlan`.
+    `current` is the sha256 (hex) of the result of the steps, "" without any; `origin` that of `Receipt`; `aside` are edited
+    bytes that would be lost, as in `FilePlan`.
     """
 
     pristine: bytes
@@ -34,25 +34,26 @@ class File(NamedTuple):
     aside: bytes = b""
 
 
-def read_file(located: Located, path: str, receipt: Optional[Receipt], notes: List[str], *, force: bool) -> File:
-    """The file and what it is made of.
+def read_target(located: Located, path: str, receipt: Optional[Receipt], notes: List[str], *, force: bool) -> TargetFile:
+    """Read a target file, with its pristine bytes and its steps.
 
     Args:
         located: the package.
         path: of the file, below the site directory.
         receipt: of the file, if there is one.
-        notes: gets what is unusual.
-        force: also take a file that was edited by hand: before it was patched, as it is; after that, without the edit.
+        notes: gets remarks.
+        force: accept a file that was edited by hand: before it was patched, with the edit; after that, without it.
 
     Raises:
-        SitepatchError: somebody else changed it, so that nobody can say what pristine is.
+        SitepatchError: the file was changed by hand, or its receipt cannot be trusted, so that its pristine bytes are not
+            known.
     """
     site = located.site
     data = read(site, path) or b""
     recorded = recorded_hash(located, path)
     if receipt is not None:
         item = classify(site, receipt, data)
-        known = File(b"", data, receipt.steps, receipt.current, receipt.origin)
+        known = TargetFile(b"", data, receipt.steps, receipt.current, receipt.origin)
         if item.condition is Condition.APPLIED:
             return known._replace(pristine=Store(site).pristine(receipt.pristine))
         if item.condition is Condition.EDITED and not force:
@@ -67,9 +68,9 @@ def read_file(located: Located, path: str, receipt: Optional[Receipt], notes: Li
         lost = ", ".join(step.patchset for step in receipt.steps)
         what = f"{item.installed} was installed over {item.release} and" if item.replaced else "a reinstall"
         notes.append(f"{path}: {what} took {lost} away; what is named now is applied to the new file")
-    found = File(data, data, aside=edited_before(site, receipt, data))
+    found = TargetFile(data, data, aside=edit_before_patch(site, receipt, data))
     if recorded is None:
-        if not any(note.startswith(UNRECORDED) for note in located.notes):  # said of the whole package then
+        if not any(note.startswith(UNRECORDED) for note in located.notes):  # which is about the whole package
             notes.append(f"{path}: no hash is recorded for it, so nothing proves that it is as upstream shipped it")
         return found._replace(origin="unrecorded")
     if recorded != sha256(data).hexdigest():
@@ -77,29 +78,43 @@ def read_file(located: Located, path: str, receipt: Optional[Receipt], notes: Li
             where = f"{site}/{HOME}/pristine/{sha256(data).hexdigest()}"
             notes.append(f"{path}: was edited by hand; restore gives the edited file back, the store keeps it as {where}")
             return found._replace(origin="edited")
-        what, hint = edited(located, path)
+        what, hint = edited_message(located, path)
         raise SitepatchError(what, f"{hint}; or keep it: --force")
     return found
 
 
-def edited_before(site: str, receipt: Optional[Receipt], now: bytes) -> bytes:
-    """The text of a file that was edited by hand before it was patched, where the store alone has it; else b""."""
+def edit_before_patch(site: str, receipt: Optional[Receipt], now: bytes) -> bytes:
+    """The bytes of a file that was edited by hand before it was patched, where only the store has them; else b""."""
     if receipt is None or receipt.origin != "edited" or receipt.pristine == sha256(now).hexdigest():
         return b""
-    with suppress(StoreError):  # `status` tells that it is lost
+    with suppress(StoreError):  # `status` reports that it is lost
         return Store(site).pristine(receipt.pristine)
     return b""
 
 
 def resolve(
-    site: str, path: str, found: File, order: Sequence[str], assignments: Mapping[str, Assignment]
+    site: str, path: str, found: TargetFile, order: Sequence[str], assignments: Mapping[str, Assignment]
 ) -> Tuple[bytes, Tuple[Step, ...], List[Answer]]:
-    """Apply the patchsets `order` to the pristine text; those in `assignments` as asked for, the others as they stood.
+    """Apply patchsets to the pristine bytes of a file.
 
-    Splices of the last run are used again where a new match would give the same ones (`patcher.planner.carry`), so that what
-    is in place already needs no syntax tree, and a change costs what depends on it.
+    Recorded splices are used again where matching anew would give the same ones (`patcher.planner.carry`), so that what is
+    applied already needs no syntax tree.
+
+    Args:
+        site: the site directory.
+        path: of the file, below it.
+        found: the file.
+        order: the names of the patchsets, in the order of application.
+        assignments: what to apply, by patchset; the others of `order` are applied as recorded.
+
+    Returns:
+        the bytes, the steps that lead to them, and the answers for the hunks of `assignments`.
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+        StoreError: the receipt, or the stored copy of a patchset, is invalid.
     """
-    kept = {step.patchset: step for step in found.steps}
+    recorded = {step.patchset: step for step in found.steps}
     old_text, texts = found.pristine, {}
     for step in found.steps:
         texts[step.patchset] = old_text
@@ -115,7 +130,7 @@ def resolve(
     past = iter(found.steps)
     carrier: Optional[Carrier] = None  # as soon as a step is left out
     for name in order:
-        assignment, known = assignments.get(name), kept.get(name)
+        assignment, known = assignments.get(name), recorded.get(name)
         for step in past if known is not None else ():
             if step is known:
                 break
@@ -124,10 +139,10 @@ def resolve(
                 if (*steps, step) != found.steps[: len(steps) + 1]:
                     carrier.lose()
             carrier.leave_out(step, texts[step.patchset])
-        if known is not None and (assignment is None or _stands(known, assignment)):
+        if known is not None and (assignment is None or _is_current(known, assignment)):
             again: Optional[Step] = known
             if texts[name] != data:
-                assignment = assignment or _kept_assignment(site, path, known)
+                assignment = assignment or _stored_assignment(site, path, known)
                 again = carrier.carried(known, assignment.hunks, texts[name], data) if carrier is not None else None
             if again is not None:
                 data = apply_splices(data, again.splices)
@@ -142,7 +157,7 @@ def resolve(
             carrier.take(known.splices)
         elif carrier is not None:
             carrier.lose()
-        answers += [answered(name, path, answer) for answer in result.answers]
+        answers += [answer_of(name, path, answer) for answer in result.answers]
         if result.splices:
             patchset = assignment.requested.patchset
             places = tuple(place for answer in result.answers for place in answer.places if answer.state is State.APPLICABLE)
@@ -155,9 +170,9 @@ def resolve(
 
 
 def file_plan(
-    located: Located, path: str, found: File, data: bytes, steps: Tuple[Step, ...], receipt: Optional[Receipt]
+    located: Located, path: str, found: TargetFile, data: bytes, steps: Tuple[Step, ...], receipt: Optional[Receipt]
 ) -> FilePlan:
-    """What is to be done with a file of a package so that it becomes `data`, made by `steps`."""
+    """The plan that makes a file of a package `data`, the result of `steps`; `receipt` is the present one, if any."""
     change = None
     old = sha256(found.now).hexdigest()
     if data != found.now or (receipt.steps if receipt else ()) != steps:
@@ -174,7 +189,7 @@ def file_plan(
 
 
 def _applied_answers(step: Step, assignment: Assignment) -> List[Answer]:
-    """An answer for each hunk of a patchset that is applied: what was `applicable` then is `applied` now."""
+    """An answer for each hunk of a patchset that is applied: `applied` for what was `applicable` then."""
     name, answers = assignment.requested.patchset.name, []
     for hunk, state in zip(assignment.hunks, step.states or [State.APPLICABLE] * len(assignment.hunks)):
         now = State.APPLIED if state == State.APPLICABLE else State(state)
@@ -182,7 +197,7 @@ def _applied_answers(step: Step, assignment: Assignment) -> List[Answer]:
     return answers
 
 
-def _stands(step: Step, assignment: Assignment) -> bool:
+def _is_current(step: Step, assignment: Assignment) -> bool:
     return step.digest == assignment.requested.patchset.digest and dict(step.options) == dict(assignment.requested.options)
 
 
@@ -192,22 +207,22 @@ def _rewrite(data: bytes, assignment: Assignment) -> Rewrite:
     patchset, options, _ = assignment.requested
     every = tuple(hunk for variant in patchset.variants for patch in variant.patches for hunk in patch.hunks)
     request = known.Request(patchset.name, assignment.hunks, options, assignment.names, every)
-    return rewriter.rewrite(data, request)
+    return rewriter.rewrite_cached(data, request)
 
 
-def kept_patchset(site: str, step: Step) -> Patchset:
-    """A patchset as it is applied, from the copy of it in the store; its `source` is `the store`.
+def stored_patchset(site: str, step: Step) -> Patchset:
+    """The patchset of an applied step, from its copy in the store; its `source` is `the store`.
 
     Raises:
         StoreError: the copy is missing or damaged.
     """
     folder = Path(site) / HOME / "patchsets" / step.digest / step.patchset
-    return load(folder, "the store", Store(site).patchset_files(step.digest))
+    return load_patchset(folder, "the store", Store(site).patchset_files(step.digest))
 
 
-def _kept_assignment(site: str, path: str, step: Step) -> Assignment:
-    """The assignment of a patchset that is applied, from the copy of it in the store."""
-    patchset = kept_patchset(site, step)
+def _stored_assignment(site: str, path: str, step: Step) -> Assignment:
+    """The assignment of an applied step, from the copy of its patchset in the store."""
+    patchset = stored_patchset(site, step)
     for variant in patchset.variants:
         hunks = tuple(hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks)
         if hunks:

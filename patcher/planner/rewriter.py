@@ -1,4 +1,4 @@
-"""What the planner asks for the result of hunks on a text: the known results first, then the engine."""
+"""The result of hunks on a text, for the planner: from the known results if it is there, else from the engine."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from hashlib import sha256
 from patcher import __version__
 from patcher.model import Rewrite
 from patcher.patchset.sources import builtin_table
-from patcher.planner.known import Request, Table, is_kept, key_of, write_table
+from patcher.planner.known import Request, Table, is_cacheable, key_of, write_table
 from patcher.system import results
 
-_MAKER = (__version__, f"{sys.version_info[0]}.{sys.version_info[1]}")  # whose builtins are no unbound names
+_MAKER = (__version__, f"{sys.version_info[0]}.{sys.version_info[1]}")  # which names are builtins depends on the Python
 
 
-def rewrite(data: bytes, request: Request) -> Rewrite:
-    """Apply all hunks of a patchset for one file, or none of them: bytes in, `Rewrite` out.
+def rewrite_cached(data: bytes, request: Request) -> Rewrite:
+    """Apply all hunks of a patchset for one file, or none of them.
 
-    What the engine had to work out is written to the personal cache; where that cannot be used, nothing is said.
+    A result of the engine is written to the user's cache, if that can be used.
 
     Args:
         data: the file's bytes.
-        request: what is asked.
+        request: what to apply.
 
     Raises:
         PatchError: a hunk is wrong in itself.
@@ -33,14 +33,14 @@ def rewrite(data: bytes, request: Request) -> Rewrite:
         name = sha256(key.encode()).hexdigest()
         known = Table(results.read(name)).find(key, data, request)
         if known is None:
-            known = engine(data, request)
-            if is_kept(known):
+            known = rewrite_uncached(data, request)
+            if is_cacheable(known):
                 results.write(name, write_table({key: known}))
     return known
 
 
-def engine(data: bytes, request: Request) -> Rewrite:
-    """The same, always worked out anew."""
+def rewrite_uncached(data: bytes, request: Request) -> Rewrite:
+    """`rewrite_cached` without known results: always by the engine."""
     from patcher.engine.engine import compile_hunks, rewrite  # imports libcst: it costs more than all the rest together
 
     compile_hunks(request.every, request.options)  # those for absent files too
@@ -49,5 +49,5 @@ def engine(data: bytes, request: Request) -> Rewrite:
 
 @lru_cache(maxsize=None)
 def _shipped(name: str) -> Table:
-    """The known results that ship with the built-in patchset of this name; those of other sources are not believed."""
+    """The known results that ship with the built-in patchset of this name; those of other sources are not trusted."""
     return Table(builtin_table(name))

@@ -13,8 +13,8 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Seq
 from patcher.errors import PatchError, SitepatchError, UsageError
 from patcher.model import LockedFile, OptionValue, Patchset, Requested, release_name
 from patcher.patchset.manifest import MANIFEST
-from patcher.patchset.sources import provider
-from patcher.patchset.tables import INTEGER, TABLE, TEXT, Reader, read_toml, shown, tables, written_toml
+from patcher.patchset.sources import providing_distribution
+from patcher.patchset.tables import INTEGER, TABLE, TEXT, TableReader, read_toml, shown_value, tables, written_toml
 from patcher.store.folder import Folder
 from patcher.store.receipt import is_sha256, path_problem
 from patcher.target.distribution import hashes_recorded, identity
@@ -88,7 +88,7 @@ def make(requested: Iterable[Requested], held: Iterable[LockedFile]) -> Lock:
 
 def _distribution(patchset: Patchset) -> Optional[Distribution]:
     """What a patchset was installed with; None also where its RECORD does not list it, as in an editable install."""
-    info, folder = map(Path, provider(patchset))
+    info, folder = map(Path, providing_distribution(patchset))
     if info.name and folder.parts[: len(info.parent.parts)] == info.parent.parts:
         path = (folder / MANIFEST).relative_to(info.parent).as_posix()
         if path in hashes_recorded(str(info.parent), [path]):
@@ -167,9 +167,9 @@ def read(path: Path) -> Lock:
     number = top.get("format")
     if number != FORMAT or isinstance(number, bool):
         hint = "use the sitepatch that wrote it, or a newer one" if isinstance(number, int) and number > FORMAT else _ANEW
-        found = "nothing" if number is None else shown(number)
+        found = "nothing" if number is None else shown_value(number)
         raise UsageError(f"{path}: format: found {found}, expected {FORMAT}", hint)
-    reader = Reader(path, _KEYS, _REQUIRED)
+    reader = TableReader(path, _KEYS, _REQUIRED)
     table = reader.table(top, "", "")
     pinned = [_pinned(reader, each, f"patchset[{index}]") for index, each in enumerate(table.get("patchset", ()))]
     targets = [_target(reader, each, f"target[{index}]") for index, each in enumerate(table.get("target", ()))]
@@ -177,18 +177,18 @@ def read(path: Path) -> Lock:
     builds: Set[object] = set()
     for index, files in enumerate(targets):
         if files and build(files) in builds:
-            reader.wrong(f"target[{index}]", f"{shown(' '.join(release(files[0])))} a second time", "every one once")
+            reader.wrong(f"target[{index}]", f"{shown_value(' '.join(release(files[0])))} a second time", "every one once")
         builds.add(files and build(files))
     reader.stop(UsageError, _ANEW)
     return Lock(tuple(pinned), tuple(sorted(filter(None, targets))))
 
 
-def _pinned(reader: Reader, value: Dict[str, Any], where: str) -> Pinned:
+def _pinned(reader: TableReader, value: Dict[str, Any], where: str) -> Pinned:
     table = {"name": "", "version": "", "sha256": "", "options": {}, **reader.table(value, where, "patchset")}
     _digest(reader, f"{where}.sha256", value.get("sha256"))
     for key, each in table["options"].items():
         if not isinstance(each, (bool, int, float, str)):
-            reader.wrong(f"{where}.options.{key}", shown(each), "a number, a string, true or false")
+            reader.wrong(f"{where}.options.{key}", shown_value(each), "a number, a string, true or false")
     came, here = table.get("distribution"), f"{where}.distribution"
     if came is not None:
         _digest(reader, f"{here}.sha256", came.get("sha256"))
@@ -196,7 +196,7 @@ def _pinned(reader: Reader, value: Dict[str, Any], where: str) -> Pinned:
     return Pinned(table["name"], table["version"], table["sha256"], table["options"], came)
 
 
-def _target(reader: Reader, value: Dict[str, Any], where: str) -> Target:
+def _target(reader: TableReader, value: Dict[str, Any], where: str) -> Target:
     table = {"package": "", "distribution": "", "version": "", "file": [], **reader.table(value, where, "target")}
     if not table["file"] and isinstance(value.get("file", []), list):
         reader.wrong(f"{where}.file", "an empty list", "at least one [[target.file]]")
@@ -214,16 +214,16 @@ def _target(reader: Reader, value: Dict[str, Any], where: str) -> Target:
     return tuple(sorted(set(held)))
 
 
-def _digest(reader: Reader, where: str, value: object) -> None:
+def _digest(reader: TableReader, where: str, value: object) -> None:
     if isinstance(value, str):
         reader.check(where, value, is_sha256(value), "a sha256 in lower-case hex")
 
 
-def _once(reader: Reader, where: str, names: Sequence[str]) -> None:
+def _once(reader: TableReader, where: str, names: Sequence[str]) -> None:
     seen: Set[str] = set()
     for index, name in enumerate(names):
         if name in seen:
-            reader.wrong(f"{where}[{index}]", f"{shown(name)} a second time", "every one once")
+            reader.wrong(f"{where}[{index}]", f"{shown_value(name)} a second time", "every one once")
         seen.add(name)
 
 

@@ -9,7 +9,7 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tu
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Requested
 from patcher.patchset.sources import resolve_options
-from patcher.patchset.tables import at, read_toml
+from patcher.patchset.tables import lookup, read_toml
 from patcher.project.selection import find_all, stop
 from patcher.text.listed import suggest
 
@@ -67,7 +67,7 @@ def read_project(path: Path) -> Optional[Project]:
     Raises:
         SitepatchError: the file cannot be read or is no TOML, or what is wrong with the table, all of it.
     """
-    table = at(read_toml(path), "tool", "sitepatch")
+    table = lookup(read_toml(path), "tool", "sitepatch")
     where = f"{path}: tool.sitepatch"
     if table is None:
         return None

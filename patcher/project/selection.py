@@ -8,22 +8,22 @@ from typing import Dict, Iterable, List, Sequence, Tuple
 
 from patcher.errors import PatchError, SitepatchError, StoreError, UsageError
 from patcher.model import Patchset, Requested
-from patcher.patchset.manifest import load
+from patcher.patchset.manifest import load_patchset
 from patcher.patchset.sources import (
     BUILT_IN,
     LOCAL,
     PATCH_DIR,
-    Found,
-    by_name,
-    find,
-    folders,
+    FoundPatchset,
+    find_patchset,
+    folders_by_name,
     has_texts,
     named_places,
+    patchset_folders,
     resolve_options,
-    searched,
-    unknown,
+    search_places,
+    unknown_patchset,
 )
-from patcher.patchset.tables import written
+from patcher.patchset.tables import option_text
 from patcher.store.status import FileStatus
 from patcher.store.store import Store
 from patcher.system.ownership import problems
@@ -41,10 +41,10 @@ def find_all(names: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Patc
     found: List[Patchset] = []
     notes: List[str] = []
     errors: List[SitepatchError] = []
-    known = folders(patch_dirs, os.getcwd()) if names else {}
+    known = patchset_folders(patch_dirs, os.getcwd()) if names else {}
     for name in dict.fromkeys(names):
         try:
-            one = find(name, patch_dirs, os.getcwd(), known)
+            one = find_patchset(name, patch_dirs, os.getcwd(), known)
         except SitepatchError as error:
             errors.append(error)
         else:
@@ -54,7 +54,7 @@ def find_all(names: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Patc
     return found, notes
 
 
-def shadow_notes(found: Found) -> List[str]:
+def shadow_notes(found: FoundPatchset) -> List[str]:
     """What to say aloud about patchsets that are hidden by one of the same name."""
     return [f"{found.patchset.name} ({found.patchset.source}) is used; it hides {other}" for other in found.shadows]
 
@@ -66,7 +66,7 @@ def check_sources(names: Sequence[str], patch_dirs: Sequence[str]) -> None:
         SitepatchError: naming what others may write to.
     """
     if os.geteuid() == 0:
-        known = by_name(named_places(patch_dirs, os.getcwd()))  # those of entry points and the built-in ones come after these
+        known = folders_by_name(named_places(patch_dirs, os.getcwd()))  # entry points and built-in ones come later
         first = [place for name in dict.fromkeys(names) for place in known.get(name, ())[:1]]
         found = [each for folder, source in first for each in others_change(folder, source)]
         if found:
@@ -153,20 +153,20 @@ def check_names(names: Iterable[str], standing: Iterable[str], patch_dirs: Seque
     Raises:
         UsageError: with the nearest name for each of them.
     """
-    known = {*standing, *folders(patch_dirs, os.getcwd())}
-    stop([unknown(name, known, patch_dirs, os.getcwd()) for name in dict.fromkeys(names) if name not in known])
+    known = {*standing, *patchset_folders(patch_dirs, os.getcwd())}
+    stop([unknown_patchset(name, known, patch_dirs, os.getcwd()) for name in dict.fromkeys(names) if name not in known])
 
 
 def trusted(patchset: Patchset, patch_dirs: Sequence[str]) -> bool:
     """Whether the probe of a patchset may be run: the same patchset is built in, or in a directory that the user named."""
     if _is_trusted(patchset.source):
         return True
-    for folder, source in folders(patch_dirs, os.getcwd()).get(patchset.name, ()):
+    for folder, source in patchset_folders(patch_dirs, os.getcwd()).get(patchset.name, ()):
         if _is_trusted(source):
             from pathlib import Path
 
             with suppress(SitepatchError):  # `list` tells what is wrong with it
-                if load(Path(folder), source).digest == patchset.digest:
+                if load_patchset(Path(folder), source).digest == patchset.digest:
                     return True
     return False
 
@@ -193,8 +193,8 @@ def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Di
     more than the rest of `status`. A name that is not to be had, or whose folder is broken now, is not outdated: the second
     says what is wrong with such folders, and with entry points.
     """
-    looked, broken = searched(patch_dirs, os.getcwd())
-    places = by_name(looked)
+    looked, broken = search_places(patch_dirs, os.getcwd())
+    places = folders_by_name(looked)
     found: Dict[str, str] = {}
     classified = set()
     for item in items:
@@ -211,7 +211,7 @@ def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Di
             from pathlib import Path
 
             try:
-                one = load(Path(folder), source)
+                one = load_patchset(Path(folder), source)
             except SitepatchError as error:
                 broken[step.patchset] = error
                 continue
@@ -223,11 +223,11 @@ def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Di
 def settings_for_completion(begun: str, names: Sequence[str], patch_dirs: Sequence[str]) -> List[str]:
     """What `--set BEGUN` can become: `NAME.option=`, and the choices after it."""
     found: List[str] = []
-    known = folders(patch_dirs, os.getcwd())
+    known = patchset_folders(patch_dirs, os.getcwd())
     for one in find_all([name for name in names if name in known] or list(known), patch_dirs)[0]:
         for option in one.options:
             head = f"{one.name}.{option.name}="
             choices = option.choices or ((True, False) if option.type == "bool" else ())
-            values = [head + written(value) for value in choices]
+            values = [head + option_text(value) for value in choices]
             found += values if begun.startswith(head) else [head]
     return [text for text in found if text.startswith(begun)]

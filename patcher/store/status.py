@@ -77,9 +77,9 @@ class FileStatus(NamedTuple):
             gone = self.receipt.origin != "unrecorded" and not self.installed
             return f"{f'{name} is not installed' if gone else 'the file is not there'} any more", "restore forgets it"
         if self.condition is Condition.ASTRAY:
-            from patcher.target.distribution import put_back  # not for `status` of what is in order
+            from patcher.target.distribution import reinstall_command  # not for `status` of what is in order
 
-            back = f"put back what belongs there: {put_back(self.site, name, self.installed)}"
+            back = f"put back what belongs there: {reinstall_command(self.site, name, self.installed)}"
             return f"the file is that of {self.release} as we patched it, but another build of it is installed", back
         if self.receipt.origin == "edited":
             return "the file was edited by hand before it was patched (unproven)", "restore gives the edited file back"

@@ -13,12 +13,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Container, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from patcher.errors import OutdatedError, StoreError
-from patcher.model import Change, Receipt, patchset_digest
+from patcher.model import Change, Receipt
 from patcher.store import journal, permission, prepare, receipt
 from patcher.store.folder import Folder, sha256
 from patcher.store.lock import locked
 from patcher.store.meta import Meta
 from patcher.store.tidy import EDITED, clean, is_tidy, tidy_edited
+from patcher.system.reading import patchset_digest
 
 _REINSTALL = "install the package it belongs to again, the same build from where it came, then run this again"
 _UNTOUCHED = "nothing was changed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Optional, Union
+from typing import Mapping, Optional, Union
 
 from patcher.errors import SitepatchError
 
@@ -79,3 +79,14 @@ def _check(info: os.stat_result, path: str) -> None:
     if not stat.S_ISREG(info.st_mode):
         kind = _KINDS.get(stat.S_IFMT(info.st_mode), "something else")
         raise SitepatchError(f"{path}: found {kind}, expected a regular file")
+
+
+def patchset_digest(files: Mapping[str, str]) -> str:
+    """The sha256 (hex) over the sorted (name, text) pairs; lengths keep two different sets from looking alike."""
+    import hashlib
+
+    digest = hashlib.sha256()
+    for name, text in sorted(files.items()):
+        for part in (name.encode("utf-8"), text.encode("utf-8")):
+            digest.update(b"%d:" % len(part) + part)
+    return digest.hexdigest()

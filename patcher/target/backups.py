@@ -1,4 +1,4 @@
-"""Backups that somebody made beside an installed file before editing it, and which of them RECORD proves. Reads only."""
+"""Backups beside installed files that were edited by hand, and which of them RECORD proves. Reads only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PASSED = ("__pycache__", ".sitepatch")
 
 
 class Backup(NamedTuple):
-    """A Python file that is not what RECORD says, and the file `name` beside it that is.
+    """A Python file that differs from RECORD, and the file `name` beside it that does not.
 
     `path` is `/`-separated and relative to `site`; `edited` are its bytes, `data` and `mtime_ns` those of the backup.
     """
@@ -30,21 +30,21 @@ class Backup(NamedTuple):
 
     @property
     def told(self) -> str:
-        """What there is to say of it."""
+        """The edit and the backup in one sentence."""
         return f"{self.path} was edited by hand, and {self.name} beside it is what was installed"
 
 
 def is_backup(name: str, of: str) -> bool:
-    """Whether a file is called like a backup of `of`, a Python file of the same directory."""
+    """Whether a file has the name of a backup of `of`, a Python file of the same directory."""
     return any(name.startswith(start) and _REST.fullmatch(name[len(start) :]) for start in (of, of[: -len(".py")]))
 
 
-def proven(sites: Iterable[str], patched: Container[Tuple[str, str]]) -> List[Backup]:
+def proven_backups(sites: Iterable[str], patched: Container[Tuple[str, str]]) -> List[Backup]:
     """The Python files of site directories that were edited and have a backup beside them with RECORD's sha256.
 
     Args:
         sites: the directories.
-        patched: (site directory, path) of files that are left out: they have a receipt, and the store what they were before.
+        patched: (site directory, path) of files that are left out, as they have a receipt and a pristine copy.
     """
     return [one for site in sites for one in _proven(site) if (site, one.path) not in patched]
 
@@ -75,7 +75,7 @@ def _proven(site: str) -> List[Backup]:
 
 
 def _named(site: str) -> Dict[str, List[str]]:
-    """The Python files that have something beside them that is called like a backup, with the names of those."""
+    """The Python files with the names of backups beside them, by path."""
     found: Dict[str, List[str]] = {}
     folders = [""]
     while folders:

@@ -16,13 +16,13 @@ _LITERAL = re.compile(r"""^__version__\s*(?::[^=\n]+)?=\s*(["'])([^"'\n]+)\1""",
 
 
 UNRECORDED = "no RECORD lists"
-"""How the note about a package begins of which no file is proven."""
+"""How the note about a package begins that no RECORD lists."""
 
 
 class Owner(NamedTuple):
-    """What is known of a distribution; `dist_info` is the absolute path of its metadata folder, "" if it has none.
+    """A distribution; `dist_info` is the absolute path of its metadata folder, "" if it has none.
 
-    `recorded` is whether its RECORD lists the package; `note` says what is unusual.
+    `recorded` is whether its RECORD lists the package; `note` is a remark for the user.
     """
 
     name: str
@@ -38,13 +38,13 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
     Args:
         site: the site directory.
         package: the import package; its distribution may have any name (`mmengine-lite` ships `mmengine`).
-        files: `/`-separated paths relative to `site` whose hashes help to tell several owners apart.
+        files: `/`-separated paths relative to `site` whose hashes help to choose between several owners.
 
     Returns:
         The owner by RECORD; else by the metadata of egg-info, Debian or a checkout, with a note that says so.
 
     Raises:
-        SitepatchError: when several distributions list the package and the files on disk do not tell which is right.
+        SitepatchError: several distributions list the package, and the files on disk do not show which is installed.
     """
     plain = [row for row in (f"{package}/__init__.py", f"{package}.py") if (site / row).is_file()][:1]
     rows = plain or [f"{package}/"]  # of a namespace package any row counts
@@ -70,8 +70,8 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
     return found[0]._replace(note=note)
 
 
-def put_back(site: str, name: str, version: str) -> str:
-    """How to install a distribution of a site directory again as it was; pip alone knows no build that is in no index."""
+def reinstall_command(site: str, name: str, version: str) -> str:
+    """How to reinstall the same build of a distribution: a command, or where it was installed from."""
     infos = [each for each in Path(site).glob("*.dist-info") if normalized(each.name.split("-")[0]) == normalized(name)]
     came = re.search(r'"url"\s*:\s*"([^"]+)"', _text(infos[0] / "direct_url.json")) if len(infos) == 1 else None  # PEP 610
     if came:
@@ -81,16 +81,16 @@ def put_back(site: str, name: str, version: str) -> str:
     return f"pip install --force-reinstall --no-deps {name}=={version}"
 
 
-def edited(located: Located, path: str) -> Tuple[str, str]:
-    """What is said of a file that is not what its distribution installed, and what to do."""
+def edited_message(located: Located, path: str) -> Tuple[str, str]:
+    """The message and the hint for a file that differs from what its distribution installed."""
     name = located.distribution or located.package
     what = f"the file is not what {name} {located.version} installed: somebody edited it (its sha256 differs from RECORD)"
     keep = f"make a patchset of the edit: sitepatch capture {path} --name NAME --adopt"
-    return what, f"{keep}; or put it back first: {put_back(located.site, name, located.version)}"
+    return what, f"{keep}; or put it back first: {reinstall_command(located.site, name, located.version)}"
 
 
 def recorded_hash(located: Located, path: str) -> Optional[str]:
-    """The sha256 (hex) that RECORD has for a file; None without RECORD, row or sha256.
+    """The sha256 (hex) that RECORD has for a file; None if there is no RECORD, no row or no sha256.
 
     Args:
         located: the package; only a dist-info folder directly in its site directory counts.
@@ -120,16 +120,16 @@ def _sha256(text: bytes) -> Optional[str]:
     return digest.hex() if len(digest) == 32 else None
 
 
-class Row(NamedTuple):
-    """A file as RECORD lists it: its sha256 (hex) and its size in bytes, -1 where none is given."""
+class RecordRow(NamedTuple):
+    """A row of RECORD: a file, its sha256 (hex) and its size in bytes, -1 where none is given."""
 
     path: str
     digest: str
     size: int
 
 
-def installed(site: Path) -> Iterator[Owner]:
-    """Every distribution whose metadata lie in a site directory, by name; `recorded` is whether it has a RECORD.
+def installed_distributions(site: Path) -> Iterator[Owner]:
+    """Every distribution with metadata in a site directory, by name; `recorded` is whether it has a RECORD.
 
     Of an editable install, `note` is the URL of its files.
     """
@@ -144,7 +144,7 @@ def installed(site: Path) -> Iterator[Owner]:
         yield Owner(name or folder.stem, version, str(folder), (folder / "RECORD").is_file(), note)
 
 
-def sources(dist_info: Path) -> Iterator[Row]:
+def recorded_sources(dist_info: Path) -> Iterator[RecordRow]:
     """The Python files of a RECORD that have a sha256 there."""
     import csv
 
@@ -153,16 +153,16 @@ def sources(dist_info: Path) -> Iterator[Row]:
         proven = len(row) == 3 and row[0].endswith(".py") and row[1].startswith("sha256=")
         digest = _sha256(row[1][len("sha256=") :].encode()) if proven else None
         if digest:
-            yield Row(row[0], digest, int(row[2]) if row[2].isdecimal() else -1)
+            yield RecordRow(row[0], digest, int(row[2]) if row[2].isdecimal() else -1)
 
 
 def identity(dist_info: Path) -> Tuple[str, str, str]:
-    """The name and the version of an installed distribution, and a sha256 (hex) over what it brought.
+    """The name and the version of an installed distribution, and a sha256 (hex) over its files.
 
-    That is over path and hash of each row of RECORD, sorted, but for what every installation has its own of: the metadata
-    folder (INSTALLER, direct_url.json), bytecode, and what lies elsewhere (a script names its interpreter). So it is the same
-    on each machine, and needs no network. The hash of the archive is neither: installers keep that of a file or a URL
-    (PEP 610), and forget that of a release of an index.
+    That is over path and hash of each row of RECORD, sorted, without what differs between installations: the metadata folder
+    (INSTALLER, direct_url.json), bytecode, and files elsewhere (a script names its interpreter). So it is the same on every
+    machine, and needs no network. The hash of the archive would not be: installers record that of a file or a URL (PEP 610),
+    but not that of a release of an index.
     """
     import csv
 
@@ -173,8 +173,8 @@ def identity(dist_info: Path) -> Tuple[str, str, str]:
     return (*_headers(dist_info / "METADATA"), sha256("".join(brought).encode("utf-8", "surrogateescape")).hexdigest())
 
 
-def size(dist_info: Path) -> int:
-    """The bytes of all files of a RECORD together, as far as it says."""
+def recorded_size(dist_info: Path) -> int:
+    """The total size in bytes of the files of a RECORD, of those with a size."""
     return sum(map(int, re.findall(rb",(\d+)\s*$", _record(dist_info), re.MULTILINE)))
 
 
@@ -189,7 +189,7 @@ def files_recorded(site: str, digest: str) -> Iterator[str]:
 
 
 def hashes_recorded(site: str, paths: Collection[str]) -> Dict[str, Set[str]]:
-    """The sha256 (hex) that the RECORDs of a site directory give for files; nothing for one that none of them lists."""
+    """The sha256 (hex) that the RECORDs of a site directory give for files, by path, without files that none of them lists."""
     found: Dict[str, Set[str]] = {}
     for folder in _dist_infos(site):  # each is read once
         record = _record(folder)
@@ -200,7 +200,7 @@ def hashes_recorded(site: str, paths: Collection[str]) -> Dict[str, Set[str]]:
 
 
 def recorded_by_any(site: str, path: str) -> Optional[str]:
-    """The sha256 (hex) that the first RECORD of a site directory which has one gives for a file."""
+    """The sha256 (hex) that the first RECORD of a site directory which has one for a file gives."""
     found = (recorded_hash(Located("", site, "", "", str(folder)), path) for folder in _dist_infos(site))
     return next(filter(None, found), None)
 
@@ -210,7 +210,7 @@ def _dist_infos(site: str) -> List[Path]:
 
 
 def _after(record: bytes, path: str, end: bytes) -> Optional[int]:
-    """The offset behind the row start `path` + `end`; csv quotes a path that holds a comma or a quote."""
+    """The offset past `path` + `end` at the start of a row, None for no such row; csv quotes a path with a comma or quote."""
     plain = path.encode("utf-8", "surrogateescape")
     for text in (plain, b'"' + plain.replace(b'"', b'""') + b'"'):
         at = record.find(text + end)
@@ -240,7 +240,7 @@ def _lists(folder: Path, rows: Sequence[str]) -> bool:
 
 
 def _compare(folder: Path, files: Sequence[str]) -> Tuple[int, int]:
-    """How many of `files` have on disk the bytes that RECORD says, and how many others."""
+    """How many of `files` have on disk the hash that RECORD has, and how many another one."""
     record, counts = _record(folder), [0, 0]
     for path in dict.fromkeys(files):
         recorded, file = recorded_in(record, path), folder.parent / path
@@ -265,7 +265,7 @@ def _headers(path: Path) -> Tuple[str, str]:
 
 
 def _unrecorded(site: Path, package: str, dist_infos: Sequence[str]) -> Owner:
-    """What egg-info, Debian's metadata or the files of a checkout say where no RECORD lists the package."""
+    """The owner by egg-info, Debian's metadata or the files of a checkout, where no RECORD lists the package."""
     note = f"no RECORD lists {package} in {site}: nothing proves that its files are as upstream shipped them"
     for name, version, folder in _sources(site, package, dist_infos):
         if version:

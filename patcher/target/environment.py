@@ -1,4 +1,4 @@
-"""Where an interpreter would import a package from, and what of it can be patched. Reads only, imports no target."""
+"""Where an interpreter would import a package from, and which of its files can be patched. Reads only, imports no target."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from patcher.system.reading import read_file
 from patcher.target.distribution import owner, recorded_hash
 from patcher.target.interpreter import Environment, discover
 
-__all__ = ["Environment", "blocker", "check_own", "discover", "find_file", "locate", "nearest_file", "recorded_hash"]
+__all__ = ["Environment", "blocker", "check_not_shared", "discover", "find_file", "locate", "nearest_file", "recorded_hash"]
 
 
 def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located:
@@ -24,11 +24,11 @@ def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located
     Args:
         env: the environment.
         package: the import package, without dots.
-        files: paths (`/`, relative to the site directory) whose hashes help to tell two owners of a package apart.
+        files: paths (`/`, relative to the site directory) whose hashes help to choose between two owners of a package.
 
     Raises:
         AbsentError: not installed.
-        SitepatchError: of the standard library, in a zip, editable, an empty left-over, or owned by two.
+        SitepatchError: of the standard library, in a zip, editable, left over from an uninstall, or of two distributions.
     """
     targeted = env.search == env.sites and len(env.sites) == 1
     if _is_stdlib(package, env):
@@ -84,7 +84,7 @@ def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
 
 
 def nearest_file(located: Located, path: str) -> str:
-    """The Python file whose path is most like one that is not there: of its directory, else of the package; "" for none."""
+    """The Python file with the path most similar to a missing one: of its directory, else of the package; "" for none."""
     site, (folder, _, name) = Path(located.site), path.rpartition("/")
     for top, pattern, least in ((site / folder, "*.py", 0.6), (site / located.package, "**/*.py", 0.8)):
         files = sorted(top.glob(pattern))
@@ -101,7 +101,7 @@ def _nearest(word: str, words: Sequence[str], most: int, least: float = 0.6) -> 
     return get_close_matches(word, words, most, least)
 
 
-def check_own(located: Located, path: str, env: Environment) -> None:
+def check_not_shared(located: Located, path: str, env: Environment) -> None:
     """Refuse a file that a virtual environment shares with its base installation or with other environments.
 
     Raises:
@@ -118,7 +118,7 @@ def check_own(located: Located, path: str, env: Environment) -> None:
 
 
 def blocker(located: Located, path: str, env: Environment) -> Optional[str]:
-    """Why a change of this file would have no effect when it is imported; None when it would have one.
+    """Why a change of this file would have no effect on what is imported; None where it would have one.
 
     A compiled module beside the source is imported first (black and charset_normalizer ship such pairs), and so is a
     package directory of the same name; the standard library is frozen into the interpreter from 3.11 on.
@@ -153,7 +153,7 @@ def _zip_holds(place: Path, package: str) -> bool:
         with damaged(str(place)), zipfile.ZipFile(place) as archive:
             return bool({f"{package}/__init__.py", f"{package}.py"} & set(archive.namelist()))
     except (SitepatchError, OSError):
-        return False  # the interpreter passes over it too
+        return False  # the interpreter skips it too
 
 
 def _is_stdlib(package: str, env: Environment) -> bool:
@@ -172,7 +172,7 @@ def _editable(env: Environment, package: str) -> str:
 
 
 def _pointers(site: Path, package: str) -> Iterator[Path]:
-    """The directories that the editable installs of a site directory name, in each of the ways installers have."""
+    """The directories that the editable installs of a site directory point to, in each format of the installers."""
     for path in sorted(site.iterdir()):
         if path.suffix == ".egg-link" or (path.suffix == ".pth" and path.name.startswith(("__editable__", "easy-"))):
             yield from (site / line.strip() for line in _lines(path) if line.strip() and not line.startswith("import"))
@@ -195,7 +195,7 @@ def _lines(path: Path) -> List[str]:
 
 
 def _similar(env: Environment, package: str) -> str:
-    """A hint that names what is installed and looks alike."""
+    """A hint that names installed packages with a similar name."""
     names = {each.name.split(".")[0] for place in map(Path, env.sites) if place.is_dir() for each in place.iterdir()}
     near = _nearest(package, sorted(name for name in names if name.isidentifier()), 3)
     other = "or name another environment with --python or --target"

@@ -1,4 +1,4 @@
-"""What the package index has, asked through pip: only pip knows the user's indexes, proxies and certificates."""
+"""The releases of the package index, through pip: only pip knows the user's indexes, proxies and certificates."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequenc
 from patcher.errors import SitepatchError
 from patcher.target.versions import is_version
 
-# What a wheel may be made for, the smallest first: a torch for macOS has 80 MB. The sources in them are the same. No Python
-# has a wheel of every release, and pip takes one Python at a time; the first one here has most.
+# The platforms of wheels, those with the smallest wheels first: a torch for macOS has 80 MB. The sources in them are the same.
+# No Python has a wheel of every release, and pip takes one Python at a time; the first of PYTHONS has most.
 _PLATFORMS = (
     "macosx_26_0_arm64",
     "manylinux_2_34_x86_64",
@@ -47,9 +47,9 @@ _ENVIRON = {
 
 
 class Listing(NamedTuple):
-    """The releases that the index has, those with no more than a source distribution too, and the yanked ones of them.
+    """The releases in the index, also those with a source distribution only, and the yanked ones of them.
 
-    `wheels` are URLs by version: of each release a wheel, the smallest where its platform tells.
+    `wheels` are URLs by version: of each release one wheel, the smallest by its platform.
     """
 
     versions: FrozenSet[str] = frozenset()
@@ -58,18 +58,18 @@ class Listing(NamedTuple):
 
 
 class NoPip(SitepatchError):
-    """There is no pip that can be used; nothing can be fetched at all."""
+    """There is no usable pip; nothing can be fetched at all."""
 
 
 class NoWheel(SitepatchError):
-    """A release that has no wheel for any of the platforms and Pythons that are tried."""
+    """A release has no wheel for any of the platforms and Pythons that are tried."""
 
 
 class Pip:
-    """pip of the running interpreter; a context manager that ends what still runs and leaves nothing behind.
+    """pip of the running interpreter; a context manager that ends running pips and deletes temporary files.
 
     Args:
-        cached: whether pip's own cache is used, which may have a release that is installed and keeps what is fetched.
+        cached: whether to use pip's own cache.
     """
 
     def __init__(self, *, cached: bool = False) -> None:
@@ -79,7 +79,7 @@ class Pip:
         self._children: Set[subprocess.Popen[bytes]] = set()
         self.stopped = False
         self.writing = threading.Lock()
-        """Held while something that was fetched is written where it is kept: `stop` waits for that."""
+        """Locked while fetched files are written to the cache: `stop` waits for that."""
 
     def __enter__(self) -> Pip:
         return self
@@ -191,7 +191,7 @@ def _versions(text: str) -> FrozenSet[str]:
 
 
 def _wheels(said: str) -> Dict[str, str]:
-    """A wheel of each version that pip's debug output lists; none whose address has credentials, which pip does not write."""
+    """A wheel of each version that pip's debug output lists, without URLs with credentials, which pip does not print."""
     found: Dict[str, List[str]] = {}
     for url, version in re.findall(r"^ *Found link (\S+\.whl)\b.*, version: (\S+)$", said, re.MULTILINE):
         if "****" not in url:
@@ -200,13 +200,13 @@ def _wheels(said: str) -> Dict[str, str]:
 
 
 def _platform(url: str) -> int:
-    """The place of the platform of a wheel among those that are tried, the smallest wheel first."""
+    """The index of a wheel's platform in `_PLATFORMS`."""
     tag = url.rpartition("-")[2]
     return next((number for number, each in enumerate(_PLATFORMS) if tag.startswith(each[:8])), len(_PLATFORMS))
 
 
 def _reason(said: str) -> str:
-    """The line of pip's output that says why, without what differs from run to run."""
+    """The line of pip's output with the reason, without parts that differ from run to run."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     telling = [line for line in lines if re.search(r"connection broken by|Could not fetch URL|Skipping page|HTTP error", line)]
     failed = re.findall(r"^(?:\w+\.)*(\w+: .+)", said.partition("ERROR: Exception:")[2], re.MULTILINE)  # pip's own traceback

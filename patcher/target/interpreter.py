@@ -1,4 +1,4 @@
-"""An interpreter and the directories it searches, told by the interpreter itself."""
+"""An interpreter and the directories it searches, as the interpreter itself reports them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ found = dict(
 
 
 class Environment(NamedTuple):
-    """What an interpreter searches.
+    """The directories that an interpreter imports from.
 
     `sites` are its site directories in import order, `search` is its whole `sys.path` without '' and the directory of a
     script; all absolute, links not resolved. With `--target` both are that directory alone. `version` is (3, 11). `outer`
@@ -80,7 +80,7 @@ class Environment(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What to call it: the interpreter or the image, and the version."""
+        """Its name for messages: the interpreter or the image, and the version."""
         return f"{self.root or self.python}, Python {'.'.join(map(str, self.version))}"
 
     @property
@@ -90,7 +90,7 @@ class Environment(NamedTuple):
 
     @property
     def stores(self) -> Tuple[str, ...]:
-        """Every directory but for `outer` that may have been patched, each once: a .pth adds some that are no sites."""
+        """Every directory but for `outer` that may have a store, each once: a .pth file adds some that are no sites."""
         return tuple(each for each in dict.fromkeys([*self.sites, *self.search]) if each not in self.outer)
 
 
@@ -162,7 +162,7 @@ def _environment(found: Dict[str, Any]) -> Environment:
 
 
 def _ask(given: str, python: str, path: str) -> Dict[str, Any]:
-    """Run the description in another interpreter; what a start-up hook prints before it is passed over."""
+    """Run `_DESCRIBE` in another interpreter; the output of a start-up hook before it is skipped."""
     import json
     import subprocess
 

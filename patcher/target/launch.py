@@ -1,4 +1,4 @@
-"""A command line of the user's own: what would run it, whether that is the environment that is meant, and running it."""
+"""Runs a command of the user: the program, the Python that would run it, and whether that is of the environment."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _IGNORING = {"I": "isolates it", "E": "ignores PYTHONPATH", "S": "imports no sit
 
 
 class Python(NamedTuple):
-    """A Python interpreter that runs a command, and the words after it."""
+    """A Python interpreter that runs a command, and its arguments."""
 
     path: str
     words: Tuple[str, ...]
 
 
-def find(word: str) -> str:
-    """The file that a command names, looked for as execvp does.
+def find_program(word: str) -> str:
+    """The file that a command names, searched for as execvp does.
 
     Raises:
         NotFoundCommandError: there is none.
@@ -42,8 +42,8 @@ def find(word: str) -> str:
     raise NotFoundCommandError(f"{word}: command not found", hint)
 
 
-def interpreter(program: str, words: Sequence[str]) -> Optional[Python]:
-    """The Python that runs a program, if that can be told: it is one, or its first line (`#!`) names one.
+def interpreter_of(program: str, words: Sequence[str]) -> Optional[Python]:
+    """The Python that runs a program, if it is one or its first line (`#!`) names one; None if that is not known.
 
     Args:
         program: path of the file.
@@ -72,7 +72,7 @@ def interpreter(program: str, words: Sequence[str]) -> Optional[Python]:
 
 
 def ignoring(python: Python) -> List[str]:
-    """The options by which an interpreter would not take the overlay, each with what it does."""
+    """The options with which an interpreter would ignore the overlay, each with what it does."""
     found: List[str] = []
     words = iter(python.words)
     for word in words:
@@ -109,7 +109,7 @@ def _place(path: str) -> Tuple[str, str]:
 
 
 def execute(program: str, command: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
-    """Become the command: same process, same descriptors, the signals as a program finds them.
+    """Replace this process by the command: same descriptors, default signal handlers.
 
     Raises:
         NotExecutableError: the system cannot run it.

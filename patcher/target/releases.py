@@ -1,4 +1,4 @@
-"""Releases of a distribution without installing them: their target files, kept in a cache folder laid out as a site directory.
+"""Releases of a distribution without installing them: their target files, in a cache folder laid out as a site directory.
 
     CACHE/DISTRIBUTION/VERSION/KEY/    the files that were asked for and METADATA, RECORD, WHEEL; KEY is a hash of them all
 
@@ -24,42 +24,42 @@ from patcher.system.archive import damaged, member
 from patcher.system.reading import read_file
 from patcher.target.distribution import recorded_hash, recorded_in
 from patcher.target.index import Listing, Pip
-from patcher.target.remote import opened
+from patcher.target.remote import open_url
 
 _METADATA = ("METADATA", "RECORD", "WHEEL")
 _YANKED = "yanked"
 _AGAIN = "fetched again it may be sound; else tell who runs the index"
 
 
-def kept(cache: Path, distribution: str, version: str, paths: Iterable[str]) -> Optional[Path]:
-    """The kept files of a release, laid out as a site directory; None where not all of `paths` are known.
+def cached_release(cache: Path, distribution: str, version: str, paths: Iterable[str]) -> Optional[Path]:
+    """The folder with the cached files of a release, laid out as a site directory; None where not all `paths` are cached.
 
-    A path that its RECORD does not list is known not to be in it. A folder that was damaged is deleted.
+    A path that its RECORD does not list counts as cached: the release does not have it. A damaged folder is deleted.
     """
     paths = list(paths)
     for folder in sorted(_home(cache, distribution, version).glob("[0-9a-f]*")):
         if _damage(folder):
             shutil.rmtree(folder, ignore_errors=True)
         elif all((folder / path).is_file() or _recorded(folder, path) is None for path in paths):
-            with suppress(OSError):  # somebody else's
+            with suppress(OSError):  # it belongs to another user
                 os.utime(folder.parent)  # used now, for `sitepatch cache`
             return folder
     return None
 
 
 def was_yanked(cache: Path, distribution: str, version: str) -> bool:
-    """Whether a kept release was yanked when it was fetched."""
+    """Whether a cached release was yanked when it was fetched."""
     return (_home(cache, distribution, version) / _YANKED).exists()
 
 
-def fetch(
+def fetch_release(
     pip: Pip, cache: Path, distribution: str, version: str, paths: Iterable[str], listing: Optional[Listing] = None
 ) -> Path:
-    """Fetch a release, keep the files `paths` (those that it has), and delete the wheel.
+    """Fetch a release, cache those of the files `paths` that it has, and delete the wheel.
 
     Args:
         pip: what fetches it.
-        cache: the folder of all kept releases.
+        cache: the folder of all cached releases.
         distribution: its name.
         version: a version, as the listing of the distribution has it.
         paths: `/`-separated, relative to the site directory.
@@ -78,7 +78,7 @@ def fetch(
     paths = list(paths)
     home = _home(cache, distribution, version)
     url, yanked = (listing.wheels.get(version, ""), version in listing.yanked) if listing else ("", False)
-    remote = opened(url) if url else None
+    remote = open_url(url) if url else None
     if remote is not None:
         try:
             name = url.rpartition("/")[2]
@@ -106,7 +106,7 @@ def _read(name: str, remote: IO[bytes], paths: Sequence[str]) -> Dict[str, bytes
 
 
 def _keep(pip: Pip, home: Path, name: str, members: Mapping[str, bytes], yanked: bool) -> Path:
-    """Keep files of a wheel in a folder below `home`, and return that; nothing is written once `pip` is stopped."""
+    """Write files of a wheel to a folder below `home`, and return it; nothing is written once `pip` is stopped."""
     with pip.writing:
         if pip.stopped:
             raise SitepatchError("interrupted")
@@ -140,7 +140,7 @@ def _written(home: Path, name: str, members: Mapping[str, bytes], yanked: bool) 
 
 
 def fetch_wheel(pip: Pip, distribution: str, version: str, dist_info: Path) -> Path:
-    """Fetch the wheel that an installed release came from: from its URL, else one with its tags from the index.
+    """Fetch the wheel of an installed release: from the URL it was installed from, else one with its tags from the index.
 
     Args:
         pip: what fetches it.

@@ -49,7 +49,7 @@ class _Ranges(io.RawIOBase):
         return wanted
 
 
-def opened(url: str) -> Optional[IO[bytes]]:
+def open_url(url: str) -> Optional[IO[bytes]]:
     """The file at a URL, of a large one the parts that are read; None where it cannot be had, or no part of a large one.
 
     What pip alone knows (credentials, certificates of its own) is not used: where that is needed, it is None.

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from packaging.specifiers import Specifier, SpecifierSet
     from packaging.version import Version
 
-_PLAIN = r"\d+(?:\.\d+)*"  # compiled when it is needed: `status` needs it not
+_PLAIN = r"\d+(?:\.\d+)*"  # compiled on first use: `status` does not use it
 _BOUND = r"\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)*)\s*"
 
 
 def _version(text: str) -> Version:
-    """A version as packaging reads it; ValueError for what is none."""
+    """A version as packaging reads it. Raises ValueError for an invalid one."""
     from packaging.version import Version
 
     return Version(text)
 
 
 def _range(text: str) -> SpecifierSet:
-    """A specifier set as packaging reads it; ValueError for what is none."""
+    """A specifier set as packaging reads it. Raises ValueError for an invalid one."""
     from packaging.specifiers import SpecifierSet  # with subprocess
 
     return SpecifierSet(text)
@@ -46,12 +46,12 @@ def is_version(text: str) -> bool:
 
 
 def canonical(text: str) -> str:
-    """A version as PEP 440 normalises it, which is how files of distributions are named."""
+    """A version as PEP 440 normalises it, as in the file names of distributions. Raises ValueError for an invalid one."""
     return str(_version(text))
 
 
 def says_nothing(version: str) -> bool:
-    """Whether a version does not tell which release it is: none, no PEP 440 version, `0.0.0` or `0+untagged` of a build."""
+    """Whether a version does not identify a release: "", no PEP 440 version, `0.0.0` or `0+untagged` of a build."""
     return not is_version(version) or untagged(version)
 
 
@@ -110,17 +110,17 @@ def _accepts(specifier: Specifier, version: Version) -> bool:
 
 
 def _bound(specifier: Specifier) -> Version:
-    """The version that a specifier names; `===` may name text that is none, and raises InvalidVersion."""
+    """The version of a specifier. Raises InvalidVersion, as `===` may have any text."""
     return _version(specifier.version[:-2] if specifier.version.endswith(".*") else specifier.version)
 
 
 def oldest_first(versions: Iterable[str]) -> List[str]:
-    """Versions in the order of PEP 440. Raises ValueError for one that is none."""
+    """Versions in the order of PEP 440. Raises ValueError for an invalid one."""
     return sorted(versions, key=_version)
 
 
-def meant(asked: str, versions: Iterable[str]) -> List[str]:
-    """Which of these versions a user means by `asked`: the very release, else the vendor builds of it (`2.7.1+cu128`).
+def matching_versions(asked: str, versions: Iterable[str]) -> List[str]:
+    """The versions that `asked` refers to: that version itself, else the vendor builds of it (`2.7.1+cu128`).
 
     Raises:
         ValueError: when one of them is not PEP 440.
@@ -138,7 +138,7 @@ def newest(versions: Iterable[str]) -> List[str]:
 
 
 def extent(versions: str) -> Tuple[Tuple[float, ...], Tuple[float, ...]]:
-    """Bounds between which all releases of a range lie, both included, as (epoch, numbers...); perhaps wider than it is.
+    """Lower and upper bound (both included) of the releases of a range, as (epoch, numbers...); they may be too wide.
 
     Raises:
         ValueError: when it is not a specifier set.
@@ -152,7 +152,7 @@ def extent(versions: str) -> Tuple[Tuple[float, ...], Tuple[float, ...]]:
 
 
 def _ends(versions: str) -> Iterator[Tuple[str, Tuple[float, ...], Tuple[float, ...]]]:
-    """The operator and the least and greatest release of each specifier; those of `===` tell nothing."""
+    """The operator and the least and greatest release of each specifier, without `===`."""
     bounds = _bounds(versions)
     for sign, numbers in bounds or ():
         yield sign, (0, *numbers), (0, *numbers)
@@ -169,8 +169,8 @@ def _ends(versions: str) -> Iterator[Tuple[str, Tuple[float, ...], Tuple[float, 
 def overlap(first: str, second: str) -> Optional[str]:
     """A version that two specifier sets both accept, or None.
 
-    What both accept is a union of intervals in PEP 440's order, and each begins at a version that is named, right after
-    one, or at the very first: trying those is exact.
+    What both accept is a union of intervals in PEP 440's order, each of which begins at a version of a specifier, right after
+    one, or at the very first version: it is enough to try those.
 
     Raises:
         ValueError: when one is not a specifier set.

@@ -1,1 +1,1 @@
-"""Text for people: widths, hostile characters made visible, which lines differ."""
+"""Text for users: widths, hostile characters made visible, which lines differ."""

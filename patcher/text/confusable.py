@@ -1,4 +1,4 @@
-"""What inserted code hides from its reader: characters that show nothing or reorder a line, names and strings that mislead."""
+"""Warnings about what inserted code hides from a reviewer: invisible characters, confusable names, misleading strings."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK")
 
 
 def look_alike(name: str) -> str:
-    """Why a name can be taken for another, "" where it cannot: of two scripts, or one that Python reads as another name.
+    """Why a name can be confused with another: it mixes scripts, or Python normalizes it; "" where it cannot.
 
-    A name of one script whose letters all have a twin in another (a Cyrillic `а`) is not recognised.
+    A name of one script whose letters all look like those of another (a Cyrillic `а`) is not recognised.
     """
     if name.isascii():
         return ""
@@ -30,7 +30,7 @@ def look_alike(name: str) -> str:
 
 
 def remarks(one: Patchset) -> List[str]:
-    """What is to be pointed out about the code that a patchset inserts, a sentence for each character or name and line."""
+    """Warnings about the code that a patchset inserts: a sentence for each character or name and line."""
     found = []
     for name, text in one.files.items():
         if name.endswith(".spatch"):
@@ -44,7 +44,7 @@ def remarks(one: Patchset) -> List[str]:
 
 
 def _left(path: str, lines: List[Tuple[int, str]], placeholders: Set[str]) -> List[str]:
-    """What looks like a placeholder inside a string, where a `$` is text."""
+    """Warnings about what looks like a placeholder inside a string, where a `$` is text."""
     found = []
     for number, line in lines:
         for prefix, _, text in _STRING.findall(line) if "$" in line else ():
@@ -58,7 +58,7 @@ def _left(path: str, lines: List[Tuple[int, str]], placeholders: Set[str]) -> Li
 
 
 def diff_remarks(path: str, diff: bytes) -> List[str]:
-    """The same about the lines that a unified diff of one file adds, with their line numbers after it."""
+    """Warnings about the lines that a unified diff of one file adds, with their line numbers in the new file."""
     return _pointed(path, _added(diff.decode("utf-8", "surrogateescape")))
 
 

@@ -12,10 +12,10 @@ CONTEXT = 3
 
 
 class FileDiff(NamedTuple):
-    """How a file differs: `text` is a unified diff with `a/` and `b/` before the path, in the file's own bytes.
+    """The difference of a file: `text` is a unified diff with `a/` and `b/` before the path, in the file's own bytes.
 
-    `patchsets` are the names of those that make the difference, none for edits by hand; `before` and `after` are the sha256
-    (hex) of the texts `old` and `new`, `release` the distribution that the file is of and its version, where that is known.
+    `patchsets` are the names of those that make the difference, () for edits by hand; `before` and `after` are the sha256
+    (hex) of the bytes `old` and `new`, `release` the name and version of the file's distribution, where that is known.
     """
 
     site: str
@@ -31,7 +31,7 @@ class FileDiff(NamedTuple):
     release: str = ""
 
 
-def compare(site: str, path: str, before: bytes, after: bytes, patchsets: Iterable[str] = ()) -> FileDiff:
+def diff_texts(site: str, path: str, before: bytes, after: bytes, patchsets: Iterable[str] = ()) -> FileDiff:
     """The difference between two texts of a file; `text` is b"" where they are the same.
 
     Only LF ends a line, as it does for git and patch: a lone CR and the CR of CRLF are bytes like any other.
@@ -93,5 +93,5 @@ def plan_diffs(plan: Plan) -> List[FileDiff]:
         if file.before != file.after:
             names, receipt = [step.patchset for step in file.steps], file.change.receipt if file.change else None
             release = release_name(receipt.package, receipt.distribution, receipt.version) if receipt else ""
-            diffs.append(compare(file.site, file.path, file.before, file.after, names)._replace(release=release))
+            diffs.append(diff_texts(file.site, file.path, file.before, file.after, names)._replace(release=release))
     return diffs

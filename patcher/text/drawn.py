@@ -1,14 +1,14 @@
-"""Text of others, drawn: what a terminal or a browser would carry out, or show nothing for, becomes something to see.
+"""Untrusted text made safe to print: control characters and invisible ones become visible.
 
-Patchsets, receipts, logs and sources may hold escape sequences, which hide lines from their reader, and characters that
-change the order in which a line is shown. Colours are put on text that is drawn already.
+Patchsets, receipts, logs and sources may have escape sequences, which can hide lines from a reader, and characters that
+change the order in which a line is shown. Colours are added to text that is safe already.
 """
 
 from __future__ import annotations
 
 
 class Painted(str):
-    """Text that is fit for a terminal as it is: drawn, and perhaps with colours of ours."""
+    """Text that is safe for a terminal as it is: it was `drawn`, and may have colours of ours."""
 
 
 def drawn(text: str) -> str:
@@ -28,11 +28,11 @@ def _picture(code: int) -> str:
     return "␡" if code == 0x7F else f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"<U+{code:04X}>"
 
 
-def join(*parts: str) -> Painted:
-    """The parts one after the other, each drawn."""
+def join_drawn(*parts: str) -> Painted:
+    """The concatenated parts, each `drawn`."""
     return Painted("".join(map(drawn, parts)))
 
 
-def lines(text: str) -> Painted:
-    """Text of several lines, each drawn."""
+def drawn_lines(text: str) -> Painted:
+    """Text of several lines, each `drawn`."""
     return text if isinstance(text, Painted) else Painted("\n".join(map(drawn, text.split("\n"))))

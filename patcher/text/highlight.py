@@ -1,6 +1,6 @@
-"""Python text as its reader sees it: which parts are strings, comments and so on, and which function a line is in.
+"""Syntax highlighting of Python text: which parts are strings, comments and so on, and which function a line is in.
 
-One regular expression reads any text, also half a function or another version's syntax, at which `tokenize` and `ast` stop.
+One regular expression reads any text, also half a function or the syntax of another Python, which `tokenize` and `ast` refuse.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _KEYWORDS = frozenset(keyword.kwlist)
 _KNOWN = frozenset(("self", "cls", "print", "super", "isinstance", "len", "getattr", "hasattr", "setattr", "range", "type"))
 _LINE = re.compile(r"^([ \t]*)(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|[^\s#])", re.MULTILINE)
 
-Span = Tuple[int, int, str]
-"""Character offsets, and what stands there: `comment`, `string`, `number`, `decorator`, `keyword`, `defined` or `known`."""
+TokenSpan = Tuple[int, int, str]
+"""Start and end (character offsets) and kind: `comment`, `string`, `number`, `decorator`, `keyword`, `defined` or `known`."""
 
 
-class Reading(NamedTuple):
-    """The coloured parts of a text, in order, and for each line the qualified name of the function or class that it is in."""
+class Highlighted(NamedTuple):
+    """The coloured parts of a text, in order, and for each line the qualified name of the function or class around it."""
 
-    spans: List[Span]
+    spans: List[TokenSpan]
     scopes: List[str]
 
 
-def read(text: str) -> Reading:
-    """Read a Python text; its lines end with LF alone, as those of a diff do."""
-    spans: List[Span] = []
+def highlight(text: str) -> Highlighted:
+    """Highlight a Python text; its lines end with LF alone, as those of a diff do."""
+    spans: List[TokenSpan] = []
     inner: Set[int] = set()  # offsets of lines that begin inside a string or brackets
     depth = begun = 0
     for token in _TOKEN.finditer(text):
@@ -61,7 +61,7 @@ def read(text: str) -> Reading:
         else:
             spans.append((start, end, kind))
             inner.update(_line_starts(text, start, end) if kind == "string" else ())
-    return Reading(spans, _scopes(text, inner))
+    return Highlighted(spans, _scopes(text, inner))
 
 
 def _line_starts(text: str, start: int, end: int) -> List[int]:
@@ -74,7 +74,7 @@ def _line_starts(text: str, start: int, end: int) -> List[int]:
 
 
 def _scopes(text: str, inner: Set[int]) -> List[str]:
-    """The scope of each line; one that is empty, a comment or inside of brackets is where the line above it is."""
+    """The scope of each line; an empty line, a comment or a line inside brackets has that of the line above it."""
     begins: Dict[int, Tuple[int, str]] = {}
     for line in _LINE.finditer(text):
         if line.start() not in inner:

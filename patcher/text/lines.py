@@ -11,7 +11,7 @@ _JUNK_LIMIT = 5000  # lines; above it difflib may pass over frequent lines, or a
 def line_edits(old: Sequence[bytes], new: Sequence[bytes]) -> List[LineEdit]:
     """The changed line ranges: `[i1, i2)` of `old` becomes `[j1, j2)` of `new`, as (i1, i2, j1, j2) in order.
 
-    In very long texts they may be larger than they need be, never wrong.
+    For very long texts the ranges may be larger than necessary, never wrong.
     """
     from difflib import SequenceMatcher
 

@@ -1,4 +1,4 @@
-"""Several words or numbers in a sentence, and the one of them that was meant."""
+"""Lists of words and numbers in a sentence, and suggestions for a misspelt word."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
 
 
-def ranges(numbers: Iterable[int]) -> str:
+def number_ranges(numbers: Iterable[int]) -> str:
     """`0-3,7` for 0, 1, 2, 3 and 7."""
     parts = []
     for _, group in groupby(enumerate(sorted(set(numbers))), key=lambda pair: pair[1] - pair[0]):
@@ -22,7 +22,7 @@ def ranges(numbers: Iterable[int]) -> str:
 
 def ranks(numbers: Sequence[int]) -> str:
     """`rank 1`, or `ranks 0-3,7`."""
-    return f"rank{'' if len(numbers) == 1 else 's'} {ranges(numbers)}"
+    return f"rank{'' if len(numbers) == 1 else 's'} {number_ranges(numbers)}"
 
 
 def suggest(word: str, words: Iterable[str]) -> str:

@@ -14,5 +14,5 @@ class Row(NamedTuple):
 
 
 def count(number: int, what: str) -> str:
-    """A number and its noun, in the plural where it must be."""
+    """A number and its noun, which gets an `s` unless the number is 1."""
     return f"{number} {what}" + ("" if number == 1 else "s")

@@ -1,4 +1,4 @@
-"""A difference as it is drawn, on a terminal or a page: its lines in coloured pieces, marked words, and where each hunk is."""
+"""A diff prepared for display: its lines in coloured pieces, with changed words marked, and the scope of each hunk."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from itertools import groupby
 from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.text.diffs import FileDiff
-from patcher.text.highlight import Span, read
+from patcher.text.highlight import TokenSpan, highlight
 from patcher.text.words import word_edits
 
 _MOST = 20_000  # changed lines of a file, above which no words are marked
 
 
 class Piece(NamedTuple):
-    """A part of a line: its text, what it is (see `highlight.Span`, "" for nothing of note), and whether its words changed."""
+    """A part of a line: its text, its kind (see `highlight.TokenSpan`, "" for none), and whether its words changed."""
 
     text: str
     kind: str
     changed: bool
 
 
-class Line(NamedTuple):
-    """A line without its end: `tag` as in a unified diff, 1-based numbers before and after, 0 where it is not there."""
+class DiffLine(NamedTuple):
+    """A line without its end: `tag` as in a unified diff, 1-based line numbers before and after, 0 for none."""
 
     tag: str
     old: int
@@ -31,30 +31,30 @@ class Line(NamedTuple):
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The text of all pieces."""
         return "".join(piece.text for piece in self.pieces)
 
 
-class Hunk(NamedTuple):
-    """Lines that differ and those around them: the range as a unified diff has it, and the function or class they are in."""
+class DiffHunk(NamedTuple):
+    """A hunk of a unified diff: its range line, the function or class that it is in, and its lines."""
 
     range: str
     scope: str
-    lines: Tuple[Line, ...]
+    lines: Tuple[DiffLine, ...]
 
     @property
-    def runs(self) -> List[Tuple[List[Line], List[Line]]]:
-        """The lines in order, as (lines that go, lines that come); of unchanged ones both are the same list."""
-        found: List[Tuple[List[Line], List[Line]]] = []
+    def runs(self) -> List[Tuple[List[DiffLine], List[DiffLine]]]:
+        """The lines in order, as (deleted lines, inserted lines); for unchanged ones both are the same list."""
+        found: List[Tuple[List[DiffLine], List[DiffLine]]] = []
         for same, some in groupby((line for line in self.lines if line.tag != "\\"), lambda line: line.tag == " "):
             lines = list(some)
-            gone, come = ([line for line in lines if line.tag == tag] for tag in "-+")
-            found.append((lines, lines) if same else (gone, come))
+            deleted, inserted = ([line for line in lines if line.tag == tag] for tag in "-+")
+            found.append((lines, lines) if same else (deleted, inserted))
         return found
 
 
 class View:
-    """A difference of one file: `hunks`, and any lines around them."""
+    """The diff of one file: its `hunks`, and the unchanged lines around them on request."""
 
     def __init__(self, diff: FileDiff) -> None:
         self.diff = diff
@@ -62,14 +62,14 @@ class View:
         plain = list(_plain(diff.text))
         if diff.added + diff.removed <= _MOST:
             self._mark([line for _, lines in plain for line in lines])
-        self.hunks = [Hunk(head, self._scope(lines), tuple(map(self._drawn, lines))) for head, lines in plain]
+        self.hunks = [DiffHunk(head, self._scope(lines), tuple(map(self._drawn, lines))) for head, lines in plain]
 
-    def context(self, old: int, new: int, count: int) -> List[Line]:
-        """Unchanged lines, from these two numbers on."""
+    def context(self, old: int, new: int, count: int) -> List[DiffLine]:
+        """`count` unchanged lines, from these two line numbers on."""
         return [self._drawn((" ", old + at, new + at)) for at in range(count)]
 
     def gap(self, number: int) -> Tuple[int, int, int]:
-        """The unchanged lines above a hunk, after the last one for `len(hunks)`: the numbers of the first, and how many."""
+        """The unchanged lines above a hunk (for `len(hunks)`: below the last one): the numbers of the first, and how many."""
         before = self.hunks[number - 1].lines if number else ()
         old, new = max((line.old for line in before), default=0) + 1, max((line.new for line in before), default=0) + 1
         if number == len(self.hunks):
@@ -81,26 +81,26 @@ class View:
         """Mark the words that differ in each run of changed lines."""
         for same, some in groupby(lines, lambda line: line[0] == " "):
             run = [] if same else list(some)
-            gone, come = [old for tag, old, _ in run if tag == "-"], [new for tag, _, new in run if tag == "+"]
-            single = len(gone) == len(come)  # lines that take each other's place, else a run as a whole
-            for old, new in zip(gone, come) if single else [(gone[0], come[0])] if gone and come else ():
-                before = self._old.span(old, old if single else gone[-1])
-                after = self._new.span(new, new if single else come[-1])
+            deleted, inserted = [old for tag, old, _ in run if tag == "-"], [new for tag, _, new in run if tag == "+"]
+            single = len(deleted) == len(inserted)  # compared line by line, else the run as a whole
+            for old, new in zip(deleted, inserted) if single else [(deleted[0], inserted[0])] if deleted and inserted else ():
+                before = self._old.span(old, old if single else deleted[-1])
+                after = self._new.span(new, new if single else inserted[-1])
                 words = word_edits(self._old.text[slice(*before)], self._new.text[slice(*after)])
                 self._old.mark(before[0], [(i1, i2) for i1, i2, _, _ in words])
                 self._new.mark(after[0], [(j1, j2) for _, _, j1, j2 in words])
 
     def _scope(self, lines: Sequence[_Plain]) -> str:
-        """Where the first line is that differs and says something."""
+        """The scope of the first changed line that is not blank."""
         changed = [(self._new, new) if tag == "+" else (self._old, old) for tag, old, new in lines if tag in "-+"]
         side, number = next((each for each in changed if each[0].says(each[1])), changed[0])
         return side.scopes[number - 1]
 
-    def _drawn(self, line: _Plain) -> Line:
+    def _drawn(self, line: _Plain) -> DiffLine:
         tag, old, new = line
         if tag == "\\":
-            return Line(tag, 0, 0, (Piece(" No newline at end of file", "", False),))
-        return Line(tag, old, new, self._old.pieces(old) if tag == "-" else self._new.pieces(new))
+            return DiffLine(tag, 0, 0, (Piece(" No newline at end of file", "", False),))
+        return DiffLine(tag, old, new, self._old.pieces(old) if tag == "-" else self._new.pieces(new))
 
 
 _Plain = Tuple[str, int, int]
@@ -135,11 +135,11 @@ class _Side:
         for line in self.text.split("\n"):
             self._starts.append(self._starts[-1] + len(line) + 1)
         self.count = len(self._starts) - 1 - (not self.text or self.text.endswith("\n"))
-        self._spans, self.scopes = read(self.text)
-        self._marks: List[Span] = []
+        self._spans, self.scopes = highlight(self.text)
+        self._marks: List[TokenSpan] = []
 
     def mark(self, start: int, words: Sequence[Tuple[int, int]]) -> None:
-        """Words that changed, by their offsets from a character on; those of later lines come later."""
+        """Mark words as changed, by their offsets from `start` on; to be called in the order of the text."""
         self._marks += [(start + first, start + last, "changed") for first, last in words if first < last]
 
     def span(self, first: int, last: int) -> Tuple[int, int]:
@@ -162,7 +162,7 @@ class _Side:
         return tuple(found)
 
 
-def _within(spans: Sequence[Span], start: int, end: int) -> List[Span]:
+def _within(spans: Sequence[TokenSpan], start: int, end: int) -> List[TokenSpan]:
     """Those of sorted spans, of which none lies in another, that touch `[start, end)`."""
     at = max(0, bisect_right(spans, (start, start, "")) - 1)
     found = []

@@ -1,4 +1,4 @@
-"""How many columns a text takes in a terminal: padding, cutting and wrapping by it, and a marker under a part of a line."""
+"""The width of text in terminal columns: padding, clipping and wrapping by it, and a marker under a part of a line."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def padded(text: str, columns: int) -> str:
     return text + " " * (columns - width(text))
 
 
-def fit(text: str, columns: int) -> str:
-    """The text, or of one that is wider than `columns` its beginning and its end, which both tell what it is."""
+def clip(text: str, columns: int) -> str:
+    """The text; of one that is wider than `columns`, its beginning and its end with `…` between."""
     if width(text) <= columns:
         return text
     half = (columns - 1) // 2
@@ -72,7 +72,7 @@ def underline(text: str, start: int, end: int) -> str:
 
 
 def marked(text: str, start: int, end: int, indent: str = "") -> str:
-    """A line and below it the marker under the characters `start` to `end`; of a very long line what is around them."""
+    """A line, and below it the marker under the characters `start` to `end`; a very long line is cut around them."""
     if len(text) > LONGEST:
         first = max(0, start - LONGEST // 2)
         text, start, end = text[first : first + LONGEST], start - first, min(end - first, LONGEST)

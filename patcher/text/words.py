@@ -1,4 +1,4 @@
-"""Which words of two texts differ, for those who read a diff. It only draws: no change is placed by it."""
+"""Which words of two texts differ, to mark them in a diff. Used for display only: no change is placed by it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diff_match_patch import diff_match_patch
 WordEdit = Tuple[int, int, int, int]
 _WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
 _MOST = 3000  # characters of both texts; the time grows with the square of what differs
-_ALIKE = 0.2  # of the characters that are not blank have to be the same, or marks would only be noise
+_ALIKE = 0.2  # of the characters that are not blank have to be the same, else nothing is marked
 
 
 def word_edits(old: str, new: str) -> List[WordEdit]:
@@ -33,7 +33,7 @@ def word_edits(old: str, new: str) -> List[WordEdit]:
 
 
 def _alike(old: str, new: str, same: Iterable[str]) -> bool:
-    """Whether what is the same in two texts is enough of them; blanks do not count."""
+    """Whether two texts have enough in common, not counting blanks; `same` are the common parts."""
     common, longer = sum(len("".join(text.split())) for text in same), max(len("".join(text.split())) for text in (old, new))
     return common > _ALIKE * longer
 

@@ -1,1 +1,1 @@
-"""Compile, import and probe what was changed in the target interpreter; roll back where that fails."""
+"""Compile, import and probe changed files in the target interpreter; roll back where that fails."""

@@ -1,4 +1,4 @@
-"""What there is to verify, how, and what came of it."""
+"""The data of a verification: the files, the settings, the results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COMPILE, IMPORT, PROBE = "compile", "import", "probe"
 
 
 class VerifyOptions(NamedTuple):
-    """What a command line says: the flags `--no-verify`, `--compile-only` and `--probe`; seconds for each process."""
+    """The options of a command line: `--no-verify`, `--compile-only`, `--probe`, and `timeout` in seconds for each process."""
 
     timeout: float = 120.0
     no_verify: bool = False
@@ -20,12 +20,12 @@ class VerifyOptions(NamedTuple):
     probe: bool = False
 
 
-class How(NamedTuple):
+class VerifySettings(NamedTuple):
     """How to verify.
 
-    `imports` and `probes` say which of it beside compiling, `timeout` is in seconds, for each process. With `ahead` the
-    directories of `env.search` come before what the interpreter searches by itself, else they are all that it searches.
-    `reason` is why modules are not imported though nobody asked for that; `progress` is told how far it is.
+    `imports` and `probes` are whether to import modules and run probes, beside compiling; `timeout` is in seconds, for each
+    process. With `ahead` the directories of `env.search` come before the interpreter's own `sys.path`, else they replace it.
+    `reason` is why modules are not imported though the user did not ask for that; `progress` is called as it goes on.
     """
 
     env: Environment
@@ -37,8 +37,8 @@ class How(NamedTuple):
     progress: Progress = lambda done, total, what: None
 
 
-class Text(NamedTuple):
-    """A file to verify: `now` are the bytes that it must hold, `before` those without the patchsets in question."""
+class FileToVerify(NamedTuple):
+    """A file to verify: `now` are the bytes that it must have, `before` those without the patchsets in question."""
 
     site: str
     path: str
@@ -46,16 +46,16 @@ class Text(NamedTuple):
     before: bytes
 
 
-def texts_of(files: Iterable[FilePlan]) -> List[Text]:
-    """What there is to verify of the files of a plan that was carried out."""
-    return [Text(file.site, file.path, file.after, file.before) for file in files]
+def files_to_verify(files: Iterable[FilePlan]) -> List[FileToVerify]:
+    """The files to verify of a plan that was carried out."""
+    return [FileToVerify(file.site, file.path, file.after, file.before) for file in files]
 
 
-class Check(NamedTuple):
-    """What came of one file, module or probe (`name`).
+class CheckResult(NamedTuple):
+    """The result for one file, module or probe (`name`).
 
-    `what` is COMPILE, IMPORT or PROBE; `problem` one line, "" if it is good; `output` the last lines of the traceback or of
-    what was written; `before` whether it fails without the patch too.
+    `what` is COMPILE, IMPORT or PROBE; `problem` one line, "" for none; `output` the last lines of the traceback or of the
+    output; `before` whether it fails without the patch too.
     """
 
     what: str
@@ -72,17 +72,17 @@ class Check(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """What came of everything; `seconds` from before the first process to after the last.
+    """All results; `seconds` is the whole time that it took.
 
-    `left_out` are modules that were not imported, `reason` is why, "" where that was asked for.
+    `left_out` are modules that were not imported, `reason` is why, "" where the user asked for that.
     """
 
-    checks: Tuple[Check, ...]
+    checks: Tuple[CheckResult, ...]
     seconds: float
     left_out: Tuple[str, ...] = ()
     reason: str = ""
 
     @property
-    def failed(self) -> Tuple[Check, ...]:
-        """What is wrong and was not before."""
+    def failed(self) -> Tuple[CheckResult, ...]:
+        """The checks that fail with the patch only."""
         return tuple(check for check in self.checks if check.state == "failed")

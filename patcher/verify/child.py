@@ -1,10 +1,10 @@
-"""Run by the target interpreter: compiles files, imports modules or runs a probe, and writes down what came of it.
+"""Run by the target interpreter: compiles files, imports modules or runs a probe, and writes the results to a file.
 
     python -I -B child.py REQUEST RESULTS
 
 Standard library alone, Python 3.6 or later, nothing of ours. REQUEST is a JSON file that `patcher.verify.run` writes.
-RESULTS gets a line of JSON when a task begins and one when it ends: what a module prints, and how it may end the process,
-cannot be taken for an answer. A task that fails to import is the last of its process, so that it spoils none that follows.
+RESULTS gets a line of JSON when a task begins and one when it ends, so that neither what a module prints nor how it ends the
+process is mistaken for a result. A failed import is the last task of its process, so that it does not affect the others.
 """
 
 import binascii
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import Any, Dict, Optional
 
-_MOST = 8000  # characters of a traceback; that of an endless recursion is longer than anybody reads
+_MOST = 8000  # characters of a traceback; that of an endless recursion is far longer
 _OURS = (__file__, importlib.__file__, "<frozen importlib")  # frames above the module that was asked for
 
 
@@ -35,21 +35,21 @@ class _Results:
 
     def write(self, fields: "Dict[str, Any]") -> None:
         if os.getpid() != self.process:
-            os._exit(0)  # a copy that a module forked and never ended; the answer is not its to give
+            os._exit(0)  # a process that a module forked and never ended; it must not write results
         with open(self.path, "a", encoding="ascii") as file:
             file.write(json.dumps(fields) + "\n")
 
 
 def compiled(path: str, now: bytes, served: "Optional[bytes]") -> str:
-    """Compile a file, execute nothing, and hold it against what the source loader would load.
+    """Compile a file, execute nothing, and compare the result with what the source loader would load.
 
     Args:
         path: of the file.
-        now: the bytes that it must hold.
-        served: bytes to compile in place of those, without a look at the disk.
+        now: the bytes that it must have.
+        served: bytes to compile instead, without reading the file.
 
     Returns:
-        What is wrong beside errors that are raised, "" if nothing is.
+        What is wrong apart from errors that are raised, "" for nothing.
     """
     warnings.simplefilter("ignore")
     if served is not None:
@@ -70,7 +70,7 @@ def _same(one: "CodeType", other: "CodeType") -> bool:
 
 
 def serve(texts: "Dict[str, bytes]") -> None:
-    """Make every import of these paths (directories resolved) read these bytes; the files are not touched."""
+    """Make every import of these paths (directories resolved) read these bytes instead of the files."""
     import linecache
 
     loader: Any = importlib.machinery.SourceFileLoader
@@ -112,7 +112,7 @@ def _explained(error: BaseException) -> "Dict[str, str]":
 
 
 def main(request_path: str, results_path: str) -> None:
-    """Do what the request says. Ends the process itself, or leaves that to the probe."""
+    """Carry out the request. Ends the process itself, or leaves that to the probe."""
     with open(request_path, encoding="ascii") as file:
         request = json.load(file)
     results = _Results(results_path)
@@ -120,7 +120,7 @@ def main(request_path: str, results_path: str) -> None:
         import faulthandler
 
         faulthandler.enable()
-        # says where it hangs, and ends it even where nobody is left to do so
+        # reports where it hangs, and ends it even where the parent process is gone
         faulthandler.dump_traceback_later(request["limit"], exit=True)
     except (ImportError, AttributeError, ValueError, RuntimeError):
         pass  # an interpreter without it; the parent keeps the time as well
@@ -152,7 +152,7 @@ def main(request_path: str, results_path: str) -> None:
             break
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)  # neither threads that a module left behind nor what it does at exit is any concern here
+    os._exit(0)  # without waiting for threads that a module left behind, or running its exit handlers
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Verifies what a commit has written, and undoes that commit where it fails, cannot be done, or is interrupted.
+"""Verifies the files of a commit, and rolls it back where that fails, cannot be done, or is interrupted.
 
-A process that is killed (SIGKILL) meanwhile can undo nothing: the patchsets are applied then, unverified.
+A process that is killed (SIGKILL) meanwhile cannot roll back: the patchsets stay applied, unverified.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from patcher.errors import SitepatchError, StoreError
 from patcher.model import Patchset
 from patcher.store.commit import Rollback, roll_back
 from patcher.system.signals import ignored, stoppable
-from patcher.verify.checks import How, Text, Verified
+from patcher.verify.checks import FileToVerify, Verified, VerifySettings
 
 
-class Verdict(NamedTuple):
-    """What came of verifying; `verified` is None where it was interrupted.
+class VerifyOutcome(NamedTuple):
+    """The outcome of verifying a commit; `verified` is None where it was interrupted.
 
-    `rolled_back` tells whether the commit was undone, `problem` why it could not be though it should.
+    `rolled_back` is whether the commit was rolled back, `problem` why it could not be.
     """
 
     verified: Optional[Verified]
@@ -30,38 +30,40 @@ class Verdict(NamedTuple):
         return self.verified is None or bool(self.verified.failed)
 
 
-def verify_or_roll_back(way: Rollback, texts: Sequence[Text], patchsets: Sequence[Patchset], how: How) -> Verdict:
-    """Verify what was written; undo it unless nothing fails but what failed before.
+def verify_or_roll_back(
+    rollback: Rollback, files: Sequence[FileToVerify], patchsets: Sequence[Patchset], how: VerifySettings
+) -> VerifyOutcome:
+    """Verify the files of a commit, and roll it back if anything fails that did not fail before.
 
     Args:
-        way: how to undo it.
-        texts: the files that were written.
+        rollback: what undoes the commit.
+        files: the files that were written.
         patchsets: those whose modules are imported and whose probes are run.
-        how: see there.
+        how: how to verify.
 
     Raises:
         SitepatchError: the target interpreter cannot be run; the commit is undone, or the message says why not.
     """
     try:
         with stoppable():
-            from patcher.verify.run import verify  # with subprocess: only where something was written
+            from patcher.verify.run import verify_files  # with subprocess: only where something was written
 
-            verified = verify(texts, patchsets, how)
+            verified = verify_files(files, patchsets, how)
     except KeyboardInterrupt:
-        return _undone(way, None)
+        return _rolled_back(rollback, None)
     except BaseException as error:
-        problem = _undone(way, None).problem
+        problem = _rolled_back(rollback, None).problem
         if not isinstance(error, OSError):
             raise
         after = f"and not undone: {problem.message}" if problem else "and undone"
         raise SitepatchError(f"what was written could not be verified ({error}), {after}", "see --no-verify") from error
-    return _undone(way, verified) if verified.failed else Verdict(verified)
+    return _rolled_back(rollback, verified) if verified.failed else VerifyOutcome(verified)
 
 
-def _undone(way: Rollback, verified: Optional[Verified]) -> Verdict:
+def _rolled_back(rollback: Rollback, verified: Optional[Verified]) -> VerifyOutcome:
     try:
         with ignored():
-            roll_back(way)
+            roll_back(rollback)
     except StoreError as error:
-        return Verdict(verified, problem=error)
-    return Verdict(verified, rolled_back=True)
+        return VerifyOutcome(verified, problem=error)
+    return VerifyOutcome(verified, rolled_back=True)

@@ -1,7 +1,7 @@
-"""Does what was changed still compile, import and pass its probe in the target interpreter? Writes into no site directory.
+"""Whether changed files compile, modules import and probes pass in the target interpreter. Writes into no site directory.
 
-Everything is run by `child.py` in fresh processes of that interpreter. What fails is tried once more with the bytes of
-before the patch, which the child serves from memory: what fails then too is `broken before`, and no fault of the patch.
+Everything is run by `child.py` in new processes of that interpreter. What fails is tried once more with the bytes before the
+patch, which the child serves from memory: what fails then too is `broken before`, not by the patch.
 """
 
 from __future__ import annotations
@@ -16,30 +16,32 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from patcher.model import Patchset
 from patcher.system.process import Ended, alone, ending, last_lines, run, said
-from patcher.verify.checks import COMPILE, IMPORT, PROBE, Check, How, Text, Verified
+from patcher.verify.checks import COMPILE, IMPORT, PROBE, CheckResult, FileToVerify, Verified, VerifySettings
 
 _GRACE = 1.0  # seconds after which a child is killed that should have ended itself at the limit
 _OWN = ("verify/child.py", "importlib/__init__.py")  # frames that are no part of what is verified
 
 
-def verify(texts: Sequence[Text], patchsets: Sequence[Patchset], how: How, *, served: bool = False) -> Verified:
-    """Compile the texts, import what the patchsets name, run their probes: all of it, whatever fails.
+def verify_files(
+    files: Sequence[FileToVerify], patchsets: Sequence[Patchset], how: VerifySettings, *, served: bool = False
+) -> Verified:
+    """Compile files, import the modules that patchsets name, and run their probes: all of it, whatever fails.
 
     Args:
-        texts: what is to be verified.
-        patchsets: what changed it.
+        files: the files to verify.
+        patchsets: what changed them.
         how: how to verify.
-        served: the texts do not stand on the disk; the child gets them from memory.
+        served: the bytes of the files are not on the disk; the child gets them from memory.
 
     Raises:
         OSError: the interpreter cannot be started, or there is no room for temporary files.
     """
     begun = time.monotonic()
-    paths = {str(Path(text.site, text.path)): text for text in texts}
+    paths = {str(Path(file.site, file.path)): file for file in files}
     tasks = [(COMPILE, path) for path in paths]
     if how.imports:
         tasks += [(IMPORT, name) for name in dict.fromkeys(name for one in patchsets for name in one.verify.imports)]
-    checks: List[Check] = []
+    checks: List[CheckResult] = []
     probed = [one for one in patchsets if how.probes and one.verify.probe]
     total = len(tasks) + len(probed)
     how.progress(0, total, "files and modules verified")
@@ -64,14 +66,14 @@ def verify(texts: Sequence[Text], patchsets: Sequence[Patchset], how: How, *, se
 
 
 def _examine(
-    tasks: Sequence[Tuple[str, str]], how: How, folder: Path, now: Mapping[str, bytes], serve: Mapping[str, bytes]
-) -> List[Check]:
-    """The answer to each task, in as few processes as it takes: one after which nothing is left."""
-    found: List[Check] = []
+    tasks: Sequence[Tuple[str, str]], how: VerifySettings, folder: Path, now: Mapping[str, bytes], serve: Mapping[str, bytes]
+) -> List[CheckResult]:
+    """The result of each task; a new process takes the tasks that the last one left."""
+    found: List[CheckResult] = []
     while len(found) < len(tasks):
         left = list(tasks[len(found) :])
         request = {"tasks": left, "texts": _encoded(now), "serve": _encoded(serve)}
-        found += _answers(left, *_child(request, how, folder), how.timeout)
+        found += _results(left, *_child(request, how, folder), how.timeout)
     return found
 
 
@@ -79,10 +81,12 @@ def _encoded(texts: Mapping[str, bytes]) -> Dict[str, str]:
     return {path: b64encode(data).decode("ascii") for path, data in texts.items()}
 
 
-def _answers(tasks: Sequence[Tuple[str, str]], lines: Sequence[Dict[str, Any]], ended: Ended, limit: float) -> List[Check]:
-    """What a child wrote down; the task in which it ended is answered by how it ended."""
+def _results(
+    tasks: Sequence[Tuple[str, str]], lines: Sequence[Dict[str, Any]], ended: Ended, limit: float
+) -> List[CheckResult]:
+    """The results that a child wrote; that of a task which ended the process is how it ended."""
     checks = [
-        Check(line["end"][0], line["end"][1], line["problem"], last_lines(line["output"]), line["seconds"])
+        CheckResult(line["end"][0], line["end"][1], line["problem"], last_lines(line["output"]), line["seconds"])
         for line in lines
         if "end" in line
     ]
@@ -90,24 +94,25 @@ def _answers(tasks: Sequence[Tuple[str, str]], lines: Sequence[Dict[str, Any]], 
     problem = _ending(ended, limit)
     if open_tasks:
         what, name = open_tasks[0]
-        checks.append(Check(what, name, problem, said(ended.output, _OWN), ended.seconds))
+        checks.append(CheckResult(what, name, problem, said(ended.output, _OWN), ended.seconds))
     if checks:
         return checks
     return [
-        Check(what, name, f"the interpreter did not get so far: {problem}", said(ended.output, _OWN)) for what, name in tasks
+        CheckResult(what, name, f"the interpreter did not get so far: {problem}", said(ended.output, _OWN))
+        for what, name in tasks
     ]
 
 
-def _probe(one: Patchset, how: How, folder: Path, serve: Mapping[str, bytes]) -> Check:
+def _probe(one: Patchset, how: VerifySettings, folder: Path, serve: Mapping[str, bytes]) -> CheckResult:
     script = folder / "probe.py"
     script.write_bytes(one.files[one.verify.probe].encode("utf-8"))
     _, ended = _child({"probe": str(script), "serve": _encoded(serve)}, how, folder)
     problem = "" if ended.code == 0 else _ending(ended, how.timeout)
-    return Check(PROBE, one.name, problem, said(ended.output, _OWN) if problem else "", ended.seconds)
+    return CheckResult(PROBE, one.name, problem, said(ended.output, _OWN) if problem else "", ended.seconds)
 
 
-def _child(request: Dict[str, Any], how: How, folder: Path) -> Tuple[List[Dict[str, Any]], Ended]:
-    """Run the child on a request, in a new and empty working directory; returns what it wrote down and how it ended."""
+def _child(request: Dict[str, Any], how: VerifySettings, folder: Path) -> Tuple[List[Dict[str, Any]], Ended]:
+    """Run the child on a request, in a new and empty working directory; returns its results and how it ended."""
     asked = {"search": list(how.env.search), "ahead": how.ahead, "limit": how.timeout, "probe": "", **request}
     (folder / "request").write_text(json.dumps(asked), encoding="ascii")
     results = folder / "results"
@@ -124,7 +129,7 @@ def _child(request: Dict[str, Any], how: How, folder: Path) -> Tuple[List[Dict[s
 
 
 def _ending(ended: Ended, limit: float) -> str:
-    """How a process ended that should have told more, in words."""
+    """How a process ended that did not write all its results, in words."""
     if ended.code is None or ended.seconds >= limit:
         return f"gave no answer in {limit:g} seconds"
     return ending(ended.code)

@@ -11,7 +11,7 @@ from patcher.author.cases import REFUSED, UPSTREAM, find_cases, read_case, run_c
 from patcher.errors import PatchError, UsageError
 from patcher.ops.authoring.testing import CasesRequest, try_cases
 from patcher.ops.place import Place
-from patcher.patchset.manifest import load
+from patcher.patchset.manifest import load_patchset
 from patcher.patchset.sources import builtin_dir
 from tests.command import ROOT, environ, sitepatch
 
@@ -53,7 +53,7 @@ def outcome(folder, **files):
     for name, text in files.items():
         (folder / "cases" / (name.replace("_", ".").replace("not.needed", "not-needed") + ".py")).write_text(text)
     (path,) = find_cases(folder)
-    return run_case(load(folder, "test"), read_case(path))
+    return run_case(load_patchset(folder, "test"), read_case(path))
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -112,9 +112,9 @@ def test_a_case_that_cannot_be_read_is_wrong_in_itself(folder, files, problem):
 
 
 def test_cases_are_no_part_of_the_patchset(folder):
-    before = load(folder, "test")
+    before = load_patchset(folder, "test")
     outcome(folder, a_refused=HEAD + "def f(a):\n    pass\n")
-    assert load(folder, "test") == before
+    assert load_patchset(folder, "test") == before
 
 
 def test_without_a_name_every_patchset_is_tried_and_a_broken_one_is_named(folder, monkeypatch):

@@ -17,7 +17,7 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.ops.authoring.exporting import ExportRequest, export
 from patcher.ops.change import ApplyRequest, apply
 from patcher.ops.place import Place
-from patcher.patchset.sources import find_every, provider
+from patcher.patchset.sources import find_patchsets, providing_distribution
 from patcher.target.distribution import identity
 from tests.command import ROOT
 from tests.index import Index
@@ -158,9 +158,9 @@ def test_a_patchset_is_installed_as_a_package_by_its_hash_and_found_beside_sitep
     Path("requirements.txt").write_text(f"./{path} --hash=sha256:{digest}\n")
     getattr(env, installer)("install", "--no-index", "--require-hashes", "-r", "requirements.txt", cwd=site.parent)
     monkeypatch.setattr(sys, "path", [*sys.path, str(env.site)])
-    (found,) = (one for one in find_every([], "/")[0] if one.patchset.name == "two")
+    (found,) = (one for one in find_patchsets([], "/")[0] if one.patchset.name == "two")
     assert found.patchset.source == "entry point two"
-    info, folder = provider(found.patchset)
+    info, folder = providing_distribution(found.patchset)
     with zipfile.ZipFile(path) as archive:
         archive.extractall("unpacked")
     assert identity(Path(info)) == identity(Path("unpacked", Path(info).name)) and Path(folder).name == "two"
@@ -168,7 +168,7 @@ def test_a_patchset_is_installed_as_a_package_by_its_hash_and_found_beside_sitep
     applied = apply(ApplyRequest(Place(target=str(site)), ("two",)))
     assert applied.ok and (site / "demo/m.py").read_bytes().count(b"VALUE = 2\r\n") == 1
     getattr(env, installer)("uninstall", *(["-y"] if installer == "pip" else []), "sitepatch-patchset-two")
-    assert "two" not in [one.patchset.name for one in find_every([], "/")[0]]
+    assert "two" not in [one.patchset.name for one in find_patchsets([], "/")[0]]
     assert list(env.site.glob("sitepatch*")) == [], "nothing is left of it"
 
 

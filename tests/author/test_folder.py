@@ -8,7 +8,7 @@ from patcher.author import folder
 from patcher.author.draft import Draft, DraftFile, DraftHunk
 from patcher.author.folder import Head, Target, output_folder, patchset_files, proven_range, write_folder
 from patcher.errors import PatchError, UsageError
-from patcher.patchset.manifest import load
+from patcher.patchset.manifest import load_patchset
 from tests.command import tree
 
 HUNK = "@@ double @@\n-VALUE * x\n+VALUE + x\n"
@@ -27,7 +27,7 @@ def test_what_is_written_is_what_is_read(tmp_path):
     text = 'It says "no", \\ and \x7f.\r\n\r\n--- not a path\n@@ nor a hunk\n+line of prose'
     given = files(prose=text, summary='A "quoted"\n summary \\', provenance={"bug": 'https://x/"1"', "author": "Zoë\t<z@x>"})
     made = write_folder(tmp_path / "new" / "mine", given)
-    again = load(tmp_path / "new" / "mine", made.source)
+    again = load_patchset(tmp_path / "new" / "mine", made.source)
     assert again == made
     assert (made.summary, made.provenance) == ('A "quoted" summary \\', {"bug": 'https://x/"1"', "author": "Zoë\t<z@x>"})
     assert made.prose == text.replace("\r\n", "\n").replace("---", "  ---").replace("@@", "  @@")

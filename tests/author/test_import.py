@@ -13,7 +13,7 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.ops.authoring import importing, proving
 from patcher.ops.authoring.importing import ImportRequest, import_
 from patcher.ops.place import Place
-from patcher.patchset.manifest import load
+from patcher.patchset.manifest import load_patchset
 from patcher.target.environment import discover, locate
 from tests.author.world import EDIT, FILES, OTHER, M, World
 from tests.command import done, tree
@@ -65,7 +65,7 @@ def test_a_mail_is_imported_applied_and_restored(world):
     assert world.tree() == before
     assert "@@ load @@" in told.out and "not taken" in told.out and "+1 -0" in told.out
     assert "imported  1 hunk in patchsets/mine, for demo ==1.0" in told.out
-    one = load(world.cwd / "patchsets" / "mine", "")
+    one = load_patchset(world.cwd / "patchsets" / "mine", "")
     assert (one.summary, one.prose) == ("Say what was loaded", "Say what was loaded\n\nIt was not known.")
     assert one.provenance == {
         "origin": "commit 0123456789abcdef0123456789abcdef01234567", "author": "Max <m@example.com>", "last_update": "2024-01-02",

@@ -7,7 +7,7 @@ import pytest
 from patcher.author.lint import ADVICE, ERROR, NOTE, lint
 from patcher.ops.authoring.linting import LintRequest, lint_all
 from patcher.ops.place import Place
-from patcher.patchset.manifest import load
+from patcher.patchset.manifest import load_patchset
 
 TOML = """schema = 1
 name = "mine"
@@ -36,7 +36,7 @@ def findings(folder, toml=TOML, spatch=FINE, cases=True):
     (mine / "cases").mkdir(parents=True) if cases else mine.mkdir()
     (mine / "patchset.toml").write_text(toml)
     (mine / "p.spatch").write_text(spatch)
-    return [(one.level, one.rule, one.file, one.line) for one in lint(load(mine, "test"), mine)]
+    return [(one.level, one.rule, one.file, one.line) for one in lint(load_patchset(mine, "test"), mine)]
 
 
 def test_the_built_in_patchsets_are_clean(tmp_path, monkeypatch):
@@ -143,6 +143,6 @@ def test_a_statement_that_may_stand_in_another_branch_can_be_held(tmp_path, flag
     for number, body in enumerate(cases):
         (tmp_path / f"mine/cases/c{number}.before.py").write_text(f"# case: demo/m.py\ndef f(a):\n    {body}")
         (tmp_path / f"mine/cases/c{number}.after.py").write_text("")
-    made = lint(load(tmp_path / "mine", "test"), tmp_path / "mine")
+    made = lint(load_patchset(tmp_path / "mine", "test"), tmp_path / "mine")
     assert [(one.level, one.rule, one.file, one.line) for one in made] == found
     assert all("inside=for/if" in one.hint for one in made)

@@ -10,7 +10,7 @@ from patcher.ops.authoring.starting import NewRequest, new
 from patcher.ops.authoring.testing import CasesRequest, try_cases
 from patcher.ops.change import ApplyRequest, apply
 from patcher.ops.place import Place
-from patcher.patchset.manifest import load
+from patcher.patchset.manifest import load_patchset
 from tests.places import wheel
 
 HEAD = "def skip(): return 1\n\n\n@decorated\ndef other():\n    pass\n\n\n"
@@ -41,7 +41,7 @@ def test_a_skeleton_fits_a_real_function_and_says_that_it_is_one(install, tmp_pa
     place = install({"demo/__init__.py": "", "demo/_a.py": "def internal():\n    pass\n" * (name != "p.py"), f"demo/{name}": text})
     made = new(NewRequest(place, "my-fix", "demo"))
     assert (made.path, made.scope) == (path, scope)
-    patchset = load(made.folder, "test")
+    patchset = load_patchset(made.folder, "test")
     assert patchset.variants[0].versions == "==1.0" and "sitepatch lint my-fix" in patchset.prose
     assert [one.rule for one in lint(patchset, made.folder)] == ["skeleton"]
     cases = try_cases(CasesRequest(place, ("my-fix",)))

@@ -8,7 +8,7 @@ import pytest
 
 from patcher.author.diffs.fit import fit
 from patcher.author.diffs.unified import parse
-from patcher.text.diffs import compare
+from patcher.text.diffs import diff_texts
 
 WORDS = [b"", b"pass", b"    x = 1", b"-- y", b"++ z", b"\ttab", b"caf\xc3\xa9", b"\xff\xfe", b"a\rb", b"@@ -1 +1 @@", b"--- a/x", b"\\ No"]
 
@@ -60,7 +60,7 @@ def test_a_diff_gives_the_edited_bytes_whoever_wrote_it(tmp_path, counted):
             assert fit(after, section.hunks).done or fit(after, section.hunks).after != after
         counted("diffs of real tools", len(sections))
     for before, after in cases:
-        assert applied(compare("", "x.py", before, after).text, before).after == after
+        assert applied(diff_texts("", "x.py", before, after).text, before).after == after
         if before.endswith(b"\n") and after.endswith(b"\n"):  # difflib cannot say anything else
             old, new = (text.decode("latin-1").split("\n")[:-1] for text in (before, after))
             diff = "".join(f"{line}\n" for line in difflib.unified_diff(old, new, "a/x.py", "b/x.py", lineterm=""))

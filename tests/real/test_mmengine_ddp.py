@@ -10,7 +10,7 @@ from test_releases import target_files
 from wheels import ALL, slow
 
 from patcher.engine.engine import rewrite
-from patcher.patchset.sources import BUILT_IN, builtin_dir, load
+from patcher.patchset.sources import BUILT_IN, builtin_dir, load_patchset
 
 pytestmark = pytest.mark.real
 
@@ -198,7 +198,7 @@ REFUSED = REFUSAL.format(rank=0)
 
 def test_the_start_and_wrap_model_of_other_releases(kept_environment, real_cache, tmp_path):
     """Their files alone, beside the installed MMEngine and torch: an old MMEngine need not import with a new torch."""
-    patches = {patch.paths[0]: patch for patch in load(Path(builtin_dir()) / DEVICE, BUILT_IN).variants[0].patches}
+    patches = {patch.paths[0]: patch for patch in load_patchset(Path(builtin_dir()) / DEVICE, BUILT_IN).variants[0].patches}
     folders = []
     for version in RELEASES:
         for kind in ("before", "after"):

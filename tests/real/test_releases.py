@@ -13,7 +13,7 @@ from conftest import TARGETS, TORCH, Environment
 from wheels import files_of
 
 from patcher.model import State
-from patcher.patchset.sources import BUILT_IN, builtin_dir, choose, load, resolve_options
+from patcher.patchset.sources import BUILT_IN, builtin_dir, choose_variant, load_patchset, resolve_options
 
 pytestmark = pytest.mark.real
 
@@ -49,9 +49,9 @@ def answers(name, version, files):
     """{(path, scope): [answers]} of a patchset on the files of a release, checking what holds for every rewrite."""
     from patcher.engine.engine import rewrite
 
-    patchset = load(Path(builtin_dir()) / name, BUILT_IN)
+    patchset = load_patchset(Path(builtin_dir()) / name, BUILT_IN)
     options = resolve_options(patchset, {})
-    variant = choose(patchset.variants, version)
+    variant = choose_variant(patchset.variants, version)
     assert variant is not None, "the patchset says it is not for this release"
     found = {}
     for patch in variant.patches:
@@ -91,10 +91,10 @@ def together(names, version, files):
         changed = dict(files)
         for name in order:
             answers(name, version, changed)
-            for patch in choose(load(Path(builtin_dir()) / name, BUILT_IN).variants, version).patches:
+            for patch in choose_variant(load_patchset(Path(builtin_dir()) / name, BUILT_IN).variants, version).patches:
                 (path,) = patch.paths
                 if path in changed:
-                    options = resolve_options(load(Path(builtin_dir()) / name, BUILT_IN), {})
+                    options = resolve_options(load_patchset(Path(builtin_dir()) / name, BUILT_IN), {})
                     changed[path] = rewrite(changed[path], patch.hunks, options).data
         made.append(changed)
     return made
@@ -126,7 +126,7 @@ def check_torch(version, files):
     if version.startswith("1."):
         for name, (path, *_) in DYNAMO.items():
             assert path not in files
-            assert choose(load(Path(builtin_dir()) / name, BUILT_IN).variants, version) is None
+            assert choose_variant(load_patchset(Path(builtin_dir()) / name, BUILT_IN).variants, version) is None
         return
     for name, (path, scope, *_) in DYNAMO.items():
         assert states(answers(name, version, files)) == {(path, scope): [(State.APPLICABLE, 1)]}

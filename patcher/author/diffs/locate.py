@@ -11,10 +11,10 @@ from patcher.author.diffs.fit import Fit, fit
 from patcher.author.diffs.unified import Hunk, Section
 from patcher.errors import AbsentError, SitepatchError
 from patcher.model import Located, Receipt
-from patcher.planner.resolve import read_file
+from patcher.planner.resolve import read_target
 from patcher.store.status import read
 from patcher.store.store import Store
-from patcher.target.distribution import sources
+from patcher.target.distribution import recorded_sources
 from patcher.target.environment import Environment, blocker, locate
 
 _TELLING = 3  # lines that are not blank which a diff has to name where nothing but the name of the file is the same
@@ -103,7 +103,7 @@ class Installed:
         """The recorded Python files of a site directory whose last part is `name`."""
         if site not in self._names:
             names = self._names[site] = {}
-            rows = (row for info in sorted(Path(site).glob("*.dist-info")) for row in sources(info))
+            rows = (row for info in sorted(Path(site).glob("*.dist-info")) for row in recorded_sources(info))
             for row in (each for each in rows if not each.path.startswith(("/", "../"))):
                 names.setdefault(row.path.rpartition("/")[2], []).append(row.path)
         return self._names[site].get(name, [])
@@ -145,7 +145,7 @@ class Installed:
         notes: List[str] = []
         try:
             if one.path not in self.taken:
-                read_file(located, one.path, self._receipt(located.site, one.path), notes, force=False)
+                read_target(located, one.path, self._receipt(located.site, one.path), notes, force=False)
         except SitepatchError as error:
             return meant._replace(problem=error.message, hint=error.hint)
         problem = blocker(located, one.path, self.env) or _encoding_problem(before, made.after, section.hunks)

@@ -12,7 +12,7 @@ from patcher.errors import StoreError
 from patcher.model import FilePlan, Plan, State
 from patcher.ops.change import apply, restore
 from patcher.ops.outcome import ApplyRequest, Events, Outcome, RestoreRequest
-from patcher.patchset.tables import written_options
+from patcher.patchset.tables import options_text
 from patcher.text.diffs import plan_diffs
 from patcher.text.table import Row, count
 
@@ -34,7 +34,7 @@ class Live(Events):
         """Say what is meant."""
         self._console.about(env)
         for one in requested if self._console.verbose else ():
-            self._console.say(f"{one.patchset.name} {one.patchset.version} {written_options(one.options)}".rstrip())
+            self._console.say(f"{one.patchset.name} {one.patchset.version} {options_text(one.options)}".rstrip())
 
     def note(self, text: str, word: str = "note") -> None:
         """Write a remark."""

@@ -7,8 +7,8 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from patcher.cli.console import style
 from patcher.text.diffs import FileDiff
-from patcher.text.drawn import Painted, drawn, join
-from patcher.text.view import Hunk, Line, Piece, View
+from patcher.text.drawn import Painted, drawn, join_drawn
+from patcher.text.view import DiffHunk, DiffLine, Piece, View
 from patcher.text.width import columns_of
 from patcher.text.words import word_edits
 
@@ -38,16 +38,16 @@ def drawn_diff(diff: FileDiff, *, columns: int = 0, words: bool = False) -> Iter
             yield from map(_line, hunk.lines)
 
 
-def _line(line: Line) -> Painted:
-    return join(style(line.tag, fg=_TAGS.get(line.tag)), *_pieces(line))
+def _line(line: DiffLine) -> Painted:
+    return join_drawn(style(line.tag, fg=_TAGS.get(line.tag)), *_pieces(line))
 
 
-def _pieces(line: Line) -> Iterator[Painted]:
+def _pieces(line: DiffLine) -> Iterator[Painted]:
     for look, some in groupby(line.pieces, lambda piece: _look(line, piece)):
         yield style("".join(piece.text for piece in some), **look)
 
 
-def _look(line: Line, piece: Piece) -> Dict[str, Any]:
+def _look(line: DiffLine, piece: Piece) -> Dict[str, Any]:
     """The hue tells whether a line goes or comes, in others what a piece is."""
     color = _TAGS.get(line.tag)
     if color is None:
@@ -56,32 +56,32 @@ def _look(line: Line, piece: Piece) -> Dict[str, Any]:
 
 
 # two sides ------------------------------------------------------------------------------------------------------------
-def _sides(hunk: Hunk, room: int) -> Iterator[Painted]:
+def _sides(hunk: DiffHunk, room: int) -> Iterator[Painted]:
     for gone, come in hunk.runs:
         for at in range(max(len(gone), len(come))):
             left = _cell(gone[at], gone[at].old, room) if at < len(gone) else []
             right = _cell(come[at], come[at].new, room) if at < len(come) else []
             for row in range(max(len(left), len(right))):
                 parts = [each[row] if row < len(each) else Painted(" " * room) for each in (left, right)]
-                yield join(parts[0], " | ", parts[1])
+                yield join_drawn(parts[0], " | ", parts[1])
 
 
-def _cell(line: Line, number: int, room: int) -> List[Painted]:
+def _cell(line: DiffLine, number: int, room: int) -> List[Painted]:
     """A line in rows of `room` columns: its number, its tag and its text, which goes on below where it is too long."""
-    rows = [join(style(f"{number:>{_NUMBER}} ", dim=True), style(line.tag, fg=_TAGS.get(line.tag)))]
+    rows = [join_drawn(style(f"{number:>{_NUMBER}} ", dim=True), style(line.tag, fg=_TAGS.get(line.tag)))]
     left = most = room - _NUMBER - 2
     for piece in line.pieces:
         text = drawn(piece.text.expandtabs(4))
         while text:
             number = _fitting(text, left)
-            rows[-1] = join(rows[-1], style(text[:number], **_look(line, piece)))
+            rows[-1] = join_drawn(rows[-1], style(text[:number], **_look(line, piece)))
             left -= sum(map(columns_of, text[:number]))
             text = text[number:]
             if text:
-                rows[-1] = join(rows[-1], " " * left)
+                rows[-1] = join_drawn(rows[-1], " " * left)
                 rows.append(Painted(" " * (_NUMBER + 2)))
                 left = most
-    return [*rows[:-1], join(rows[-1], " " * left)]
+    return [*rows[:-1], join_drawn(rows[-1], " " * left)]
 
 
 def _fitting(text: str, room: int) -> int:
@@ -94,11 +94,11 @@ def _fitting(text: str, room: int) -> int:
 
 
 # word by word ---------------------------------------------------------------------------------------------------------
-def _words(hunk: Hunk) -> Iterator[Painted]:
+def _words(hunk: DiffHunk) -> Iterator[Painted]:
     """The lines with `[-what goes-]{+and what comes+}` in them, as git writes it."""
     for gone, come in hunk.runs:
         if gone is come:
-            yield from (join(*_pieces(line)) for line in gone)
+            yield from (join_drawn(*_pieces(line)) for line in gone)
             continue
         pairs = list(zip(gone, come)) if len(gone) == len(come) else []
         for old, new in [([a], [b]) for a, b in pairs] or [(gone, come)]:
@@ -111,7 +111,7 @@ def _merged(before: str, after: str, edits: Sequence[Tuple[int, int, int, int]])
 
     def add(text: str, **how: Any) -> None:
         first, *others = [style(part, **how) if part else Painted("") for part in text.split("\n")]
-        lines[-1] = join(lines[-1], first)
+        lines[-1] = join_drawn(lines[-1], first)
         lines.extend(others)
 
     at = 0

@@ -10,9 +10,9 @@ from patcher.engine.explain.explain import Explanation, MatchedPlace
 from patcher.engine.explain.nearest import Closest, Mark
 from patcher.model import State
 from patcher.ops.explain import HunkExplanation
-from patcher.text.drawn import Painted, drawn, join
+from patcher.text.drawn import Painted, drawn, join_drawn
 from patcher.text.table import Row
-from patcher.text.width import fit, underline, wrapped
+from patcher.text.width import clip, underline, wrapped
 
 _WIDTH = 86  # columns beside the states
 _LONGEST = 60  # of the code that a metavariable stands for
@@ -55,7 +55,7 @@ def _about(one: HunkExplanation, paint: Paint) -> List[str]:
         lines += _closest(found.closest, scope, paint) if found.closest is not None else []
         for spot in found.elsewhere:
             where = f"`{spot.scope or '<module>'}`, line {spot.line}"
-            lines += _wrapped(f"elsewhere in this file: {where}: {fit(spot.text, _LONGEST)}")
+            lines += _wrapped(f"elsewhere in this file: {where}: {clip(spot.text, _LONGEST)}")
     for other in one.elsewhere:
         what = f"`{one.answer.scope}` stands in" if other.line else "a file of that name:"
         lines += _wrapped(f"{what} {other.path}" + (f":{other.line}" if other.line else ""))
@@ -63,7 +63,7 @@ def _about(one: HunkExplanation, paint: Paint) -> List[str]:
 
 
 def _diff(one: HunkExplanation, paint: Paint) -> List[str]:
-    lines: List[str] = [join("  ", line) for line in paint.diff(shown(one.diff))[2:]]
+    lines: List[str] = [join_drawn("  ", line) for line in paint.diff(shown(one.diff))[2:]]
     if len(lines) <= paint.lines:
         return lines
     return [*lines[: paint.lines], f"  … {len(lines) - paint.lines} more lines: sitepatch diff {one.answer.patchset}"]
@@ -78,8 +78,8 @@ def _scope(found: Explanation) -> List[str]:
 
 
 def _spot(spot: MatchedPlace, *, code: bool) -> List[str]:
-    lines = [f"line {spot.line}: {fit(spot.text, _LONGEST)}"] if code else []
-    return lines + [join(f"  {name} = {fit(text, _LONGEST)}") for name, text in spot.names]
+    lines = [f"line {spot.line}: {clip(spot.text, _LONGEST)}"] if code else []
+    return lines + [join_drawn(f"  {name} = {clip(text, _LONGEST)}") for name, text in spot.names]
 
 
 def _closest(best: Closest, scope: str, paint: Paint) -> List[str]:
@@ -88,7 +88,7 @@ def _closest(best: Closest, scope: str, paint: Paint) -> List[str]:
     where = f" in `{scope}`" if scope else ""
     lines = [f"closest{where}, {best.likeness:.0%} of the pattern:"]
     if best.code.line != best.line:
-        lines.append(join(f"  code    {best.line:>{width}} | {fit(best.text, _LONGEST)}"))
+        lines.append(join_drawn(f"  code    {best.line:>{width}} | {clip(best.text, _LONGEST)}"))
     for word, mark in (("code   ", best.code), ("pattern", best.pattern)):
         lines += _marked(f"  {word} {mark.line:>{width}} | ", mark, paint)
     more = f" (and {best.more} more)" if best.more else ""
@@ -100,7 +100,7 @@ def _marked(head: str, mark: Mark, paint: Paint) -> List[str]:
     start, end = (len(drawn(mark.text[:column])) for column in (mark.start, mark.end))
     marker = underline(line, start, end)
     blank = marker[: -len(marker.lstrip())]
-    return [join(head, line), join(" " * (len(head) - 2) + "| " + blank, paint.marker(marker.lstrip()))]
+    return [join_drawn(head, line), join_drawn(" " * (len(head) - 2) + "| " + blank, paint.marker(marker.lstrip()))]
 
 
 def _wrapped(text: str) -> List[str]:

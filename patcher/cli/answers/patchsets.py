@@ -10,8 +10,8 @@ from patcher.cli.told import term
 from patcher.errors import SitepatchError
 from patcher.model import Patchset, Symptom, release_name
 from patcher.ops.standing import Fit
-from patcher.patchset.tables import written
-from patcher.text.drawn import Painted, join, lines
+from patcher.patchset.tables import option_text
+from patcher.text.drawn import Painted, drawn_lines, join_drawn
 from patcher.text.table import Row, count
 
 _TABLE_ROW = re.compile(r"(applies|upstream|not needed|[a-z ]+?)  +(\S+)  +(\S+)(?: \(yanked\))?(?:  .*)?")
@@ -89,22 +89,24 @@ def description(one: Patchset, tried: Sequence[Proven]) -> List[str]:
     """All that there is to say about a patchset, in lines: why, what, options, for which releases, how to undo it."""
 
     def part(title: str, told: Iterable[str]) -> List[str]:
-        told = [join("  ", line) if isinstance(line, Painted) else f"  {line}" for line in told]
+        told = [join_drawn("  ", line) if isinstance(line, Painted) else f"  {line}" for line in told]
         return ["", style(term(title), bold=True), *told] if told else []
 
     def releases(*states: str) -> List[str]:
         return [f"{each.told}: {each.state}" for each in tried if each.state in states]
 
     idle, good = ("upstream", "not needed", "out of range"), ("applies",)
-    found = [join(style(f"{one.name} {one.version}", bold=True), f"  {one.kind}, {one.source}"), one.summary]
-    found += ["", lines(one.prose.strip("\n"))] if one.prose else []
-    found += part("provenance", (join(key, ": ", value) for key, value in one.provenance.items()))
-    cured = [[f"{each.name}: {each.meaning}", *(join("  ", pattern) for pattern in each.patterns)] for each in one.symptoms]
+    found = [join_drawn(style(f"{one.name} {one.version}", bold=True), f"  {one.kind}, {one.source}"), one.summary]
+    found += ["", drawn_lines(one.prose.strip("\n"))] if one.prose else []
+    found += part("provenance", (join_drawn(key, ": ", value) for key, value in one.provenance.items()))
+    cured = [
+        [f"{each.name}: {each.meaning}", *(join_drawn("  ", pattern) for pattern in each.patterns)] for each in one.symptoms
+    ]
     found += part("cures", (line for lines in cured for line in lines))
     options = []
     for option in one.options:
-        choices = ", one of " + ", ".join(map(written, option.choices)) if option.choices else ""
-        options.append(f"{one.name}.{option.name}={written(option.default)}  {option.help} ({option.type}{choices})")
+        choices = ", one of " + ", ".join(map(option_text, option.choices)) if option.choices else ""
+        options.append(f"{one.name}.{option.name}={option_text(option.default)}  {option.help} ({option.type}{choices})")
     found += part("options", options) or ["", "It has no options."]
     ranges = []
     for variant in one.variants:

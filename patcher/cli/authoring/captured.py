@@ -26,7 +26,7 @@ from patcher.cli.console import Console, command
 from patcher.cli.told import told
 from patcher.ops.authoring.capturing import Captured, CaptureOutcome, adopt, capture, edit
 from patcher.ops.authoring.requests import CaptureRequest, EditRequest
-from patcher.text.diffs import FileDiff, compare
+from patcher.text.diffs import FileDiff, diff_texts
 from patcher.text.table import Row
 from patcher.verify.checks import VerifyOptions
 
@@ -109,7 +109,7 @@ def _show_differences(console: Console, made: CaptureOutcome) -> None:
         if one.made != one.file.data:
             what = _difference(made, one) or "see below"
             console.note(f"{one.file.path}: the patchset does not make it byte for byte as it was edited: {what}")
-            show_diffs(console, [] if console.quiet else [compare("", one.file.path, one.file.data, one.made)])
+            show_diffs(console, [] if console.quiet else [diff_texts("", one.file.path, one.file.data, one.made)])
 
 
 def _difference(made: CaptureOutcome, one: Captured) -> str:
@@ -117,7 +117,7 @@ def _difference(made: CaptureOutcome, one: Captured) -> str:
 
 
 def _diff(one: Captured) -> FileDiff:
-    return compare(one.file.site, one.file.path, one.before.data, one.file.data)
+    return diff_texts(one.file.site, one.file.path, one.before.data, one.file.data)
 
 
 def _json(made: CaptureOutcome, *, explain: bool) -> Dict[str, Any]:

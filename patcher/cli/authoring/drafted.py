@@ -8,7 +8,7 @@ from patcher.author.draft import Draft
 from patcher.cli.console import Console, paint, style
 from patcher.model import Variant
 from patcher.ops.releases.check import Outcome
-from patcher.text.drawn import join
+from patcher.text.drawn import join_drawn
 from patcher.text.table import Row, count
 
 
@@ -20,7 +20,7 @@ def show_hunks(console: Console, draft: Draft, *, explain: bool) -> None:
         for hunk in file.hunks:
             lines += [*paint(hunk.text.rstrip("\n")), f"  # line {hunk.line}: {hunk.form}"]
             for lost in hunk.lost if explain else ():
-                lines += [f"  # not taken, as {lost.why}:", *(join("  # ", line) for line in lost.text.splitlines())]
+                lines += [f"  # not taken, as {lost.why}:", *(join_drawn("  # ", line) for line in lost.text.splitlines())]
     console.page([] if console.quiet else lines, pager=False)
 
 

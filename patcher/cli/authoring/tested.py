@@ -11,7 +11,7 @@ from patcher.ops.authoring.requests import CasesRequest
 from patcher.ops.authoring.testing import try_cases
 from patcher.ops.place import Place
 from patcher.ops.releases.against import check_asked
-from patcher.patchset.sources import find_every
+from patcher.patchset.sources import find_patchsets
 from patcher.project.selection import choose
 from patcher.text.table import Row
 
@@ -37,7 +37,7 @@ def run_test(console: Console, place: Place, names: Sequence[str], against: Sequ
     releases: Dict[str, Any] = {"patchsets": []}
     if against:
         requested, _ = choose(list(made.outcomes), (), place.patch_dirs)
-        known = [one.patchset for one in find_every(place.patch_dirs, ".")[0]]
+        known = [one.patchset for one in find_patchsets(place.patch_dirs, ".")[0]]
         failed, releases = report_releases(console, requested, known, CheckRequest(place, list(made.outcomes), against, jobs))
         code = code or failed
     console.data(not code, {"cases": cases, "broken": broken_json(made.broken), "releases": releases["patchsets"]})

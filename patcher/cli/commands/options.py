@@ -22,10 +22,10 @@ def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> Li
     """Names of patchsets, and those that are applied where that matters."""
     from click.shell_completion import CompletionItem
 
-    from patcher.patchset.sources import folders
+    from patcher.patchset.sources import patchset_folders
 
     try:
-        names = set(folders(ctx.params.get("patch_dir") or (), os.getcwd()))
+        names = set(patchset_folders(ctx.params.get("patch_dir") or (), os.getcwd()))
         if ctx.info_name in ("restore", "diff", "verify"):
             from patcher.store.status import statuses
 

@@ -87,8 +87,8 @@ def run(
         raise UsageError("found a NAME and a project", "without a NAME it is what the project asks for")
     if settings and not names:
         raise UsageError("--set: found no patchset that is named", "name one, or write the option where the project asks")
-    program = launch.find(command[0])
-    python = launch.interpreter(program, command[1:])
+    program = launch.find_program(command[0])
+    python = launch.interpreter_of(program, command[1:])
     if overlay and python:
         refused = launch.ignoring(python)
         if refused:

@@ -10,7 +10,7 @@ from patcher.cli.told import told
 from patcher.text.diffs import FileDiff
 from patcher.text.drawn import drawn
 from patcher.text.table import count
-from patcher.text.view import Hunk, Line, View
+from patcher.text.view import DiffHunk, DiffLine, View
 
 _KINDS = {"comment": "c", "string": "s", "keyword": "k", "number": "n", "known": "n", "decorator": "d", "defined": "f"}
 _LONG, _SHOWN = 40, 15  # lines of a run that is folded, and how many of them are shown
@@ -73,7 +73,7 @@ def _gap(view: View, number: int, reach: Reach) -> Iterator[Html]:
             yield tag("details", tag("summary", many if size == most else f"{size} of {many}"), *lines, class_="gap")
 
 
-def _lines(hunk: Hunk, reach: Reach) -> Iterator[Html]:
+def _lines(hunk: DiffHunk, reach: Reach) -> Iterator[Html]:
     for gone, come in hunk.runs:
         if gone is come:
             yield from (_line(line, reach) for line in gone)
@@ -83,13 +83,13 @@ def _lines(hunk: Hunk, reach: Reach) -> Iterator[Html]:
         yield tag("div", _NUMBERS, _NUMBERS, tag("code", _ending(hunk), class_="end"), class_="l")
 
 
-def _ending(hunk: Hunk) -> str:
+def _ending(hunk: DiffHunk) -> str:
     sides = {"-": "before", "+": "after", " ": "before and after"}
     ends = [sides[line.tag] for line, after in zip(hunk.lines, hunk.lines[1:]) if after.tag == "\\"]
     return told(f"no line break at the end of the file {' and '.join(ends)}")
 
 
-def _side(lines: List[Line], which: str, reach: Reach) -> List[Html]:
+def _side(lines: List[DiffLine], which: str, reach: Reach) -> List[Html]:
     """The lines that go, or come, of which a long run is folded."""
     drawn_lines = [_line(line, reach) for line in lines]
     if len(lines) <= _LONG:
@@ -99,7 +99,7 @@ def _side(lines: List[Line], which: str, reach: Reach) -> List[Html]:
     return [*drawn_lines[:_SHOWN], tag("details", summary, *drawn_lines[_SHOWN:], class_=f"more {which}")]
 
 
-def _line(line: Line, reach: Reach) -> Html:
+def _line(line: DiffLine, reach: Reach) -> Html:
     numbers = (tag("i", str(number or "")) for number in (line.old, line.new))
     code, hang = _code(line), _hang(line)
     shown = tag("code", code, class_=hang)
@@ -109,14 +109,14 @@ def _line(line: Line, reach: Reach) -> Html:
     return tag("del" if line.tag == "-" else "ins", *numbers, shown, class_="l")
 
 
-def _hang(line: Line) -> str:
+def _hang(line: DiffLine) -> str:
     """How far in a line goes on that is too long for the page: where it begins, and a bit more."""
     text = line.text.expandtabs(4)
     level = min(4, (len(text) - len(text.lstrip())) // 4)
     return f"i{level}" if level else ""
 
 
-def _code(line: Line) -> Html:
+def _code(line: DiffLine) -> Html:
     parts = []
     for piece in line.pieces:
         kind = _KINDS.get(piece.kind, "")

@@ -6,7 +6,7 @@ from typing import Iterable, List, Optional
 
 from patcher.cli.pages.html import Html, document, join, tag
 from patcher.ops.reports.fleet import APPLIED, Applied, Host
-from patcher.patchset.tables import written_options
+from patcher.patchset.tables import options_text
 from patcher.text.table import count
 
 
@@ -28,7 +28,7 @@ def page(hosts: List[Host]) -> bytes:
 def _patchset(one: Optional[Applied]) -> Html:
     if one is None:
         return tag("td")
-    return tag("td", f"{one.version} {written_options(one.options)}".rstrip(), class_="" if one.state == APPLIED else "red")
+    return tag("td", f"{one.version} {options_text(one.options)}".rstrip(), class_="" if one.state == APPLIED else "red")
 
 
 def _several(lines: Iterable[str]) -> Html:

@@ -12,7 +12,7 @@ from patcher.cli.pages.html import Html, document, join, lines, said, tag
 from patcher.cli.told import term
 from patcher.ops.diff import DiffOutcome, HandEdit
 from patcher.ops.reasons import Reason
-from patcher.patchset.tables import written
+from patcher.patchset.tables import option_text
 from patcher.text.table import count
 from patcher.text.view import View
 
@@ -91,8 +91,8 @@ def _why(reason: Reason) -> Html:
     rows: List[Tuple[str, str]] = [(_FIELDS.get(name, name), _linked(value)) for name, value in one.provenance.items()]
     rows += [("for", packages(one))]
     for option in one.options:
-        value = written(reason.options.get(option.name, option.default))
-        about = said(f"{option.help} (default {written(option.default)})")
+        value = option_text(reason.options.get(option.name, option.default))
+        about = said(f"{option.help} (default {option_text(option.default)})")
         rows.append(("option", join(tag("code", f"{option.name}={value}"), " ", about)))
     rows += [("from", one.source), ("digest", tag("code", one.digest))]
     first, _, table = reason.checked.partition("\n")

@@ -20,11 +20,11 @@ from patcher.ops.place import Place
 from patcher.ops.releases.against import check_asked, check_releases
 from patcher.ops.releases.check import absent as is_absent
 from patcher.patchset.manifest import MANIFEST
-from patcher.patchset.sources import find_every, folders
+from patcher.patchset.sources import find_patchsets, patchset_folders
 from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose
 from patcher.target.remote import LARGE
-from patcher.text.drawn import lines
+from patcher.text.drawn import drawn_lines
 from patcher.text.table import Row, count
 
 
@@ -55,7 +55,7 @@ class _Asking(Live):
 
 def run_check(console: Console, request: CheckRequest) -> int:
     """Check whether patchsets would apply."""
-    every, errors = find_every(request.place.patch_dirs, os.getcwd())
+    every, errors = find_patchsets(request.place.patch_dirs, os.getcwd())
     known = [one.patchset for one in every]
     if request.against:
         check_asked(request.against)
@@ -133,8 +133,8 @@ def report_releases(
 
 def _for_ci(console: Console, verdicts: Sequence[Verdict], request: CheckRequest) -> None:
     if request.form == "junit":
-        console.out(lines(junit(verdicts)))
+        console.out(drawn_lines(junit(verdicts)))
         return
-    where = folders(request.place.patch_dirs, os.getcwd())
+    where = patchset_folders(request.place.patch_dirs, os.getcwd())
     for line in github(verdicts, {name: f"{places[0][0]}/{MANIFEST}" for name, places in where.items()}):
         console.out(line)

@@ -23,7 +23,7 @@ from patcher.hook.wheel import wheel
 from patcher.hook.writer import check_place, write
 from patcher.ops.outcome import RestoreRequest
 from patcher.ops.place import Place
-from patcher.patchset.tables import at, read_toml
+from patcher.patchset.tables import lookup, read_toml
 from patcher.project.pyproject import Entry, chosen, read_project
 from patcher.project.selection import check_sources, read_settings
 from patcher.store.retry import undisturbed
@@ -111,7 +111,7 @@ def _entries(folder: Path, request: HookRequest, patch_dirs: Sequence[str]) -> T
 def _name(folder: Path) -> str:
     """`sitepatch-hook-PROJECT`: by the project's name, else by that of the directory above."""
     project = Path("pyproject.toml")
-    name = str(at(read_toml(project), "project", "name") or "") if project.is_file() else ""
+    name = str(lookup(read_toml(project), "project", "name") or "") if project.is_file() else ""
     name = name or Path(os.path.abspath(folder)).parent.name
     return re.sub("[^a-z0-9]+", "-", f"sitepatch-hook-{name.lower()}").strip("-")
 

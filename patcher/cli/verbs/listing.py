@@ -12,8 +12,8 @@ from patcher.model import Symptom
 from patcher.ops.place import Place
 from patcher.ops.reasons import checked
 from patcher.ops.standing import fit
-from patcher.patchset.sources import builtin_dir, find_every
-from patcher.patchset.symptoms import general
+from patcher.patchset.sources import builtin_dir, find_patchsets
+from patcher.patchset.symptoms import general_symptoms
 from patcher.project.selection import find_all, shadow_notes
 from patcher.store.status import named, statuses
 
@@ -21,11 +21,11 @@ from patcher.store.status import named, statuses
 def list_all(console: Console, place: Place, text: str = "") -> int:
     """List the patchsets that can be named, what fits the environment first; or what a text is about, and what it means."""
     env = place.environment()
-    every, errors = find_every(place.patch_dirs, os.getcwd())
+    every, errors = find_patchsets(place.patch_dirs, os.getcwd())
     found = [one.patchset for one in every]
     symptoms: List[Tuple[Symptom, str]] = []
     if text:
-        found, symptoms = search(text, found, general(builtin_dir()))
+        found, symptoms = search(text, found, general_symptoms(builtin_dir()))
     notes = [note for one in every if one.patchset in found for note in shadow_notes(one)]
     applied, _, _ = named(statuses(env, []), ())
     fits = sorted(((one, fit(env, one, applied)) for one in found), key=lambda each: each[1].rank)

@@ -12,7 +12,7 @@ from patcher.cli.pages.fleet import page
 from patcher.ops.place import Place
 from patcher.ops.reports.bill import bill, document
 from patcher.ops.reports.fleet import Applied, fleet
-from patcher.patchset.tables import written_options
+from patcher.patchset.tables import options_text
 from patcher.project.lockfile import read
 from patcher.text.table import Row, count
 
@@ -64,7 +64,7 @@ def show_fleet(console: Console, folder: str, lock: Optional[str], html: Optiona
 
 
 def _text(one: Applied) -> str:
-    return f"{one.name} {one.version} {written_options(one.options)}".rstrip()
+    return f"{one.name} {one.version} {options_text(one.options)}".rstrip()
 
 
 def _json(one: Applied) -> Dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, Dict, List
 import patcher
 from patcher.cli.console import Console
 from patcher.errors import UsageError
-from patcher.text.drawn import lines
+from patcher.text.drawn import drawn_lines
 from patcher.text.listed import suggest
 
 _REF = re.compile(r'"#/\$defs/([\w-]+)"')
@@ -19,7 +19,7 @@ _REF = re.compile(r'"#/\$defs/([\w-]+)"')
 def show_schema(console: Console, command: str) -> int:
     """Print it."""
     made = answer_schema(command)
-    console.out(lines(json.dumps(made, indent=2)))
+    console.out(drawn_lines(json.dumps(made, indent=2)))
     console.data(True, {"json_schema": made})
     return 0
 

@@ -10,12 +10,12 @@ from patcher.cli.told import told
 from patcher.errors import SitepatchError, StoreError
 from patcher.ops.place import Place
 from patcher.ops.standing import Standing, standings, step_state
-from patcher.patchset.tables import written_options
+from patcher.patchset.tables import options_text
 from patcher.project.selection import outdated
 from patcher.store.retry import settled
 from patcher.store.status import FileStatus, damaged, interrupted, named, recover, statuses, stores, unclaimed
-from patcher.target.backups import proven
-from patcher.text.drawn import join
+from patcher.target.backups import proven_backups
+from patcher.text.drawn import join_drawn
 from patcher.text.table import Row, count
 
 _NEWS = 24 * 60 * 60  # seconds for which `status` tells of an edited text that was set aside; after that `doctor` does
@@ -55,7 +55,7 @@ def show_status(console: Console, place: Place, check: bool) -> int:
     console.rows([row for row in rows if not console.quiet or row.word != "applied"])
     if not rows:
         console.say(f"nothing is applied in {', '.join(env.own)}")
-    backups = proven(env.own, {(item.site, item.receipt.path) for item in items})
+    backups = proven_backups(env.own, {(item.site, item.receipt.path) for item in items})
     for one in backups:
         console.note(f"{one.told}; put it back: sitepatch restore --from-backup {one.path}")
     for path in (path for store in homes for path in store.kept(time.time() - _NEWS)):
@@ -76,7 +76,7 @@ def _row(one: Standing, *, verbose: bool) -> Row:
     files = f"{bad} of {count(len(one.files), 'file')}" if 0 < bad < len(one.files) else count(len(one.files), "file")
     details = [f"{path}:{','.join(map(str, places))}" for path, places, _ in one.files] if verbose else []
     details += [*one.problems, *([f"hint: {one.advice}"] if one.advice else [])]
-    cells = (f"{one.name} {one.version}", ", ".join(one.releases), files, written_options(one.options))
+    cells = (f"{one.name} {one.version}", ", ".join(one.releases), files, options_text(one.options))
     return Row(one.state, cells, tuple(details))
 
 
@@ -108,7 +108,7 @@ def welcome(console: Console, about: str) -> int:
     console.out(f"{about}\n")
     longest = max(map(len, _FIRST))
     for words, text in _FIRST.items():
-        console.out(join("  ", style(f"sitepatch {words:<{longest}}", bold=True), f"  {told(text)}"))
+        console.out(join_drawn("  ", style(f"sitepatch {words:<{longest}}", bold=True), f"  {told(text)}"))
     try:
         console.out(f"\n{_stands(Place())}")
     except (SitepatchError, OSError) as error:

@@ -19,9 +19,9 @@ from patcher.ops.authoring.requests import CaptureRequest, EditRequest
 from patcher.ops.change import carry_out, note_interrupted, prepared
 from patcher.ops.outcome import SILENT, Events, Outcome
 from patcher.ops.releases.check import Outcome as Tried
-from patcher.patchset.manifest import MANIFEST, load
+from patcher.patchset.manifest import MANIFEST, load_patchset
 from patcher.patchset.sources import resolve_options
-from patcher.planner.adopt import Edit, plan_adopt
+from patcher.planner.adopt import HandEdit, plan_adopt
 from patcher.planner.plan import plan_apply
 from patcher.project.selection import check_sources
 from patcher.store.retry import settled
@@ -93,7 +93,7 @@ def capture(request: CaptureRequest, events: Events = SILENT) -> CaptureOutcome:
         outcome, texts = _drafted(outcome, folder, events)
         if not texts:
             return outcome
-    patchset = load(folder, str(folder), texts)
+    patchset = load_patchset(folder, str(folder), texts)
     outcome = _planned(outcome, Requested(patchset, resolve_options(patchset, {})))
     if outcome.plan.failed:
         return outcome
@@ -132,7 +132,7 @@ def _planned(outcome: CaptureOutcome, requested: Requested) -> CaptureOutcome:
     if outcome.request.copy:
         plan = plan_apply(outcome.env, [requested])
     else:
-        edits = {(one.file.site, one.file.path): Edit(one.before.pristine, one.file.data) for one in outcome.files}
+        edits = {(one.file.site, one.file.path): HandEdit(one.before.pristine, one.file.data) for one in outcome.files}
         plan = plan_adopt(outcome.env, requested, edits)
     made = {(file.site, file.path): file.after for file in plan.files}
     done = tuple(one._replace(made=made.get((one.file.site, one.file.path), one.before.data)) for one in outcome.files)

@@ -17,7 +17,7 @@ from patcher.model import Plan, Requested, State, normalized
 from patcher.ops.authoring.requests import ExportRequest
 from patcher.ops.authoring.wheels import patchset_wheel
 from patcher.ops.outcome import SILENT, Events
-from patcher.planner.plan import plan_anew
+from patcher.planner.plan import plan_pristine
 from patcher.project.selection import choose
 from patcher.store.retry import settled
 from patcher.target.environment import Environment, locate
@@ -59,7 +59,7 @@ def export(request: ExportRequest, events: Events = SILENT) -> ExportOutcome:
         return ExportOutcome(Plan((), (), tuple(notes)), written=_written({folder / one.name: one.pack() for one in packed}))
     env = request.place.environment()
     events.started(env, requested)
-    plan, held = settled(env, lambda: plan_anew(env, requested))
+    plan, held = settled(env, lambda: plan_pristine(env, requested))
     plan = plan._replace(notes=(*notes, *plan.notes))
     if plan.failed:
         return ExportOutcome(plan)

@@ -16,7 +16,7 @@ from patcher.ops.releases.against import distributions, named_releases
 from patcher.ops.releases.check import HOLDS, Outcome, one_line, try_release
 from patcher.patchset.sources import pick_variants, resolve_options
 from patcher.target.environment import Environment, locate
-from patcher.target.versions import accepts, is_version, meant, oldest_first, overlap, says_nothing
+from patcher.target.versions import accepts, is_version, matching_versions, oldest_first, overlap, says_nothing
 
 _MOST_TOLD = 3  # releases of which every hunk is explained
 
@@ -79,7 +79,7 @@ def releases_of(place: Place, patchset: Patchset, to: Sequence[str], events: Eve
 
 def _named(version: str, to: Sequence[str]) -> bool:
     """Whether a release is asked for by its version."""
-    return any(is_version(text) and meant(text, [version]) for text in to)
+    return any(is_version(text) and matching_versions(text, [version]) for text in to)
 
 
 def paths_of(variants: Sequence[Variant]) -> List[str]:

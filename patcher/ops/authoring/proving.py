@@ -15,13 +15,13 @@ from patcher.model import Located, Patchset, Requested, State
 from patcher.ops.outcome import Events
 from patcher.ops.releases.against import named_releases
 from patcher.ops.releases.check import APPLIES, HOLDS, Outcome, one_line, try_release
-from patcher.patchset.manifest import MANIFEST, load
+from patcher.patchset.manifest import MANIFEST, load_patchset
 from patcher.system.reading import read_file
-from patcher.target.distribution import sources
+from patcher.target.distribution import recorded_sources
 from patcher.target.environment import locate
 from patcher.target.interpreter import discover
 from patcher.target.versions import is_version
-from patcher.text.diffs import FileDiff, compare
+from patcher.text.diffs import FileDiff, diff_texts
 
 
 class Release(NamedTuple):
@@ -93,7 +93,7 @@ def further_releases(
         kept = named_releases({name: paths}, asked, events)
         for (_, version), folder in kept.items():
             if not isinstance(folder, SitepatchError) and not all((folder / path).is_file() for path in paths):
-                every = {row.path for info in folder.glob("*.dist-info") for row in sources(info)}
+                every = {row.path for info in folder.glob("*.dist-info") for row in recorded_sources(info)}
                 inside = {path for path in every if path.startswith(f"{home.package}/")}
                 folder = named_releases({name: paths | inside}, [version], events)[name, version]
             if isinstance(folder, SitepatchError):
@@ -118,7 +118,7 @@ def trial_patchset(folder: Path, head: Head, draft: Draft, homes: Sequence[Locat
         PatchError: what is wrong with it.
     """
     files = patchset_files(head, draft, [Target(home.package, home.distribution, "") for home in homes])
-    return load(folder, str(folder), {MANIFEST: "", **files})
+    return load_patchset(folder, str(folder), {MANIFEST: "", **files})
 
 
 def made_here(edit: FileEdit, draft: Draft, trial: Patchset) -> FileDiff:
@@ -132,7 +132,7 @@ def made_here(edit: FileEdit, draft: Draft, trial: Patchset) -> FileDiff:
     if bad or not (file.left or made == edit.after or Trial.alike(made, edit.after, moved=True)):
         what = f"the hunks do not make the edited file: {bad or 'other code comes of them'}"
         raise SitepatchError(f"{edit.path}: {what}", "write the patchset by hand: sitepatch new")
-    return compare("", edit.path, edit.before, made, [trial.name])
+    return diff_texts("", edit.path, edit.before, made, [trial.name])
 
 
 def made_there(trial: Patchset, release: Release, expected: Mapping[str, bytes]) -> Outcome:

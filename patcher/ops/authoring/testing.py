@@ -11,7 +11,7 @@ from patcher.model import Patchset
 from patcher.ops.authoring.requests import CasesRequest
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.patchset.sources import find_every, folders
+from patcher.patchset.sources import find_patchsets, patchset_folders
 from patcher.project.selection import find_all
 
 
@@ -62,7 +62,7 @@ def asked_for(
         for note in notes:
             events.note(note)
     else:
-        every, broken = find_every(place.patch_dirs, Path.cwd())
+        every, broken = find_patchsets(place.patch_dirs, Path.cwd())
         patchsets = [one.patchset for one in every]
-    places = folders(place.patch_dirs, Path.cwd())
+    places = patchset_folders(place.patch_dirs, Path.cwd())
     return [(one, Path(places[one.name][0][0])) for one in patchsets], broken

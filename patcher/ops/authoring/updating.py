@@ -21,8 +21,8 @@ from patcher.ops.authoring.proving import made_here
 from patcher.ops.authoring.requests import UpdateRequest
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.releases.against import check_asked
-from patcher.patchset.manifest import MANIFEST, load
-from patcher.patchset.sources import BUILT_IN, LOCAL, find, folders, pick_variants, resolve_options
+from patcher.patchset.manifest import MANIFEST, load_patchset
+from patcher.patchset.sources import BUILT_IN, LOCAL, find_patchset, patchset_folders, pick_variants, resolve_options
 from patcher.patchset.tables import written_toml
 from patcher.store.status import read
 from patcher.system.reading import read_file
@@ -96,8 +96,8 @@ def copies(request: UpdateRequest, events: Events = SILENT) -> CopiesOutcome:
 def _owned(request: UpdateRequest) -> Tuple[Path, Patchset]:
     """The folder of the patchset, which the user may change, and what is in it."""
     check_asked(request.to, "--to")
-    known = folders(request.place.patch_dirs, Path.cwd())
-    patchset = find(request.name, request.place.patch_dirs, Path.cwd(), known).patchset
+    known = patchset_folders(request.place.patch_dirs, Path.cwd())
+    patchset = find_patchset(request.name, request.place.patch_dirs, Path.cwd(), known).patchset
     folder, source = known[request.name][0]
     named = source == LOCAL or (source != BUILT_IN and not source.startswith("entry point"))
     if not named or not (os.access(folder, os.W_OK) and os.access(Path(folder).parent, os.W_OK)):
@@ -133,7 +133,7 @@ def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping
     for number in changed:
         manifest = with_versions(manifest, number, variants[number].versions)
     manifest = with_variant(manifest, more) if more else manifest
-    made = load(outcome.folder, outcome.patchset.source, {MANIFEST: manifest.replace("\r\n", "\n"), **texts})
+    made = load_patchset(outcome.folder, outcome.patchset.source, {MANIFEST: manifest.replace("\r\n", "\n"), **texts})
     rest, was = (one._replace(variants=(), digest="", files={}, prose="") for one in (made, outcome.patchset))
     if rest != was or made.variants[: len(old)] != tuple(variants):
         raise SitepatchError(

@@ -12,7 +12,7 @@ from patcher.ops.change import carry_out, prepared
 from patcher.ops.outcome import SILENT, BackupRequest, Events, Outcome
 from patcher.store.retry import undisturbed
 from patcher.store.status import statuses
-from patcher.target.backups import Backup, proven
+from patcher.target.backups import Backup, proven_backups
 from patcher.verify.checks import VerifyOptions
 
 
@@ -28,7 +28,7 @@ def restore_backups(request: BackupRequest, events: Events = SILENT) -> Outcome:
 
     def planned() -> Outcome:
         patched = {(item.site, item.receipt.path) for item in statuses(env)}
-        files = _meant(proven(env.own, patched), request.words)
+        files = _meant(proven_backups(env.own, patched), request.words)
         plan = Plan(tuple(map(_plan, files)), (), tuple(one.told for one in files))
         return Outcome(place, env, plan, (), (), request.dry_run, recovered)
 

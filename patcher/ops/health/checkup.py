@@ -23,8 +23,8 @@ from patcher.store.store import Store
 from patcher.store.tidy import EDITED
 from patcher.system import cache
 from patcher.system.reading import read_file
-from patcher.target.backups import is_backup, proven
-from patcher.target.distribution import edited
+from patcher.target.backups import is_backup, proven_backups
+from patcher.target.distribution import edited_message
 from patcher.target.environment import blocker, recorded_hash
 
 _Found = Iterator[Tuple[str, str, str]]
@@ -64,7 +64,7 @@ def _links(case: Case) -> _Found:
 
 
 def _backups(case: Case) -> _Found:
-    backups = proven(case.env.own, {(item.site, item.receipt.path) for item in case.statuses})
+    backups = proven_backups(case.env.own, {(item.site, item.receipt.path) for item in case.statuses})
     for one in backups:
         back = f"put it back: sitepatch restore --from-backup {one.path}"
         yield NOTE, one.told, f"{back}; or make a patchset of the edit: sitepatch capture {one.path} --name NAME --adopt"
@@ -125,7 +125,7 @@ def _recorded(case: Case) -> _Found:
             continue
         name, version = target.located.distribution, target.located.version
         what = f"{target.path} is not what {name} {version} installed: it was edited by hand"
-        yield PROBLEM, what, edited(target.located, target.path)[1]
+        yield PROBLEM, what, edited_message(target.located, target.path)[1]
 
 
 # what is applied --------------------------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ def _sources(case: Case) -> _Found:
         yield PROBLEM, error.brief, error.hint
     if os.geteuid():
         return
-    for places in patchset.folders(case.patch_dirs, Path.cwd()).values():
+    for places in patchset.patchset_folders(case.patch_dirs, Path.cwd()).values():
         for what in others_change(*places[0]):
             yield PROBLEM, what, OTHERS_HINT
 

@@ -9,7 +9,7 @@ from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Sequenc
 
 from patcher.errors import AbsentError, SitepatchError, StoreError
 from patcher.model import Located, Progress, Receipt
-from patcher.patchset.sources import find_every
+from patcher.patchset.sources import find_patchsets
 from patcher.store.receipt import HOME
 from patcher.store.status import FileStatus, classify, read
 from patcher.store.store import Store
@@ -80,7 +80,7 @@ class Case:
     def __init__(self, env: Environment, patch_dirs: Sequence[str]) -> None:
         self.env = env
         self.patch_dirs = tuple(patch_dirs)
-        every, broken = find_every(self.patch_dirs, Path.cwd())
+        every, broken = find_patchsets(self.patch_dirs, Path.cwd())
         self.patchsets, self.broken = [one.patchset for one in every], broken
 
     @cached_property

@@ -11,10 +11,10 @@ from patcher.model import Patchset, Requested, State
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.releases.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, Outcome, one_line, try_release
 from patcher.ops.releases.fetching import Key, Listings, fetch_all, fetching, list_releases, offered
-from patcher.patchset.sources import choose, pick_variants
+from patcher.patchset.sources import choose_variant, pick_variants
 from patcher.target.index import Listing, NoWheel
 from patcher.target.releases import was_yanked
-from patcher.target.versions import accepts, is_range, is_version, meant, newest, oldest_first
+from patcher.target.versions import accepts, is_range, is_version, matching_versions, newest, oldest_first
 
 ALL, NEWEST = "all", "newest"
 
@@ -129,7 +129,7 @@ def _choose(patchset: Patchset, asked: Sequence[str], listings: Listings) -> Lis
         for name in distributions(patchset, package):
             listing = listings[name]
             versions = offered(listing, asked)
-            inside = [version for version in versions if choose(variants, version)]
+            inside = [version for version in versions if choose_variant(variants, version)]
             yanked = listing.yanked if isinstance(listing, Listing) else ()
             current = [version for version in versions if version not in yanked]
             taken = {version for text in asked for version in _taken(text, current if text == NEWEST else versions, inside)}
@@ -142,7 +142,7 @@ def _taken(text: str, versions: Sequence[str], inside: Sequence[str]) -> List[st
     if text == NEWEST:
         return newest(versions)
     if is_version(text):
-        return meant(text, versions)
+        return matching_versions(text, versions)
     return [version for version in inside if text == ALL or accepts(text, version)]
 
 

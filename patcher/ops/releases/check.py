@@ -10,7 +10,7 @@ from patcher.model import Answer, Plan, Requested, State
 from patcher.patchset.sources import pick_variants
 from patcher.planner.plan import plan_apply
 from patcher.target.interpreter import Environment
-from patcher.text.diffs import FileDiff, compare
+from patcher.text.diffs import FileDiff, diff_texts
 
 APPLIES, OUT_OF_RANGE, NO_RELEASE, NO_WHEEL, NOT_FETCHED = "applies", "out of range", "no release", "no wheel", "not fetched"
 HOLDS = (APPLIES, State.APPLIED.value, State.UPSTREAM.value)
@@ -67,7 +67,7 @@ def try_release(requested: Requested, package: str, distribution: str, version: 
         return Outcome(distribution, version, first.state.value, (), problem, first.hint, answers=answers)
     state = state_of(plan)
     diffs = [
-        compare("", file.path, file.before, file.after, [requested.patchset.name])
+        diff_texts("", file.path, file.before, file.after, [requested.patchset.name])
         for file in plan.files
         if file.before != file.after
     ]

@@ -15,8 +15,8 @@ from patcher.ops.outcome import Events
 from patcher.system import ownership
 from patcher.system.cache import cache_dir, in_use
 from patcher.target.index import PYTHONS, Listing, NoPip, Pip
-from patcher.target.releases import fetch, kept
-from patcher.target.versions import is_version, meant
+from patcher.target.releases import cached_release, fetch_release
+from patcher.target.versions import is_version, matching_versions
 
 T = TypeVar("T")
 Key = Tuple[str, str]
@@ -65,7 +65,7 @@ def _settled(answers: Sequence[Union[Listing, SitepatchError]], asked: Sequence[
     """Whether nothing is left to be asked: it fails, or every release that is named was found."""
     versions = [version for each in answers if isinstance(each, Listing) for version in each.versions if "+" not in version]
     failed = any(isinstance(each, SitepatchError) for each in answers)
-    return failed or all(is_version(text) and meant(text, versions) for text in asked)
+    return failed or all(is_version(text) and matching_versions(text, versions) for text in asked)
 
 
 def _joined(answers: Sequence[Union[Listing, SitepatchError]]) -> Union[Listing, SitepatchError]:
@@ -94,7 +94,7 @@ def fetch_all(
     missing: List[Key] = []
     for key in needed:
         name, version = key
-        folder, listing = kept(fetcher.cache, name, version, paths[name]), listings[name]
+        folder, listing = cached_release(fetcher.cache, name, version, paths[name]), listings[name]
         if folder:
             found[key] = folder
         elif isinstance(listing, SitepatchError):
@@ -105,7 +105,7 @@ def fetch_all(
     if missing and not fetcher.events.fetching(Counter(name for name, _ in missing)):
         raise SitepatchError("nothing was fetched", "name patchsets, or fewer releases")
     tell = partial(fetcher.events.progress, total=len(missing), what="releases fetched")
-    tasks = [_caught(fetch, fetcher.pip, fetcher.cache, *key, paths[key[0]], listings[key[0]]) for key in missing]
+    tasks = [_caught(fetch_release, fetcher.pip, fetcher.cache, *key, paths[key[0]], listings[key[0]]) for key in missing]
     try:
         found.update(zip(missing, _parallel(fetcher, tasks, tell)))
     except OSError as error:

@@ -14,7 +14,7 @@ from patcher.author.export import Patched, patch
 from patcher.errors import SitepatchError
 from patcher.model import Requested, normalized
 from patcher.ops.place import Place
-from patcher.planner.resolve import kept_patchset
+from patcher.planner.resolve import stored_patchset
 from patcher.store.meta import source_date
 from patcher.store.retry import settled
 from patcher.store.status import FileStatus, statuses
@@ -73,7 +73,7 @@ def _patches(items: List[FileStatus]) -> List[AppliedPatch]:
     steps = {step.digest: (item.site, step) for item in items for step in item.receipt.steps}
     made = []
     for site, step in steps.values():
-        one = kept_patchset(site, step)
+        one = stored_patchset(site, step)
         text = patch(Requested(one, step.options), files)
         made.append(AppliedPatch(one.name, one.version, one.summary, one.provenance.get("bug", ""), text))
     return sorted(made)
