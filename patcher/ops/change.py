@@ -67,8 +67,10 @@ def carry_out(outcome: Outcome, how: Optional[VerifySettings], events: Events) -
     Raises:
         SitepatchError: what keeps it from writing.
     """
-    events.planned(outcome)
     plan = outcome.plan
+    plan = plan._replace(notes=(*plan.notes, *_own_locks(plan)))
+    outcome = outcome._replace(plan=plan)
+    events.planned(outcome)
     outcome = outcome._replace(fresh=not any(map(has_store, {file.site for file in plan.files})))
     how = None if outcome.dry_run or plan.failed else how
     with held(plan if how else Plan((), ())):
@@ -84,6 +86,17 @@ def carry_out(outcome: Outcome, how: Optional[VerifySettings], events: Events) -
     if outcome.verdict and outcome.verdict.rolled_back:
         events.reached("what was written was rolled back, every file is as before")
     return outcome
+
+
+def _own_locks(plan: Plan) -> List[str]:
+    """What is to be known about the filesystems that a plan writes to (see `patcher.system.mounts`)."""
+    sites = dict.fromkeys(file.site for file in plan.files if file.change)
+    if not sites:
+        return []
+    from patcher.system import mounts  # not for a repeated apply
+
+    table = mounts.read_table()
+    return [what for what in (mounts.own_locks(site, table) for site in sites) if what]
 
 
 def _patchsets(outcome: Outcome) -> List[Patchset]:

@@ -22,6 +22,7 @@ from patcher.store.status import Condition, damaged, interrupted, orphans, uncla
 from patcher.store.store import Store
 from patcher.store.tidy import EDITED
 from patcher.system import cache
+from patcher.system.mounts import ONE_WRITER, own_locks, untried
 from patcher.system.reading import read_file
 from patcher.target.backups import is_backup, proven_backups
 from patcher.target.distribution import edited_message
@@ -168,6 +169,15 @@ def _locks(case: Case) -> _Found:
             yield NOTE, who, "apply and restore wait until it has ended"
 
 
+def _mounts(case: Case) -> _Found:
+    for site in case.sites:
+        what, kind = own_locks(site), untried(site)
+        if not what and kind:
+            what = f"{site} is on {kind}, on which nobody has tried whether a sitepatch on another machine is waited for"
+        if what:
+            yield NOTE, what, ONE_WRITER
+
+
 def _left(case: Case) -> _Found:
     changed = [copy for copy, _, _ in orphans(case.env)]
     for site in case.homes:
@@ -290,6 +300,7 @@ CHECKS = (
     Check("kept edits", "none", _kept),
     Check("hooks", "every hook that is installed finds its files as wanted, or there is none", _hooks),
     Check("locks", "nobody is at work here", _locks),
+    Check("filesystem", "locks hold for every machine that can write here", _mounts),
     Check("cache", "empty", _cache),
     Check("patchsets", "every patchset at hand can be read, and only you can change it", _sources),
 )

@@ -1,0 +1,75 @@
+"""Whether the locks of a directory hold for other machines too, by what the kernel tells of its mount (proc(5), mountinfo).
+
+On NFS they do. Where they do not, one writer at a time cannot be promised, and whoever writes is told.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from typing import NamedTuple, Optional, Tuple
+
+ONE_WRITER = "let one machine alone apply and restore here; on NFS, mount it so that locks reach the server"
+_TABLE = "/proc/self/mountinfo"
+_OWN_LOCKS = ("nolock", "local_lock=all", "localflock")
+"""Options of nfs(5) and mount.lustre(8) with which no lock reaches the server."""
+_UNTRIED = {"9p", "afs", "beegfs", "ceph", "cifs", "fuse.ceph", "fuse.glusterfs", "gpfs", "lustre", "smb3", "virtiofs"}
+
+
+class Mount(NamedTuple):
+    """A mount: its directory, its type as the kernel names it (`nfs4`, `fuse.sshfs`), its options."""
+
+    point: str
+    kind: str
+    options: Tuple[str, ...]
+
+
+def read_table() -> str:
+    """The mounts of this process; "" where the kernel does not tell."""
+    with suppress(OSError), open(_TABLE, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123  (slow to import)
+        return file.read()
+    return ""
+
+
+def mount_of(path: str, table: str) -> Optional[Mount]:
+    """The mount that a path (absolute, links resolved) lies in; None where the table does not tell.
+
+    Args:
+        path: of a file or a directory.
+        table: the text of mountinfo: `ID PARENT DEVICE ROOT POINT OPTIONS [TAG...] - TYPE SOURCE OPTIONS`, a line each.
+    """
+    found: Optional[Mount] = None
+    for row in table.split("\n"):
+        left, dash, right = row.partition(" - ")
+        fields, kinds = left.split(" "), right.split(" ")
+        if not dash or len(fields) < 6 or len(kinds) < 3:
+            continue
+        point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
+        inside = f"{path}/".startswith(f"{point.rstrip('/')}/")
+        if inside and (found is None or len(point) >= len(found.point)):  # of two on one directory the later one is seen
+            found = Mount(point, kinds[0], tuple(fields[5].split(",") + kinds[2].split(",")))
+    return found
+
+
+def own_locks(path: str, table: Optional[str] = None) -> str:
+    """Why a lock on what lies at a path holds on this machine alone; "" where it does not, or nobody knows.
+
+    Args:
+        path: of a directory.
+        table: see `mount_of`; None for that of this process.
+    """
+    mount = mount_of(os.path.realpath(path), read_table() if table is None else table)
+    if mount is None:
+        return ""
+    options = [each for each in _OWN_LOCKS if each in mount.options]
+    if mount.kind != "fuse.sshfs" and not options:
+        return ""
+    which = f"{mount.kind} mounted with {options[0]}" if options else "sshfs"
+    return f"{path} is on {which}: a lock there holds on this machine alone, and a sitepatch on another one is not waited for"
+
+
+def untried(path: str, table: Optional[str] = None) -> str:
+    """The type of a filesystem that machines share and on which nobody has tried the locks; "" for any other."""
+    mount = mount_of(os.path.realpath(path), read_table() if table is None else table)
+    return mount.kind if mount and mount.kind in _UNTRIED else ""
