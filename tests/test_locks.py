@@ -5,7 +5,9 @@ import errno
 import fcntl
 import os
 import stat
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +18,7 @@ from patcher.store.lock import Patience, locked
 from tests.users import ROOT_ONLY, give
 
 OWNER, GROUP = 1001, 1500
+NOTED = f"{os.getpid()} on {os.uname().nodename}\n"
 
 
 @pytest.fixture
@@ -54,12 +57,12 @@ def test_while_it_is_held_the_file_is_private_and_names_the_process_and_nothing_
     file = tmp_path / ".sitepatch/lock"
     with locked(site) as home:
         assert (home.path, home.names()) == (f"{tmp_path}/.sitepatch", ["lock"])
-        assert (file.read_text(), stat.S_IMODE(file.stat().st_mode), free(file)) == (f"{os.getpid()}\n", 0o600, False)
+        assert (file.read_text(), stat.S_IMODE(file.stat().st_mode), free(file)) == (NOTED, 0o600, False)
         (tmp_path / ".sitepatch/more").write_text("")
     assert sorted(os.listdir(str(tmp_path / ".sitepatch"))) == ["lock", "more"] and free(file)
     file.write_text("a longer text of somebody else\n")
     with locked(site):
-        assert file.read_text() == f"{os.getpid()}\n"
+        assert file.read_text() == NOTED
         (tmp_path / ".sitepatch/more").unlink()
     assert not (tmp_path / ".sitepatch").exists()
 
@@ -100,11 +103,11 @@ def test_where_a_call_fails_no_folder_is_left_and_no_message_is_needed(tmp_path,
 def test_a_folder_that_is_gone_in_the_middle_is_made_again(tmp_path, site, monkeypatch, error):
     real, calls = lock._try, []
 
-    def removed_once(fd):
-        calls.append(fd)
+    def removed_once(*words):
+        calls.append(words)
         if len(calls) == 1:
             raise OSError(error, "gone")
-        return real(fd)
+        return real(*words)
 
     monkeypatch.setattr(lock, "_try", removed_once)
     with locked(site):
@@ -246,6 +249,56 @@ def test_a_lock_of_uv_that_is_a_pipe_stops_nobody(tmp_path, site, monkeypatch):
         pass
 
 
+# other machines -------------------------------------------------------------------------------------------------------
+@pytest.mark.skipif(sys.platform != "linux", reason="how Linux serves NFS")
+def test_a_lock_of_fcntl_which_is_what_the_server_makes_of_a_client_is_waited_for_and_told(tmp_path, site):
+    ours = tmp_path / ".sitepatch/lock"
+    ours.parent.mkdir()
+    with ours.open("w") as file:
+        file.write("7 on client1\n")
+        file.flush()
+        fcntl.fcntl(file, lock._F_OFD_SETLK, lock._whole_file())
+        with pytest.raises(BusyError, match=r"another sitepatch \(process 7 on client1\)"), locked(site, 0):
+            pass
+        assert free(ours), "the other lock is given back"
+        assert lock.holders(str(tmp_path)) == [f"{ours} is held by another machine (process 7 on client1)"]
+    with locked(site, 0):
+        assert lock.holders(str(tmp_path)) == [f"{ours} is held by process {os.getpid()}, {Path('/proc/self/comm').read_text().strip()}"]
+
+
+def test_where_a_filesystem_has_no_such_lock_the_other_one_does(site, monkeypatch):
+    monkeypatch.setattr(fcntl, "fcntl", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOLCK, "injected")))
+    with locked(site), pytest.raises(BusyError), locked(site, 0):
+        pass
+
+
+def test_on_nfs_the_lock_file_keeps_a_name_until_it_is_closed_and_nothing_is_left_then(tmp_path, site, monkeypatch):
+    unlink, close, left = os.unlink, os.close, tmp_path / ".sitepatch/.nfs01"
+
+    def renamed(name, **more):
+        os.rename(name, left.name, src_dir_fd=more["dir_fd"], dst_dir_fd=more["dir_fd"])
+
+    def closed(fd):
+        last = left.exists() and os.path.samestat(os.fstat(fd), left.stat())
+        close(fd)
+        if last:
+            unlink(str(left))
+
+    monkeypatch.setattr(os, "unlink", renamed)
+    monkeypatch.setattr(os, "close", closed)
+    with locked(site):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_another_machine_has_done_is_looked_for_once_the_lock_is_held(tmp_path, site, monkeypatch):
+    done, flock, look = [], fcntl.flock, lock.look_again
+    monkeypatch.setattr(fcntl, "flock", lambda *words: (done.append("locked"), flock(*words)))
+    monkeypatch.setattr(lock, "look_again", lambda folder: (done.append(folder), look(folder)))
+    with locked(site):
+        assert done == ["locked", str(tmp_path), f"{tmp_path}/.sitepatch"]
+
+
 # who holds it ---------------------------------------------------------------------------------------------------------
 class Info:
     st_ino, st_dev = 77, os.makedev(0xFE, 1)
@@ -297,7 +350,7 @@ def test_where_the_kernel_tells_nothing(tmp_path, told, site):
     with locked(site), pytest.raises(FileNotFoundError):
         lock.holders(str(tmp_path))
     assert lock.holders(str(tmp_path)) == []
-    with locked(site), pytest.raises(BusyError, match=rf"another sitepatch \(process {os.getpid()}\)"), locked(site, 0):
+    with locked(site), pytest.raises(BusyError, match=rf"another sitepatch \(process {NOTED.strip()}\)"), locked(site, 0):
         pass
     (tmp_path / ".sitepatch").mkdir()
     with somebody_holds(tmp_path / ".sitepatch/lock"), pytest.raises(BusyError, match=r"\(process unknown\)"), locked(site, 0):

@@ -444,7 +444,7 @@ def victim(site, children, dice, took):
     lock, end = site.path / ".sitepatch/lock", time.monotonic() + 4 * took
     while time.monotonic() < end:
         with contextlib.suppress(OSError, ValueError):
-            writer = int(lock.read_text())
+            writer = int(lock.read_text().split()[0])
             if writer in children:
                 time.sleep(dice.random() * 0.03)
                 return writer
@@ -564,7 +564,7 @@ def test_a_dead_holder_is_no_obstacle(site):
     with held(site.path) as holder:
         os.kill(holder.pid, signal.SIGKILL)
         holder.wait()
-        assert (site.path / ".sitepatch/lock").read_text() == f"{holder.pid}\n"
+        assert (site.path / ".sitepatch/lock").read_text() == f"{holder.pid} on {os.uname().nodename}\n"
         assert site("apply", DDP, "--lock-timeout", "0").code == 0
 
 

@@ -1,10 +1,12 @@
 """Looking again where another process was at work meanwhile: how often, how long it is waited for, and for whom; on a clock of its own."""
 
+import errno
+import os
 from types import SimpleNamespace
 
 import pytest
 
-from patcher.errors import OutdatedError
+from patcher.errors import OutdatedError, StoreError
 from patcher.store import retry
 from patcher.store.journal import NAME
 from patcher.store.receipt import HOME
@@ -77,3 +79,32 @@ def test_a_store_that_appears_or_vanishes_meanwhile_is_a_change(env):
         retry.undisturbed(env, home.rmdir)
     with pytest.raises(OutdatedError):
         retry.undisturbed(env, home.mkdir)
+
+
+def test_a_dry_run_waits_for_a_commit_and_looks_again_when_that_has_ended(env):
+    env.journals[0].touch()
+    with pytest.raises(OutdatedError):
+        retry.undisturbed(env, lambda: 3, dry_run=True)
+    assert 49 <= len(env.slept) <= 51
+    env.held = False  # it was killed: it may be looked at as it is
+    assert retry.undisturbed(env, lambda: 3, dry_run=True) == 3
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_what_nfs_calls_stale_is_looked_at_again_a_bounded_number_of_times(env, told):
+    looks = []
+
+    def look():
+        looks.append(1)
+        stale = OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        if not told:
+            raise stale
+        raise StoreError("/a: Stale file handle") from stale
+
+    with pytest.raises(StoreError if told else OSError):
+        retry.settled(env, look)
+    assert len(looks) == 10
+    with pytest.raises(OutdatedError, match="another machine keeps changing this environment"):
+        retry.undisturbed(env, look)
+    with pytest.raises(OSError, match="injected"):
+        retry.undisturbed(env, lambda: (_ for _ in ()).throw(OSError(errno.EIO, "injected")))

@@ -106,6 +106,10 @@ def compare(text: str, site: str, requested: str, looking: bool) -> "list[str] |
 
 def signature(path: str) -> str:
     """Return mtime in whole seconds and size of a file; image layers and archives keep no more of it."""
+    try:  # noqa: SIM105  (a start does without contextlib)
+        os.close(os.open(os.path.dirname(path), os.O_RDONLY))  # NFS: see `look_again` of patcher.system.reading
+    except OSError:
+        pass
     try:
         info = os.stat(path)
     except OSError:

@@ -112,9 +112,11 @@ def _write(home: Path, folder: Path, texts: Mapping[str, bytes]) -> None:
             for name, data in texts.items():
                 (stage / "new" / name).parent.mkdir(parents=True, exist_ok=True)
                 (stage / "new" / name).write_bytes(data)
-            with suppress(FileNotFoundError):
+            with suppress(OSError):
+                (stage / "new").rename(folder)
+            if not intact(folder, texts):  # a damaged one is in the way, and none of another machine, whose lock is not seen
                 folder.rename(stage / "damaged")
-            (stage / "new").rename(folder)
+                (stage / "new").rename(folder)
         finally:
             shutil.rmtree(stage, ignore_errors=True)
 

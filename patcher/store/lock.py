@@ -1,10 +1,15 @@
-"""One writer at a time: the lock of a site directory, `.sitepatch/lock`, and uv's own, both held with flock(2)."""
+"""One writer at a time: the lock of a site directory, `.sitepatch/lock`, and uv's own, both held with flock(2).
+
+On NFS a flock(2) excludes other clients; the server makes a lock of fcntl(2) of it, so that its own processes are excluded too
+where they take such a lock beside the other.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
+import sys
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
@@ -13,8 +18,11 @@ from patcher.errors import BusyError
 from patcher.store.folder import Folder, naming
 from patcher.store.meta import date, source_date
 from patcher.store.receipt import HOME
+from patcher.system.reading import look_again
 
 _NAME = "lock"
+_OPEN = ".nfs"  # so begins what NFS makes of the name of a removed file as long as this machine has it open
+_F_OFD_SETLK, _FLOCK = 37, "hhqqi"  # fcntl(2) of Linux; Python knows the number since 3.9
 _PAUSE = 0.02  # seconds between two tries
 _SILENCE = 1.0  # seconds after which it is said what is waited for
 
@@ -45,6 +53,7 @@ def patience(seconds: float, say: Callable[[str], None]) -> Iterator[None]:
 def locked(site: Folder, timeout: Optional[float] = None, *, shared: bool = False) -> Iterator[Folder]:
     """Yield `.sitepatch` of `site`, made if needed, while no other process is writing: no sitepatch and no uv.
 
+    What another machine has done before is seen inside, on a network filesystem too.
     The kernel lets go of the lock when its holder dies. If at the end nothing but the lock file is left, the file and
     its folder are removed while still locked; whoever was waiting for that file sees that it has lost its name.
 
@@ -78,7 +87,7 @@ def locked(site: Folder, timeout: Optional[float] = None, *, shared: bool = Fals
             finally:
                 _held.pop(key, None)
                 with suppress(OSError):  # the next one removes what cannot be removed now, and the work is done
-                    if home.names() == [_NAME]:
+                    if [name for name in home.names() if not name.startswith(_OPEN)] == [_NAME]:
                         home.remove(_NAME)
                         site.remove_folder(HOME)
                         date(site.fd)
@@ -87,6 +96,8 @@ def locked(site: Folder, timeout: Optional[float] = None, *, shared: bool = Fals
                         date(fd)
     finally:
         os.close(fd)
+        with suppress(OSError):
+            site.remove_folder(HOME)  # NFS: it was not empty until the lock file was closed
 
 
 class _Wait:
@@ -125,7 +136,7 @@ def _acquire(site: Folder, wait: _Wait) -> Tuple[Folder, int]:
                     if home.shared:
                         with suppress(PermissionError):  # whoever made it has done so
                             os.fchmod(fd, 0o660)
-                    if _try(fd):
+                    if _try(site, home, fd):
                         _settle(site, home)
                         return home, fd
                     who = _holder(os.fstat(fd)) or _noted(fd)
@@ -164,24 +175,47 @@ def _settle(site: Folder, home: Folder) -> None:
     os.fchown(home.fd, owner.st_uid, owner.st_gid)  # last: it says that all is done
 
 
-def _try(fd: int) -> bool:
-    """Tell whether the lock file could be locked and still has its name."""
-    if not _flock(fd) or not os.fstat(fd).st_nlink:
+def _try(site: Folder, home: Folder, fd: int) -> bool:
+    """Tell whether the lock file could be locked and still has its name; then every look from now on sees what there is."""
+    if not _flock(fd):
+        return False
+    look_again(site.path)
+    look_again(home.path)
+    if not os.path.samestat(os.fstat(fd), os.stat(_NAME, dir_fd=home.fd, follow_symlinks=False)):
         return False
     with suppress(OSError):  # only for messages, and must not stop a restore on a full disk
-        os.ftruncate(fd, 0)
-        os.write(fd, b"%d\n" % os.getpid())
+        note = os.open(_NAME, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW, dir_fd=home.fd)
+        try:
+            os.write(note, os.fsencode(f"{os.getpid()} on {os.uname().nodename}\n"))
+        finally:
+            os.close(note)  # then another client of an NFS can read it
     return True
 
 
 def _flock(fd: int) -> bool:
+    """Lock an open file in both ways, until it is closed; False where somebody else has a lock on it."""
     import fcntl
 
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    if sys.platform == "linux":
+        try:
+            fcntl.fcntl(fd, _F_OFD_SETLK, _whole_file())  # of the open file as the other, so that on NFS both are one
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                fcntl.flock(fd, fcntl.LOCK_UN)
+                return False
     return True
+
+
+def _whole_file() -> bytes:
+    """A `struct flock` of Linux that asks for a write lock on all of a file."""
+    import fcntl
+    import struct
+
+    return struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
 
 
 # uv -------------------------------------------------------------------------------------------------------------------
@@ -227,7 +261,7 @@ def holders(site: str) -> List[str]:
     ours = os.path.join(site, HOME, _NAME)
     found = []
     for path in [ours] * os.path.isfile(ours) + uv_locks(site):
-        who = _holder(os.stat(path), strict=True)
+        who = _holder(os.stat(path), strict=True) or _elsewhere(path)
         found += [f"{path} is held by {who}"] if who else []
     return found
 
@@ -250,6 +284,23 @@ def _holder(info: os.stat_result, *, strict: bool = False) -> str:
     return ""
 
 
+def _elsewhere(path: str) -> str:
+    """Which process that /proc/locks does not tell of holds a lock on a file: one of another machine; "" where none does."""
+    import fcntl
+    import struct
+
+    if sys.platform != "linux":
+        return ""
+    with suppress(OSError):
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            kind = struct.unpack(_FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, _whole_file()))[0]
+            return f"another machine ({_noted(fd)})" if kind != fcntl.F_UNLCK else ""
+        finally:
+            os.close(fd)
+    return ""
+
+
 def _process(pid: str) -> str:
     with suppress(OSError), open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
         return f"process {pid}, {file.read().strip()}"
@@ -258,4 +309,4 @@ def _process(pid: str) -> str:
 
 def _noted(fd: int) -> str:
     """The process that wrote its number into our lock file; where the kernel does not tell better."""
-    return f"process {os.read(fd, 20).decode('ascii', 'replace').strip() or 'unknown'}"
+    return f"process {os.read(fd, 100).decode('ascii', 'replace').strip() or 'unknown'}"

@@ -23,6 +23,7 @@ _HELP = {
     errno.EISDIR: OWN_HINT,
     errno.ENOTDIR: OWN_HINT,
     errno.ELOOP: OWN_HINT,
+    errno.ESTALE: "another machine has replaced it meanwhile; run this again",
     errno.ENOENT: "the package may have been uninstalled or reinstalled meanwhile; see `sitepatch status`",
 }
 

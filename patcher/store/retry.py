@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from typing import Callable, List, Tuple, TypeVar
@@ -10,10 +11,12 @@ from patcher.errors import OutdatedError, StoreError
 from patcher.store.journal import NAME
 from patcher.store.lock import holders
 from patcher.store.receipt import HOME
+from patcher.system.reading import look_again
 from patcher.target.interpreter import Environment
 
 _TRIES = 10
 """Each try that fails means that another process has finished its work."""
+_AGAIN = "run this again when it has ended"
 _WAIT = 1.0  # seconds that a command which only looks waits for one that writes
 _PAUSE = 0.02  # seconds between two looks
 
@@ -39,8 +42,11 @@ def undisturbed(env: Environment, make: Callable[[], _T], *, dry_run: bool = Fal
         made = make()
     except (StoreError, OSError) as error:
         problem = error
-    if _ground(env) != before or (not dry_run and _writing(env)):
-        raise OutdatedError("another sitepatch keeps changing this environment", "run this again when it has ended")
+        if _is_stale(error):
+            raise OutdatedError(f"another machine keeps changing this environment: {error}", _AGAIN) from error
+    busy = not _ended(env) if dry_run else _writing(env)
+    if busy or _ground(env) != before:
+        raise OutdatedError("another sitepatch keeps changing this environment", _AGAIN)
     if problem:
         raise problem
     return made
@@ -59,12 +65,9 @@ def settled(env: Environment, look: Callable[[], _T]) -> _T:
         before, problem = _ground(env), None
         try:
             seen = look()
-        except (StoreError, OSError) as error:  # NFS: ESTALE of a file that was replaced meanwhile
+        except (StoreError, OSError) as error:
             problem = error
-        end = time.monotonic() + _WAIT
-        while any(_at_work(site) for site in env.stores) and time.monotonic() < end:
-            time.sleep(_PAUSE)
-        if time.monotonic() >= end or _ground(env) == before:
+        if not _ended(env) or (_ground(env) == before and not (problem and _is_stale(problem))):
             break
     if problem:
         raise problem
@@ -83,6 +86,11 @@ def again(once: Callable[[], _T], say: Callable[[str], None]) -> _T:
     return once()
 
 
+def _is_stale(problem: BaseException) -> bool:
+    """Tell whether NFS could not find a file any more that it had just found: another machine has replaced it."""
+    return any(isinstance(each, OSError) and each.errno == errno.ESTALE for each in (problem, problem.__cause__))
+
+
 def _ground(env: Environment) -> List[Tuple[int, int]]:
     """What differs after every commit: it makes and removes a journal, and the last restore removes its folder.
 
@@ -90,6 +98,8 @@ def _ground(env: Environment) -> List[Tuple[int, int]]:
     """
     found = []
     for site in env.stores:
+        for folder in (site, os.path.join(site, HOME)):
+            look_again(folder)
         try:
             info = os.stat(os.path.join(site, HOME))
             found.append((info.st_ino, info.st_mtime_ns))
@@ -100,6 +110,16 @@ def _ground(env: Environment) -> List[Tuple[int, int]]:
 
 def _writing(env: Environment) -> bool:
     return any(os.path.exists(os.path.join(site, HOME, NAME)) for site in env.stores)
+
+
+def _ended(env: Environment) -> bool:
+    """Wait a moment for whoever is in the middle of a commit; returns whether nobody is any more."""
+    end = time.monotonic() + _WAIT
+    while any(_at_work(site) for site in env.stores):
+        if time.monotonic() >= end:
+            return False
+        time.sleep(_PAUSE)
+    return True
 
 
 def _at_work(site: str) -> bool:

@@ -14,7 +14,7 @@ from patcher.store.journal import NAME as JOURNAL
 from patcher.store.receipt import HOME
 from patcher.store.store import Store
 from patcher.system.ownership import trusted
-from patcher.system.reading import read_file
+from patcher.system.reading import look_again, read_file
 
 if TYPE_CHECKING:
     from patcher.target.interpreter import Environment
@@ -150,6 +150,7 @@ def recover(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
 
 def has_store(site: str) -> bool:
     """Whether something was patched in a site directory, and not all of it restored."""
+    look_again(site)
     return os.path.lexists(os.path.join(site, HOME))
 
 
@@ -256,6 +257,7 @@ def _version(dist_info: str) -> str:
 
 def read(site: str, path: str) -> Optional[bytes]:
     """The bytes of a target file, None where there is no file."""
+    look_again(os.path.dirname(os.path.join(site, path)))
     try:
         return read_file(os.path.join(site, path))
     except (FileNotFoundError, NotADirectoryError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from typing import Mapping, Optional, Union
 
 from patcher.errors import SitepatchError
@@ -18,6 +19,17 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+
+
+def look_again(folder: str) -> None:
+    """Forget what this machine remembers of a directory's names, so that what is opened there next is what lies there now.
+
+    A client of NFS believes for up to a minute what it has seen there (`acdirmin`, `acdirmax` of nfs(5)): a file that another
+    client has replaced is read as it was, a new one is missing, and a lock changes nothing about that. When a directory is
+    opened by its name, the client asks the server whether it has changed. Where there is no directory nothing happens.
+    """
+    with suppress(OSError):
+        os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
 
 
 def read_file(path: Union[str, os.PathLike[str]], limit: int = FILE) -> bytes:
