@@ -292,10 +292,12 @@ def looks(shared):
         second.ask("sitepatch", "restore", "two", *more)
         second.ask("shell", f"ln -f {path} {SHARE}/links/kept")
         assert "VALUE = 1" in first.ask("shell", f"cat {path}")
-        second.ask("sitepatch", "apply", "two", "--no-verify", *more)
+        made = second.ask("sitepatch", "apply", "two", "--no-verify", *more)
+        assert shared.applied(made) == {"two", "kept"}, made
         answer = first.ask("sitepatch", *words.split(), *more)
         if answer[0] or "overwritten" in str(answer) or "reinstall" in str(answer):
-            yield f"{words} takes an old text for what is there: {answer}"
+            then = first.ask("shell", f"cat {path}; stat {path} {path.parent}; ls -la {path.parent}")
+            yield f"{words} takes an old text for what is there: {answer}; {then}"
     second.ask("sitepatch", "restore", *more)
 
 

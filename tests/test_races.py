@@ -444,7 +444,7 @@ def victim(site, children, dice, took):
     lock, end = site.path / ".sitepatch/lock", time.monotonic() + 4 * took
     while time.monotonic() < end:
         with contextlib.suppress(OSError, ValueError):
-            writer = int(lock.read_text().split()[0])
+            writer = int(lock.read_text().partition(" ")[0])
             if writer in children:
                 time.sleep(dice.random() * 0.03)
                 return writer
