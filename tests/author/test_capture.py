@@ -326,8 +326,8 @@ def test_of_a_large_wheel_no_more_is_fetched_than_the_file_where_the_index_gives
     index.put("demo", world.wheel.name, world.wheel.read_bytes())
     for name, value in {**index.variables(world.cwd / "cache"), "PIP_CACHE_DIR": str(world.cwd / "pip")}.items():
         monkeypatch.setenv(name, value)
-    for module in (remote, pristine):
-        monkeypatch.setattr(module, "_LARGE", 1)
+    monkeypatch.setattr(remote, "LARGE", 1)
+    monkeypatch.setattr(pristine, "_LARGE", 1)
     monkeypatch.setattr(remote, "_BLOCK", 64)
     downloads = []
     download = Pip.download
