@@ -50,7 +50,7 @@ class Case(NamedTuple):
         return self.origin.name.replace(".before.py", "").replace(".py", "")
 
 
-class Outcome(NamedTuple):
+class CaseResult(NamedTuple):
     """What came of a case: `problem` is "" where it is as expected; `diff` leads from what was expected to what was made."""
 
     case: Case
@@ -103,14 +103,14 @@ def _split(data: bytes) -> Tuple[Tuple[str, ...], bytes]:
         return (), text
 
 
-def run_case(patchset: Patchset, case: Case) -> Outcome:
+def run_case(patchset: Patchset, case: Case) -> CaseResult:
     """Apply a patchset to the text of a case, as `apply` would to the file of a release, without known results."""
     path, *words = case.head
     try:
         variant = _variant(patchset, path, [word for word in words if "=" not in word])
         options = resolve_options(patchset, {f"{patchset.name}.{key}": value for key, value in _settings(words)})
     except SitepatchError as error:
-        return Outcome(case, path, f"{case.origin}:1: {error.message}")
+        return CaseResult(case, path, f"{case.origin}:1: {error.message}")
     every = tuple(hunk for each in patchset.variants for patch in each.patches for hunk in patch.hunks)
     hunks = tuple(hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks)
     made = rewriter.rewrite_uncached(case.text, Request(patchset.name, hunks, options, variant.names, every))
@@ -118,8 +118,8 @@ def run_case(patchset: Patchset, case: Case) -> Outcome:
     problem = _problem(case, answers)
     if not problem and case.expected == AFTER and made.data != case.result:
         diff = diff_texts("", path, case.result, made.data).text
-        return Outcome(case, path, "it becomes another text than expected", diff)
-    return Outcome(case, path, problem)
+        return CaseResult(case, path, "it becomes another text than expected", diff)
+    return CaseResult(case, path, problem)
 
 
 def _settings(words: Sequence[str]) -> List[Tuple[str, str]]:

@@ -23,7 +23,7 @@ _BATCH = 200  # files between two reports of progress
 """Takes how many files were looked at, and how many there are."""
 
 
-class Installed(NamedTuple):
+class InstalledFile(NamedTuple):
     """A Python file as it is on disk, and the distribution that it belongs to.
 
     `path` is `/`-separated and relative to `site`. `recorded` are the rows that RECORD files have for it, none where
@@ -51,7 +51,7 @@ class Installed(NamedTuple):
 class Search(NamedTuple):
     """What a search found: files that differ or that nothing proves, how many were looked at, and remarks."""
 
-    files: Tuple[Installed, ...]
+    files: Tuple[InstalledFile, ...]
     looked: int
     notes: Tuple[str, ...]
 
@@ -65,7 +65,7 @@ _Site = Dict[str, _Candidate]
 """By path."""
 
 
-def changed(env: Environment, words: Sequence[str], progress: Progress, *, unproven: bool = False) -> Search:
+def find_changed(env: Environment, words: Sequence[str], progress: Progress, *, unproven: bool = False) -> Search:
     """Find the Python files that are neither what was installed nor what a patchset made of it.
 
     Args:
@@ -80,7 +80,7 @@ def changed(env: Environment, words: Sequence[str], progress: Progress, *, unpro
     notes: List[str] = []
     every = {site: _listed(Path(site), notes if not words else []) for site in env.own if Path(site).is_dir()}
     chosen = _chosen(env, words, every, unproven=unproven) if words else every
-    found: List[Installed] = []
+    found: List[InstalledFile] = []
     said: Dict[str, List[str]] = {}  # the files that a remark is about
     looked, total = 0, sum(map(len, chosen.values()))
     with ThreadPoolExecutor(_THREADS) as pool:
@@ -186,7 +186,7 @@ def _owner(env: Environment, word: str, path: str) -> Owner:
     return Owner(located.distribution, located.version, located.dist_info)
 
 
-def _look(site: str, path: str, one: _Candidate, receipt: Optional[Receipt]) -> Tuple[Optional[Installed], str]:
+def _look(site: str, path: str, one: _Candidate, receipt: Optional[Receipt]) -> Tuple[Optional[InstalledFile], str]:
     """The file, if it differs or nothing proves it; else a remark, "" where there is nothing to say."""
     try:
         if receipt is None and one.rows and all(row.size >= 0 for row in one.rows):
@@ -196,7 +196,7 @@ def _look(site: str, path: str, one: _Candidate, receipt: Optional[Receipt]) -> 
             data = read_file(Path(site) / path)
         if data is not None and sha256(data).hexdigest() in [row.digest for row in one.rows]:
             return None, ""
-        item = Installed(site, path, one.owner, tuple(one.rows), read_file(Path(site) / path) if data is None else data)
+        item = InstalledFile(site, path, one.owner, tuple(one.rows), read_file(Path(site) / path) if data is None else data)
     except (FileNotFoundError, NotADirectoryError):
         return None, "is not there any more; that a file was deleted cannot be put into a patchset"
     except (OSError, SitepatchError) as error:

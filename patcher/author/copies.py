@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Dict, List, Mapping, Sequence, Tuple
 
-from patcher.author.changed import Installed, changed, python_files
+from patcher.author.changed import InstalledFile, find_changed, python_files
 from patcher.author.draft import package_of
 from patcher.author.pristine import Before
 from patcher.errors import SitepatchError, UsageError
@@ -59,7 +59,7 @@ def laid_out(texts: Mapping[str, bytes]) -> Path:
     return folder
 
 
-def copied(env: Environment, folder: Path) -> List[Tuple[Installed, Before]]:
+def copied(env: Environment, folder: Path) -> List[Tuple[InstalledFile, Before]]:
     """The files of a directory of copies that were edited, each against the installed one.
 
     Raises:
@@ -70,7 +70,7 @@ def copied(env: Environment, folder: Path) -> List[Tuple[Installed, Before]]:
         raise UsageError(f"{folder}: found no such directory", "name the one that `sitepatch edit` made")
     state = read(str(folder), _STATE)
     hashes: Dict[str, str] = json.loads(state) if state else {}
-    found: List[Tuple[Installed, Before]] = []
+    found: List[Tuple[InstalledFile, Before]] = []
     problems: List[str] = []
     for path in sorted(each.relative_to(folder).as_posix() for each in folder.rglob("*.py")):
         data = read_file(folder / path)
@@ -83,7 +83,7 @@ def copied(env: Environment, folder: Path) -> List[Tuple[Installed, Before]]:
         elif data != installed:
             owner = Owner(located.distribution, located.version, located.dist_info)
             where = Before(installed, "the installed file", installed)
-            found.append((Installed(located.site, path, owner, (), data), where))
+            found.append((InstalledFile(located.site, path, owner, (), data), where))
     gone = [path for path in sorted(hashes) if not (folder / path).is_file()]
     problems += [f"{path}: was deleted here; that a file is deleted cannot be put into a patchset" for path in gone]
     if problems:
@@ -95,7 +95,7 @@ def copied(env: Environment, folder: Path) -> List[Tuple[Installed, Before]]:
 
 
 def _check_clean(env: Environment, paths: Sequence[str]) -> None:
-    edited = changed(env, paths, lambda done, total, what: None, unproven=True).files
+    edited = find_changed(env, paths, lambda done, total, what: None, unproven=True).files
     names = [each.path for each in edited if each.recorded or each.status]
     if names:
         hint = f"capture that first: sitepatch capture {' '.join(names)} --name NAME --adopt"

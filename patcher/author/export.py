@@ -19,7 +19,7 @@ from patcher.text.lines import line_edits
 _EMPTY = "FILES: List[Dict[str, Any]] = []"
 
 
-class Patched(NamedTuple):
+class PatchedFile(NamedTuple):
     """One file of an installed release: its path, its pristine bytes, and the steps that patchsets make from there."""
 
     path: str
@@ -42,7 +42,7 @@ class Patched(NamedTuple):
         return [self.before, *(after for _, _, after in self.texts)][-1]
 
 
-def patch(one: Requested, files: Sequence[Patched]) -> bytes:
+def patch(one: Requested, files: Sequence[PatchedFile]) -> bytes:
     """What a patchset changes in these files, as `patch -p1` and `git apply` take it; b"" where it changes nothing.
 
     The patchsets that come before it in a file's steps are applied already in the file that the patch is for.
@@ -78,7 +78,7 @@ def _folded(patchset: Patchset) -> str:
     return "\n".join([" ".join(patchset.summary.split()), *(f" {line.rstrip() or '.'}" for line in prose)])
 
 
-def series(requested: Sequence[Requested], files: Sequence[Patched]) -> Dict[str, bytes]:
+def series(requested: Sequence[Requested], files: Sequence[PatchedFile]) -> Dict[str, bytes]:
     """A quilt series: a patch for each patchset that changes something, and the file `series` with their order."""
     found: Dict[str, bytes] = {}
     for one in sorted(requested, key=lambda one: (KINDS.index(one.patchset.kind), one.patchset.name)):
@@ -88,7 +88,7 @@ def series(requested: Sequence[Requested], files: Sequence[Patched]) -> Dict[str
     return {**found, "series": "".join(f"{name}\n" for name in found).encode()}
 
 
-def script(files: Sequence[Patched]) -> bytes:
+def script(files: Sequence[PatchedFile]) -> bytes:
     """A Python program that makes the same of these files without sitepatch (`patcher.author.standalone`)."""
     rows = [
         {"path": file.path, "before": digests[0], "after": digests[1], "edits": _edits(file.before, file.after)}

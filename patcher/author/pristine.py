@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 from urllib.parse import unquote, urlsplit
 
-from patcher.author.changed import Installed
+from patcher.author.changed import InstalledFile
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.splice import apply_splices
 from patcher.store.store import Store
@@ -41,10 +41,10 @@ class Before(NamedTuple):
     proven: bool = True
 
 
-class Lost(NamedTuple):
+class Unfound(NamedTuple):
     """A file whose text was not found yet, and each place that was looked at."""
 
-    file: Installed
+    file: InstalledFile
     tried: List[str]
 
 
@@ -52,7 +52,7 @@ Found = Dict[Tuple[str, str], Before]
 """By site directory and path."""
 
 
-def before(files: Sequence[Installed], given: str, tell: Callable[[str], None]) -> List[Before]:
+def before(files: Sequence[InstalledFile], given: str, tell: Callable[[str], None]) -> List[Before]:
     """Find what files were before they were edited.
 
     Args:
@@ -66,7 +66,7 @@ def before(files: Sequence[Installed], given: str, tell: Callable[[str], None]) 
     Raises:
         SitepatchError: for all files of which nothing gives it, with each place that was looked at.
     """
-    found, lost = search(files, tell, given)
+    found, lost = search_pristine(files, tell, given)
     if lost:
         lines = [line for one in lost for line in (f"{one.file.path}: found nowhere what it was before", *one.tried)]
         hints = dict.fromkeys(_FIRST.format(one.file.owner.name, one.file.owner.version) for one in lost)
@@ -74,9 +74,9 @@ def before(files: Sequence[Installed], given: str, tell: Callable[[str], None]) 
     return [found[file.site, file.path] for file in files]
 
 
-def search(
-    files: Sequence[Installed], tell: Callable[[str], None], given: str = "", *, fetch: bool = True
-) -> Tuple[Found, List[Lost]]:
+def search_pristine(
+    files: Sequence[InstalledFile], tell: Callable[[str], None], given: str = "", *, fetch: bool = True
+) -> Tuple[Found, List[Unfound]]:
     """What files were before they were edited, by site directory and path; and those of which nothing gives it.
 
     Args:
@@ -89,7 +89,7 @@ def search(
         SitepatchError: `given` is nothing of that kind.
     """
     found: Found = {}
-    lost: List[Lost] = []
+    lost: List[Unfound] = []
     for file in files:
         tried: List[str] = []
         if given and not file.status:
@@ -99,8 +99,8 @@ def search(
         if text:
             found[file.site, file.path] = text
         else:
-            lost.append(Lost(file, tried))
-    releases: Dict[Tuple[str, str], List[Lost]] = {}
+            lost.append(Unfound(file, tried))
+    releases: Dict[Tuple[str, str], List[Unfound]] = {}
     for one in lost:
         releases.setdefault((one.file.site, one.file.owner.dist_info), []).append(one)
     for several in releases.values():
@@ -111,15 +111,15 @@ def search(
     return found, _without(lost, found)
 
 
-def _without(lost: Sequence[Lost], found: Found) -> List[Lost]:
+def _without(lost: Sequence[Unfound], found: Found) -> List[Unfound]:
     return [one for one in lost if (one.file.site, one.file.path) not in found]
 
 
-def _fits(file: Installed, data: bytes) -> bool:
+def _fits(file: InstalledFile, data: bytes) -> bool:
     return sha256(data).hexdigest() in [row.digest for row in file.recorded]
 
 
-def _given(file: Installed, given: str, count: int) -> Before:
+def _given(file: InstalledFile, given: str, count: int) -> Before:
     """The text that `--pristine` gives.
 
     Raises:
@@ -147,7 +147,7 @@ def _member(wheel: Path, path: str) -> Optional[bytes]:
         return member(archive, path) if path in archive.namelist() else None
 
 
-def _stored(file: Installed, tried: List[str]) -> Optional[Before]:
+def _stored(file: InstalledFile, tried: List[str]) -> Optional[Before]:
     """The text that we wrote, where a patchset is applied in the file; else a pristine copy that is still kept."""
     store = Store(file.site)
     if file.status:
@@ -165,7 +165,7 @@ def _stored(file: Installed, tried: List[str]) -> Optional[Before]:
     return None
 
 
-def _beside(file: Installed, tried: List[str]) -> Optional[Before]:
+def _beside(file: InstalledFile, tried: List[str]) -> Optional[Before]:
     """A file of the same folder that has the bytes that RECORD says, whatever its name."""
     folder = (Path(file.site) / file.path).parent
     sizes = {row.size for row in file.recorded}
@@ -179,7 +179,7 @@ def _beside(file: Installed, tried: List[str]) -> Optional[Before]:
     return None
 
 
-def _of_origin(lost: Sequence[Lost]) -> Found:
+def _of_origin(lost: Sequence[Unfound]) -> Found:
     """The texts from the wheel that the distribution was installed from, where that still lies on this machine."""
     found: Found = {}
     try:
@@ -197,7 +197,7 @@ def _of_origin(lost: Sequence[Lost]) -> Found:
     return found
 
 
-def _of_index(lost: Sequence[Lost], tell: Callable[[str], None]) -> Found:
+def _of_index(lost: Sequence[Unfound], tell: Callable[[str], None]) -> Found:
     """The texts from the release that is installed, kept in the cache of releases or fetched by pip."""
     owner, paths = lost[0].file.owner, [one.file.path for one in lost]
     try:
@@ -209,7 +209,7 @@ def _of_index(lost: Sequence[Lost], tell: Callable[[str], None]) -> Found:
     return _in(folder, lost)
 
 
-def _of_cache(lost: Sequence[Lost]) -> Found:
+def _of_cache(lost: Sequence[Unfound]) -> Found:
     """The texts from the release that is installed, where some command has fetched it."""
     found: Found = {}
     for one in lost:
@@ -220,7 +220,7 @@ def _of_cache(lost: Sequence[Lost]) -> Found:
     return found
 
 
-def _in(folder: Path, lost: Sequence[Lost]) -> Found:
+def _in(folder: Path, lost: Sequence[Unfound]) -> Found:
     """The texts from the kept files of a release."""
     found: Found = {}
     for file, tried in lost:

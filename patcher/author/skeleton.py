@@ -35,7 +35,7 @@ exactly once, unless `count=N`, `count=all` or `when-present` stands behind the 
 """
 
 
-class Place(NamedTuple):
+class TargetFunction(NamedTuple):
     """A function that is to be changed: the file, its text, the qualified name, the header with any parameters."""
 
     path: str
@@ -44,7 +44,7 @@ class Place(NamedTuple):
     header: str
 
 
-def functions(path: str, text: bytes, *, public: bool) -> Iterator[Place]:
+def functions(path: str, text: bytes, *, public: bool) -> Iterator[TargetFunction]:
     """The functions, then the methods of a file that can show the form; none if it is no Python."""
     try:
         body = ast.parse(text).body
@@ -57,7 +57,7 @@ def functions(path: str, text: bytes, *, public: bool) -> Iterator[Place]:
             scope = f"{outer}{node.name}"
             if public is not any(part.startswith("_") for part in scope.split(".")):
                 word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
-                yield Place(path, text, scope, f"{word} {node.name}(...):")
+                yield TargetFunction(path, text, scope, f"{word} {node.name}(...):")
 
 
 def _is_plain(node: Union[ast.FunctionDef, ast.AsyncFunctionDef]) -> bool:
@@ -65,7 +65,7 @@ def _is_plain(node: Union[ast.FunctionDef, ast.AsyncFunctionDef]) -> bool:
     return not node.decorator_list and node.body[0].lineno > node.lineno
 
 
-def skeleton(name: str, target: Target, place: Place) -> Optional[Dict[str, str]]:
+def skeleton(name: str, target: Target, place: TargetFunction) -> Optional[Dict[str, str]]:
     """The texts of a patchset's folder with a hunk for a function, by file name; None where that hunk does not fit there.
 
     Args:
@@ -87,7 +87,7 @@ def skeleton(name: str, target: Target, place: Place) -> Optional[Dict[str, str]
     return {**patchset_files(head, draft, [target]), **{f"cases/first.{key}.py": text for key, text in cases.items()}}
 
 
-def _stub(place: Place) -> str:
+def _stub(place: TargetFunction) -> str:
     """A small text with the function, for a case."""
     *outer, _ = place.scope.split(".")
     lines = [*(f"class {each}:" for each in outer), place.header.replace("...", "*args"), "    return args"]

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Dict, List, NamedTuple, Sequence, Tuple
 
-from patcher.author.export import Patched
+from patcher.author.export import PatchedFile
 from patcher.errors import SitepatchError
 from patcher.model import normalized
 from patcher.system.archive import damaged, member
@@ -74,7 +74,7 @@ def new_name(wheel: Wheel) -> str:
     return "-".join([name, local(version), *tags])
 
 
-def repack(wheel: Wheel, files: Sequence[Patched], out: IO[bytes]) -> None:
+def repack(wheel: Wheel, files: Sequence[PatchedFile], out: IO[bytes]) -> None:
     """Write a wheel with changed files.
 
     The same wheel and changes give the same bytes: members are sorted, stored (what deflate makes differs between
@@ -110,7 +110,7 @@ def repack(wheel: Wheel, files: Sequence[Patched], out: IO[bytes]) -> None:
         archive.writestr(_member_info(f"{local(stem)}.dist-info/RECORD"), record.getvalue().encode("utf-8"))
 
 
-def _member(wheel: Wheel, file: Patched) -> str:
+def _member(wheel: Wheel, file: PatchedFile) -> str:
     """The member that is installed as this file."""
     data = f"{wheel.info[: -len('.dist-info')]}.data"
     version = re.search(rb"^Version:[ \t]*(\S+)", wheel.read("METADATA"), re.MULTILINE | re.IGNORECASE)

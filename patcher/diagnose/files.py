@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import List, Sequence
 
-from patcher.diagnose.log import GZIP, PIECE, Log, Reader
+from patcher.diagnose.log import GZIP, PIECE, Log, LogReader
 from patcher.errors import UsageError
 
 STDIN = "-"
@@ -56,7 +56,7 @@ class Tail:
 
     def __init__(self, path: str, patterns: Sequence[str]) -> None:
         self._path = path
-        self._reader = Reader(path, patterns)
+        self._reader = LogReader(path, patterns)
         self._at, self._inode = 0, -1
 
     def read(self) -> bool:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, cast
 
-from patcher.diagnose.marks import Marks, Place
+from patcher.diagnose.marks import MarkedLine, Marks
 from patcher.diagnose.patterns import LIMIT, Patterns
-from patcher.diagnose.report import OURS, REFUSAL, Raised, Report, decode, read_raised, read_report
+from patcher.diagnose.report import OURS, REFUSAL, Raised, Report, decode_line, read_raised, read_report
 from patcher.text.drawn import drawn
 from patcher.text.width import clip
 
@@ -72,7 +72,7 @@ class Log(NamedTuple):
     problem: str
 
 
-class Reader:
+class LogReader:
     """Reads one log that comes in pieces, in bounded memory.
 
     Args:
@@ -108,8 +108,8 @@ class Reader:
             for pattern in self._patterns.matching(place):
                 self._sighted(pattern, self._rank if rank is None else rank, place)
 
-    def _report(self, place: Place) -> None:
-        ours, facts = decode(place.text)
+    def _report(self, place: MarkedLine) -> None:
+        ours, facts = decode_line(place.text)
         report = read_report(place.line, facts) if facts is not None else None
         raised = read_raised(place.line, facts) if facts is not None else None
         if report is not None:
@@ -120,7 +120,7 @@ class Reader:
             self._cut_count += 1
             self._cut += [place.line] if len(self._cut) < _KEPT else []
 
-    def _sighted(self, pattern: int, rank: Optional[int], place: Place) -> None:
+    def _sighted(self, pattern: int, rank: Optional[int], place: MarkedLine) -> None:
         known = self._sightings.get(pattern)
         ranks = known.ranks if known else ()
         if rank is not None and rank not in ranks and len(ranks) < _KEPT:
@@ -157,7 +157,7 @@ def read_log(
     """
     import zlib
 
-    reader = Reader(name, patterns)
+    reader = LogReader(name, patterns)
     try:
         for piece in _pieces(stream):
             reader.feed(piece)

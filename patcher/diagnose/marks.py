@@ -16,7 +16,7 @@ _END = re.compile(rb"[\r\n]")
 _BEFORE = 1024  # bytes before a mark that are kept
 
 
-class Place(NamedTuple):
+class MarkedLine(NamedTuple):
     """Where a mark stands: the number of its line, the mark, what of the line is before it, and the rest of the line."""
 
     line: int
@@ -44,7 +44,7 @@ class Marks:
         self._from: Dict[bytes, int] = dict.fromkeys(limits, 0)  # where each mark is to be looked for from
         self._overlap = max(map(len, limits))
 
-    def feed(self, piece: bytes, *, last: bool = False) -> Iterator[Place]:
+    def feed(self, piece: bytes, *, last: bool = False) -> Iterator[MarkedLine]:
         """The places that are known now that `piece` is read, too; all of the iterator has to be taken."""
         self._held += self._plain(piece, last)
         held = self._held
@@ -60,7 +60,7 @@ class Marks:
             begin = max(0, at - _BEFORE)
             begin = max(begin, held.rfind(b"\n", begin, at) + 1, held.rfind(b"\r", begin, at) + 1)
             self._count(at)
-            yield Place(self.line, mark, held[begin:at], text)
+            yield MarkedLine(self.line, mark, held[begin:at], text)
             self._from[mark] = at + (1 if mark in self._repeated else len(text))
             following = held.find(mark, self._from[mark])
             heapreplace(known, (following, mark)) if following >= 0 else heappop(known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
-from patcher.diagnose.marks import Place
+from patcher.diagnose.marks import MarkedLine
 
 LIMIT = 4096  # bytes of a line from the longest part of a pattern on that are looked at
 
@@ -26,7 +26,7 @@ class Patterns:
             self.marks[mark] = LIMIT
             self._by_mark.setdefault(mark, []).append(_Pattern(index, parts))
 
-    def matching(self, place: Place) -> Iterator[int]:
+    def matching(self, place: MarkedLine) -> Iterator[int]:
         """The patterns (their numbers) that the line of a place matches."""
         line = place.before + place.text
         if b'\\"' in line:  # the log keeps its lines as JSON strings
@@ -36,7 +36,7 @@ class Patterns:
                 yield pattern.number
 
 
-def matches(pattern: str, text: str) -> bool:
+def matches_pattern(pattern: str, text: str) -> bool:
     """Whether a line of a text matches a pattern."""
     parts = _parts(pattern)
     return any(_matches(parts, line) for line in text.encode("utf-8", "replace").splitlines())

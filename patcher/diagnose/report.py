@@ -67,7 +67,7 @@ class Raised(NamedTuple):
     at: str
 
 
-def decode(text: bytes) -> Tuple[bool, Optional[Dict[str, Any]]]:
+def decode_line(text: bytes) -> Tuple[bool, Optional[Dict[str, Any]]]:
     """Whether `text` begins with a line of ours, and its facts (None where it is cut)."""
     body = text[len(OURS) :].lstrip(b" ")
     if not text.startswith(OURS + b" ") or not body.startswith(b"{"):

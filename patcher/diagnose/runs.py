@@ -13,7 +13,7 @@ from patcher.diagnose.log import Log, Refusal
 from patcher.diagnose.report import Raised, Report
 
 
-class Source(NamedTuple):
+class LoggedReport(NamedTuple):
     """A report and the name of the log that it was read from."""
 
     log: str
@@ -44,8 +44,8 @@ class Run(NamedTuple):
 def find_runs(logs: Sequence[Log]) -> Tuple[Run, ...]:
     """The runs of some logs, the oldest first, numbered from 1. The lines of the first schema, without time, come first."""
     groups = _without_processes(logs)
-    named = [Source(log.name, report) for log in logs for report in log.reports if report.time is not None]
-    known: Dict[str, List[Source]] = {}
+    named = [LoggedReport(log.name, report) for log in logs for report in log.reports if report.time is not None]
+    known: Dict[str, List[LoggedReport]] = {}
     for source in named:
         known.setdefault(source.report.run, []).append(source)
     later = [group for sources in known.values() for group in _by_process(sources)]
@@ -66,7 +66,7 @@ def is_of(raised: Raised, row: Report) -> bool:
     return one == other
 
 
-def _run(number: int, group: Sequence[Source], refusals: Iterable[Optional[int]]) -> Run:
+def _run(number: int, group: Sequence[LoggedReport], refusals: Iterable[Optional[int]]) -> Run:
     wraps: Dict[int, List[Report]] = {}
     told: Dict[object, int] = {}  # how many reports of a rank without sequence there are so far
     for source in group:
@@ -85,17 +85,17 @@ def _run(number: int, group: Sequence[Source], refusals: Iterable[Optional[int]]
 
 
 # lines that name no process -------------------------------------------------------------------------------------------
-def _without_processes(logs: Iterable[Log]) -> List[List[Source]]:
+def _without_processes(logs: Iterable[Log]) -> List[List[LoggedReport]]:
     """Runs by order: the first of every log together, the second, ..., unless logs tell differently of the same rank."""
-    runs: List[Dict[object, Source]] = []
+    runs: List[Dict[object, LoggedReport]] = []
     for log in logs:
-        own: List[Dict[object, Source]] = []
+        own: List[Dict[object, LoggedReport]] = []
         for report in log.reports:
             if report.time is None:
                 key = (report.rank, report.site) if report.rank is not None else (log.name, report.line)
                 if not own or key in own[-1]:
                     own.append({})
-                own[-1][key] = Source(log.name, report)
+                own[-1][key] = LoggedReport(log.name, report)
         pairs = list(zip(runs, own))
         if all(_same(one[key], other[key]) for one, other in pairs for key in one.keys() & other.keys()):
             runs = [{**other, **one} for one, other in pairs] + runs[len(own) :] + own[len(runs) :]
@@ -104,12 +104,12 @@ def _without_processes(logs: Iterable[Log]) -> List[List[Source]]:
     return [list(run.values()) for run in runs]
 
 
-def _same(one: Source, other: Source) -> bool:
+def _same(one: LoggedReport, other: LoggedReport) -> bool:
     return one.report._replace(line=0) == other.report._replace(line=0)
 
 
 # lines that name their process ----------------------------------------------------------------------------------------
-def _by_process(sources: Iterable[Source]) -> List[List[Source]]:
+def _by_process(sources: Iterable[LoggedReport]) -> List[List[LoggedReport]]:
     """The runs among reports that share a port and a run id: no rank is two processes in one run.
 
     Where a rank comes back as another process, the new run begins after the longest silence since its first one: a rank
@@ -117,7 +117,7 @@ def _by_process(sources: Iterable[Source]) -> List[List[Source]]:
     """
     ready = sorted(_processes(sources), key=lambda process: process[0].report.time or 0)
     times = [process[0].report.time or 0 for process in ready]
-    runs: List[List[Source]] = []
+    runs: List[List[LoggedReport]] = []
     begin = 0
     seen: Dict[Optional[int], int] = {}  # where in `ready` the process of a rank stands, in the run that begins at `begin`
     for at, process in enumerate(ready):
@@ -132,11 +132,11 @@ def _by_process(sources: Iterable[Source]) -> List[List[Source]]:
     return [*runs, rest] if rest else runs
 
 
-def _processes(sources: Iterable[Source]) -> List[List[Source]]:
+def _processes(sources: Iterable[LoggedReport]) -> List[List[LoggedReport]]:
     """The reports of each process in order; a process number that was given anew begins again with sequence 0."""
     ordered = sorted(sources, key=lambda source: (source.report.time or 0, source.report.sequence or 0))
-    found: List[List[Source]] = []
-    current: Dict[object, List[Source]] = {}
+    found: List[List[LoggedReport]] = []
+    current: Dict[object, List[LoggedReport]] = {}
     for source in ordered:
         report = source.report
         key = (report.rank, report.host, report.pid)
@@ -151,7 +151,7 @@ def _processes(sources: Iterable[Source]) -> List[List[Source]]:
 
 
 # refusals -------------------------------------------------------------------------------------------------------------
-def _refused(logs: Iterable[Log], groups: Sequence[Sequence[Source]]) -> List[List[Optional[int]]]:
+def _refused(logs: Iterable[Log], groups: Sequence[Sequence[LoggedReport]]) -> List[List[Optional[int]]]:
     """The ranks that were refused, for each run: that of the report before the refusal in its log, else the newest."""
     of = {(source.log, source.report.line): at for at, group in enumerate(groups) for source in group}
     refused: List[List[Optional[int]]] = [[] for _ in groups]

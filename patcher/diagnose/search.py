@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import List, Sequence, Tuple
 
-from patcher.diagnose.patterns import matches
+from patcher.diagnose.patterns import matches_pattern
 from patcher.model import Patchset, Symptom
 
 
-def search(
+def search_patchsets(
     text: str, patchsets: Sequence[Patchset], general: Sequence[Symptom]
 ) -> Tuple[List[Patchset], List[Tuple[Symptom, str]]]:
     """What a text is about: an error message of which a symptom's pattern is a part, or words that all stand in what is said.
@@ -29,7 +29,7 @@ def search(
 
     def shown(symptom: Symptom) -> bool:
         said = symptom.name, *symptom.patterns, symptom.meaning, symptom.advice
-        return any(matches(pattern, text) for pattern in symptom.patterns) or about(*said)
+        return any(matches_pattern(pattern, text) for pattern in symptom.patterns) or about(*said)
 
     symptoms = [(symptom, one.name) for one in patchsets for symptom in one.symptoms if shown(symptom)]
     cured = {name for _, name in symptoms}

@@ -29,7 +29,7 @@ HEAD = ("rank", "host", "device", "device_ids", "parameters", "buffers", "verdic
 _LEAST = 6  # columns that a cell keeps where a table is too wide
 
 
-class Classified(NamedTuple):
+class ClassifiedWrap(NamedTuple):
     """A wrapping with its conclusions, and a verdict for each of its rows."""
 
     wrap: Wrap
@@ -37,20 +37,20 @@ class Classified(NamedTuple):
     verdicts: Tuple[str, ...]
 
 
-class Line(NamedTuple):
+class TableLine(NamedTuple):
     """A line of the table: the cells up to the verdict as one aligned text, and the verdict."""
 
     text: str
     verdict: str
 
 
-def classify(run: Run) -> Tuple[Classified, ...]:
+def classify(run: Run) -> Tuple[ClassifiedWrap, ...]:
     """Every wrapping of a run, with what is to be said about it."""
     found = []
     for wrap in run.wraps:
         conclusions = conclude(wrap, run)
         verdicts = tuple(_verdict(row, conclusions) for row in wrap.rows)
-        found.append(Classified(wrap, conclusions, verdicts))
+        found.append(ClassifiedWrap(wrap, conclusions, verdicts))
     return tuple(found)
 
 
@@ -60,12 +60,12 @@ def _verdict(row: Report, conclusions: Sequence[Conclusion]) -> str:
     return next((each.code for each in conclusions if row.rank in each.ranks), READY)
 
 
-def is_wrong(classified: Classified) -> bool:
+def is_wrong(classified: ClassifiedWrap) -> bool:
     """Whether anything was concluded but that the wrapper is another one than DDP."""
     return any(each.code not in NOTES for each in classified.conclusions)
 
 
-def heading(classified: Classified) -> str:
+def heading(classified: ClassifiedWrap) -> str:
     """What is wrapped, where, by what, on how many ranks."""
     rows = classified.wrap.rows
     kinds = " or ".join(dict.fromkeys(f"{row.model or 'the model'} {_wrapped(row)}" for row in rows))
@@ -79,7 +79,7 @@ def _wrapped(row: Report) -> str:
     return "as it is" if family(row) == NONE else f"in {row.wrapper or 'DDP'}"
 
 
-def well(classified: Classified) -> str:
+def well(classified: ClassifiedWrap) -> str:
     """The sentence where nothing is wrong."""
     rows = classified.wrap.rows
     numbers = [row.rank for row in rows if row.rank is not None]
@@ -115,7 +115,7 @@ def cells(row: Report) -> Tuple[str, ...]:
     return rank, row.host, device(row), given(row), spread(row.parameters), spread(row.buffers)
 
 
-def table(classified: Classified) -> List[Line]:
+def table(classified: ClassifiedWrap) -> List[TableLine]:
     """The lines of the table, no wider than WIDTH; the column of hosts only where a host is known."""
     lines = [HEAD[:-1], *(cells(row) for row in classified.wrap.rows)]
     columns = [column for column in zip(*lines) if column[0] != "host" or any(column[1:])]
@@ -124,16 +124,16 @@ def table(classified: Classified) -> List[Line]:
     while sum(widths) + 2 * len(widths) + verdicts > WIDTH and max(widths) > _LEAST:
         widths[widths.index(max(widths))] -= 1
     texts = ["  ".join(padded(clip(cell, room), room) for cell, room in zip(line, widths)) for line in zip(*columns)]
-    return [Line(text, verdict) for text, verdict in zip(texts, (HEAD[-1], *classified.verdicts))]
+    return [TableLine(text, verdict) for text, verdict in zip(texts, (HEAD[-1], *classified.verdicts))]
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
-def run_json(run: Run, classified: Sequence[Classified]) -> Dict[str, Any]:
+def run_json(run: Run, classified: Sequence[ClassifiedWrap]) -> Dict[str, Any]:
     """A run, for JSON."""
     return {"run": run.number, "time": run.time, "logs": list(run.logs), "wraps": [_wrap_json(each) for each in classified]}
 
 
-def _wrap_json(classified: Classified) -> Dict[str, Any]:
+def _wrap_json(classified: ClassifiedWrap) -> Dict[str, Any]:
     ranks = [_row_json(row, verdict) for row, verdict in zip(classified.wrap.rows, classified.verdicts)]
     told = [{**each._asdict(), "ranks": list(each.ranks)} for each in classified.conclusions]
     return {"wrap": classified.wrap.number, "ranks": ranks, "conclusions": told}

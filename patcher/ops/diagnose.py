@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.diagnose.files import STDIN, Tail, is_gzip, log_files
-from patcher.diagnose.log import PIECE, Log, Reader, read_log
+from patcher.diagnose.log import PIECE, Log, LogReader, read_log
 from patcher.diagnose.runs import Run, find_runs
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import OptionValue, Patchset, Plan, Progress, Requested, State, Symptom, release_name
@@ -112,7 +112,7 @@ def follow(request: DiagnoseRequest) -> Iterator[DiagnoseOutcome]:
     if STDIN in files:
         if len(files) > 1:
             raise UsageError("--follow: found standard input and files, expected one or the other")
-        reader = Reader(_STDIN, known.patterns)
+        reader = LogReader(_STDIN, known.patterns)
         while piece := _stdin().read1(PIECE):  # type: ignore[attr-defined]
             reader.feed(piece)
             yield known.outcome([reader.log()])

@@ -129,7 +129,7 @@ def _ahead(outcome: DiffOutcome, place: Place, names: Sequence[str]) -> DiffOutc
 # what was edited by hand ----------------------------------------------------------------------------------------------
 def _edited(outcome: DiffOutcome, request: DiffRequest, events: Events) -> DiffOutcome:
     """The outcome with the files that are not as RECORD, or a receipt, says."""
-    from patcher.author.changed import changed  # neither for a patchset that is named
+    from patcher.author.changed import find_changed  # neither for a patchset that is named
 
     env = outcome.env
     words = request.names
@@ -138,7 +138,7 @@ def _edited(outcome: DiffOutcome, request: DiffRequest, events: Events) -> DiffO
         if not words:
             return outcome
     try:
-        search = settled(env, lambda: changed(env, words, events.progress))
+        search = settled(env, lambda: find_changed(env, words, events.progress))
     except SitepatchError as error:
         if request.names:
             raise
@@ -146,7 +146,7 @@ def _edited(outcome: DiffOutcome, request: DiffRequest, events: Events) -> DiffO
     edits: List[HandEdit] = []
     notes = [*outcome.notes, *search.notes]
     if search.files:
-        from patcher.author.pristine import search as search_before  # with the index, which few need
+        from patcher.author.pristine import search_pristine as search_before  # with the index, which few need
 
         before, lost = search_before(search.files, events.note, fetch=request.fetch)
         notes += [f"{one.file.path}: {one.tried[-1]}" for one in lost] if request.fetch else []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from patcher.author.diffs.letter import merged, patches, series
+from patcher.author.diffs.letter import merge_patches, patches, read_series
 
 DIFF = "--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
 SHA = "0123456789abcdef0123456789abcdef01234567"
@@ -106,7 +106,7 @@ def test_mails_of_a_series_are_one_patchset():
     cover = f"From {SHA} Mon Sep 17 00:00:00 2001\nFrom: Max <z@example.com>\nSubject: [PATCH 0/2] Both\n\nWhy both.\n\n-- \n2.39\n"
     found, problems = patches((cover + MAIL + second).encode())
     assert problems == [] and [len(each.sections) for each in found] == [0, 1, 1]
-    one = merged(found)
+    one = merge_patches(found)
     assert one.subject == "Both" and one.prose.startswith("Both\n\nWhy both.") and f"Do not wait: forever\n\n{BODY}\n\nDo wait: forever" in one.prose
     assert one.provenance == {"origin": f"commit {SHA}", "author": "Max <z@example.com>, Zoë <z@example.com>", "last_update": "2024-01-03"}
     assert [each.hunks[0].lines[1][1] for each in one.sections] == [b"x = 2\n", b"x = 3\n"]
@@ -116,5 +116,5 @@ def test_mails_of_a_series_are_one_patchset():
 
 
 def test_a_series_lists_patches_in_order():
-    assert series("# all\n\nfirst.patch\nsub/second.diff -p1 # why\n  third.patch\t-p0\n#gone.patch\n") == (["first.patch", "sub/second.diff", "third.patch"], [])
-    assert [each.text for each in series("a.patch -R\nb.patch -p1 -R\n")[1]] == ["a.patch is to be applied in reverse (-R)", "b.patch is to be applied in reverse (-R)"]
+    assert read_series("# all\n\nfirst.patch\nsub/second.diff -p1 # why\n  third.patch\t-p0\n#gone.patch\n") == (["first.patch", "sub/second.diff", "third.patch"], [])
+    assert [each.text for each in read_series("a.patch -R\nb.patch -p1 -R\n")[1]] == ["a.patch is to be applied in reverse (-R)", "b.patch is to be applied in reverse (-R)"]

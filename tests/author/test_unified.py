@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from patcher.author.diffs.fit import fit
-from patcher.author.diffs.unified import parse
+from patcher.author.diffs.unified import parse_diff
 from patcher.text.diffs import diff_texts
 
 WORDS = [b"", b"pass", b"    x = 1", b"-- y", b"++ z", b"\ttab", b"caf\xc3\xa9", b"\xff\xfe", b"a\rb", b"@@ -1 +1 @@", b"--- a/x", b"\\ No"]
@@ -38,7 +38,7 @@ def pairs(count, seed):
 
 
 def applied(diff, before, **more):
-    sections, problems, _ = parse(diff)
+    sections, problems, _ = parse_diff(diff)
     assert problems == [] and len(sections) == 1 and not sections[0].refused
     return fit(before, sections[0].hunks, **more)
 
@@ -51,7 +51,7 @@ def test_a_diff_gives_the_edited_bytes_whoever_wrote_it(tmp_path, counted):
             (tmp_path / side / f"{number}.py").write_bytes(text)
     for command in (["git", "diff", "--no-index", "--text"], ["git", "diff", "--no-index", "-U0", "-a"], ["diff", "-ruNa"], ["diff", "-r", "-U1", "-a", "-p"]):
         made = subprocess.run([*command, "a", "b"], cwd=tmp_path, stdout=subprocess.PIPE).stdout
-        sections, problems, _ = parse(made)
+        sections, problems, _ = parse_diff(made)
         assert problems == [] and len(sections) == len(cases), command
         for section in sections:
             before, after = cases[int(section.path.split("/")[-1][:-3])]
@@ -91,7 +91,7 @@ SAME = (("x/m.py", 1, ""),)
     ],
 )  # fmt: skip
 def test_every_way_to_name_a_file(head, named):
-    sections, problems, _ = parse(b"prose\n" + head + HUNK)
+    sections, problems, _ = parse_diff(b"prose\n" + head + HUNK)
     assert problems == []
     assert tuple((each.path, len(each.hunks), each.refused) for each in sections) == named
 
@@ -108,7 +108,7 @@ def test_what_is_no_change_of_text_is_named():
         b"diff -ruN one/n.py two/n.py\n--- one/n.py\t1970-01-01 01:00:00.0 +0100\n+++ two/n.py\t2024-01-01 01:00:00.0 +0100\n@@ -0,0 +1 @@\n+x\n"
         b"Binary files one/l.so and two/l.so differ\nOnly in two/sub: extra.py\n"
     )
-    sections, problems, begins = parse(diff)
+    sections, problems, begins = parse_diff(diff)
     assert problems == [] and begins == 0
     assert [(each.path, each.refused) for each in sections] == [
         ("p.png", "a binary diff"),
@@ -138,12 +138,12 @@ def test_what_is_no_change_of_text_is_named():
     ],
 )
 def test_what_is_wrong_with_a_diff_is_said_all_at_once(diff, problems):
-    assert [f"{each.line}: {each.text}" for each in parse(diff)[1]] == problems
+    assert [f"{each.line}: {each.text}" for each in parse_diff(diff)[1]] == problems
 
 
 @pytest.mark.parametrize("tail", [b"-- \n2.39.0\n", b"--\n2.39\n\n", b"\n_____\nlist mailing list\n", b"--- a/y\n+++ b/y\n" + HUNK, b"diff --git a/q b/q\nold mode 1\nnew mode 2\n"])
 def test_what_follows_a_hunk_is_none_of_its_lines(tail):
-    sections, problems, begins = parse(b"prose\n---\n m.py | 2 +-\n\n--- a/m.py\n+++ b/m.py\n" + HUNK + tail)
+    sections, problems, begins = parse_diff(b"prose\n---\n m.py | 2 +-\n\n--- a/m.py\n+++ b/m.py\n" + HUNK + tail)
     assert problems == [] and begins == len(b"prose\n---\n m.py | 2 +-\n")
     assert fit(b"one\ntwo\nthree\n", sections[0].hunks).after == b"one\n2\nthree\n"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.author.diffs.unified import Hunk
+from patcher.author.diffs.unified import UnifiedHunk
 from patcher.text.table import count
 
 _MOST_FUZZ = 10  # lines of context left out to see what would be needed
 
 
-class Fit(NamedTuple):
+class DiffFit(NamedTuple):
     """What came of it: the bytes `after`, or the `problems` that stand against it; `notes` say what is not as the diff says.
 
     `done` is whether the file is as if every hunk had been applied already.
@@ -49,7 +49,7 @@ class _Spot(NamedTuple):
     fuzz: int = 0
 
 
-def fit(data: bytes, hunks: Sequence[Hunk], fuzz: int = 0) -> Fit:
+def fit(data: bytes, hunks: Sequence[UnifiedHunk], fuzz: int = 0) -> DiffFit:
     """Apply the hunks of one file.
 
     A hunk stands where the diff says, moved as the one before it; else in the only other place that has its old lines (of
@@ -86,7 +86,7 @@ def _key(line: bytes, any_end: bool) -> bytes:
     return line[:-2] + b"\n" if any_end and line.endswith(b"\r\n") else line
 
 
-def _fit(text: _Text, hunks: Sequence[Hunk], fuzz: int) -> Fit:
+def _fit(text: _Text, hunks: Sequence[UnifiedHunk], fuzz: int) -> DiffFit:
     out: List[bytes] = []
     notes: List[str] = []
     problems: List[str] = []
@@ -106,10 +106,10 @@ def _fit(text: _Text, hunks: Sequence[Hunk], fuzz: int) -> Fit:
         out += text.lines[low : spot.at]
         new, low = _changed(text, hunk, spot)
         out += new
-    return Fit(b"".join([*out, *text.lines[low:]]), tuple(notes), tuple(problems))
+    return DiffFit(b"".join([*out, *text.lines[low:]]), tuple(notes), tuple(problems))
 
 
-def _changed(text: _Text, hunk: Hunk, spot: _Spot) -> Tuple[List[bytes], int]:
+def _changed(text: _Text, hunk: UnifiedHunk, spot: _Spot) -> Tuple[List[bytes], int]:
     """The new lines of a hunk, and the index behind its old ones. What is kept keeps its bytes."""
     crlf = text.any_end and sum(1 if line.endswith(b"\r\n") else -line.endswith(b"\n") for line in text.lines) > 0
     out, at = [], spot.at
@@ -123,7 +123,7 @@ def _changed(text: _Text, hunk: Hunk, spot: _Spot) -> Tuple[List[bytes], int]:
     return out, at
 
 
-def _spot(text: _Text, hunk: Hunk, low: int, moved: int, fuzz: int) -> Tuple[Optional[_Spot], str]:
+def _spot(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> Tuple[Optional[_Spot], str]:
     """Where the hunk goes, or why nowhere."""
     if not hunk.side("-"):  # nothing to look for: what was written without context
         at = hunk.start + moved
@@ -150,7 +150,7 @@ def _spot(text: _Text, hunk: Hunk, low: int, moved: int, fuzz: int) -> Tuple[Opt
     return None, _missing(text, hunk)
 
 
-def _found(text: _Text, hunk: Hunk, low: int, moved: int, fuzz: int) -> List[_Spot]:
+def _found(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> List[_Spot]:
     """The places of a hunk without `fuzz` lines of its longer context, and as much of the other end as is longer then."""
     tags = [tag for tag, _ in hunk.lines]
     lead = next((at for at, tag in enumerate(tags) if tag != " "), len(tags))
@@ -174,7 +174,7 @@ def _heading(text: _Text, at: int) -> bytes:
     return next(lines, b"").strip()
 
 
-def _missing(text: _Text, hunk: Hunk) -> str:
+def _missing(text: _Text, hunk: UnifiedHunk) -> str:
     known = set(text.keys)
     for tag, line in hunk.lines:
         if tag != "+" and line.strip() and _key(line, text.any_end) not in known:

@@ -10,7 +10,7 @@ from email.header import decode_header, make_header
 from email.utils import parsedate_to_datetime
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.author.diffs.unified import Problem, Section, parse
+from patcher.author.diffs.unified import DiffProblem, Section, parse_diff
 
 _MAIL = re.compile(rb"^From (?:[0-9a-f]{40} |\S+@\S+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )", re.MULTILINE)
 _FIELD = re.compile(r"([A-Za-z][A-Za-z-]*):(?:\s+|$)(.*)")
@@ -29,7 +29,7 @@ class Patch(NamedTuple):
     sections: Tuple[Section, ...]
 
 
-def patches(data: bytes) -> Tuple[List[Patch], List[Problem]]:
+def patches(data: bytes) -> Tuple[List[Patch], List[DiffProblem]]:
     """The patches of a file, in its order, and what is wrong with it.
 
     A mail without a diff, as the cover letter of a series, is a patch without sections.
@@ -40,30 +40,30 @@ def patches(data: bytes) -> Tuple[List[Patch], List[Problem]]:
     begins = [found.start() for found in _MAIL.finditer(data)] or [0]
     begins = [0, *begins] if data[: begins[0]].strip() else begins
     found: List[Patch] = []
-    problems: List[Problem] = []
+    problems: List[DiffProblem] = []
     for start, end in zip(begins, [*begins[1:], len(data)]):
         first = data[:start].count(b"\n") + 1
         text, charset = _decoded(data[start:end])
-        sections, wrong, length = parse(text, first)
+        sections, wrong, length = parse_diff(text, first)
         problems += wrong
         found.append(_patch(_text(text[:length], charset), tuple(sections)))
     return found, problems
 
 
-def series(text: str) -> Tuple[List[str], List[Problem]]:
+def read_series(text: str) -> Tuple[List[str], List[DiffProblem]]:
     """The file names that a quilt `series` lists, in order; a patch that it applies in reverse is a problem."""
     names: List[str] = []
-    problems: List[Problem] = []
+    problems: List[DiffProblem] = []
     for number, line in enumerate(text.splitlines(), 1):
         name, *options = line.split(" #")[0].split() or [""]
         if name and not name.startswith("#"):
             names.append(name)
             if {"-R", "--reverse"} & set(options):
-                problems.append(Problem(number, f"{name} is to be applied in reverse (-R)"))
+                problems.append(DiffProblem(number, f"{name} is to be applied in reverse (-R)"))
     return names, problems
 
 
-def merged(every: Sequence[Patch]) -> Patch:
+def merge_patches(every: Sequence[Patch]) -> Patch:
     """Patches that follow one on the other as one; the subject is that of the first."""
     texts = ["\n\n".join(filter(None, (each.subject, each.prose))) for each in every]
     provenance: Dict[str, Dict[str, None]] = {}

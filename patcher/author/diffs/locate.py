@@ -7,8 +7,8 @@ import tokenize
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from patcher.author.diffs.fit import Fit, fit
-from patcher.author.diffs.unified import Hunk, Section
+from patcher.author.diffs.fit import DiffFit, fit
+from patcher.author.diffs.unified import Section, UnifiedHunk
 from patcher.errors import AbsentError, SitepatchError
 from patcher.model import Located, Receipt
 from patcher.planner.resolve import read_target
@@ -135,7 +135,7 @@ class Installed:
         receipt = self._receipt(one.located.site, one.path)
         return Store(one.located.site).pristine(receipt.pristine) if receipt else read(one.located.site, one.path) or b""
 
-    def _fit(self, one: _Candidate, hunks: Sequence[Hunk]) -> Fit:
+    def _fit(self, one: _Candidate, hunks: Sequence[UnifiedHunk]) -> DiffFit:
         return fit(self._text(one), hunks, self.fuzz)
 
     def _take(self, one: _Candidate, section: Section) -> Meant:
@@ -176,12 +176,12 @@ class Installed:
         return Meant(section, one.path, one.located, before, problem="\n".join(filter(None, (encoding, *made.problems))))
 
 
-def _telling(hunks: Sequence[Hunk]) -> bool:
+def _telling(hunks: Sequence[UnifiedHunk]) -> bool:
     """Whether the diff names enough lines to know a file by them alone."""
     return sum(bool(line.strip()) for hunk in hunks for line in hunk.side("-")) >= _TELLING
 
 
-def _encoding_problem(before: bytes, after: bytes, hunks: Sequence[Hunk]) -> str:
+def _encoding_problem(before: bytes, after: bytes, hunks: Sequence[UnifiedHunk]) -> str:
     """How the encoding of the diff conflicts with that of the file, "" where it does not."""
     try:
         encoding, changed = _encoding(before), _encoding(after)

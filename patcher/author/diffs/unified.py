@@ -15,7 +15,7 @@ _NOWHERE = "/dev/null"
 _EPOCH = re.compile(r"\t1970-01-01 .*|.* Thu Jan 01 00:00:00 1970 .*")
 
 
-class Hunk(NamedTuple):
+class UnifiedHunk(NamedTuple):
     """One hunk: `lines` are (tag, bytes with the line's end), tag being `" "`, `"-"` or `"+"`.
 
     `number` counts the hunks of the file from 1, `line` is where it stands in the diff (1-based), `start` and `new_start` are
@@ -34,7 +34,7 @@ class Hunk(NamedTuple):
         return [text for each, text in self.lines if each in (" ", tag)]
 
     @property
-    def reverse(self) -> Hunk:
+    def reverse(self) -> UnifiedHunk:
         """The hunk that takes the change back."""
         lines = tuple(({"+": "-", "-": "+"}.get(tag, tag), text) for tag, text in self.lines)
         return self._replace(start=self.new_start, new_start=self.start, lines=lines)
@@ -48,18 +48,18 @@ class Section(NamedTuple):
 
     path: str
     line: int
-    hunks: Tuple[Hunk, ...] = ()
+    hunks: Tuple[UnifiedHunk, ...] = ()
     refused: str = ""
 
 
-class Problem(NamedTuple):
+class DiffProblem(NamedTuple):
     """What is wrong with the text of a diff, and in which line (1-based)."""
 
     line: int
     text: str
 
 
-def parse(data: bytes, first: int = 1) -> Tuple[List[Section], List[Problem], int]:
+def parse_diff(data: bytes, first: int = 1) -> Tuple[List[Section], List[DiffProblem], int]:
     """Take a diff apart.
 
     Args:
@@ -83,7 +83,7 @@ class _Reader:
     def __init__(self, lines: Sequence[bytes], first: int) -> None:
         self.lines, self.first, self.at = lines, first, 0
         self.sections: List[Section] = []
-        self.problems: List[Problem] = []
+        self.problems: List[DiffProblem] = []
         self.begins: Optional[int] = None
 
     def read(self) -> None:
@@ -150,7 +150,7 @@ class _Reader:
             before, after = before[2:], after[2:]
         elif _NOWHERE in (before, after):
             before, after = (path[2:] if path[:2] in ("a/", "b/") else path for path in (before, after))
-        hunks: List[Hunk] = []
+        hunks: List[UnifiedHunk] = []
         while self.at < len(self.lines) and self.lines[self.at].startswith(b"@@ -"):
             hunk = self._hunk(len(hunks) + 1)
             hunks += [hunk] if hunk else []
@@ -166,7 +166,7 @@ class _Reader:
         path = before if keeps and (before.endswith(".py") or not after.endswith(".py")) else after  # `m.py.orig`
         self.sections.append(Section(path, line, tuple(hunks) if keeps else (), refused))
 
-    def _hunk(self, number: int) -> Optional[Hunk]:
+    def _hunk(self, number: int) -> Optional[UnifiedHunk]:
         here, found = self.at, _HUNK.match(self.lines[self.at])
         if not found:
             self._wrong(here, "expected `@@ -N,N +N,N @@`")
@@ -193,10 +193,10 @@ class _Reader:
             why = "is cut short" if old or new else "has more lines than its header says"
             self._wrong(here, f"the hunk {why}: it ends in line {self.first + self.at - 1}")
             return None
-        return Hunk(number, self.first + here, start, new_start, found.group(5).strip(), tuple(lines))
+        return UnifiedHunk(number, self.first + here, start, new_start, found.group(5).strip(), tuple(lines))
 
     def _wrong(self, at: int, text: str) -> None:
-        self.problems.append(Problem(self.first + at, text))
+        self.problems.append(DiffProblem(self.first + at, text))
 
 
 def _text(line: bytes) -> str:

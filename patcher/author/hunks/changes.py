@@ -15,8 +15,8 @@ from patcher.author.hunks.sketch import (
     expression_levels,
     header,
     is_clause,
-    joined,
     kept_calls,
+    one_line,
     opened,
     tagged,
     telling,
@@ -97,18 +97,18 @@ class Changes:
         yield from with_context(self.before, leaf, statement)
 
     def _replaced(self, old: Node, new: Node, holes: Tuple[Sequence[Hole], Sequence[Hole]]) -> Tuple[Line, ...]:
-        gone = joined(uncommented(excerpt(self.before, old.outer_start, old.outer_end, holes[0])))
-        come = joined(uncommented(excerpt(self.after, new.outer_start, new.outer_end, holes[1])))
+        gone = one_line(uncommented(excerpt(self.before, old.outer_start, old.outer_end, holes[0])))
+        come = one_line(uncommented(excerpt(self.after, new.outer_start, new.outer_end, holes[1])))
         return (*tagged("-", gone), *tagged("+", come))
 
     def _statement(self, old: Node, new: Node, holes: Tuple[Sequence[Hole], Sequence[Hole]]) -> Tuple[Line, ...]:
         lines: List[Line] = []
         for tag, text, node, side in (("-", self.before, old, holes[0]), ("+", self.after, new, holes[1])):
             if node.kind in COMPOUND or is_clause(node):
-                lines += tagged(tag, joined(excerpt(text, node.start, header_end(text, node), side)))
+                lines += tagged(tag, one_line(excerpt(text, node.start, header_end(text, node), side)))
             else:
                 shown = excerpt(text, node.begin, node.outer_end, side)
-                lines += tagged(tag, shown if tag == "+" else joined(uncommented(shown)))
+                lines += tagged(tag, shown if tag == "+" else one_line(uncommented(shown)))
         return tuple(lines)
 
     def _in_statement(self, leaf: Leaf, made: Sequence[Made]) -> Iterator[Candidate]:
@@ -154,7 +154,7 @@ class Changes:
         for holes in [*ways, *_with_and_without(hides)]:
             lines: List[Line] = []
             for sign, text, node, side in (("-", self.before, old, holes[0]), ("+", self.after, new, holes[1])):
-                shown = joined(excerpt(text, node.start, header_end(text, node), side))
+                shown = one_line(excerpt(text, node.start, header_end(text, node), side))
                 lines += tagged(sign, shown if keeps_returns or not side else _without_returns(text, node, side))
             words = "the header, what did not change left open" if holes[0] else "the whole header"
             yield Candidate(scope, (*decorators, *lines), words)
@@ -213,7 +213,7 @@ def _without_returns(text: Text, node: Node, holes: Sequence[Hole]) -> List[str]
     """A header without its return annotation, which is not looked at where it is not written."""
     returns = node.fields.get("returns")
     if not isinstance(returns, Node):
-        return joined(excerpt(text, node.start, header_end(text, node), holes))
-    lines = joined(excerpt(text, node.start, returns.outer_start, holes))
+        return one_line(excerpt(text, node.start, header_end(text, node), holes))
+    lines = one_line(excerpt(text, node.start, returns.outer_start, holes))
     cut = "\n".join(lines).rstrip()
     return (cut[:-2].rstrip() + ":").split("\n") if cut.endswith("->") else [cut + ":"]

@@ -9,7 +9,7 @@ from patcher.author.draft import Draft, DraftFile, DraftHunk, FileEdit, Left, Lo
 from patcher.author.hunks.candidates import Candidates
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.leaves import Leaf, Pair, leaves
-from patcher.author.hunks.loose import loose, moved
+from patcher.author.hunks.loose import loose, moved_paths
 from patcher.author.hunks.spans import Text
 from patcher.author.hunks.trial import Trial, Tried
 from patcher.engine.engine import rewrite
@@ -81,7 +81,7 @@ class _Choice:
             for part in parts
         )
         difference = self.difference(parts, made)
-        places = moved(self.edit.path, [self.trial.parsed(hunk.text) for hunk in hunks], self.others)
+        places = moved_paths(self.edit.path, [self.trial.parsed(hunk.text) for hunk in hunks], self.others)
         return DraftFile((self.edit.path, *places), hunks, tuple(self.left), difference)
 
     def bound(self, found: Sequence[Leaf]) -> List[Leaf]:

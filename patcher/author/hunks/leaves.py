@@ -202,7 +202,7 @@ class _Comparison:
         return self.after.text[span[0] : span[1]]
 
 
-def edited(text: str, found: Sequence[Leaf]) -> str:
+def apply_leaves(text: str, found: Sequence[Leaf]) -> str:
     """A text with some of its differences alone."""
     for leaf in sorted(found, key=lambda each: each.span, reverse=True):
         text = text[: leaf.span[0]] + leaf.new + text[leaf.span[1] :]

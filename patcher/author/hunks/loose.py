@@ -63,7 +63,7 @@ def _anywhere(candidate: Candidate) -> Iterator[Candidate]:
         yield candidate._replace(scope=scope, form=f"{candidate.form}, in any class that defines `{name}`")
 
 
-def moved(path: str, hunks: Sequence[HunkText], others: Sequence[Mapping[str, bytes]]) -> Tuple[str, ...]:
+def moved_paths(path: str, hunks: Sequence[HunkText], others: Sequence[Mapping[str, bytes]]) -> Tuple[str, ...]:
     """Where the code of a file stands in releases that do not have that file: the one other file in which all hunks hold.
 
     Args:

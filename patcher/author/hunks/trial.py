@@ -9,7 +9,7 @@ from inspect import cleandoc
 from typing import Mapping, NamedTuple, Optional, Sequence
 
 from patcher.author.hunks.context import Candidate
-from patcher.author.hunks.leaves import Leaf, edited
+from patcher.author.hunks.leaves import Leaf, apply_leaves
 from patcher.author.hunks.spans import Text
 from patcher.engine.engine import answer_alone, compile_hunks
 from patcher.engine.node import SyntaxProblem
@@ -57,7 +57,7 @@ class Trial:
         if answer.state is not State.APPLICABLE:
             return Tried(candidate, answer.problem or f"it is {answer.state.value}")
         made = apply_splices(self.before.source.data, answer.splices)
-        wanted = edited(self.before.text, group)
+        wanted = apply_leaves(self.before.text, group)
         exact = made == self.encoded(wanted)
         if not exact and not self.alike(made, self.encoded(wanted), candidate.far):
             return Tried(candidate, "it would change other code than the edit did")

@@ -24,7 +24,7 @@ from patcher.cli.told import Quoted, term, told
 from patcher.diagnose.conclusions import sentence
 from patcher.diagnose.log import Log
 from patcher.diagnose.runs import Run
-from patcher.diagnose.table import DOUBTS, READY, WIDTH, Classified, heading, run_json, table, well
+from patcher.diagnose.table import DOUBTS, READY, WIDTH, ClassifiedWrap, heading, run_json, table, well
 from patcher.ops.diagnose import DiagnoseOutcome, Finding
 from patcher.ops.place import Place
 from patcher.text.drawn import Painted
@@ -32,7 +32,7 @@ from patcher.text.listed import ranks
 from patcher.text.table import Row, count
 from patcher.text.width import width, wrapped
 
-Shown = Sequence[Tuple[Run, Sequence[Classified]]]
+Shown = Sequence[Tuple[Run, Sequence[ClassifiedWrap]]]
 
 
 def finding_rows(findings: Iterable[Finding]) -> List[Row]:
@@ -68,7 +68,7 @@ def _cure(place: Place, outcome: DiagnoseOutcome) -> str:
     return command(place, *outcome.cure, *more) if outcome.cure else ""
 
 
-def tell_run(console: Console, run: Run, total: int, classified: Sequence[Classified]) -> None:
+def tell_run(console: Console, run: Run, total: int, classified: Sequence[ClassifiedWrap]) -> None:
     """Write the table of a run for each wrapping, and what is to be said about it."""
     if total > 1:
         console.say(f"run {run.number} of {total}{_when(run)}")

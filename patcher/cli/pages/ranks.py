@@ -12,7 +12,7 @@ from patcher.diagnose.log import Log
 from patcher.diagnose.rank import names, target
 from patcher.diagnose.report import Report
 from patcher.diagnose.runs import Run
-from patcher.diagnose.table import DOUBTS, HEAD, READY, Classified, cells, heading, well
+from patcher.diagnose.table import DOUBTS, HEAD, READY, ClassifiedWrap, cells, heading, well
 from patcher.text.table import Row
 from patcher.text.table import count as _count
 
@@ -20,7 +20,7 @@ _CELL, _TOP, _LEFT, _BLOCK = 24, 58, 34, 16  # pixels, and the most ranks in one
 
 
 def page(
-    runs: Sequence[Tuple[Run, Sequence[Classified]]], count: int, logs: Sequence[Log], findings: Sequence[Row] = ()
+    runs: Sequence[Tuple[Run, Sequence[ClassifiedWrap]]], count: int, logs: Sequence[Log], findings: Sequence[Row] = ()
 ) -> bytes:
     """The page, in UTF-8.
 
@@ -56,7 +56,7 @@ def _told(word: str, text: str, details: Iterable[str], kind: str) -> Html:
     return tag("div", said, *map(_soft, details), class_=f"told {kind}".rstrip())
 
 
-def _wrap(classified: Classified) -> Html:
+def _wrap(classified: ClassifiedWrap) -> Html:
     told = [_told(each.code, sentence(each), filter(None, [each.hint]), _kind(each.code)) for each in classified.conclusions]
     grids = []
     rows = list(zip(classified.wrap.rows, classified.verdicts))

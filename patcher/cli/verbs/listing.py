@@ -7,7 +7,7 @@ from typing import List, Tuple
 
 from patcher.cli.answers import patchsets as told
 from patcher.cli.console import Console
-from patcher.diagnose.search import search
+from patcher.diagnose.search import search_patchsets
 from patcher.model import Symptom
 from patcher.ops.place import Place
 from patcher.ops.reasons import checked
@@ -25,7 +25,7 @@ def list_all(console: Console, place: Place, text: str = "") -> int:
     found = [one.patchset for one in every]
     symptoms: List[Tuple[Symptom, str]] = []
     if text:
-        found, symptoms = search(text, found, general_symptoms(builtin_dir()))
+        found, symptoms = search_patchsets(text, found, general_symptoms(builtin_dir()))
     notes = [note for one in every if one.patchset in found for note in shadow_notes(one)]
     applied, _, _ = named(statuses(env, []), ())
     fits = sorted(((one, fit(env, one, applied)) for one in found), key=lambda each: each[1].rank)

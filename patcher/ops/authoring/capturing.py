@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.author.changed import Installed, changed
+from patcher.author.changed import InstalledFile, find_changed
 from patcher.author.copies import copied, copy_out
 from patcher.author.draft import Draft, FileEdit
 from patcher.author.folder import PATCHSETS, Head, output_folder, patchset_files, write_folder
@@ -33,7 +33,7 @@ from patcher.verify.checks import VerifyOptions
 class Captured(NamedTuple):
     """One edited file: `before` is where its edit starts from, `made` what the patchset makes of that."""
 
-    file: Installed
+    file: InstalledFile
     before: Before
     made: bytes = b""
 
@@ -193,7 +193,7 @@ def adopt(captured: CaptureOutcome, verify: VerifyOptions, events: Events = SILE
 def _edited(env: Environment, request: CaptureRequest, events: Events) -> Tuple[List[Captured], List[str]]:
     """The installed files that were edited, and remarks."""
     unproven = bool(request.words and request.pristine)
-    search = settled(env, lambda: changed(env, request.words, events.progress, unproven=unproven))
+    search = settled(env, lambda: find_changed(env, request.words, events.progress, unproven=unproven))
     texts = before(search.files, request.pristine, events.note)
     files = [Captured(*each) for each in zip(search.files, texts) if each[0].data != each[1].data]
     if not files:

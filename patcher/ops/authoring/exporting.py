@@ -10,7 +10,7 @@ from typing import IO, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.author import export as forms
 from patcher.author.draft import package_of
-from patcher.author.export import Patched
+from patcher.author.export import PatchedFile
 from patcher.author.wheel import Wheel, new_name, open_wheel, recorded, repack
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Plan, Requested, State, normalized
@@ -64,7 +64,7 @@ def export(request: ExportRequest, events: Events = SILENT) -> ExportOutcome:
     if plan.failed:
         return ExportOutcome(plan)
     files = [
-        Patched(one.path, one.distribution, one.version, file.before, file.steps)
+        PatchedFile(one.path, one.distribution, one.version, file.before, file.steps)
         for file, one in zip(plan.files, held)
         if file.before != file.after
     ]
@@ -90,7 +90,7 @@ def _written(texts: Dict[Path, bytes]) -> Tuple[Tuple[str, str], ...]:
     return tuple((str(path), sha256(text).hexdigest()) for path, text in texts.items())
 
 
-def _texts(form: str, requested: Sequence[Requested], files: Sequence[Patched]) -> Dict[str, bytes]:
+def _texts(form: str, requested: Sequence[Requested], files: Sequence[PatchedFile]) -> Dict[str, bytes]:
     """What is to be written, by file name; a patch and a script are one."""
     if form == "series":
         return forms.series(requested, files)
@@ -112,13 +112,15 @@ def _places(request: ExportRequest, texts: Dict[str, bytes]) -> Dict[Path, bytes
     return {folder / name: text for name, text in texts.items()}
 
 
-def _wheels(request: ExportRequest, env: Environment, files: Sequence[Patched], events: Events) -> Iterator[Tuple[str, str]]:
+def _wheels(
+    request: ExportRequest, env: Environment, files: Sequence[PatchedFile], events: Events
+) -> Iterator[Tuple[str, str]]:
     """Write a wheel for each distribution of which something changes; gives its path and sha256 (hex)."""
     with Pip() as pip, ExitStack() as stack:
         given = {normalized(Path(path).name.split("-")[0]): open_wheel(Path(path)) for path in request.wheels}
         for wheel in given.values():
             stack.enter_context(wheel.archive)
-        changed: Dict[str, List[Patched]] = {}
+        changed: Dict[str, List[PatchedFile]] = {}
         for each in files:
             changed.setdefault(normalized(each.distribution), []).append(each)
         unused = ", ".join(wheel.name for name, wheel in given.items() if name not in changed)
@@ -140,7 +142,7 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _fetched(pip: Pip, env: Environment, file: Patched, events: Events) -> Wheel:
+def _fetched(pip: Pip, env: Environment, file: PatchedFile, events: Events) -> Wheel:
     """The wheel that a release was installed from, fetched by pip.
 
     Raises:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.author.diffs.fit import fit
-from patcher.author.diffs.letter import Patch, merged, patches, series
+from patcher.author.diffs.letter import Patch, merge_patches, patches, read_series
 from patcher.author.diffs.locate import Installed, Meant
-from patcher.author.diffs.unified import Problem
+from patcher.author.diffs.unified import DiffProblem
 from patcher.author.draft import Draft, FileEdit
 from patcher.author.folder import Head, output_folder, patchset_files, write_folder
 from patcher.author.hunks.generalise import generalise
@@ -75,7 +75,7 @@ def import_(request: ImportRequest, events: Events = SILENT) -> ImportOutcome:
     """
     folder = output_folder(request.name, request.output)
     check_also(request.also)
-    patch = merged(_read(request))
+    patch = merge_patches(_read(request))
     env = request.place.environment()
     events.started(env)
     meant = settled(env, lambda: _found(env, patch, request.fuzz))
@@ -118,7 +118,7 @@ def _read(request: ImportRequest) -> List[Patch]:
         path = next((each for each in homes if each.is_file()), homes[0])
     if path.name != SERIES:
         return _parsed({str(path): _bytes(path)})
-    names, problems = series(_bytes(path).decode("utf-8", "replace"))
+    names, problems = read_series(_bytes(path).decode("utf-8", "replace"))
     if not names:
         raise UsageError(f"{path}: it lists no patch")
     texts: Dict[str, bytes] = {}
@@ -152,7 +152,7 @@ def _parsed(texts: Mapping[str, bytes]) -> List[Patch]:
     return found
 
 
-def _line(name: str, problem: Problem) -> str:
+def _line(name: str, problem: DiffProblem) -> str:
     return f"{name}:{problem.line}: {problem.text}"
 
 

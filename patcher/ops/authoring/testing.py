@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
-from patcher.author.cases import Outcome, find_cases, read_case, run_case
+from patcher.author.cases import CaseResult, find_cases, read_case, run_case
 from patcher.errors import SitepatchError
 from patcher.model import Patchset
 from patcher.ops.authoring.requests import CasesRequest
@@ -18,7 +18,7 @@ from patcher.project.selection import find_all
 class CasesOutcome(NamedTuple):
     """What came of the cases, by patchset, and what is wrong with patchsets and cases that cannot be read, by name."""
 
-    outcomes: Dict[str, Tuple[Outcome, ...]]
+    outcomes: Dict[str, Tuple[CaseResult, ...]]
     broken: Dict[str, SitepatchError]
 
     @property
@@ -35,9 +35,9 @@ def try_cases(request: CasesRequest, events: Events = SILENT) -> CasesOutcome:
         PatchError: a patchset that is named is wrong in itself.
     """
     patchsets, broken = asked_for(request.place, request.names, events)
-    found: Dict[str, Tuple[Outcome, ...]] = {}
+    found: Dict[str, Tuple[CaseResult, ...]] = {}
     for one, folder in patchsets:
-        outcomes: List[Outcome] = []
+        outcomes: List[CaseResult] = []
         try:
             for path in find_cases(folder):
                 outcomes.append(run_case(one, read_case(path)))

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 import patcher
-from patcher.author.export import Patched, patch
+from patcher.author.export import PatchedFile, patch
 from patcher.errors import SitepatchError
 from patcher.model import Requested, normalized
 from patcher.ops.place import Place
@@ -66,7 +66,7 @@ def bill(place: Place) -> Bill:
 
 def _patches(items: List[FileStatus]) -> List[AppliedPatch]:
     files = [
-        Patched(one.path, one.distribution, one.version, Store(item.site).pristine(one.pristine), one.steps)
+        PatchedFile(one.path, one.distribution, one.version, Store(item.site).pristine(one.pristine), one.steps)
         for item in items
         for one in [item.receipt]
     ]
