@@ -8,11 +8,13 @@ import stat
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from patcher.errors import BusyError
-from patcher.store import lock
+from patcher.hook import boot
+from patcher.store import lock, retry, status
 from patcher.store.folder import Folder
 from patcher.store.lock import Patience, locked
 from tests.users import ROOT_ONLY, give
@@ -289,6 +291,26 @@ def test_on_nfs_the_lock_file_keeps_a_name_until_it_is_closed_and_nothing_is_lef
     with locked(site):
         pass
     assert list(tmp_path.iterdir()) == []
+    with locked(site):
+        (tmp_path / ".sitepatch/.nfs02").write_text("")  # another process of this machine has an older lock file open
+    assert os.listdir(str(tmp_path / ".sitepatch")) == [".nfs02"]
+
+
+@pytest.mark.parametrize(
+    ("look", "folder"),
+    [
+        (lambda site: status.read(site, "demo/m.py"), "demo"),
+        (status.has_store, ""),
+        (lambda site: retry._ground(SimpleNamespace(stores=[site])), ".sitepatch"),
+        (lambda site: boot.signature(f"{site}/demo/m.py"), "demo"),
+    ],
+)
+def test_who_looks_without_a_lock_opens_the_directory_first(tmp_path, monkeypatch, look, folder):
+    (tmp_path / folder).mkdir(exist_ok=True)
+    opened, real = [], os.open
+    monkeypatch.setattr(os, "open", lambda path, *rest, **more: (opened.append(path), real(path, *rest, **more))[1])
+    look(str(tmp_path))
+    assert os.path.join(str(tmp_path), folder).rstrip("/") in opened
 
 
 def test_what_another_machine_has_done_is_looked_for_once_the_lock_is_held(tmp_path, site, monkeypatch):
