@@ -27,7 +27,7 @@ _STRONG = ("; ", ": ", " (")  # joints that no list has
 _QUOTES = ("`", '"', "'")
 _Found = Tuple[int, str]
 """How many characters of a text are covered by entries, and what it becomes."""
-_NAME = re.compile(r"\S*(?:(?<![,;:]) \d\S*)?")  # one word, or the name of a package and its version
+_NAME = re.compile(r"(?:\S+(?: \d\S*)?(?<![,;]))?")  # one word, or the name of a package and its version
 _COUNT = re.compile(r"[\d.]+ [A-Za-z]+")
 _SENTENCE = re.compile(r"[^,] [A-Za-z`(\[]")
 _WORD = re.compile(r"[A-Za-z]+")

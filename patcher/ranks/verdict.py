@@ -56,8 +56,9 @@ def _late(ranks: Sequence[Rank], least: int, limit: float) -> Verdict:
     inside = within(late[0])
     if len(late) < len(ranks):
         furthest = max((one for one in ranks if not one.done), key=lambda one: len(one.steps))
-        waiting = f"did not arrive at {within(furthest)}" if furthest not in late else f"did not come out of {inside}"
-        text = f"{_called(late)} {waiting} within {limit:g} s" + (f", still in {inside}" if furthest not in late else "")
+        text = f"{_called(late)} did not come out of {inside} within {limit:g} s"
+        if furthest not in late:
+            text = f"{_called(late)} did not arrive at {within(furthest)} within {limit:g} s, still in {inside}"
         hint = "the calls below say where; the other ranks would have waited for ever"
     elif late[0].inside in _TOGETHER:
         text = f"all ranks arrived at {inside}, and none came out of it within {limit:g} s"

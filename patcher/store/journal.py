@@ -236,8 +236,10 @@ def describe(journal: Journal, *, done: bool) -> str:
     """Return one sentence about an interrupted run: what recovery did (`done`) or will do."""
     files = _files(journal)
     if journal.phase == PREPARING:
-        return f"an interrupted run {'was' if done else 'will be'} undone: {files} as before it"
-    return f"an interrupted run {'was' if done else 'will be'} finished: {files} as it meant them to be"
+        said = "an interrupted run was undone" if done else "an interrupted run will be undone"
+        return f"{said}: {files} as before it"
+    said = "an interrupted run was finished" if done else "an interrupted run will be finished"
+    return f"{said}: {files} as it meant them to be"
 
 
 def _files(journal: Journal) -> str:

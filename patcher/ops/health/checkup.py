@@ -156,7 +156,9 @@ def _kept(case: Case) -> _Found:
         paths = [Path(path) for path in Store(site).kept()]
         if paths:
             size = sum(path.stat().st_size for path in paths)
-            what = f"{paths[0].parent} keeps {len(paths)} edited text{'s' * (len(paths) > 1)} set aside, {size:,} bytes"
+            what = (
+                f"{paths[0].parent} keeps {len(paths)} edited text{'' if len(paths) == 1 else 's'} set aside, {size:,} bytes"
+            )
             yield NOTE, what, f"when nobody needs them any more: rm -r {paths[0].parent}"
 
 
