@@ -132,8 +132,7 @@ class Renderer:
                 start = inside[0].begin  # behind the header of a one-line suite, or a `;`
                 parts.append(indent)
                 if any(node.role == "meta" or self._counterpart(node) is not None for node in inside):
-                    line = side.number(inside[0])
-                    raise Conflict(f"line {line} of the patch keeps code behind other code: write it on a line of its own")
+                    raise self._behind(inside[0])
             if inside and side.text[inside[-1].end : end].lstrip(" \t")[:1] == ";":
                 end = inside[-1].end
             text = self._fill(start, end, inside, indent)
@@ -257,7 +256,9 @@ class Renderer:
         row = side.lines.start(node.start)
         written = side.text[row : node.start]
         self.rows.add(row)
-        if written.strip():  # a body that was not written: the header's own line ends before it
+        if written.strip():  # a body on its header's line, written or not: it gets lines of its own
+            if node.parent is None or len(node.parent.statements()) > 1:
+                raise self._behind(node)
             depth = written[: len(written) - len(written.lstrip())]
             deeper = self._indent(depth, indent) + self.source.indent
             body = reindented(self.source, self.deleted_ranges, codes, deeper) if codes else ""
@@ -271,6 +272,10 @@ class Renderer:
             only = block is not None and block.items("body") == [node]
             end = node.end if only else side.lines.end(node.end)
             edits.append(Edit(row, end, self._indent(written, indent) + "pass" if only else ""))
+
+    def _behind(self, node: Node) -> Conflict:
+        line = self.hunk.after.number(node)
+        return Conflict(f"line {line} of the patch keeps code behind other code: write it on a line of its own")
 
     def _past(self, node: Node) -> int:
         """The offset past a kept statement of the hunk and the comment behind it."""
