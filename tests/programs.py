@@ -40,7 +40,18 @@ def expression(random: Random, depth: int = 0) -> str:
         return random.choice([*NAMES, "0", "1", "2"])
     parts = [expression(random, depth + 1) for _ in range(random.randrange(1, 4))]
     first, last, joined = parts[0], parts[-1], ", ".join(parts)
-    forms = ["max({2})", "a.m({2})", "b.m.n()", "{0} + {1}", "{0} and {1}", "{0} in {1}", "[{2}]", "a[{0}]", "min({0}, key={1})", "({0}, {1})"]
+    forms = [
+        "max({2})",
+        "a.m({2})",
+        "b.m.n()",
+        "{0} + {1}",
+        "{0} and {1}",
+        "{0} in {1}",
+        "[{2}]",
+        "a[{0}]",
+        "min({0}, key={1})",
+        "({0}, {1})",
+    ]
     return random.choice(forms).format(first, last, joined)
 
 
