@@ -12,7 +12,7 @@ from markdown.extensions.toc import slugify
 from mkdocs.exceptions import PluginError
 
 import patcher
-from patcher.cli.language import catalog
+from patcher.cli.language import Catalog
 from patcher.cli.main import commands
 from patcher.model import Symptom
 from patcher.patchset.manifest import load_patchset
@@ -113,7 +113,7 @@ def _patchsets(_: str) -> str:
 
 def _symptoms(locale: str) -> str:
     """What errors mean, each beginning with the error's own text."""
-    words = catalog(locale)
+    words = Catalog(locale).whole
     known: List[Tuple[str, Symptom]] = [(each.name, one) for each in _BUILT_IN for one in each.symptoms]
     known += [("", one) for one in general_symptoms(builtin_dir())]
     cure, stop = {"en": ("Cured by", "."), "zh": ("解决它的补丁：", "。")}[locale]
