@@ -13,7 +13,7 @@ CARRIED = (
     *(f"hook/{name}" for name in ("__init__", "boot", "classify", "kept", "other", "places", "repair")),
     *(f"store/{name}" for name in ("__init__", "bytecode", "folder", "journal", "lock", "meta", "permission", "prepare")),
     *(f"store/{name}" for name in ("receipt", "retry", "status", "store", "tidy")),
-    *("system/__init__", "system/ownership", "system/reading"),
+    *(f"system/{name}" for name in ("__init__", "archive", "ownership", "reading")),
     *("target/__init__", "target/distribution", "target/environment", "target/interpreter"),
 )
 """The modules of ours that a hook brings along, so that it works where sitepatch is not installed."""

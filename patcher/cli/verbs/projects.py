@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from patcher.cli.answers import report
-from patcher.cli.answers.annotations import ERROR, annotation
 from patcher.cli.answers.changes import Live, finish, note_running, show_plan
 from patcher.cli.console import Console
 from patcher.ops.outcome import Outcome
@@ -39,8 +38,13 @@ def run_lock(console: Console, request: LockRequest, form: str) -> int:
     path, plan, made = done.path, done.plan, done.lock
     console.rows(report.answer_rows(plan.failed))
     console.see(done.place, plan.answers)
-    for problem in done.differences:
-        console.out(annotation(ERROR, f"{path.name} differs", problem, path) if form == "github" else f"{path}: {problem}")
+    lines = [f"{path}: {problem}" for problem in done.differences]
+    if form == "github":
+        from patcher.cli.answers.annotations import ERROR, annotation  # `sync` has no use for it
+
+        lines = [annotation(ERROR, f"{path.name} differs", problem, path) for problem in done.differences]
+    for line in lines:
+        console.out(line)
     if plan.failed:
         console.note(f"{path} was not written: {count(len(plan.failed), 'hunk')} failed", "stopped")
     elif request.check and not done.differences:
