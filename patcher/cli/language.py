@@ -105,7 +105,8 @@ class Catalog:
             quote = before[-1:] if before[-1:] == after[:1] and before[-1:] in _QUOTES else ""
             listed = {before, after} & {" and ", " or "} and not _SENTENCE.search(re.sub(" (and|or) ", ", ", hole))
             ours = hole in self.whole or _COUNT.fullmatch(hole)
-            if (quote and quote in hole) or (entry.weak and not (_NAME.fullmatch(hole) or listed or ours)):
+            ended = before.endswith(" in ") and "; " in hole  # the sentence has ended: what follows is another one
+            if ended or (quote and quote in hole) or (entry.weak and not (_NAME.fullmatch(hole) or listed or ours)):
                 return None
             found = (0, hole) if quote else self._best(hole, deep - 1)
             alone = before.endswith(("found ", "expected ", ": ")) and hole in self.whole
