@@ -283,6 +283,15 @@ def test_a_command_that_looks_waits_for_a_commit_under_way_and_looks_again(site,
     assert (code, "overwritten" in out) == (0, False), out
 
 
+@told
+def test_check_waits_too(site, monkeypatch):
+    """Else a file that is patched already, and of which no receipt says so yet, looks edited by hand."""
+    with in_the_middle(site, apply) as go_on:
+        monkeypatch.setattr(retry.time, "sleep", lambda seconds: go_on())
+        code, out = looked(site, "check", DDP)
+    assert (code, "applicable" in out, "applied" in out) == (0, False, True), out
+
+
 def test_a_file_that_nfs_calls_stale_while_another_process_writes_is_looked_at_again(site):
     looks = []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import click
@@ -23,6 +24,7 @@ from patcher.patchset.manifest import MANIFEST
 from patcher.patchset.sources import find_patchsets, patchset_folders
 from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose
+from patcher.store.retry import settled
 from patcher.target.remote import LARGE
 from patcher.text.drawn import drawn_lines
 from patcher.text.table import Row, count
@@ -87,7 +89,7 @@ def _check_here(console: Console, requested: Sequence[Requested], request: Check
     notes: List[str] = []
     groups = [requested] if request.names else [[one] for one in requested]
     for number, group in enumerate(groups, 1):
-        plan = plan_apply(env, group)
+        plan = settled(env, partial(plan_apply, env, group))
         answers += plan.answers
         notes += plan.notes
         console.progress(number, len(groups), "patchsets checked")

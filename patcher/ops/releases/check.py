@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import Dict, NamedTuple, Set, Tuple
 
@@ -67,12 +68,15 @@ def try_release(requested: Requested, package: str, distribution: str, version: 
         return Outcome(distribution, version, first.state.value, (), problem, first.hint, answers=answers)
     state = state_of(plan)
     diffs = [
-        diff_texts("", file.path, file.before, file.after, [requested.patchset.name])
-        for file in plan.files
-        if file.before != file.after
+        _diff(file.path, file.before, file.after, requested.patchset.name) for file in plan.files if file.before != file.after
     ]
     word = APPLIES if state is State.APPLICABLE else state.value
     return Outcome(distribution, version, word, _places(plan, state), diffs=tuple(diffs), answers=answers)
+
+
+@lru_cache(maxsize=256)  # many releases have the same text of a file
+def _diff(path: str, before: bytes, after: bytes, patchset: str) -> FileDiff:
+    return diff_texts("", path, before, after, [patchset])
 
 
 def state_of(plan: Plan) -> State:
