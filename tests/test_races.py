@@ -284,11 +284,12 @@ def test_a_command_that_looks_waits_for_a_commit_under_way_and_looks_again(site,
 
 
 @told
-def test_check_waits_too(site, monkeypatch):
+@pytest.mark.parametrize("word", ["check", "explain"])
+def test_a_command_that_looks_at_the_code_waits_too(site, monkeypatch, word):
     """Else a file that is patched already, and of which no receipt says so yet, looks edited by hand."""
     with in_the_middle(site, apply) as go_on:
         monkeypatch.setattr(retry.time, "sleep", lambda seconds: go_on())
-        code, out = looked(site, "check", DDP)
+        code, out = looked(site, word, DDP)
     assert (code, "applicable" in out, "applied" in out) == (0, False, True), out
 
 

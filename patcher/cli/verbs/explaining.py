@@ -9,6 +9,7 @@ from patcher.cli.console import Console, paint, style
 from patcher.ops.explain import explained
 from patcher.ops.place import Place
 from patcher.project.selection import choose
+from patcher.store.retry import settled
 
 
 def run_explain(console: Console, place: Place, name: str, settings: Sequence[str]) -> int:
@@ -16,7 +17,7 @@ def run_explain(console: Console, place: Place, name: str, settings: Sequence[st
     (requested,), notes = choose([name], settings, place.patch_dirs)
     env = place.environment()
     console.about(env)
-    hunks, more = explained(env, requested)
+    hunks, more = settled(env, lambda: explained(env, requested))
     notes += more
     failed = any(one.answer.state.failed for one in hunks)
     chosen = [one for one in hunks if one.answer.state.failed or not console.quiet]

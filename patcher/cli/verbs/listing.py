@@ -15,6 +15,7 @@ from patcher.ops.standing import fit
 from patcher.patchset.sources import builtin_dir, find_patchsets
 from patcher.patchset.symptoms import general_symptoms
 from patcher.project.selection import find_all, shadow_notes
+from patcher.store.retry import settled
 from patcher.store.status import named, statuses
 
 
@@ -27,7 +28,7 @@ def list_all(console: Console, place: Place, text: str = "") -> int:
     if text:
         found, symptoms = search_patchsets(text, found, general_symptoms(builtin_dir()))
     notes = [note for one in every if one.patchset in found for note in shadow_notes(one)]
-    applied, _, _ = named(statuses(env, []), ())
+    applied, _, _ = named(settled(env, lambda: statuses(env, [])), ())
     fits = sorted(((one, fit(env, one, applied)) for one in found), key=lambda each: each[1].rank)
     console.rows([*told.list_rows(fits), *told.broken_rows(errors), *told.symptom_rows(symptoms)])
     if text and not (found or symptoms):
