@@ -142,25 +142,18 @@ class Source:
         return self._named
 
     def block(self, start: int) -> Optional[Tuple[int, int]]:
-        """The start and the number of statements of the block that holds the definition at `start`; None for the module."""
-        if not self._blocks:
-            for starts, top in self._every_block():
-                for each in starts:  # of two on one line the outer one comes first
-                    self._blocks.setdefault(each, None if top else (starts[0], len(starts)))
-        return self._blocks.get(start)
+        """The start and the number of statements of the block that holds the definition at `start`; None for the module.
 
-    def _every_block(self) -> Iterator[Tuple[List[int], bool]]:
-        """Where the statements of each block start, and whether it is the module."""
-        if self.has_ast:
-            for node in ast.walk(cast(ast.Module, self.tree)):
-                for field in ("body", "orelse", "finalbody"):
-                    body = getattr(node, field, None)
-                    if isinstance(body, list):
-                        yield list(map(self._start, body)), node is self.tree
-        else:
-            for block in self.whole().walk():
-                if block.kind == "Block":
-                    yield [self.lines.start(child.begin) for child in block.statements()], block is self.whole()
+        It is asked where that block was not parsed. Without `ast` the whole file is, so that only the module's has none.
+        """
+        for node in ast.walk(cast(ast.Module, self.tree)) if self.has_ast and not self._blocks else ():
+            for field in ("body", "orelse", "finalbody"):
+                body = getattr(node, field, None)
+                body = body if isinstance(body, list) else []
+                for child in body:
+                    found = None if node is self.tree else (self._start(body[0]), len(body))
+                    self._blocks.setdefault(self._start(child), found)
+        return self._blocks.get(start)
 
     def bodies(self) -> List[Tuple[int, int]]:
         """The character ranges of the bodies of all definitions, in the order of the text."""
