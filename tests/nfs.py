@@ -30,13 +30,13 @@ from tests.places import patchset, venv, wheel
 TOOLS = ("linux.uml", "rpc.nfsd", "rpc.mountd", "rpc.statd", "exportfs", "rpcbind", "mount.nfs", "modprobe", "ip", "unshare", "mkfs.ext4", "losetup")
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 GRACE = 10  # seconds, the least that the server takes
-SHARE, WORK = Path("/mnt/share"), Path("/mnt/work")
+SHARE, WORK = Path("/mnt/share"), Path("/mnt/notes")
 STATE = "mount -t tmpfs state /run; mount -t tmpfs state /var/lib/nfs; mkdir -p /run/rpcbind /var/lib/nfs/sm /var/lib/nfs/sm.bak; " \
     "touch /var/lib/nfs/etab /var/lib/nfs/rmtab /var/lib/nfs/state; chown -R statd /var/lib/nfs; rpcbind -w; rpc.statd --no-notify"
 SERVER = f"""
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev 2>/dev/null || true
 mount -t tmpfs mnt /mnt
-mkdir -p /mnt/modules/lib /mnt/work /mnt/export /mnt/share; ln -s /usr/lib/uml/modules /mnt/modules/lib/modules
+mkdir -p /mnt/modules/lib /mnt/notes /mnt/export /mnt/share; ln -s /usr/lib/uml/modules /mnt/modules/lib/modules
 for each in loop veth lockd nfsd nfsv3 nfsv4; do modprobe -d /mnt/modules $each; done
 truncate -s 512M /mnt/disk; mkfs.ext4 -q -O ^has_journal /mnt/disk; mount -o loop /mnt/disk /mnt/export
 hostname server; ip link set lo up
@@ -339,7 +339,7 @@ with Folder.open(sys.argv[1]) as site:
 STOP = """
 import os, sys, time, patcher.cli.main as command, patcher.store.journal as journal
 def stop(*words):
-    open("/mnt/work/stopped", "w").close()
+    open("/mnt/notes/stopped", "w").close()
     time.sleep(300)
 move, phase = journal.Folder.move, sys.argv.pop(1)
 if phase == "committing":
@@ -445,7 +445,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="nfs-") as folder:
         init = Path(folder, "init")
         words = f"{given.versions} {given.increments} {given.commands} {given.rounds}"
-        init.write_text(INIT.format(path=PATH, home="/mnt/work", root=ROOT, python=sys.executable, words=words))
+        init.write_text(INIT.format(path=PATH, home="/mnt/notes", root=ROOT, python=sys.executable, words=words))
         init.chmod(0o755)
         kernel = ["linux.uml", "mem=2048M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", f"init={init}", "con0=null,fd:1", "con=null", "quiet"]
         ended = subprocess.Popen(kernel, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")

@@ -313,6 +313,15 @@ def test_who_looks_without_a_lock_opens_the_directory_first(tmp_path, monkeypatc
     assert os.path.join(str(tmp_path), folder).rstrip("/") in opened
 
 
+def test_a_start_opens_a_directory_once_however_many_files_it_has(tmp_path, monkeypatch):
+    opened, real = [], os.open
+    monkeypatch.setattr(os, "open", lambda path, *rest, **more: (opened.append(path), real(path, *rest, **more))[1])
+    lines = [f"= absent {path}" for path in ("demo/a.py", "demo/b.py", "demo/sub/c.py")]
+    (tmp_path / "demo/sub").mkdir(parents=True)
+    assert boot.compare("\n".join(["sitepatch-hook 1 ID", *lines, "end", ""]), str(tmp_path), "ID", False) == []
+    assert opened == [f"{tmp_path}/demo", f"{tmp_path}/demo/sub"]
+
+
 def test_what_another_machine_has_done_is_looked_for_once_the_lock_is_held(tmp_path, site, monkeypatch):
     done, flock, look = [], fcntl.flock, lock.look_again
     monkeypatch.setattr(fcntl, "flock", lambda *words: (done.append("locked"), flock(*words)))

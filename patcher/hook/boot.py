@@ -89,6 +89,7 @@ def compare(text: str, site: str, requested: str, looking: bool) -> "list[str] |
     if not head.startswith("sitepatch-hook 1 ") or lines[-2:] != ["end", ""]:
         raise ValueError("its first or its last line is another one")
     reasons, good = [], True
+    asked: set[str] = set()
     for line in lines[:-2]:
         if line[:2] == ": ":
             reasons.append(line[2:])
@@ -97,19 +98,28 @@ def compare(text: str, site: str, requested: str, looking: bool) -> "list[str] |
         if mark not in ("=", "!") or path[:1] in ("", "/") or "/../" in f"/{path}/" or "\0" in path:
             raise ValueError(f"it has the line {line!r}")
         if good:
-            good = signature(site + "/" + path) == signed
+            good = signature(site + "/" + path, asked) == signed
     done = head.split(" ")[2:]
     if not good or done[:1] != [requested] or (reasons and done[1:] == ["looked"] and not looking):
         return None
     return reasons
 
 
-def signature(path: str) -> str:
-    """Return mtime in whole seconds and size of a file; image layers and archives keep no more of it."""
-    try:  # noqa: SIM105  (a start does without contextlib)
-        os.close(os.open(os.path.dirname(path), os.O_RDONLY))  # NFS: see `look_again` of patcher.system.reading
-    except OSError:
-        pass
+def signature(path: str, asked: "set[str] | None" = None) -> str:
+    """Return mtime in whole seconds and size of a file; image layers and archives keep no more of it.
+
+    Args:
+        path: of the file.
+        asked: directories that were looked at anew before; that of the file is added.
+    """
+    folder = os.path.dirname(path)
+    if asked is None or folder not in asked:
+        try:  # noqa: SIM105  (a start does without contextlib)
+            os.close(os.open(folder, os.O_RDONLY))  # NFS: see `look_again` of patcher.system.reading
+        except OSError:
+            pass
+        if asked is not None:
+            asked.add(folder)
     try:
         info = os.stat(path)
     except OSError:

@@ -28,9 +28,12 @@ class Place(NamedTuple):
             UsageError: there is no such directory, or it is no interpreter that answers, or no image with one Python.
         """
         from patcher.target.interpreter import discover
-        from patcher.target.rootfs import image
 
-        found = image(self.target) if self.target else None
+        found = None
+        if self.target:
+            from patcher.target.rootfs import image
+
+            found = image(self.target)
         env = discover(self.python, found.sites[0] if found else self.target)
         if found:
             env = env._replace(sites=found.sites, search=found.sites, version=found.version or env.version, root=found.root)

@@ -1,6 +1,6 @@
 """Whether the locks of a directory hold for other machines too, by what the kernel tells of its mount (proc(5), mountinfo).
 
-On NFS they do. Where they do not, one writer at a time cannot be promised, and whoever writes is told.
+On NFS they do. Where they do not, one writer at a time cannot be promised, and `doctor` and `apply` say so.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ def mount_of(path: str, table: str) -> Optional[Mount]:
     return found
 
 
-def own_locks(path: str, table: Optional[str] = None) -> str:
+def own_locks(path: str, table: str) -> str:
     """Why a lock on what lies at a path holds on this machine alone; "" where it does not, or nobody knows.
 
     Args:
         path: of a directory.
-        table: see `mount_of`; None for that of this process.
+        table: see `mount_of`.
     """
-    mount = mount_of(os.path.realpath(path), read_table() if table is None else table)
+    mount = mount_of(os.path.realpath(path), table)
     if mount is None:
         return ""
     options = [each for each in _OWN_LOCKS if each in mount.options]
@@ -69,7 +69,7 @@ def own_locks(path: str, table: Optional[str] = None) -> str:
     return f"{path} is on {which}: a lock there holds on this machine alone, and a sitepatch on another one is not waited for"
 
 
-def untried(path: str, table: Optional[str] = None) -> str:
+def untried(path: str, table: str) -> str:
     """The type of a filesystem that machines share and on which nobody has tried the locks; "" for any other."""
-    mount = mount_of(os.path.realpath(path), read_table() if table is None else table)
+    mount = mount_of(os.path.realpath(path), table)
     return mount.kind if mount and mount.kind in _UNTRIED else ""

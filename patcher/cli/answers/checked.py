@@ -7,7 +7,7 @@ what was tried and how it ended, which GitLab, Jenkins and Azure show as tests; 
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, Union
 from xml.etree import ElementTree
 
 from patcher.cli.answers.annotations import ERROR, NOTICE, annotation
@@ -113,19 +113,21 @@ def of_releases(checked: Checked) -> List[Verdict]:
 
 
 def _verdict(patchset: str, about: str, one: Outcome) -> Verdict:
-    why = "\n".join(filter(None, (one.problem, one.hint))) or one.word
     written = (answer.written for answer in one.answers if answer.state.value == one.word)
-    return Verdict(patchset, about, one.word, why if one.failed else "", next(written, ("", 0)))
+    return Verdict(patchset, about, one.word, _why(one, one.word) if one.failed else "", next(written, ("", 0)))
 
 
 def of_answers(answers: Iterable[Answer]) -> List[Verdict]:
     """The verdict on each place in an environment."""
     found = []
     for one in answers:
-        why = "\n".join(filter(None, (one.problem, one.hint))) or one.state.value
-        about = f"{one.path} {one.scope}".rstrip()
-        found.append(Verdict(one.patchset, about, one.state.value, why if one.state.failed else "", one.written))
+        state, about = one.state, f"{one.path} {one.scope}".rstrip()
+        found.append(Verdict(one.patchset, about, state.value, _why(one, state.value) if state.failed else "", one.written))
     return found
+
+
+def _why(one: Union[Answer, Outcome], state: str) -> str:
+    return "\n".join(filter(None, (one.problem, one.hint))) or state
 
 
 def github(verdicts: Iterable[Verdict], manifests: Mapping[str, str]) -> List[Painted]:

@@ -26,7 +26,7 @@ Listings = Mapping[str, Union[Listing, SitepatchError]]
 
 
 class Fetcher(NamedTuple):
-    """What fetches, where it is kept, how many releases are fetched at a time, and who is told."""
+    """What fetches, where it is kept, how many releases are fetched at a time, and what reports progress."""
 
     pip: Pip
     cache: Path
