@@ -21,8 +21,7 @@ from patcher.store.receipt import HOME, file_name
 from patcher.store.status import Condition, damaged, interrupted, orphans, unclaimed
 from patcher.store.store import Store
 from patcher.store.tidy import EDITED
-from patcher.system import cache
-from patcher.system.mounts import ONE_WRITER, own_locks, read_table, untried
+from patcher.system import cache, mounts
 from patcher.system.reading import read_file
 from patcher.target.backups import is_backup, proven_backups
 from patcher.target.distribution import edited_message
@@ -172,13 +171,13 @@ def _locks(case: Case) -> _Found:
 
 
 def _mounts(case: Case) -> _Found:
-    table = read_table()
+    table = mounts.read_table()
     for site in case.sites:
-        what, kind = own_locks(site, table), untried(site, table)
+        what, kind = mounts.own_locks(site, table), mounts.untried(site, table)
         if not what and kind:
             what = f"{site} is on {kind}, on which nobody has tried whether a sitepatch on another machine is waited for"
         if what:
-            yield NOTE, what, ONE_WRITER
+            yield NOTE, what, mounts.ONE_WRITER
 
 
 def _left(case: Case) -> _Found:
