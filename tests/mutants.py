@@ -5,7 +5,8 @@
 
 The first run records with coverage which test reaches which line (again for each test file that was edited). A change that
 was seen is not tried again, so a stopped run goes on, and only survivors are repeated. They are printed as `mutants.txt`
-has them, which lists those that make no difference, each below the reason. Exit code 1 if any other survived.
+has them, which lists those that make no difference, each below the reason. Exit code 1 if any other survived, or if the
+list has one that is no change of the code any more.
 
 The tools that exist do not fit: mutmut keeps every change in the module behind a switch that imports mutmut, which breaks
 the modules that a hook copies into other environments; cosmic-ray runs one and the same command for each change.
@@ -299,10 +300,11 @@ def equivalent():
     return keys
 
 
-def shown(mutant):
-    """A mutant as mutants.txt has it."""
-    lines = [f"-{line}" for line in mutant.old.split("\n")] + [f"+{line}" for line in mutant.new.split("\n")]
-    return "\n".join([f"{mutant.module} {mutant.function}".strip(), *lines])
+def shown(key):
+    """A mutant as mutants.txt has it, by its key."""
+    module, function, old, new = key
+    lines = [f"-{line}" for line in old.split("\n")] + [f"+{line}" for line in new.split("\n")]
+    return "\n".join([f"{module} {function}".strip(), *lines])
 
 
 def sample(found, seed):
@@ -321,7 +323,7 @@ def main(words=None):
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--folder", type=Path, default=ROOT / ".mutants", help="where the record and the results are kept")
     options = parser.parse_args(words)
-    chosen, names_of, source_of = [], {}, {}
+    chosen, names_of, source_of, keys = [], {}, {}, set()
     for package in options.package or PACKAGES:
         modules, tests = PACKAGES[package]
         for pattern in modules.split():
@@ -330,8 +332,13 @@ def main(words=None):
                 if not options.module or any(fnmatch.fnmatch(name, f"patcher/{each}.py") for each in options.module):
                     names_of[name] = files(options.tests or tests)
                     source_of[name] = path.read_bytes()
-                    chosen += sample(mutants(name, source_of[name]), options.seed)[: options.sample]
+                    found = list(mutants(name, source_of[name]))
+                    keys |= {each.key for each in found}
+                    chosen += sample(found, options.seed)[: options.sample]
     same, results = equivalent(), options.folder / "killed"
+    stale = sorted(key for key in same - keys if key[0] in source_of or not (ROOT / key[0]).exists())
+    for key in stale:
+        print(f"# in {EQUIVALENT.name}, and no change of the code as it is now\n{shown(key)}\n", flush=True)
     chosen = [each for each in chosen if each.key not in same]
     killed = {tuple(json.loads(line)) for line in results.read_text().splitlines()} if results.exists() else set()
     score = {}  # module, or "all" of them -> how many were tried and killed
@@ -361,12 +368,12 @@ def main(words=None):
                     file.write(json.dumps(mutant.key) + "\n")
             else:
                 survivors.append(mutant)
-                print(f"# survived: line {mutant.line}\n{shown(mutant)}\n", flush=True)
+                print(f"# survived: line {mutant.line}\n{shown(mutant.key)}\n", flush=True)
 
         in_parallel(copies, [each for each in chosen if each.key not in killed], start, done)
     for name, count in sorted(score.items()):
         print(f"{name}: {count['killed']} of {count['tried']} killed, {100 * count['killed'] / count['tried']:.1f}%")
-    return bool(survivors)
+    return bool(survivors or stale)
 
 
 def _stop(signum, frame):
