@@ -17,10 +17,10 @@ from patcher.errors import SitepatchError
 from patcher.model import Requested
 from patcher.ops.outcome import SILENT
 from patcher.ops.releases.against import check_releases
-from patcher.ops.releases.fetching import Fetcher, fetch_all
+from patcher.ops.releases.fetching import Fetcher, fetch_all, fetching, list_releases
 from patcher.patchset.manifest import load_patchset
 from patcher.system.archive import member
-from patcher.target.index import Listing, Pip
+from patcher.target.index import PYTHONS, Listing, Pip
 from patcher.target.releases import _members, fetch_release
 from tests.index import Index, wheel
 from tests.test_check import PLAIN, SHARE, files, write_patchset
@@ -225,6 +225,29 @@ def test_a_listing_that_cannot_be_had_is_no_project_without_releases(index, monk
         monkeypatch.setenv(name, value)
     with Pip() as pip, pytest.raises(SitepatchError, match=f"pip could not list the releases of demo: {problem}"):
         pip.listing("demo", "3.10")
+
+
+@pytest.mark.parametrize(
+    ("more", "lists"),
+    [
+        ([], 1),  # one Python is enough: pip starts for half a second each time
+        ([("2.0", "cp310-cp310-manylinux_2_28_x86_64"), ("2.0", "cp311-cp311-win_amd64")], 1),
+        ([("2.0+cu121", "cp312-cp312-manylinux_2_28_x86_64")], len(PYTHONS)),
+        ([("2.0.post1", "cp38-cp38-linux_x86_64"), ("3.0", "cp311-cp311-win_amd64")], len(PYTHONS)),
+    ],
+    ids=["one wheel for all", "also for others", "another's vendor build", "another's and nobody's"],
+)  # fmt: skip
+def test_other_pythons_are_asked_only_where_they_have_releases_that_the_first_has_not(index, monkeypatch, tmp_path, more, lists):
+    for version, tag in [("1.0", "py3-none-any"), *more]:
+        index.add("demo", version, files(PLAIN), tag)
+    asked, names = [], {version for version, tag in more if "win" not in tag}
+    index.acts["demo"] = lambda handler, data: asked.append(1) or listing(200, body=data)(handler, data)
+    for name, value in index.variables(tmp_path / "cache").items():
+        monkeypatch.setenv(name, value)
+    with fetching(2, SILENT) as fetcher:
+        assert list_releases(fetcher, ["demo"], ["all"])["demo"].versions == {"1.0", *names} and len(asked) == lists
+        assert list_releases(fetcher, ["demo"], ["1.0"])["demo"].versions == {"1.0"} | (names if lists == 1 else set())
+        assert len(asked) == lists + 1
 
 
 def test_where_an_index_is_down_half_way_the_others_are_told_and_kept_and_nothing_half(index, monkeypatch, tmp_path):

@@ -12,9 +12,10 @@ import threading
 from pathlib import Path
 from types import TracebackType
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Type
+from urllib.parse import unquote
 
 from patcher.errors import SitepatchError
-from patcher.target.versions import is_version
+from patcher.target.versions import canonical, is_version
 
 # The platforms of wheels, those with the smallest wheels first: a torch for macOS has 80 MB. The sources in them are the same.
 # No Python has a wheel of every release, and pip takes one Python at a time; the first of PYTHONS has most.
@@ -49,12 +50,14 @@ _ENVIRON = {
 class Listing(NamedTuple):
     """The releases in the index, also those with a source distribution only, and the yanked ones of them.
 
-    `wheels` are URLs by version: of each release one wheel, the smallest by its platform.
+    `wheels` are URLs by version: of each release one wheel, the smallest by its platform. `others` are the releases that have
+    wheels for other Pythons or platforms alone, and no source distribution; which of them are yanked pip does not tell.
     """
 
     versions: FrozenSet[str] = frozenset()
     yanked: FrozenSet[str] = frozenset()
     wheels: Mapping[str, str] = {}
+    others: FrozenSet[str] = frozenset()
 
 
 class NoPip(SitepatchError):
@@ -111,9 +114,10 @@ class Pip:
         nothing = found and found.group(1) == "none" and re.search(_PASSED_OVER, said, re.MULTILINE)
         if not found or nothing or re.search(r"Retry\(total=0|Could not fetch URL .*certificate", said):
             raise SitepatchError(f"pip could not list the releases of {distribution}: {_reason(said)}", _hint(said))
-        yanked = re.search(r"yanked versions: (.*)", said)
-        taken_back = _versions(yanked.group(1)) if yanked else frozenset()
-        return Listing(_versions(found.group(1)) | taken_back, taken_back, _wheels(said))
+        withdrawn = re.search(r"yanked versions: (.*)", said)
+        yanked = _versions(withdrawn.group(1)) if withdrawn else frozenset()
+        versions = _versions(found.group(1)) | yanked
+        return Listing(versions, yanked, _wheels(said), _others(said) - versions)
 
     def download(self, distribution: str, version: str, tags: Sequence[str] = (), url: str = "") -> Tuple[Path, bool]:
         """Fetch a wheel of a release into a folder of its own, which the caller deletes; the second is: is it yanked?
@@ -197,6 +201,12 @@ def _wheels(said: str) -> Dict[str, str]:
         if "****" not in url:
             found.setdefault(version, []).append(url)
     return {version: min(urls, key=_platform) for version, urls in found.items()}
+
+
+def _others(said: str) -> FrozenSet[str]:
+    """The versions, as PEP 440 normalises them, of the wheels for other Pythons or platforms that pip's debug output lists."""
+    wheels = re.findall(r"^ *Skipping link: none of the wheel's tags .*/[^-/\s]+-([^-/\s]+)-\S+\.whl\b", said, re.MULTILINE)
+    return frozenset(canonical(text) for text in map(unquote, set(wheels)) if is_version(text))
 
 
 def _platform(url: str) -> int:

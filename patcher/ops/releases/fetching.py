@@ -50,22 +50,26 @@ def fetching(jobs: int, events: Events) -> Iterator[Fetcher]:
 
 def list_releases(fetcher: Fetcher, names: Sequence[str], asked: Sequence[str]) -> Listings:
     """The releases of every distribution, or why they cannot be had; no more than is needed where versions are named."""
-    found: Dict[str, List[Union[Listing, SitepatchError]]] = {name: [] for name in names}
     first, *others = PYTHONS
-    for pythons in ([first], others):
-        pairs = [(name, python) for name in names if not _settled(found[name], asked) for python in pythons]
-        tell = partial(fetcher.events.progress, total=len(pairs), what="lists of releases read")
-        answers = _parallel(fetcher, [_caught(fetcher.pip.listing, *pair) for pair in pairs], tell)
-        for (name, _), answer in zip(pairs, answers):
-            found[name].append(answer)
+    found = {name: [answer] for name, answer in zip(names, _listings(fetcher, [(name, first) for name in names]))}
+    more = [(name, python) for name in names if _incomplete(found[name][0], asked) for python in others]
+    for (name, _), answer in zip(more, _listings(fetcher, more)):
+        found[name].append(answer)
     return {name: _joined(answers) for name, answers in found.items()}
 
 
-def _settled(answers: Sequence[Union[Listing, SitepatchError]], asked: Sequence[str]) -> bool:
-    """Whether nothing is left to be asked: it fails, or every release that is named was found."""
-    versions = [version for each in answers if isinstance(each, Listing) for version in each.versions if "+" not in version]
-    failed = any(isinstance(each, SitepatchError) for each in answers)
-    return failed or all(is_version(text) and matching_versions(text, versions) for text in asked)
+def _listings(fetcher: Fetcher, pairs: Sequence[Tuple[str, str]]) -> List[Union[Listing, SitepatchError]]:
+    """What each distribution has for a Python."""
+    tell = partial(fetcher.events.progress, total=len(pairs), what="lists of releases read")
+    return _parallel(fetcher, [_caught(fetcher.pip.listing, *pair) for pair in pairs], tell)
+
+
+def _incomplete(answer: Union[Listing, SitepatchError], asked: Sequence[str]) -> bool:
+    """Whether other Pythons have releases, and one that is named was not found."""
+    if isinstance(answer, SitepatchError) or not answer.others:
+        return False
+    versions = [version for version in answer.versions if "+" not in version]
+    return not all(is_version(text) and matching_versions(text, versions) for text in asked)
 
 
 def _joined(answers: Sequence[Union[Listing, SitepatchError]]) -> Union[Listing, SitepatchError]:
