@@ -293,6 +293,36 @@ def test_a_namespace_package_that_a_record_lists_is_no_leftover(tmp_path):
     assert locate(searching(tmp_path), "demo").distribution == "demo-part"
 
 
+NAMESPACE = {"demo-part": ("demo/part/__init__.py", "1.0"), "demo-other": ("demo/other/m.py", "2.0")}
+
+
+@pytest.mark.parametrize("edited", [False, True])
+@pytest.mark.parametrize("init", [False, True])
+def test_of_a_namespace_package_the_distribution_of_the_files_counts(tmp_path, init, edited):
+    shared = {"demo/__init__.py": "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"} if init else {}
+    parts = {**NAMESPACE, **({} if init else {"zebra": ("demo/z.py", "1.0")})}
+    for name, (path, version) in parts.items():
+        install(tmp_path, {**shared, path: "x = 1\n"}, name, version)
+        if edited:
+            (tmp_path / path).write_text("x = 2\n")
+    for name, (path, version) in parts.items():
+        for env in (directory(tmp_path), searching(tmp_path)):
+            info = tmp_path / f"{name.replace('-', '_')}-{version}.dist-info"
+            assert locate(env, "demo", [path, "demo/gone.py"]) == ("demo", str(tmp_path), name, version, str(info), ())
+    if not init:
+        for files in ([], ["demo/gone.py"], ["demo/part/__init__.py", "demo/other/m.py"]):
+            with pytest.raises(SitepatchError, match=r"demo in .* is a namespace package of several distributions: .*demo-other 2.0") as caught:
+                locate(directory(tmp_path), "demo", files)
+            assert "name a file" in caught.value.hint
+
+
+def test_a_distribution_is_told_by_what_is_imported_of_it(tmp_path):
+    install(tmp_path, {**DEMO, "_other.py": "", "demo/__pycache__/m.py": ""}, "Some-dist")
+    with pytest.raises(SitepatchError, match=r"some\.dist is not installed") as caught:
+        locate(directory(tmp_path), "some.dist")
+    assert caught.value.hint == "the distribution some.dist is imported as _other or demo: name that; or name another environment with --python or --target"
+
+
 def test_an_egg_in_a_zip_is_refused(tmp_path):
     egg = tmp_path / "demo-1.0-py3.egg"
     with zipfile.ZipFile(egg, "w") as archive:

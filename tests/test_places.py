@@ -268,6 +268,33 @@ def test_what_would_not_run_or_nobody_can_tell_is_refused_with_the_reason(tmp_pa
     assert tree(tmp_path / "env") == before
 
 
+def test_parts_of_a_namespace_package_are_patched_each_as_its_distribution(tmp_path):
+    python, site = venv(tmp_path / "env")
+    for name, version in (("one", "1.0"), ("other", "2.0")):
+        install(site, {f"demo/{name}/__init__.py": "VALUE = 1\n"}, f"demo-{name}", version)
+        patchset(tmp_path, f"demo/{name}/__init__.py", name=name)
+    before = sources(site)
+
+    def ran(*words, code=0):
+        done = command(tmp_path, *words, "--python", python)
+        assert done.code == code, done
+        return done
+
+    ran("apply", "one", "other")
+    assert "already" in ran("apply", "one").out
+    lines = ran("status").out.splitlines()
+    assert ["demo-one 1.0" in lines[0], "demo-other 2.0" in lines[1]] == [True, True], lines
+    assert "is a namespace package" not in ran("doctor").out
+    ran("restore")
+    assert sources(site) == before
+    (site / "demo/other/__init__.py").write_text("VALUE = 3\n")
+    (tmp_path / "was/demo/other").mkdir(parents=True)
+    (tmp_path / "was/demo/other/__init__.py").write_text("VALUE = 1\n")
+    ran("capture", "demo-other", "--name", "made", "--pristine", tmp_path / "was")
+    assert 'distributions = ["demo-other"]' in (tmp_path / "patchsets/made/patchset.toml").read_text()
+    assert (value(python, "demo.one"), value(python, "demo.other")) == (1, 3)
+
+
 def test_a_package_that_two_distributions_list_is_named(tmp_path):
     """As mmengine and mmengine-lite: the files are those of the one that was installed last."""
     python, site = venv(tmp_path / "env")

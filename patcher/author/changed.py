@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Container, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.draft import package_of
 from patcher.errors import AbsentError, SitepatchError, UsageError
@@ -126,7 +126,7 @@ def _chosen(env: Environment, words: Sequence[str], every: Dict[str, _Site], *, 
     problems: List[SitepatchError] = []
     for word in dict.fromkeys(words):
         try:
-            site, paths = _file(word, every) if _is_file(word) else _package(env, word, every)
+            site, paths = named_file(word, every) if _is_file(word) else _package(env, word, every)
             if not unproven and not any(path in every[site] for path in paths):
                 raise SitepatchError(
                     f"{word}: no RECORD in {site} lists it, so nothing tells what was installed",
@@ -149,8 +149,16 @@ def _is_file(word: str) -> bool:
     return word.endswith(".py") or "/" in word
 
 
-def _file(word: str, every: Dict[str, _Site]) -> Tuple[str, List[str]]:
-    """The site directory and the path in it of a file, named from here, absolute, or as the site directory has it."""
+def named_file(word: str, every: Mapping[str, Container[str]]) -> Tuple[str, List[str]]:
+    """The site directory and the path in it of a file, named from here, absolute, or as the site directory has it.
+
+    Args:
+        word: the name.
+        every: the site directories, each with paths that count as there although they may be missing.
+
+    Raises:
+        UsageError: there is no such file.
+    """
     given = Path(word).absolute()
     given = given.parent.resolve() / given.name  # a link that is the file itself lies where it lies
     for site in every:
@@ -182,7 +190,7 @@ def _package(env: Environment, word: str, every: Dict[str, _Site]) -> Tuple[str,
 
 def _owner(env: Environment, word: str, path: str) -> Owner:
     """The distribution of a file that no RECORD lists, as far as anything tells it."""
-    located = locate(env, package_of(path))
+    located = locate(env, package_of(path), [path])
     return Owner(located.distribution, located.version, located.dist_info)
 
 

@@ -36,7 +36,7 @@ def copy_out(env: Environment, package: str, file: str = "") -> Tuple[Path, Tupl
         UsageError: there is no such file.
         SitepatchError: the package is not there, or a file was edited by hand, which is to be captured first.
     """
-    located = locate(env, package)
+    located = locate(env, package, [file, f"{package}/{file}"] if file else ())
     every = python_files(located.site, package)
     paths = [path for path in every if not file or path in (file, f"{package}/{file}")]
     if not paths:
@@ -74,7 +74,7 @@ def copied(env: Environment, folder: Path) -> List[Tuple[InstalledFile, Before]]
     problems: List[str] = []
     for path in sorted(each.relative_to(folder).as_posix() for each in folder.rglob("*.py")):
         data = read_file(folder / path)
-        located = locate(env, package_of(path))
+        located = locate(env, package_of(path), [path])
         installed = read(located.site, path)
         if installed is None:
             problems.append(f"{path}: is not installed; a new file is no part of a patchset, which changes files that are")

@@ -117,7 +117,7 @@ def _without_a_file(env: Environment, answer: Answer) -> HunkExplanation:
     if answer.state is not State.NOT_FOUND or not answer.scope:
         return HunkExplanation("", answer)
     try:
-        site = locate(env, answer.path.split("/")[0]).site
+        site = locate(env, answer.path.split("/")[0], [answer.path]).site
     except SitepatchError:
         return HunkExplanation("", answer)
     same_name = [

@@ -38,31 +38,39 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
     Args:
         site: the site directory.
         package: the import package; its distribution may have any name (`mmengine-lite` ships `mmengine`).
-        files: `/`-separated paths relative to `site` whose hashes help to choose between several owners.
+        files: `/`-separated paths relative to `site` that are meant: several owners are told apart by who lists them, and
+            by their hashes.
 
     Returns:
         The owner by RECORD; else by the metadata of egg-info, Debian or a checkout, with a note that says so.
 
     Raises:
-        SitepatchError: several distributions list the package, and the files on disk do not show which is installed.
+        SitepatchError: several distributions list the package, and neither `files` nor what is on disk shows which is meant.
     """
     plain = [row for row in (f"{package}/__init__.py", f"{package}.py") if (site / row).is_file()][:1]
-    rows = plain or [f"{package}/"]  # of a namespace package any row counts
     names = sorted(each.name for each in site.iterdir() if each.name.endswith(".dist-info") and each.name[0] != "~")
-    near = [name for name in names if normalized(name).startswith(normalized(package))]
+    near = [name for name in names if normalized(name).startswith(normalized(package))] if plain else names
+    rows = plain or [f"{package}/"]  # of a namespace package any row counts
     owners = [site / name for name in near if _lists(site / name, rows)]
     samples = [*plain, f"{package}/version.py", f"{package}/_version.py", *files]
     if not owners or (len(owners) == 1 and _compare(owners[0], samples)[1]):  # one of any name may have overwritten it
         owners += [site / name for name in names if name not in near and _lists(site / name, rows)]
     if not owners:
         return _unrecorded(site, package, names)
+    parts = [path for path in owners if len(owners) > 1 and _lists(path, files)]
+    owners = parts or owners
     scores = {path: _compare(path, samples)[0] if len(owners) > 1 else 0 for path in owners}
     best = [path for path in owners if scores[path] == max(scores.values())]
     found = [Owner(*_headers(path / "METADATA"), str(path), True) for path in best]
+    listed = " and ".join(f"{each.name} {each.version} ({Path(each.dist_info).name})" for each in found)
+    if not plain and len({each.name for each in found}) > 1:
+        raise SitepatchError(
+            f"{package} in {site} is a namespace package of several distributions: {listed}",
+            "name a file of the one that is meant: a patchset is for files of one of them",
+        )
     if len({each.version for each in found}) > 1:
         raise SitepatchError(
-            f"{package} in {site} belongs to several distributions, and its files do not tell which is right: "
-            + " and ".join(f"{each.name} {each.version} ({Path(each.dist_info).name})" for each in found),
+            f"{package} in {site} belongs to several distributions, and its files do not tell which is right: {listed}",
             "uninstall all of them and install the one that is wanted",
         )
     others = [path.name for path in owners if str(path) != found[0].dist_info]

@@ -10,9 +10,9 @@ from typing import Iterator, List, Optional, Sequence, Tuple
 from urllib.parse import unquote, urlsplit
 
 from patcher.errors import AbsentError, SitepatchError
-from patcher.model import Located, release_name
+from patcher.model import Located, normalized, release_name
 from patcher.system.reading import read_file
-from patcher.target.distribution import owner, recorded_hash
+from patcher.target.distribution import owner, recorded_hash, recorded_sources
 from patcher.target.interpreter import Environment, discover
 
 __all__ = ["Environment", "blocker", "check_not_shared", "discover", "find_file", "locate", "nearest_file", "recorded_hash"]
@@ -24,7 +24,7 @@ def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located
     Args:
         env: the environment.
         package: the import package, without dots.
-        files: paths (`/`, relative to the site directory) whose hashes help to choose between two owners of a package.
+        files: paths (`/`, relative to the site directory) that are meant: they tell several owners of a package apart.
 
     Raises:
         AbsentError: not installed.
@@ -195,8 +195,15 @@ def _lines(path: Path) -> List[str]:
 
 
 def _similar(env: Environment, package: str) -> str:
-    """A hint that names installed packages with a similar name."""
-    names = {each.name.split(".")[0] for place in map(Path, env.sites) if place.is_dir() for each in place.iterdir()}
-    near = _nearest(package, sorted(name for name in names if name.isidentifier()), 3)
+    """A hint that names what a distribution of that name is imported as, or installed packages with a similar name."""
     other = "or name another environment with --python or --target"
+    every = [each for place in map(Path, env.sites) if place.is_dir() for each in place.iterdir()]
+    for info in (each for each in every if each.suffix == ".dist-info"):
+        if normalized(info.name.split("-")[0]) == normalized(package):
+            tops = {row.path.split("/")[0] for row in recorded_sources(info)}
+            found = sorted(filter(str.isidentifier, (top[: -len(".py")] if top.endswith(".py") else top for top in tops)))
+            if found and package not in found:
+                return f"the distribution {package} is imported as {' or '.join(found)}: name that; {other}"
+    names = {each.name.split(".")[0] for each in every}
+    near = _nearest(package, sorted(name for name in names if name.isidentifier()), 3)
     return f"installed are {', '.join(near)}; {other}" if near else f"install it, {other}"

@@ -9,6 +9,7 @@ import pytest
 
 from tests.author.world import EDIT, M, World
 from tests.command import done
+from tests.places import wheel
 
 pytestmark = pytest.mark.once
 
@@ -70,6 +71,15 @@ def test_what_goes_wrong_is_said_and_the_copies_are_kept(world, code, said):
     (kept,) = copies(world)
     assert f"capture --from {kept} --name mine" in told.err
     assert not (world.cwd / "patchsets").exists()
+
+
+def test_a_file_of_a_namespace_package(tmp_path):
+    world = World(tmp_path, {"demo/one/m.py": M})
+    world.install(wheel(tmp_path / "wheels", "other", files={"demo/two/m.py": "VALUE = 1\n"}))
+    refused = world("edit", "demo", "--name", "mine", "--no-editor")
+    assert refused.code == 1 and "name a file of the one that is meant" in refused.err
+    done(world("edit", "demo", "two/m.py", "--name", "mine", "--no-editor", TMPDIR=str(world.cwd)))
+    assert [path.name for path in copies(world)[0].rglob("*.py")] == ["m.py"]
 
 
 def test_no_editor(world):

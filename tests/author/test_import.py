@@ -18,6 +18,7 @@ from patcher.target.environment import discover, locate
 from tests.author.world import EDIT, FILES, OTHER, M, World
 from tests.command import done, tree
 from tests.index import Index
+from tests.places import wheel
 
 N = "VALUE = 1\n\n\ndef value():\n    return VALUE\n"
 LAYOUT = {**FILES, "demo/sub/__init__.py": "", "demo/sub/n.py": N, "other/__init__.py": "", "other/m.py": "X = 1\n"}
@@ -114,6 +115,13 @@ def test_a_copy_that_another_package_vendors_is_not_what_the_diff_means(world):
     with (world.path / "demo-1.0.dist-info" / "RECORD").open("a") as record:
         record.write(f"other/_vendor/demo/m.py,sha256={'A' * 43},1\n")
     assert [one.path for one in run(world, diff(path="src/demo/m.py")).files] == ["demo/m.py"]
+
+
+def test_a_diff_of_a_file_of_a_namespace_package(tmp_path):
+    world = World(tmp_path, {"demo/one/m.py": M})
+    world.install(wheel(tmp_path / "wheels", "other", files={"demo/two/m.py": N}))
+    made = run(world, diff(path="a/src/demo/one/m.py"))
+    assert [one.path for one in made.files] == ["demo/one/m.py"]
 
 
 def test_of_several_files_that_fit_none_is_taken(world):

@@ -54,11 +54,13 @@ def test_a_file_can_be_named_and_what_cannot_be_patched_is_refused(install, tmp_
     place = install({"demo/__init__.py": "def first():\n    pass\n", "demo/m.py": TEXTS["m.py"][0], "demo/bad.py": "def (", "demo/n.py": "A = 1\n"})
     assert new(NewRequest(place, "one", "demo/m.py", "out")).path == "demo/m.py"
     assert (tmp_path / "out/one/patchset.toml").exists()
+    assert new(NewRequest(place, "absolute", str(tmp_path / "site/demo/m.py"), "out")).path == "demo/m.py"
     assert new(NewRequest(place, "two", "demo")).path == "demo/m.py"
     for name, package, kind in (
         ("three", "demo/n.py", SitepatchError),
         ("three", "demo/bad.py", SitepatchError),
         ("three", "absent", AbsentError),
+        ("three", "demo/absent.py", UsageError),
         ("two", "demo", UsageError),
         ("No Name", "demo", UsageError),
     ):

@@ -91,7 +91,7 @@ class Installed:
         for site in self.env.sites:
             found_here = [each for each in direct if (Path(site) / each).is_file()]
             for path in dict.fromkeys([*found_here, *self._named(site, parts[-1])]):
-                located = self._package(path.split("/")[0])
+                located = self._package(path)
                 if isinstance(located, Located) and located.site == site and (Path(site) / path).is_file():
                     theirs = path.split("/")
                     pairs = zip(reversed(theirs), reversed(parts))
@@ -108,15 +108,19 @@ class Installed:
                 names.setdefault(row.path.rpartition("/")[2], []).append(row.path)
         return self._names[site].get(name, [])
 
-    def _package(self, name: str) -> Union[Located, SitepatchError, None]:
-        """Where a package is installed, or why it cannot be patched."""
+    def _package(self, path: str) -> Union[Located, SitepatchError, None]:
+        """Where the package of a file is installed, or why it cannot be patched."""
+        name = path.split("/")[0]
         package = name[: -len(".py")] if name.endswith(".py") else name
-        if package not in self._packages:
-            try:
-                self._packages[package] = locate(self.env, package) if package.isidentifier() else None
-            except SitepatchError as error:
-                self._packages[package] = error
-        return self._packages[package]
+        for key, files in ((package, ()), (path, (path,))):  # only of a namespace package the file matters
+            if key not in self._packages:
+                try:
+                    self._packages[key] = locate(self.env, package, files) if package.isidentifier() else None
+                except SitepatchError as error:
+                    self._packages[key] = error
+            if not isinstance(self._packages[key], SitepatchError) or isinstance(self._packages[key], AbsentError):
+                break
+        return self._packages[key]
 
     def _refused(self, package: str) -> Optional[SitepatchError]:
         """Why an installed package cannot be patched: editable, in an archive, of the standard library."""

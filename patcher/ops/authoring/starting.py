@@ -6,7 +6,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, Tuple
 
-from patcher.author.changed import python_files
+from patcher.author.changed import named_file, python_files
+from patcher.author.draft import package_of
 from patcher.author.folder import Target, output_folder, proven_range, write_folder
 from patcher.author.skeleton import functions, skeleton
 from patcher.errors import SitepatchError
@@ -31,18 +32,20 @@ def new(request: NewRequest, events: Events = SILENT) -> NewOutcome:
     """Make a patchset whose hunk is for a real function of a package, and which explains itself.
 
     Raises:
-        UsageError: the name is none of a patchset, or its folder is there already.
+        UsageError: the name is none of a patchset, its folder is there already, or there is no such file.
         SitepatchError: the package is not there, or has no function that can be patched.
         OSError: the folder cannot be written.
     """
     folder = output_folder(request.name, request.output)
     env = request.place.environment()
     events.started(env)
-    first = request.package.split("/")[0]
-    package = first[: -len(".py")] if first.endswith(".py") else first
-    located = locate(env, package)
-    paths = [request.package] if request.package.endswith(".py") else python_files(located.site, package)
-    target = Target(package, located.distribution, proven_range([located.version]))
+    if request.package.endswith(".py"):
+        _, paths = named_file(request.package, dict.fromkeys(env.own, ()))
+        located = locate(env, package_of(paths[0]), paths)
+    else:
+        located = locate(env, request.package)
+        paths = python_files(located.site, located.package)
+    target = Target(located.package, located.distribution, proven_range([located.version]))
     public_first = sorted(paths, key=lambda path: any(part.startswith("_") for part in path.split("/")))[:_MOST_FILES]
     texts = [(path, read_file(Path(located.site) / path)) for path in public_first]
     places = (place for public in (True, False) for path, text in texts for place in functions(path, text, public=public))

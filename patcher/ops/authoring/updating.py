@@ -222,7 +222,8 @@ def _ended(outcome: UpdateOutcome, one: Looked, request: UpdateRequest) -> str:
 def _installed(patchset: Patchset, variant: Variant, request: UpdateRequest) -> str:
     """The version that is installed, "" where none is that the variant is for."""
     try:
-        version = locate(request.place.environment(), variant.package).version if request.to else ""
+        paths = [path for patch in variant.patches for path in patch.paths]
+        version = locate(request.place.environment(), variant.package, paths).version if request.to else ""
     except SitepatchError:
         return ""
     return version if is_version(version) and accepts(variant.versions, version) else ""

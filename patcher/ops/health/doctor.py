@@ -94,51 +94,53 @@ class Case:
         return tuple(place for place in self.places if (Path(place) / HOME).is_dir())
 
     @cached_property
-    def packages(self) -> Dict[str, Tuple[str, ...]]:
-        """The import packages of the patchsets at hand and of what stands, with the paths of their target files."""
-        paths: Dict[str, List[str]] = {}
+    def packages(self) -> Tuple[Tuple[str, Tuple[str, ...]], ...]:
+        """The import packages of each patchset at hand and of what is applied, with target files of one distribution of it."""
+        paths: Dict[Tuple[str, ...], List[str]] = {}
         for one in self.patchsets:
             for variant in one.variants:
-                paths.setdefault(variant.package, []).extend(each for patch in variant.patches for each in patch.paths)
+                of = paths.setdefault((variant.package, one.name), [])
+                of += [each for patch in variant.patches for each in patch.paths]
         for item in self.statuses:
-            paths.setdefault(item.receipt.package, []).append(item.receipt.path)
-        return {package: tuple(dict.fromkeys(each)) for package, each in paths.items()}
+            paths.setdefault((item.receipt.package, "", item.receipt.distribution), []).append(item.receipt.path)
+        return tuple((package, tuple(dict.fromkeys(each))) for (package, *_), each in paths.items())
 
     @cached_property
     def ghosts(self) -> Dict[str, str]:
         """Packages of which a directory without any module is left, and that directory."""
         found = {}
-        for package in self.packages:
+        for package in dict(self.packages):
             folders_ = [Path(place) / package for place in self.places if (Path(place) / package).is_dir()]
             if folders_ and not any(_has_code(folder) for folder in folders_):
                 found[package] = str(folders_[0])
         return found
 
     @cached_property
-    def _located(self) -> Tuple[List[Located], List[SitepatchError]]:
-        good, bad = [], []
-        for package, paths in self.packages.items():
+    def _located(self) -> Tuple[Dict[Located, List[str]], Dict[str, SitepatchError]]:
+        good: Dict[Located, List[str]] = {}
+        bad: Dict[str, SitepatchError] = {}
+        for package, paths in self.packages:
             try:
                 if package not in self.ghosts:
-                    good.append(locate(self.env, package, paths))
+                    good.setdefault(locate(self.env, package, paths), []).extend(paths)
             except SitepatchError as error:
-                bad += [] if isinstance(error, AbsentError) else [error]
+                bad.update({} if isinstance(error, AbsentError) else {error.message: error})
         return good, bad
 
     @property
     def located(self) -> List[Located]:
         """The packages that are installed here."""
-        return self._located[0]
+        return list(self._located[0])
 
     @property
     def unpatchable(self) -> List[SitepatchError]:
         """Why packages that are here in some way cannot be patched."""
-        return self._located[1]
+        return list(self._located[1].values())
 
     @cached_property
     def targets(self) -> List[Target]:
         """The target files that are there."""
-        named = [(one, each) for one in self.located for each in self.packages[one.package]]
+        named = [(one, each) for one, paths in self._located[0].items() for each in dict.fromkeys(paths)]
         return [Target(one, path) for one, each in named for path in _existing(one, each)]
 
     @cached_property
