@@ -43,6 +43,37 @@ CASES = {
         "def f(a):\n    b = get(a)\n\n    # why\n    try:\n        send(b)\n    finally:\n        print(b)\n",
         "@@ f @@\n def f(...):\n     ...\n-    send(...)\n+    try:\n+        send(...)\n+    finally:\n+        print(b)\n",
     ),
+    "a helper that only functions use goes to the end, and keeps the blank lines around it above it": (
+        "def f(a):\n    return str(a)\n",
+        "def _h(a):\n    return a\n\n\ndef f(a):\n    return str(_h(a))\n",
+        "@@ <module> @@\n ...\n+\n+\n+def _h(a):\n+    return a\n\n@@ f @@\n def f(...):\n-    return str(a)\n+    return str(_h(a))\n",
+    ),
+    "a helper that a class calls while it is imported stays above it": (
+        "import os\n\n\nclass A:\n    x = os.name\n",
+        "import os\n\n\ndef _h(a):\n    return a\n\n\nclass A:\n    x = _h(os.name)\n",
+        "@@ <module> @@\n+def _h(a):\n+    return a\n+\n+\n class A:\n     ...\n\n@@ A @@\n-os.name\n+_h(os.name)\n",
+    ),
+    "a helper that the module calls through a method while it is imported stays above it": (
+        "class A:\n    def f(self, a):\n        return str(a)\n\n\nX = A().f(1)\n",
+        "class A:\n    def f(self, a):\n        return _h(str(a))\n\n\ndef _h(a):\n    return a\n\n\nX = A().f(1)\n",
+        "@@ A.f @@\n def f(...):\n-    return str(...)\n+    return _h(str(...))\n\n"
+        "@@ <module> @@\n class A:\n     ...\n+\n+\n+def _h(a):\n+    return a\n",
+    ),
+    "an import does not go above another one of the same name": (
+        "import os\nfrom lib import time\n",
+        "import os\nfrom lib import time\nimport time\n",
+        "@@ <module> @@\n from lib import time\n+import time\n",
+    ),
+    "an import does not go above one of all names": (
+        "import os\nfrom lib import *\n",
+        "import os\nfrom lib import *\nimport time\n",
+        "@@ <module> @@\n from lib import *\n+import time\n",
+    ),
+    "a comment at the end of a block is not inserted again": (
+        "def f(a):\n    send(a)\n\n    # the end\n\n\ndef g(a):\n    send(a)\n",
+        "def f(a):\n    send(a)\n\n    # the end\n    return a\n\n\ndef g(a):\n    send(a)\n",
+        "@@ f @@\n send(a)\n+return a\n",
+    ),
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import Iterator, List, Sequence, Tuple
 
 from patcher.author.hunks.context import Candidate, Made, with_context
 from patcher.author.hunks.leaves import Leaf, scope_of
+from patcher.author.hunks.names import telling_words
 from patcher.author.hunks.sketch import (
     Hole,
     Line,
@@ -19,8 +20,6 @@ from patcher.author.hunks.sketch import (
     one_line,
     opened,
     tagged,
-    telling,
-    telling_words,
     uncommented,
     verbatim,
 )
@@ -65,7 +64,7 @@ class Changes:
             )
         for index in expression_levels(leaf.pairs):
             old, new = leaf.pairs[index]
-            if telling(old):
+            if telling_words([old]):
                 words = (
                     "the smallest expression that changed"
                     if index == len(leaf.pairs) - 1

@@ -10,19 +10,8 @@ from typing import Iterator, List, Sequence, Tuple
 
 from patcher.author.hunks.context import Candidate, Made, ends, in_headers, with_context
 from patcher.author.hunks.leaves import Leaf, kept_in, position, scope_of
-from patcher.author.hunks.sketch import (
-    Form,
-    Hole,
-    binds,
-    enclosed,
-    excerpt,
-    forms,
-    reads,
-    tagged,
-    telling,
-    telling_words,
-    verbatim,
-)
+from patcher.author.hunks.names import binds, mentioned_during_import, read_during_import, reads, telling_words
+from patcher.author.hunks.sketch import Form, Hole, enclosed, excerpt, forms, tagged, verbatim
 from patcher.author.hunks.spans import Text, statements
 from patcher.engine.node import COMPOUND, Node
 
@@ -65,22 +54,22 @@ class Runs:
         shown[-1] += tail if tail.lstrip().startswith("#") else ""
         last = leaf.end == len(statements(leaf.blocks[1]))
         following = [] if last else _between(text, end, text.code_from(end))
-        stands = _between(self.before, *leaf.span)
+        head: List[str] = []
         if leaf.gone:
             first = leaf.gone[0].begin
-            stands = _between(self.before, self.before.code_before(first), first)
-        head, foot = [], stands
-        if leaf.gone:
-            head, foot, following = stands, [], []
-        elif below:  # it goes above the comments that stand directly over the statement below
-            blanks = [number for number, line in enumerate(stands, 1) if not line]
-            head, foot = stands[: max(blanks, default=0)], stands[max(blanks, default=0) :]
+            head, foot, following = _between(self.before, self.before.code_before(first), first), [], []
+        else:
+            start = leaf.span[0]
+            foot = _between(self.before, start, self.before.code_from(start) if last else leaf.span[1])
+            if below:  # it goes above the comments that stand directly over the statement below
+                blanks = [number for number, line in enumerate(foot, 1) if not line]
+                head, foot = foot[: max(blanks, default=0)], foot[max(blanks, default=0) :]
         while head and above and head[0] == above[0]:
             head, above = head[1:], above[1:]
         while foot and following and foot[-1] == following[-1]:
             foot, following = foot[:-1], following[:-1]
-        while foot and above and foot[0] == above[0] != "":  # a comment that stands already is not inserted again
-            foot, above = foot[1:], above[1:]
+        known = max(at for at in range(len(foot) + 1) if foot[:at] == above[:at] and "" not in foot[at - 1 : at])
+        above = above[known:]  # comments that are there already are not inserted again
         lines = [*above, *shown, *("" for line in following if not line)]
         return [line for line in lines if line] if bare else lines
 
@@ -131,40 +120,28 @@ class Runs:
 
     def _far(self, leaf: Leaf) -> Iterator[Candidate]:
         """Where the place does not matter: imports of the standard library to the top of a module, helpers to its end."""
-        kinds, owner = {node.kind for node in leaf.come}, leaf.blocks[0].parent
-        if owner is None and kinds <= {"Import", "ImportFrom"} and all(_standard(self.after, node) for node in leaf.come):
+        kinds, names = {node.kind for node in leaf.come}, binds(leaf.come)
+        if leaf.blocks[0].parent is not None or (names | {"*"}) & mentioned_during_import(self.before.tree):
+            return
+        if kinds <= {"Import", "ImportFrom"} and all(_standard(self.after, node) for node in leaf.come):
             inserted = tagged("+", self._inserted(leaf, below=True, bare=True))
             words = "an import of the standard library: top of the module"
             yield Candidate("<module>", (*inserted, (" ", "...")), words, far=True)
-        elif owner is None and kinds == {"FunctionDef"} and self._used_inside(leaf):
-            lines = self._inserted(leaf, below=False)
-            yield Candidate(
-                "<module>",
-                ((" ", "..."), *tagged("+", lines)),
-                "a helper that only functions use: end of the module",
-                far=True,
-            )
-
-    def _used_inside(self, leaf: Leaf) -> bool:
-        """Whether top-level code, decorators and defaults included, reads none of the functions that come."""
-        names = {name for node in leaf.come for name in binds(node)}
-        for node in self.after.tree.reachable(module=True):
-            if (
-                node.kind == "Name"
-                and node.fields["value"] in names
-                and not (node.parent is not None and node.parent.kind == "FunctionDef" and node.field() == "name")
-            ):
-                return False
-        return True
+        elif kinds == {"FunctionDef"} and not read_during_import(self.after.tree, names):
+            code = "\n".join(self._inserted(leaf, below=False))
+            blank = max(len(code) - len(code.lstrip("\n")), len(code) - len(code.rstrip("\n")))
+            lines = [*[""] * blank, *code.strip("\n").split("\n")]  # nothing follows at the end of a module
+            words = "a helper that only functions use: end of the module"
+            yield Candidate("<module>", ((" ", "..."), *tagged("+", lines)), words, far=True)
 
     def _anchors(self, leaf: Leaf) -> List[Node]:
         """The neighbours of an insertion: first the one that has to do with it, else the one that says more."""
         above, below = position(leaf)
-        new_reads, new_binds = reads(leaf.come), {name for node in leaf.come for name in binds(node)}
+        new_reads, new_binds = reads(leaf.come), binds(leaf.come)
 
         def weight(node: Node) -> Tuple[int, int, int]:
-            related = len(binds(node) & new_reads) * 2 + len(reads([node]) & new_binds) * 2
-            return -min(related, 2), -int(telling(node)), -min(3, len(reads([node]))) + (node is below)
+            related = len(binds([node]) & new_reads) * 2 + len(reads([node]) & new_binds) * 2
+            return -min(related, 2), -int(bool(telling_words([node]))), -min(3, len(reads([node]))) + (node is below)
 
         return sorted((node for node in (above, below) if node is not None), key=weight)
 
@@ -203,7 +180,7 @@ def _hides(form: Form, node: Node, come: Sequence[Node]) -> bool:
     """Whether what a statement shares with the code beside it is in none of its lines that are written."""
     if node.kind in ("FunctionDef", "ClassDef"):  # its name is enough
         return False
-    shared = reads([node]) & (reads(come) | {name for each in come for name in binds(each)}) - {"self", "cls"}
+    shared = reads([node]) & (reads(come) | binds(come)) - {"self", "cls"}
     return bool(shared) and not shared & set(re.findall(r"\w+", " ".join(form.lines)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.hunks.leaves import Pair
 from patcher.author.hunks.spans import Text, header_end, statements
@@ -13,9 +13,6 @@ from patcher.engine.node import CLAUSES, COMPOUND, Node, is_expression, same
 Line = Tuple[str, str]  # the tag (` `, `-`, `+`) and the code behind it
 Hole = Tuple[int, int, str]
 _LISTS = ("args", "elements", "params", "names", "items", "decorators")
-_COMMON = frozenset(
-    ["self", "cls", "None", "True", "False", "i", "x", "str", "int", "len", "list", "dict", "type", "isinstance", "super"]
-)
 
 
 class Form(NamedTuple):
@@ -212,42 +209,6 @@ def enclosed(text: Text, block: Node, lines: Sequence[Line], above: bool, below:
         body.append((tag, step + line if line.strip() and offset not in inside else line))
         offset += len(line) + 1
     return [*tagged(" ", header(text, owner)), *(run if above else []), *body, *(run if below else [])]
-
-
-# names ----------------------------------------------------------------------------------------------------------------
-
-
-def reads(nodes: Sequence[Node]) -> Set[str]:
-    """Every identifier that stands in code."""
-    return {str(node.fields["value"]) for top in nodes for node in top.walk() if node.kind == "Name" and not node.role}
-
-
-def binds(node: Node) -> Set[str]:
-    """The names that a statement binds."""
-    found: List[Node] = [*node.items("targets"), *node.items("names")]
-    for key in ("target", "name"):
-        part = node.fields.get(key)
-        found += [part] if isinstance(part, Node) and node.kind in ("AugAssign", "For", "FunctionDef", "ClassDef") else []
-    for item in node.items("items"):
-        part = item.fields.get("asname")
-        found += [part] if isinstance(part, Node) else []
-    return reads(found)
-
-
-def telling(node: Node) -> bool:
-    """Whether code has an identifier or a text that says more than that something stands there."""
-    return bool(telling_words([node]))
-
-
-def telling_words(nodes: Sequence[Node]) -> Set[str]:
-    """The identifiers and texts in code that say something of its place; one alone may well stand elsewhere too."""
-    found: Set[str] = set()
-    for part in (part for node in nodes for part in node.walk()):
-        value = str(part.fields.get("value") or "")
-        named = part.kind == "Name" and not part.role and value not in _COMMON and len(value) > 1
-        if named or (part.kind in ("String", "FText") and re.search(r"[^\W\d]{4}", value)):
-            found.add(value)
-    return found
 
 
 def is_clause(node: Node) -> bool:
