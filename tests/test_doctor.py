@@ -245,6 +245,13 @@ def test_a_package_inside_an_archive(site, tmp_path):
     expect(rows, (PROBLEM, "packages", "mmengine lies inside the archive"))
 
 
+def test_a_package_that_is_a_link_out_of_the_site_directory(site, tmp_path):
+    shutil.move(str(site.path / "mmengine"), str(tmp_path / "elsewhere"))
+    (site.path / "mmengine").symlink_to(tmp_path / "elsewhere")
+    (row,) = doctor(site)
+    expect([row], (PROBLEM, "packages", "is a link to .*/elsewhere, outside the site directory.*--target"))
+
+
 def test_a_package_in_two_site_directories(site, tmp_path):
     lay_out("mmengine-0.7.4", tmp_path / "later")
     places = (str(site.path), str(tmp_path / "later"))

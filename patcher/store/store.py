@@ -84,7 +84,7 @@ class Store:
 
     def patchset_files(self, digest: str) -> Dict[str, str]:
         """Return the texts, by file name, of the patchset with this digest (hex) that is applied."""
-        hint = "name the folder it came from with --patch-dir, or restore and apply it again"
+        hint = "restore all patchsets, which needs no copy of them, and apply them again"
         data = self._kept("patchsets", digest, ".json", hint)
         fields = receipt.Fields.load(data, f"{self.site}/{receipt.HOME}/patchsets/{digest}.json", hint)
         texts = fields.texts("files")

@@ -122,9 +122,12 @@ class Case:
         for package, paths in self.packages:
             try:
                 if package not in self.ghosts:
-                    good.setdefault(locate(self.env, package, paths), []).extend(paths)
+                    located = locate(self.env, package, paths)
+                    good.setdefault(located, []).extend(find_file(located, paths))
+            except AbsentError:
+                pass
             except SitepatchError as error:
-                bad.update({} if isinstance(error, AbsentError) else {error.message: error})
+                bad.setdefault(package, error)
         return good, bad
 
     @property
@@ -140,8 +143,7 @@ class Case:
     @cached_property
     def targets(self) -> List[Target]:
         """The target files that are there."""
-        named = [(one, each) for one, paths in self._located[0].items() for each in dict.fromkeys(paths)]
-        return [Target(one, path) for one, each in named for path in _existing(one, each)]
+        return [Target(one, path) for one, paths in self._located[0].items() for path in dict.fromkeys(paths)]
 
     @cached_property
     def sites(self) -> Dict[str, List[str]]:
@@ -169,13 +171,6 @@ class Case:
     def statuses(self) -> List[FileStatus]:
         """The files that stand patched, as far as their receipts can be read."""
         return [classify(site, one, read(site, one.path)) for site, one in self._receipts[0]]
-
-
-def _existing(located: Located, path: str) -> Tuple[str, ...]:
-    try:
-        return find_file(located, [path])
-    except SitepatchError:
-        return ()  # a path out of the package: `check` and `apply` say so
 
 
 def _has_code(folder: Path) -> bool:
