@@ -250,6 +250,8 @@ def test_the_right_device_and_ddp_refuses_all_the_same():
     assert codes(*texts[:1], report(1, model("musa:1"), [1])) == [("refused", "0")], "the other rank was not refused"
     one = lines(2)[0].strip() + REFUSAL + lines(2)[1]
     assert codes(one) == [("refused", "0-1")], "a refusal that names no rank may be of any"
+    own = [read_log(f"rank{rank}.log", io.BytesIO((ours(text) + REFUSAL * (not rank)).encode())) for rank, text in enumerate(lines(2))]
+    assert [[each.rank for each in log.refusals] for log in own] == [[0], []], "a log of one rank names it"
 
 
 def test_a_refusal_belongs_to_the_run_before_it():
@@ -298,7 +300,17 @@ def test_two_ranks_on_one_device():
         report(1, model("musa:1"), [1], visible={"MUSA_VISIBLE_DEVICES": "0,1"}),
     ]
     assert codes(*crossed) == [("same-device", "0-1")], "one card by two numbers"
-    assert codes(*[report(rank, model("xla:0"), None) for rank in range(2)]) == [], "XLA numbers for each process"
+    for kind in ("xla", "hpu"):
+        assert codes(*[report(rank, model(f"{kind}:0"), None) for rank in range(2)]) == [], "numbered anew in each process"
+
+
+@pytest.mark.parametrize("name", ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"])
+def test_a_rank_of_rocm_that_sees_one_card_is_on_its_own(name):
+    def cards(*seen):
+        return [report(rank, model("cuda:0"), [0], visible={name: card}) for rank, card in enumerate(seen)]
+
+    assert codes(*cards("0", "1")) == []
+    assert codes(*cards("1", "1,0")) == [("same-device", "0-1")]
 
 
 def test_without_host_a_machine_is_known_by_its_first_rank():
@@ -750,6 +762,12 @@ def test_the_page_is_written(tmp_path):
     assert done.code == 0, done
     assert done.err.endswith("note: wrote ranks.html\n") and "all is well" in done.out
     assert len(squares((tmp_path / "ranks.html").read_text(encoding="utf-8"))) == 4
+
+
+def test_numbers_that_no_rank_can_have_are_of_no_report():
+    huge = report(0, model("cpu"), [0], parameters={"devices": {"cpu": 10**4000}})
+    (log,) = read(ours(huge) + ours(report(0, model("cpu"), [0])))
+    assert ([each.line for each in log.reports], log.cut) == ([2], (1,))
 
 
 def test_what_a_log_holds_does_not_steer_the_terminal(tmp_path):

@@ -1,8 +1,10 @@
 """`sitepatch diagnose`: what real errors look like is recognised, innocent logs are not blamed, and the command that is told cures."""
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import os
 import re
 import shlex
@@ -88,11 +90,12 @@ def test_what_is_no_log_says_nothing(known, noise):
         lambda line: line.replace("\n", "\r\n"),
         lambda line: "12%|##   |\r" + line.rstrip(),
         lambda line: line.replace("ValueError", "\x1b[1;35mValueError\x1b[0m").replace("device_ids and", "\x1b[35mdevice_ids\x1b[0m and"),
+        lambda line: line.replace("device_ids and", "\x1b[38:5:1mdevice_ids\x1b[?25h\x1b(B\x1b[m and"),
         lambda line: json.dumps({"log": line, "stream": "stderr"}) + "\n",
         lambda line: "x" * 5000 + " " + line,
         lambda line: gzip.compress(line.encode()),
     ],
-    ids=["rank", "crlf", "progress bar", "colours", "docker", "in a long line", "gzip"],
+    ids=["rank", "crlf", "progress bar", "colours", "tput", "docker", "in a long line", "gzip"],
 )
 def test_whatever_stands_around_an_error(known, change):
     assert names(known, change(REFUSED)) == ["ddp-refuses-device-ids"]
@@ -127,7 +130,7 @@ def test_the_work_grows_with_the_log_and_not_with_its_square(known, monkeypatch,
 
 @pytest.mark.parametrize(
     ("prefix", "rank"),
-    [("[rank3]: ", 3), ("[rank1]:[E1206 18:44 c10d] [Rank 3] ", 3), ("[default3]:", 3), ("[1,3]<stderr>:", 3), (" 3: ", 3), ("", None),
+    [("[rank3]: ", 3), ("[rank1]:[E1206 18:44 c10d] [Rank 3] ", 3), ("[default3]:", 3), ("[1,3]<stderr>:", 3), ("[prterun-node-1-22@1,3]<stderr>: ", 3), (" 3: ", 3), ("", None),
      ("[2026]: ", None), ("train.py:3: ", None), ("[rank12345678]: ", None)],
 )  # fmt: skip
 def test_the_rank_is_told_by_the_line(known, prefix, rank):
@@ -135,10 +138,22 @@ def test_the_rank_is_told_by_the_line(known, prefix, rank):
     assert one.ranks == ((rank,) if rank is not None else ())
 
 
-@pytest.mark.parametrize(("name", "rank"), [("/r/none_x/attempt_0/3/stderr.log", 3), ("logs/rank_3.log", 3), ("rank3.log.gz", 3), ("log", None)])
+@pytest.mark.parametrize(("name", "rank"), [("/r/none_x/attempt_0/3/stderr.log", 3), ("logs/rank_3.log", 3), ("rank3.log.gz", 3), ("rank_3_of_8.log", 3), ("frank3.log", None), ("log", None)])
 def test_the_rank_is_told_by_the_file(known, name, rank):
     log = read_log(name, io.BytesIO(REFUSED.encode()), known.patterns)
     assert log.sightings[0].ranks == ((rank,) if rank is not None else ())
+
+
+def test_the_error_is_shown_wherever_it_stands_in_a_long_line(known):
+    (one,) = found(known, "训练" * 900 + REFUSED.rstrip() + "x" * 5000)
+    assert "ValueError: DistributedDataParallel device_ids" in one.text and len(one.text) < 300
+
+
+@pytest.mark.parametrize("pack", [bz2.compress, lzma.compress, lambda data: data.decode().encode("utf-16")], ids=["bzip2", "xz", "UTF-16"])
+def test_a_log_that_cannot_be_read_is_no_good_one(tmp_path, pack):
+    (tmp_path / "log").write_bytes(pack(REFUSED.encode()))
+    answer = json.loads(sitepatch("diagnose", "log", "--json", cwd=tmp_path).out)
+    assert not answer["ok"] and "is not read" in answer["logs"][0]["problem"]
 
 
 def test_what_came_first_is_first_and_consequences_are_last(known):

@@ -21,7 +21,7 @@ from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Case, Check, examine
 from patcher.ops.health.troubles import TROUBLES
 from patcher.store import journal
 from patcher.target.interpreter import Environment, discover
-from tests.command import DDP, GUARD, ROOT, RUNNER, Site, sitepatch
+from tests.command import DDP, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch
 from tests.test_races import held, site_of, told, venv_of
 
 pytestmark = pytest.mark.once
@@ -67,6 +67,23 @@ def inside(env, patch_dirs=()):
     """What is found in an environment that is no directory of its own."""
     rows = examine(Case(env, patch_dirs), CHECKS)
     return [(one.severity, one.check, f"{one.what} | {one.hint}") for one in rows if one.severity != OK]
+
+
+@pytest.mark.parametrize("broken", ["raise ImportError('no such library')", ""])
+def test_a_libcst_that_cannot_be_imported_is_named_with_what_to_install(site, broken):
+    """A wheel for another interpreter: the package is there, and its native library is not."""
+    (site.cwd / "libcst" / "_nodes").mkdir(parents=True)
+    (site.cwd / "libcst" / "__init__.py").write_text(broken)
+    (site.cwd / "libcst" / "_nodes" / "internal.py").write_text("CodegenState = object\n")
+    variables = environ(PYTHONPATH=os.pathsep.join([str(site.cwd), str(ROOT)]), SITEPATCH_CACHE=str(site.cwd / "cache"))
+    before = site.tree()
+    for words in (["apply", "mmengine-device"], ["doctor"]):
+        command = [sys.executable, "-m", "patcher", *words, "--target", str(site.path)]
+        ended = Ended(subprocess.run(command, cwd=site.cwd, env=variables, capture_output=True))
+        assert ended.code == 1 and "Traceback" not in ended.err, ended
+        text = " ".join((ended.out + ended.err).split())
+        assert "libcst, which reads Python code, cannot be imported" in text and f"{sys.executable} -m pip install" in text
+    assert site.tree() == before
 
 
 # --- in order -------------------------------------------------------------------------------------------------------

@@ -106,6 +106,14 @@ def test_a_rank_that_was_killed_is_the_cause_of_what_the_others_raise(trial):
     assert "Connection closed by peer" in found["ranks"][0]["problem"]
 
 
+def test_a_process_that_a_rank_leaves_behind_is_not_waited_for(trial):
+    begun = time.monotonic()
+    assert states(trial("0 import fork", "1 import fork")[0]) == ["ok", "ok"]
+    found, _ = trial("1 import fork", "1 start no such thing")
+    assert found["verdict"] == "rank 1 failed in the start of the process group: RuntimeError: no such thing"
+    assert time.monotonic() - begun < 25
+
+
 def test_a_wrong_sum_is_told(trial):
     found, _ = trial("0 all-reduce wrong")
     assert found["verdict"] == "rank 0 failed in the all-reduce: RuntimeError: the all-reduce gave 4.0 on rank 0, expected 3.0"

@@ -11,7 +11,7 @@ from patcher.diagnose.runs import Run, Wrap, is_of
 from patcher.text.listed import listed, ranks
 
 _VISIBLE = {"npu": "ASCEND_RT_VISIBLE_DEVICES", "gcu": "TOPS_VISIBLE_DEVICES"}  # else the kind in capitals
-_ONE_FOR_ALL = ("xla",)  # every process numbers its own devices from 0
+_ONE_FOR_ALL = ("xla", "hpu")  # every process numbers its own devices from 0
 
 
 class Conclusion(NamedTuple):
@@ -102,9 +102,14 @@ def _card(row: Report) -> Optional[Tuple[object, ...]]:
     kind, _, index = found[0].partition(":") if len(found) == 1 else ("", "", "")
     if not index.isdigit() or kind in (*NO_DEVICE, *_ONE_FOR_ALL):
         return None
-    visible = dict(row.visible).get(_VISIBLE.get(kind, f"{kind.upper()}_VISIBLE_DEVICES"), "")
-    seen = [each.strip() for each in visible.split(",")] if visible else []
-    return (*node(row), kind, seen[int(index)] if int(index) < len(seen) else index)
+    visible = dict(row.visible)
+    chosen = [visible.get(_VISIBLE.get(kind, f"{kind.upper()}_VISIBLE_DEVICES"), "")]
+    if kind == "cuda":  # ROCm's HIP numbers what is left by ROCR; both are unset where the cards are NVIDIA's
+        chosen = [visible.get("HIP_VISIBLE_DEVICES") or chosen[0], visible.get("ROCR_VISIBLE_DEVICES", "")]
+    for cards in chosen:
+        seen = [each.strip() for each in cards.split(",")] if cards else []
+        index = seen[int(index)] if index.isdigit() and int(index) < len(seen) else index
+    return (*node(row), kind, index)
 
 
 def _same_device(rows: Sequence[Report]) -> List[Conclusion]:

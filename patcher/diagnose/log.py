@@ -8,25 +8,31 @@ pieces, and only what is looked for is kept.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from typing import BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, cast
 
 from patcher.diagnose.marks import MarkedLine, Marks
 from patcher.diagnose.patterns import LIMIT, Patterns
 from patcher.diagnose.report import OURS, REFUSAL, Raised, Report, decode_line, read_raised, read_report
 from patcher.text.drawn import drawn
-from patcher.text.width import clip
+from patcher.text.width import clip, width
 
 _REFUSAL = REFUSAL.encode()
 _RANKS = (  # how a rank is written: by torch, by torchrun --tee, by mpirun --tag-output, by srun --label
     re.compile(rb"\[rank ?([0-9]{1,7})\]", re.IGNORECASE),
     re.compile(rb"^ *\[[a-z_]+([0-9]{1,7})\]:"),
-    re.compile(rb"^ *\[[0-9]+,([0-9]{1,7})\](?:<std(?:out|err)>)?:"),
+    re.compile(rb"^ *\[(?:[\w.-]+@)?[0-9]+,([0-9]{1,7})\](?:<std(?:out|err)>)?:"),
     re.compile(rb"^ *([0-9]{1,7}): "),
 )
-_RANK_OF_FILE = re.compile(r"attempt_\d+/(\d{1,7})/std(?:out|err)\.log$|rank[_-]?(\d{1,7})\b[^/]*$")
+_RANK_OF_FILE = re.compile(r"attempt_\d+/(\d{1,7})/std(?:out|err)\.log$|(?<![A-Za-z])rank[_-]?(\d{1,7})(?!\d)[^/]*$")
 PIECE = 1 << 20
 GZIP = b"\x1f\x8b"  # how a file that gzip has compressed begins
 _LONGEST = 1 << 18  # bytes of one of our lines; the helper keeps it below 4096, its first version listed what it was told
+_NOT_READ = (  # how logs begin that are packed otherwise than by gzip
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+)
 _EVENT = re.compile(OURS + rb' \{\\?"schema\\?": \d+, \\?"event')
 _KEPT = 1000  # how many cut lines, refusals and ranks of a sighting are kept; all but these are counted
 _SHOWN = 300  # columns of a line that is shown
@@ -102,11 +108,11 @@ class LogReader:
                 continue
             if _EVENT.search(place.before):  # what was raised: the line for people before it says it, too
                 continue
-            rank = _rank_of(place.before)
+            rank = _rank_of(place.before, self._rank)
             if place.mark == _REFUSAL and len(self._refusals) < _KEPT:
                 self._refusals.append(Refusal(place.line, rank, len(self._reports)))
             for pattern in self._patterns.matching(place):
-                self._sighted(pattern, self._rank if rank is None else rank, place)
+                self._sighted(pattern, rank, place)
 
     def _report(self, place: MarkedLine) -> None:
         ours, facts = decode_line(place.text)
@@ -128,8 +134,8 @@ class LogReader:
         if known:
             self._sightings[pattern] = known._replace(number=known.number + 1, ranks=ranks)
             return
-        text = (place.before + place.text).decode("utf-8", "surrogateescape")
-        shown = clip(drawn(text).strip().replace("\t", "␉"), _SHOWN)
+        before = clip(_shown(place.before).lstrip(), _SHOWN // 3)  # by itself: of the whole line the mark could be cut out
+        shown = before + clip(_shown(place.text).rstrip(), _SHOWN - width(before))
         self._sightings[pattern] = Sighting(pattern, 1, ranks, place.line, shown)
 
     def log(self) -> Log:
@@ -138,10 +144,14 @@ class LogReader:
         return Log(self.name, *found, self._marks.lines, tuple(self._cut), self._cut_count, self.problem)
 
 
-def _rank_of(before: bytes) -> Optional[int]:
-    """The rank that is written before a mark in its line."""
+def _rank_of(before: bytes, of_file: Optional[int]) -> Optional[int]:
+    """The rank that is written before a mark in its line, else that of the file."""
     found = [ranks[-1] for ranks in (form.findall(before) for form in _RANKS) if ranks]
-    return int(found[0]) if found else None
+    return int(found[0]) if found else of_file
+
+
+def _shown(text: bytes) -> str:
+    return drawn(text.decode("utf-8", "surrogateescape")).replace("\t", "␉")
 
 
 def read_log(
@@ -159,13 +169,21 @@ def read_log(
 
     reader = LogReader(name, patterns)
     try:
-        for piece in _pieces(stream):
+        for number, piece in enumerate(_pieces(stream)):
+            reader.problem = reader.problem if number else _not_read(piece)
             reader.feed(piece)
             progress(len(piece))
     except (OSError, EOFError, zlib.error) as error:  # a damaged gzip, a disk that fails: what was read still counts
         reader.problem = f"reading ended early: {error}"
     reader.feed(b"", last=True)
     return reader.log()
+
+
+def _not_read(first: bytes) -> str:
+    """Why nothing can be found in a log that begins like this, "" where it can."""
+    how = [name for begin, name in _NOT_READ if first.startswith(begin)]
+    how += ["UTF-16"] if first.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) and b"\0" in first else []
+    return f"its format is {how[0]}, which is not read: make it plain text, or gzip" if how else ""
 
 
 def _pieces(stream: BinaryIO) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ import re
 from heapq import heapify, heappop, heapreplace
 from typing import Dict, Iterator, Mapping, NamedTuple, Tuple
 
-_COLOR = re.compile(rb"\x1b\[[0-9;]*[A-Za-z]")
+_COLOR = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[()][0-9A-Z])")  # CSI of ECMA-48, and what `tput sgr0` writes besides
 _LONGEST_COLOR = 32
 _END = re.compile(rb"[\r\n]")
 _BEFORE = 1024  # bytes before a mark that are kept

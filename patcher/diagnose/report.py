@@ -144,9 +144,10 @@ def _process(facts: Dict[str, Any]) -> Dict[str, Any]:
 
 def _devices(found: object) -> Optional[Devices]:
     devices = found.get("devices") if isinstance(found, dict) else None
-    if not isinstance(devices, dict) or not all(isinstance(count, int) for count in devices.values()):
+    if not isinstance(devices, dict):
         return None
-    return tuple((_text(device), count) for device, count in devices.items())
+    counts = [(_text(device), number) for device, count in devices.items() if (number := _number(count)) is not None]
+    return tuple(counts) if len(counts) == len(devices) else None
 
 
 def _pairs(found: object) -> Tuple[Tuple[str, Any], ...]:

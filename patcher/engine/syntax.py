@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import gc
 import re
+import sys
+from importlib import import_module
 from typing import Any, Dict, Tuple
-
-import libcst as cst
-from libcst._nodes.internal import CodegenState
 
 from patcher.engine.bounds import check_depth
 from patcher.engine.convert import Converter
 from patcher.engine.node import Node, SyntaxProblem
+from patcher.errors import SitepatchError
+
+try:
+    import libcst as cst
+    from libcst._nodes.internal import CodegenState
+
+    import_module("libcst.native")  # which libcst itself imports at the first parse
+except ImportError as error:
+    raise SitepatchError(
+        f"libcst, which reads Python code, cannot be imported: {error}",
+        f"install it again, for this interpreter: {sys.executable} -m pip install --force-reinstall libcst",
+    ) from error
 
 
 class _Recorder(CodegenState):

@@ -150,26 +150,31 @@ def _free_port() -> int:
 
 def _watch(children: Sequence[_Child], begun: float, limit: float, progress: Progress) -> None:
     """Follow the ranks to their end. Who fails once the time is up has not failed: another rank has not arrived."""
-    until, failed = begun + limit + _GRACE, 0
+    until, failed, reporting = begun + limit + _GRACE, 0, list(children)
     with selectors.DefaultSelector() as selector:
         for child in children:
             selector.register(child.report, selectors.EVENT_READ, (child, child.told))
             selector.register(child.output, selectors.EVENT_READ, (child, child.wrote))
         while selector.get_map() and time.monotonic() < until:
+            silent = {child.report for child in reporting if child.process.poll() is not None}
             for key, _ in selector.select(min(0.2, max(0.0, until - time.monotonic()))):
                 child, take = key.data
                 data = os.read(key.fd, 1 << 16)
                 if data:
                     take(data)
-                    continue
-                selector.unregister(key.fd)
-                if key.fd == child.report and not child.rank.done and time.monotonic() < begun + limit:
+                    silent.discard(key.fd)
+                else:
+                    selector.unregister(key.fd)
+                    silent.add(key.fd)
+            for child in [one for one in reporting if one.rank.done or one.report in silent]:
+                reporting.remove(child)  # a process that it has left behind may still hold its pipes
+                if not child.rank.done and time.monotonic() < begun + limit:
                     code = _code(child)
                     child.rank = child.rank._replace(code=code, order=failed)
                     failed += 1
                     until = min(until, time.monotonic() + _GRACE)
-            if not any(key.fd == key.data[0].report for key in selector.get_map().values()):
-                until = min(until, time.monotonic() + _GRACE)  # what a rank has left behind may still hold its output
+            if not reporting:
+                until = min(until, time.monotonic() + _GRACE)
             there = sum(child.rank.done for child in children)
             progress(there, len(children), "ranks are done")
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Dict, Iterator, List, Set, Tuple
 
+from patcher.errors import SitepatchError
 from patcher.hook.installed import look
 from patcher.hook.places import folders
 from patcher.model import normalized
@@ -275,6 +277,10 @@ def _cache(case: Case) -> _Found:
 
 # who runs it ----------------------------------------------------------------------------------------------------------
 def _sources(case: Case) -> _Found:
+    try:
+        import_module("patcher.engine.syntax")
+    except SitepatchError as unread:
+        yield PROBLEM, unread.message, unread.hint
     for error in case.broken.values():
         yield PROBLEM, error.brief, error.hint
     if os.geteuid():

@@ -1,7 +1,8 @@
 """A stand-in for PyTorch, for `diagnose --ranks`: ranks meet in the directory STANDIN (else
 in that in which they are started), and do there what they are told to do.
 
-STANDIN_DO holds lines "RANK STEP DEED", such as "1 barrier hang". A deed is hang, kill, wrong, or what is raised as RuntimeError.
+STANDIN_DO holds lines "RANK STEP DEED", such as "1 barrier hang". A deed is hang, kill, wrong, fork (a
+process that stays), or what is raised as RuntimeError.
 """
 
 import os
@@ -18,14 +19,17 @@ def act(step):
     (_FOLDER / f"pid-{os.getpid()}").touch()
     for line in os.environ.get("STANDIN_DO", "").splitlines():
         rank, where, deed = line.split(" ", 2)
-        if (rank, where) == (_RANK, step) and deed != "wrong":
+        if (rank, where) == (_RANK, step) and deed == "fork":
+            if os.fork() == 0:
+                time.sleep(600)
+        elif (rank, where) == (_RANK, step) and deed != "wrong":
             while deed == "hang":
                 time.sleep(0.05)
             if deed == "kill":
                 (_FOLDER / "dead").touch()
                 os.kill(os.getpid(), signal.SIGSEGV)
             raise RuntimeError(deed)
-        if (rank, where) == (_RANK, step):
+        elif (rank, where) == (_RANK, step):
             return True
     return False
 
