@@ -642,7 +642,7 @@ def test_what_is_not_known_is_left_to_sitepatch(site, capfd, monkeypatch, answer
          other.Answer(True, "", {"a": "1", "b": "2"}, 1)),
         (1, b'{"ok": false, "error": {"message": "m", "hint": "h"}}', other.Answer(False, "m; h", {}, 0)),
         (1, b'{"ok": false, "error": {"message": "m", "hint": ""}}', other.Answer(False, "m", {}, 0)),
-        (1, b'{"ok": false, "answers": [{"state": "applied"}, {"state": "conflict", "path": "a", "problem": "p"}]}',
+        (1, b'{"ok": false, "answers": [{"state": "applied", "path": "b", "problem": ""}, {"state": "conflict", "path": "a", "problem": "p"}]}',
          other.Answer(False, "a: conflict: p", {}, 0)),
         (1, b'{"ok": false, "answers": []}', other.Answer(False, "what was written failed to compile and was rolled back", {}, 0)),
     ],
@@ -854,7 +854,7 @@ def test_a_hook_that_cannot_be_removed_says_why(site, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda top: top["patchsets"][0]["paths"][0].update(paths=["../x.py"]), "paths below the site directory"),
+        (lambda top: top["patchsets"][0]["paths"][0].update(paths=["../x.py"]), r"patchsets\[0\].paths\[0\].paths\[0\]: found .*, expected a path below a site"),
         (lambda top: top["patchsets"][0]["paths"][0].update(more=1), "more"),
         (lambda top: top["patchsets"][0].update(more=1), "more"),
         (lambda top: top.update(more=1), "more"),

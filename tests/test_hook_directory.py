@@ -202,12 +202,12 @@ def rewrite(name, old, new):
         (gone, "patchsets/two: found no patchset; put it back"),
         (rewrite("patchsets/two/patchset.toml", "schema = 1", "schema = 2"), "schema: found 2, expected 1"),
         (rewrite("patchsets/two/p.spatch", "+VALUE = 22", "+VALUE = 23"), "two: not as it was when hook init ran; run again:"),
-        (rewrite("pyproject.toml", 'mode = "repair"', 'mode = "repiar"'), "mode: found 'repiar', expected repair or warn or strict"),
+        (rewrite("pyproject.toml", 'mode = "repair"', 'mode = "repiar"'), 'mode: found "repiar", expected one of repair, warn, strict; did you mean "repair"?'),
         (rewrite("pyproject.toml", 'mode = "repair"', 'mode = "warn"'), "was changed since hook init ran"),
         (rewrite("pyproject.toml", '    "two",\n', ""), "tool.sitepatch.patchsets: found none"),
         (rewrite("pyproject.toml", "[project]", "[project"), "pyproject.toml:"),
         (lambda folder: (folder / "kept.json").unlink(), "kept.json: is missing; run again: sitepatch hook init"),
-        (rewrite("kept.json", '"files"', '"fils"'), "kept.json: files: expected a list"),
+        (rewrite("kept.json", '"files"', '"fils"'), "kept.json: fils: found an unknown key, expected one of files, patchsets; did you mean"),
     ],
 )
 def test_what_does_not_fit_together_is_refused_in_one_line(place, spoil, told):
@@ -322,14 +322,14 @@ def toml(changed):
     ("text", "told"),
     [
         (toml({}), ("a-hook", "1", "warn")),
-        (toml({"project": ('name = "A"', 'version = "1"')}), f"project.name: found 'A', expected {directory.NAME}"),
+        (toml({"project": ('name = "A"', 'version = "1"')}), f'project.name: found "A", expected {directory.NAME}'),
         (toml({"project": ("name = 1", 'version = "1"')}), f"project.name: found 1, expected {directory.NAME}"),
-        (toml({"project": ('name = "a-hook"',)}), "project.version: found None, expected the version that hook init wrote"),
-        (toml({"project": ('name = "a-hook"', "version = 1")}), "project.version: found 1, expected the version that hook init wrote"),
-        (toml({"tool.sitepatch-hook": ('mode = "wran"',)}), "tool.sitepatch-hook.mode: found 'wran', expected repair or warn or strict; did you mean"),
-        (toml({"tool.sitepatch-hook": ("mode = 1",)}), "tool.sitepatch-hook.mode: found 1, expected repair or warn or strict"),
-        ("project = 1\ntool = 1\n", "project.name: found None"),
-        ("tool.sitepatch-hook = 1\n" + toml({"tool.sitepatch-hook": None}), "tool.sitepatch-hook.mode: found None"),
+        (toml({"project": ('name = "a-hook"',)}), "project.version: found nothing, expected a string"),
+        (toml({"project": ('name = "a-hook"', "version = 1")}), "project.version: found 1, expected a string"),
+        (toml({"tool.sitepatch-hook": ('mode = "wran"',)}), 'tool.sitepatch-hook.mode: found "wran", expected one of repair, warn, strict; did you mean "warn"?'),
+        (toml({"tool.sitepatch-hook": ("mode = 1",)}), "tool.sitepatch-hook.mode: found 1, expected one of repair, warn, strict"),
+        ("project = 1\ntool = 1\n", "project: found 1, expected a table"),
+        ("tool.sitepatch-hook = 1\n" + toml({"tool.sitepatch-hook": None}), "tool.sitepatch-hook: found 1, expected a table"),
     ],
 )
 def test_name_version_and_mode_are_read_strictly(tmp_path, text, told):

@@ -23,10 +23,10 @@ from patcher.ops.project import LockRequest, SyncRequest, sync
 from patcher.ops.project import lock as write_lock
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.sources import builtin_dir
-from patcher.patchset.tables import TableReader
 from patcher.project import lockfile
 from patcher.project.differing import differences
 from patcher.project.request import ProjectFiles
+from patcher.system.decode import Reader
 from tests.command import DDP, DDP_VERSION, DYNAMO, GUARD, RUNNER, Site, done, killed_once_committed, sitepatch
 from tests.test_sync import UTILS, asks, standing
 
@@ -374,11 +374,11 @@ BAD = {
     "an option that is a list": ("n = 1", "n = [1]", ["patchset[0].options.n: found a list, expected a number, a string, true or false"]),
     "a table that is none": ("[[patchset]]", "[patchset]", ["patchset: found a table, expected a list of tables, written [[patchset]]"]),
     "half a distribution": ("options =", 'distribution = { name = "d", version = 1, sha256 = "x" }\noptions =', [
-        'patchset[0].distribution.sha256: found "x", expected a sha256 in lower-case hex', "patchset[0].distribution.version: found 1, expected a string",
+        "patchset[0].distribution.version: found 1, expected a string", 'patchset[0].distribution.sha256: found "x", expected a sha256 in lower-case hex',
     ]),
     "several": (f'before = "{ZERO}"\nafter = "{ONE}"', "before = 1\nx = 2", [
-        "target[0].file[0].x: found an unknown key, expected one of path, before, after", "target[0].file[0].after: found nothing, expected a string",
-        "target[0].file[0].before: found 1, expected a string",
+        "target[0].file[0].x: found an unknown key, expected one of path, before, after", "target[0].file[0].after: found nothing, expected a sha256 in lower-case hex",
+        "target[0].file[0].before: found 1, expected a sha256 in lower-case hex",
     ]),
 }  # fmt: skip
 
@@ -411,7 +411,7 @@ def test_what_stands_twice_in_a_lock_is_refused(tmp_path):
 
 def test_a_lock_of_many_files_is_read_in_proportion_to_them(tmp_path):
     names = [f"pkg/m{number}.py" for number in range(60_000)]
-    reader = TableReader(tmp_path, {}, {})
+    reader = Reader(tmp_path)
     start = time.process_time()
     lockfile._once(reader, "target[0].file", [*names, *names[:3]])
     assert time.process_time() - start < 1

@@ -602,10 +602,10 @@ def decoded(text: str) -> dict:
 
 
 def test_the_json_schema_has_the_keys_of_the_loader():
-    for table, keys in manifest.KEYS.items():
+    for table, kind in manifest.TABLES.items():
         schema = SCHEMA["definitions"][table] if table else SCHEMA
-        assert set(schema["properties"]) == set(keys), table
-        assert set(schema.get("required", ())) == set(manifest.REQUIRED.get(table, ())), table
+        assert set(schema["properties"]) == set(kind.keys), table
+        assert set(schema.get("required", ())) == set(kind.keys) - set(kind.optional), table
         assert schema["additionalProperties"] is False
     assert tuple(SCHEMA["properties"]["kind"]["enum"]) == manifest.KINDS
     assert set(SCHEMA["definitions"]["options"]["properties"]["type"]["enum"]) == set(manifest.OPTION_TYPES)

@@ -6,105 +6,161 @@ import pytest
 
 from patcher.errors import StoreError
 from patcher.model import Receipt, Splice, Step
-from patcher.store.receipt import Fields, decode, encode, file_name, is_sha256, path_problem
+from patcher.store.receipt import OPTIONS, STEP, decode, encode, file_name, path_below, path_problem, step_fields, whole_from
+from patcher.system.decode import (
+    STRINGS,
+    Items,
+    Reader,
+    Table,
+    anything,
+    boolean,
+    integer,
+    is_sha256,
+    one_of,
+    option_value,
+    sha256_hex,
+    string,
+)
 
 HEX, TOP = "0123456789abcdef" * 4, 2**63
-STEP = Step("p", "1.0", HEX, "fix", {"n": 1}, (Splice(0, 1, b"\xff"),), (0,), ("applied",))
-RECEIPT = Receipt("pkg/a.py", "pkg", "pkg", "1.0", HEX, HEX, 0o644, 0, "", (STEP,))
+ONE = Step("p", "1.0", HEX, "fix", {"n": 1}, (Splice(0, 1, b"\xff"),), (0,), ("applied",))
+FIELDS = json.loads(json.dumps(step_fields(ONE)))
+RECEIPT = Receipt("pkg/a.py", "pkg", "pkg", "1.0", HEX, HEX, 0o644, 0, "", (ONE,))
 
 
-def taken(method, value, **more):
-    table = Fields({"key": value}, "FILE", "the hint")
-    found = getattr(table, method)("key", **more)
-    table.end()
-    return found
-
-
-@pytest.mark.parametrize(
-    ("method", "value", "more", "found"),
-    [
-        ("text", "", {}, ""),
-        ("whole", 0, {}, 0),
-        ("whole", TOP - 1, {}, TOP - 1),
-        ("whole", -TOP, {"low": -TOP}, -TOP),
-        ("sha256", HEX, {}, HEX),
-        ("sha256", HEX, {"empty": True}, HEX),
-        ("sha256", "", {"empty": True}, ""),
-        ("path", "a/b.py", {}, "a/b.py"),
-        ("numbers", [0, 5], {}, (0, 5)),
-        ("strings", ["", "a"], {}, ("", "a")),
-        ("strings", ["a"], {"missing": ()}, ("a",)),
-        ("states", ["applied", "not needed"], {}, ("applied", "not needed")),
-        ("texts", {"a": ""}, {}, {"a": ""}),
-        ("options", {"a": 1, "b": 1.5, "c": "", "d": True}, {}, {"a": 1, "b": 1.5, "c": "", "d": True}),
-        ("splices", [[0, 0, ""], [0, 2, "\xff"], [2, 2, "a"]], {}, ((0, 0, b""), (0, 2, b"\xff"), (2, 2, b"a"))),
-    ],
-)
-def test_what_is_taken(method, value, more, found):
-    assert taken(method, value, **more) == found
+def read(kind, value):
+    reader = Reader("FILE")
+    found = reader.read({"key": value}, Table({"key": kind}))
+    reader.stop(StoreError, "the hint")
+    return found["key"]
 
 
 @pytest.mark.parametrize(
-    ("method", "value", "more", "expected"),
+    ("kind", "value"),
     [
-        ("text", 1, {}, "a string"),
-        ("whole", -1, {}, "a whole number from 0"),
-        ("whole", TOP, {}, "a whole number from 0"),
-        ("whole", True, {}, "a whole number from 0"),
-        ("whole", "1", {}, "a whole number from 0"),
-        ("whole", 1.0, {}, "a whole number from 0"),
-        ("whole", -TOP - 1, {"low": -TOP}, f"a whole number from {-TOP}"),
-        ("sha256", "", {}, "a sha256 in hex"),
-        ("sha256", "x", {"empty": True}, "a sha256 in hex"),
-        ("path", "/a", {}, "a path below the site directory (the path is absolute)"),
-        ("tables", {}, {}, "a list"),
-        ("numbers", 1, {}, "a list"),
-        ("numbers", [1, -1], {}, "a list of whole numbers"),
-        ("numbers", [1, True], {}, "a list of whole numbers"),
-        ("strings", ["a", 1], {}, "a list of strings"),
-        ("states", ["applied", "not found"], {}, "a list of states"),
-        ("states", ["applied", []], {}, "a list of states"),
-        ("texts", [], {}, "an object of strings"),
-        ("texts", {"a": "", "b": 1}, {}, "an object of strings"),
-        ("options", [], {}, "an object of numbers, strings, true and false"),
-        ("options", {"a": 1, "b": None}, {}, "an object of numbers, strings, true and false"),
-        ("splices", {}, {}, "a list"),
-        ("splices", ["abc"], {}, "a list of [start, end, text]"),
-        ("splices", [[0, 1]], {}, "a list of [start, end, text]"),
-        ("splices", [[0, 1, "", ""]], {}, "a list of [start, end, text]"),
-        ("splices", [["0", 1, ""]], {}, "a list of [start, end, text]"),
-        ("splices", [[0, True, ""]], {}, "a list of [start, end, text]"),
-        ("splices", [[-1, 0, ""]], {}, "sorted splices [start, end, text]"),
-        ("splices", [[2, 1, ""]], {}, "sorted splices [start, end, text]"),
-        ("splices", [[0, 2, ""], [1, 3, ""]], {}, "sorted splices [start, end, text]"),
-        ("splices", [[0, 1, 5]], {}, "sorted splices [start, end, text]"),
-        ("splices", [[0, 1, "\u0100"]], {}, "sorted splices [start, end, text]"),
+        (string, ""),
+        (integer, -TOP),
+        (boolean, False),
+        (anything, None),
+        (option_value, True),
+        (sha256_hex, HEX),
+        (one_of("a", "b"), "b"),
+        (STRINGS, ["", "a"]),
+        (path_below, "a/b.py"),
+        (whole_from(0), 0),
+        (whole_from(0), TOP - 1),
+        (OPTIONS, {"a": 1, "b": 1.5, "c": "", "d": True}),
+        (STEP, FIELDS),
+        (STEP, {**FIELDS, "splices": [[0, 0, ""], [0, 2, "\xff"], [2, 2, "a"]], "places": [0, 5], "states": ["applied", "not needed"]}),
+        (Table({"a": string}, optional=("a",)), {}),
     ],
 )
-def test_what_is_refused(method, value, more, expected):
+def test_what_is_taken(kind, value):
+    assert read(kind, value) == value
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "said"),
+    [
+        (string, 1, "key: found 1, expected a string"),
+        (string, None, "key: found null, expected a string"),
+        (integer, True, "key: found true, expected an integer"),
+        (boolean, 1, "key: found 1, expected true or false"),
+        (one_of("yes", "no"), "yess", 'key: found "yess", expected one of yes, no; did you mean "yes"?'),
+        (one_of("yes", "no"), [], "key: found a list, expected one of yes, no"),
+        (whole_from(0), -1, "key: found -1, expected a whole number from 0"),
+        (whole_from(0), TOP, f"key: found {TOP}, expected a whole number from 0"),
+        (whole_from(0), True, "key: found true, expected a whole number from 0"),
+        (whole_from(0), "1", 'key: found "1", expected a whole number from 0'),
+        (whole_from(0), 1.0, "key: found 1.0, expected a whole number from 0"),
+        (sha256_hex, "", 'key: found "", expected a sha256 in lower-case hex'),
+        (sha256_hex, 1, "key: found 1, expected a sha256 in lower-case hex"),
+        (path_below, "/a", 'key: found "/a", expected a path below a site directory (the path is absolute)'),
+        (path_below, 1, "key: found 1, expected a string"),
+        (STRINGS, {}, "key: found a table, expected a list of strings"),
+        (STRINGS, ["a", 1], "key[1]: found 1, expected a string"),
+        (OPTIONS, [], "key: found a list, expected a table"),
+        (OPTIONS, {"a": 1, "b": None}, "key.b: found null, expected a number, a string, true or false"),
+        (STEP, 1, "key: found 1, expected a table"),
+        (Table({"a": STEP}), {}, "key.a: found nothing, expected a table"),
+        (Items(STEP), [FIELDS, {**FIELDS, "kind": 1}], "key[1].kind: found 1, expected a string"),
+        (Table({"name": anything}), {"name": 1, "nam": 1}, 'key.nam: found an unknown key, expected one of name; did you mean "name"?'),
+    ],
+)
+def test_what_is_refused(kind, value, said):
     with pytest.raises(StoreError) as caught:
-        taken(method, value, **more)
-    assert (caught.value.message, caught.value.hint) == (f"FILE: key: expected {expected}", "the hint")
+        read(kind, value)
+    assert (caught.value.message, caught.value.hint) == (f"FILE: {said}", "the hint")
 
 
-def test_a_list_that_an_older_release_did_not_write_and_objects_in_lists():
-    assert Fields({}, "FILE", "").strings("key", missing=("a",)) == ("a",)
-    for table, expected in (({}, "key: expected a list"), ({"key": [{}, 1]}, r"key\[1\]: the file: expected a JSON object")):
-        with pytest.raises(StoreError, match=f"FILE: {expected}$"):
-            Fields(table, "FILE", "").tables("key")
+def test_all_that_is_wrong_is_reported_up_to_a_limit_and_unknown_keys_only_where_they_count():
+    reader = Reader("FILE")
+    kind = Table({"a": string, "b": Items(Table({"c": integer}, others=True)), "d": STRINGS})
+    found = reader.read({"a": "x", "b": [{"c": 1, "more": 1}, {"c": ""}, 2], "d": ["", 1]}, kind)
+    assert found == {"a": "x", "b": [{"c": 1}, {}, {}]}
+    assert reader.problems == [
+        'FILE: b[1].c: found "", expected an integer',
+        "FILE: b[2]: found 2, expected a table",
+        "FILE: d[1]: found 1, expected a string",
+    ]
+    reader.read([], kind)
+    assert reader.problems[3:] == ["FILE: the file: found a list, expected a table"]
+    reader.read(["x"] * 20, Items(integer), "e")
+    with pytest.raises(StoreError) as caught:
+        reader.stop(StoreError)
+    assert caught.value.message.splitlines()[19:] == ['FILE: e[15]: found "x", expected an integer', "FILE: and 4 more"]
+
+
+SPLICES = "a list of [start, end, text]"
+SORTED = "sorted splices [start, end, text]"
 
 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"mode": 0o10000}, "mode: expected permission bits, at most 0o7777"),
-        ({"mtime_ns": -TOP - 1}, f"mtime_ns: expected a whole number from {-TOP}"),
-        ({"link": "a\0b"}, "link: expected the target of a symbolic link"),
-        ({"origin": "other"}, "origin: expected recorded or unrecorded or edited"),
-        ({"path": "pkg/b.py"}, "path: expected the path that this file is named after, not 'pkg/b.py'"),
-        ({"later": 1}, "later: expected no such field"),
-        ({"steps": [{}]}, "steps[0]: patchset: expected a string"),
-        ({"steps": [dict(STEP._asdict(), splices=[], later=1)]}, "steps[0]: later: expected no such field"),
+        ({"places": 1}, "places: found 1, expected a list"),
+        ({"places": [1, -1]}, "places[1]: found -1, expected a whole number from 0"),
+        ({"places": [1, True]}, "places[1]: found true, expected a whole number from 0"),
+        ({"states": ["applied", "not found"]}, 'states[1]: found "not found", expected one of applicable, applied, upstream, not needed; did you mean "not needed"?'),
+        ({"states": ["applied", []]}, "states[1]: found a list, expected one of applicable, applied, upstream, not needed"),
+        *(
+            ({"splices": splices}, f"splices: found {'a table' if splices == {} else 'a list'}, expected {expected}")
+            for splices, expected in [
+                ({}, "a list"),
+                (["abc"], SPLICES),
+                ([[0, 1]], SPLICES),
+                ([[0, 1, "", ""]], SPLICES),
+                ([["0", 1, ""]], SPLICES),
+                ([[0, True, ""]], SPLICES),
+                ([[-1, 0, ""]], SORTED),
+                ([[2, 1, ""]], SORTED),
+                ([[0, 2, ""], [1, 3, ""]], SORTED),
+                ([[0, 1, 5]], SORTED),
+                ([[0, 1, "\u0100"]], SORTED),
+            ]
+        ),
+    ],
+    ids=str,
+)
+def test_a_step_of_which_one_field_is_wrong(changed, said):
+    with pytest.raises(StoreError) as caught:
+        read(STEP, {**FIELDS, **changed})
+    assert caught.value.message == f"FILE: key.{said}"
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"mode": 0o10000}, "mode: found 4096, expected permission bits, at most 0o7777"),
+        ({"mode": -1}, "mode: found -1, expected permission bits, at most 0o7777"),
+        ({"mtime_ns": -TOP - 1}, f"mtime_ns: found {-TOP - 1}, expected a whole number from {-TOP}"),
+        ({"mtime_ns": TOP}, f"mtime_ns: found {TOP}, expected a whole number from {-TOP}"),
+        ({"link": "a\0b"}, 'link: found "a\0b", expected the target of a symbolic link'),
+        ({"origin": "other"}, 'origin: found "other", expected one of recorded, unrecorded, edited'),
+        ({"path": "pkg/b.py"}, "path: found 'pkg/b.py', expected the path that this file is named after"),
+        ({"later": 1}, "later: found an unknown key, expected one of path, package"),
+        ({"steps": [{}]}, "steps[0].patchset: found nothing, expected a string"),
+        ({"steps": [{**FIELDS, "later": 1}]}, "steps[0].later: found an unknown key, expected one of patchset, version"),
         ({"format": 2}, "written by sitepatch "),
         ({"format": 0, "later": 1}, "written by sitepatch "),
     ],
@@ -119,10 +175,22 @@ def test_a_receipt_of_which_one_field_is_wrong(changed, said):
     assert caught.value.hint.endswith("for this environment" if "format" in changed else f"then delete {where}")
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff", b'{"format": NaN}', b"[" * 100_000])
-def test_a_damaged_receipt_is_refused(data):
-    with pytest.raises(StoreError):
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "is not the JSON that sitepatch writes: Expecting value"),
+        (b"{", "is not the JSON that sitepatch writes: Expecting property name"),
+        (b"[]", "the file: found a list, expected a table"),
+        (b"\xff", "is not the JSON that sitepatch writes: 'utf-8' codec"),
+        (b'{"format": NaN}', "is not the JSON that sitepatch writes: it has the number NaN"),
+        (b'{"a": {"format": 1, "b": 2, "format": 2}}', 'is not the JSON that sitepatch writes: it has "format" twice'),
+        (b"[" * 100_000, "is not the JSON that sitepatch writes: it is nested too deep"),
+    ],
+)
+def test_a_damaged_receipt_is_refused(data, said):
+    with pytest.raises(StoreError) as caught:
         decode(data, f"/somewhere/{file_name(RECEIPT.path)}")
+    assert caught.value.message.startswith(f"/somewhere/{file_name(RECEIPT.path)}: {said}")
 
 
 def test_a_receipt_is_the_same_text_each_time_and_reads_back_as_written():

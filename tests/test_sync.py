@@ -126,7 +126,7 @@ def test_requirements_and_the_project_together_ask_and_a_directory_of_patchsets_
         ("[project]\n", ["-r", "r.txt", "--project", "gone"], ["error: --project gone: found no such directory"]),
         ("[project]\n", ["-r", "r.txt"], ['error: r.txt: found no comment "# sitepatch: NAME"', "pip-compile", "patchsets = []"]),
         ("[tool.sitepatch\n", [], ["error: pyproject.toml:1:16: "]),
-        ("[tool.sitepatch]\npatchsets = 1\n", ["-r", "r.txt"], ["tool.sitepatch.patchsets: expected a list of strings"]),
+        ("[tool.sitepatch]\npatchsets = 1\n", ["-r", "r.txt"], ["tool.sitepatch.patchsets: found 1, expected a list of strings"]),
         ('[tool.sitepatch]\npatch-dir = "gone"\npatchsets = ["a"]\n', [], ["gone: found no such directory"]),
         ('[tool.sitepatch]\npatchsets = ["a", "b"]\n', [], ['[0]: there is no patchset "a"', '[1]: there is no patchset "b"']),
     ],

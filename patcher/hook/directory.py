@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 from pathlib import Path
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, Sequence, Tuple
 
 from patcher import __version__
 from patcher.errors import SitepatchError, StoreError, UsageError
@@ -14,10 +14,10 @@ from patcher.hook.kept import KEPT, PATCHSETS, Content, Hook, HookPatchset, Prec
 from patcher.model import Requested
 from patcher.patchset.manifest import MANIFEST, load_patchset
 from patcher.patchset.sources import resolve_options
-from patcher.patchset.tables import lookup, read_toml
+from patcher.patchset.tables import read_toml
 from patcher.project.pyproject import Entry, read_project
 from patcher.project.selection import stop
-from patcher.text.listed import suggest
+from patcher.system.decode import Reader, Table, one_of, string
 
 TABLE = "sitepatch-hook"
 
@@ -86,17 +86,10 @@ def head(path: Path) -> Tuple[str, str, str]:
         top = read_toml(path)
     except OSError as error:
         raise SitepatchError(f"{path}: cannot be read: {error}", "make it with: sitepatch hook init DIR") from None
-    name, version, mode = lookup(top, "project", "name"), lookup(top, "project", "version"), lookup(top, "tool", TABLE, "mode")
-    errors: List[SitepatchError] = []
-    if not isinstance(name, str) or not is_name(name):
-        errors.append(UsageError(f"{path}: project.name: found {name!r}, expected {NAME}"))
-    if not isinstance(version, str):
-        errors.append(UsageError(f"{path}: project.version: found {version!r}, expected the version that hook init wrote"))
-    if mode not in MODES:
-        near = suggest(mode, MODES) if isinstance(mode, str) else ""
-        errors.append(UsageError(f"{path}: tool.{TABLE}.mode: found {mode!r}, expected {' or '.join(MODES)}{near}"))
-    stop(errors)
-    return str(name), str(version), str(mode)
+    reader = Reader(path)
+    found = reader.read(top, _HEAD)
+    reader.stop(UsageError)
+    return found["project"]["name"], found["project"]["version"], found["tool"][TABLE]["mode"]
 
 
 NAME = "a name of a-z, 0-9 and single -, that begins with a letter"
@@ -105,6 +98,15 @@ NAME = "a name of a-z, 0-9 and single -, that begins with a letter"
 def is_name(name: str) -> bool:
     """Whether a hook may have this name: it becomes that of a module, too."""
     return bool(re.fullmatch("[a-z][a-z0-9]*(-[a-z0-9]+)*", name))
+
+
+def _name(value: object) -> str:
+    return "" if isinstance(value, str) and is_name(value) else NAME
+
+
+_PROJECT = Table({"name": _name, "version": string}, others=True)
+_TOOL = Table({TABLE: Table({"mode": one_of(*MODES)}, others=True)}, others=True)
+_HEAD = Table({"project": _PROJECT, "tool": _TOOL}, others=True)
 
 
 def _requested(folder: Path, entry: Entry) -> Requested:

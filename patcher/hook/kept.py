@@ -5,16 +5,42 @@ Needs the standard library only: this is part of every hook.
 
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher import __version__
 from patcher.errors import StoreError
 from patcher.model import OptionValue, Step
-from patcher.store.receipt import FORMAT, Fields, dump, path_problem, read_step, step_fields
+from patcher.store.receipt import FORMAT, OPTIONS, STEP, dump, load, path_below, step_fields, step_of, whole_from
+from patcher.system.decode import STRINGS, Items, Table, Values, sha256_hex, string
 from patcher.system.reading import patchset_digest
 
 HOOK, KEPT, PATCHSETS = "hook.json", "kept.json", "patchsets"
 _AGAIN = "run `sitepatch hook init` again, and install the hook again"
+_PATHS = Table({"package": string, "paths": Items(path_below)})
+_PATCHSET = Table(
+    {
+        "name": string,
+        "version": string,
+        "digest": sha256_hex,
+        "options": OPTIONS,
+        "files": STRINGS,
+        "paths": Items(_PATHS),
+    }
+)
+_HOOK = Table({"name": string, "version": string, "mode": string, "patchsets": Items(_PATCHSET)})
+_FILE = Table(
+    {
+        "path": path_below,
+        "package": string,
+        "distribution": string,
+        "version": string,
+        "exact": whole_from(0),
+        "before": sha256_hex,
+        "after": sha256_hex,
+        "steps": Items(STEP),
+    }
+)
+_KEPT = Table({"files": Items(_FILE), "patchsets": Values(string)})
 
 
 class HookPatchset(NamedTuple):
@@ -92,31 +118,13 @@ def read_hook(data: bytes, where: str) -> Hook:
     Raises:
         StoreError: it is damaged.
     """
-    top = Fields.load(data, where, _AGAIN)
-    patchsets = []
-    for table in top.tables("patchsets"):
-        one = HookPatchset(
-            table.text("name"),
-            table.text("version"),
-            table.sha256("digest"),
-            table.options("options"),
-            table.strings("files"),
-            dict(_paths(each) for each in table.tables("paths")),
-        )
-        table.end()
-        patchsets.append(one)
-    hook = Hook(top.text("name"), top.text("version"), top.text("mode"), tuple(patchsets))
-    top.end()
-    return hook
+    fields = load(data, where, _AGAIN, _HOOK)
+    return Hook(fields["name"], fields["version"], fields["mode"], tuple(map(_patchset, fields["patchsets"])))
 
 
-def _paths(table: Fields) -> Tuple[str, Tuple[str, ...]]:
-    package, paths = table.text("package"), table.strings("paths")
-    table.end()
-    for path in paths:
-        if path_problem(path):
-            table.refuse("paths", f"paths below the site directory, not {path!r}")
-    return package, paths
+def _patchset(fields: Mapping[str, Any]) -> HookPatchset:
+    paths = {each["package"]: tuple(each["paths"]) for each in fields["paths"]}
+    return HookPatchset(**{**fields, "files": tuple(fields["files"]), "paths": paths})
 
 
 def write_kept(kept: Sequence[Precomputed], digests: Mapping[str, str]) -> bytes:
@@ -131,24 +139,9 @@ def read_kept(data: bytes, where: str) -> Tuple[Tuple[Precomputed, ...], Dict[st
     Raises:
         StoreError: it is damaged.
     """
-    top = Fields.load(data, where, _AGAIN)
-    found = []
-    for table in top.tables("files"):
-        one = Precomputed(
-            table.path("path"),
-            table.text("package"),
-            table.text("distribution"),
-            table.text("version"),
-            bool(table.whole("exact")),
-            table.sha256("before"),
-            table.sha256("after"),
-            tuple(read_step(each) for each in table.tables("steps")),
-        )
-        table.end()
-        found.append(one)
-    digests = top.texts("patchsets")
-    top.end()
-    return tuple(found), digests
+    fields = load(data, where, _AGAIN, _KEPT)
+    files = ({**each, "exact": bool(each["exact"]), "steps": tuple(map(step_of, each["steps"]))} for each in fields["files"])
+    return tuple(Precomputed(**each) for each in files), fields["patchsets"]
 
 
 def find(kept: Sequence[Precomputed], path: str, before: str, version: str) -> Optional[Precomputed]:

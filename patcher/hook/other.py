@@ -7,12 +7,24 @@ from typing import Any, Dict, NamedTuple, Optional
 
 from patcher.errors import SitepatchError
 from patcher.hook.kept import HookPatchset
+from patcher.system.decode import Items, Reader, Table, anything, boolean, decode_json, string
 
 _LIMIT = 120  # seconds
 _ABSENT = 77
 _CODE = (
     "import sys\nsys.path.append({site!r})\ntry:\n    from patcher.__main__ import main\n"
     f"except ImportError as error:\n    sys.stderr.write(str(error))\n    sys.exit({_ABSENT})\nmain()"
+)
+
+_ANSWER = Table(
+    {
+        "ok": boolean,
+        "error": Table({"message": string, "hint": string}, others=True),
+        "files": Items(Table({"path": string, "after": string, "changes": anything}, others=True)),
+        "answers": Items(Table({"path": string, "state": string, "problem": string}, others=True)),
+    },
+    optional=("error", "files", "answers"),
+    others=True,
 )
 
 
@@ -37,7 +49,6 @@ def apply_with_sitepatch(site: str, folder: str, one: HookPatchset, *, write: bo
     Raises:
         SitepatchError: sitepatch gave no answer that can be read.
     """
-    import json
     import subprocess
 
     words = ["apply", one.name, "--target", site, "--patch-dir", folder, "--json", "--quiet", "--compile-only"]
@@ -48,14 +59,17 @@ def apply_with_sitepatch(site: str, folder: str, one: HookPatchset, *, write: bo
     done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT, check=False)
     if done.returncode == _ABSENT:
         return None
+    said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
+    failed = f"sitepatch could not apply {one.name} (exit code {done.returncode}): {said}"
+    reader = Reader(failed)
     try:
-        fields: Dict[str, Any] = json.loads(done.stdout.decode("utf-8"))
+        fields = reader.read(decode_json(done.stdout), _ANSWER)
     except ValueError:
-        said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
-        raise SitepatchError(f"sitepatch could not apply {one.name} (exit code {done.returncode}): {said}") from None
+        raise SitepatchError(failed) from None
+    reader.stop(SitepatchError)
     files = {each["path"]: each["after"] for each in fields.get("files", ())}
     changed = sum(bool(each["changes"]) for each in fields.get("files", ()))
-    return Answer(bool(fields["ok"]), _problem(fields), files, changed)
+    return Answer(fields["ok"], _problem(fields), files, changed)
 
 
 def _problem(fields: Dict[str, Any]) -> str:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 
 from patcher.errors import PatchError, SitepatchError
 from patcher.model import FilePatch, Option, Patchset, Variant, Verify
-from patcher.patchset import symptoms
-from patcher.patchset.tables import INTEGER, TABLE, TEXT, TEXTS, TableReader, decode_text, decode_toml, shown_value, tables
+from patcher.patchset.symptoms import SYMPTOM, SYMPTOMS, decode_symptoms
+from patcher.patchset.tables import decode_text, decode_toml
+from patcher.system.decode import STRINGS, Reader, Table, Values, anything, integer, one_of, shown_value, string, tables
 from patcher.system.reading import TEXT as LIMIT
 from patcher.system.reading import patchset_digest, read_file
 from patcher.target.versions import extent, is_range, is_version, overlap
 from patcher.text.confusable import look_alike
-from patcher.text.listed import suggest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,39 +24,41 @@ _NEVER = "===none"  # stands for a wrong range, so that it overlaps with no othe
 KINDS = ("fix", "default", "debug")
 OPTION_TYPES: Mapping[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
 PROVENANCE = ("origin", "bug", "forwarded", "author", "last_update", "remove_when")
-KEYS: Mapping[str, Mapping[str, str]] = {
-    "": {
-        "schema": INTEGER,
-        "name": TEXT,
-        "version": TEXT,
-        "kind": TEXT,
-        "summary": TEXT,
-        "provenance": TABLE,
-        "options": TABLE,
-        "variant": tables("variant"),
-        "verify": TABLE,
-        **symptoms.KEYS[""],
+TABLES: Dict[str, Table] = {
+    "provenance": Table(dict.fromkeys(PROVENANCE, string), optional=PROVENANCE),
+    "options": Table(
+        {"type": one_of(*OPTION_TYPES), "default": anything, "help": string, "choices": anything}, optional=("choices",)
+    ),
+    "variant": Table(
+        {"package": string, "versions": string, "patches": STRINGS, "names": STRINGS, "distributions": STRINGS},
+        optional=("names", "distributions"),
+    ),
+    "verify": Table({"imports": STRINGS, "probe": string}, optional=("imports", "probe")),
+    "symptom": SYMPTOM,
+}
+TABLES[""] = Table(
+    {
+        "schema": integer,
+        "name": string,
+        "version": string,
+        "kind": one_of(*KINDS),
+        "summary": string,
+        "provenance": TABLES["provenance"],
+        "options": Values(TABLES["options"]),
+        "variant": tables("variant", TABLES["variant"]),
+        "verify": TABLES["verify"],
+        "symptom": SYMPTOMS,
     },
-    "provenance": dict.fromkeys(PROVENANCE, TEXT),
-    "options": {"type": TEXT, "default": "", "help": TEXT, "choices": ""},
-    "variant": {"package": TEXT, "versions": TEXT, "patches": TEXTS, "names": TEXTS, "distributions": TEXTS},
-    "verify": {"imports": TEXTS, "probe": TEXT},
-    "symptom": symptoms.KEYS["symptom"],
-}
-"""The keys of every table and the type of each value ("" where another key decides); the JSON Schema has the same."""
-REQUIRED: Mapping[str, Tuple[str, ...]] = {
-    "": ("schema", "name", "version", "kind", "summary", "variant"),
-    "options": ("type", "default", "help"),
-    "variant": ("package", "versions", "patches"),
-    "symptom": symptoms.REQUIRED["symptom"],
-}
+    optional=("provenance", "options", "verify", "symptom"),
+)
+"""The kinds of tables of a manifest by name, "" for the whole; the JSON Schema has the same."""
 
 
-class _Reader(TableReader):
+class _Reader(Reader):
     """The reader of a patchset's folder, and of the files that its manifest names."""
 
     def __init__(self, folder: Path, texts: Optional[Mapping[str, str]] = None) -> None:
-        super().__init__(folder / MANIFEST, KEYS, REQUIRED)
+        super().__init__(folder / MANIFEST)
         self.folder = folder
         self.texts = texts
 
@@ -88,38 +90,37 @@ def load_patchset(folder: Path, source: str, texts: Optional[Mapping[str, str]] 
     reader = _Reader(folder, texts)
     files = {MANIFEST: reader.text(MANIFEST)}
     reader.stop(PatchError)
-    top = reader.table(decode_toml(files[MANIFEST], reader.origin), "", "")
+    top = reader.read(decode_toml(files[MANIFEST], folder / MANIFEST), TABLES[""])
     _check_head(reader, top, folder.absolute().name)
-    provenance = reader.table(top.get("provenance", {}), "provenance", "provenance")
-    options = tuple(filter(None, (_option(reader, name, value) for name, value in top.get("options", {}).items())))
+    options = tuple(filter(None, (_option(reader, name, table) for name, table in top.get("options", {}).items())))
     parsed: Dict[str, Tuple[str, Tuple[FilePatch, ...]]] = {}
     variants = []
     if top.get("variant") == []:
         reader.wrong("variant", "an empty list", "at least one [[variant]]")
-    for index, value in enumerate(top.get("variant", ())):
-        variants.append(_variant(reader, value, f"variant[{index}]", files, parsed))
+    for index, table in enumerate(top.get("variant", ())):
+        variants.append(_variant(reader, table, f"variant[{index}]", files, parsed))
     _check_overlaps(reader, variants)
-    verify = reader.table(top.get("verify", {}), "verify", "verify")
+    verify = top.get("verify", {})
     for index, module in enumerate(verify.get("imports", ())):
         _check_name(reader, f"verify.imports[{index}]", module, "a dotted module name", module.split("."))
     probe = verify.get("probe", "")
     if "probe" in verify and _inside(reader, "verify.probe", probe, ".py"):
         files[probe] = reader.text(probe)
-    told = symptoms.decode_symptoms(reader, top.get("symptom", ()), options)
+    cured = decode_symptoms(reader, top.get("symptom", ()), options)
     reader.stop(PatchError)
     prose = "\n\n".join(text.strip("\n") for text, _ in parsed.values() if text.strip())
     head = {key: top[key] for key in ("name", "version", "kind", "summary")}
     return Patchset(
         **head,
         prose=prose,
-        provenance=provenance,
+        provenance=top.get("provenance", {}),
         options=options,
         variants=tuple(variants),
         verify=Verify(tuple(verify.get("imports", ())), probe),
         digest=patchset_digest(files),
         source=source,
         files=files,
-        symptoms=told,
+        symptoms=cured,
     )
 
 
@@ -131,28 +132,21 @@ def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
         reader.check("name", name, name == folder, f'"{folder}", the name of its folder')
     else:
         reader.check("name", name, False, 'a name made of a-z, 0-9 and "-"')
-    kind = top.get("kind", KINDS[0])
-    if kind not in KINDS:
-        reader.wrong("kind", shown_value(kind), f"one of {', '.join(KINDS)}{suggest(kind, KINDS)}")
     reader.check("summary", top.get("summary", ""), top.get("summary", "x").strip(), "one sentence")
     if not (_short(top.get("version", "1")) and is_version(top.get("version", "1"))):
         reader.wrong("version", shown_value(top["version"]), 'a PEP 440 version such as "1.0"')
 
 
-def _option(reader: _Reader, name: str, value: object) -> Optional[Option]:
+def _option(reader: _Reader, name: str, table: Mapping[str, Any]) -> Optional[Option]:
+    """One `[options.NAME]`, None where something of it is wrong."""
     where, before = f"options.{name}", len(reader.problems)
     good = re.fullmatch("[a-z][a-z0-9_]*", name)
     reader.check(where, name, good, 'a name made of a-z, 0-9 and "_" (it is written $name in a .spatch)')
-    if not reader.fits(where, value, TABLE) or not isinstance(value, dict):
-        return None
-    table = reader.table(value, where, "options")
     kind, choices = table.get("type", ""), table.get("choices", [])
-    if "type" in table:
-        reader.check(f"{where}.type", kind, kind in OPTION_TYPES, f"one of {', '.join(OPTION_TYPES)}")
     if not isinstance(choices, list) or (not choices and "choices" in table):
         reader.wrong(f"{where}.choices", shown_value(choices), "a list of at least one value")
         choices = []
-    if len(reader.problems) > before:
+    if len(reader.problems) > before or not {"type", "default", "help"} <= table.keys():
         return None
     typed = []
     for key, each in [("default", table["default"]), *((f"choices[{i}]", each) for i, each in enumerate(choices))]:
@@ -169,7 +163,7 @@ def _option(reader: _Reader, name: str, value: object) -> Optional[Option]:
 
 def _variant(
     reader: _Reader,
-    value: Dict[str, Any],
+    table: Mapping[str, Any],
     where: str,
     files: Dict[str, str],
     parsed: Dict[str, Tuple[str, Tuple[FilePatch, ...]]],
@@ -177,7 +171,6 @@ def _variant(
     """One `[[variant]]`; reads each .spatch once into `files` and `parsed`, however many variants name it."""
     from patcher.engine.spatch.hunk import parse_spatch  # not for `status`, which reads no patchset
 
-    table = reader.table(value, where, "variant")
     package, versions = table.get("package", "x"), table.get("versions", _NEVER)
     _check_name(reader, f"{where}.package", package, "the name that is imported, without dots", [package])
     if not (_short(versions) and is_range(versions)):

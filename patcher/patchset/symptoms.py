@@ -11,24 +11,25 @@ from typing import Any, List, Mapping, Sequence, Tuple
 
 from patcher.errors import PatchError
 from patcher.model import Option, Symptom
-from patcher.patchset.tables import TABLE, TEXT, TEXTS, TRUTH, TableReader, read_toml, shown_value, tables
+from patcher.patchset.tables import read_toml
+from patcher.system.decode import STRINGS, Reader, Table, Values, anything, boolean, shown_value, string, tables
 from patcher.text.listed import suggest
 
 FILE = "symptoms.toml"
-KEYS: Mapping[str, Mapping[str, str]] = {
-    "": {"symptom": tables("symptom")},
-    "symptom": {
-        "name": TEXT,
-        "patterns": TEXTS,
-        "meaning": TEXT,
-        "advice": TEXT,
-        "options": TABLE,
-        "needs": TEXTS,
-        "installed": TEXTS,
-        "follows": TRUTH,
+SYMPTOM = Table(
+    {
+        "name": string,
+        "patterns": STRINGS,
+        "meaning": string,
+        "advice": string,
+        "options": Values(anything),
+        "needs": STRINGS,
+        "installed": STRINGS,
+        "follows": boolean,
     },
-}
-REQUIRED = {"symptom": ("name", "patterns", "meaning")}
+    optional=("advice", "options", "needs", "installed", "follows"),
+)
+SYMPTOMS = tables("symptom", SYMPTOM)
 _LEAST, _MOST, _STARS = 10, 400, 8  # characters of the longest literal part and of a whole pattern; `*` in it
 
 
@@ -43,26 +44,26 @@ def general_symptoms(folder: str) -> Tuple[Symptom, ...]:
     path = Path(folder) / FILE
     if not path.is_file():
         return ()
-    reader = TableReader(path, KEYS, REQUIRED)
-    found = decode_symptoms(reader, reader.table(read_toml(path), "", "").get("symptom", ()), ())
+    reader = Reader(path)
+    top = reader.read(read_toml(path), Table({"symptom": SYMPTOMS}, optional=("symptom",)))
+    found = decode_symptoms(reader, top.get("symptom", ()), ())
     for index, one in enumerate(found):
         reader.check(f"symptom[{index}].advice", one.advice, one.advice, "what to do: no patchset cures it")
     reader.stop(PatchError)
     return found
 
 
-def decode_symptoms(reader: TableReader, values: Sequence[Any], options: Sequence[Option]) -> Tuple[Symptom, ...]:
+def decode_symptoms(reader: Reader, tables: Sequence[Mapping[str, Any]], options: Sequence[Option]) -> Tuple[Symptom, ...]:
     """The symptoms of a file; what is wrong with them becomes problems of `reader`.
 
     Args:
-        reader: of the file; it knows the keys above.
-        values: the tables.
+        reader: of the file.
+        tables: those that it has read, of the kind `SYMPTOM`.
         options: those of the patchset.
     """
     found: List[Symptom] = []
-    for index, value in enumerate(values):
+    for index, table in enumerate(tables):
         where = f"symptom[{index}]"
-        table = reader.table(value, where, "symptom")
         name, lines = table.get("name", "x"), (table.get("patterns", ["any text at all"]), table.get("needs", []))
         reader.check(f"{where}.name", name, re.fullmatch("[a-z0-9-]+", name), 'a name made of a-z, 0-9 and "-"')
         reader.check(f"{where}.name", name, name not in [one.name for one in found], "a name that no other symptom here has")
@@ -89,7 +90,7 @@ def decode_symptoms(reader: TableReader, values: Sequence[Any], options: Sequenc
     return tuple(found)
 
 
-def _check_pattern(reader: TableReader, where: str, pattern: str) -> None:
+def _check_pattern(reader: Reader, where: str, pattern: str) -> None:
     good = pattern.isprintable() and len(pattern) <= _MOST and pattern.count("*") <= _STARS
     longest = max(map(len, pattern.split("*")))
     expected = (

@@ -1,86 +1,24 @@
-"""Decoded TOML -> typed values, read strictly: unknown keys, wrong types, missing values told at once; values as TOML."""
+"""TOML text -> plain values, and values as TOML and as `--set` takes them; `patcher.system.decode` checks their kinds."""
 
 from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Tuple, Type, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Tuple, Union
 
-from patcher.errors import PatchError, SitepatchError
+from patcher.errors import PatchError
 from patcher.model import OptionValue
 from patcher.system.reading import TEXT as LIMIT
 from patcher.system.reading import read_file
-from patcher.text.listed import suggest
 from patcher.text.width import clip, marked
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-TEXT, TEXTS, INTEGER, TABLE, TRUTH = "a string", "a list of strings", "an integer", "a table", "true or false"
-TABLES = "a list of tables"
-_DEEPEST, _DOTS, _MOST = 64, 1000, 20  # levels of tables and lists; dots in a line; problems that are reported
-_WIDEST = 60  # columns of a value that is shown
+_DEEPEST, _DOTS = 64, 1000  # levels of tables and lists; dots in a line
+_WIDEST = 60  # columns of a path that is shown
 _TOO_DEEP = f"found tables or lists more than {_DEEPEST} levels deep, expected fewer"
 _TOO_LONG = "found an integer of more than 64 bits, expected a smaller one"
-
-
-def tables(name: str) -> str:
-    """The type of a list of tables, with the way in which TOML writes it."""
-    return f"{TABLES}, written [[{name}]]"
-
-
-class TableReader:
-    """Takes typed values out of decoded TOML and collects what is wrong with it, one line each.
-
-    Args:
-        origin: the file, for messages.
-        keys: the keys of every kind of table and the type of each value ("" where another key decides).
-        required: those that must be there.
-    """
-
-    def __init__(self, origin: Path, keys: Mapping[str, Mapping[str, str]], required: Mapping[str, Sequence[str]]) -> None:
-        self.origin = origin
-        self.problems: List[str] = []
-        self._keys, self._required = keys, required
-
-    def wrong(self, where: str, found: str, expected: str) -> None:
-        """Add a problem; indices in `where` count from 0, as in JSON."""
-        self.problems.append(f"{self.origin}: {clip(where, _WIDEST)}: found {found}, expected {expected}")
-
-    def stop(self, error: Type[SitepatchError], hint: str = "") -> None:
-        """Raise what is wrong so far, if anything is."""
-        if self.problems:
-            more = [f"{self.origin}: and {len(self.problems) - _MOST} more"] if len(self.problems) > _MOST else []
-            raise error("\n".join([*self.problems[:_MOST], *more]), hint)
-
-    def fits(self, where: str, value: object, expected: str) -> bool:
-        """Whether `value` has the type that `expected` names; each item of a list is checked by itself."""
-        if (expected == TEXTS or expected.startswith(TABLES)) and isinstance(value, list):
-            item = TEXT if expected == TEXTS else TABLE
-            items = [self.fits(f"{where}[{index}]", each, item) for index, each in enumerate(value)]
-            return all(items)  # after the list, so that every bad item is reported, not only the first
-        types: Mapping[str, type] = {TEXT: str, INTEGER: int, TABLE: dict, TRUTH: bool, "": object}
-        good = isinstance(value, types.get(expected, list)) and (expected != INTEGER or not isinstance(value, bool))
-        if not good:
-            self.wrong(where, shown_value(value), expected)
-        return good
-
-    def table(self, value: Dict[str, Any], where: str, kind: str) -> Dict[str, Any]:
-        """The items of a table that are known and well typed; the others, and missing ones, become problems."""
-        keys, prefix = self._keys[kind], f"{where}." if where else ""
-        for key in value:
-            if key not in keys:
-                near = suggest(key, keys) if len(self.problems) < _MOST else ""
-                self.wrong(prefix + key, "an unknown key", f"one of {', '.join(keys)}{near}")
-        for key in self._required.get(kind, ()):
-            if key not in value:
-                self.wrong(prefix + key, "nothing", keys[key] or "a value")
-        return {key: each for key, each in value.items() if key in keys and self.fits(prefix + key, each, keys[key])}
-
-    def check(self, where: str, value: str, good: object, expected: str) -> None:
-        """Add a problem about the string `value` unless `good`."""
-        if not good:
-            self.wrong(where, shown_value(value), expected)
 
 
 def read_toml(path: Path, limit: int = LIMIT) -> Dict[str, Any]:
@@ -174,16 +112,3 @@ def option_text(value: OptionValue) -> str:
 def options_text(options: Mapping[str, OptionValue]) -> str:
     """Options as `--set` takes them."""
     return " ".join(f"{name}={option_text(value)}" for name, value in options.items())
-
-
-def shown_value(value: object) -> str:
-    """A TOML value as a message shows it."""
-    if isinstance(value, str):
-        return f'"{clip(value, _WIDEST)}"'
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (int, float)):
-        return str(value)
-    if isinstance(value, (list, dict)):
-        return "a list" if isinstance(value, list) else "a table"
-    return f"a {type(value).__name__}"

@@ -14,9 +14,10 @@ from patcher.errors import PatchError, SitepatchError, UsageError
 from patcher.model import LockedFile, OptionValue, Patchset, Requested, release_name
 from patcher.patchset.manifest import MANIFEST
 from patcher.patchset.sources import providing_distribution
-from patcher.patchset.tables import INTEGER, TABLE, TEXT, TableReader, read_toml, shown_value, tables, written_toml
+from patcher.patchset.tables import read_toml, written_toml
 from patcher.store.folder import Folder
-from patcher.store.receipt import is_sha256, path_problem
+from patcher.store.receipt import path_below
+from patcher.system.decode import Reader, Table, Values, integer, option_value, sha256_hex, shown_value, string, tables
 from patcher.target.distribution import hashes_recorded, identity
 
 NAME = "sitepatch.lock"
@@ -24,17 +25,23 @@ FORMAT = 1
 _LARGEST = 1 << 24  # bytes: some 60,000 files
 _HEAD = "# Made by `sitepatch lock`. Where anything differs from it, `sitepatch sync --locked` does nothing.\n"
 _ANEW = "`sitepatch lock` writes it anew, once it is removed"
-_KEYS: Mapping[str, Mapping[str, str]] = {
-    "": {"format": INTEGER, "patchset": tables("patchset"), "target": tables("target")},
-    "patchset": {"name": TEXT, "version": TEXT, "sha256": TEXT, "options": TABLE, "distribution": TABLE},
-    "distribution": {"name": TEXT, "version": TEXT, "sha256": TEXT},
-    "target": {"package": TEXT, "distribution": TEXT, "version": TEXT, "file": tables("target.file")},
-    "file": {"path": TEXT, "before": TEXT, "after": TEXT},
-}
-_REQUIRED: Mapping[str, Tuple[str, ...]] = {
-    "patchset": ("name", "version", "sha256", "options"),
-    **{kind: tuple(_KEYS[kind]) for kind in ("distribution", "target", "file")},
-}
+_DISTRIBUTION = Table({"name": string, "version": string, "sha256": sha256_hex})
+_PATCHSET = Table(
+    {
+        "name": string,
+        "version": string,
+        "sha256": sha256_hex,
+        "options": Values(option_value),
+        "distribution": _DISTRIBUTION,
+    },
+    optional=("distribution",),
+)
+_FILE = Table({"path": path_below, "before": sha256_hex, "after": sha256_hex})
+_TARGET = Table({"package": string, "distribution": string, "version": string, "file": tables("target.file", _FILE)})
+_LOCK = Table(
+    {"format": integer, "patchset": tables("patchset", _PATCHSET), "target": tables("target", _TARGET)},
+    optional=("patchset", "target"),
+)
 
 
 class Distribution(NamedTuple):
@@ -169,9 +176,10 @@ def read(path: Path) -> Lock:
         hint = "use the sitepatch that wrote it, or a newer one" if isinstance(number, int) and number > FORMAT else _ANEW
         found = "nothing" if number is None else shown_value(number)
         raise UsageError(f"{path}: format: found {found}, expected {FORMAT}", hint)
-    reader = TableReader(path, _KEYS, _REQUIRED)
-    table = reader.table(top, "", "")
-    pinned = [_pinned(reader, each, f"patchset[{index}]") for index, each in enumerate(table.get("patchset", ()))]
+    reader = Reader(path)
+    table = reader.read(top, _LOCK)
+    reader.stop(UsageError, _ANEW)
+    pinned = [_pinned(each) for each in table.get("patchset", ())]
     targets = [_target(reader, each, f"target[{index}]") for index, each in enumerate(table.get("target", ()))]
     _once(reader, "patchset", [one.name for one in pinned])
     builds: Set[object] = set()
@@ -180,46 +188,23 @@ def read(path: Path) -> Lock:
             reader.wrong(f"target[{index}]", f"{shown_value(' '.join(release(files[0])))} a second time", "every one once")
         builds.add(files and build(files))
     reader.stop(UsageError, _ANEW)
-    return Lock(tuple(pinned), tuple(sorted(filter(None, targets))))
+    return Lock(tuple(pinned), tuple(sorted(targets)))
 
 
-def _pinned(reader: TableReader, value: Dict[str, Any], where: str) -> Pinned:
-    table = {"name": "", "version": "", "sha256": "", "options": {}, **reader.table(value, where, "patchset")}
-    _digest(reader, f"{where}.sha256", value.get("sha256"))
-    for key, each in table["options"].items():
-        if not isinstance(each, (bool, int, float, str)):
-            reader.wrong(f"{where}.options.{key}", shown_value(each), "a number, a string, true or false")
-    came, here = table.get("distribution"), f"{where}.distribution"
-    if came is not None:
-        _digest(reader, f"{here}.sha256", came.get("sha256"))
-        came = Distribution(**{"name": "", "version": "", "sha256": "", **reader.table(came, here, "distribution")})
-    return Pinned(table["name"], table["version"], table["sha256"], table["options"], came)
+def _pinned(table: Mapping[str, Any]) -> Pinned:
+    came = table.get("distribution")
+    return Pinned(**{**table, "distribution": Distribution(**came) if came else None})
 
 
-def _target(reader: TableReader, value: Dict[str, Any], where: str) -> Target:
-    table = {"package": "", "distribution": "", "version": "", "file": [], **reader.table(value, where, "target")}
-    if not table["file"] and isinstance(value.get("file", []), list):
+def _target(reader: Reader, table: Mapping[str, Any], where: str) -> Target:
+    if not table["file"]:
         reader.wrong(f"{where}.file", "an empty list", "at least one [[target.file]]")
-    held = []
-    for index, each in enumerate(table["file"]):
-        here = f"{where}.file[{index}]"
-        file = {"path": "", "before": "", "after": "", **reader.table(each, here, "file")}
-        problem = path_problem(file["path"]) if isinstance(each.get("path"), str) else ""
-        reader.check(f"{here}.path", file["path"], not problem, f"a path below a site directory ({problem})")
-        for key in ("before", "after"):
-            _digest(reader, f"{here}.{key}", each.get(key))
-        head = (table["package"], table["distribution"], table["version"])
-        held.append(LockedFile(*head, file["path"], file["before"], file["after"]))
-    _once(reader, f"{where}.file", [one.path for one in held])
-    return tuple(sorted(set(held)))
+    _once(reader, f"{where}.file", [each["path"] for each in table["file"]])
+    head = table["package"], table["distribution"], table["version"]
+    return tuple(sorted({LockedFile(*head, **each) for each in table["file"]}))
 
 
-def _digest(reader: TableReader, where: str, value: object) -> None:
-    if isinstance(value, str):
-        reader.check(where, value, is_sha256(value), "a sha256 in lower-case hex")
-
-
-def _once(reader: TableReader, where: str, names: Sequence[str]) -> None:
+def _once(reader: Reader, where: str, names: Sequence[str]) -> None:
     seen: Set[str] = set()
     for index, name in enumerate(names):
         if name in seen:

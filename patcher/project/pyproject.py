@@ -11,11 +11,19 @@ from patcher.model import Requested
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.tables import lookup, read_toml
 from patcher.project.selection import find_all, stop
+from patcher.system.decode import STRINGS, Reader, Table
 from patcher.text.listed import suggest
 
-KEYS = ("patchsets", "patch-dir")
 OPTIONAL = "optional"
 _FORM = 'expected "NAME [option=VALUE]... [optional]"'
+
+
+def _folders(value: object) -> str:
+    several = isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return "" if isinstance(value, str) or several else "a string, or a list of strings"
+
+
+_TABLE = Table({"patchsets": STRINGS, "patch-dir": _folders}, optional=("patchsets", "patch-dir"))
 
 
 class Entry(NamedTuple):
@@ -68,28 +76,19 @@ def read_project(path: Path) -> Optional[Project]:
         SitepatchError: the file cannot be read or is no TOML, or what is wrong with the table, all of it.
     """
     table = lookup(read_toml(path), "tool", "sitepatch")
-    where = f"{path}: tool.sitepatch"
     if table is None:
         return None
-    if not isinstance(table, dict):
-        raise UsageError(f"{where}: found no table, expected one with {' and '.join(KEYS)}")
-    errors: List[SitepatchError] = []
-    for key in table:
-        if key not in KEYS:
-            errors.append(UsageError(f"{where}.{key}: found an unknown key, expected {' or '.join(KEYS)}{suggest(key, KEYS)}"))
-    folders = table.get("patch-dir", [])
-    folders = [folders] if isinstance(folders, str) else folders
+    reader = Reader(path)
+    found = reader.read(table, _TABLE, "tool.sitepatch")
     entries: List[Entry] = []
-    for key, values in (("patch-dir", folders), ("patchsets", table.get("patchsets", []))):
-        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-            errors.append(UsageError(f"{where}.{key}: expected a list of strings"))
-        elif key == "patchsets":
-            for index, value in enumerate(values):
-                try:
-                    entries.append(parse_entry(value, f"{where}.{key}[{index}]"))
-                except UsageError as error:
-                    errors.append(error)
-    stop(errors)
+    for index, text in enumerate(found.get("patchsets", ())):
+        try:
+            entries.append(parse_entry(text, f"{path}: tool.sitepatch.patchsets[{index}]"))
+        except UsageError as error:
+            reader.problems.append(error.message)
+    reader.stop(UsageError)
+    folders = found.get("patch-dir", [])
+    folders = [folders] if isinstance(folders, str) else folders
     return Project(tuple(entries), tuple(str(path.absolute().parent / folder) for folder in folders))
 
 

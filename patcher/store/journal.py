@@ -16,11 +16,32 @@ from patcher import __version__
 from patcher.errors import StoreError
 from patcher.store import bytecode
 from patcher.store.folder import Folder
-from patcher.store.receipt import FORMAT, Fields, dump, file_name
+from patcher.store.receipt import FORMAT, dump, file_name, load, path_below
+from patcher.system.decode import STRINGS, Items, Table, one_of, sha256_hex, string
 
 NAME = "journal.json"
 PREPARING, COMMITTING = "preparing", "committing"
 WRITE, PUT, LINK, FORGET = "write", "put", "link", "forget"
+
+
+def _hash(value: object) -> str:
+    return "" if value == "" else sha256_hex(value)
+
+
+_ENTRY = Table(
+    {
+        "path": path_below,
+        "action": one_of(WRITE, PUT, LINK, FORGET),
+        "old": _hash,
+        "new": _hash,
+        "link": string,
+        "receipt": _hash,
+    }
+)
+_JOURNAL = Table(
+    {"phase": one_of(PREPARING, COMMITTING), "files": Items(_ENTRY), "named": STRINGS},
+    optional=("named",),  # which older releases did not write
+)
 
 
 class Entry(NamedTuple):
@@ -81,31 +102,13 @@ def read(home: Folder) -> Optional[Journal]:
     except FileNotFoundError:
         return None
     where = f"{home.path}/{NAME}"
-    top = Fields.load(data, where, f"reinstall the packages that it names, then delete {where}")
-    phase = top.text("phase")
-    if phase not in (PREPARING, COMMITTING):
-        top.refuse("phase", f"{PREPARING!r} or {COMMITTING!r}")
-    entries = tuple(_entry(table) for table in top.tables("files"))
-    named = top.strings("named", missing=())
-    top.end()
-    return Journal(phase, entries, named)
-
-
-def _entry(table: Fields) -> Entry:
-    entry = Entry(
-        path=table.path("path"),
-        action=table.text("action"),
-        old=table.sha256("old", empty=True),
-        new=table.sha256("new", empty=True),
-        link=table.text("link"),
-        receipt=table.sha256("receipt", empty=True),
-    )
-    table.end()
-    if entry.action not in (WRITE, PUT, LINK, FORGET):
-        table.refuse("action", "write, put, link or forget")
-    if entry.action != FORGET and not (entry.old and entry.new):
-        table.refuse("old and new", "a sha256 in hex")
-    return entry
+    hint = f"reinstall the packages that it names, then delete {where}"
+    fields = load(data, where, hint, _JOURNAL)
+    entries = tuple(Entry(**each) for each in fields["files"])
+    for index, entry in enumerate(entries):
+        if entry.action != FORGET and not (entry.old and entry.new):
+            raise StoreError(f'{where}: files[{index}].old and new: found "", expected a sha256 in lower-case hex', hint)
+    return Journal(fields["phase"], entries, tuple(fields.get("named", ())))
 
 
 def undo(site: Folder, entries: Sequence[Entry]) -> None:

@@ -11,6 +11,7 @@ from patcher.model import Change, Receipt
 from patcher.store import bytecode, permission, receipt
 from patcher.store.folder import Folder, sha256
 from patcher.store.journal import FORGET, LINK, PUT, WRITE, Entry, backup, staged, temporary
+from patcher.system.decode import is_sha256
 
 SPARE = "spare"
 # xfs asks for 200 KB of room before it makes a file, even an empty one.
@@ -56,7 +57,7 @@ def check(
         StoreError: a file is not as its change says (OutdatedError), or a change contradicts itself; all problems in one.
     """
     problems = [
-        f"{digest!r}: expected the sha256 of a patchset" for digest in patchsets if not receipt.is_sha256(digest)
+        f"{digest!r}: expected the sha256 of a patchset" for digest in patchsets if not is_sha256(digest)
     ]
     for path, count in Counter(change.path for change in changes).items():
         if count > 1:

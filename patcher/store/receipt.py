@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Any, Dict, List, NoReturn, Optional, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional
 
 from patcher import __version__
 from patcher.errors import FormatError, StoreError
-from patcher.model import Located, OptionValue, Receipt, Splice, State, Step
+from patcher.model import Located, Receipt, Splice, State, Step
 from patcher.store.folder import OWN, sha256
+from patcher.system.decode import Items, Reader, Table, Values, decode_json, integer, one_of, option_value, sha256_hex, string
 
 FORMAT = 1
 HOME = OWN
@@ -73,49 +74,20 @@ def decode(data: bytes, where: str) -> Receipt:
         where: the path of the receipt file, for messages; its last component must be the name for the receipt's path.
 
     Raises:
-        StoreError: the receipt is damaged, forged or from a newer sitepatch; says which field and what to do.
+        StoreError: the receipt is damaged, forged or from a newer sitepatch; says which fields and what to do.
     """
     hint = f"if it is damaged, reinstall the package that it names, then delete {where}"
-    top = Fields.load(data, where, hint)
-    receipt = Receipt(
-        path=top.path("path"),
-        package=top.text("package"),
-        distribution=top.text("distribution"),
-        version=top.text("version"),
-        pristine=top.sha256("pristine"),
-        current=top.sha256("current"),
-        mode=top.whole("mode"),
-        mtime_ns=top.whole("mtime_ns", low=-(2**63)),
-        link=top.text("link"),
-        steps=tuple(read_step(item) for item in top.tables("steps")),
-        origin=top.text("origin"),
-    )
-    top.end()
-    if receipt.mode > 0o7777:
-        top.refuse("mode", "permission bits, at most 0o7777")
-    if receipt.origin not in ORIGINS:
-        top.refuse("origin", " or ".join(ORIGINS))
-    if "\0" in receipt.link:
-        top.refuse("link", "the target of a symbolic link")
+    fields = load(data, where, hint, _RECEIPT)
+    receipt = Receipt(**{**fields, "steps": tuple(map(step_of, fields["steps"]))})
     if where.rpartition("/")[2] != file_name(receipt.path):
-        top.refuse("path", f"the path that this file is named after, not {receipt.path!r}")
+        raise StoreError(f"{where}: path: found {receipt.path!r}, expected the path that this file is named after", hint)
     return receipt
 
 
-def read_step(table: Fields) -> Step:
-    """Take a whole object as a step; StoreError for what is wrong with it."""
-    step = Step(
-        patchset=table.text("patchset"),
-        version=table.text("version"),
-        digest=table.sha256("digest"),
-        kind=table.text("kind"),
-        options=table.options("options"),
-        splices=table.splices("splices"),
-        places=table.numbers("places"),
-        states=table.states("states"),
-    )
-    table.end()
-    return step
+def step_of(fields: Mapping[str, Any]) -> Step:
+    """Return the step that fields of the kind `STEP` describe."""
+    splices = tuple(Splice(start, end, text.encode("latin-1")) for start, end, text in fields["splices"])
+    return Step(**{**fields, "splices": splices, "places": tuple(fields["places"]), "states": tuple(fields["states"])})
 
 
 def dump(fields: Dict[str, Any]) -> bytes:
@@ -125,139 +97,102 @@ def dump(fields: Dict[str, Any]) -> bytes:
     return json.dumps(fields, indent=1, sort_keys=True).encode() + b"\n"
 
 
-class Fields:
-    """A JSON object read strictly: each method takes one field out, of one type, or raises StoreError naming it."""
+def load(data: bytes, where: str, hint: str, kind: Table) -> Dict[str, Any]:
+    """Return the fields, of that kind, of a JSON file of the store.
 
-    def __init__(self, value: object, where: str, hint: str) -> None:
-        self._where, self._hint = where, hint
-        if not isinstance(value, dict):
-            self.refuse("", "a JSON object")
-        self._left: Dict[str, Any] = dict(value)
+    Args:
+        data: the JSON text.
+        where: the path of the file, for messages.
+        hint: what to do where it is damaged.
+        kind: its fields, but for `format` and `sitepatch`, which each file has.
 
-    @classmethod
-    def load(cls, data: bytes, where: str, hint: str) -> Fields:
-        """Parse JSON text whose `format` must be one that this release knows; `where` and `hint` go into messages."""
-        import json
-
-        try:
-            fields = cls(json.loads(data.decode("utf-8")), where, hint)
-        except (ValueError, RecursionError) as error:
-            raise StoreError(f"{where}: is not the JSON that sitepatch writes: {error}", hint) from error
-        number, writer = fields.whole("format"), fields.text("sitepatch")
-        if number != FORMAT:
-            raise FormatError(
-                f"{where}: written by sitepatch {writer} in format {number}; this one, {__version__}, reads format {FORMAT}",
-                "use that release of sitepatch, or a newer one, for this environment",
-            )
-        return fields
-
-    def refuse(self, key: str, expected: str) -> NoReturn:
-        """Raise StoreError: the field `key` is not `expected`."""
-        raise StoreError(f"{self._where}: {key or 'the file'}: expected {expected}", self._hint)
-
-    def end(self) -> None:
-        """Raise StoreError if there are fields that nobody took."""
-        for key in sorted(self._left):
-            self.refuse(key, "no such field")
-
-    def text(self, key: str) -> str:
-        """Take a string."""
-        value = self._left.pop(key, None)
-        return value if isinstance(value, str) else self.refuse(key, "a string")
-
-    def whole(self, key: str, low: int = 0) -> int:
-        """Take an integer of at least `low` that fits 64 bits."""
-        value = self._left.pop(key, None)
-        if not _is_whole(value) or not low <= value < 2**63:
-            self.refuse(key, f"a whole number from {low}")
-        return int(value)
-
-    def sha256(self, key: str, *, empty: bool = False) -> str:
-        """Take a sha256 in lower-case hex, or with `empty` perhaps ""."""
-        value = self.text(key)
-        if empty and not value:
-            return value
-        return value if is_sha256(value) else self.refuse(key, "a sha256 in hex")
-
-    def path(self, key: str) -> str:
-        """Take a path that stays below the site directory."""
-        value = self.text(key)
-        problem = path_problem(value)
-        return self.refuse(key, f"a path below the site directory ({problem})") if problem else value
-
-    def tables(self, key: str) -> List[Fields]:
-        """Take a list of objects."""
-        return [Fields(item, f"{self._where}: {key}[{i}]", self._hint) for i, item in enumerate(self._list(key))]
-
-    def numbers(self, key: str) -> Tuple[int, ...]:
-        """Take a list of integers of at least 0."""
-        values = self._list(key)
-        if not all(_is_whole(value) and value >= 0 for value in values):
-            self.refuse(key, "a list of whole numbers")
-        return tuple(values)
-
-    def strings(self, key: str, missing: Optional[Tuple[str, ...]] = None) -> Tuple[str, ...]:
-        """Take a list of strings; `missing` is for one that an older release did not write."""
-        if missing is not None and key not in self._left:
-            return missing
-        values = self._list(key)
-        if not all(isinstance(value, str) for value in values):
-            self.refuse(key, "a list of strings")
-        return tuple(values)
-
-    def states(self, key: str) -> Tuple[str, ...]:
-        """Take a list of states of hunks that did not fail."""
-        values = self._list(key)
-        if not all(value in [state.value for state in State if not state.failed] for value in values):
-            self.refuse(key, "a list of states")
-        return tuple(values)
-
-    def texts(self, key: str) -> Dict[str, str]:
-        """Take an object whose values are strings."""
-        value = self._left.pop(key, None)
-        if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
-            self.refuse(key, "an object of strings")
-        return dict(value)
-
-    def options(self, key: str) -> Dict[str, OptionValue]:
-        """Take an object whose values are option values."""
-        value = self._left.pop(key, None)
-        if not isinstance(value, dict) or not all(isinstance(one, (int, float, str)) for one in value.values()):
-            self.refuse(key, "an object of numbers, strings, true and false")
-        options: Dict[str, OptionValue] = dict(value)
-        return options
-
-    def splices(self, key: str) -> Tuple[Splice, ...]:
-        """Take a list of `[start, end, text]`, sorted and without overlap."""
-        found: List[Splice] = []
-        for item in self._list(key):
-            floor = found[-1].end if found else 0
-            if not (isinstance(item, list) and len(item) == 3 and _is_whole(item[0]) and _is_whole(item[1])):
-                self.refuse(key, "a list of [start, end, text]")
-            start, end, text = item
-            new = _latin(text)
-            if new is None or not floor <= start <= end:
-                self.refuse(key, "sorted splices [start, end, text]")
-            found.append(Splice(start, end, new))
-        return tuple(found)
-
-    def _list(self, key: str) -> List[Any]:
-        value = self._left.pop(key, None)
-        return value if isinstance(value, list) else self.refuse(key, "a list")
-
-
-def is_sha256(value: str) -> bool:
-    """Tell whether `value` is a sha256 in lower-case hex, and so also a plain file name."""
-    return len(value) == 64 and set(value) <= set("0123456789abcdef")
-
-
-def _latin(text: object) -> Optional[bytes]:
-    """The bytes that a text in Latin-1 stands for, None for anything else."""
+    Raises:
+        FormatError: its `format` is one that this release does not know.
+        StoreError: it is damaged or forged: every field that is wrong.
+    """
     try:
-        return text.encode("latin-1") if isinstance(text, str) else None
-    except UnicodeEncodeError:
-        return None
+        top = decode_json(data)
+    except ValueError as error:
+        raise StoreError(f"{where}: is not the JSON that sitepatch writes: {error}", hint) from error
+    reader = Reader(where)
+    head = reader.read(top, _HEAD)
+    reader.stop(StoreError, hint)
+    if head["format"] != FORMAT:
+        raise FormatError(
+            f"{where}: written by sitepatch {head['sitepatch']} in format {head['format']}; "
+            f"this one, {__version__}, reads format {FORMAT}",
+            "use that release of sitepatch, or a newer one, for this environment",
+        )
+    fields = reader.read({key: value for key, value in top.items() if key not in head}, kind)
+    reader.stop(StoreError, hint)
+    return dict(fields)
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+# the kinds of fields --------------------------------------------------------------------------------------------------
+def path_below(value: object) -> str:
+    """The kind of `/`-separated paths below a site directory."""
+    problem = path_problem(value) if isinstance(value, str) else ""
+    return string(value) or (f"a path below a site directory ({problem})" if problem else "")
+
+
+def whole_from(low: int) -> Callable[[object], str]:
+    """The kind of integers from `low` that fit 64 bits."""
+
+    def check(value: Any) -> str:
+        return "" if not integer(value) and low <= value < 2**63 else f"a whole number from {low}"
+
+    return check
+
+
+def _mode(value: Any) -> str:
+    return "" if not integer(value) and 0 <= value <= 0o7777 else "permission bits, at most 0o7777"
+
+
+def _link(value: Any) -> str:
+    return "" if isinstance(value, str) and "\0" not in value else "the target of a symbolic link"
+
+
+def _splices(value: Any) -> str:
+    """The kind of lists of `[start, end, text]`, sorted and without overlap; each character of a text is a byte."""
+    if not isinstance(value, list):
+        return "a list"
+    floor = 0
+    for item in value:
+        if not (isinstance(item, list) and len(item) == 3 and not integer(item[0]) and not integer(item[1])):
+            return "a list of [start, end, text]"
+        start, end, text = item
+        if not floor <= start <= end or not isinstance(text, str) or max(text, default="") > "\xff":
+            return "sorted splices [start, end, text]"
+        floor = end
+    return ""
+
+
+OPTIONS = Values(option_value)
+STEP = Table(
+    {
+        "patchset": string,
+        "version": string,
+        "digest": sha256_hex,
+        "kind": string,
+        "options": OPTIONS,
+        "splices": _splices,
+        "places": Items(whole_from(0)),
+        "states": Items(one_of(*(state.value for state in State if not state.failed))),
+    }
+)
+_HEAD = Table({"format": whole_from(0), "sitepatch": string}, others=True)
+_RECEIPT = Table(
+    {
+        "path": path_below,
+        "package": string,
+        "distribution": string,
+        "version": string,
+        "pristine": sha256_hex,
+        "current": sha256_hex,
+        "mode": _mode,
+        "mtime_ns": whole_from(-(2**63)),
+        "link": _link,
+        "steps": Items(STEP),
+        "origin": one_of(*ORIGINS),
+    }
+)

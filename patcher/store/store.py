@@ -19,11 +19,13 @@ from patcher.store.folder import Folder, sha256
 from patcher.store.lock import locked
 from patcher.store.meta import Meta
 from patcher.store.tidy import EDITED, clean, is_tidy, tidy_edited
+from patcher.system.decode import Table, Values, is_sha256, string
 from patcher.system.reading import patchset_digest
 
 _REINSTALL = "install the package it belongs to again, the same build from where it came, then run this again"
 _UNTOUCHED = "nothing was changed"
 FINISHED = "the run was finished all the same, every file is as it meant it to be"
+_PATCHSET = Table({"files": Values(string)})
 _OPEN = "the next command that writes says whether the run is finished or undone"
 
 
@@ -77,7 +79,7 @@ class Store:
         bad: List[StoreError] = []
         with permission.explained(self.site), suppress(FileNotFoundError), self._home() as home:
             with home.sub("pristine") as folder:
-                names = set(filter(receipt.is_sha256, folder.names()))
+                names = set(filter(is_sha256, folder.names()))
             names -= {one.pristine for one in self.receipts(bad).values()}
             return [] if bad or home.has(journal.NAME) else sorted(names)
         return []
@@ -86,11 +88,9 @@ class Store:
         """Return the texts, by file name, of the patchset with this digest (hex) that is applied."""
         hint = "restore all patchsets, which needs no copy of them, and apply them again"
         data = self._kept("patchsets", digest, ".json", hint)
-        fields = receipt.Fields.load(data, f"{self.site}/{receipt.HOME}/patchsets/{digest}.json", hint)
-        texts = fields.texts("files")
-        fields.end()
+        where = f"{self.site}/{receipt.HOME}/patchsets/{digest}.json"
+        texts: Dict[str, str] = receipt.load(data, where, hint, _PATCHSET)["files"]
         if patchset_digest(texts) != digest:
-            where = f"{self.site}/{receipt.HOME}/patchsets/{digest}.json"
             raise StoreError(f"{where}: the stored patchset is damaged, its sha256 differs", hint)
         return texts
 
@@ -243,7 +243,7 @@ class Store:
     def _kept(self, folder_name: str, digest: str, suffix: str, hint: str) -> bytes:
         """Return the bytes of `.sitepatch/FOLDER_NAME/DIGEST+SUFFIX`."""
         where = f"{self.site}/{receipt.HOME}/{folder_name}/{digest}{suffix}"
-        if not receipt.is_sha256(digest):
+        if not is_sha256(digest):
             raise StoreError(f"{where}: expected a sha256 in hex")
         with permission.explained(self.site):
             try:

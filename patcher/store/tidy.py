@@ -7,8 +7,9 @@ from typing import Callable, Dict, List, Mapping, Sequence
 
 from patcher.errors import StoreError
 from patcher.model import Receipt
-from patcher.store import journal, prepare, receipt
+from patcher.store import journal, prepare
 from patcher.store.folder import Folder
+from patcher.system.decode import is_sha256
 
 EDITED = "edited"
 
@@ -36,7 +37,7 @@ def clean(
     gone -= {one.pristine for one in standing.values()}
     rules: Dict[str, Callable[[str], bool]] = {
         "receipts": lambda name: not name.endswith(".json"),
-        "pristine": lambda name: not receipt.is_sha256(name) or (name in gone and not bad),
+        "pristine": lambda name: not is_sha256(name) or (name in gone and not bad),
         "patchsets": lambda name: name not in texts and not bad,
     }
     for folder_name, is_unwanted in rules.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
 
@@ -10,10 +9,31 @@ from patcher.errors import UsageError
 from patcher.model import OptionValue
 from patcher.project.differing import changed, not_locked
 from patcher.project.lockfile import Lock, Pinned, release
+from patcher.system.decode import STRINGS, Items, Reader, Table, Values, decode_json, option_value, string
 from patcher.system.reading import read_file
 
 APPLIED, NOTHING, DIFFERS, UNKNOWN = "applied", "nothing", "differs", "unknown"
 """What a host is, beside the states of patchsets: all is as it was applied, nothing is, not as locked, no answer of it."""
+
+_FAILED = Table({"error": Table({"message": string, "hint": string}, others=True)}, others=True)
+_STANDING = Table(
+    {
+        **dict.fromkeys(("name", "version", "state", "digest", "advice"), string),
+        **dict.fromkeys(("problems", "releases"), STRINGS),
+        "options": Values(option_value),
+    },
+    others=True,
+)
+_FILE = Table(dict.fromkeys(("package", "distribution", "installed"), string), others=True)
+_STATUS = Table(
+    {
+        "patchsets": Items(_STANDING),
+        "files": Items(_FILE),
+        "interrupted": Items(Table({"problem": string}, others=True)),
+        "damaged": Items(Table({"problem": string, "hint": string}, others=True)),
+    },
+    others=True,
+)
 
 
 class Applied(NamedTuple):
@@ -55,15 +75,20 @@ def fleet(folder: Path, lock: Optional[Lock] = None) -> List[Host]:
 
 
 def _host(path: Path, lock: Optional[Lock]) -> Host:
+    origin = f"{path} is no answer of sitepatch status --json"
     try:
-        top = json.loads(read_file(path))
-        answer = top.get("answer", top)
-        if "error" in answer:
-            error = answer["error"]
-            return Host(path.stem, UNKNOWN, problems=tuple(filter(None, (error["message"], error["hint"]))))
-        return _standing(path.stem, answer, lock)
-    except (ValueError, LookupError, TypeError, AttributeError):
-        return Host(path.stem, UNKNOWN, problems=(f"{path} is no answer of sitepatch status --json",))
+        top = decode_json(read_file(path))
+    except ValueError:
+        return Host(path.stem, UNKNOWN, problems=(origin,))
+    answer = top["answer"] if isinstance(top, dict) and "answer" in top else top
+    failed = isinstance(answer, dict) and "error" in answer
+    reader = Reader(origin)
+    found = reader.read(answer, _FAILED if failed else _STATUS)
+    if reader.problems:
+        return Host(path.stem, UNKNOWN, problems=(reader.problems[0],))
+    if failed:
+        return Host(path.stem, UNKNOWN, problems=tuple(filter(None, (found["error"]["message"], found["error"]["hint"]))))
+    return _standing(path.stem, found, lock)
 
 
 def _standing(host: str, answer: Mapping[str, Any], lock: Optional[Lock]) -> Host:

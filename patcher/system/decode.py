@@ -1,0 +1,192 @@
+"""Decoded TOML or JSON that somebody else wrote -> values of known kinds; whatever is wrong is named by the path to its field.
+
+A kind is `Table`, `Values`, `Items` or a function: it takes a value and returns what was expected instead, in the words of a
+message, or "" where the value is of that kind.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Collection, Dict, List, Mapping, NamedTuple, Tuple, Type, Union
+
+from patcher.errors import SitepatchError
+from patcher.text.listed import suggest
+from patcher.text.width import clip
+
+_MOST = 20  # problems that are reported
+_WIDEST = 60  # columns of a value that is shown
+_TABLE = "a table"
+_MISSING, _WRONG = object(), object()
+
+
+class Table(NamedTuple):
+    """A table (an object of JSON) with these keys; with `others`, keys that are not known are left out instead of refused."""
+
+    keys: Mapping[str, Kind]
+    optional: Collection[str] = ()
+    others: bool = False
+
+
+class Values(NamedTuple):
+    """A table with any keys, the values of one kind."""
+
+    kind: Kind
+
+
+class Items(NamedTuple):
+    """A list of values of one kind, and what a message calls it."""
+
+    kind: Kind
+    expected: str = "a list"
+
+
+Kind = Union[Callable[[object], str], Table, Values, Items]
+
+
+def anything(value: object) -> str:
+    """The kind of any value."""
+    return "a value" if value is _MISSING else ""
+
+
+def string(value: object) -> str:
+    """The kind of strings."""
+    return "" if isinstance(value, str) else "a string"
+
+
+def integer(value: object) -> str:
+    """The kind of integers."""
+    return "" if isinstance(value, int) and not isinstance(value, bool) else "an integer"
+
+
+def boolean(value: object) -> str:
+    """The kind of true and false."""
+    return "" if isinstance(value, bool) else "true or false"
+
+
+def option_value(value: object) -> str:
+    """The kind of the values of options."""
+    return "" if isinstance(value, (int, float, str)) else "a number, a string, true or false"
+
+
+STRINGS = Items(string, "a list of strings")
+
+
+def tables(name: str, kind: Table) -> Items:
+    """The kind of lists of tables in TOML: a message gives the way in which they are written."""
+    return Items(kind, f"a list of tables, written [[{name}]]")
+
+
+def one_of(*words: str) -> Callable[[object], str]:
+    """The kind of these texts; what was expected ends with the nearest of them."""
+
+    def check(value: object) -> str:
+        near = suggest(value, words) if isinstance(value, str) and value not in words else ""
+        return "" if value in words else f"one of {', '.join(words)}{near}"
+
+    return check
+
+
+def sha256_hex(value: object) -> str:
+    """The kind of sha256 in hex: each is a plain file name, too."""
+    return "" if isinstance(value, str) and is_sha256(value) else "a sha256 in lower-case hex"
+
+
+def is_sha256(value: str) -> bool:
+    """Whether a text is a sha256 in lower-case hex."""
+    return len(value) == 64 and set(value) <= set("0123456789abcdef")
+
+
+class Reader:
+    """Takes values out of one file and collects what is wrong with them, one line each; `origin` is its path, for messages."""
+
+    def __init__(self, origin: object) -> None:
+        self.origin = origin
+        self.problems: List[str] = []
+
+    def wrong(self, where: str, found: str, expected: str) -> None:
+        """Add a problem; indices in `where` count from 0, as in JSON."""
+        self.problems.append(f"{self.origin}: {clip(where, _WIDEST) or 'the file'}: found {found}, expected {expected}")
+
+    def check(self, where: str, value: object, good: object, expected: str) -> None:
+        """Add a problem about `value` unless `good`."""
+        if not good:
+            self.wrong(where, shown_value(value), expected)
+
+    def stop(self, error: Type[SitepatchError], hint: str = "") -> None:
+        """Raise what is wrong so far, if anything is."""
+        if self.problems:
+            more = [f"{self.origin}: and {len(self.problems) - _MOST} more"] if len(self.problems) > _MOST else []
+            raise error("\n".join([*self.problems[:_MOST], *more]), hint)
+
+    def read(self, value: object, kind: Kind, where: str = "") -> Any:
+        """The value if it is of that kind, of a table its items that are ({} where it is none); the rest becomes problems."""
+        if isinstance(kind, Table) and isinstance(value, dict):
+            return self._table(value, kind, f"{where}." if where else "")
+        if isinstance(kind, Values) and isinstance(value, dict):
+            return _right({key: self.read(each, kind.kind, f"{where}.{key}") for key, each in value.items()})
+        if isinstance(kind, Items) and isinstance(value, list):
+            items = [self.read(each, kind.kind, f"{where}[{index}]") for index, each in enumerate(value)]
+            return _WRONG if any(each is _WRONG for each in items) else items
+        expected = _expected(kind, value)
+        if expected:
+            self.wrong(where, shown_value(value), expected)
+        return value if not expected else {} if expected == _TABLE else _WRONG
+
+    def _table(self, value: Mapping[str, object], kind: Table, prefix: str) -> Dict[str, Any]:
+        for key in value:
+            if key not in kind.keys and not kind.others:
+                near = suggest(key, kind.keys) if len(self.problems) < _MOST else ""
+                self.wrong(prefix + key, "an unknown key", f"one of {', '.join(kind.keys)}{near}")
+        for key, each in kind.keys.items():
+            if key not in value and key not in kind.optional:
+                self.wrong(prefix + key, "nothing", _expected(each, _MISSING))
+        return _right({key: self.read(each, kind.keys[key], prefix + key) for key, each in value.items() if key in kind.keys})
+
+
+def _expected(kind: Kind, value: object) -> str:
+    if isinstance(kind, (Table, Values)):
+        return _TABLE
+    return kind.expected if isinstance(kind, Items) else kind(value)
+
+
+def _right(items: Dict[str, Any]) -> Dict[str, Any]:
+    return {key: each for key, each in items.items() if each is not _WRONG}
+
+
+def shown_value(value: object) -> str:
+    """A value as a message shows it."""
+    if isinstance(value, str):
+        return f'"{clip(value, _WIDEST)}"'
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, (list, dict)):
+        return "a list" if isinstance(value, list) else "a table"
+    return "null" if value is None else f"a {type(value).__name__}"
+
+
+def decode_json(data: bytes) -> Any:
+    """JSON in UTF-8 -> plain values.
+
+    Raises:
+        ValueError: it is none; it has a key twice in one object, or numbers that only Python writes (NaN, Infinity); or it
+            is nested too deep.
+    """
+    import json  # not where nothing is applied
+
+    try:
+        return json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def _once(pairs: List[Tuple[str, object]]) -> Dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen = [key for key, _ in pairs]
+        raise ValueError(f"it has {shown_value(next(key for key in seen if seen.count(key) > 1))} twice")
+    return found
+
+
+def _refuse(text: str) -> object:
+    raise ValueError(f"it has the number {text}")
