@@ -165,7 +165,8 @@ class Located(NamedTuple):
     """An import package as the target interpreter would find it.
 
     `site` is the absolute site directory that holds it, `dist_info` the absolute path of the metadata folder ("" for none),
-    `version` is "" where it is not known, `notes` are remarks for the user.
+    `version` is "" where it is not known, `notes` are remarks for the user. `recorded` is whether the RECORD there lists the
+    package.
     """
 
     package: str
@@ -174,6 +175,7 @@ class Located(NamedTuple):
     version: str
     dist_info: str
     notes: Tuple[str, ...] = ()
+    recorded: bool = True
 
 
 class Step(NamedTuple):

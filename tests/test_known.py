@@ -12,12 +12,15 @@ import pytest
 from patcher.errors import PatchError
 from patcher.model import HunkAnswer, HunkText, Rewrite, Splice, State
 from patcher.ops.fixture import fixtures, lay_out
+from patcher.ops.standing import fit
+from patcher.patchset import sources
 from patcher.patchset.sources import BUILT_IN, builtin_dir, load_patchset, resolve_options
 from patcher.planner import rewriter
 from patcher.planner.known import Request, Table, key_of, write_table
 from patcher.system import cache, results
+from patcher.target.interpreter import Environment
 from tests import tables
-from tests.command import DDP, RUNNER, Site, done, environ
+from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, done, environ
 from tests.users import ROOT_ONLY
 
 A = 1001
@@ -396,3 +399,25 @@ def test_only_the_table_of_the_built_in_folder_is_believed(tmp_path, monkeypatch
     monkeypatch.setattr(rewriter, "builtin_table", lambda name: (copy / tables.TABLE).read_bytes() if name == DDP else b"")
     worked.clear()
     assert rewriter.rewrite_cached(data, request) == made and worked == []
+
+
+# what `list` knows of a release ---------------------------------------------------------------------------------------
+@pytest.mark.once
+def test_a_patchset_that_an_installed_release_is_known_to_do_without_is_not_available(tmp_path, monkeypatch):
+    def state(site, name):
+        env = Environment(sys.executable, (str(site.path),), (str(site.path),), sys.version_info[:2])
+        return fit(env, load_patchset(Path(builtin_dir()) / name, BUILT_IN), ()).state
+
+    stock, vendor = Site(tmp_path / "stock", "torch-2.9.0"), Site(tmp_path / "vendor", "torch-2.7.1-musa")
+    shipped = {name: write_table({key: made for key, (_, _, made) in tables.results(name, [stock.path, vendor.path]).items()}) for name in (GUARD, DYNAMO)}
+    assert [state(stock, GUARD), state(vendor, GUARD)] == ["available", "available"]  # stand-ins are in no table
+    monkeypatch.setattr(sources, "builtin_table", shipped.get)
+    monkeypatch.setattr(rewriter, "_shipped", lambda name: Table(shipped[name]))
+    assert [state(site, name) for site in (stock, vendor) for name in (GUARD, DYNAMO)] == ["not needed", "available", "available", "available"]
+    path = stock.file("torch/multiprocessing/reductions.py")
+    text = path.read_bytes()
+    path.write_bytes(text + b"# edited\n")
+    assert state(stock, GUARD) == "available"
+    path.write_bytes(text)
+    monkeypatch.setattr(rewriter, "_shipped", lambda name: Table(b""))  # of another request for the same text
+    assert state(stock, GUARD) == "available"

@@ -16,7 +16,7 @@ from patcher.splice import apply_splices
 from patcher.store.receipt import HOME, new_receipt
 from patcher.store.status import Condition, classify, read
 from patcher.store.store import Store
-from patcher.target.distribution import UNRECORDED, edited_message, recorded_hash
+from patcher.target.distribution import edited_message, recorded_hash
 
 
 class TargetFile(NamedTuple):
@@ -70,7 +70,7 @@ def read_target(located: Located, path: str, receipt: Optional[Receipt], notes: 
         notes.append(f"{path}: {what} took {lost} away; what is named now is applied to the new file")
     found = TargetFile(data, data, aside=edit_before_patch(site, receipt, data))
     if recorded is None:
-        if not any(note.startswith(UNRECORDED) for note in located.notes):  # which is about the whole package
+        if located.recorded:  # else a note about the whole package says so
             notes.append(f"{path}: no hash is recorded for it, so nothing proves that it is as upstream shipped it")
         return found._replace(origin="unrecorded")
     if recorded != sha256(data).hexdigest():
@@ -202,12 +202,9 @@ def _is_current(step: Step, assignment: Assignment) -> bool:
 
 
 def _rewrite(data: bytes, assignment: Assignment) -> Rewrite:
-    from patcher.planner import known, rewriter  # with json, which a `restore` of nothing need not import
+    from patcher.planner import rewriter  # with json, which a `restore` of nothing need not import
 
-    patchset, options, _ = assignment.requested
-    every = tuple(hunk for variant in patchset.variants for patch in variant.patches for hunk in patch.hunks)
-    request = known.Request(patchset.name, assignment.hunks, options, assignment.names, every)
-    return rewriter.rewrite_cached(data, request)
+    return rewriter.rewrite_cached(data, rewriter.request_of(assignment))
 
 
 def stored_patchset(site: str, step: Step) -> Patchset:

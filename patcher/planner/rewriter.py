@@ -5,14 +5,23 @@ from __future__ import annotations
 import sys
 from functools import lru_cache
 from hashlib import sha256
+from typing import Optional
 
 from patcher import __version__
 from patcher.model import Rewrite
 from patcher.patchset.sources import builtin_table
+from patcher.planner.assignments import Assignment
 from patcher.planner.known import Request, Table, is_cacheable, key_of, write_table
 from patcher.system import results
 
 _MAKER = (__version__, f"{sys.version_info[0]}.{sys.version_info[1]}")  # which names are builtins depends on the Python
+
+
+def request_of(assignment: Assignment) -> Request:
+    """What an assignment asks for."""
+    patchset, options, _ = assignment.requested
+    every = tuple(hunk for variant in patchset.variants for patch in variant.patches for hunk in patch.hunks)
+    return Request(patchset.name, assignment.hunks, options, assignment.names, every)
 
 
 def rewrite_cached(data: bytes, request: Request) -> Rewrite:
@@ -27,7 +36,7 @@ def rewrite_cached(data: bytes, request: Request) -> Rewrite:
     Raises:
         PatchError: a hunk is wrong in itself.
     """
-    known = _shipped(request.patchset).find(key_of(data, request), data, request)
+    known = shipped_result(data, request)
     if known is None:
         key = key_of(data, request, _MAKER)
         name = sha256(key.encode()).hexdigest()
@@ -45,6 +54,11 @@ def rewrite_uncached(data: bytes, request: Request) -> Rewrite:
 
     compile_hunks(request.every, request.options)  # those for absent files too
     return rewrite(data, request.hunks, request.options, request.names)
+
+
+def shipped_result(data: bytes, request: Request) -> Optional[Rewrite]:
+    """The result that ships with the built-in patchset of that name; None where it is another request, or another text."""
+    return _shipped(request.patchset).find(key_of(data, request), data, request)
 
 
 @lru_cache(maxsize=None)

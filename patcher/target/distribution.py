@@ -15,10 +15,6 @@ from patcher.system.reading import read_file
 _LITERAL = re.compile(r"""^__version__\s*(?::[^=\n]+)?=\s*(["'])([^"'\n]+)\1""", re.MULTILINE)
 
 
-UNRECORDED = "no RECORD lists"
-"""How the note about a package begins that no RECORD lists."""
-
-
 class Owner(NamedTuple):
     """A distribution; `dist_info` is the absolute path of its metadata folder, "" if it has none.
 

@@ -55,7 +55,7 @@ def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located
         raise SitepatchError(f"{package} is imported from {site}, which is no site directory", f"use --target {site}")
     if len(found) > 1:
         notes.insert(0, f"{package} is found twice: in {' and in '.join(found)}; {site} comes first and is patched")
-    return Located(package, site, owned.name, owned.version, owned.dist_info, tuple(notes))
+    return Located(package, site, owned.name, owned.version, owned.dist_info, tuple(notes), owned.recorded)
 
 
 def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:

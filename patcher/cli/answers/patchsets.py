@@ -9,7 +9,7 @@ from patcher.cli.console import paint, style
 from patcher.cli.told import term
 from patcher.errors import SitepatchError
 from patcher.model import Patchset, Symptom, release_name
-from patcher.ops.standing import Fit
+from patcher.ops.standing import ABSENT, OUT_OF_RANGE, Fit
 from patcher.patchset.tables import option_text
 from patcher.text.drawn import Painted, drawn_lines, join_drawn
 from patcher.text.table import Row, count
@@ -28,7 +28,7 @@ def list_rows(fits: Iterable[Tuple[Patchset, Fit]]) -> List[Row]:
     rows = []
     for one, fit in fits:
         here = ", ".join(release_name(each.package, each.distribution, each.version) for each in fit.installed)
-        ranges = here if fit.state in ("applied", "available") else packages(one)
+        ranges = packages(one) if fit.state in (OUT_OF_RANGE, ABSENT) else here
         rows.append(Row(fit.state, (one.name, one.version, one.kind, ranges, one.source), (one.summary,)))
     return rows
 

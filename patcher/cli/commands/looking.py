@@ -64,9 +64,9 @@ def status(console: Console, place: Place, check: bool) -> int:
 def list_(console: Console, place: Place, text: Tuple[str, ...]) -> int:
     """List the patchsets that can be named, first those for what is installed.
 
-    Each with its state here (applied, available: it is for the installed release, out of range, absent: its package is not
-    installed), its kind, releases, and where it was found. With TEXT, words or an error message, those that it is about,
-    and what it means; exit code 1 if there is nothing.
+    Each with its state here (applied, available: it is for the installed release, upstream or not needed: that release is
+    known to do without, out of range, absent: its package is not installed), its kind, releases, and where it was found.
+    With TEXT, words or an error message, those that it is about, and what it means; exit code 1 if there is nothing.
     """
     from patcher.cli.verbs.listing import list_all
 
