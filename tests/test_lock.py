@@ -88,11 +88,11 @@ def test_the_lock_tells_each_patchset_and_each_file_before_and_after_and_changes
     listed = json.loads(done(sitepatch("list", "--json", cwd=site.cwd)).out)["patchsets"]
     known = {one["name"]: (one["version"], one["digest"]) for one in listed}
     assert [tuple(one) for one in made.patchsets] == [(DDP, *known[DDP], {"params": 7, "lang": "en"}, None), (GUARD, *known[GUARD], {}, None)]
-    pristine = {held.path: sha256(site.path / held.path) for held in made.held}
-    assert {held.path: held.before for held in made.held} == pristine
-    assert {held[:3] for held in made.held} == {("mmengine", "mmengine", "0.10.7"), ("torch", "torch", "2.7.1")}
+    pristine = {held.path: sha256(site.path / held.path) for held in made.files}
+    assert {held.path: held.before for held in made.files} == pristine
+    assert {held[:3] for held in made.files} == {("mmengine", "mmengine", "0.10.7"), ("torch", "torch", "2.7.1")}
     done(site("sync", "--locked"))
-    assert {held.path: held.after for held in made.held} == {held.path: sha256(site.path / held.path) for held in made.held}
+    assert {held.path: held.after for held in made.files} == {held.path: sha256(site.path / held.path) for held in made.files}
 
 
 def test_the_same_lock_is_written_whatever_stands_applied_and_in_whatever_order_it_is_asked_for(site, lock):
@@ -214,7 +214,7 @@ def test_the_same_patchset_out_of_another_place_is_another_lock_and_no_other_res
     sync(SyncRequest(place, ProjectFiles(locked=True), dry_run=True))
     other = path.read_text().replace('package = "mmengine"', 'package = "other"')
     path.write_text(path.read_text() + other[other.index("[[target]]") :])
-    assert [held.package for held in write_lock(LockRequest(place)).lock.held] == ["mmengine"] * 3 + ["other"] * 3, "of another environment"
+    assert [held.package for held in write_lock(LockRequest(place)).lock.files] == ["mmengine"] * 3 + ["other"] * 3, "of another environment"
 
 
 def test_what_is_in_another_release_of_the_distribution_is_refused_with_both_names(site, packages):
@@ -330,7 +330,7 @@ def test_a_file_that_only_the_lock_has_is_told(site, lock):
 
 
 def test_a_result_that_is_not_the_locked_one_is_refused(site, lock):
-    made = next(held for held in lockfile.read(lock).held if held.path == RUNNER)
+    made = next(held for held in lockfile.read(lock).files if held.path == RUNNER)
     lock.write_text(lock.read_text().replace(made.after, ZERO))
     assert refused(site) == [f"mmengine 0.10.7: {RUNNER} would become sha256 {made.after}, the lock has {ZERO}"]
 
@@ -388,7 +388,7 @@ def test_a_lock_that_was_edited_is_refused_with_all_that_is_wrong(tmp_path, name
     old, new, expected = BAD[name]
     path = tmp_path / "sitepatch.lock"
     path.write_text(GOOD)
-    assert lockfile.read(path).held == (LockedFile("pkg", "pkg", "2", "pkg/m.py", ZERO, ONE),)
+    assert lockfile.read(path).files == (LockedFile("pkg", "pkg", "2", "pkg/m.py", ZERO, ONE),)
     assert GOOD.count(old) == 1
     path.write_text(GOOD.replace(old, new))
     with pytest.raises(SitepatchError) as caught:

@@ -137,7 +137,7 @@ def lock(request: LockRequest, events: Events = SILENT) -> LockOutcome:
         problems = [*differences(old, new, complete=not plan.failed), *elsewhere(old, new)]
     place = request.place._replace(patch_dirs=asked_for.patch_dirs)
     names = tuple(one.patchset.name for one in asked_for.patchsets)
-    outcome = LockOutcome(place, path, plan, names, new.held, new, tuple(problems))
+    outcome = LockOutcome(place, path, plan, names, new.files, new, tuple(problems))
     return outcome if plan.failed or request.check else _write(outcome, old, events)
 
 

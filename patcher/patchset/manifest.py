@@ -1,4 +1,4 @@
-"""A patchset folder -> `Patchset`: `patchset.toml` and the files it names, read strictly, all problems told at once."""
+"""A patchset folder -> `Patchset`: `patchset.toml` and the files it names, read strictly; all problems are reported."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:
 
 
 def matching_variants(variants: Sequence[Variant], version: str) -> List[Variant]:
-    """The variant whose range holds `version`, if there is one; all where the version says nothing.
+    """The variant whose range holds `version`, if there is one; all where the version is none (`says_nothing`).
 
     Local labels, pre-releases and vendor builds of a release in the range count (`patcher.target.versions.accepts`).
     """
@@ -205,7 +205,7 @@ def matching_variants(variants: Sequence[Variant], version: str) -> List[Variant
 
 
 def choose_variant(variants: Sequence[Variant], version: str) -> Optional[Variant]:
-    """The only one of the `candidates`, None where there is none or the version alone does not tell."""
+    """The one variant of `matching_variants`, None where there is none or several match."""
     found = matching_variants(variants, version)
     return found[0] if len(found) == 1 else None
 

@@ -70,7 +70,7 @@ def _adopted(assignment: Assignment, edit: HandEdit, answers: List[Answer], note
     name = assignment.requested.patchset.name
     steps = {step.patchset: step for step in found.steps}
     order = sorted({**steps, name: None}, key=lambda each: apply_order(each, steps, [assignment]))
-    data, made, said = resolve(located.site, path, found, order, {name: assignment})
-    answers += said
+    data, made, hunk_answers = resolve(located.site, path, found, order, {name: assignment})
+    answers += hunk_answers
     found = found._replace(aside=edit.now if data != edit.now else b"")
     return file_plan(located, path, found, data, made, receipt)

@@ -47,8 +47,8 @@ def key_of(data: bytes, request: Request, maker: Sequence[str] = ()) -> str:
         maker: what else the result may depend on.
     """
     hunks = [[_written(hunk) for hunk in hunks] for hunks in (request.hunks, request.every)]
-    asked = json.dumps([FORMAT, hunks, sorted(request.options.items()), request.names, maker])
-    return f"{sha256(asked.encode()).hexdigest()} {sha256(data).hexdigest()}"
+    identity = json.dumps([FORMAT, hunks, sorted(request.options.items()), request.names, maker])
+    return f"{sha256(identity.encode()).hexdigest()} {sha256(data).hexdigest()}"
 
 
 def _written(hunk: HunkText) -> Tuple[object, ...]:

@@ -135,8 +135,8 @@ def derive_files(
             for key, value in assignment.requested.options.items():
                 if was.get(key, value) != value:
                     notes.append(f"{name}: an option changes: {key} {was[key]!r} -> {value!r}")
-        data, made, said = resolve(site, path, found, order, by_name)
-        answers += said
+        data, made, hunk_answers = resolve(site, path, found, order, by_name)
+        answers += hunk_answers
         hashes = sha256(found.pristine).hexdigest(), sha256(data).hexdigest()
         locked = LockedFile(located.package, located.distribution, located.version, path, *hashes)
         yield file_plan(located, path, found, data, made, receipt), locked
@@ -208,8 +208,8 @@ def _restored(item: FileStatus, names: Sequence[str], *, force: bool) -> Plan:
     pristine = Store(site).pristine(receipt.pristine)
     staying = [step.patchset for step in receipt.steps if step not in going]
     found = TargetFile(pristine, item.data, receipt.steps, receipt.current)
-    data, made, said = resolve(site, receipt.path, found, staying, {})
-    failed = tuple(answer for answer in said if answer.state.failed)
+    data, made, hunk_answers = resolve(site, receipt.path, found, staying, {})
+    failed = tuple(answer for answer in hunk_answers if answer.state.failed)
     new = receipt._replace(current=sha256(data).hexdigest(), steps=made) if made else None
     aside = item.data if item.condition is Condition.EDITED and force else b""
     if item.condition is Condition.EDITED and not force:

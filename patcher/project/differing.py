@@ -1,4 +1,4 @@
-"""What is not as a lock has it: the patchsets and options that are asked for, the files of an environment."""
+"""How a project and an environment differ from a lock: in patchsets, options and files."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from patcher.project.lockfile import Distribution, Lock, Pinned, Target, build, 
 
 
 def differences(lock: Lock, now: Lock, *, complete: bool = True) -> List[str]:
-    """What is not as locked, one line each.
+    """How a project and its environment differ from the lock, one line each.
 
     Args:
         lock: the lock.
-        now: what is asked for, and the files of the environment (of other releases in the lock nothing is said).
+        now: what the project requests, and the files of the environment; other releases in the lock are not compared.
         complete: whether `now` has all of its files; not so where a patchset does not fit.
     """
     found: List[str] = []
-    pinned, asked = ({one.name: one for one in each.patchsets} for each in (lock, now))
-    for name in sorted({*pinned, *asked}):
-        if name not in pinned or name not in asked:
-            where = "is asked for, and not in the lock" if name in asked else "is in the lock, and not asked for"
+    pinned, requested = ({one.name: one for one in each.patchsets} for each in (lock, now))
+    for name in sorted({*pinned, *requested}):
+        if name not in pinned or name not in requested:
+            where = "is asked for, and not in the lock" if name in requested else "is in the lock, and not asked for"
             found.append(f"{name} {where}")
         else:
-            found += changed(pinned[name], asked[name])
+            found += changed(pinned[name], requested[name])
     same = not found
     for target in now.targets:
         each, files = release(target[0]), _by_path(target)
@@ -38,16 +38,16 @@ def differences(lock: Lock, now: Lock, *, complete: bool = True) -> List[str]:
 
 
 def elsewhere(lock: Lock, now: Lock) -> List[str]:
-    """Which patchsets, the same to the byte, are installed with another distribution than locked, one line each.
+    """The patchsets with the files of the lock that another distribution has installed, one line each.
 
-    This makes no difference to what they write, so that `sync --locked` takes them: the sha256 of a patchset holds it to its
-    files, wherever they lie. `lock` would write another lock.
+    They write the same, so `sync --locked` accepts them; `lock` would write another lock.
     """
-    asked = {one.name: one for one in now.patchsets}
+    pinned = {one.name: one for one in lock.patchsets}
+    pairs = [(pinned[new.name], new) for new in now.patchsets if new.name in pinned]
     return [
-        f"{old.name}: found it in {_shown(asked[old.name].distribution)}, the lock has {_shown(old.distribution)}"
-        for old in lock.patchsets
-        if old.name in asked and asked[old.name].sha256 == old.sha256 and asked[old.name].distribution != old.distribution
+        f"{new.name}: found it in {_shown(new.distribution)}, the lock has {_shown(old.distribution)}"
+        for old, new in pairs
+        if new.sha256 == old.sha256 and new.distribution != old.distribution
     ]
 
 
@@ -56,11 +56,11 @@ def _shown(one: Optional[Distribution]) -> str:
 
 
 def _by_path(target: Target) -> Dict[str, LockedFile]:
-    return {held.path: held for held in target}
+    return {file.path: file for file in target}
 
 
 def changed(old: Pinned, new: Pinned) -> List[str]:
-    """What a patchset has otherwise than locked, one line each."""
+    """How a patchset differs from the lock, one line each."""
     found = []
     here, there = (f" of {' '.join(one.distribution[:2])}" if one.distribution else "" for one in (new, old))
     if new.version != old.version:
@@ -78,7 +78,7 @@ def changed(old: Pinned, new: Pinned) -> List[str]:
 def _files(
     name: str, old: Mapping[str, LockedFile], new: Mapping[str, LockedFile], *, same: bool, complete: bool
 ) -> List[str]:
-    """What differs in the files of a release; `same` is whether the same patchsets are asked for with the same options."""
+    """How the files of a release differ from the lock; `same` is whether patchsets and options do not."""
     found = []
     for path in sorted({*old, *new}):
         if path not in old:
@@ -93,6 +93,6 @@ def _files(
 
 
 def not_locked(lock: Lock, installed: Tuple[str, str, str]) -> str:
-    """That a release is installed of which the lock has nothing, and which ones of its distribution it has."""
-    others = ", ".join(dict.fromkeys(named(release(one)) for one in lock.held if release(one)[:2] == installed[:2]))
+    """The line about an installed release that is not in the lock: it names those of its distribution that are."""
+    others = ", ".join(dict.fromkeys(named(release(one)) for one in lock.files if release(one)[:2] == installed[:2]))
     return f"{named(installed)} is installed, the lock has {others or f'no release of {installed[1] or installed[0]}'}"

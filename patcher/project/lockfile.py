@@ -1,7 +1,7 @@
 """`sitepatch.lock`: which patchsets, which releases, and the sha256 of every file before and after; TOML, read strictly.
 
 It is written by a few lines of our own: four kinds of values in a fixed order need no library. It does not name the
-release of sitepatch that wrote it: the sha256 of what it makes tell whether another one makes something else.
+release of sitepatch that wrote it: whether another one makes something else shows in the sha256 of the files.
 """
 
 from __future__ import annotations
@@ -70,25 +70,25 @@ Target = Tuple[LockedFile, ...]
 
 
 class Lock(NamedTuple):
-    """What a lock holds, both parts in a fixed order; builds of one release (a vendor's, the stock one) stand side by side."""
+    """A lock, both parts in a fixed order; it may have several builds of one release (a vendor's, the stock one)."""
 
     patchsets: Tuple[Pinned, ...]
     targets: Tuple[Target, ...]
 
     @property
-    def held(self) -> Tuple[LockedFile, ...]:
+    def files(self) -> Tuple[LockedFile, ...]:
         """The files of all targets."""
-        return tuple(held for target in self.targets for held in target)
+        return tuple(file for target in self.targets for file in target)
 
 
-def make(requested: Iterable[Requested], held: Iterable[LockedFile]) -> Lock:
-    """The lock of what is asked for, and of the files that a plan leaves so, of one build of each release."""
+def make(requested: Iterable[Requested], locked: Iterable[LockedFile]) -> Lock:
+    """The lock of the requested patchsets and of the files that a plan makes with them, of one build of each release."""
     pinned = (
         Pinned(one.patchset.name, one.patchset.version, one.patchset.digest, dict(one.options), _distribution(one.patchset))
         for one in requested
     )
     files: Dict[Tuple[str, str, str], List[LockedFile]] = {}
-    for one in sorted(set(held)):
+    for one in sorted(set(locked)):
         files.setdefault(release(one), []).append(one)
     return Lock(tuple(sorted(pinned, key=lambda one: one.name)), tuple(map(tuple, files.values())))
 
@@ -103,14 +103,14 @@ def _distribution(patchset: Patchset) -> Optional[Distribution]:
     return None
 
 
-def release(held: LockedFile) -> Tuple[str, str, str]:
+def release(file: LockedFile) -> Tuple[str, str, str]:
     """The import package, the distribution and the version that a file belongs to."""
-    return held.package, held.distribution, held.version
+    return file.package, file.distribution, file.version
 
 
 def build(target: Target) -> Tuple[Tuple[str, str, str], Tuple[Tuple[str, str], ...]]:
-    """What tells a build from all others: its release, and each path with the sha256 of the pristine file."""
-    return release(target[0]), tuple((held.path, held.before) for held in target)
+    """What identifies a build: its release, and each path with the sha256 of the pristine file."""
+    return release(target[0]), tuple((file.path, file.before) for file in target)
 
 
 def named(of: Tuple[str, str, str]) -> str:
@@ -139,7 +139,7 @@ def encode(lock: Lock) -> str:
     parts = [f"{_HEAD}format = {FORMAT}\n", *map(_patchset, lock.patchsets)]
     for target in lock.targets:
         parts.append(_table("target", zip(("package", "distribution", "version"), release(target[0]))))
-        parts += [_table("target.file", zip(("path", "before", "after"), held[3:])) for held in target]
+        parts += [_table("target.file", zip(("path", "before", "after"), file[3:])) for file in target]
     return "\n".join(parts)
 
 
@@ -216,7 +216,7 @@ def write(path: Path, lock: Lock) -> None:
     """Write a lock in one atomic step; it is on the disk when this returns.
 
     Raises:
-        OSError: it cannot be written; an old one stands as it was.
+        OSError: it cannot be written; an old one is left as it was.
     """
     real = path.resolve()  # over what a link leads to, not over the link
     with Folder.open(str(real.parent)) as folder:

@@ -1,4 +1,4 @@
-"""What a project asks for: `[tool.sitepatch]` in its pyproject.toml, and the one notation for a patchset that is asked for."""
+"""What a project requests: `[tool.sitepatch]` of pyproject.toml, and the notation for a patchset that is requested."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TABLE = Table({"patchsets": STRINGS, "patch-dir": _folders}, optional=("patchse
 
 
 class Entry(NamedTuple):
-    """A patchset that is asked for.
+    """A patchset that is requested.
 
     `settings` are texts `option=VALUE`; `optional` says that its packages need not be installed; `origin` is `FILE:LINE`
     or `FILE: FIELD`, for messages.
@@ -40,7 +40,7 @@ class Entry(NamedTuple):
 
 
 class Project(NamedTuple):
-    """What a project asks for, its directories of patchsets (absolute), and remarks."""
+    """What a project requests, its directories of patchsets (absolute), and remarks."""
 
     entries: Tuple[Entry, ...]
     patch_dirs: Tuple[str, ...]
@@ -67,7 +67,7 @@ def parse_entry(text: str, origin: str) -> Entry:
 
 
 def read_project(path: Path) -> Optional[Project]:
-    """Read `[tool.sitepatch]` of a pyproject.toml; None without that table, for an empty one asks that nothing stands.
+    """Read `[tool.sitepatch]` of a pyproject.toml; None without that table: an empty one requests that nothing is applied.
 
     Args:
         path: of the file; a relative `patch-dir` (a string, or a list of them) begins at its directory.
@@ -93,12 +93,12 @@ def read_project(path: Path) -> Optional[Project]:
 
 
 def chosen(entries: Iterable[Entry], patch_dirs: Sequence[str]) -> Tuple[List[Requested], List[str]]:
-    """The patchsets that are asked for with their options, and remarks (see `patcher.project.selection.choose`).
+    """The patchsets that are requested with their options, and remarks (see `patcher.project.selection.choose`).
 
-    One that is asked for more than once is optional where each of its entries says so.
+    One that is requested more than once is optional where each of its entries says so.
 
     Raises:
-        SitepatchError: names that no place has, options that do not fit, an option asked for with two values.
+        SitepatchError: names that no place has, options that do not fit, an option with two values.
     """
     settings: Dict[str, Dict[str, str]] = {}
     origins: Dict[str, str] = {}
@@ -117,10 +117,10 @@ def chosen(entries: Iterable[Entry], patch_dirs: Sequence[str]) -> Tuple[List[Re
         origins[entry.name] = f"{origins[entry.name]}, {entry.origin}" if entry.name in origins else entry.origin
     for name, values in settings.items():
         try:
-            patchsets, said = find_all([name], patch_dirs)
+            patchsets, shadowed = find_all([name], patch_dirs)
             options = resolve_options(patchsets[0], {f"{name}.{key}": values[key] for key in values})
             found.append(Requested(patchsets[0], options, name not in needed))
-            notes += said
+            notes += shadowed
         except SitepatchError as error:
             errors.append(type(error)(f"{origins[name]}: {error.message}", error.hint))
     stop(errors)

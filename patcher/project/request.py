@@ -1,4 +1,4 @@
-"""What a project asks for: its pyproject.toml, requirements files and lock, read and held against an environment."""
+"""What a project requests: its pyproject.toml, requirements files and lock, read, and compared with an environment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROJECT = "pyproject.toml"
 
 
 class ProjectFiles(NamedTuple):
-    """Where a project asks: its directory, and requirements files that ask for more.
+    """The files in which a project requests patchsets: its directory, and requirements files.
 
     `lock` is the lock file, "" for that of the directory; with `locked` nothing is done where anything differs from it.
     """
@@ -34,7 +34,7 @@ class ProjectFiles(NamedTuple):
 
 
 class ProjectRequest(NamedTuple):
-    """What a project asks for: patchsets with their options, remarks, and every directory of patchsets."""
+    """What a project requests: patchsets with their options, remarks, and every directory of patchsets."""
 
     patchsets: Tuple[Requested, ...]
     notes: Tuple[str, ...]
@@ -42,14 +42,14 @@ class ProjectRequest(NamedTuple):
 
 
 def read_request(request: ProjectFiles, patch_dirs: Sequence[str]) -> ProjectRequest:
-    """Read what a project asks for.
+    """Read what a project requests.
 
     Args:
         request: which project.
         patch_dirs: the values of `--patch-dir`; they come before the directories that the project names.
 
     Raises:
-        SitepatchError: nothing asks for anything; or what is wrong with the files, the patchsets and their options.
+        SitepatchError: nothing is requested; or what is wrong with the files, the patchsets and their options.
     """
     projects = _read(request)
     entries = [entry for project in projects for entry in project.entries]
@@ -89,7 +89,7 @@ def _read(request: ProjectFiles) -> List[Project]:
 
 
 def read_lock(project: ProjectFiles) -> Optional[lockfile.Lock]:
-    """The lock that has to hold, None where none has.
+    """The lock with which everything must agree, None where none was asked for.
 
     Raises:
         SitepatchError: it cannot be read.

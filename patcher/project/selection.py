@@ -1,4 +1,4 @@
-"""From the words of a command line to patchsets: names, `--set`, what is outdated. All problems are told at once."""
+"""From the words of a command line to patchsets: names, `--set`, what is outdated. All problems are reported at once."""
 
 from __future__ import annotations
 
@@ -147,13 +147,13 @@ def read_settings(names: Sequence[str], texts: Sequence[str]) -> Dict[str, str]:
     return settings
 
 
-def check_names(names: Iterable[str], standing: Iterable[str], patch_dirs: Sequence[str]) -> None:
-    """Refuse names that are neither applied nor to be had anywhere; nothing is loaded.
+def check_names(names: Iterable[str], applied: Iterable[str], patch_dirs: Sequence[str]) -> None:
+    """Refuse names of patchsets that are neither applied nor found anywhere; nothing is loaded.
 
     Raises:
         UsageError: with the nearest name for each of them.
     """
-    known = {*standing, *patchset_folders(patch_dirs, os.getcwd())}
+    known = {*applied, *patchset_folders(patch_dirs, os.getcwd())}
     stop([unknown_patchset(name, known, patch_dirs, os.getcwd()) for name in dict.fromkeys(names) if name not in known])
 
 
@@ -165,7 +165,7 @@ def trusted(patchset: Patchset, patch_dirs: Sequence[str]) -> bool:
         if _is_trusted(source):
             from pathlib import Path
 
-            with suppress(SitepatchError):  # `list` tells what is wrong with it
+            with suppress(SitepatchError):  # `list` reports what is wrong with it
                 if load_patchset(Path(folder), source).digest == patchset.digest:
                     return True
     return False
@@ -187,11 +187,10 @@ def check_probes(patchsets: Iterable[Patchset], patch_dirs: Sequence[str]) -> No
 
 
 def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Dict[str, str], Dict[str, SitepatchError]]:
-    """Which digests of what is applied are no longer those of the patchset of that name, and what is to be had.
+    """The patchsets that are applied in another version than can be found now: a remark by digest, and broken folders by name.
 
-    The texts are held against the copies in the stores; a manifest is decoded only where they differ, since that costs
-    more than the rest of `status`. A name that is not to be had, or whose folder is broken now, is not outdated: the second
-    says what is wrong with such folders, and with entry points.
+    Texts are compared with the copies in the stores; a manifest is decoded only where they differ, since that costs more than
+    the rest of `status`. A name that is not found, or whose folder is broken, is not outdated.
     """
     looked, broken = search_places(patch_dirs, os.getcwd())
     places = folders_by_name(looked)
@@ -207,7 +206,7 @@ def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Di
                 if has_texts(folder, Store(item.site).patchset_files(step.digest)):
                     continue
             except StoreError:
-                pass  # without its copy the digest alone has to tell; restore does not need the copy
+                pass  # its copy is lost: the digests are compared below
             from pathlib import Path
 
             try:

@@ -187,9 +187,9 @@ def _ask(given: str, python: str, path: str) -> Dict[str, Any]:
     except (ValueError, IndexError):
         found = None
     if not isinstance(found, dict):
-        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().split("\n")[-1][:200]
+        last_line = (done.stderr or done.stdout).decode("utf-8", "replace").strip().split("\n")[-1][:200]
         raise UsageError(
-            f"{given} {python}: it is no working Python 3 interpreter (exit code {done.returncode}: {said})",
+            f"{given} {python}: it is no working Python 3 interpreter (exit code {done.returncode}: {last_line})",
             "name a python executable or the directory of a virtual environment",
         )
     return found

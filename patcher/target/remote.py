@@ -38,15 +38,15 @@ class _Ranges(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        wanted = min(len(buffer), self._size - self._at)
-        if wanted <= 0:
+        count = min(len(buffer), self._size - self._at)
+        if count <= 0:
             return 0
-        self._left -= wanted
+        self._left -= count
         if self._left < 0:
             raise OSError(f"{self._url}: the parts that are needed have more than {_MOST:,} bytes")
-        buffer[:wanted] = _range(self._url, self._at, wanted, self._size)
-        self._at += wanted
-        return wanted
+        buffer[:count] = _range(self._url, self._at, count, self._size)
+        self._at += count
+        return count
 
 
 def open_url(url: str) -> Optional[IO[bytes]]:
@@ -82,12 +82,12 @@ def _range(url: str, start: int, count: int, size: int) -> bytes:
     which = f"{start}-{start + count - 1}"
     try:
         with _asked(url, which) as answer:
-            said = answer.headers.get("Content-Range")
-            data: bytes = answer.read(count) if answer.status == 206 and said == f"bytes {which}/{size}" else b""
+            sent = answer.headers.get("Content-Range")
+            data: bytes = answer.read(count) if answer.status == 206 and sent == f"bytes {which}/{size}" else b""
     except http.client.HTTPException as error:  # the connection broke, or what answers is no web server
         raise OSError(f"{url}: {error}") from None
     if len(data) != count:
-        raise OSError(f"{url}: found {len(data)} bytes of the part {which} that was asked for ({answer.status}, {said})")
+        raise OSError(f"{url}: found {len(data)} bytes of the part {which} that was asked for ({answer.status}, {sent})")
     return data
 
 

@@ -51,7 +51,7 @@ def run_lock(console: Console, request: LockRequest, form: str) -> int:
         console.say(f"{path} holds what `sitepatch lock` would write")
     elif done.written:
         releases = {build(target)[0] for target in made.targets}
-        counts = ((len(made.patchsets), "patchset"), (len(releases), "release"), (len(made.held), "file"))
+        counts = ((len(made.patchsets), "patchset"), (len(releases), "release"), (len(made.files), "file"))
         cells = (f"{', '.join(count(*each) for each in counts)} in {path}",)
         console.rows([] if console.quiet else [Row("locked", cells)])
     elif not request.check:
