@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from patcher.errors import PatchError, UsageError
 from patcher.model import Option, Patchset, Symptom, Variant, Verify
-from patcher.patchset import manifest, tables
+from patcher.patchset import manifest, toml
 from patcher.patchset import sources as patchset
 from patcher.patchset.symptoms import general_symptoms
 from patcher.system.reading import patchset_digest
@@ -598,7 +598,7 @@ def fits(schema: dict, value: object) -> bool:
 
 
 def decoded(text: str) -> dict:
-    return tables.decode_toml(text, Path("patchset.toml"))
+    return toml.decode_toml(text, Path("patchset.toml"))
 
 
 def test_the_json_schema_has_the_keys_of_the_loader():

@@ -10,7 +10,7 @@ from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.author import standalone
 from patcher.model import Patchset, Requested, Step
-from patcher.patchset.tables import options_text
+from patcher.patchset.toml import options_text
 from patcher.planner.assignments import KINDS
 from patcher.splice import apply_splices
 from patcher.text.diffs import diff_texts

@@ -13,7 +13,7 @@ from patcher.author.draft import Draft, package_of
 from patcher.errors import PatchError, UsageError
 from patcher.model import Patchset
 from patcher.patchset.manifest import MANIFEST, load_patchset
-from patcher.patchset.tables import written_toml
+from patcher.patchset.toml import written_toml
 from patcher.system.decode import shown_value
 from patcher.target.versions import accepts, oldest_first, says_nothing
 

@@ -6,7 +6,7 @@ import re
 from typing import List, Sequence, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.patchset.tables import written_toml
+from patcher.patchset.toml import written_toml
 from patcher.target.versions import accepts, oldest_first
 
 _CLAUSE = r"(>=|<=|>|<|===|==|!=|~=)\s*(\S+)"

@@ -14,7 +14,7 @@ from patcher.hook.kept import KEPT, PATCHSETS, Content, Hook, HookPatchset, Prec
 from patcher.model import Requested
 from patcher.patchset.manifest import MANIFEST, load_patchset
 from patcher.patchset.sources import resolve_options
-from patcher.patchset.tables import read_toml
+from patcher.patchset.toml import read_toml
 from patcher.project.pyproject import Entry, read_project
 from patcher.project.selection import stop
 from patcher.system.decode import Reader, Table, one_of, string

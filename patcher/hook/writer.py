@@ -11,7 +11,7 @@ from patcher.hook import backend
 from patcher.hook.directory import TABLE
 from patcher.hook.kept import KEPT, PATCHSETS, Content, write_kept
 from patcher.hook.wheel import module, wheel
-from patcher.patchset.tables import decode_text, written_toml
+from patcher.patchset.toml import decode_text, written_toml
 from patcher.project.pyproject import Entry
 from patcher.system.reading import read_file
 

@@ -17,7 +17,7 @@ from patcher.ops.place import Place
 from patcher.ops.releases.check import absent, state_of
 from patcher.patchset.sources import builtin_dir, find_patchsets, resolve_options
 from patcher.patchset.symptoms import general_symptoms
-from patcher.patchset.tables import option_text
+from patcher.patchset.toml import option_text
 from patcher.planner.plan import plan_apply
 from patcher.store.retry import settled
 from patcher.store.status import FileStatus, statuses

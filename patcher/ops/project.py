@@ -12,7 +12,7 @@ from patcher.model import LockedFile, Plan, Requested, Step
 from patcher.ops.change import carry_out, note_interrupted, prepared
 from patcher.ops.outcome import SILENT, Effect, Events, Outcome
 from patcher.ops.place import Place
-from patcher.patchset.tables import options_text
+from patcher.patchset.toml import options_text
 from patcher.planner.plan import plan_sync
 from patcher.project import lockfile
 from patcher.project.differing import differences, elsewhere

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 from patcher.errors import PatchError, SitepatchError
 from patcher.model import FilePatch, Option, Patchset, Variant, Verify
 from patcher.patchset.symptoms import SYMPTOM, SYMPTOMS, decode_symptoms
-from patcher.patchset.tables import decode_text, decode_toml
+from patcher.patchset.toml import decode_text, decode_toml
 from patcher.system.decode import STRINGS, Reader, Table, Values, anything, integer, one_of, shown_value, string, tables
 from patcher.system.reading import TEXT as LIMIT
 from patcher.system.reading import patchset_digest, read_file

@@ -10,7 +10,7 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.model import Option, OptionValue, Patchset, Variant
 from patcher.patchset.entry_points import entry_points
 from patcher.patchset.manifest import MANIFEST, load_patchset
-from patcher.patchset.tables import decode_text, option_text
+from patcher.patchset.toml import decode_text, option_text
 from patcher.system.decode import shown_value
 from patcher.system.reading import TEXT, read_file
 from patcher.target.versions import accepts, says_nothing

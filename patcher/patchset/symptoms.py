@@ -11,7 +11,7 @@ from typing import Any, List, Mapping, Sequence, Tuple
 
 from patcher.errors import PatchError
 from patcher.model import Option, Symptom
-from patcher.patchset.tables import read_toml
+from patcher.patchset.toml import read_toml
 from patcher.system.decode import STRINGS, Reader, Table, Values, anything, boolean, shown_value, string, tables
 from patcher.text.listed import suggest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, List, Mapping, Optional, Tuple
 
 from patcher.model import LockedFile
-from patcher.patchset.tables import written_toml
+from patcher.patchset.toml import written_toml
 from patcher.project.lockfile import Distribution, Lock, Pinned, Target, build, named, release
 
 

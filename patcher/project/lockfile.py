@@ -14,7 +14,7 @@ from patcher.errors import PatchError, SitepatchError, UsageError
 from patcher.model import LockedFile, OptionValue, Patchset, Requested, release_name
 from patcher.patchset.manifest import MANIFEST
 from patcher.patchset.sources import providing_distribution
-from patcher.patchset.tables import read_toml, written_toml
+from patcher.patchset.toml import read_toml, written_toml
 from patcher.store.folder import Folder
 from patcher.store.receipt import path_below
 from patcher.system.decode import Reader, Table, Values, integer, option_value, sha256_hex, shown_value, string, tables

@@ -9,7 +9,7 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tu
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Requested
 from patcher.patchset.sources import resolve_options
-from patcher.patchset.tables import lookup, read_toml
+from patcher.patchset.toml import lookup, read_toml
 from patcher.project.selection import find_all, stop
 from patcher.system.decode import STRINGS, Reader, Table
 from patcher.text.listed import suggest

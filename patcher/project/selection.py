@@ -23,7 +23,7 @@ from patcher.patchset.sources import (
     search_places,
     unknown_patchset,
 )
-from patcher.patchset.tables import option_text
+from patcher.patchset.toml import option_text
 from patcher.store.status import FileStatus
 from patcher.store.store import Store
 from patcher.system.ownership import problems

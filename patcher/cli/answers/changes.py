@@ -12,7 +12,7 @@ from patcher.errors import StoreError
 from patcher.model import FilePlan, Plan, State
 from patcher.ops.change import apply, restore
 from patcher.ops.outcome import ApplyRequest, Events, Outcome, RestoreRequest
-from patcher.patchset.tables import options_text
+from patcher.patchset.toml import options_text
 from patcher.text.diffs import plan_diffs
 from patcher.text.table import Row, count
 

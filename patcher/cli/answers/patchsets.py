@@ -10,7 +10,7 @@ from patcher.cli.told import term
 from patcher.errors import SitepatchError
 from patcher.model import Patchset, Symptom, release_name
 from patcher.ops.standing import ABSENT, OUT_OF_RANGE, Fit
-from patcher.patchset.tables import option_text
+from patcher.patchset.toml import option_text
 from patcher.text.drawn import Painted, drawn_lines, join_drawn
 from patcher.text.table import Row, count
 

@@ -6,7 +6,7 @@ from typing import Iterable, List, Optional
 
 from patcher.cli.pages.html import Html, document, join, tag
 from patcher.ops.reports.fleet import APPLIED, Applied, Host
-from patcher.patchset.tables import options_text
+from patcher.patchset.toml import options_text
 from patcher.text.table import count
 
 

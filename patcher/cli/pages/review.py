@@ -12,7 +12,7 @@ from patcher.cli.pages.html import Html, document, join, lines, said, tag
 from patcher.cli.told import term
 from patcher.ops.diff import DiffOutcome, HandEdit
 from patcher.ops.reasons import Reason
-from patcher.patchset.tables import option_text
+from patcher.patchset.toml import option_text
 from patcher.text.table import count
 from patcher.text.view import View
 

@@ -23,7 +23,7 @@ from patcher.hook.wheel import wheel
 from patcher.hook.writer import check_place, write
 from patcher.ops.outcome import RestoreRequest
 from patcher.ops.place import Place
-from patcher.patchset.tables import lookup, read_toml
+from patcher.patchset.toml import lookup, read_toml
 from patcher.project.pyproject import Entry, chosen, read_project
 from patcher.project.selection import check_sources, read_settings
 from patcher.store.retry import undisturbed

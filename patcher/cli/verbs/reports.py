@@ -12,7 +12,7 @@ from patcher.cli.pages.fleet import page
 from patcher.ops.place import Place
 from patcher.ops.reports.bill import bill, document
 from patcher.ops.reports.fleet import Applied, fleet
-from patcher.patchset.tables import options_text
+from patcher.patchset.toml import options_text
 from patcher.project.lockfile import read
 from patcher.text.table import Row, count
 

@@ -10,7 +10,7 @@ from patcher.cli.told import told
 from patcher.errors import SitepatchError, StoreError
 from patcher.ops.place import Place
 from patcher.ops.standing import Standing, standings, step_state
-from patcher.patchset.tables import options_text
+from patcher.patchset.toml import options_text
 from patcher.project.selection import outdated
 from patcher.store.retry import settled
 from patcher.store.status import FileStatus, damaged, interrupted, named, recover, statuses, stores, unclaimed

@@ -23,7 +23,7 @@ from patcher.ops.outcome import SILENT, Events
 from patcher.ops.releases.against import check_asked
 from patcher.patchset.manifest import MANIFEST, load_patchset
 from patcher.patchset.sources import BUILT_IN, LOCAL, find_patchset, patchset_folders, pick_variants, resolve_options
-from patcher.patchset.tables import written_toml
+from patcher.patchset.toml import written_toml
 from patcher.store.status import read
 from patcher.system.reading import read_file
 from patcher.target.environment import locate
