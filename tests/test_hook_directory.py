@@ -327,7 +327,7 @@ def toml(changed):
         (toml({"project": ('name = "a-hook"',)}), "project.version: found nothing, expected a string"),
         (toml({"project": ('name = "a-hook"', "version = 1")}), "project.version: found 1, expected a string"),
         (toml({"tool.sitepatch-hook": ('mode = "wran"',)}), 'tool.sitepatch-hook.mode: found "wran", expected one of repair, warn, strict; did you mean "warn"?'),
-        (toml({"tool.sitepatch-hook": ("mode = 1",)}), "tool.sitepatch-hook.mode: found 1, expected one of repair, warn, strict"),
+        (toml({"tool.sitepatch-hook": ("mode = 1",)}), "tool.sitepatch-hook.mode: found 1, expected a string"),
         ("project = 1\ntool = 1\n", "project: found 1, expected a table"),
         ("tool.sitepatch-hook = 1\n" + toml({"tool.sitepatch-hook": None}), "tool.sitepatch-hook: found 1, expected a table"),
     ],

@@ -152,6 +152,16 @@ def _link(value: Any) -> str:
     return "" if isinstance(value, str) and "\0" not in value else "the target of a symbolic link"
 
 
+def _is_latin(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode("latin-1")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _splices(value: Any) -> str:
     """The kind of lists of `[start, end, text]`, sorted and without overlap; each character of a text is a byte."""
     if not isinstance(value, list):
@@ -161,7 +171,7 @@ def _splices(value: Any) -> str:
         if not (isinstance(item, list) and len(item) == 3 and not integer(item[0]) and not integer(item[1])):
             return "a list of [start, end, text]"
         start, end, text = item
-        if not floor <= start <= end or not isinstance(text, str) or max(text, default="") > "\xff":
+        if not floor <= start <= end or not _is_latin(text):
             return "sorted splices [start, end, text]"
         floor = end
     return ""

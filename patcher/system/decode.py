@@ -6,7 +6,7 @@ message, or "" where the value is of that kind.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Collection, Dict, List, Mapping, NamedTuple, Tuple, Type, Union
+from typing import Any, Callable, Collection, Dict, List, Mapping, Tuple, Type, Union
 
 from patcher.errors import SitepatchError
 from patcher.text.listed import suggest
@@ -18,25 +18,25 @@ _TABLE = "a table"
 _MISSING, _WRONG = object(), object()
 
 
-class Table(NamedTuple):
+class Table:
     """A table (an object of JSON) with these keys; with `others`, keys that are not known are left out instead of refused."""
 
-    keys: Mapping[str, Kind]
-    optional: Collection[str] = ()
-    others: bool = False
+    def __init__(self, keys: Mapping[str, Kind], optional: Collection[str] = (), *, others: bool = False) -> None:
+        self.keys, self.optional, self.others = keys, optional, others
 
 
-class Values(NamedTuple):
+class Values:
     """A table with any keys, the values of one kind."""
 
-    kind: Kind
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
 
 
-class Items(NamedTuple):
+class Items:
     """A list of values of one kind, and what a message calls it."""
 
-    kind: Kind
-    expected: str = "a list"
+    def __init__(self, kind: Kind, expected: str = "a list") -> None:
+        self.kind, self.expected = kind, expected
 
 
 Kind = Union[Callable[[object], str], Table, Values, Items]
@@ -79,8 +79,9 @@ def one_of(*words: str) -> Callable[[object], str]:
     """The kind of these texts; what was expected ends with the nearest of them."""
 
     def check(value: object) -> str:
-        near = suggest(value, words) if isinstance(value, str) and value not in words else ""
-        return "" if value in words else f"one of {', '.join(words)}{near}"
+        if not isinstance(value, str) or value in words:
+            return string(value)
+        return f"one of {', '.join(words)}{suggest(value, words)}"
 
     return check
 
@@ -117,29 +118,40 @@ class Reader:
             more = [f"{self.origin}: and {len(self.problems) - _MOST} more"] if len(self.problems) > _MOST else []
             raise error("\n".join([*self.problems[:_MOST], *more]), hint)
 
-    def read(self, value: object, kind: Kind, where: str = "") -> Any:
-        """The value if it is of that kind, of a table its items that are ({} where it is none); the rest becomes problems."""
+    def read(self, value: object, kind: Kind, *path: Union[str, int]) -> Any:
+        """The value if it is of that kind, of a table its items that are ({} where it is none); the rest becomes problems.
+
+        Args:
+            value: what was decoded.
+            kind: what it must be.
+            path: the keys and indices that lead to it, for messages.
+        """
         if isinstance(kind, Table) and isinstance(value, dict):
-            return self._table(value, kind, f"{where}." if where else "")
+            return self._table(value, kind, path)
         if isinstance(kind, Values) and isinstance(value, dict):
-            return _right({key: self.read(each, kind.kind, f"{where}.{key}") for key, each in value.items()})
+            return _right({key: self.read(each, kind.kind, *path, key) for key, each in value.items()})
         if isinstance(kind, Items) and isinstance(value, list):
-            items = [self.read(each, kind.kind, f"{where}[{index}]") for index, each in enumerate(value)]
+            items = [self.read(each, kind.kind, *path, index) for index, each in enumerate(value)]
             return _WRONG if any(each is _WRONG for each in items) else items
         expected = _expected(kind, value)
         if expected:
-            self.wrong(where, shown_value(value), expected)
+            self.wrong(_where(path), shown_value(value), expected)
         return value if not expected else {} if expected == _TABLE else _WRONG
 
-    def _table(self, value: Mapping[str, object], kind: Table, prefix: str) -> Dict[str, Any]:
+    def _table(self, value: Mapping[str, object], kind: Table, path: Tuple[Union[str, int], ...]) -> Dict[str, Any]:
         for key in value:
             if key not in kind.keys and not kind.others:
                 near = suggest(key, kind.keys) if len(self.problems) < _MOST else ""
-                self.wrong(prefix + key, "an unknown key", f"one of {', '.join(kind.keys)}{near}")
+                self.wrong(_where((*path, key)), "an unknown key", f"one of {', '.join(kind.keys)}{near}")
         for key, each in kind.keys.items():
             if key not in value and key not in kind.optional:
-                self.wrong(prefix + key, "nothing", _expected(each, _MISSING))
-        return _right({key: self.read(each, kind.keys[key], prefix + key) for key, each in value.items() if key in kind.keys})
+                self.wrong(_where((*path, key)), "nothing", _expected(each, _MISSING))
+        return _right({key: self.read(each, kind.keys[key], *path, key) for key, each in value.items() if key in kind.keys})
+
+
+def _where(path: Tuple[Union[str, int], ...]) -> str:
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text[text.startswith(".") :]
 
 
 def _expected(kind: Kind, value: object) -> str:
