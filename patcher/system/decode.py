@@ -171,7 +171,7 @@ def shown_value(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (int, float)):
-        return str(value)
+        return clip(str(value), _WIDEST)
     if isinstance(value, (list, dict)):
         return "a list" if isinstance(value, list) else "a table"
     return "null" if value is None else f"a {type(value).__name__}"
@@ -193,10 +193,11 @@ def decode_json(data: bytes) -> Any:
 
 
 def _once(pairs: List[Tuple[str, object]]) -> Dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen = [key for key, _ in pairs]
-        raise ValueError(f"it has {shown_value(next(key for key in seen if seen.count(key) > 1))} twice")
+    found: Dict[str, object] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"it has {shown_value(key)} twice")
+        found[key] = value
     return found
 
 
