@@ -85,7 +85,7 @@ def measured(edit: Edit, others: Sequence[Tuple[str, bytes]] = (), make: Maker =
             draft = make([FileEdit(edit.path, edit.before, edit.after)], [{edit.path: text} for _, text in others])
             seconds = time.process_time() - started
             spatch = draft.spatch()
-            message = "".join(f"left: line {part.line}: {part.why}\n{part.text}" for file in draft.files for part in file.left)
+            message = "".join(f"left: line {part.line}: {part.why}\n{part.text}" for part in draft.left_out)
             if draft.complete and spatch:
                 made = tuple(hunk for file in parse_spatch(spatch, "edit")[1] for hunk in file.hunks)
                 home, message = _at_home(edit, made)

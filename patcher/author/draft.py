@@ -1,4 +1,4 @@
-"""What is made of an edit: hunks as text, each with the reason for its form, and what could not be expressed."""
+"""What is made of an edit: hunks as text, each with the reason for its form, and the parts that are in no hunk."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple, Tuple
 
 
 def package_of(path: str) -> str:
-    """The import package of a file, by its path in the site directory: its first directory, or the module that it is."""
+    """The import package of a file, by its path in the site directory."""
     first, *more = path.split("/")
     return first if more else first[: -len(".py")]
 
@@ -19,42 +19,50 @@ class FileEdit(NamedTuple):
     after: bytes
 
 
-class Lost(NamedTuple):
-    """A candidate that was not taken: the hunk's text, and why."""
+class Rejected(NamedTuple):
+    """A hunk that was tried and not taken, and why."""
 
     text: str
     why: str
 
 
 class DraftHunk(NamedTuple):
-    """One hunk of a draft: `text` from its `@@ SCOPE @@` line on, ending in a line break.
+    """One hunk of a draft.
 
-    `line` is the 1-based line of the edited file that it makes, `form` says in a few words which form it has and why.
+    Attributes:
+        text: from its `@@ SCOPE @@` line on, ending in a line break.
+        line: the line of the edited file (1-based) at which its new code begins.
+        form: how it is written, in a few words for the user.
+        rejected: the hunks that were tried instead.
     """
 
     text: str
     line: int
     form: str
-    lost: Tuple[Lost, ...] = ()
+    rejected: Tuple[Rejected, ...] = ()
 
 
-class Left(NamedTuple):
-    """A part of an edit that is in no hunk: its first line (1-based, in the edited file), its lines as a diff, and why."""
+class LeftOut(NamedTuple):
+    """A part of an edit that is in no hunk, and why.
 
+    `line` is its first line in the edited file (1-based; 0 for all of a file), `text` has its lines as a diff.
+    """
+
+    path: str
     line: int
     text: str
     why: str
 
 
 class DraftFile(NamedTuple):
-    """The hunks for one file: alternative `paths` of it as in `FilePatch`.
+    """The hunks for one file; `paths` are alternative places of it, as in `FilePatch`.
 
-    `difference` is "" where the hunks make the edited file byte for byte, else what differs in words (same syntax tree).
+    `difference` is "" where the hunks make the edited file byte for byte, else it says how the layout differs.
     """
 
     paths: Tuple[str, ...]
     hunks: Tuple[DraftHunk, ...]
-    left: Tuple[Left, ...] = ()
+    left_out: Tuple[LeftOut, ...] = ()
     difference: str = ""
 
 
@@ -64,9 +72,14 @@ class Draft(NamedTuple):
     files: Tuple[DraftFile, ...]
 
     @property
+    def left_out(self) -> Tuple[LeftOut, ...]:
+        """The parts of the edit that are in no hunk."""
+        return tuple(each for file in self.files for each in file.left_out)
+
+    @property
     def complete(self) -> bool:
         """Whether every part of the edit is in a hunk."""
-        return not any(file.left for file in self.files)
+        return not self.left_out
 
     def spatch(self, prose: str = "") -> str:
         """The text of the `.spatch` file."""

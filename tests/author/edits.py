@@ -342,7 +342,7 @@ def tried(edit: Edit, make: Callable[[Sequence[FileEdit]], Draft] = generalise) 
         return Tried(edit, "hang", "")
     except Exception:
         return Tried(edit, "crash", traceback.format_exc())
-    left = [part for file in draft.files for part in file.left]
+    left = draft.left_out
     difference = "".join(file.difference for file in draft.files)
     if left:
         return Tried(edit, "left", text + "".join(f"left: {part.line}: {part.why}\n{part.text}\n" for part in left))

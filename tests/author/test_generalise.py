@@ -185,7 +185,7 @@ def test_an_edit_becomes_this_hunk_and_the_hunk_makes_the_edit(name):
     old, new, expected = EDITS[name]
     after, draft = drafted(old, new)
     if expected is None:  # `locked` is bound nowhere: applying it would break the module
-        assert not draft.complete and "`locked`" in draft.files[0].left[0].why
+        assert not draft.complete and "`locked`" in draft.left_out[0].why
         return
     assert draft.complete
     assert draft.spatch() == "--- pkg/net.py\n" + textwrap.dedent(expected).lstrip()
@@ -231,12 +231,12 @@ def test_a_comment_beside_changed_code_is_said_and_one_alone_is_no_hunk():
     assert draft.files[0].difference == "comments differ in line 10: they are not matched, so no hunk changes them"
     _, draft = drafted("# a name, not an address", "# an address")
     assert not draft.complete and draft.files[0].hunks == ()
-    assert "nothing but comments and layout" in draft.files[0].left[0].why
+    assert "nothing but comments and layout" in draft.left_out[0].why
 
 
 def test_what_cannot_be_read_is_left_with_the_line():
     draft = generalise([FileEdit("pkg/net.py", b"a = 1\n", b"a = 1\nb = = 2\n")])
-    (left,) = draft.files[0].left
+    (left,) = draft.left_out
     assert (left.line, draft.files[0].hunks) == (2, ())
 
 
@@ -255,4 +255,4 @@ def test_each_hunk_says_its_form_and_the_candidates_that_lost_say_why():
     _, draft = drafted('family="inet"', 'family="inet6"')
     (hunk,) = draft.files[0].hunks
     assert (hunk.line, hunk.form) == (11, "the expression around the change, the rest of its list left open")
-    assert hunk.lost and all(lost.why and lost.text.startswith("@@ connect @@") for lost in hunk.lost)
+    assert hunk.rejected and all(each.why and each.text.startswith("@@ connect @@") for each in hunk.rejected)

@@ -72,7 +72,7 @@ def test_a_loose_form_that_holds_in_no_more_releases_is_not_taken():
     for after in (TAKEN, HOME.replace("LIMIT = 10", "LIMIT = 99")):
         draft = drafted(after, gone)
         assert texts(draft) == texts(drafted(after))
-        lost = [each.text for hunk in draft.files[0].hunks for each in hunk.lost]
+        lost = [each.text for hunk in draft.files[0].hunks for each in hunk.rejected]
         assert not any("$OLD" in text or "*." in text for text in lost)
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from patcher.author.draft import Draft, DraftFile, DraftHunk, Left
+from patcher.author.draft import Draft, DraftFile, DraftHunk, LeftOut
 from tests.author import edits
 
 pytestmark = pytest.mark.once
@@ -27,7 +27,7 @@ HUNK = "@@ f @@\n-old(a)\n+max(a, 0)\n"
         (HUNK.replace("0", "1"), (), "a number", "wrong"),
         (HUNK.replace("old", "older"), (), "", "wrong"),
         ("@@ f @@\n-old(\n+1\n", (), "", "crash"),
-        (HUNK, (Left(2, "+max(a, 0)\n", "why"),), "", "left"),
+        (HUNK, (LeftOut("p/m.py", 2, "+max(a, 0)\n", "why"),), "", "left"),
     ],
 )
 def test_what_comes_of_an_edit_is_told_apart(hunk, left, difference, outcome):

@@ -1,4 +1,4 @@
-"""One difference -> the hunks that could make it, the most general first."""
+"""One difference -> the hunks that may make it, the most general first."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Iterator, List, Sequence, Set, Tuple
 
 from patcher.author.hunks.changes import Changes
 from patcher.author.hunks.context import Candidate
+from patcher.author.hunks.differences import Difference
+from patcher.author.hunks.excerpts import Line, uncommented
 from patcher.author.hunks.insertions import Runs
-from patcher.author.hunks.leaves import Leaf
-from patcher.author.hunks.sketch import Line, uncommented
 from patcher.author.hunks.spans import Text
 
 
@@ -20,16 +20,16 @@ class Candidates:
         self.makers = {"change": changes.change, "header": changes.header, "clause": changes.clause, "run": runs.run}
         self.whole = changes.whole
 
-    def of(self, leaf: Leaf) -> Iterator[Candidate]:
-        """The candidates for one difference; the same hunk is not given twice."""
+    def of(self, difference: Difference) -> Iterator[Candidate]:
+        """The candidates for one difference, each once."""
         seen: Set[str] = set()
         made: List[Candidate] = []
-        for candidate in self.makers[leaf.kind](leaf):
+        for candidate in self.makers[difference.kind](difference):
             if candidate.text not in seen and any(tag != " " for tag, _ in candidate.lines):
                 seen.add(candidate.text)
                 made.append(candidate)
                 yield candidate
-        for candidate in made if leaf.kind == "change" else ():
+        for candidate in made if difference.kind == "change" else ():
             bare = candidate._replace(lines=_without_comments(candidate.lines), form=f"{candidate.form}, without comments")
             if bare.text not in seen:
                 seen.add(bare.text)
@@ -37,10 +37,6 @@ class Candidates:
 
 
 def _without_comments(lines: Sequence[Line]) -> Tuple[Line, ...]:
-    """The lines of a hunk without comments and without the lines that hold nothing else."""
-    found: List[Line] = []
-    for tag, line in lines:
-        (bare,) = uncommented([line])
-        if bare.strip() or not line.strip():
-            found.append((tag, bare))
-    return tuple(found)
+    """The lines of a hunk without comments; a line that was one alone is dropped."""
+    bare = [(tag, line, *uncommented([line])) for tag, line in lines]
+    return tuple((tag, code) for tag, line, code in bare if code.strip() or not line.strip())

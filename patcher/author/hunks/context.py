@@ -4,83 +4,83 @@ from __future__ import annotations
 
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.author.hunks.leaves import Leaf, position, scope_of
-from patcher.author.hunks.sketch import Form, Line, enclosed, forms, is_clause, tagged
-from patcher.author.hunks.spans import Text, statements
+from patcher.author.hunks.differences import Difference, scope_of
+from patcher.author.hunks.excerpts import Form, Line, enclosed, forms, tagged
+from patcher.author.hunks.spans import Text
+from patcher.engine.node import CLAUSES
 
 
 class Candidate(NamedTuple):
-    """A hunk that may make a difference; `form` says in a few words how it is written.
+    """A hunk that may make a difference; `form` describes it to the user in a few words.
 
-    `everywhere` is `count=all`; `far` says that its place does not matter.
+    `everywhere` is `count=all`. With `elsewhere` it inserts its code in another place than the edit did.
     """
 
     scope: str
     lines: Tuple[Line, ...]
     form: str
     everywhere: bool = False
-    far: bool = False
+    elsewhere: bool = False
     in_string: bool = False
 
     @property
     def text(self) -> str:
-        """The hunk as it stands in a `.spatch`, ending in a line break."""
+        """The hunk as it is written in a `.spatch`, ending in a line break."""
         flags = " count=all" * self.everywhere + " in-string" * self.in_string
         body = "".join(f"{tag}{line}".rstrip() + "\n" for tag, line in self.lines)
         return f"@@ {self.scope} @@{flags}\n{body}"
 
 
-class Made(NamedTuple):
-    """Lines that make a difference in its block; `above` and `below` say whether they hold the statement there as context."""
+class Fragment(NamedTuple):
+    """Lines that make a difference in its block; `above` and `below`: whether they have the statement there as context."""
 
     lines: Tuple[Line, ...]
-    words: str
+    form: str
     above: bool = False
     below: bool = False
 
 
-def with_context(text: Text, leaf: Leaf, made: Sequence[Made]) -> Iterator[Candidate]:
+def with_context(text: Text, difference: Difference, fragments: Sequence[Fragment]) -> Iterator[Candidate]:
     """The lines of a change with more around them: one neighbour, the header, both neighbours."""
-    scope = scope_of(leaf.blocks[0])
-    above, below = position(leaf)
+    above, below = difference.neighbours
     higher, lower = (ends(forms(text, node)) if node is not None else [] for node in (above, below))
-    near: List[Made] = []
-    for each in made:
+    near: List[Fragment] = []
+    for each in fragments:
         for form in higher:
             lines = (*tagged(" ", form.lines), *each.lines)
-            near.append(Made(lines, f"{each.words}, beside the statement above", above=True))
+            near.append(Fragment(lines, f"{each.form}, beside the statement above", above=True))
         for form in lower:
             lines = (*each.lines, *tagged(" ", form.lines))
-            near.append(Made(lines, f"{each.words}, beside the statement below", below=True))
+            near.append(Fragment(lines, f"{each.form}, beside the statement below", below=True))
     for each in near:
-        yield Candidate(scope, each.lines, each.words)
-    yield from in_headers(text, leaf, made)
+        yield Candidate(difference.scope, each.lines, each.form)
+    yield from in_headers(text, difference, fragments)
     if above is not None and below is not None:
-        for each in made:
+        for each in fragments:
             for one, other in zip(ends(forms(text, above, "1")), ends(forms(text, below, "2"))):
                 lines = (*tagged(" ", one.lines), *each.lines, *tagged(" ", other.lines))
-                yield Candidate(scope, lines, f"{each.words}, between both neighbours")
-    yield from in_headers(text, leaf, near)
+                yield Candidate(difference.scope, lines, f"{each.form}, between both neighbours")
+    yield from in_headers(text, difference, near)
 
 
-def in_headers(text: Text, leaf: Leaf, made: Sequence[Made]) -> Iterator[Candidate]:
-    """The same inside the header of the block, and of the block around that."""
-    size = len(statements(leaf.blocks[0]))
-    above, below = position(leaf)
-    for each in made:
-        higher = leaf.first > 1 if each.above else above is not None
-        lower = leaf.last + 1 < size if each.below else below is not None
-        block = leaf.blocks[0]
+def in_headers(text: Text, difference: Difference, fragments: Sequence[Fragment]) -> Iterator[Candidate]:
+    """The lines of a change inside the header of their block, and of the block around that."""
+    first, last = difference.old
+    above, below = difference.neighbours
+    for each in fragments:
+        block = difference.blocks[0]
+        higher = first > 1 if each.above else above is not None
+        lower = last + 1 < len(block.statements()) if each.below else below is not None
         inner: Optional[List[Line]] = enclosed(text, block, each.lines, higher, lower)
         for _ in range(2):
             if inner is None or block.parent is None:
                 break
             owner = block.parent
-            yield Candidate(scope_of(owner), tuple(inner), f"{each.words}, inside its header")
-            if owner.parent is None or is_clause(owner) or owner.parent.kind != "Block":
+            yield Candidate(scope_of(owner), tuple(inner), f"{each.form}, inside its header")
+            if owner.parent is None or owner.kind in CLAUSES or owner.parent.kind != "Block":
                 break
             block = owner.parent
-            siblings = statements(block)
+            siblings = block.statements()
             inner = enclosed(text, block, inner, siblings[0] is not owner, siblings[-1] is not owner)
 
 

@@ -1,4 +1,4 @@
-"""Forms that say less of their place than an edit shows: only for further releases in which no other form holds."""
+"""Hunks that are looser than the edit: only for other releases in which no other hunk holds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from textwrap import dedent
 from typing import Iterator, Mapping, Optional, Sequence, Tuple
 
 from patcher.author.hunks.context import Candidate
-from patcher.author.hunks.sketch import Line
+from patcher.author.hunks.excerpts import Line
 from patcher.author.hunks.trial import holds, readable
 from patcher.model import HunkText
 
@@ -16,7 +16,7 @@ _MOST = 8  # candidates that are loosened
 
 
 def loose(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
-    """The candidates with the old value left open, in the same function of any class, and both; each text once."""
+    """The candidates with the old value left open, in the same function of any class, and with both; each once."""
     seen = {candidate.text for candidate in candidates}
     some = candidates[:_MOST]
     opened = [each for each in map(_opened, some) if each is not None]
@@ -28,19 +28,19 @@ def loose(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
 
 
 def _opened(candidate: Candidate) -> Optional[Candidate]:
-    """An assignment of another value, `-X = $OLD`."""
-    gone, come = ([line for tag, line in candidate.lines if tag == sign] for sign in "-+")
+    """An assignment of another value with the old one left open: `-X = $OLD`; None for another hunk."""
+    deleted, inserted = ([line for tag, line in candidate.lines if tag == sign] for sign in "-+")
     try:
-        (old,), (new,) = (ast.parse(dedent("\n".join(side))).body for side in (gone, come))
-    except (SyntaxError, ValueError):  # it is no statement, or there are several
+        (old,), (new,) = (ast.parse(dedent("\n".join(side))).body for side in (deleted, inserted))
+    except (SyntaxError, ValueError):  # no statement, or several
         return None
     if not (isinstance(old, (ast.Assign, ast.AnnAssign)) and isinstance(new, type(old)) and old.value is not None):
         return None
     if [ast.dump(each) for each in _targets(old)] != [ast.dump(each) for each in _targets(new)]:
         return None
-    lines = dedent("\n".join(gone)).encode().split(b"\n")
+    lines = dedent("\n".join(deleted)).encode().split(b"\n")
     head = b"\n".join([*lines[: old.value.lineno - 1], lines[old.value.lineno - 1][: old.value.col_offset]])
-    margin = gone[0][: len(gone[0]) - len(gone[0].lstrip())]
+    margin = deleted[0][: len(deleted[0]) - len(deleted[0].lstrip())]
     shown = [margin + line for line in (head.decode().rstrip("( \t\n\\") + " $OLD").split("\n")]
     first = next(at for at, (tag, _) in enumerate(candidate.lines) if tag == "-")
     kept: Tuple[Line, ...] = tuple(line for line in candidate.lines[first:] if line[0] != "-")
@@ -64,12 +64,12 @@ def _anywhere(candidate: Candidate) -> Iterator[Candidate]:
 
 
 def moved_paths(path: str, hunks: Sequence[HunkText], others: Sequence[Mapping[str, bytes]]) -> Tuple[str, ...]:
-    """Where the code of a file stands in releases that do not have that file: the one other file in which all hunks hold.
+    """Where releases that do not have a file have its code: in the one other file in which all hunks hold.
 
     Args:
         path: the file.
         hunks: all hunks for it.
-        others: the Python files of other releases of the package, by path.
+        others: of each other release the Python files of the package by path.
     """
     found = []
     for texts in others:

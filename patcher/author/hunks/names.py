@@ -1,11 +1,11 @@
-"""The names in code: what it reads and binds, which of them say where it stands, and which are read during an import."""
+"""The names in code: which it has and binds, which of them are distinctive, and which matter while a module is imported."""
 
 from __future__ import annotations
 
 import re
 from typing import AbstractSet, Iterable, Iterator, List, Sequence, Set
 
-from patcher.author.hunks.leaves import scope_of
+from patcher.author.hunks.differences import scope_of
 from patcher.engine.node import Node
 
 _COMMON = frozenset(
@@ -13,7 +13,7 @@ _COMMON = frozenset(
 )
 
 
-def reads(nodes: Sequence[Node]) -> Set[str]:
+def names_in(nodes: Sequence[Node]) -> Set[str]:
     """Every identifier in code."""
     return _identifiers(part for node in nodes for part in node.walk())
 
@@ -22,7 +22,7 @@ def _identifiers(parts: Iterable[Node]) -> Set[str]:
     return {str(part.fields["value"]) for part in parts if part.kind == "Name" and not part.role}
 
 
-def binds(nodes: Sequence[Node]) -> Set[str]:
+def names_bound(nodes: Sequence[Node]) -> Set[str]:
     """The names that statements bind."""
     found: List[Node] = []
     for node in nodes:
@@ -33,11 +33,11 @@ def binds(nodes: Sequence[Node]) -> Set[str]:
         for item in node.items("items"):
             part = item.fields.get("asname")
             found += [part] if isinstance(part, Node) else []
-    return reads(found)
+    return names_in(found)
 
 
-def telling_words(nodes: Sequence[Node]) -> Set[str]:
-    """The identifiers and texts in code that few other places have; one alone may well be elsewhere too."""
+def distinctive_words(nodes: Sequence[Node]) -> Set[str]:
+    """The identifiers and strings in code that few other places have; with only one of them there may be another place."""
     found: Set[str] = set()
     for part in (part for node in nodes for part in node.walk()):
         value = str(part.fields.get("value") or "")
@@ -50,16 +50,17 @@ def telling_words(nodes: Sequence[Node]) -> Set[str]:
 def read_during_import(module: Node, names: AbstractSet[str]) -> bool:
     """Whether code that runs while a module is imported mentions one of these names, itself or in what it may call.
 
-    A function that mentions such a name counts as one, by its own name and by those of its classes: what is called through an
-    object is not known.
+    A function that mentions such a name counts as one, by its own name and by those of its classes: which class an object is
+    of is not known.
     """
     found = set(names)
     code = list(_during_import(module))
-    functions = [(set(scope_of(node).split(".")), reads([node.node("body")])) for node in code if node.kind == "FunctionDef"]
+    functions = [node for node in code if node.kind == "FunctionDef"]
+    inside = [(scope_of(node).split("."), names_in([node.node("body")])) for node in functions]
     size = 0
     while len(found) > size:
         size = len(found)
-        found.update(*(own for own, mentioned in functions if mentioned & found))
+        found.update(*(own for own, mentioned in inside if mentioned & found))
     return bool(found & _identifiers(node for node in code if not _is_definition_name(node)))
 
 

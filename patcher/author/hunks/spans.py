@@ -1,9 +1,9 @@
-"""One text of a file: its tree, and which part of the text belongs to a statement, a header or a clause."""
+"""A text of a file with its tree, and which part of the text belongs to a statement, a header or a clause."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import List, Sequence, Tuple
+from typing import Sequence, Tuple
 
 from patcher.engine import lex
 from patcher.engine.node import Node
@@ -13,9 +13,12 @@ _LAYOUT = ("space", "newline", "comment")
 
 
 class Text:
-    """One text of a file: its tree, and where its code begins and ends between comments and blank lines.
+    """A text of a file, decoded, with its tree; all offsets are in characters.
 
-    `in_strings` are the offsets of the lines that begin inside a string.
+    `in_strings` has the offsets of the lines that begin inside a string.
+
+    Raises:
+        SyntaxProblem: it is not Python.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -37,21 +40,21 @@ class Text:
         return self._starts[index] if index < len(self._starts) else len(self.text)
 
 
-def statements(block: Node) -> List[Node]:
-    """The statements of a block, the docstring included."""
-    doc = block.fields.get("doc")
-    return [*([doc] if isinstance(doc, Node) else []), *block.items("body")]
-
-
 def header_end(text: Text, node: Node) -> int:
     """The offset past the `:` of a compound statement or clause."""
     body = node.fields.get("body")
-    first = statements(body)[0].begin if isinstance(body, Node) else node.items("clauses")[0].start
+    first = body.statements()[0].begin if isinstance(body, Node) else node.items("clauses")[0].start
     return text.code_before(first)
 
 
 def gap(text: Text, nodes: Sequence[Node], at: Tuple[int, int]) -> Tuple[int, int]:
-    """From the code before the statements `[first, last)` of a block to the statement after them, or the end of their line."""
+    """The range from the code above some statements of a block to the statement below them, or to the end of their line.
+
+    Args:
+        text: the text of the file.
+        nodes: all statements of the block.
+        at: which of them, as a half-open range; an empty one is a place between two.
+    """
     first, last = at
     if not nodes:
         return 0, len(text.text)
@@ -60,14 +63,14 @@ def gap(text: Text, nodes: Sequence[Node], at: Tuple[int, int]) -> Tuple[int, in
 
 
 def clause_gap(text: Text, node: Node, at: Tuple[int, int]) -> Tuple[int, int]:
-    """The same for the clauses `[first, last)` of a statement."""
+    """`gap` for the clauses of a statement."""
     clauses = node.items("clauses")
-    start = clauses[at[0] - 1].outer_end if at[0] else statements(node.node("body"))[-1].outer_end
+    start = clauses[at[0] - 1].outer_end if at[0] else node.node("body").statements()[-1].outer_end
     last = clauses[-1].outer_end if clauses else start
     return start, clauses[at[1]].start if at[1] < len(clauses) else _line_end(text, last)
 
 
 def _line_end(text: Text, offset: int) -> int:
-    """The end of the line of an offset, a comment included and the line break not: what follows belongs to no statement."""
+    """The end of an offset's line, without its line break: what follows belongs to no statement."""
     end = text.source.lines.end(offset)
     return offset + len(text.text[offset:end].rstrip("\r\n"))

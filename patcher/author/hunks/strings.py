@@ -14,28 +14,32 @@ _FEWEST = 2  # words of a line that name a place
 
 
 def changed_part(before: Text, after: Text, old: Node, new: Node) -> Optional[Tuple[List[str], List[str]]]:
-    """The text that goes and the one that comes in its place, as lines; None where all of the string changed.
+    """The lines of a string that are replaced, and the lines that replace them.
+
+    None where all of the string changed, several parts of it did, or it is no string.
 
     Args:
         before: the text before the edit.
         after: the text after it.
-        old: a string, or a piece of text of an f-string.
-        new: what stands in its place.
+        old: an expression, or a piece of text of an f-string.
+        new: what replaces it.
     """
+    if old.kind not in ("String", "FText"):
+        return None
     one, other = _inside(before, old), _inside(after, new)
     if one is None or other is None or one[0] != other[0]:
         return None
-    gone, come = one[1].split("\n"), other[1].split("\n")
+    deleted, inserted = one[1].split("\n"), other[1].split("\n")
     if "\r" in one[1] + other[1]:
         return None
-    edits = list(line_edits([line.encode() for line in gone], [line.encode() for line in come]))
+    edits = list(line_edits([line.encode() for line in deleted], [line.encode() for line in inserted]))
     if len(edits) != 1:
         return None  # several parts: a hunk for all of the string is as good
     i1, i2, j1, j2 = edits[0]
-    if i1 > 0 and i2 < len(gone):
-        above = int(i1 == i2 or j1 == j2 or not "".join(gone[i1:i2]).strip())
-        return gone[i1 - above : i2], come[j1 - above : j2]
-    return _words(gone[i1], come[j1]) if i2 - i1 == j2 - j1 == 1 else None  # a line that begins or ends at the quotes
+    if i1 > 0 and i2 < len(deleted):
+        above = int(i1 == i2 or j1 == j2 or not "".join(deleted[i1:i2]).strip())
+        return deleted[i1 - above : i2], inserted[j1 - above : j2]
+    return _words(deleted[i1], inserted[j1]) if i2 - i1 == j2 - j1 == 1 else None  # a line that begins or ends at the quotes
 
 
 def _words(old: str, new: str) -> Optional[Tuple[List[str], List[str]]]:

@@ -9,7 +9,7 @@ from inspect import cleandoc
 from typing import Mapping, NamedTuple, Optional, Sequence
 
 from patcher.author.hunks.context import Candidate
-from patcher.author.hunks.leaves import Leaf, apply_leaves
+from patcher.author.hunks.differences import Difference, apply_differences
 from patcher.author.hunks.spans import Text
 from patcher.engine.engine import answer_alone, compile_hunks
 from patcher.engine.node import SyntaxProblem
@@ -21,10 +21,14 @@ from patcher.splice import apply_splices
 
 
 class Tried(NamedTuple):
-    """A candidate that was tried. `problem` is "" where it makes the difference; `exact` is byte for byte.
+    """A candidate that was tried.
 
-    `proves` says whether its after side tells a text that has the change from one that has not, `holds` in how many other
-    releases it can be applied or is upstream.
+    Attributes:
+        candidate: the candidate.
+        problem: why it does not make the difference, "" where it does.
+        exact: whether it makes it byte for byte.
+        proves: whether its after side can prove that a text has the change already (format rule 21).
+        holds: in how many other releases it can be applied, or is upstream.
     """
 
     candidate: Candidate
@@ -35,18 +39,24 @@ class Tried(NamedTuple):
 
 
 class Trial:
-    """Tries candidates on one file of a release, and on the same file of `others`."""
+    """Tries candidates on a file before its edit, and on the same file of other releases.
+
+    Args:
+        path: the file.
+        before: its text before the edit.
+        others: of each other release the files by path.
+    """
 
     def __init__(self, path: str, before: Text, others: Sequence[Mapping[str, bytes]]) -> None:
         self.path, self.before = path, before
         self.others = [source for source in (readable(texts.get(path)) for texts in others) if source is not None]
 
     def parsed(self, text: str) -> HunkText:
-        """The one hunk of a text that begins with its `@@` line."""
+        """Parse the text of one hunk, which begins with its `@@` line."""
         return parse_spatch(f"--- {self.path}\n{text}", self.path)[1][0].hunks[0]
 
-    def of(self, candidate: Candidate, group: Sequence[Leaf]) -> Tried:
-        """Try a candidate for all differences of a group at once."""
+    def of(self, candidate: Candidate, group: Sequence[Difference]) -> Tried:
+        """Try whether a candidate makes these differences, all of them and nothing else."""
         try:
             hunk = self.parsed(candidate.text)
             answer = answer_alone(self.before.source, hunk, {})
@@ -57,9 +67,9 @@ class Trial:
         if answer.state is not State.APPLICABLE:
             return Tried(candidate, answer.problem or f"it is {answer.state.value}")
         made = apply_splices(self.before.source.data, answer.splices)
-        wanted = apply_leaves(self.before.text, group)
-        exact = made == self.encoded(wanted)
-        if not exact and not self.alike(made, self.encoded(wanted), candidate.far):
+        expected = self.encoded(apply_differences(self.before.text, group))
+        exact = made == expected
+        if not exact and not same_code(made, expected, anywhere=candidate.elsewhere):
             return Tried(candidate, "it would change other code than the edit did")
         proves = compile_hunks([hunk], {})[0].proves_upstream
         return Tried(candidate, "", exact, proves, sum(holds(source, hunk) for source in self.others))
@@ -68,20 +78,20 @@ class Trial:
         """A text of the file as bytes."""
         return self.before.source.data[: self.before.source.skipped] + text.encode(self.before.source.encoding)
 
-    @staticmethod
-    def alike(made: bytes, wanted: bytes, moved: bool) -> bool:
-        """Whether two texts have the same syntax tree; with `moved` wherever the statements of modules and classes stand."""
-        shapes = [_shape(data, moved) for data in (made, wanted)]
-        return None not in shapes and shapes[0] == shapes[1]
+
+def same_code(one: bytes, other: bytes, *, anywhere: bool) -> bool:
+    """Whether two texts have the same syntax tree; with `anywhere` in any order of a module's or class's statements."""
+    shapes = [_shape(data, anywhere) for data in (one, other)]
+    return None not in shapes and shapes[0] == shapes[1]
 
 
 def holds(source: Source, hunk: HunkText) -> bool:
-    """Whether a hunk can be applied to a text, or its change stands there already."""
+    """Whether a hunk can be applied to a text, or is upstream there."""
     return answer_alone(source, hunk, {}).state in (State.APPLICABLE, State.UPSTREAM)
 
 
 def readable(data: Optional[bytes]) -> Optional[Source]:
-    """A text read for matching; None where there is none, or it is no Python."""
+    """A text read for matching; None where there is none, or it is not Python."""
     try:
         return None if data is None else Source(data)
     except SyntaxProblem:
@@ -89,7 +99,7 @@ def readable(data: Optional[bytes]) -> Optional[Source]:
 
 
 @lru_cache(maxsize=8)  # candidates often make the same text, and are compared with the same one
-def _shape(data: bytes, moved: bool) -> Optional[str]:
+def _shape(data: bytes, anywhere: bool) -> Optional[str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -99,11 +109,11 @@ def _shape(data: bytes, moved: bool) -> Optional[str]:
         return None if read is None else repr(read.whole())
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str):
-            # a docstring that was re-indented is the same
+            # a docstring may be indented otherwise
             node.value = ast.Constant(cleandoc(node.value.value), kind=None)  # type: ignore[attr-defined]
         elif isinstance(node, ast.Call):
             node.keywords.sort(key=lambda keyword: keyword.arg or "")  # their order does not matter (format rule 8)
-    if moved:
+    if anywhere:
         for node in reversed(list(ast.walk(tree))):
             if isinstance(node, (ast.Module, ast.ClassDef)):
                 node.body.sort(key=ast.dump)

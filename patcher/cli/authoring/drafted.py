@@ -19,8 +19,8 @@ def show_hunks(console: Console, draft: Draft, *, explain: bool) -> None:
         lines += ["", style(f"--- {' or '.join(file.paths)}", bold=True)] if file.hunks else []
         for hunk in file.hunks:
             lines += [*paint(hunk.text.rstrip("\n")), f"  # line {hunk.line}: {hunk.form}"]
-            for lost in hunk.lost if explain else ():
-                lines += [f"  # not taken, as {lost.why}:", *(join_drawn("  # ", line) for line in lost.text.splitlines())]
+            for each in hunk.rejected if explain else ():
+                lines += [f"  # not taken, as {each.why}:", *(join_drawn("  # ", line) for line in each.text.splitlines())]
     console.page([] if console.quiet else lines, pager=False)
 
 
@@ -29,23 +29,22 @@ def hunks_json(draft: Draft, *, explain: bool = False) -> List[Dict[str, Any]]:
     found: List[Dict[str, Any]] = []
     for file in draft.files:
         for hunk in file.hunks:
-            lost = {"lost": [each._asdict() for each in hunk.lost]} if explain else {}
-            found.append({"paths": list(file.paths), "text": hunk.text, "line": hunk.line, "form": hunk.form, **lost})
+            rejected = {"lost": [each._asdict() for each in hunk.rejected]} if explain else {}
+            found.append({"paths": list(file.paths), "text": hunk.text, "line": hunk.line, "form": hunk.form, **rejected})
     return found
 
 
 def left_rows(draft: Draft) -> List[Row]:
     """A row for each part of the edit that is in no hunk."""
     return [
-        Row("not captured", (f"{file.paths[0]}:{left.line}", left.why), tuple(paint(left.text.rstrip("\n"))))
-        for file in draft.files
-        for left in file.left
+        Row("not captured", (f"{each.path}:{each.line}", each.why), tuple(paint(each.text.rstrip("\n"))))
+        for each in draft.left_out
     ]
 
 
 def left_json(draft: Draft) -> List[Dict[str, Any]]:
     """The parts of the edit that are in no hunk."""
-    return [{"path": file.paths[0], **each._asdict()} for file in draft.files for each in file.left]
+    return [each._asdict() for each in draft.left_out]
 
 
 def release_rows(releases: Sequence[Outcome]) -> List[Row]:

@@ -52,7 +52,7 @@ def _json(made: ImportOutcome, *, explain: bool) -> Dict[str, Any]:
             {"path": one.path, "added": one.added, "removed": one.removed, "diff": shown(one.text)} for one in made.files
         ],
         "releases": releases_json(made.releases),
-        "left": [one._asdict() for one in made.left_out],
+        "left": [{"path": one.path, "line": one.line, "why": one.why} for one in made.left_out],
         "problems": [
             {"path": one.section.path, "installed": one.path, "problem": one.problem, "hint": one.hint}
             for one in made.problems

@@ -10,7 +10,7 @@ from patcher.author.copies import copied, copy_out
 from patcher.author.draft import Draft, FileEdit
 from patcher.author.folder import PATCHSETS, Head, output_folder, patchset_files, write_folder
 from patcher.author.hunks.generalise import generalise
-from patcher.author.hunks.trial import Trial
+from patcher.author.hunks.trial import same_code
 from patcher.author.pristine import Before, before
 from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.model import Located, Plan, Requested
@@ -143,7 +143,7 @@ def _check_same(outcome: CaptureOutcome, folder: Path) -> None:
     """Refuse a patchset that was not made of these edits, or was changed since so that it makes other code."""
     planned = {(file.site, file.path) for file in outcome.plan.files}
     mine = [one for one in outcome.files if (one.file.site, one.file.path) in planned]
-    other = [one.file.path for one in mine if not Trial.alike(one.made, one.file.data, moved=True)]
+    other = [one.file.path for one in mine if not same_code(one.made, one.file.data, anywhere=True)]
     if other:
         hint = "capture the edit under another name; or --partial: the edited text is kept in the store"
         raise SitepatchError(f"{', '.join(other)}: the patchset {folder} makes other code of it than the edit", hint)

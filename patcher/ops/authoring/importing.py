@@ -9,7 +9,7 @@ from patcher.author.diffs.fit import fit
 from patcher.author.diffs.letter import Patch, merge_patches, patches, read_series
 from patcher.author.diffs.locate import Installed, Meant
 from patcher.author.diffs.unified import DiffProblem
-from patcher.author.draft import Draft, FileEdit
+from patcher.author.draft import Draft, FileEdit, LeftOut
 from patcher.author.folder import Head, output_folder, patchset_files, write_folder
 from patcher.author.hunks.generalise import generalise
 from patcher.errors import UsageError
@@ -34,14 +34,6 @@ from patcher.target.versions import says_nothing
 from patcher.text.diffs import FileDiff
 
 SERIES = "series"
-
-
-class LeftOut(NamedTuple):
-    """A part of the diff that is in no hunk: the file, the line of the edited file (0 for all of it), and why."""
-
-    path: str
-    line: int
-    why: str
 
 
 class ImportOutcome(NamedTuple):
@@ -80,7 +72,7 @@ def import_(request: ImportRequest, events: Events = SILENT) -> ImportOutcome:
     events.started(env)
     meant = settled(env, lambda: _found(env, patch, request.fuzz))
     releases, unread = further_releases(request.also, _packages(meant), events)
-    left = [LeftOut(one.section.path, 0, one.left or one.section.refused) for one in meant if one.left or one.section.refused]
+    left = [LeftOut(one.section.path, 0, "", why) for one in meant for why in [one.left or one.section.refused] if why]
     problems = tuple(_fitting(one, releases) for one in meant if one.problem)
     taken = [one for one in meant if one.located and not one.problem]
     outcome = ImportOutcome(folder, Draft(()), None, problems, tuple(left), notes=(*_notes(taken), *unread))
@@ -88,7 +80,7 @@ def import_(request: ImportRequest, events: Events = SILENT) -> ImportOutcome:
         return outcome
     edits = _edits(taken)
     draft = generalise(edits, [release.texts for release in releases])
-    left += [LeftOut(file.paths[0], each.line, each.why) for file in draft.files for each in file.left]
+    left += draft.left_out
     unlike = [file for file in draft.files if file.difference]
     other = [f"{file.paths[0]}: it is not byte for byte as with the diff: {file.difference}" for file in unlike]
     outcome = outcome._replace(draft=draft, left_out=tuple(left), notes=(*outcome.notes, *other))

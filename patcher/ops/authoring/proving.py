@@ -8,7 +8,7 @@ from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tup
 from patcher.author.changed import python_files
 from patcher.author.draft import Draft, FileEdit
 from patcher.author.folder import Head, Target, patchset_files, proven_range
-from patcher.author.hunks.trial import Trial
+from patcher.author.hunks.trial import same_code
 from patcher.engine.engine import rewrite
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Located, Patchset, Requested, State
@@ -122,14 +122,14 @@ def trial_patchset(folder: Path, head: Head, draft: Draft, homes: Sequence[Locat
 
 
 def made_here(edit: FileEdit, draft: Draft, trial: Patchset) -> FileDiff:
-    """What the patchset makes of a file: the edited file, or its code (`Trial.alike`), but for what the draft has left.
+    """What the patchset makes of a file: the edited file, or the same code, without what the draft leaves out.
 
     Raises:
         SitepatchError: it makes something else.
     """
     made, bad = _rewritten(edit.path, edit.before, trial)
     (file,) = (each for each in draft.files if each.paths[0] == edit.path)
-    if bad or not (file.left or made == edit.after or Trial.alike(made, edit.after, moved=True)):
+    if bad or not (file.left_out or made == edit.after or same_code(made, edit.after, anywhere=True)):
         what = f"the hunks do not make the edited file: {bad or 'other code comes of them'}"
         raise SitepatchError(f"{edit.path}: {what}", "write the patchset by hand: sitepatch new")
     return diff_texts("", edit.path, edit.before, made, [trial.name])
@@ -147,7 +147,7 @@ def made_there(trial: Patchset, release: Release, expected: Mapping[str, bytes])
     found = try_release(Requested(trial, {}), located.package, located.distribution, located.version, Path(located.site))
     for path, right in expected.items() if found.word == APPLIES else ():
         made, _ = _rewritten(path, release.texts[path], trial)
-        if not Trial.alike(made, right, moved=True):
+        if not same_code(made, right, anywhere=True):
             problem = f"{path}: other code comes of it than of the diff"
             return found._replace(word=State.CONFLICT.value, places=(), diffs=(), problem=problem)
     return found

@@ -1,30 +1,34 @@
-"""Code as the lines of a hunk: excerpts of a text with `...` for what did not change and `$V` for what does not matter."""
+"""Code as lines of a hunk: excerpts of a text, with `...` for what did not change and `$V` for what does not matter."""
 
 from __future__ import annotations
 
 import re
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.author.hunks.leaves import Pair
-from patcher.author.hunks.spans import Text, header_end, statements
+from patcher.author.hunks.differences import Pair
+from patcher.author.hunks.spans import Text, header_end
 from patcher.engine import lex
-from patcher.engine.node import CLAUSES, COMPOUND, Node, is_expression, same
+from patcher.engine.node import COMPOUND, Node, is_expression, same
 
-Line = Tuple[str, str]  # the tag (` `, `-`, `+`) and the code behind it
+Line = Tuple[str, str]
+"""The tag (` `, `-` or `+`) and the code behind it."""
 Hole = Tuple[int, int, str]
+"""The start and the end of a piece of text (offsets), and what is written in its place."""
+Holes = Tuple[List[Hole], List[Hole]]
+"""The holes before and after an edit."""
 _LISTS = ("args", "elements", "params", "names", "items", "decorators")
 
 
 class Form(NamedTuple):
-    """One way to write a statement as context: its lines, and how it is called in a few words."""
+    """One way to write a statement as context; `words` describe it to the user."""
 
     lines: Tuple[str, ...]
     words: str
 
 
-def excerpt(text: Text, start: int, end: int, holes: Sequence[Hole] = (), indent: Optional[str] = None) -> List[str]:
-    """The lines of `[start, end)`, dedented, with the holes filled; lines inside strings stay as they are."""
-    base = text.source.lines.indent(start) if indent is None else indent
+def excerpt(text: Text, start: int, end: int, holes: Sequence[Hole] = ()) -> List[str]:
+    """The lines of `[start, end)`, dedented, with the holes filled; what is inside strings keeps its indentation."""
+    base = text.source.lines.indent(start)
     filled = [hole for hole in sorted(holes) if start <= hole[0] and hole[1] <= end]
     lines: List[str] = []
     line, at = "", start
@@ -58,7 +62,7 @@ def uncommented(lines: Sequence[str]) -> List[str]:
 
 
 def one_line(lines: Sequence[str]) -> List[str]:
-    """Lines of one bracketed expression as one line, where nothing in them depends on its line."""
+    """Lines of code joined to one, unless that would be too long, or they have comments, long strings or backslashes."""
     text = "\n".join(lines)
     if len(lines) == 1 or "#" in text or '"""' in text or "'''" in text or "\\\n" in text:
         return list(lines)
@@ -68,11 +72,9 @@ def one_line(lines: Sequence[str]) -> List[str]:
     return [one] if len(one) <= 110 else list(lines)
 
 
-# eliding what did not change ------------------------------------------------------------------------------------------
-
-
-def elided(pairs: Sequence[Pair]) -> Tuple[List[Hole], List[Hole]]:
-    """Holes for both sides: in every list on the way down `pairs`, runs of elements that did not change become `...`."""
+# leaving out what did not change --------------------------------------------------------------------------------------
+def elided(pairs: Sequence[Pair]) -> Holes:
+    """Holes by which runs of unchanged elements in the lists of `pairs` become `...`."""
     old_holes: List[Hole] = []
     new_holes: List[Hole] = []
     for old, new in pairs:
@@ -90,8 +92,8 @@ def elided(pairs: Sequence[Pair]) -> Tuple[List[Hole], List[Hole]]:
     return old_holes, new_holes
 
 
-def kept_calls(old: Node, new: Node) -> Tuple[List[Hole], List[Hole]]:
-    """Holes for the arguments of calls that stand in both of two statements and did not change."""
+def kept_calls(old: Node, new: Node) -> Holes:
+    """Holes by which the arguments of calls that both statements have become `...`."""
     calls = [[node for node in side.walk() if node.kind == "Call" and node.items("args")] for side in (old, new)]
     old_holes: List[Hole] = []
     new_holes: List[Hole] = []
@@ -111,7 +113,7 @@ def _may_elide(node: Node) -> bool:
 
 
 def _runs(old: Sequence[Node], new: Sequence[Node]) -> Iterator[Tuple[List[Node], List[Node]]]:
-    """Runs of elements that stand in both lists; beside an insertion one of them stays, so that its place is known."""
+    """Runs of elements that both lists have, without the one beside an insertion or a deletion, which tells its place."""
     matches: List[Tuple[int, int, int]] = []
     i = j = 0
     while i < len(old) and j < len(new):
@@ -133,16 +135,9 @@ def _runs(old: Sequence[Node], new: Sequence[Node]) -> Iterator[Tuple[List[Node]
             yield list(old[i : i + size - kept]), list(new[j : j + size - kept])
 
 
-# statements in fewer words --------------------------------------------------------------------------------------------
-
-
-def unit(text: Text) -> str:
-    """One step of indentation."""
-    return text.source.indent
-
-
+# statements -----------------------------------------------------------------------------------------------------------
 def header(text: Text, node: Node, general: bool = True) -> List[str]:
-    """The header of a compound statement or clause: of a `def` or `class` its name alone, where `general`."""
+    """The header of a compound statement or clause; if `general`, only the name of a `def` or `class`."""
     if general and node.kind in ("FunctionDef", "ClassDef"):
         name = str(node.node("name").fields["value"])
         if node.kind == "ClassDef":
@@ -153,8 +148,8 @@ def header(text: Text, node: Node, general: bool = True) -> List[str]:
 
 
 def opened(text: Text, node: Node) -> List[str]:
-    """The header of a compound statement or clause, with ` ...` for its body."""
-    return [*header(text, node), unit(text) + "..."]
+    """The header of a compound statement or clause, with `...` for its body."""
+    return [*header(text, node), text.source.indent + "..."]
 
 
 def verbatim(text: Text, node: Node) -> List[str]:
@@ -163,7 +158,7 @@ def verbatim(text: Text, node: Node) -> List[str]:
 
 
 def forms(text: Text, node: Node, suffix: str = "") -> List[Form]:
-    """The ways to write a statement as context, the most general first."""
+    """The ways to write a statement as context, the most general first; `suffix` makes the names of placeholders unique."""
     found: List[Form] = []
     if node.kind in COMPOUND:
         if node.header():
@@ -192,15 +187,23 @@ def forms(text: Text, node: Node, suffix: str = "") -> List[Form]:
 
 
 def enclosed(text: Text, block: Node, lines: Sequence[Line], above: bool, below: bool) -> Optional[List[Line]]:
-    """The lines inside the header of the block that holds them; `...` where other statements stand above or below."""
+    """Lines of a hunk, indented below the header of the block that holds them; None where that header cannot be written.
+
+    Args:
+        text: the text of the file.
+        block: the block.
+        lines: the lines.
+        above: whether to write `...` above them, for further statements.
+        below: the same below them.
+    """
     owner = block.parent
-    if owner is None or block.name == "inline" or not statements(block):
+    if owner is None or block.name == "inline" or not block.statements():
         return None
     if owner.kind in ("Try", "Else", "Finally") and not lines:
         return None
-    inner = text.source.lines.indent(statements(block)[0].begin)
+    inner = text.source.lines.indent(block.statements()[0].begin)
     outer = text.source.lines.indent(owner.start)
-    step = inner[len(outer) :] if inner.startswith(outer) else unit(text)
+    step = inner[len(outer) :] if inner.startswith(outer) else text.source.indent
     run: List[Line] = [(" ", step + "...")]
     body: List[Line] = []
     offset, whole = 0, "\n".join(line for _, line in lines)
@@ -209,11 +212,6 @@ def enclosed(text: Text, block: Node, lines: Sequence[Line], above: bool, below:
         body.append((tag, step + line if line.strip() and offset not in inside else line))
         offset += len(line) + 1
     return [*tagged(" ", header(text, owner)), *(run if above else []), *body, *(run if below else [])]
-
-
-def is_clause(node: Node) -> bool:
-    """Whether a node is a clause of a statement."""
-    return node.kind in CLAUSES
 
 
 def expression_levels(pairs: Sequence[Pair]) -> List[int]:

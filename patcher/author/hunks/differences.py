@@ -1,0 +1,257 @@
+"""What differs between two texts of a file, in pieces as small as syntax allows."""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.author.hunks.spans import Text, clause_gap, gap, header_end
+from patcher.engine.node import CLAUSES, COMPOUND, Node, Value, same
+
+Pair = Tuple[Node, Node]
+"""A node before the edit, and the node after the edit that corresponds to it."""
+Range = Tuple[int, int]
+_ALIKE = 0.5  # two statements that share more than this part of their tokens are one that changed
+_MOST_PAIRS = 10_000  # above it, statements that differ are not paired: each pair is compared
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+class Difference(NamedTuple):
+    """One difference.
+
+    Attributes:
+        kind: `change` (of a statement or clause), `header` (of a `def` or `class`), `run` (of a block's statements, `deleted`
+            become `inserted`), or `clause` (some clauses of a statement become others).
+        blocks: the blocks that hold it, before and after the edit.
+        old: the range of statements of the block before the edit.
+        new: the range of statements of the block after the edit.
+        span: the characters of the text before the edit that are replaced.
+        text: what replaces them.
+        start: the offset of `text` in the text after the edit.
+        pairs: of a `change` the pairs from the statement or clause down to the smallest that differs; of a `header` or
+            `clause` the statement; of a `run` none.
+    """
+
+    kind: str
+    blocks: Pair
+    old: Range
+    new: Range
+    span: Range
+    text: str
+    start: int
+    pairs: Tuple[Pair, ...] = ()
+
+    @property
+    def deleted(self) -> List[Node]:
+        """The statements in the range `old`."""
+        return self.blocks[0].statements()[slice(*self.old)]
+
+    @property
+    def inserted(self) -> List[Node]:
+        """The statements in the range `new`."""
+        return self.blocks[1].statements()[slice(*self.new)]
+
+    @property
+    def neighbours(self) -> Tuple[Optional[Node], Optional[Node]]:
+        """The statements directly above and below it before the edit, None for none; a docstring does not count."""
+        nodes, doc = self.blocks[0].statements(), self.blocks[0].fields.get("doc")
+        first, last = self.old
+        above = nodes[first - 1] if first and nodes[first - 1] is not doc else None
+        return above, (nodes[last] if last < len(nodes) else None)
+
+    @property
+    def scope(self) -> str:
+        """The qualified name of the definition that holds it."""
+        return scope_of(self.blocks[0])
+
+
+def scope_of(node: Node) -> str:
+    """The qualified name of the innermost definition that holds a node or is it, `<module>` for none."""
+    names = [
+        str(each.node("name").fields["value"])
+        for each in [node, *node.ancestors()]
+        if each.kind in ("FunctionDef", "ClassDef")
+    ]
+    return ".".join(reversed(names)) or "<module>"
+
+
+def differences(before: Text, after: Text) -> List[Difference]:
+    """What differs between two texts of a file, in the order of the text; comments and layout are ignored."""
+    return list(_Comparison(before, after).blocks(before.tree, after.tree))
+
+
+class _Comparison:
+    def __init__(self, before: Text, after: Text) -> None:
+        self.before, self.after = before, after
+        self.keys: Dict[int, str] = {}
+
+    def key(self, node: Node) -> str:
+        if id(node) not in self.keys:
+            self.keys[id(node)] = repr(node)
+        return self.keys[id(node)]
+
+    def blocks(self, old: Node, new: Node) -> Iterator[Difference]:
+        one, other = old.statements(), new.statements()
+        matcher = SequenceMatcher(None, [self.key(node) for node in one], [self.key(node) for node in other], autojunk=False)
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+            if tag == "equal":
+                continue
+            i, j = i1, j1
+            for at, to in [*self.paired(one[i1:i2], other[j1:j2]), (i2 - i1, j2 - j1)]:
+                if (i, j) != (i1 + at, j1 + to):
+                    yield self.run((old, new), (i, i1 + at), (j, j1 + to))
+                if at < i2 - i1:
+                    yield from self.statement((old, new), i1 + at, j1 + to)
+                i, j = i1 + at + 1, j1 + to + 1
+
+    def paired(self, deleted: Sequence[Node], inserted: Sequence[Node]) -> List[Tuple[int, int]]:
+        """Which of the statements that differ are one that changed: the pairing in order with the highest likeness."""
+        if not deleted or not inserted or len(deleted) * len(inserted) > _MOST_PAIRS:
+            return []
+        if any(kept_in(node, deleted) for node in inserted) or any(kept_in(node, inserted) for node in deleted):
+            return []
+        like = [[self.likeness(old, new) for new in inserted] for old in deleted]
+        best = [[0.0] * (len(inserted) + 1) for _ in range(len(deleted) + 1)]
+        for i in reversed(range(len(deleted))):
+            for j in reversed(range(len(inserted))):
+                both = like[i][j] + best[i + 1][j + 1] if like[i][j] else 0.0
+                best[i][j] = max(best[i + 1][j], best[i][j + 1], both)
+        pairs: List[Tuple[int, int]] = []
+        i = j = 0
+        while i < len(deleted) and j < len(inserted):
+            if like[i][j] and best[i][j] == like[i][j] + best[i + 1][j + 1]:
+                pairs.append((i, j))
+                i, j = i + 1, j + 1
+            elif best[i][j] == best[i + 1][j]:
+                i += 1
+            else:
+                j += 1
+        return pairs
+
+    def likeness(self, old: Node, new: Node) -> float:
+        """How much speaks for one statement being the other one, changed: 0 for nothing."""
+        if old.kind in COMPOUND or new.kind in COMPOUND:
+            if old.kind != new.kind:
+                return 0.0
+            if old.kind in ("FunctionDef", "ClassDef"):
+                return 2.0 if same(old.fields["name"], new.fields["name"]) else self.overlap(old, new)
+            return 1.5 if old.header() and not self.headers_differ((old, new)) else self.overlap(old, new)
+        if old.kind == new.kind == "Assign" and same(old.fields["targets"], new.fields["targets"]):
+            return 1.5
+        if all(node.field() == "doc" for node in (old, new)):
+            return 1.5
+        return self.overlap(old, new)
+
+    def overlap(self, old: Node, new: Node) -> float:
+        """The part of their tokens that two statements share; 0 for less than half."""
+        words = [_TOKEN.findall(text.text[node.start : node.end]) for text, node in ((self.before, old), (self.after, new))]
+        matcher = SequenceMatcher(None, words[0], words[1], autojunk=False)
+        ratio = matcher.ratio() if matcher.quick_ratio() > _ALIKE else 0.0
+        return ratio if ratio > _ALIKE else 0.0
+
+    def statement(self, blocks: Pair, i: int, j: int) -> Iterator[Difference]:
+        pair = old, new = blocks[0].statements()[i], blocks[1].statements()[j]
+        if old.kind != new.kind or old.kind not in COMPOUND:
+            yield self.change(blocks, i, j, pair)
+            return
+        if old.kind in ("FunctionDef", "ClassDef"):
+            if any(not same(value, new.fields[key]) for key, value in old.fields.items() if key != "body"):
+                yield self.replaced("header", blocks, ((i, i + 1), (j, j + 1)), self.headers(pair), (pair,))
+        elif self.headers_differ(pair):
+            yield self.change(blocks, i, j, pair)
+        yield from self.bodies(pair)
+        yield from self.clauses(blocks, i, j, pair)
+
+    def bodies(self, pair: Pair) -> Iterator[Difference]:
+        old, new = pair[0].fields.get("body"), pair[1].fields.get("body")
+        if isinstance(old, Node) and isinstance(new, Node) and not same(old, new):
+            yield from self.blocks(old, new)
+
+    def clauses(self, blocks: Pair, i: int, j: int, pair: Pair) -> Iterator[Difference]:
+        one, other = pair[0].items("clauses"), pair[1].items("clauses")
+        whole = [[self.key(clause) for clause in clauses] for clauses in (one, other)]
+        for tag, i1, i2, j1, j2 in SequenceMatcher(None, whole[0], whole[1], autojunk=False).get_opcodes():
+            if tag == "equal":
+                continue
+            if i2 - i1 != j2 - j1 or any(a.kind != b.kind for a, b in zip(one[i1:i2], other[j1:j2])):
+                spans = clause_gap(self.before, pair[0], (i1, i2)), clause_gap(self.after, pair[1], (j1, j2))
+                yield self.replaced("clause", blocks, ((i, i + 1), (j, j + 1)), spans, (pair,))
+                continue
+            for clause in zip(one[i1:i2], other[j1:j2]):
+                if self.headers_differ(clause):
+                    yield self.change(blocks, i, j, clause)
+                yield from self.bodies(clause)
+
+    # what is replaced by what ---------------------------------------------------------------------------------------------
+    def change(self, blocks: Pair, i: int, j: int, pair: Pair) -> Difference:
+        pairs = tuple(_descent(*pair))
+        old, new = pairs[-1]
+        spans = (old.outer_start, old.outer_end), (new.outer_start, new.outer_end)
+        spans = self.headers(pairs[-1]) if old.kind in COMPOUND | CLAUSES else spans
+        return self.replaced("change", blocks, ((i, i + 1), (j, j + 1)), spans, pairs)
+
+    def run(self, blocks: Pair, old: Range, new: Range) -> Difference:
+        spans = gap(self.before, blocks[0].statements(), old), gap(self.after, blocks[1].statements(), new)
+        return self.replaced("run", blocks, (old, new), spans, ())
+
+    def replaced(
+        self, kind: str, blocks: Pair, rows: Tuple[Range, Range], spans: Tuple[Range, Range], pairs: Tuple[Pair, ...]
+    ) -> Difference:
+        return Difference(kind, blocks, *rows, spans[0], self.after.text[slice(*spans[1])], spans[1][0], pairs)
+
+    def headers(self, pair: Pair) -> Tuple[Range, Range]:
+        old, new = pair
+        return (old.begin, header_end(self.before, old)), (new.begin, header_end(self.after, new))
+
+    def headers_differ(self, pair: Pair) -> bool:
+        return [self.key(part) for part in pair[0].header()] != [self.key(part) for part in pair[1].header()]
+
+
+def apply_differences(text: str, found: Sequence[Difference]) -> str:
+    """A text with these of its differences alone."""
+    for each in sorted(found, key=lambda each: each.span, reverse=True):
+        text = text[: each.span[0]] + each.text + text[each.span[1] :]
+    return text
+
+
+def kept_in(node: Node, kept: Sequence[Node]) -> Optional[List[Node]]:
+    """The statements in a block of the compound statement `node` that equal `kept`; None where no block holds them."""
+    keys = [repr(each) for each in kept]
+    if node.kind not in COMPOUND or not kept:
+        return None
+    for owner in [node, *node.items("clauses")]:
+        body = owner.fields.get("body")
+        inner = body.statements() if isinstance(body, Node) else []
+        for start in range(len(inner) - len(keys) + 1):
+            if [repr(each) for each in inner[start : start + len(keys)]] == keys:
+                return inner[start : start + len(keys)]
+    return None
+
+
+def _descent(old: Node, new: Node) -> Iterator[Pair]:
+    """The pairs from two nodes down to the smallest that hold all of the difference."""
+    while True:
+        yield old, new
+        if old.kind != new.kind or old.kind == "String":
+            return
+        hidden = ("body", "clauses") if old.kind in COMPOUND | CLAUSES else ()
+        differing = [
+            (value, new.fields[key])
+            for key, value in old.fields.items()
+            if key not in hidden and not same(value, new.fields[key])
+        ]
+        below = _only(*differing[0]) if len(differing) == 1 else None
+        if below is None:
+            return
+        old, new = below
+
+
+def _only(old: Value, new: Value) -> Optional[Pair]:
+    """The one pair of nodes that differs between two values of a field; None where there is none, or several."""
+    if isinstance(old, Node) and isinstance(new, Node):
+        return old, new
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        differing = [pair for pair in zip(old, new) if not same(*pair)]
+        return differing[0] if len(differing) == 1 else None
+    return None
