@@ -1,4 +1,4 @@
-"""The exceptions of sitepatch: one base class that carries a hint, and the few kinds callers tell apart."""
+"""The exceptions of sitepatch: one base class that carries a hint, and the few kinds that callers handle differently."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Dict, Sequence, Union
 if TYPE_CHECKING:
     from patcher.model import Answer
 
-_FILE = r"(?P<file>[^\n]*?\.(?:spatch|toml|py|txt|in|lock|json|patch|diff))"
+_FILE = r"(?P<file>(?:(?!: )[^\n])*?\.(?:spatch|toml|py|txt|in|lock|json|patch|diff))"
 _PLACE = _FILE + r"(?::(?P<line>\d+)(?::(?P<column>\d+))?)?: "
 
 
@@ -17,7 +17,7 @@ class SitepatchError(Exception):
 
     Args:
         message: what was found and what was expected, in one or a few lines.
-        hint: what the user can do next; empty where nothing sensible can be said.
+        hint: what the user can do next; empty where there is nothing to do.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -87,7 +87,7 @@ class BusyError(StoreError):
 class OutdatedError(StoreError):
     """A plan no longer fits: somebody changed a file since it was made. Nothing was written; plan again.
 
-    `recovered` says what had to be recovered from an interrupted run before that was seen, "" for nothing.
+    `recovered` is a sentence about an interrupted run that was finished or undone first, "" for none.
     """
 
     recovered = ""

@@ -118,7 +118,7 @@ class Symptom(NamedTuple):
 
     `patterns` and `needs` are literal text of one line in which `*` stands for any text. A log has the symptom if it has one
     of `patterns`, the logs have one of `needs` (if any), and one of the import packages `installed` (if any) is installed.
-    `options` are values to suggest for the patchset that cures it; `follows` is whether another problem mostly causes it.
+    `options` are values to suggest for the patchset that cures it; `follows` is whether it usually follows from another.
     """
 
     name: str

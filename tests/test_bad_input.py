@@ -194,3 +194,18 @@ def test_the_readers_above_are_all_that_read_toml():
     assert users == {"toml.py", "manifest.py", "lockfile.py", "pyproject.py", "directory.py", "hooks.py", "symptoms.py"}
     loaders = [path.name for path in Path(ROOT / "patcher").rglob("*.py") if "tomllib.load" in path.read_text()]
     assert loaders == ["toml.py"]
+
+
+@pytest.mark.parametrize(
+    ("message", "place"),
+    [
+        ("a b/patchset.toml:3:8: found x", {"file": "a b/patchset.toml", "line": 3, "column": 8}),
+        ("r.txt:5: found foo", {"file": "r.txt", "line": 5}),
+        ("pyproject.toml: tool.sitepatch.nam: found an unknown key", {"file": "pyproject.toml"}),
+        ("/site: pkg/a.py: has changed since the plan was made", {}),  # which is no file `/site: pkg/a.py`
+        ("sitepatch could not apply two (exit code 3): a.json: x", {}),
+        ("torch is not installed", {}),
+    ],
+)
+def test_the_place_of_an_error_is_a_file_or_nothing(message, place):
+    assert SitepatchError(message).place == place

@@ -26,7 +26,7 @@ AnyPath = Union[str, "os.PathLike[str]"]
 
 
 class FoundPatchset(NamedTuple):
-    """A patchset found by name; `shadows` says, one text each, which later places have one of that name."""
+    """A patchset found by name; `shadows` describe those of the same name in later places, which it hides."""
 
     patchset: Patchset
     shadows: Tuple[str, ...]
@@ -113,10 +113,10 @@ def folders_by_name(places: Sequence[Tuple[str, str]]) -> Dict[str, List[Tuple[s
 def find_patchset(
     name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath, known: Optional[Mapping[str, List[Tuple[str, str]]]] = None
 ) -> FoundPatchset:
-    """Load the patchset `name` from the first place that has it; `known` is what `folders` gave, where that was asked before.
+    """Load the patchset `name` from the first place that has it; `known` saves a call of `patchset_folders`.
 
     Raises:
-        UsageError: when no place has it, see `unknown`.
+        UsageError: when no place has it, see `unknown_patchset`.
         PatchError: when its folder is wrong in itself.
     """
     known = patchset_folders(patch_dirs, cwd) if known is None else known
@@ -164,7 +164,7 @@ def find_patchsets(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Fo
     """Every patchset that can be named, by name; and what is wrong with those, and the entry points, that cannot be read.
 
     Raises:
-        UsageError: see `folders`.
+        UsageError: see `patchset_folders`.
     """
     found: List[FoundPatchset] = []
     places, broken = search_places(patch_dirs, cwd)

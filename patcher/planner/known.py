@@ -85,7 +85,11 @@ def write_table(results: Mapping[str, Rewrite]) -> bytes:
 
 
 class Table:
-    """A table as read from its JSON; a damaged one has no results."""
+    """A table as read from its JSON; a damaged one has no results.
+
+    Fields are not checked one by one (`patcher.system.decode`): a result counts only if its seal is right, and a table has
+    hundreds of which one is looked up.
+    """
 
     def __init__(self, data: bytes) -> None:
         try:

@@ -55,7 +55,7 @@ def find_all(names: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Patc
 
 
 def shadow_notes(found: FoundPatchset) -> List[str]:
-    """What to say aloud about patchsets that are hidden by one of the same name."""
+    """The remarks about patchsets that are hidden by one of the same name."""
     return [f"{found.patchset.name} ({found.patchset.source}) is used; it hides {other}" for other in found.shadows]
 
 
@@ -80,13 +80,13 @@ OTHERS_HINT = (
 
 
 def others_change(folder: str, source: str) -> List[str]:
-    """Why others could change a patchset: it is code. Those built in or installed lie beside code that runs anyway."""
+    """How other users could change a patchset, which is code; nothing for one built in or installed, beside other code."""
     named = source == LOCAL or source.startswith(f"{PATCH_DIR} ")
     return problems(os.path.abspath(folder), inside=True) if named else []
 
 
 def stop(errors: Sequence[SitepatchError]) -> None:
-    """Raise all errors as one, of the kind of the first one that only the user can mend; do nothing where there is none."""
+    """Raise several errors as one, of the kind of the first `UsageError` or `PatchError` among them; nothing for none."""
     if len(errors) == 1:
         raise errors[0]
     if errors:

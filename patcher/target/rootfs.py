@@ -25,7 +25,7 @@ _SHOWN = 5  # names in a message
 
 
 class Image(NamedTuple):
-    """The root of an image, the site directories of one Python in it in import order, and its version; None: nothing tells.
+    """The root of an image, the site directories of one Python in import order, its version (None where it is unknown).
 
     All paths are absolute, and those below `root` have no links in them.
     """
