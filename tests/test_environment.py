@@ -484,11 +484,16 @@ def pkg_info(site: Path) -> None:
     (site / "PKG-INFO").write_text("Metadata-Version: 2.1\r\nName: demo\r\nVersion: 1.5\r\n\r\nVersion: 9\r\n")
 
 
+def egg(site: Path) -> None:
+    (site / "EGG-INFO").mkdir()
+    (site / "EGG-INFO" / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: demo\nVersion: 1.5\n")
+
+
 def literal(site: Path) -> None:
     (site / "demo" / "version.py").write_text('x = 1\n__version__ = "1.5"  # by hand\n')
 
 
-@pytest.mark.parametrize("how", [egg_directory, egg_file, debian, pyproject, pkg_info, literal])
+@pytest.mark.parametrize("how", [egg_directory, egg_file, debian, pyproject, pkg_info, egg, literal])
 def test_without_a_record_the_version_is_told_by_what_there_is(tmp_path, how):
     (tmp_path / "demo").mkdir()
     (tmp_path / "demo" / "__init__.py").write_text("")

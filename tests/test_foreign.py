@@ -371,6 +371,7 @@ class Shop:
         target.mkdir(parents=True)
         (target / "patchset.toml").write_text(
             'schema = 1\nname = "shop-abs"\nversion = "1"\nkind = "fix"\nsummary = "For a test"\n'
+            '[options.word]\ntype = "str"\ndefault = "a"\nhelp = "not used"\n'
             '[[variant]]\npackage = "shop"\nversions = ""\npatches = ["p.spatch"]\n'
         )
         (target / "p.spatch").write_text(SPATCH)
@@ -437,9 +438,11 @@ def test_another_release_that_fits_is_told_and_never_gets_the_old_file_back(shop
     assert f"shop {version} was installed over 1.0" in told and f"hint: it fits shop {version}: sitepatch apply shop-abs" in told
     forgets(shop)
     shop.install("1.0")
-    done(shop("apply", "shop-abs"))
+    done(shop("apply", "shop-abs", "--set", "word=it's"))
     shop.install(version, FITS)
-    assert f"{version} was installed over shop 1.0" in done(shop("apply", "shop-abs")).err
+    assert f"hint: it fits shop {version}: sitepatch apply shop-abs --set 'word=it'\"'\"'s'" in done(shop("status")).out
+    again = done(shop("apply", "shop-abs")).err
+    assert f"{version} was installed over shop 1.0" in again and "an option changes: word \"it's\" -> 'a'" in again
     assert "abs(" in shop.file.read_text() and "later" in shop.file.read_text()
     done(shop("restore"))
     assert shop.file.read_text() == FITS

@@ -35,7 +35,7 @@ Why: {EVIL}
 -older($A)
 +new($A)
 """
-OURS = re.compile("\x1b\\[(?:0|1|2|7|3[1-6])m")
+OURS = re.compile("\x1b\\[(?:0|1|2|7|3[1-6])m|\r\x1b\\[K")  # also a bar, which is drawn where something takes a second
 
 
 def toml(text):

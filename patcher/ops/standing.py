@@ -75,13 +75,17 @@ def _standing(env: Environment, several: Sequence[Tuple[FileStatus, Step]], outd
 
 def _in_release(env: Environment, item: FileStatus, step: Step) -> Tuple[str, str]:
     """The word and the advice for a patchset over which another release was installed: does that one need it?"""
+    import shlex
+
     from patcher.ops.releases.check import one_line, state_of  # what is as it was applied needs no plan
+    from patcher.patchset.tables import option_text
     from patcher.planner.plan import plan_apply
     from patcher.planner.resolve import stored_patchset
 
     release = release_name(item.receipt.package, item.receipt.distribution, item.installed)
     try:
-        plan = plan_apply(env, [Requested(stored_patchset(item.site, step), step.options)])
+        patchset = stored_patchset(item.site, step)
+        plan = plan_apply(env, [Requested(patchset, step.options)])
     except SitepatchError as error:
         return item.condition.value, error.brief
     if plan.failed:
@@ -93,7 +97,10 @@ def _in_release(env: Environment, item: FileStatus, step: Step) -> Tuple[str, st
         return state.value, f"{release} has the change itself; {drop}"
     if state is State.NOT_NEEDED:
         return state.value, f"{release} does not have the code that it changes; {drop}"
-    return item.condition.value, f"it fits {release}: sitepatch apply {step.patchset}"
+    default = {one.name: one.default for one in patchset.options}
+    changed = [f"{name}={option_text(value)}" for name, value in step.options.items() if value != default.get(name)]
+    words = ["sitepatch", "apply", step.patchset, *(word for each in changed for word in ("--set", shlex.quote(each)))]
+    return item.condition.value, f"it fits {release}: {' '.join(words)}"
 
 
 class Fit(NamedTuple):

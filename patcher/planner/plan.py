@@ -130,8 +130,10 @@ def derive_files(
         by_name = {assignment.requested.patchset.name: assignment for assignment in here}
         names = by_name.keys() if exact else {**steps, **by_name}.keys()
         order = sorted(names, key=lambda name: apply_order(name, steps, here))
+        applied = receipt.steps if receipt and not fresh else ()  # also what a reinstall took away
+        before = {step.patchset: step.options for step in applied}
         for name, assignment in by_name.items():
-            was = steps[name].options if name in steps else {}
+            was = before.get(name, {})
             for key, value in assignment.requested.options.items():
                 if was.get(key, value) != value:
                     notes.append(f"{name}: an option changes: {key} {was[key]!r} -> {value!r}")

@@ -282,7 +282,7 @@ def _unrecorded(site: Path, package: str, dist_infos: Sequence[str]) -> Owner:
 
 
 def _sources(site: Path, package: str, dist_infos: Sequence[str]) -> Iterator[Tuple[str, str, str]]:
-    """(name, version, metadata folder) from pyproject.toml and PKG-INFO of a checkout, then from metadata folders."""
+    """(name, version, metadata folder) from files of a checkout or an egg, then from metadata folders."""
     roots = [site, site.parent] if site.name == "src" else [site]
     for root in roots:
         project = re.search(r"^\[project\][ \t]*\n(.*?)(?=^\[|\Z)", _text(root / "pyproject.toml"), re.M | re.S)
@@ -292,6 +292,7 @@ def _sources(site: Path, package: str, dist_infos: Sequence[str]) -> Iterator[Tu
             yield found[0].group(1) if found[0] else "", found[1].group(1), ""
     for root in roots:
         yield (*_headers(root / "PKG-INFO"), "")
+        yield (*_headers(root / "EGG-INFO/PKG-INFO"), "")
     eggs: List[str] = sorted(each.name for each in site.iterdir() if each.name.endswith(".egg-info"))
     for entry in (*dist_infos, *eggs):
         folder = site / entry
