@@ -78,7 +78,7 @@ def _in_release(env: Environment, item: FileStatus, step: Step) -> Tuple[str, st
     import shlex
 
     from patcher.ops.releases.check import one_line, state_of  # what is as it was applied needs no plan
-    from patcher.patchset.tables import option_text
+    from patcher.patchset.toml import option_text
     from patcher.planner.plan import plan_apply
     from patcher.planner.resolve import stored_patchset
 
