@@ -1,7 +1,6 @@
 """The immutable types that several packages share. No I/O, no third-party import."""
 
-from __future__ import annotations
-
+# without `from __future__ import annotations`: NamedTuple compiles each annotation that is text, 2 ms at every start
 import re
 from enum import Enum
 from typing import Callable, Mapping, NamedTuple, Optional, Tuple, Union

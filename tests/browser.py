@@ -34,7 +34,7 @@ def pages(folder):
     hostile = test_pages.hostile_pages()
     ranks = [test_ddp_report.report(rank, test_ddp_report.model(f"cuda:{rank}"), [rank], world=8) for rank in range(8)]
     return {
-        "review": review.page(f"sitepatch diff {DDP} {GUARD}", outcome, reasons(outcome, ())),
+        "review": review.review_page(f"sitepatch diff {DDP} {GUARD}", outcome, reasons(outcome, ())),
         "hostile-review": hostile[0],
         "hostile-releases": hostile[1],
         "releases": test_pages.releases_page(),

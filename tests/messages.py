@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 
 import patcher
-from patcher.cli.console import _COLORS
+from patcher.cli.styles import COLORS
 
 PACKAGE = Path(patcher.__file__).parent
 HOLE = "{}"
@@ -84,7 +84,7 @@ _STATES = {
     "verdict",
 }  # modules that name some in a tuple
 _FIRST, _SECOND = slice(1), slice(1, 2)
-_SPOKEN = {"Row": _FIRST, "Check": _FIRST, "part": _FIRST, "_labelled": _FIRST, "label": _FIRST, "note": _SECOND}
+_SPOKEN = {"Row": _FIRST, "Check": _FIRST, "part": _FIRST, "labelled": _FIRST, "label": _FIRST, "note": _SECOND, "notes": _SECOND}
 _UNSEEN = {"class_", "rel", "help", "transform", "epilog"}  # what a keyword is given that nobody sees, or that help says
 
 
@@ -115,7 +115,7 @@ def said():
 
 def words():
     """What stands by itself: states, kinds of remarks, names of checks, titles."""
-    found = set(_COLORS)
+    found = set(COLORS)
     for path, tree in trees():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from patcher.cli.answers.annotations import ERROR, annotation, of_error
-from patcher.cli.answers.checked import Verdict, github
+from patcher.cli.answers.releases import CiResult, github
 from patcher.errors import PatchError, SitepatchError
 from tests.command import Site, done, sitepatch
 from tests.test_sync import asks
@@ -90,7 +90,7 @@ def test_an_annotation_is_escaped_and_names_no_file_outside_of_the_repository(tm
     broken = {"a": PatchError(f"{tmp_path}/a/patchset.toml:3:1: wrong"), "b": SitepatchError("no file")}
     told = [of_error(f"{name} is broken", error).split("::")[1] for name, error in broken.items()]
     assert told == ["error file=a/patchset.toml,line=3,title=a is broken", "error title=b is broken"]
-    outside = Verdict("ask", "demo 3", "not found", "the patchset is for demo <3")
+    outside = CiResult("ask", "demo 3", "not found", "the patchset is for demo <3")
     (line,) = github([outside], {"ask": f"{tmp_path}/ask/patchset.toml"})
     assert line.startswith("::error file=ask/patchset.toml,title=ask does not fit demo 3::")
     (line,) = github([outside._replace(state="not fetched")], {"ask": f"{tmp_path}/ask/patchset.toml"})

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import click
 import pytest
 
-from patcher.cli.answers.checked import Verdict, github, junit, of_releases, rows
+from patcher.cli.answers.releases import CiResult, checked_rows, github, junit, of_releases
 from patcher.cli.console import Console
 from patcher.errors import SitepatchError
 from patcher.model import Requested
@@ -212,12 +212,12 @@ OUTCOMES = (
 
 def test_neighbours_with_one_answer_are_one_line_and_what_does_not_fit_is_told_one_by_one(patchsets):
     checked = Checked(load_patchset(patchsets / "ask", "here"), OUTCOMES)
-    assert [(row.word, row.cells[1:]) for row in rows(checked, each=False)] == [
+    assert [(row.word, row.cells[1:]) for row in checked_rows(checked, each=False)] == [
         ("applies", ("1.0 to 1.1 (2 releases, 1 yanked)", f"{SHARE}  demo/other.py")),
         ("not found", ("1.2", f"{SHARE}: gone")), ("not found", ("1.3", f"{SHARE}: gone")), ("no wheel", ("1.4", "")), ("upstream", ("1.5", "")),
         ("applies", ("1.6", f"{SHARE}:2")), ("applies", ("1.6", f"{SHARE}:2")),
     ]  # fmt: skip
-    assert len(rows(checked, each=True)) == len(OUTCOMES)
+    assert len(checked_rows(checked, each=True)) == len(OUTCOMES)
 
 
 def test_the_newest_release_is_a_failure_where_no_patchset_is_for_it(check, told):
@@ -236,7 +236,7 @@ def test_ci_is_told_in_annotations_or_as_tests(patchsets, tmp_path):
         "::notice title=ask can go::demo 1.5 has its change already",
         "::notice title=sitepatch check::2 answers in order",
     ]
-    hostile = Verdict("ask", "a:b,c", "not found", "50%\r::error::\x1b[2J")
+    hostile = CiResult("ask", "a:b,c", "not found", "50%\r::error::\x1b[2J")
     assert github([hostile], {}) == ["::error title=ask does not fit a%3Ab%2Cc::not found: 50%25%0D::error::\u241b[2J"]
     (suite,) = ElementTree.fromstring(junit([*verdicts, hostile]))
     assert [suite.get(key) for key in ("name", "tests", "failures", "errors")] == ["ask", "7", "3", "1"]
@@ -524,9 +524,9 @@ def test_progress_is_drawn_on_a_terminal_and_removed_and_is_lines_elsewhere(inde
 
 
 def test_before_much_is_fetched_it_is_said_what_and_asked_on_a_terminal(index, tmp_path, monkeypatch, capsys):
-    from patcher.cli.verbs.checks import _Asking
+    from patcher.cli.verbs.check import _ConfirmFetching
 
-    events = _Asking(Console("check", False, False, False, False))
+    events = _ConfirmFetching(Console("check", False, False, False, False))
     assert events.fetching({"torch": 30, "numpy": 1}), "nobody is there to be asked"
     assert "to fetch: numpy (1 release), torch (30 releases); up to 124 MB, or whole wheels of unknown size" in capsys.readouterr().err
     for stream in (sys.stdin, sys.stderr):

@@ -16,7 +16,7 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from patcher.cli.pages.ranks import page
+from patcher.cli.pages.ranks import ranks_page
 from patcher.diagnose.log import read_log
 from patcher.diagnose.runs import find_runs
 from patcher.diagnose.table import WIDTH, classify, heading, is_wrong, table, well
@@ -583,7 +583,7 @@ def test_the_table_is_aligned_by_columns_and_what_a_terminal_carries_out_is_draw
 def made_page(*texts):
     logs = read(*texts)
     runs = find_runs(logs)
-    return page([(run, classify(run)) for run in runs], len(runs), logs).decode()
+    return ranks_page([(run, classify(run)) for run in runs], len(runs), logs).decode()
 
 
 def squares(text):

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from patcher.cli.answers.differences import drawn_diff
+from patcher.cli.answers.highlighted import highlighted_diff
 from patcher.text.diffs import diff_texts
 from patcher.text.highlight import highlight
 from patcher.text.view import View
@@ -33,7 +33,7 @@ NEW = OLD.replace(b"wait(None)", b"wait(timeout=30)")
 
 
 def shown(old, new, **how):
-    return [SGR.sub("", line) for line in drawn_diff(diff_texts("", "m.py", old, new), **how)]
+    return [SGR.sub("", line) for line in highlighted_diff(diff_texts("", "m.py", old, new), **how)]
 
 
 # words ----------------------------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def test_the_pieces_of_each_line_are_the_line():
 
 # what is drawn --------------------------------------------------------------------------------------------------------
 def test_on_a_terminal_words_are_marked_and_the_function_is_named():
-    lines = list(drawn_diff(diff_texts("", "m.py", OLD, NEW)))
+    lines = list(highlighted_diff(diff_texts("", "m.py", OLD, NEW)))
     assert SGR.sub("", lines[2]) == "@@ -5,6 +5,6 @@ A.wait"
     marked = [re.findall("\x1b\\[7m([^\x1b]*)\x1b", re.sub("\x1b\\[[^7]m(?=\x1b\\[7m)", "", line)) for line in lines]
     assert [each for each in marked if each] == [["None"], ["timeout=30"]]
@@ -116,7 +116,7 @@ def test_two_sides_have_the_same_columns_in_each_row():
 def test_ten_thousand_lines_that_differ_are_drawn_within_seconds():
     old = b"".join(b"    value_%d = compute(%d, 'text')\n" % (number, number) for number in range(10_000))
     begun = time.process_time()
-    lines = list(drawn_diff(diff_texts("", "m.py", old, old.replace(b"compute", b"made"))))
+    lines = list(highlighted_diff(diff_texts("", "m.py", old, old.replace(b"compute", b"made"))))
     assert len(lines) == 20_003 and time.process_time() - begun < 20
 
 

@@ -9,9 +9,8 @@ import sys
 
 import pytest
 
-from patcher.cli.console import table
-from patcher.text.drawn import drawn, drawn_lines, join_drawn
-from patcher.text.table import Row
+from patcher.cli.styles import Row, table_lines
+from patcher.text.printable import join_styled, printable, printable_lines
 from patcher.text.width import clip, padded, width
 from tests.command import Site, environ, sitepatch
 from tests.pages import whole
@@ -123,8 +122,8 @@ def forged(text):
     ],
 )
 def test_what_is_drawn(text, shown):
-    assert drawn(text) == shown == join_drawn(text)
-    assert drawn_lines(f"{text}\n{text}") == "\n".join(map(drawn, f"{text}\n{text}".split("\n")))
+    assert printable(text) == shown == join_styled(text)
+    assert printable_lines(f"{text}\n{text}") == "\n".join(map(printable, f"{text}\n{text}".split("\n")))
 
 
 LOOKING = {
@@ -280,22 +279,22 @@ def test_a_name_that_looks_like_another_is_refused(site, old, new, problem):
 # how lists fit a terminal ---------------------------------------------------------------------------------------------
 def test_a_row_that_is_too_wide_goes_on_below_and_keeps_its_cells_whole():
     rows = [Row("ok", ("name", "some cell", "a b c d"), ("a detail\nof two lines, one of many words", "  code = stays(as, it, was)"))]
-    assert [OURS.sub("", line) for line in table(rows, 24)] == [
+    assert [OURS.sub("", line) for line in table_lines(rows, 24)] == [
         "ok  name  some cell", "    a b c d", "    a detail", "    of two lines, one of", "    many words", "      code = stays(as, it, was)",
     ]  # fmt: skip
-    assert OURS.sub("", next(iter(table(rows)))) == "ok  name  some cell  a b c d"
+    assert OURS.sub("", next(iter(table_lines(rows)))) == "ok  name  some cell  a b c d"
 
 
 def test_rows_are_aligned_by_the_columns_that_wide_characters_take():
     rows = [Row("ok", ("设备", "e\u0301", "x"), ()), Row("note", ("a", "🚀", "x"), ("设备 设备 设备 设备 设备",))]
-    assert [OURS.sub("", line) for line in table(rows)] == [
+    assert [OURS.sub("", line) for line in table_lines(rows)] == [
         "ok    设备  e\u0301   x", "note  a     🚀  x", "      设备 设备 设备 设备 设备",
     ]  # fmt: skip
-    assert [OURS.sub("", line) for line in table(rows, 24)][2:] == ["      设备 设备 设备 设备", "      设备"]
+    assert [OURS.sub("", line) for line in table_lines(rows, 24)][2:] == ["      设备 设备 设备 设备", "      设备"]
 
 
 def test_the_middle_of_a_very_long_name_is_left_out_of_a_row():
-    lines = list(table([Row("ok", ("a" * 500_000 + "b",), ("there is no `" + "设" * 500_000 + "` in this file", "  " + "c" * 500_000))]))
+    lines = list(table_lines([Row("ok", ("a" * 500_000 + "b",), ("there is no `" + "设" * 500_000 + "` in this file", "  " + "c" * 500_000))]))
     assert max(map(width, lines)) < 450 and len(lines) == 3
     assert lines[0].endswith("ab") and lines[1].startswith("    there is no `设") and lines[1].endswith("设` in this file")
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import click
 import pytest
 
+from patcher.cli.commands import SECTIONS
 from patcher.cli.language import Catalog, _numbered
-from patcher.cli.main import _SECTIONS, _language, commands
+from patcher.cli.main import _language, commands
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.sources import BUILT_IN, builtin_dir
 from patcher.patchset.symptoms import general_symptoms
@@ -43,7 +44,7 @@ def english():
             for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text or "")):
                 yield " ".join(paragraph.split())
         yield from (line for line in (command.epilog or "").splitlines() if line[:1] not in ("", " ", "\b"))
-    yield from _SECTIONS
+    yield from SECTIONS
 
 
 def entries():

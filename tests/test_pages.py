@@ -51,7 +51,7 @@ def hostile_pages():
     outcome = DiffOutcome(ENV, (diff,), (diff,), edits, answers=answers, notes=(NASTY,), waiting=((NASTY, NASTY),))
     found = Outcome(NASTY, NASTY, "not found", problem=NASTY, hint=NASTY, yanked=True, diffs=(diff,), answers=answers)
     checked = Checked(one, (found, found._replace(version="2", answers=())))
-    return review.page(NASTY, outcome, [Reason(one, {NASTY: NASTY}, True, f"{NASTY}\n{NASTY}")]), releases.page(NASTY, [checked])
+    return review.review_page(NASTY, outcome, [Reason(one, {NASTY: NASTY}, True, f"{NASTY}\n{NASTY}")]), releases.releases_page(NASTY, [checked])
 
 
 def test_hostile_text_in_every_field_is_text():
@@ -65,7 +65,7 @@ def test_hostile_text_in_every_field_is_text():
 
 def test_the_top_of_a_review_says_what_where_which_release_and_why():
     diffs = differing(("pkg/m.py", b"a = None\n", b"a = 30\n"))
-    page = review.page("sitepatch diff p", DiffOutcome(ENV, ahead=diffs), [Reason(WHY, {"limit": 7}, False, "p 1.0, 3 releases: applies 3\nrow")])
+    page = review.review_page("sitepatch diff p", DiffOutcome(ENV, ahead=diffs), [Reason(WHY, {"limit": 7}, False, "p 1.0, 3 releases: applies 3\nrow")])
     read = whole(page)
     text = read.text("main")
     for said in ("1 file that patchsets would change", "pkg 1.0", "/site", "A summary", "Why it is.", "can go when", "it is fixed",
@@ -77,7 +77,7 @@ def test_the_top_of_a_review_says_what_where_which_release_and_why():
 
 def test_the_prose_of_a_reason_has_lists_and_keeps_what_is_set_in_columns():
     text = "It fails twice:\n1. at <first>,\n   on each rank\n2. then\n\n- one\n\na  b\n  c  d\n\n- x\n    kept  so\n"
-    page = review.page("diff p", DiffOutcome(ENV, ()), [Reason(WHY._replace(prose=text), {}, False, "")]).decode()
+    page = review.review_page("diff p", DiffOutcome(ENV, ()), [Reason(WHY._replace(prose=text), {}, False, "")]).decode()
     assert "<p>It fails twice:</p><ol><li>at &lt;first&gt;, on each rank</li><li>then</li></ol>" in page
     assert "<ul><li>one</li></ul><pre>a  b\n  c  d</pre><pre>- x\n    kept  so</pre>" in page
 
@@ -85,7 +85,7 @@ def test_the_prose_of_a_reason_has_lists_and_keeps_what_is_set_in_columns():
 def test_what_people_edited_stands_apart_and_a_text_that_nothing_gives_is_named():
     (made,), (edited,) = differing(("m.py", b"a\n", b"b\n")), differing(("m.py", b"b\n", b"c\n"), names=())
     edits = HandEdit("/site", "m.py", "pkg 1.0", "what p made of it", True, edited), HandEdit("/site", "lost.py", "pkg 1.0")
-    page = review.page("t", DiffOutcome(ENV, standing=(made,), edits=edits), [])
+    page = review.review_page("t", DiffOutcome(ENV, standing=(made,), edits=edits), [])
     read = whole(page)
     assert [each["id"] for name, each in read.elements if name == "section" and "id" in each] == ["m.py", "edited:m.py"]
     assert "Edited by hand" in read.text("h2") and "edited by hand, compared with what p made of it" in read.text("summary")
@@ -95,7 +95,7 @@ def test_what_people_edited_stands_apart_and_a_text_that_nothing_gives_is_named(
 def test_the_places_of_a_page_keep_their_names_when_lines_move():
     def names(before):
         old = before + code(30)
-        page = review.page("t", DiffOutcome(ENV, differing(("m.py", old, old.replace(b"return 7", b"return 8").replace(b"return 20", b"return 2")))), [])
+        page = review.review_page("t", DiffOutcome(ENV, differing(("m.py", old, old.replace(b"return 7", b"return 8").replace(b"return 20", b"return 2")))), [])
         return [each["id"] for _, each in whole(page).elements if each.get("class") == "hunk"]
 
     assert names(b"") == names(b"import os\n" * 9) == ["m.py:f7", "m.py:f20"]
@@ -104,18 +104,18 @@ def test_the_places_of_a_page_keep_their_names_when_lines_move():
 def test_the_lines_of_both_sides_are_numbered_and_unchanged_ones_can_be_unfolded():
     before = b"".join(b"line %d\n" % number for number in range(1, 300))
     after = before.replace(b"line 20\n", b"line 20\nnew\n").replace(b"line 200\n", b"")
-    text = review.page("t", DiffOutcome(ENV, differing(("m.py", before, after))), []).decode()
+    text = review.review_page("t", DiffOutcome(ENV, differing(("m.py", before, after))), []).decode()
     assert '<ins class="l"><i></i><i>21</i><code>new</code></ins>' in text
     assert re.search(r"<i>21</i><i>22</i><code>line <span class=\"n\">21</span></code>", text)
     assert re.findall(r"<summary>(\d+) unchanged lines</summary>", text) == ["17", "173", "96"]
     long = before.replace(b"line 299\n", b"line 299\n" * 200).replace(b"line 1\n", b"")
-    text = review.page("t", DiffOutcome(ENV, differing(("m.py", long, long.replace(b"line 9\n", b"").replace(b"line 290\n", b"")))), []).decode()
+    text = review.review_page("t", DiffOutcome(ENV, differing(("m.py", long, long.replace(b"line 9\n", b"").replace(b"line 290\n", b"")))), []).decode()
     assert re.findall(r"<summary>([^<]*) unchanged lines</summary>", text) == ["4", "100 of 274", "100 of 274", "100 of 205"]
 
 
 def test_a_long_insertion_is_folded():
     new = b"".join(b"x%d = 1\n" % number for number in range(100))
-    text = review.page("t", DiffOutcome(ENV, differing(("m.py", b"a = 1\n", b"a = 1\n" + new))), []).decode()
+    text = review.review_page("t", DiffOutcome(ENV, differing(("m.py", b"a = 1\n", b"a = 1\n" + new))), []).decode()
     assert "<summary>85 more inserted lines</summary>" in text and text.count('<ins class="l">') == 100
 
 
@@ -123,7 +123,7 @@ def large_page():
     """A review of 200 files."""
     old = code(60)
     new = old.replace(b"return 3\n", b"return 4\n").replace(b"return 50\n", b"return 5\n")
-    return review.page("200 files", DiffOutcome(ENV, differing(*((f"pkg/m{number}.py", old, new) for number in range(200)))), [])
+    return review.review_page("200 files", DiffOutcome(ENV, differing(*((f"pkg/m{number}.py", old, new) for number in range(200)))), [])
 
 
 def test_two_hundred_files_are_a_page_of_a_few_megabytes():
@@ -143,7 +143,7 @@ def releases_page():
         fits = minor % 10 != 3
         outcome = Outcome("pkg", f"1.{minor}", APPLIES, yanked=minor == 5, diffs=diffs, answers=(answer,))
         outcomes.append(outcome if fits else outcome._replace(word="not found", diffs=(), answers=(lost,)))
-    return releases.page("t", [Checked(WHY, (*outcomes, Outcome("pkg", "9.0", "no wheel", problem="it has none")))])
+    return releases.releases_page("t", [Checked(WHY, (*outcomes, Outcome("pkg", "9.0", "no wheel", problem="it has none")))])
 
 
 def test_the_table_of_releases_has_each_reason_and_each_change_once():

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from patcher.cli.answers.report import answer_rows, diff_json, stat
+from patcher.cli.answers.plan import answer_rows, diff_json, stat
 from patcher.model import Answer, State
 from patcher.text.diffs import diff_texts
 

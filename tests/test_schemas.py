@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from patcher.cli.verbs.schemas import answer_schema
+from patcher.cli.verbs.report import answer_schema
 from tests.command import sitepatch
 from tests.test_command_line import every_command
 from tests.test_golden import GOLDEN

@@ -13,11 +13,12 @@ from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
 
-from patcher.cli.console import Console, style
-from patcher.cli.told import told
+from patcher.cli.console import Console
+from patcher.cli.styles import style
+from patcher.cli.translation import translated
 from patcher.ops.fixture import lay_out
 from patcher.patchset.sources import find_patchset
-from patcher.text.drawn import drawn_lines
+from patcher.text.printable import printable_lines
 
 NAME, VERSION, OLDER = "mmengine-ddp-debug", "0.10.7", "0.1.0"
 SMALL, RUNNER = "mmengine-unused-parameters", "mmengine/runner/runner.py"
@@ -77,11 +78,11 @@ class _Entry(NamedTuple):
     mtime_ns: int
 
 
-class Story:
-    """Tells the story step by step.
+class Demo:
+    """Runs the demo step by step.
 
     Args:
-        console: where to tell it.
+        console: where its output goes.
         run: runs a command line of sitepatch in this process, returns its exit code.
         offline: use the stand-in, ask no network.
     """
@@ -93,8 +94,8 @@ class Story:
         self.source = "stand-in" if offline else "pip"
         self.proofs: List[Tuple[str, bool]] = []
 
-    def tell(self, *, keep: bool) -> int:
-        """Tell it, with -v at length; returns 0 if every proof holds, else 1. The directory is removed unless `keep`."""
+    def show(self, *, keep: bool) -> int:
+        """Run all of it, more with -v; returns 0 if every check holds, else 1. The directory is removed unless `keep`."""
         folder = tempfile.TemporaryDirectory(prefix="sitepatch-demo-")
         pager, cwd = os.environ.get("PAGER"), Path.cwd()
         os.environ["PAGER"] = "cat"  # the story is read in one piece
@@ -117,7 +118,7 @@ class Story:
                 folder.cleanup()
         good = all(good for _, good in self.proofs)
         if keep:
-            self.console.say(f"\nthe directory is kept: {folder.name}")
+            self.console.info(f"\nthe directory is kept: {folder.name}")
         proofs = [{"what": what, "ok": held} for what, held in self.proofs]
         self.console.data(good, {"source": self.source, "proofs": proofs})
         return 0 if good else 1
@@ -130,7 +131,7 @@ class Story:
         before, file = tree(new), old / RUNNER
         pristine = file.read_bytes()
         self._title("A small change, as a diff whose context is matched by syntax.", f"cat {folder / 'unused.spatch'}")
-        self.console.out(drawn_lines(_HUNK[:-1]))
+        self.console.out(printable_lines(_HUNK[:-1]))
         self._title(f"The same hunk for {VERSION} and for {OLDER}, two and a half years older.")
         self._do("apply", SMALL, "-q", "--target", str(new))
         self._do("apply", SMALL, "-q", "--target", str(old))
@@ -200,7 +201,7 @@ class Story:
         env = {**os.environ, "RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "PYTHONIOENCODING": "utf-8"}
         command = [sys.executable, "-B", "-c", _RUN, str(site), *files]
         ended = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        self.console.out(drawn_lines(ended.stdout.decode("utf-8", "replace")))
+        self.console.out(printable_lines(ended.stdout.decode("utf-8", "replace")))
         warned = b'"verdict": "cpu-with-device-ids"' in ended.stdout
         good = ended.returncode == 0 and warned
         self._prove("the patched files compile, and the report names what makes DDP fail", good)
@@ -211,12 +212,12 @@ class Story:
 
     def _do(self, *words: str) -> None:
         self._command(" ".join(["sitepatch", *words]))
-        color = [] if self.console.asked_color is None else ["--color" if self.console.asked_color else "--no-color"]
+        color = [] if self.console.color_option is None else ["--color" if self.console.color_option else "--no-color"]
         code = self.run([*words, *color])
         self._prove(f"exit code of sitepatch {words[0]} is {code}", code == 0, show=self.console.verbose or code != 0)
 
     def _title(self, title: str, command: str = "") -> None:
-        self.console.out("\n", style(f"# {told(title)}", bold=True))
+        self.console.out("\n", style(f"# {translated(title)}", bold=True))
         if command:
             self._command(command)
 
@@ -226,7 +227,7 @@ class Story:
     def _prove(self, what: str, good: bool, *, show: bool = True) -> None:
         self.proofs.append((what, good))
         if show:
-            self.console.out(style("✓" if good else told("✗ NOT SO:"), fg="green" if good else "red"), f" {what}")
+            self.console.out(style("✓" if good else translated("✗ NOT SO:"), fg="green" if good else "red"), f" {what}")
 
 
 def tree(site: Path) -> Dict[str, _Entry]:

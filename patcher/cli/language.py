@@ -1,4 +1,4 @@
-"""What people read, in another language than English, from the catalogs in patcher/locale.
+"""Messages in another language than English, from the catalogs in patcher/locale.
 
 A text is looked up line by line. An entry may have holes, as the f-string that it is from: `{} is not a folder`. What fills
 them is looked up in turn, and stays as it is where no entry fits, or where it stands in quotes: names, paths and code. A line
@@ -16,7 +16,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import click.formatting
 
-from patcher.cli import told
+from patcher.cli import translation
 from patcher.text.width import wrapped
 
 _LONGEST, _MOST = 2_000, 50_000  # characters of a line, of a text: what is longer is no message of ours
@@ -39,7 +39,7 @@ class _Entry(NamedTuple):
     """Pieces of English with a hole between each two; the translation, whose every second piece is the number of a hole."""
 
     pieces: Tuple[str, ...]
-    told: Tuple[str, ...]
+    translation: Tuple[str, ...]
     weak: bool
 
 
@@ -95,8 +95,8 @@ class Catalog:
             holes = _holes(entry.pieces, text)
             fills = None if holes is None else self._fills(entry, holes, deep)
             if fills is not None:
-                told = "".join(fills[int(part)][1] if at % 2 else part for at, part in enumerate(entry.told))
-                yield sum(map(len, entry.pieces)) + sum(covered for covered, _ in fills), _GAP.sub("", told)
+                joined = "".join(fills[int(part)][1] if at % 2 else part for at, part in enumerate(entry.translation))
+                yield sum(map(len, entry.pieces)) + sum(covered for covered, _ in fills), _GAP.sub("", joined)
 
     def _fills(self, entry: _Entry, holes: List[str], deep: int) -> Optional[List[_Found]]:
         """What fills the holes of an entry, translated; None where it is not what the entry means."""
@@ -125,9 +125,9 @@ class Catalog:
             if glue == ": " and right in self.whole:
                 behind = len(right), self.whole[right]
             if before[0] or behind[0]:
-                told = f"{before[1]}{_WIDE.get(glue, glue)}{behind[1]}{_WIDE.get(last, '')}"
+                joined = f"{before[1]}{_WIDE.get(glue, glue)}{behind[1]}{_WIDE.get(last, '')}"
                 also = len(glue) if behind[0] and glue in _STRONG else 0
-                yield before[0] + also + behind[0], _GAP.sub("", told)
+                yield before[0] + also + behind[0], _GAP.sub("", joined)
 
 
 def _numbered(msgstr: str) -> Tuple[str, ...]:
@@ -142,7 +142,7 @@ def _rarest(msgid: str) -> str:
 
 
 def _holes(pieces: Tuple[str, ...], text: str) -> Optional[List[str]]:
-    """What stands between the pieces of an entry, each found as early as may be, none inside of quotes or parentheses."""
+    """The text between the pieces of an entry, each found as early as possible, none inside of quotes or parentheses."""
     at, end = len(pieces[0]), len(text) - len(pieces[-1])
     if at > end or not (text.startswith(pieces[0]) and text.endswith(pieces[-1])):
         return None
@@ -165,17 +165,17 @@ def _opens(text: str, start: int, end: int) -> bool:
     return crossed or any(text.count(quote, start, end) % 2 for quote in ("`", '"'))
 
 
-def speak(language: str) -> None:
-    """Let this process tell people everything in a language; what has no translation stays English.
+def set_language(language: str) -> None:
+    """Translate everything that this process writes for users; what has no translation stays English.
 
-    All text of help goes through two functions: what click says itself through gettext's, and ours through click's wrapping,
-    which would count a Chinese character as one column and break lines at blanks alone. Both are replaced.
+    All text of help goes through two functions, which are replaced: click's own through gettext's, and ours through click's
+    wrapping, which would count a Chinese character as one column and break lines at blanks alone.
     """
     catalog = Catalog(language)
     if not catalog.whole:
         return
 
-    def translated(text: str) -> str:
+    def paragraph_of_help(text: str) -> str:
         """A paragraph, or the help of an option with what click adds to it: `[default: 120.0]`."""
         ours, bracket, added = text.rpartition(" [")
         found = catalog.word(text)
@@ -189,7 +189,7 @@ def speak(language: str) -> None:
             if paragraph.startswith("\b"):  # its lines are kept
                 lines = [catalog.word(line) for line in paragraph.splitlines()[1:]]
             else:
-                lines = wrapped(translated(" ".join(paragraph.split())), width - len(subsequent_indent))
+                lines = wrapped(paragraph_of_help(" ".join(paragraph.split())), width - len(subsequent_indent))
             indents = [initial_indent, *[subsequent_indent] * len(lines)]
             done.append("\n".join(indent + line for indent, line in zip(indents, lines)))
         return "\n\n".join(done)
@@ -197,4 +197,4 @@ def speak(language: str) -> None:
     gettext.dgettext = lambda domain, message: catalog.word(message)
     gettext.dngettext = lambda domain, msgid1, msgid2, n: catalog.word(msgid1 if n == 1 else msgid2)
     click.formatting.wrap_text = wrap
-    told.speak(catalog.text, catalog.word)
+    translation.set_translation(catalog.text, catalog.word)

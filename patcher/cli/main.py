@@ -12,62 +12,34 @@ from typing import List, Optional
 import click
 
 from patcher import __version__
-from patcher.cli.commands.group import Group
-from patcher.cli.told import label, told
+from patcher.cli.commands import SECTIONS, Group
+from patcher.cli.translation import label, translated
 from patcher.system.signals import end_interrupted
-from patcher.text.drawn import drawn_lines
+from patcher.text.printable import printable_lines
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-_SECTIONS = {
-    "Start here": {"demo": "demo", "list": "looking", "show": "looking"},
-    "Every day": {
-        "diff": "looking",
-        "apply": "patching",
-        "verify": "patching",
-        "status": "looking",
-        "restore": "patching",
-        "run": "running",
-    },
-    "Projects": {"sync": "syncing", "lock": "syncing", "hook": "hooking"},
-    "Write a patchset": {
-        "new": "authoring.starting",
-        "edit": "authoring.capturing",
-        "capture": "authoring.capturing",
-        "import": "authoring.importing",
-        "update": "authoring.updating",
-        "lint": "authoring.linting",
-        "test": "authoring.testing",
-        "export": "authoring.exporting",
-    },
-    "When something is wrong": {
-        "diagnose": "diagnosing",
-        "doctor": "doctoring",
-        "check": "checking",
-        "explain": "explaining",
-        "cache": "caching",
-    },
-    "For other tools": {"report": "reporting", "schema": "reporting"},
-}
-"""The commands as the help groups them, each with the module of `patcher.cli.commands` that has a function of its name."""
-_HOMES = {name: home for section in _SECTIONS.values() for name, home in section.items()}
+_COMMANDS = {name: where for section in SECTIONS.values() for name, where in section.items()}
 
 
 class _Commands(Group):
-    """Imports the module of a command when that command is asked for: all of them cost half a bare start."""
+    """Imports the module of a command when that command runs, or its own help is shown."""
 
-    sections = _SECTIONS
+    sections = SECTIONS
 
     def list_commands(self, ctx: click.Context) -> List[str]:
-        return list(_HOMES)
+        return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Optional[click.Command]:
         cmd_name = {"ddp-report": "diagnose"}.get(cmd_name, cmd_name)  # as it was called
-        if cmd_name not in _HOMES:
+        if cmd_name not in _COMMANDS:
             return None
-        home = import_module(f"patcher.cli.commands.{_HOMES[cmd_name]}")
+        module = import_module(f"patcher.cli.commands.{_COMMANDS[cmd_name][0]}")
         function = {"list": "list_", "import": "import_"}.get(cmd_name, cmd_name.replace("-", "_"))
-        command: click.Command = getattr(home, function)
+        command: click.Command = getattr(module, function)
         return command
+
+    def summary(self, ctx: click.Context, name: str) -> str:
+        return _COMMANDS[name][1]
 
 
 _EPILOG = "\b\nThe whole story, on a throw-away copy:\n  sitepatch demo"
@@ -81,7 +53,7 @@ def commands(ctx: click.Context) -> Optional[int]:
     if ctx.invoked_subcommand is not None:
         return None
     from patcher.cli.console import Console
-    from patcher.cli.verbs.statuses import welcome
+    from patcher.cli.verbs.status import welcome
 
     return welcome(Console("sitepatch", False, False, False, None), ctx.command.help or "")
 
@@ -95,7 +67,7 @@ def _language() -> str:
 
 def main() -> None:
     """Run the command line of this process and exit: 0 all is as asked, 1 it is not, 2 wrong usage, 130 interrupted."""
-    if sys.stdout is None or sys.stderr is None:  # closed by the caller: there is nobody to tell
+    if sys.stdout is None or sys.stderr is None:  # closed by the caller
         nobody = open(os.devnull, "w")  # noqa: SIM115 - stays open as long as the process
         sys.stdout, sys.stderr = sys.stdout or nobody, sys.stderr or nobody
     for stream in (sys.stdout, sys.stderr):
@@ -103,23 +75,23 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character must not stop a command
     as_json = "--json" in sys.argv[1 : sys.argv.index("--") if "--" in sys.argv else None]
     if language := "" if as_json else _language():  # what a program reads is English
-        from patcher.cli.language import speak
+        from patcher.cli.language import set_language
 
-        speak(language)
+        set_language(language)
     try:
         code = commands.main(prog_name="sitepatch", standalone_mode=False)
         sys.stdout.flush()
     except click.Abort as end:  # what click makes of Ctrl-C; the store says what became of the files
-        code = end_interrupted(told(str(end.__cause__ or "")), label("interrupted"))
+        code = end_interrupted(translated(str(end.__cause__ or "")), label("interrupted"))
     except click.ClickException as error:
         code, shown = error.exit_code, StringIO()
         error.show(shown)
         if as_json:
             from patcher.cli.console import answer_usage
         if not (as_json and answer_usage(error)):
-            click.echo(drawn_lines(shown.getvalue()), nl=False, err=True)
+            click.echo(printable_lines(shown.getvalue()), nl=False, err=True)
     except BrokenPipeError:
         code = 1
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: nothing is left to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: what is left has nowhere to go
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left of this process is short, and could only fail
     sys.exit(code)

@@ -15,8 +15,8 @@ def pager() -> str:
     chosen = os.environ.get("SITEPATCH_PAGER")
     if chosen is None:
         with suppress(OSError, subprocess.SubprocessError):
-            asked = ["git", "-C", "/", "var", "GIT_PAGER"]  # what a repository sets for itself is no choice of its user
-            done = subprocess.run(asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=5)
+            query = ["git", "-C", "/", "var", "GIT_PAGER"]  # what a repository sets for itself is no choice of its user
+            done = subprocess.run(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=5)
             chosen = done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else None
     if chosen is None:
         chosen = os.environ.get("PAGER", "less")

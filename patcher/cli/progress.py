@@ -1,4 +1,4 @@
-"""How far something is that takes long: click's bar on a terminal, elsewhere a line every ten seconds."""
+"""Progress of what takes long: click's bar on a terminal, elsewhere a line every ten seconds."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Optional, TextIO
 
 import click
 
-from patcher.cli.told import told
+from patcher.cli.translation import translated
 from patcher.text.width import clip, terminal_width
 
 _FIRST, _AGAIN, _LOG = 1.0, 0.25, 10.0  # seconds: until a bar is shown, between two looks of it, between two lines of a log
-_UNKNOWN = (number for number in range(0))  # so many steps, says click then, as nobody knows
+_UNKNOWN = (number for number in range(0))  # click then shows no length
 
 
-class Progress:
-    """Shows how far a command is, for as long as it says so; a thread draws, so that a step that takes long is seen too."""
+class ProgressBar:
+    """Shows how far a command is until `end`; a thread writes it, so that a step that takes long is seen too."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._live = stream.isatty() and os.environ.get("TERM") != "dumb"
         self._lock = threading.Lock()
         self._over = threading.Event()
-        self._drawn = False
+        self._shown = False
         self._begun = time.monotonic()
         self._what, self._total = "", 0
         self._bar = click.progressbar(_UNKNOWN, file=stream)
         threading.Thread(target=self._watch, daemon=True).start()
 
     def at(self, done: int, total: int, what: str) -> None:
-        """Take that `done` of `total` (0: nobody knows) are, say, "releases fetched"."""
+        """`done` of `total` (0: unknown) of `what`, for example "releases fetched"."""
         with self._lock:
             if (what, total) != (self._what, self._total):
                 self._what, self._total, self._begun = what, total, time.monotonic()
@@ -39,10 +39,10 @@ class Progress:
             self._bar.make_step(done - self._bar.pos)
 
     def end(self) -> None:
-        """Remove what was drawn; nothing is shown from now on."""
+        """Remove what was written; nothing is shown from now on."""
         with self._lock:
             self._over.set()
-            if self._drawn:
+            if self._shown:
                 self._stream.write("\r\x1b[K")
                 self._stream.flush()
 
@@ -56,14 +56,14 @@ class Progress:
 
     def _show(self) -> None:
         passed = f"{time.monotonic() - self._begun:.0f} s"
-        when = told(f"{self._bar.format_eta()} left") if self._bar.eta_known else passed
-        what = told(self._what)
-        amount = f"{told(f'{self._bar.pos} of {self._total}')} {what}" if self._total else f"{self._bar.pos} {what}"
+        when = translated(f"{self._bar.format_eta()} left") if self._bar.eta_known else passed
+        what = translated(self._what)
+        amount = f"{translated(f'{self._bar.pos} of {self._total}')} {what}" if self._total else f"{self._bar.pos} {what}"
         if self._live:
             bar = f"[{self._bar.format_bar()}] " if self._total else ""
             text = f"{bar}{amount}, {when}"
             self._stream.write(f"\r\x1b[K{clip(text, terminal_width() - 1)}")
-            self._drawn = True
+            self._shown = True
         else:
             self._stream.write(f"{amount}, {when}\n")
         self._stream.flush()

@@ -14,7 +14,7 @@ from typing import BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optiona
 from patcher.diagnose.marks import MarkedLine, Marks
 from patcher.diagnose.patterns import LIMIT, Patterns
 from patcher.diagnose.report import OURS, REFUSAL, Raised, Report, decode_line, read_raised, read_report
-from patcher.text.drawn import drawn
+from patcher.text.printable import printable
 from patcher.text.width import clip, width
 
 _REFUSAL = REFUSAL.encode()
@@ -151,7 +151,7 @@ def _rank_of(before: bytes, of_file: Optional[int]) -> Optional[int]:
 
 
 def _shown(text: bytes) -> str:
-    return drawn(text.decode("utf-8", "surrogateescape")).replace("\t", "␉")
+    return printable(text.decode("utf-8", "surrogateescape")).replace("\t", "␉")
 
 
 def read_log(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
-from patcher.text.drawn import drawn
+from patcher.text.printable import printable
 
 OURS = b"sitepatch-ddp"
 REFUSAL = "DistributedDataParallel device_ids and output_device"  # how torch's DDP begins to refuse, in every release
@@ -160,7 +160,7 @@ def _texts(found: object) -> Tuple[str, ...]:
 
 def _text(value: object) -> str:
     """Text that may be shown on a terminal: a log can hold anything, also what would move its cursor."""
-    return "" if value is None else drawn(str(value)).replace("\t", "␉")
+    return "" if value is None else printable(str(value)).replace("\t", "␉")
 
 
 def _number(value: object) -> Optional[int]:

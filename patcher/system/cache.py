@@ -13,7 +13,7 @@ from typing import Iterator, List, NamedTuple, Sequence
 
 from patcher.errors import StoreError
 from patcher.system import ownership
-from patcher.text.table import count
+from patcher.text.listed import count
 
 OVERLAY, RELEASE, KNOWN = "overlay", "release", "known"
 HINT = "chmod 700 it, or set SITEPATCH_CACHE to a directory of your own"

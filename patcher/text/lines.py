@@ -21,8 +21,4 @@ def line_edits(old: Sequence[bytes], new: Sequence[bytes]) -> List[LineEdit]:
     tail = next((index for index in range(most) if old[-1 - index] != new[-1 - index]), most)
     middle, changed = old[head : len(old) - tail], new[head : len(new) - tail]
     matcher = SequenceMatcher(None, middle, changed, autojunk=len(middle) > _JUNK_LIMIT)
-    return [
-        (i1 + head, i2 + head, j1 + head, j2 + head)
-        for kind, i1, i2, j1, j2 in matcher.get_opcodes()
-        if kind != "equal"
-    ]
+    return [(i1 + head, i2 + head, j1 + head, j2 + head) for kind, i1, i2, j1, j2 in matcher.get_opcodes() if kind != "equal"]

@@ -1,9 +1,14 @@
-"""Lists of words and numbers in a sentence, and suggestions for a misspelt word."""
+"""Counts, and lists of words and numbers, in a sentence; suggestions for a misspelt word."""
 
 from __future__ import annotations
 
 from itertools import groupby
 from typing import Iterable, Sequence
+
+
+def count(number: int, what: str) -> str:
+    """A number and its noun, which gets an `s` unless the number is 1."""
+    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 def listed(words: Sequence[str]) -> str:

@@ -62,11 +62,11 @@ class View:
         plain = list(_plain(diff.text))
         if diff.added + diff.removed <= _MOST:
             self._mark([line for _, lines in plain for line in lines])
-        self.hunks = [DiffHunk(head, self._scope(lines), tuple(map(self._drawn, lines))) for head, lines in plain]
+        self.hunks = [DiffHunk(head, self._scope(lines), tuple(map(self._line, lines))) for head, lines in plain]
 
     def context(self, old: int, new: int, count: int) -> List[DiffLine]:
         """`count` unchanged lines, from these two line numbers on."""
-        return [self._drawn((" ", old + at, new + at)) for at in range(count)]
+        return [self._line((" ", old + at, new + at)) for at in range(count)]
 
     def gap(self, number: int) -> Tuple[int, int, int]:
         """The unchanged lines above a hunk (for `len(hunks)`: below the last one): the numbers of the first, and how many."""
@@ -93,10 +93,10 @@ class View:
     def _scope(self, lines: Sequence[_Plain]) -> str:
         """The scope of the first changed line that is not blank."""
         changed = [(self._new, new) if tag == "+" else (self._old, old) for tag, old, new in lines if tag in "-+"]
-        side, number = next((each for each in changed if each[0].says(each[1])), changed[0])
+        side, number = next((each for each in changed if each[0].has_text(each[1])), changed[0])
         return side.scopes[number - 1]
 
-    def _drawn(self, line: _Plain) -> DiffLine:
+    def _line(self, line: _Plain) -> DiffLine:
         tag, old, new = line
         if tag == "\\":
             return DiffLine(tag, 0, 0, (Piece(" No newline at end of file", "", False),))
@@ -146,7 +146,7 @@ class _Side:
         """The characters of lines, without the end of the last one."""
         return self._starts[first - 1], self._starts[last] - 1
 
-    def says(self, number: int) -> bool:
+    def has_text(self, number: int) -> bool:
         """Whether a line is not blank."""
         return bool(self.text[slice(*self.span(number, number))].strip())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.diffs.unified import UnifiedHunk
-from patcher.text.table import count
+from patcher.text.listed import count
 
 _MOST_FUZZ = 10  # lines of context left out to see what would be needed
 

@@ -1,1 +1,1 @@
-"""What came of a verb, as text, as JSON and as an exit code; the modules that several commands share."""
+"""What came of a verb, as rows of text and as JSON: what several verbs share, or would make their module long."""

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Union
 
 from patcher.errors import SitepatchError
-from patcher.text.drawn import Painted, drawn
+from patcher.text.printable import Styled, printable
 
 ERROR, WARNING, NOTICE = "error", "warning", "notice"
 
 
-def annotation(kind: str, title: str, text: str, file: Union[str, Path] = "", line: int = 0) -> Painted:
+def annotation(kind: str, title: str, text: str, file: Union[str, Path] = "", line: int = 0) -> Styled:
     """One line that the runner turns into an annotation.
 
     Args:
@@ -25,10 +25,10 @@ def annotation(kind: str, title: str, text: str, file: Union[str, Path] = "", li
     named = _in_repository(file) if file else ""
     place = {"file": named, "line": str(line or "")} if named else {}
     properties = ",".join(f"{key}={_escaped(value, ':', ',')}" for key, value in {**place, "title": title}.items() if value)
-    return Painted(f"::{kind} {properties}::{_escaped(text)}")
+    return Styled(f"::{kind} {properties}::{_escaped(text)}")
 
 
-def of_error(title: str, error: SitepatchError) -> Painted:
+def of_error(title: str, error: SitepatchError) -> Styled:
     """What stops a command, or keeps it from reading a patchset, at the place that it is about."""
     file, line = error.place.get("file", ""), error.place.get("line", 0)
     return annotation(ERROR, title, error.message, str(file), int(line))
@@ -46,4 +46,4 @@ def _escaped(part: str, *more: str) -> str:
     """A value as https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions takes it."""
     for char in ("%", "\r", "\n", *more):
         part = part.replace(char, f"%{ord(char):02X}")
-    return drawn(part)
+    return printable(part)

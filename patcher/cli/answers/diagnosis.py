@@ -7,7 +7,7 @@
   cures it, "" for none), `fit` (`applies`, `applied`, `absent`, `does not fit`, `unknown`, `upstream`, `not needed`; "" for no
   patchset), `fit_text`, `settings` (`option=VALUE` each)
 - `cure`: the one command to run, "" where there is none
-- `runs`, `shown`: what the reports of mmengine-ddp-debug tell, see `patcher.diagnose.table`
+- `runs`, `shown`: what the reports of mmengine-ddp-debug say, see `patcher.diagnose.table`
 - `trial`: what `--ranks` has tried (see `patcher.cli.answers.trial`), null without it
 - `logs`: `log`, `lines`, `reports` (how many reports it has), `cut` (how many of them end too early), `cut_lines` (where, the
   first thousand), `problem` (why reading ended before the log did, else "")
@@ -18,25 +18,25 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, Iterable, List, Sequence, Tuple
 
-from patcher.cli.answers.patchsets import told_of
-from patcher.cli.console import Console, command, style
-from patcher.cli.told import Quoted, term, told
+from patcher.cli.answers.patchsets import symptom_details
+from patcher.cli.console import Console, command
+from patcher.cli.styles import Row, style
+from patcher.cli.translation import Verbatim, term, translated
 from patcher.diagnose.conclusions import sentence
 from patcher.diagnose.log import Log
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import DOUBTS, READY, WIDTH, ClassifiedWrap, heading, run_json, table, well
 from patcher.ops.diagnose import DiagnoseOutcome, Finding
 from patcher.ops.place import Place
-from patcher.text.drawn import Painted
-from patcher.text.listed import ranks
-from patcher.text.table import Row, count
+from patcher.text.listed import count, ranks
+from patcher.text.printable import Styled
 from patcher.text.width import width, wrapped
 
 Shown = Sequence[Tuple[Run, Sequence[ClassifiedWrap]]]
 
 
 def finding_rows(findings: Iterable[Finding]) -> List[Row]:
-    """A row for each finding; its word is how the patchset that cures it stands, `advice` where none does."""
+    """A row for each finding; its word is the state of the patchset that cures it, `advice` where none does."""
     return [_row(each) for each in findings]
 
 
@@ -51,38 +51,37 @@ def _row(finding: Finding) -> Row:
         does = f"shown by {name}" if finding.patchset.kind == "debug" else f"cured by {name}"
         cure = f"{does}: {fit.text}"
     word = fit.word if fit else "follows" if symptom.follows else "advice"
-    return Row(word, (symptom.name, where), (Quoted(finding.text), *told_of(symptom, cure)))
+    return Row(word, (symptom.name, where), (Verbatim(finding.text), *symptom_details(symptom, cure)))
 
 
-def tell_cure(console: Console, place: Place, outcome: DiagnoseOutcome) -> None:
+def show_cure(console: Console, place: Place, outcome: DiagnoseOutcome) -> None:
     """Write the one command to run, or that there is nothing to be done."""
     if outcome.cure:
         console.out(style("run", bold=True), "  ", _cure(place, outcome))
     elif not (outcome.findings or outcome.runs or any(log.cut_count or log.problem for log in outcome.logs)):
         lines = sum(log.lines for log in outcome.logs)
-        console.say(f"nothing that is known is wrong in {count(lines, 'line')} of {count(len(outcome.logs), 'log')}")
+        console.info(f"nothing that is known is wrong in {count(lines, 'line')} of {count(len(outcome.logs), 'log')}")
 
 
 def _cure(place: Place, outcome: DiagnoseOutcome) -> str:
-    more = [word for folder in place.patch_dirs for word in ("--patch-dir", folder)]
-    return command(place, *outcome.cure, *more) if outcome.cure else ""
+    return command(place, *outcome.cure, sources=True) if outcome.cure else ""
 
 
-def tell_run(console: Console, run: Run, total: int, classified: Sequence[ClassifiedWrap]) -> None:
-    """Write the table of a run for each wrapping, and what is to be said about it."""
+def show_run(console: Console, run: Run, total: int, classified: Sequence[ClassifiedWrap]) -> None:
+    """Write the table of a run for each wrapping, and the conclusions."""
     if total > 1:
-        console.say(f"run {run.number} of {total}{_when(run)}")
+        console.info(f"run {run.number} of {total}{_when(run)}")
     for each in classified:
-        console.out(style(told(heading(each)), bold=True))
+        console.out(style(translated(heading(each)), bold=True))
         head, *lines = table(each)
         console.out(style(f"{head.text}  {head.verdict}", dim=True))
         for line in lines:
             console.out(line.text, "  ", _styled(line.verdict))
         console.out()
         for conclusion in each.conclusions:
-            console.out(_styled(conclusion.code), "  ", _indented(told(sentence(conclusion)), len(conclusion.code) + 2))
+            console.out(_styled(conclusion.code), "  ", _indented(translated(sentence(conclusion)), len(conclusion.code) + 2))
             if conclusion.hint:
-                console.out("  " + _indented(told(f"hint: {conclusion.hint}"), 2))
+                console.out("  " + _indented(translated(f"hint: {conclusion.hint}"), 2))
         if not each.conclusions:
             console.out(_styled("ready"), "  ", well(each))
         console.out()
@@ -92,7 +91,7 @@ def _when(run: Run) -> str:
     return "" if run.time is None else time.strftime(", %Y-%m-%d %H:%M:%S UTC", time.gmtime(run.time))
 
 
-def _styled(verdict: str) -> Painted:
+def _styled(verdict: str) -> Styled:
     return style(verdict, fg="green" if verdict == READY else "yellow" if verdict in DOUBTS else "red")
 
 
@@ -101,14 +100,14 @@ def _indented(text: str, indent: int) -> str:
     return "\n  ".join(wrapped("." * indent + text, WIDTH - 2))[indent:]
 
 
-def tell_damage(console: Console, logs: Sequence[Log]) -> None:
-    """Write what could not be read: it may be a report of the run that is shown."""
+def show_damage(console: Console, logs: Sequence[Log]) -> None:
+    """Write which reports and logs could not be read to their end."""
     number = sum(log.cut_count for log in logs)
     were = "reports end too early and were" if number > 1 else "report ends too early and was"
     damage = [("cut-short", f"{number} {were} not read: {_places(logs)}")] if number else []
     damage += [("unread", f"{log.name}: {log.problem}") for log in logs if log.problem]
     for word, text in damage:
-        console.out(style(term(word), fg="red"), "  ", _indented(told(text), width(term(word)) + 2))
+        console.out(style(term(word), fg="red"), "  ", _indented(translated(text), width(term(word)) + 2))
 
 
 def _places(logs: Sequence[Log]) -> str:
@@ -132,12 +131,12 @@ def outcome_json(outcome: DiagnoseOutcome, shown: Shown, place: Place) -> Dict[s
 
 def _finding_json(one: Finding) -> Dict[str, Any]:
     symptom, fit = one.symptom, one.fit
-    told = {"symptom": symptom.name, "meaning": symptom.meaning, "advice": symptom.advice, "follows": symptom.follows}
+    head = {"symptom": symptom.name, "meaning": symptom.meaning, "advice": symptom.advice, "follows": symptom.follows}
     seen = {"lines": one.number, "ranks": list(one.ranks), "log": one.log, "line": one.line, "text": one.text}
     cure = {"fit": fit.word if fit else "", "fit_text": fit.text if fit else "", "settings": list(fit.settings if fit else ())}
-    return {**told, **seen, "patchset": one.patchset.name if one.patchset else "", **cure}
+    return {**head, **seen, "patchset": one.patchset.name if one.patchset else "", **cure}
 
 
 def _log_json(log: Log) -> Dict[str, Any]:
-    told = {"log": log.name, "lines": log.lines, "reports": len(log.reports), "cut": log.cut_count}
-    return {**told, "cut_lines": list(log.cut), "problem": log.problem}
+    head = {"log": log.name, "lines": log.lines, "reports": len(log.reports), "cut": log.cut_count}
+    return {**head, "cut_lines": list(log.cut), "problem": log.problem}

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.cli.console import paint, style
-from patcher.cli.told import term
+from patcher.cli.styles import Row, color_diff, hint_lines, style
+from patcher.cli.translation import term
 from patcher.errors import SitepatchError
-from patcher.model import Patchset, Symptom, release_name
+from patcher.model import Patchset, Symptom, Variant, release_name
 from patcher.ops.standing import ABSENT, OUT_OF_RANGE, Fit
 from patcher.patchset.toml import option_text
-from patcher.text.drawn import Painted, drawn_lines, join_drawn
-from patcher.text.table import Row, count
+from patcher.text.listed import count
+from patcher.text.printable import Styled, join_styled, printable_lines
 
 _TABLE_ROW = re.compile(r"(applies|upstream|not needed|[a-z ]+?)  +(\S+)  +(\S+)(?: \(yanked\))?(?:  .*)?")
 
 
 # list -----------------------------------------------------------------------------------------------------------------
-def packages(patchset: Patchset) -> str:
-    """The packages of a patchset with their ranges of releases, as one text."""
-    return ", ".join(f"{variant.package} {variant.versions or '(any version)'}" for variant in patchset.variants)
+def release_range(variant: Variant) -> str:
+    """The package of a variant and the releases that it is for: `mmengine >=0.1,<1`."""
+    return f"{variant.package} {variant.versions or '(any version)'}"
+
+
+def release_ranges(variants: Iterable[Variant]) -> str:
+    """Those of several variants."""
+    return ", ".join(map(release_range, variants))
 
 
 def list_rows(fits: Iterable[Tuple[Patchset, Fit]]) -> List[Row]:
@@ -28,7 +34,7 @@ def list_rows(fits: Iterable[Tuple[Patchset, Fit]]) -> List[Row]:
     rows = []
     for one, fit in fits:
         here = ", ".join(release_name(each.package, each.distribution, each.version) for each in fit.installed)
-        ranges = packages(one) if fit.state in (OUT_OF_RANGE, ABSENT) else here
+        ranges = release_ranges(one.variants) if fit.state in (OUT_OF_RANGE, ABSENT) else here
         rows.append(Row(fit.state, (one.name, one.version, one.kind, ranges, one.source), (one.summary,)))
     return rows
 
@@ -46,13 +52,12 @@ def broken_json(broken: Mapping[str, SitepatchError]) -> List[Dict[str, Any]]:
 def symptom_rows(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Row]:
     """One row for each symptom and the name of the patchset that cures it, "" for none."""
     cures = ((one, f"cured by {name}" if name else "") for one, name in symptoms)
-    return [Row("symptom", (one.name,), tuple(told_of(one, cure))) for one, cure in cures]
+    return [Row("symptom", (one.name,), tuple(symptom_details(one, cure))) for one, cure in cures]
 
 
-def told_of(symptom: Symptom, cure: str = "") -> List[str]:
-    """What it means, what cures it, and what helps."""
-    advice = [f"hint: {symptom.advice}"] if symptom.advice else []
-    return [f"it means: {symptom.meaning}", *([cure] if cure else []), *advice]
+def symptom_details(symptom: Symptom, cure: str = "") -> List[str]:
+    """The lines below a symptom: what it means, what cures it, and what helps."""
+    return [f"it means: {symptom.meaning}", *([cure] if cure else []), *hint_lines(symptom.advice)]
 
 
 # show -----------------------------------------------------------------------------------------------------------------
@@ -66,41 +71,38 @@ class Proven(NamedTuple):
     state: str
 
     @property
-    def told(self) -> str:
-        """As a text."""
+    def text(self) -> str:
+        """As a phrase: `torch 2.0.0 to 2.4.1 (9 releases)`."""
         several = f" to {self.last} ({count(self.releases, 'release')})" if self.releases > 1 else ""
         return f"{self.distribution} {self.first}{several}"
 
 
 def proven(table: str) -> List[Proven]:
-    """What a `compatibility.txt` says, neighbours with one answer together."""
-    found: List[Proven] = []
-    for row in filter(None, map(_TABLE_ROW.fullmatch, table.splitlines()[1:])):
-        state, distribution, version = row.groups()
-        last = found[-1] if found else None
-        if last and (last.distribution, last.state) == (distribution, state):
-            found[-1] = last._replace(last=version, releases=last.releases + 1)
-        else:
-            found.append(Proven(distribution, version, version, 1, state))
+    """The rows of a `compatibility.txt`, neighbours with one answer together."""
+    rows = [row.groups() for row in map(_TABLE_ROW.fullmatch, table.splitlines()[1:]) if row]
+    found = []
+    for (state, distribution), run in groupby(rows, key=lambda row: row[:2]):
+        versions = [version for _, _, version in run]
+        found.append(Proven(distribution, versions[0], versions[-1], len(versions), state))
     return found
 
 
 def description(one: Patchset, tried: Sequence[Proven]) -> List[str]:
-    """All that there is to say about a patchset, in lines: why, what, options, for which releases, how to undo it."""
+    """A patchset in lines: why, what, options, for which releases, how to undo it."""
 
-    def part(title: str, told: Iterable[str]) -> List[str]:
-        told = [join_drawn("  ", line) if isinstance(line, Painted) else f"  {line}" for line in told]
-        return ["", style(term(title), bold=True), *told] if told else []
+    def part(title: str, text: Iterable[str]) -> List[str]:
+        lines = [join_styled("  ", line) if isinstance(line, Styled) else f"  {line}" for line in text]
+        return ["", style(term(title), bold=True), *lines] if lines else []
 
     def releases(*states: str) -> List[str]:
-        return [f"{each.told}: {each.state}" for each in tried if each.state in states]
+        return [f"{each.text}: {each.state}" for each in tried if each.state in states]
 
     idle, good = ("upstream", "not needed", "out of range"), ("applies",)
-    found = [join_drawn(style(f"{one.name} {one.version}", bold=True), f"  {one.kind}, {one.source}"), one.summary]
-    found += ["", drawn_lines(one.prose.strip("\n"))] if one.prose else []
-    found += part("provenance", (join_drawn(key, ": ", value) for key, value in one.provenance.items()))
+    found = [join_styled(style(f"{one.name} {one.version}", bold=True), f"  {one.kind}, {one.source}"), one.summary]
+    found += ["", printable_lines(one.prose.strip("\n"))] if one.prose else []
+    found += part("provenance", (join_styled(key, ": ", value) for key, value in one.provenance.items()))
     cured = [
-        [f"{each.name}: {each.meaning}", *(join_drawn("  ", pattern) for pattern in each.patterns)] for each in one.symptoms
+        [f"{each.name}: {each.meaning}", *(join_styled("  ", pattern) for pattern in each.patterns)] for each in one.symptoms
     ]
     found += part("cures", (line for lines in cured for line in lines))
     options = []
@@ -110,7 +112,7 @@ def description(one: Patchset, tried: Sequence[Proven]) -> List[str]:
     found += part("options", options) or ["", "It has no options."]
     ranges = []
     for variant in one.variants:
-        ranges.append(f"{variant.package} {variant.versions or '(any version)'}")
+        ranges.append(release_range(variant))
         ranges += [f"  {' or '.join(patch.paths)}" for patch in variant.patches]
     found += part("for", ranges)
     found += part("proven for", releases(*good))
@@ -119,7 +121,7 @@ def description(one: Patchset, tried: Sequence[Proven]) -> List[str]:
     for name, text in one.files.items():
         if name.endswith(".spatch"):
             hunks = re.search(r"^--- ", text, re.MULTILINE)
-            found += ["", style(name, bold=True), *paint(text[hunks.start() if hunks else 0 :].rstrip("\n"))]
+            found += ["", style(name, bold=True), *color_diff(text[hunks.start() if hunks else 0 :].rstrip("\n"))]
     return found + part("to apply it, and to undo it", (f"sitepatch {verb} {one.name}" for verb in ("apply", "restore")))
 
 
@@ -139,14 +141,14 @@ def symptoms_json(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Dict[str, Any
 
 
 def patchset_json(one: Patchset) -> Dict[str, Any]:
-    """A patchset as `list` tells it."""
+    """A patchset as `list --json` has it."""
     ranges = [{"package": variant.package, "versions": variant.versions} for variant in one.variants]
     fields = {"name": one.name, "version": one.version, "kind": one.kind, "summary": one.summary, "source": one.source}
     return {**fields, "digest": one.digest, "packages": ranges}
 
 
 def description_json(one: Patchset, tried: Sequence[Proven]) -> Dict[str, Any]:
-    """A patchset as `show` tells it."""
+    """A patchset as `show --json` has it."""
     options = [{**option._asdict(), "choices": list(option.choices)} for option in one.options]
     variants = [
         {"package": variant.package, "versions": variant.versions, "files": [list(p.paths) for p in variant.patches]}

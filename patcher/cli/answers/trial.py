@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Tuple
 
+from patcher.cli.styles import Row
 from patcher.ops.ranks import RanksOutcome
 from patcher.ranks.start import Rank
 from patcher.ranks.verdict import FAILED, LATE, OK, stands, why, within
-from patcher.text.table import Row
 
 
 def trial_rows(outcome: RanksOutcome) -> List[Row]:
@@ -44,14 +44,14 @@ def trial_json(outcome: RanksOutcome, timeout: float) -> Dict[str, Any]:
 
 
 def _rank_json(rank: Rank, state: str) -> Dict[str, Any]:
-    told = {name: getattr(rank, name) for name in ("inside", "device", "backend", "torch")}
+    known = {name: getattr(rank, name) for name in ("inside", "device", "backend", "torch")}
     steps = [{"name": name, "seconds": round(seconds, 3)} for name, seconds in rank.steps]
     output = "" if state == OK else stands(rank)
     return {
         "rank": rank.number,
         "state": state,
         "steps": steps,
-        **told,
+        **known,
         "notes": list(rank.notes),
         "problem": why(rank),
         "output": output,

@@ -1,1 +1,91 @@
-"""The commands, a few a module. What is heavy is imported inside the command that needs it."""
+"""The commands as the help groups them; a module declares a few.
+
+The table is all that `sitepatch --help` needs. A module is imported when one of its commands is asked for, and imports what is
+heavy when that command runs.
+"""
+
+from __future__ import annotations
+
+from gettext import gettext as _
+from typing import Iterable, List, Mapping, Optional, Tuple
+
+import click
+
+from patcher.cli.translation import translated
+from patcher.text.listed import suggest
+
+SECTIONS = {
+    "Start here": {
+        "demo": ("demo", "Show the whole story on a throw-away copy."),
+        "list": ("looking", "List the patchsets that can be named, first those for what is installed."),
+        "show": ("looking", "Show why a patchset exists, what it changes and where."),
+    },
+    "Every day": {
+        "diff": ("looking", "Show what would change, or what is changed."),
+        "apply": ("patching", "Apply patchsets, all of them or none."),
+        "verify": ("patching", "Compile and import what is patched."),
+        "status": (
+            "looking", "Show which patchsets are applied, the state of their files, and what to do about it."
+        ),
+        "restore": ("patching", "Restore the files that patchsets changed, byte for byte."),
+        "run": ("running", "Apply patchsets, then run a command in place of sitepatch."),
+    },
+    "Projects": {
+        "sync": ("syncing", "Make the environment what the project asks for."),
+        "lock": ("syncing", "Write down what the project asks for, and what it makes."),
+        "hook": ("hooking", "Keep patchsets applied after every install, by a line in requirements.txt."),
+    },
+    "Write a patchset": {
+        "new": ("authoring.starting", "Make a patchset to begin with."),
+        "edit": ("authoring.capturing", "Edit a copy of installed files, and make a patchset of that."),
+        "capture": ("authoring.capturing", "Make a patchset of what was edited in the environment."),
+        "import": ("authoring.importing", "Make a patchset of a diff."),
+        "update": ("authoring.updating", "Make a patchset hold for further releases."),
+        "lint": (
+            "authoring.linting",
+            "Say what is wrong with patchsets, and what makes them hold for fewer releases than they could.",
+        ),
+        "test": ("authoring.testing", "Try the cases beside patchsets: what they are to make of small texts."),
+        "export": (
+            "authoring.exporting", "Export what patchsets make of the release that is installed, for those without sitepatch."
+        ),
+    },
+    "When something is wrong": {
+        "diagnose": ("diagnosing", "Say what an error in a log means, and which patchset cures it."),
+        "doctor": ("doctoring", "Report known problems of this environment, and what to do."),
+        "check": ("checking", "Check whether patchsets would apply."),
+        "explain": ("explaining", "Explain why each hunk of a patchset does or does not fit here."),
+        "cache": ("caching", "List the overlays, fetched releases and known results that are kept."),
+    },
+    "For other tools": {
+        "report": ("reporting", "Report what is applied, here or on many hosts."),
+        "schema": ("reporting", "Print the JSON Schema of what a command answers with --json."),
+    },
+}
+"""By section: the module below this package that has a function of the command's name, and the first sentence of its help."""
+
+
+class Group(click.Group):
+    """Commands in sections (a title and names), which are all in one where none are given."""
+
+    sections: Mapping[str, Iterable[str]] = {}
+
+    def resolve_command(self, ctx: click.Context, args: List[str]) -> Tuple[Optional[str], Optional[click.Command], List[str]]:
+        """Find the command that `args` begin with."""
+        if args[0][:1] != "-" and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
+            text = f'there is no command "{args[0]}"{suggest(args[0], self.list_commands(ctx))}'
+            raise click.UsageError(translated(text), ctx)
+        return super().resolve_command(ctx, args)
+
+    def summary(self, ctx: click.Context, name: str) -> str:
+        """The first sentence of a command's help."""
+        command = self.get_command(ctx, name)
+        return command.get_short_help_str(200) if command else ""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections of the help, each command with the first sentence of its own, whole."""
+        names = self.list_commands(ctx)
+        longest = max(map(len, names))
+        for title, section in (self.sections or {"Commands": names}).items():
+            with formatter.section(_(title)):
+                formatter.write_dl([(f"{name:<{longest}}", self.summary(ctx, name)) for name in section])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from patcher.cli.commands.group import Group
-from patcher.cli.console import Console, takes
+from patcher.cli.commands import Group
+from patcher.cli.console import Console
+from patcher.cli.options import common_options
 from patcher.ops.place import Place
 
 
@@ -14,7 +15,7 @@ from patcher.ops.place import Place
     invoke_without_command=True,
     epilog="\b\nExamples:\n  sitepatch cache\n  sitepatch cache clean --older-than 30",
 )
-@takes(environment=False, sources=False)
+@common_options(environment=False, sources=False)
 def cache(console: Console, place: Place) -> int:
     """List the overlays, fetched releases and known results that are kept.
 
@@ -22,7 +23,7 @@ def cache(console: Console, place: Place) -> int:
     """
     if click.get_current_context().invoked_subcommand:
         return 0
-    from patcher.cli.verbs.caches import list_cache
+    from patcher.cli.verbs.cache import list_cache
 
     return list_cache(console)
 
@@ -30,13 +31,13 @@ def cache(console: Console, place: Place) -> int:
 @cache.command("clean", epilog="\b\nExample:\n  sitepatch cache clean --older-than 30 --dry-run")
 @click.option("--older-than", type=click.FloatRange(min=0), metavar="DAYS", default=0.0, help="Only what was not used since.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
-@takes(environment=False, sources=False)
+@common_options(environment=False, sources=False)
 def cache_clean(console: Console, place: Place, older_than: float, dry_run: bool) -> int:
     """Remove overlays and fetched releases that no process uses, and known results.
 
     Processes of other machines that share the cache are seen where the filesystem locks across machines; with
     --older-than what they may have begun to use is kept.
     """
-    from patcher.cli.verbs.caches import clean_cache
+    from patcher.cli.verbs.cache import clean_cache
 
     return clean_cache(console, older_than, dry_run)

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from patcher.cli.commands.options import answers_in, complete_names
-from patcher.cli.console import Console, takes
+from patcher.cli.console import Console
+from patcher.cli.options import common_options, complete_names, format_option
 from patcher.errors import UsageError
 from patcher.ops.place import Place
 
@@ -21,9 +21,9 @@ from patcher.ops.place import Place
 @click.option("--against", metavar="VERSION", multiple=True, help="A release, a range as '>=2.4', all or newest; repeatable.")
 @click.option("--jobs", metavar="N", type=click.IntRange(1, 64), default=4, help="Releases fetched at a time (default 4).")
 @click.option("--html", metavar="FILE", help="With --against: also write a page that can be read offline.")
-@takes()
-@answers_in("text", "github", "junit")
-def check(console: Console, place: Place, **asked: Any) -> int:
+@common_options()
+@format_option("text", "github", "junit")
+def check(console: Console, place: Place, **options: Any) -> int:
     """Check whether patchsets would apply.
 
     In this environment; with --against to those releases, of which pip fetches what matters, without installing them. All
@@ -32,8 +32,8 @@ def check(console: Console, place: Place, **asked: Any) -> int:
     Releases with one answer are one line, with -v each has its own. --against newest looks at the newest release alone, and
     one that a patchset is not for is a failure then. --format github writes annotations, junit a report of tests.
     """
-    if asked["html"] and not asked["against"]:
+    if options["html"] and not options["against"]:
         raise UsageError("--html: found no --against, whose releases the page shows", "sitepatch diff --html shows this one")
-    from patcher.cli.verbs.checks import CheckRequest, run_check
+    from patcher.cli.verbs.check import CheckRequest, run_check
 
-    return run_check(console, CheckRequest(place, **asked))
+    return run_check(console, CheckRequest(place, **options))

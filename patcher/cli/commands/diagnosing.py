@@ -7,7 +7,8 @@ from typing import Optional, Tuple
 
 import click
 
-from patcher.cli.console import Console, takes
+from patcher.cli.console import Console
+from patcher.cli.options import common_options
 from patcher.errors import UsageError
 from patcher.ops.place import Place
 
@@ -32,7 +33,7 @@ from patcher.ops.place import Place
 @click.option(
     "--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="With --ranks: how long they have; default: 60."
 )
-@takes()
+@common_options()
 def diagnose(
     console: Console,
     place: Place,
@@ -57,7 +58,7 @@ def diagnose(
     if count is not None:
         if logs or grows or which or html:
             raise UsageError("--ranks: found a log, --follow, --run or --html, which are for logs", "leave one of both out")
-        from patcher.cli.verbs.diagnosing import run_ranks
+        from patcher.cli.verbs.diagnose import run_ranks
         from patcher.ops.ranks import RanksRequest
 
         return run_ranks(console, RanksRequest(place, count, backend or "", timeout or 60.0))
@@ -67,7 +68,7 @@ def diagnose(
         raise UsageError("no log was given", "name files or directories, or pipe a log into the command")
     if grows and (html or which or console.as_json):
         raise UsageError("--follow: found --html, --run or --json, which are for logs that have ended")
-    from patcher.cli.verbs.diagnosing import run_diagnose, run_follow
+    from patcher.cli.verbs.diagnose import run_diagnose, run_follow
     from patcher.ops.diagnose import DiagnoseRequest
 
     request = DiagnoseRequest(place, logs or ("-",))

@@ -6,9 +6,9 @@ from typing import Optional, Tuple
 
 import click
 
-from patcher.cli.commands.group import Group
-from patcher.cli.commands.options import complete_names, sets_options, takes_turns
-from patcher.cli.console import Console, takes
+from patcher.cli.commands import Group
+from patcher.cli.console import Console
+from patcher.cli.options import common_options, complete_names, retried, settings_option
 from patcher.ops.place import Place
 
 
@@ -23,10 +23,10 @@ def hook() -> None:
 @hook.command("init", epilog="\b\nExample:\n  sitepatch hook init patches mmengine-ddp-debug\n  pip install ./patches")
 @click.argument("directory", metavar="DIR")
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
-@sets_options
+@settings_option
 @click.option("--mode", metavar="MODE", help="repair, warn or strict.  [default: as it was, else repair]")
 @click.option("--name", metavar="DIST-NAME", help="What pip calls it.  [default: as it was, else sitepatch-hook-PROJECT]")
-@takes()
+@common_options()
 def hook_init(
     console: Console,
     place: Place,
@@ -41,41 +41,41 @@ def hook_init(
     Without names the patchsets are those of [tool.sitepatch] in ./pyproject.toml, or those that DIR asks for already. What
     they make of the files of this environment is kept in it, so that the hook needs no sitepatch where it is installed.
     """
-    from patcher.cli.verbs.hooks import HookRequest, init
+    from patcher.cli.verbs.hook import HookRequest, init_hook
 
-    return init(console, place, HookRequest(directory, names, settings, mode, name))
+    return init_hook(console, place, HookRequest(directory, names, settings, mode, name))
 
 
 @hook.command("wheel", epilog="\b\nExample:\n  sitepatch hook wheel patches --out wheels")
 @click.argument("directory", metavar="DIR")
 @click.option("--out", metavar="DIST", default="dist", show_default=True, help="Directory for the wheel.")
-@takes(environment=False, sources=False)
+@common_options(environment=False, sources=False)
 def hook_wheel(console: Console, place: Place, directory: str, out: str) -> int:
     """Make the wheel of a hook, without a network: for --require-hashes, --no-build and air gaps."""
-    from patcher.cli.verbs.hooks import make_wheel
+    from patcher.cli.verbs.hook import make_wheel
 
     return make_wheel(console, directory, out)
 
 
 @hook.command("status", epilog="\b\nExample:\n  sitepatch hook status --python .venv")
-@takes(sources=False)
+@common_options(sources=False)
 def hook_status(console: Console, place: Place) -> int:
     """Show the hooks, and what the next start of Python would do."""
-    from patcher.cli.verbs.hooks import show
+    from patcher.cli.verbs.hook import show_hooks
 
-    return show(console, place)
+    return show_hooks(console, place)
 
 
 @hook.command("remove", epilog="\b\nExample:\n  sitepatch hook remove --restore")
 @click.argument("name", metavar="[NAME]", required=False)
 @click.option("--restore", "back", is_flag=True, help="Then restore the files that it has patched, too.")
-@takes(sources=False)
-@takes_turns
+@common_options(sources=False)
+@retried
 def hook_remove(console: Console, place: Place, name: Optional[str], back: bool) -> int:
     """Take a hook out of an environment, as pip uninstall does.
 
     What it has patched stays patched, unless --restore is given. Its line in requirements.txt is yours to remove.
     """
-    from patcher.cli.verbs.hooks import take_out
+    from patcher.cli.verbs.hook import remove_hook
 
-    return take_out(console, place, name, back)
+    return remove_hook(console, place, name, back)

@@ -6,8 +6,8 @@ from typing import Any, Tuple
 
 import click
 
-from patcher.cli.commands.options import complete_names
-from patcher.cli.console import Console, takes
+from patcher.cli.console import Console
+from patcher.cli.options import common_options, complete_names
 from patcher.errors import UsageError
 from patcher.ops.place import Place
 
@@ -25,7 +25,7 @@ from patcher.ops.place import Place
 @click.option("--all", "everywhere", is_flag=True, help="Look for edits in all packages, not only in those of patchsets.")
 @click.option("--fetch", is_flag=True, help="Ask the index for what edited files were before, where nothing here tells.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs.")
-@takes()
+@common_options()
 def diff(
     console: Console, place: Place, names: Tuple[str, ...], edited: bool, everywhere: bool, fetch: bool, **options: Any
 ) -> int:
@@ -35,32 +35,32 @@ def diff(
     changed by patchsets and, apart from that, what somebody edited by hand. Where the output is piped it is a plain diff for
     git apply and patch -p1, without the edits by hand: those are named, and shown by --edited.
     """
-    from patcher.cli.answers.differing import Shape
-    from patcher.cli.verbs.diffs import DiffOptions, show_diff
+    from patcher.cli.answers.diffs import DiffLayout
+    from patcher.cli.verbs.diff import DiffOptions, show_diff
     from patcher.ops.diff import DiffRequest
 
     if names and everywhere:
         raise UsageError(f"--all: found {names[0]} too", "it is about all that is installed")
-    shape = Shape(options.pop("sides"), options.pop("words"))
-    return show_diff(console, DiffRequest(place, names, edited, everywhere, fetch), DiffOptions(shape=shape, **options))
+    layout = DiffLayout(options.pop("sides"), options.pop("words"))
+    return show_diff(console, DiffRequest(place, names, edited, everywhere, fetch), DiffOptions(layout=layout, **options))
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch status --check || sitepatch apply mmengine-ddp-debug")
 @click.option("--check", is_flag=True, help="Exit with 1 if anything is not as it was applied.")
-@takes()
+@common_options()
 def status(console: Console, place: Place, check: bool) -> int:
     """Show which patchsets are applied, the state of their files, and what to do about it.
 
     One line for each patchset; with -v also its files and lines.
     """
-    from patcher.cli.verbs.statuses import show_status
+    from patcher.cli.verbs.status import show_status
 
     return show_status(console, place, check)
 
 
 @click.command("list", epilog="\b\nExamples:\n  sitepatch list --patch-dir ./patchsets\n  sitepatch list _cuda_setDevice")
 @click.argument("text", metavar="[TEXT]...", nargs=-1)
-@takes()
+@common_options()
 def list_(console: Console, place: Place, text: Tuple[str, ...]) -> int:
     """List the patchsets that can be named, first those for what is installed.
 
@@ -68,19 +68,19 @@ def list_(console: Console, place: Place, text: Tuple[str, ...]) -> int:
     known to do without, out of range, absent: its package is not installed), its kind, releases, and where it was found.
     With TEXT, words or an error message, those that it is about, and what it means; exit code 1 if there is nothing.
     """
-    from patcher.cli.verbs.listing import list_all
+    from patcher.cli.verbs.list import list_all
 
     return list_all(console, place, " ".join(text))
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch show mmengine-ddp-debug")
 @click.argument("name", shell_complete=complete_names)
-@takes(environment=False)
+@common_options(environment=False)
 def show(console: Console, place: Place, name: str) -> int:
     """Show why a patchset exists, what it changes and where.
 
     With its options, the releases that it is proven for, those in which it changes nothing, its patches, and how to undo it.
     """
-    from patcher.cli.verbs.listing import show_one
+    from patcher.cli.verbs.list import show_one
 
     return show_one(console, place, name)

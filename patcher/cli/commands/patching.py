@@ -6,27 +6,29 @@ from typing import Any, Tuple
 
 import click
 
-from patcher.cli.commands.options import (
+from patcher.cli.console import Console
+from patcher.cli.options import (
+    common_options,
     complete_names,
-    sets_options,
-    takes_turns,
+    retried,
+    settings_option,
     verify_options,
-    ways_to_verify,
-    ways_to_write,
+    verifying_options,
+    writing_options,
 )
-from patcher.cli.console import Console, takes
 from patcher.errors import UsageError
+from patcher.ops.outcome import ApplyRequest, BackupRequest, RestoreRequest
 from patcher.ops.place import Place
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch apply mmengine-ddp-debug --set params=10 --dry-run")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_names)
-@sets_options
+@settings_option
 @click.option("--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all.")
 @click.option("--restore", "back", is_flag=True, help="Restore the files, as the command restore does.")
-@ways_to_write
-@takes()
-@takes_turns
+@writing_options
+@common_options()
+@retried
 def apply(
     console: Console,
     place: Place,
@@ -43,8 +45,7 @@ def apply(
     Where one does not fit, nothing is written, and every problem is reported. What was written is compiled and imported by
     the target interpreter; where that fails and did not fail before, all of it is rolled back.
     """
-    from patcher.cli.answers.changes import run_apply, run_restore
-    from patcher.ops.outcome import ApplyRequest, RestoreRequest
+    from patcher.cli.verbs.apply import run_apply, run_restore
 
     if back and settings:
         raise UsageError("--set and --restore: found both", "options matter for applying alone")
@@ -62,8 +63,8 @@ def apply(
 @click.option("--force", is_flag=True, help="Drop edits made by hand; a copy is kept in the store.")
 @click.option("--from-backup", is_flag=True, help="Put back what was edited by hand (NAME: a file or package).")
 @click.option("--dry-run", is_flag=True, help="Show what would be restored, and write nothing at all.")
-@takes()
-@takes_turns
+@common_options()
+@retried
 def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool, from_backup: bool, dry_run: bool) -> int:
     """Restore the files that patchsets changed, byte for byte.
 
@@ -73,12 +74,9 @@ def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool,
     With --from-backup files in which no patchset is applied are put back from a backup beside them (runner.py.orig) that has
     the sha256 that RECORD gives; the edited texts are kept in the store.
     """
-    from patcher.cli.answers.changes import run_restore
-    from patcher.ops.outcome import BackupRequest, RestoreRequest
+    from patcher.cli.verbs.apply import run_restore, run_restore_backups
 
     if from_backup:
-        from patcher.cli.verbs.backups import run_restore_backups
-
         if force:
             raise UsageError("--force and --from-backup: found both", "what was edited is kept in the store in any case")
         return run_restore_backups(console, BackupRequest(place, names, dry_run))
@@ -87,14 +85,14 @@ def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool,
 
 @click.command(epilog="\b\nExamples:\n  sitepatch verify\n  sitepatch verify mmengine-ddp-debug --probe")
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
-@ways_to_verify
-@takes()
+@verifying_options
+@common_options()
 def verify(console: Console, place: Place, names: Tuple[str, ...], **ways: Any) -> int:
     """Compile and import what is patched.
 
     In the target interpreter: all that is applied without a name. A module that cannot be imported without the patch
     either is reported, and is no failure.
     """
-    from patcher.cli.verbs.verifying import run_verify
+    from patcher.cli.verbs.verify import run_verify
 
     return run_verify(console, place, names, verify_options(**ways))

@@ -6,7 +6,8 @@ from typing import Optional, Tuple
 
 import click
 
-from patcher.cli.console import Console, takes
+from patcher.cli.console import Console
+from patcher.cli.options import common_options
 from patcher.errors import UsageError
 from patcher.ops.place import Place
 
@@ -19,7 +20,7 @@ from patcher.ops.place import Place
 @click.option("--fleet", metavar="DIR", help="Read HOST.json of each host: what its status --json answered.")
 @click.option("--lock", metavar="FILE", help="With --fleet: also what differs from this lock.")
 @click.option("--html", metavar="FILE", help="With --fleet: also write a page that can be read offline.")
-@takes()
+@common_options()
 def report(
     console: Console, place: Place, path: Optional[str], fleet: Optional[str], lock: Optional[str], html: Optional[str]
 ) -> int:
@@ -36,24 +37,24 @@ def report(
         found = "both" if path else "none"
         raise UsageError(f"--cyclonedx FILE or --fleet DIR: found {found}, expected one of them")
     if fleet:
-        from patcher.cli.verbs.reports import show_fleet
+        from patcher.cli.verbs.report import show_fleet
 
         return show_fleet(console, fleet, lock, html)
     if lock or html:
         raise UsageError(f"{'--lock' if lock else '--html'}: found no --fleet, which it belongs to")
-    from patcher.cli.verbs.reports import write_bill
+    from patcher.cli.verbs.report import write_bill
 
     return write_bill(console, place, path or "-")
 
 
 @click.command(epilog="\b\nExamples:\n  sitepatch schema hook init\n  sitepatch schema > answers.schema.json")
 @click.argument("words", metavar="[COMMAND]", nargs=-1)
-@takes(environment=False, sources=False)
+@common_options(environment=False, sources=False)
 def schema(console: Console, place: Place, words: Tuple[str, ...]) -> int:
     """Print the JSON Schema of what a command answers with --json.
 
     Of all commands without a name. It is draft 2020-12, and says what each field means.
     """
-    from patcher.cli.verbs.schemas import show_schema
+    from patcher.cli.verbs.report import show_schema
 
     return show_schema(console, "-".join(words))

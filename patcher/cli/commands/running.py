@@ -9,22 +9,23 @@ from typing import Any, List, Tuple
 
 import click
 
-from patcher.cli.commands.options import (
+from patcher.cli.console import Console
+from patcher.cli.options import (
+    common_options,
     complete_names,
-    names_a_project,
-    sets_options,
-    takes_turns,
+    project_options,
+    retried,
+    settings_option,
     verify_options,
-    ways_to_verify,
+    verifying_options,
 )
-from patcher.cli.console import Console, takes
-from patcher.cli.told import told
+from patcher.cli.translation import translated
 from patcher.errors import UsageError
 from patcher.ops.place import Place
 
 
 class _Launcher(click.Command):
-    """A command that keeps what stands behind `--` as its parameter `command`."""
+    """A command whose parameter `command` is what follows `--`."""
 
     def parse_args(self, ctx: click.Context, args: List[str]) -> List[str]:
         at = args.index("--") if "--" in args else len(args)
@@ -33,7 +34,7 @@ class _Launcher(click.Command):
         if not command and not ctx.resilient_parsing:
             found = "nothing behind it" if at < len(args) else "no `--`"
             text = f"Found {found}; expected: sitepatch run [NAME]... [OPTIONS] -- COMMAND..."
-            raise click.UsageError(told(text), ctx)
+            raise click.UsageError(translated(text), ctx)
         ctx.params["command"] = command
         return left
 
@@ -47,14 +48,14 @@ class _Launcher(click.Command):
     "  sitepatch run mmengine-ddp-debug --set params=10 --overlay -- torchrun --nproc_per_node=8 train.py",
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
-@sets_options
-@names_a_project
+@settings_option
+@project_options
 @click.option("--locked", is_flag=True, help="Without a NAME: run nothing where anything differs from the lock.")
 @click.option("--overlay", is_flag=True, help="Write nothing there: what is started imports patched copies from the cache.")
 @click.option("--no-verify", is_flag=True, help="Do not verify what was patched.")
-@ways_to_verify
-@takes(in_line=True)
-@takes_turns
+@verifying_options
+@common_options(in_line=True)
+@retried
 def run(
     console: Console,
     place: Place,
@@ -108,7 +109,7 @@ def run(
 
             files = ProjectFiles(project, requirements, lock_file, locked)
         if overlay:
-            from patcher.cli.verbs.overlaying import lay_over
+            from patcher.cli.verbs.overlay import lay_over
             from patcher.ops.overlay import OverlayRequest
             from patcher.overlay.make import search_path
 
@@ -117,11 +118,11 @@ def run(
             if made.ok and made.overlay:
                 variables["PYTHONPATH"] = search_path(made.overlay, variables)
         elif files:
-            from patcher.cli.verbs.projects import run_sync
+            from patcher.cli.verbs.sync import run_sync
 
             code = run_sync(console, SyncRequest(place, files, verify))
         else:
-            from patcher.cli.answers.changes import run_apply
+            from patcher.cli.verbs.apply import run_apply
 
             code = run_apply(console, ApplyRequest(place, names, settings, verify))
     if not code:

@@ -6,19 +6,19 @@ from typing import Any, Tuple
 
 import click
 
-from patcher.cli.commands.options import answers_in, names_a_project, takes_turns, verify_options, ways_to_write
-from patcher.cli.console import Console, takes
+from patcher.cli.console import Console
+from patcher.cli.options import common_options, format_option, project_options, retried, verify_options, writing_options
 from patcher.errors import UsageError
 from patcher.ops.place import Place
 
 
 @click.command(epilog="\b\nExample:\n  pip install -r requirements.txt && sitepatch sync -r requirements.txt --locked")
-@names_a_project
+@project_options
 @click.option("--locked", is_flag=True, help="Do nothing where anything differs from the lock; report all that does.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all.")
-@ways_to_write
-@takes()
-@takes_turns
+@writing_options
+@common_options()
+@retried
 def sync(
     console: Console,
     place: Place,
@@ -40,7 +40,7 @@ def sync(
     """
     if lock_file and not locked:
         raise UsageError("--lock: found no --locked, without which no lock is looked at")
-    from patcher.cli.verbs.projects import run_sync
+    from patcher.cli.verbs.sync import run_sync
     from patcher.ops.project import SyncRequest
     from patcher.project.request import ProjectFiles
 
@@ -49,20 +49,20 @@ def sync(
 
 
 @click.command(epilog="\b\nExamples:\n  sitepatch lock\n  sitepatch lock -r requirements.txt --check")
-@names_a_project
+@project_options
 @click.option("--check", is_flag=True, help="Write nothing; exit code 1, and what differs, where the lock would be another.")
-@takes()
-@answers_in("text", "github")
-def lock(console: Console, place: Place, project: str, requirements: Tuple[str, ...], **asked: Any) -> int:
+@common_options()
+@format_option("text", "github")
+def lock(console: Console, place: Place, project: str, requirements: Tuple[str, ...], **options: Any) -> int:
     """Write down what the project asks for, and what it makes.
 
     The version and the sha256 of each patchset, and for each release that is installed the sha256 of every file before
     and after. The environment stays as it is. Releases that were locked in other environments stay in the lock as long
     as the patchsets and their options are the same.
     """
-    from patcher.cli.verbs.projects import run_lock
+    from patcher.cli.verbs.sync import run_lock
     from patcher.ops.project import LockRequest
     from patcher.project.request import ProjectFiles
 
-    files = ProjectFiles(project, requirements, asked["lock_file"])
-    return run_lock(console, LockRequest(place, files, asked["check"]), asked["form"])
+    files = ProjectFiles(project, requirements, options["lock_file"])
+    return run_lock(console, LockRequest(place, files, options["check"]), options["form"])

@@ -6,10 +6,10 @@ from typing import Dict, Iterable, Iterator, List, NamedTuple
 from urllib.parse import quote
 
 from patcher.cli.pages.html import Html, join, tag
-from patcher.cli.told import told
+from patcher.cli.translation import translated
 from patcher.text.diffs import FileDiff
-from patcher.text.drawn import drawn
-from patcher.text.table import count
+from patcher.text.listed import count
+from patcher.text.printable import printable
 from patcher.text.view import DiffHunk, DiffLine, View
 
 _KINDS = {"comment": "c", "string": "s", "keyword": "k", "number": "n", "known": "n", "decorator": "d", "defined": "f"}
@@ -17,7 +17,7 @@ _LONG, _SHOWN = 40, 15  # lines of a run that is folded, and how many of them ar
 _NUMBERS = Html("<i></i>")
 
 
-class Reach(NamedTuple):
+class HunkLayout(NamedTuple):
     """How many unchanged lines can be unfolded around a hunk, and whether there are two sides where the page is wide."""
 
     lines: int = 0
@@ -31,8 +31,8 @@ class Anchors:
         self._given: Dict[str, int] = {}
 
     def name(self, text: str) -> str:
-        """A name for what `text` tells; from the second one on with a number."""
-        name = "".join(drawn(text).split())
+        """A name made of `text`; from the second one on with a number."""
+        name = "".join(printable(text).split())
         self._given[name] = self._given.get(name, 0) + 1
         return name if self._given[name] == 1 else f"{name}~{self._given[name]}"
 
@@ -43,42 +43,42 @@ def link(anchor: str, *children: str, **attributes: str) -> Html:
 
 
 def counts(added: int, removed: int) -> Html:
-    """How many lines come and go."""
+    """How many lines are inserted and deleted."""
     return join(tag("span", f"+{added}", class_="plus"), " ", tag("span", f"−{removed}", class_="minus"))
 
 
-def hunks(view: View, names: Iterable[str], reach: Reach) -> Iterator[Html]:
+def hunks(view: View, names: Iterable[str], layout: HunkLayout) -> Iterator[Html]:
     """The hunks of a file, each below its range and the function it is in, with what can be unfolded between them."""
     for number, (hunk, name) in enumerate(zip(view.hunks, names)):
-        yield from _gap(view, number, reach)
+        yield from _gap(view, number, layout)
         head = tag("h4", link(name, hunk.range), tag("b", hunk.scope) if hunk.scope else "")
-        yield tag("div", head, *_lines(hunk, reach), class_="hunk", id=name, tabindex="-1")
-    yield from _gap(view, len(view.hunks), reach)
+        yield tag("div", head, *_lines(hunk, layout), class_="hunk", id=name, tabindex="-1")
+    yield from _gap(view, len(view.hunks), layout)
 
 
 def anchors(diff: FileDiff, view: View, given: Anchors, before: str = "") -> List[str]:
-    """The names of a file and of its hunks, which tell the function rather than the line: they outlive a release."""
+    """The names of a file and of its hunks, by function rather than line: they are the same in the next release."""
     return [given.name(f"{before}{diff.path}"), *(given.name(f"{before}{diff.path}:{hunk.scope}") for hunk in view.hunks)]
 
 
-def _gap(view: View, number: int, reach: Reach) -> Iterator[Html]:
+def _gap(view: View, number: int, layout: HunkLayout) -> Iterator[Html]:
     """The unchanged lines above a hunk that can be unfolded: near the hunks where they are many."""
     old, new, most = view.gap(number)
-    below = min(most, reach.lines) if number else 0  # after the hunk above it
-    above = min(most - below, reach.lines) if number < len(view.hunks) else 0
+    below = min(most, layout.lines) if number else 0  # after the hunk above it
+    above = min(most - below, layout.lines) if number < len(view.hunks) else 0
     for skipped, size in ((0, below), (most - above, above)) if below + above < most else ((0, most),):
         if size:
-            lines = (_line(line, reach) for line in view.context(old + skipped, new + skipped, size))
+            lines = (_line(line, layout) for line in view.context(old + skipped, new + skipped, size))
             many = count(most, "unchanged line")
             yield tag("details", tag("summary", many if size == most else f"{size} of {many}"), *lines, class_="gap")
 
 
-def _lines(hunk: DiffHunk, reach: Reach) -> Iterator[Html]:
-    for gone, come in hunk.runs:
-        if gone is come:
-            yield from (_line(line, reach) for line in gone)
+def _lines(hunk: DiffHunk, layout: HunkLayout) -> Iterator[Html]:
+    for deleted, inserted in hunk.runs:
+        if deleted is inserted:
+            yield from (_line(line, layout) for line in deleted)
         else:
-            yield tag("div", *_side(gone, "gone", reach), *_side(come, "come", reach), class_="run")
+            yield tag("div", *_side(deleted, "deleted", layout), *_side(inserted, "inserted", layout), class_="run")
     if any(line.tag == "\\" for line in hunk.lines):
         yield tag("div", _NUMBERS, _NUMBERS, tag("code", _ending(hunk), class_="end"), class_="l")
 
@@ -86,31 +86,31 @@ def _lines(hunk: DiffHunk, reach: Reach) -> Iterator[Html]:
 def _ending(hunk: DiffHunk) -> str:
     sides = {"-": "before", "+": "after", " ": "before and after"}
     ends = [sides[line.tag] for line, after in zip(hunk.lines, hunk.lines[1:]) if after.tag == "\\"]
-    return told(f"no line break at the end of the file {' and '.join(ends)}")
+    return translated(f"no line break at the end of the file {' and '.join(ends)}")
 
 
-def _side(lines: List[DiffLine], which: str, reach: Reach) -> List[Html]:
-    """The lines that go, or come, of which a long run is folded."""
-    drawn_lines = [_line(line, reach) for line in lines]
+def _side(lines: List[DiffLine], which: str, layout: HunkLayout) -> List[Html]:
+    """The deleted or the inserted lines, of which a long run is folded."""
+    shown = [_line(line, layout) for line in lines]
     if len(lines) <= _LONG:
-        return drawn_lines
-    what = "inserted" if which == "come" else "removed"
+        return shown
+    what = "inserted" if which == "inserted" else "removed"
     summary = tag("summary", f"{count(len(lines) - _SHOWN, f'more {what} line')}")
-    return [*drawn_lines[:_SHOWN], tag("details", summary, *drawn_lines[_SHOWN:], class_=f"more {which}")]
+    return [*shown[:_SHOWN], tag("details", summary, *shown[_SHOWN:], class_=f"more {which}")]
 
 
-def _line(line: DiffLine, reach: Reach) -> Html:
+def _line(line: DiffLine, layout: HunkLayout) -> Html:
     numbers = (tag("i", str(number or "")) for number in (line.old, line.new))
     code, hang = _code(line), _hang(line)
     shown = tag("code", code, class_=hang)
     if line.tag == " ":
-        again = tag("code", code, class_=f"r {hang}".rstrip(), aria_hidden="true") if reach.sides else ""  # for the eye
+        again = tag("code", code, class_=f"r {hang}".rstrip(), aria_hidden="true") if layout.sides else ""  # for the eye
         return tag("div", *numbers, shown, again, class_="l")
     return tag("del" if line.tag == "-" else "ins", *numbers, shown, class_="l")
 
 
 def _hang(line: DiffLine) -> str:
-    """How far in a line goes on that is too long for the page: where it begins, and a bit more."""
+    """The class that indents what is continued of a line that is too long for the page."""
     text = line.text.expandtabs(4)
     level = min(4, (len(text) - len(text.lstrip())) // 4)
     return f"i{level}" if level else ""

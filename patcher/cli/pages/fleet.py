@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Iterable, List, Optional
 
-from patcher.cli.pages.html import Html, document, join, tag
+from patcher.cli.pages.html import Html, html_document, join, tag
 from patcher.ops.reports.fleet import APPLIED, Applied, Host
 from patcher.patchset.toml import options_text
-from patcher.text.table import count
+from patcher.text.listed import count
 
 
-def page(hosts: List[Host]) -> bytes:
+def fleet_page(hosts: List[Host]) -> bytes:
     """The page, in UTF-8: a row for each host, a column for each patchset."""
     names = sorted({each.name for one in hosts for each in one.patchsets})
     heads = ("host", "state", *names, "releases", "what is astray, or not as locked")
@@ -20,9 +20,9 @@ def page(hosts: List[Host]) -> bytes:
         state = tag("td", one.state, class_="ready" if one.ok else "red")
         cells = [tag("td", one.host), state, *(_patchset(have.get(name)) for name in names)]
         rows.append(tag("tr", *cells, _several(one.releases), _several((*one.problems, *one.differences))))
-    told = f"{count(len(hosts), 'host')}, {sum(not one.ok for one in hosts)} to look at"
-    body = (tag("p", told, class_="soft"), tag("div", tag("table", *rows), class_="wide"))
-    return document("sitepatch report --fleet", body, ["ranks"])
+    summary = f"{count(len(hosts), 'host')}, {sum(not one.ok for one in hosts)} to look at"
+    body = (tag("p", summary, class_="soft"), tag("div", tag("table", *rows), class_="wide"))
+    return html_document("sitepatch report --fleet", body, ["ranks"])
 
 
 def _patchset(one: Optional[Applied]) -> Html:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Iterable, Sequence, Union
 
 from patcher import __version__
-from patcher.cli.told import term, told
-from patcher.text.drawn import drawn
+from patcher.cli.translation import term, translated
+from patcher.text.printable import printable
 
 
 class Html(str):
@@ -23,34 +23,34 @@ class Html(str):
 
 
 Child = Union[str, Html]
-_SAID = ("p", "h2", "h3", "dt", "dd", "li", "summary", "th", "td", "label", "title", "figcaption", "small", "caption")
+_OURS = ("p", "h2", "h3", "dt", "dd", "li", "summary", "th", "td", "label", "title", "figcaption", "small", "caption")
 """The elements whose text is ours; in all others it is code, and names."""
 
 
 def tag(name: str, *children: Child, **attributes: Union[str, bool]) -> Html:
-    """An element: text is drawn and escaped, and in the language of the reader where it is ours; HTML stays as it is.
+    """An element: text is made printable, escaped, and translated where it is ours; HTML stays as it is.
 
     The name of an attribute is written with `_` for `-`, and `class_` for `class`; True is one without a value, and one whose
     value is "" or False is left out.
     """
-    attributes.update({key: told(str(attributes[key])) for key in ("title", "aria_label") if key in attributes})
-    children = tuple(map(said, children)) if name in _SAID else children
+    attributes.update({key: translated(str(attributes[key])) for key in ("title", "aria_label") if key in attributes})
+    children = tuple(map(localized, children)) if name in _OURS else children
     shown = "".join(
-        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(drawn(str(value)))}"')
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(printable(str(value)))}"')
         for key, value in attributes.items()
         if value
     )
     return Html(f"<{name}{shown}>{join(*children)}</{name}>")
 
 
-def said(child: Child) -> Child:
-    """A sentence or a word of ours in the language of the reader."""
-    return child if isinstance(child, Html) else told(child) if " " in child.strip() else term(child)
+def localized(child: Child) -> Child:
+    """A sentence or a word of ours in the language of the user."""
+    return child if isinstance(child, Html) else translated(child) if " " in child.strip() else term(child)
 
 
 def join(*children: Child, between: str = "") -> Html:
     """Several, one after the other."""
-    return Html(between.join(child if isinstance(child, Html) else escape(drawn(child)) for child in children))
+    return Html(between.join(child if isinstance(child, Html) else escape(printable(child)) for child in children))
 
 
 def lines(several: str) -> Html:
@@ -58,7 +58,7 @@ def lines(several: str) -> Html:
     return join(*several.split("\n"), between="\n")
 
 
-def document(title: str, body: Iterable[Child], styles: Sequence[str] = (), *, script: bool = False) -> bytes:
+def html_document(title: str, body: Iterable[Child], styles: Sequence[str] = (), *, script: bool = False) -> bytes:
     """A whole page in UTF-8.
 
     Args:

@@ -5,28 +5,28 @@ from __future__ import annotations
 import time
 from typing import Dict, Iterable, List, Sequence, Tuple
 
-from patcher.cli.pages.html import Html, document, said, tag
-from patcher.cli.told import term
+from patcher.cli.pages.html import Html, html_document, localized, tag
+from patcher.cli.styles import Row
+from patcher.cli.translation import term
 from patcher.diagnose.conclusions import node, sentence
 from patcher.diagnose.log import Log
 from patcher.diagnose.rank import names, target
 from patcher.diagnose.report import Report
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import DOUBTS, HEAD, READY, ClassifiedWrap, cells, heading, well
-from patcher.text.table import Row
-from patcher.text.table import count as _count
+from patcher.text.listed import count as _count
 
 _CELL, _TOP, _LEFT, _BLOCK = 24, 58, 34, 16  # pixels, and the most ranks in one grid
 
 
-def page(
+def ranks_page(
     runs: Sequence[Tuple[Run, Sequence[ClassifiedWrap]]], count: int, logs: Sequence[Log], findings: Sequence[Row] = ()
 ) -> bytes:
     """The page, in UTF-8.
 
     Args:
-        runs: the runs to be shown, with what is to be said about their wrappings.
-        count: how many runs the logs tell of.
+        runs: the runs to be shown, with the conclusions about their wrappings.
+        count: how many runs the logs have.
         logs: what was read.
         findings: the symptoms that were found, as the table shows them.
     """
@@ -35,29 +35,31 @@ def page(
     read = ", ".join([*parts, *([f"{_count(cut, 'report')} cut short"] if cut else [])])
     out = [_soft(read)]
     for row in findings:
-        out.append(_told(row.word, ": ".join(row.cells), row.details, "doubt"))
+        out.append(_message(row.word, ": ".join(row.cells), row.details, "doubt"))
     for run, wraps in runs:
         when = "" if run.time is None else time.strftime(", %Y-%m-%d %H:%M:%S UTC", time.gmtime(run.time))
         out += [tag("h2", f"Run {run.number} of {count}{when}"), _soft(", ".join(run.logs)), *map(_wrap, wraps)]
     for log in logs:
         places = ", ".join(str(line) for line in log.cut[:10])
-        told = [f"cut short in line {places}"] if log.cut else []
-        told += [log.problem] if log.problem else []
-        out += [_soft(f"{log.name}: {each}") for each in told]
-    return document("sitepatch diagnose", out, ["ranks"])
+        problems = [f"cut short in line {places}"] if log.cut else []
+        problems += [log.problem] if log.problem else []
+        out += [_soft(f"{log.name}: {each}") for each in problems]
+    return html_document("sitepatch diagnose", out, ["ranks"])
 
 
 def _soft(text: str) -> Html:
     return tag("p", text, class_="soft")
 
 
-def _told(word: str, text: str, details: Iterable[str], kind: str) -> Html:
-    said = tag("p", tag("code", term(word)) if word else "", f" {text}" if word else text)
-    return tag("div", said, *map(_soft, details), class_=f"told {kind}".rstrip())
+def _message(word: str, text: str, details: Iterable[str], kind: str) -> Html:
+    first = tag("p", tag("code", term(word)) if word else "", f" {text}" if word else text)
+    return tag("div", first, *map(_soft, details), class_=f"message {kind}".rstrip())
 
 
 def _wrap(classified: ClassifiedWrap) -> Html:
-    told = [_told(each.code, sentence(each), filter(None, [each.hint]), _kind(each.code)) for each in classified.conclusions]
+    messages = [
+        _message(each.code, sentence(each), filter(None, [each.hint]), _kind(each.code)) for each in classified.conclusions
+    ]
     grids = []
     rows = list(zip(classified.wrap.rows, classified.verdicts))
     columns = _columns(classified.wrap.rows)  # the same everywhere: grids are compared
@@ -70,7 +72,7 @@ def _wrap(classified: ClassifiedWrap) -> Html:
     return tag(
         "section",
         tag("h3", heading(classified)),
-        *(told or [_told("", well(classified), (), "ready")]),
+        *(messages or [_message("", well(classified), (), "ready")]),
         tag("div", *grids, class_="grids"),
         tag("p", *_SAMPLES, class_="legend"),
         tag("div", tag("table", *table), class_="wide", tabindex="0", role="region", aria_label="Ranks"),
@@ -123,7 +125,7 @@ def _square(row: Report, rank: str, name: str, x: int, y: int) -> Html:
     """One rank on one device: filled where parameters live, outlined where device_ids point, crossed where these differ."""
     parameters, buffers = dict(row.parameters).get(name, 0), dict(row.buffers).get(name, 0)
     pointed = name in target(row)
-    told = [f"rank {rank}, {name}: {parameters} parameters, {buffers} buffers", *(["device_ids"] if pointed else [])]
+    about = [f"rank {rank}, {name}: {parameters} parameters, {buffers} buffers", *(["device_ids"] if pointed else [])]
     shapes = [_rect("place", x + 2, y + 2, _CELL - 4)]
     shapes += [_rect("hold", x + 3, y + 3, _CELL - 6)] if parameters else []
     shapes += [_rect("point", x + 3, y + 3, _CELL - 6)] if pointed else []
@@ -131,7 +133,7 @@ def _square(row: Report, rank: str, name: str, x: int, y: int) -> Html:
         shapes.append(_dot(x + _CELL // 2, y + _CELL // 2))
     if row.device_ids and pointed != bool(parameters):
         shapes.append(_cross(x + 8, y + 8))
-    return tag("g", tag("title", ", ".join(told)), *shapes)
+    return tag("g", tag("title", ", ".join(about)), *shapes)
 
 
 def _rect(kind: str, x: int, y: int, side: int) -> Html:
@@ -148,7 +150,7 @@ def _cross(x: int, y: int) -> Html:
 
 def _sample(text: str, shape: Html) -> Html:
     picture = tag("svg", _rect("place", 2, 2, 20), shape, width="24", height="24", viewBox="0 0 24 24", aria_hidden="true")
-    return tag("span", picture, said(text))
+    return tag("span", picture, localized(text))
 
 
 _SAMPLES = (

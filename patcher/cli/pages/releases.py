@@ -8,15 +8,15 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
-from patcher.cli.answers.checked import heading, version
-from patcher.cli.pages.code import Anchors, Reach, anchors, counts, hunks, link
-from patcher.cli.pages.html import Html, document, join, lines, said, tag
-from patcher.cli.told import term, told
+from patcher.cli.answers.releases import checked_heading, version
+from patcher.cli.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
+from patcher.cli.pages.html import Html, html_document, join, lines, localized, tag
+from patcher.cli.translation import term, translated
 from patcher.model import Answer, State
 from patcher.ops.releases.against import Checked
 from patcher.ops.releases.check import APPLIES, OUT_OF_RANGE, Outcome
 from patcher.text.diffs import FileDiff
-from patcher.text.table import count
+from patcher.text.listed import count
 from patcher.text.view import View
 
 _MARKS = {
@@ -42,20 +42,20 @@ class _Group(NamedTuple):
     outcomes: List[Outcome]
 
 
-def page(title: str, results: Sequence[Checked]) -> bytes:
+def releases_page(title: str, results: Sequence[Checked]) -> bytes:
     """The page in UTF-8."""
     given = Anchors()
     legend = [*((word, _MARKS[word]) for word in _LEGEND), ("anything else: it does not fit", _FAILED)]
-    marks = (tag("span", join(f"{mark} ", said(word)), class_=kind) for word, (kind, mark) in legend)
+    marks = (tag("span", join(f"{mark} ", localized(word)), class_=kind) for word, (kind, mark) in legend)
     body = [tag("p", *marks, class_="legend")]
     for checked in results:
         body += _patchset(checked, given)
-    return document(title, body, ["releases", "code"], script=any(one.diffs for each in results for one in each.outcomes))
+    return html_document(title, body, ["releases", "code"], script=any(one.diffs for each in results for one in each.outcomes))
 
 
 def _patchset(checked: Checked, given: Anchors) -> Iterator[Html]:
     one = checked.patchset
-    yield tag("h2", heading(checked), id=given.name(one.name))
+    yield tag("h2", checked_heading(checked), id=given.name(one.name))
     yield tag("p", one.summary, class_="soft")
     columns = list(dict.fromkeys(hunk for outcome in checked.outcomes for hunk in _hunks(outcome)))
     if columns:
@@ -65,7 +65,7 @@ def _patchset(checked: Checked, given: Anchors) -> Iterator[Html]:
         yield _matrix(name, columns, list(several), named)
     if named.reasons:
         yield tag("h3", "Reasons")
-        groups = ((lines(told(str(reason))), group) for reason, group in named.reasons.items())
+        groups = ((lines(translated(str(reason))), group) for reason, group in named.reasons.items())
         rows = (tag("li", tag("pre", text), _versions(each, checked), id=each.anchor) for text, each in groups)
         yield tag("ol", *rows, class_="reasons")
     for change, group in named.changes.items():
@@ -75,7 +75,7 @@ def _patchset(checked: Checked, given: Anchors) -> Iterator[Html]:
         head = tag("h4", link(anchor, diff.path), " ", tag("span", counts(diff.added, diff.removed)), class_="path")
         yield tag("h3", f"Change {group.number}", id=group.anchor)
         yield tag("p", "shown as in", " ", version(group.outcomes[-1]), "; ", _versions(group, checked))
-        yield tag("section", head, *hunks(view, places, Reach()), class_="file", id=anchor)
+        yield tag("section", head, *hunks(view, places, HunkLayout()), class_="file", id=anchor)
 
 
 class _Named(NamedTuple):
@@ -92,9 +92,9 @@ def _named(checked: Checked, given: Anchors) -> _Named:
     name = checked.patchset.name
     named = _Named(name, given, {}, {})
     for outcome in checked.outcomes:
-        told = map(_reason, outcome.answers) if outcome.answers else [_reason(outcome)]
+        reasons = map(_reason, outcome.answers) if outcome.answers else [_reason(outcome)]
         for found, what, keys in (
-            (named.reasons, "reason", [reason for reason in dict.fromkeys(told) if reason]),
+            (named.reasons, "reason", [reason for reason in dict.fromkeys(reasons) if reason]),
             (named.changes, "change", list(map(_change, outcome.diffs))),
         ):
             for key in keys:
@@ -115,12 +115,12 @@ def _hunks(outcome: Outcome) -> Dict[_Hunk, Answer]:
 
 
 def _reason(one: Union[Answer, Outcome]) -> str:
-    """Why a hunk, or a whole release, is as it is; "" where its word says all."""
+    """Why a hunk, or a whole release, is in its state; "" where there is nothing to explain."""
     return "\n".join(filter(None, [one.problem, f"hint: {one.hint}" if one.hint else ""]))
 
 
 def _change(diff: FileDiff) -> object:
-    """The lines of a file that come and go, wherever they are: what makes the changes of two releases one."""
+    """The inserted and deleted lines of a file, wherever they are: two releases with the same have one change."""
     return diff.path, tuple(line for line in diff.text.split(b"\n")[2:] if line[:1] in (b"+", b"-"))
 
 
@@ -136,7 +136,7 @@ def _matrix(name: str, columns: Sequence[_Hunk], outcomes: Sequence[Outcome], na
 
 def _row(outcome: Outcome, columns: Sequence[_Hunk], named: _Named) -> Html:
     version = tag("span", outcome.version, class_="yanked") if outcome.yanked else join(outcome.version)
-    yanked = join(" ", said("yanked")) if outcome.yanked else ""
+    yanked = join(" ", localized("yanked")) if outcome.yanked else ""
     cells = [tag("th", version, yanked, scope="row")]
     found = _hunks(outcome)
     if not found:
@@ -161,7 +161,7 @@ def _cell(kind: str, mark: str, word: str, reason: str, named: _Named, span: str
     group = named.reasons.get(reason)
     why: Html = join("")
     if group:
-        why = join(" ", link(group.anchor, told(f"reason {group.number}"), title=reason.split("\n")[0][:200]))
+        why = join(" ", link(group.anchor, translated(f"reason {group.number}"), title=reason.split("\n")[0][:200]))
     return tag("td", mark, tag("span", f" {term(word)}", class_="word"), why, class_=kind, colspan=span if span != "1" else "")
 
 
@@ -179,7 +179,7 @@ def _versions(group: _Group, checked: Checked) -> Html:
             else:
                 runs.append([one])
         parts.append(f"{name} " + ", ".join(_range(run) for run in runs))
-    return tag("span", told(f"{count(len(group.outcomes), 'release')}: {'; '.join(parts)}"), class_="soft")
+    return tag("span", translated(f"{count(len(group.outcomes), 'release')}: {'; '.join(parts)}"), class_="soft")
 
 
 def _range(run: Sequence[Outcome]) -> str:

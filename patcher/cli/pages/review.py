@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
-from patcher.cli.answers.patchsets import packages
-from patcher.cli.answers.report import answer_rows
-from patcher.cli.pages.code import Anchors, Reach, anchors, counts, hunks, link
-from patcher.cli.pages.html import Html, document, join, lines, said, tag
-from patcher.cli.told import term
+from patcher.cli.answers.patchsets import release_ranges
+from patcher.cli.answers.plan import answer_rows
+from patcher.cli.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
+from patcher.cli.pages.html import Html, html_document, join, lines, localized, tag
+from patcher.cli.translation import term
 from patcher.ops.diff import DiffOutcome, HandEdit
 from patcher.ops.reasons import Reason
 from patcher.patchset.toml import option_text
-from patcher.text.table import count
+from patcher.text.listed import count
 from patcher.text.view import View
 
 _FIELDS = {"last_update": "last update", "remove_when": "can go when"}
@@ -25,7 +25,7 @@ _LISTED = 30  # files whose list is open; of more, those out of sight are laid o
 
 
 class _File(NamedTuple):
-    """A section of the page: its difference, what is said about it, and the names of its places."""
+    """A section of the page: its difference, a line about it, and the names of its anchors."""
 
     view: View
     about: str
@@ -33,7 +33,7 @@ class _File(NamedTuple):
     edited: bool = False
 
 
-def page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> bytes:
+def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> bytes:
     r"""The page, in UTF-8; a byte of a file that is not UTF-8 is shown as `\xNN`.
 
     Args:
@@ -50,12 +50,12 @@ def page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> bytes:
         if edit.diff:
             view = View(edit.diff)
             files.append(_File(view, _compared(edit), anchors(edit.diff, view, given, "edited:"), True))
-    reach = Reach(min(_MOST, _UNFOLDED // max(1, sum(len(file.view.hunks) + 1 for file in files))), True)
-    body = [_facts(outcome, files), *map(_why, reasons), *_told(outcome), *_contents(files)]
+    layout = HunkLayout(min(_MOST, _UNFOLDED // max(1, sum(len(file.view.hunks) + 1 for file in files))), True)
+    body = [_facts(outcome, files), *map(_why, reasons), *_remarks(outcome), *_contents(files)]
     body += [_SWITCH, tag("label", "one column", for_="one")] if files else []
-    return document(
+    return html_document(
         title,
-        [*body, tag("div", *_sections(files, reach), class_="files" if len(files) <= _LISTED else "files many")],
+        [*body, tag("div", *_sections(files, layout), class_="files" if len(files) <= _LISTED else "files many")],
         ("review", "code"),
         script=bool(files),
     )
@@ -77,7 +77,7 @@ def _facts(outcome: DiffOutcome, files: Sequence[_File]) -> Html:
     releases = ", ".join(dict.fromkeys(diff.release for diff in diffs if diff.release))
     sites = ", ".join(dict.fromkeys(diff.site for diff in diffs)) or ", ".join(outcome.env.own)
     python = ".".join(map(str, outcome.env.version))
-    facts = [("what", join(said(what), ", ", size)), ("release", releases), ("where", sites), ("Python", python)]
+    facts = [("what", join(localized(what), ", ", size)), ("release", releases), ("where", sites), ("Python", python)]
     return _list([(name, value) for name, value in facts if value])
 
 
@@ -89,17 +89,17 @@ def _why(reason: Reason) -> Html:
     one = reason.patchset
     state = "applied" if reason.applied else "not applied yet"
     rows: List[Tuple[str, str]] = [(_FIELDS.get(name, name), _linked(value)) for name, value in one.provenance.items()]
-    rows += [("for", packages(one))]
+    rows += [("for", release_ranges(one.variants))]
     for option in one.options:
         value = option_text(reason.options.get(option.name, option.default))
-        about = said(f"{option.help} (default {option_text(option.default)})")
+        about = localized(f"{option.help} (default {option_text(option.default)})")
         rows.append(("option", join(tag("code", f"{option.name}={value}"), " ", about)))
     rows += [("from", one.source), ("digest", tag("code", one.digest))]
     first, _, table = reason.checked.partition("\n")
     checked = tag("details", tag("summary", f"proven on {first}"), tag("pre", lines(table))) if first else ""
     heading = tag("h2", f"{one.name} {one.version} ", tag("small", f"{one.kind}, {state}"))
-    told = tag("div", tag("p", one.summary, class_="summary"), *_prose(one.prose))
-    return tag("section", heading, told, tag("div", _list(rows), checked), class_="why")
+    prose = tag("div", tag("p", one.summary, class_="summary"), *_prose(one.prose))
+    return tag("section", heading, prose, tag("div", _list(rows), checked), class_="why")
 
 
 def _prose(text: str) -> Iterator[Html]:
@@ -130,19 +130,19 @@ def _linked(value: str) -> Html:
     return tag("a", value, href=value, rel="noreferrer noopener") if plain else join(value)
 
 
-def _told(outcome: DiffOutcome) -> Iterator[Html]:
+def _remarks(outcome: DiffOutcome) -> Iterator[Html]:
     silent = answer_rows(answer for answer in outcome.answers if answer.state.value != "applicable")
     if silent:
         rows = []
         for row in silent:
             rows.append(tag("dt", f"{term(row.word)} {' '.join(row.cells)}".rstrip()))
             rows += [tag("dd", line) for line in row.details]
-        yield tag("section", tag("h2", "Hunks that change nothing here"), tag("dl", *rows), class_="told")
+        yield tag("section", tag("h2", "Hunks that change nothing here"), tag("dl", *rows), class_="message")
     remarks = [f"{site}: {problem}" for site, problem in outcome.waiting] + list(outcome.notes)
     lost = [edit for edit in outcome.edits if not edit.diff]
     remarks += [f"{edit.path}: edited by hand ({edit.release}), and nothing here has the text of before" for edit in lost]
     if remarks:
-        yield tag("section", tag("h2", "Remarks"), tag("ul", *(tag("li", remark) for remark in remarks)), class_="told")
+        yield tag("section", tag("h2", "Remarks"), tag("ul", *(tag("li", remark) for remark in remarks)), class_="message")
 
 
 def _contents(files: Sequence[_File]) -> Iterator[Html]:
@@ -152,7 +152,7 @@ def _contents(files: Sequence[_File]) -> Iterator[Html]:
     for file in files:
         diff, (anchor, *places) = file.view.diff, file.names
         scopes = [tag("li", link(place, hunk.scope)) for place, hunk in zip(places, file.view.hunks) if hunk.scope]
-        mark = join(" ", said("edited by hand")) if file.edited else ""
+        mark = join(" ", localized("edited by hand")) if file.edited else ""
         rows.append(
             tag(
                 "li",
@@ -170,16 +170,16 @@ def _contents(files: Sequence[_File]) -> Iterator[Html]:
 
 
 # the files ------------------------------------------------------------------------------------------------------------
-def _sections(files: Sequence[_File], reach: Reach) -> Iterator[Html]:
+def _sections(files: Sequence[_File], layout: HunkLayout) -> Iterator[Html]:
     edited = [file for file in files if file.edited]
     for title, some in (("Changed by patchsets", [file for file in files if not file.edited]), ("Edited by hand", edited)):
         if some:
             yield tag("h2", title)
         for file in some:
-            yield _section(file, reach)
+            yield _section(file, layout)
 
 
-def _section(file: _File, reach: Reach) -> Html:
+def _section(file: _File, layout: HunkLayout) -> Html:
     diff, (anchor, *places) = file.view.diff, file.names
     hashes = [("before", tag("code", diff.before)), ("after", tag("code", diff.after)), ("directory", diff.site)]
     about = f"{diff.release}, {file.about}" if diff.release else file.about
@@ -187,7 +187,7 @@ def _section(file: _File, reach: Reach) -> Html:
         "section",
         tag("h3", link(anchor, diff.path), " ", tag("span", counts(diff.added, diff.removed)), class_="path"),
         tag("details", tag("summary", about), _list(hashes), class_="about"),
-        *hunks(file.view, places, reach),
+        *hunks(file.view, places, layout),
         class_="file edited" if file.edited else "file",
         id=anchor,
     )

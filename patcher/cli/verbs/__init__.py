@@ -1,1 +1,1 @@
-"""What the commands do: a module for those that need the same, loaded when one of them is run."""
+"""What each command does, in a module of its name: call `ops`, then write text or JSON; each returns the exit code."""

@@ -18,7 +18,7 @@ from patcher.engine.spatch.hunk import inside_flag
 from patcher.engine.spatch.pattern import Hunk
 from patcher.engine.spatch.side import Side, identifiers, writes_body
 from patcher.model import HunkAnswer, State
-from patcher.text.table import count as count_of
+from patcher.text.listed import count as count_of
 from patcher.text.width import underline
 
 LEAST = 0.3  # likeness below which code is not shown

@@ -6,10 +6,13 @@ from typing import Callable, Optional, Tuple
 
 import click
 
-from patcher.cli.commands.options import waits
-from patcher.cli.console import Console, takes
+from patcher.cli.console import Console
+from patcher.cli.options import common_options, lock_timeout_option
 from patcher.errors import UsageError
+from patcher.ops.authoring.requests import CaptureRequest, EditRequest
 from patcher.ops.place import Place
+from patcher.store.lock import patience
+from patcher.verify.checks import VerifyOptions
 
 
 def _makes_a_patchset(function: Callable[..., int]) -> Callable[..., int]:
@@ -41,8 +44,8 @@ def _makes_a_patchset(function: Callable[..., int]) -> Callable[..., int]:
 @click.option("--from", "copy", metavar="DIR", default="", help="The directory of copies that edit --no-editor made.")
 @click.option("--adopt", is_flag=True, help="Put the files back and apply the patchset in the place of the edit.")
 @click.option("--no-verify", is_flag=True, help="With --adopt: do not verify what was written.")
-@takes()
-@waits
+@common_options()
+@lock_timeout_option
 def capture(
     console: Console,
     place: Place,
@@ -68,10 +71,7 @@ def capture(
     With --adopt, and on a terminal when asked, the patchset then takes the place of the edit: from then on it is tracked, and
     restore gives back the file as it was installed. One of that name that was captured before is taken as it is.
     """
-    from patcher.cli.authoring.captured import run_capture
-    from patcher.ops.authoring.requests import CaptureRequest
-    from patcher.store.lock import patience
-    from patcher.verify.checks import VerifyOptions
+    from patcher.cli.verbs.authoring.capture import run_capture
 
     if copy and (words or pristine or adopt):
         raise UsageError("--from: found packages, files, --pristine or --adopt too", "it takes the copies alone")
@@ -88,7 +88,7 @@ def capture(
 @click.argument("file", required=False, default="")
 @_makes_a_patchset
 @click.option("--no-editor", is_flag=True, help="Make the copies and say where they are; capture --from goes on from there.")
-@takes()
+@common_options()
 def edit(
     console: Console,
     place: Place,
@@ -107,8 +107,7 @@ def edit(
     Copies the Python files of an import package, or one of them, to a temporary directory and opens them in $VISUAL or
     $EDITOR. The environment is not touched.
     """
-    from patcher.cli.authoring.captured import run_edit
-    from patcher.ops.authoring.requests import CaptureRequest, EditRequest
+    from patcher.cli.verbs.authoring.capture import run_edit
 
     request = CaptureRequest(place, name, (), output, "", "", partial, summary, also)
     return run_edit(console, EditRequest(place, package, file), request, no_editor=no_editor, explain=explain)

@@ -6,8 +6,9 @@ from typing import Tuple
 
 import click
 
-from patcher.cli.commands.options import complete_names, sets_options
-from patcher.cli.console import Console, paint, takes
+from patcher.cli.console import Console
+from patcher.cli.options import common_options, complete_names, settings_option
+from patcher.ops.authoring.requests import ExportRequest
 from patcher.ops.place import Place
 
 _FORMATS = ("patch", "series", "wheel", "script", "patchset-wheel")
@@ -28,8 +29,8 @@ _FORMATS = ("patch", "series", "wheel", "script", "patchset-wheel")
     help="A file; for series and wheels a folder.  [default: standard output; patches; dist]",
 )
 @click.option("--wheel", "wheels", metavar="FILE", multiple=True, help="The wheel of the release; else pip fetches it.")
-@sets_options
-@takes()
+@settings_option
+@common_options()
 def export(
     console: Console,
     place: Place,
@@ -47,29 +48,6 @@ def export(
     A patchset-wheel is for those who have sitepatch: it holds the patchset itself, for every release, and is installed beside
     sitepatch, which then lists it.
     """
-    from patcher.cli.answers.report import answer_json, answer_rows
-    from patcher.ops.authoring.exporting import export
-    from patcher.ops.authoring.requests import ExportRequest
-    from patcher.ops.outcome import Events
+    from patcher.cli.verbs.authoring.export import run_export
 
-    class Told(Events):
-        def note(self, text: str, word: str = "note") -> None:
-            console.note(text, word)
-
-    made = export(ExportRequest(place, names, form, settings, output, wheels), Told())
-    for note in made.plan.notes:
-        console.note(note)
-    console.rows(answer_rows(made.plan.failed), err=True)
-    console.see(place, made.plan.failed)
-    if form == "patch" and not console.plain:
-        console.page(paint(made.text.decode("utf-8", "surrogateescape")))
-    elif not console.as_json:
-        click.echo(made.text, nl=False)
-    for path, digest in made.written:
-        line = f"{path if path.startswith(('/', '.')) else f'./{path}'} --hash=sha256:{digest}"
-        console.out(line if form.endswith("wheel") else f"wrote {path}")
-    fields = {"answers": [answer_json(each) for each in made.plan.answers], "notes": list(made.plan.notes)}
-    written = [{"path": path, "sha256": digest} for path, digest in made.written]
-    text = made.text.decode("utf-8", "surrogateescape")
-    console.data(made.ok, {"format": form, "patchsets": list(names), "text": text, "written": written, **fields})
-    return 0 if made.ok else 1
+    return run_export(console, ExportRequest(place, names, form, settings, output, wheels))

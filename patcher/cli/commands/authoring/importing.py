@@ -7,8 +7,10 @@ from typing import Optional, Tuple
 
 import click
 
-from patcher.cli.console import Console, takes
+from patcher.cli.console import Console
+from patcher.cli.options import common_options
 from patcher.errors import UsageError
+from patcher.ops.authoring.requests import ImportRequest
 from patcher.ops.place import Place
 
 
@@ -35,7 +37,7 @@ from patcher.ops.place import Place
     help="How many lines of context may differ at either end of a hunk (default 0).",
 )
 @click.option("--explain", is_flag=True, help="Show the forms of each hunk that were not chosen, and why.")
-@takes(sources=False)
+@common_options(sources=False)
 def import_(
     console: Console,
     place: Place,
@@ -53,10 +55,7 @@ def import_(
     subject, prose and DEP-3 header become those of the patchset, its changes hunks that are matched by syntax. They are
     proven on what is installed, and on each release of --also. The environment is not touched.
     """
-    from patcher.cli.answers.changes import Live
-    from patcher.cli.authoring.imported import show_import
-    from patcher.ops.authoring.importing import import_
-    from patcher.ops.authoring.requests import ImportRequest
+    from patcher.cli.verbs.authoring.importing import run_import
 
     data = None
     if patch == "-":
@@ -64,6 +63,5 @@ def import_(
             raise UsageError("standard input is closed", "name a file")
         data = sys.stdin.buffer.read()
     source = "standard input" if data is not None else patch
-    made = import_(ImportRequest(place, source, name, data, output, also, partial, fuzz), Live(console))
-    show_import(console, place, made, explain=explain)
-    return 0 if made.ok else 1
+    request = ImportRequest(place, source, name, data, output, also, partial, fuzz)
+    return run_import(console, request, explain=explain)

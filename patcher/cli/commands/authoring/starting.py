@@ -6,7 +6,9 @@ from typing import Optional
 
 import click
 
-from patcher.cli.console import Console, command, takes
+from patcher.cli.console import Console
+from patcher.cli.options import common_options
+from patcher.ops.authoring.requests import NewRequest
 from patcher.ops.place import Place
 
 
@@ -14,21 +16,13 @@ from patcher.ops.place import Place
 @click.argument("name")
 @click.argument("package", metavar="PACKAGE|FILE")
 @click.option("--output", metavar="DIR", help="Where the patchset's folder is put (default ./patchsets).")
-@takes(sources=False)
+@common_options(sources=False)
 def new(console: Console, place: Place, name: str, package: str, output: Optional[str]) -> int:
     """Make a patchset to begin with.
 
     Its hunk is for a real function of the package, and fits; its text says how to write another one. It has a case, and lint
     says what is still to be written.
     """
-    from patcher.ops.authoring.requests import NewRequest
-    from patcher.ops.authoring.starting import new
+    from patcher.cli.verbs.authoring.new import run_new
 
-    made = new(NewRequest(place, name, package, output))
-    for note in made.notes:
-        console.note(note)
-    console.say(f"wrote {made.folder}: a hunk for {made.scope} in {made.path}; read it, then write yours in its place")
-    more = ["--patch-dir", str(made.folder)] if output else []
-    console.say(f"see what it changes: {command(place, 'diff', name, *more)}")
-    console.data(True, {"folder": str(made.folder), "path": made.path, "scope": made.scope, "notes": list(made.notes)})
-    return 0
+    return run_new(console, NewRequest(place, name, package, output))

@@ -1,0 +1,54 @@
+"""Diffs on stdout: their own bytes where they are piped, highlighted for a reader."""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Sequence, Tuple
+
+import click
+
+from patcher.cli.console import Console
+from patcher.cli.styles import style
+from patcher.cli.translation import translated
+from patcher.text.diffs import FileDiff
+from patcher.text.width import terminal_width
+
+_NEEDED = 100  # columns of a terminal, for two sides
+
+
+class DiffLayout(NamedTuple):
+    """How a reader sees diffs: side by side, or with the words that differ instead of lines."""
+
+    sides: bool = False
+    words: bool = False
+
+
+LINES = DiffLayout()
+
+
+def show_diffs(console: Console, diffs: Sequence[FileDiff], layout: DiffLayout = LINES, *, pager: bool = False) -> None:
+    """Write diffs: as `git apply` takes them where stdout is piped, unless a layout is asked for."""
+    show_parts(console, [("", diffs)], layout, pager=pager)
+
+
+def show_parts(
+    console: Console, parts: Sequence[Tuple[str, Sequence[FileDiff]]], layout: DiffLayout = LINES, *, pager: bool = False
+) -> None:
+    """Write several groups of diffs, each below a heading that a reader sees, "" for none."""
+    several = [diff for _, diffs in parts for diff in diffs]
+    if console.as_json or not several:
+        return
+    if console.plain and not any(layout):
+        click.echo(b"".join(diff.text for diff in several), nl=False)
+        return
+    from patcher.cli.answers.highlighted import highlighted_diff  # with diff-match-patch
+
+    room = terminal_width()
+    if layout.sides and room < _NEEDED:
+        console.note(f"two sides need {_NEEDED} columns, and there are {room}: one below the other")
+    side = room if layout.sides and room >= _NEEDED else 0
+    lines: List[str] = []
+    for heading, diffs in parts:
+        lines += [style(translated(heading), bold=True)] if heading and diffs else []
+        for diff in diffs:
+            lines += highlighted_diff(diff, columns=side, words=layout.words)
+    console.page(lines, pager=pager)

@@ -1,0 +1,160 @@
+"""A verb on the console: its progress, its plan, what it wrote and how that was verified; as text, JSON and exit code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Sequence
+
+from patcher.cli.answers.diffs import show_diffs
+from patcher.cli.answers.plan import answer_rows, decoded, plan_json
+from patcher.cli.console import Console, command
+from patcher.cli.styles import Row
+from patcher.cli.translation import Verbatim, term
+from patcher.errors import StoreError
+from patcher.model import Plan, State
+from patcher.ops.outcome import Events, Outcome
+from patcher.patchset.toml import options_text
+from patcher.text.diffs import plan_diffs
+from patcher.text.listed import count
+from patcher.verify.checks import COMPILE, IMPORT, PROBE, Verified
+
+if TYPE_CHECKING:
+    from patcher.model import Requested
+    from patcher.target.environment import Environment
+
+RUNNING = "processes that are running keep the code they have loaded until they are started again"
+
+
+class ConsoleEvents(Events):
+    """Shows what a verb reports while it runs; `planned` shows the plan once it is made."""
+
+    def __init__(self, console: Console, planned: Callable[[Console, Outcome], None] = lambda console, outcome: None) -> None:
+        self._console = console
+        self._planned = planned
+
+    def started(self, env: Environment, requested: Sequence[Requested] = ()) -> None:
+        """Write which environment is meant, and with --verbose the patchsets with their options."""
+        self._console.about(env)
+        for one in requested if self._console.verbose else ():
+            self._console.info(f"{one.patchset.name} {one.patchset.version} {options_text(one.options)}".rstrip())
+
+    def note(self, text: str, word: str = "note") -> None:
+        """Write a note."""
+        self._console.note(text, word)
+
+    def progress(self, done: int, total: int, what: str) -> None:
+        """Show the progress."""
+        self._console.progress(done, total, what)
+
+    def planned(self, outcome: Outcome) -> None:
+        """Show the plan."""
+        self._planned(self._console, outcome)
+
+    def reached(self, state: str) -> None:
+        """Keep the message of a Ctrl-C."""
+        self._console.outcome = state
+
+
+def show_applied(console: Console, outcome: Outcome) -> None:
+    """Write what was applied, and the command that restores it."""
+    names, sites = ", ".join(outcome.patchsets), [file.site for file in outcome.changed]
+    rows = [Row("applied", (f"{names}: {count(sites.count(site), 'file')} in {site}",)) for site in dict.fromkeys(sites)]
+    console.info_rows(rows)
+    console.info(f"restore with: {command(outcome.place, 'restore', *outcome.patchsets)}")
+    note_running(console, outcome)
+
+
+def show_plan(console: Console, outcome: Outcome) -> None:
+    """Show the answer of a plan for each hunk, and its notes."""
+    plan = outcome.plan
+    console.rows(answer_rows(answer for answer in plan.answers if answer.state.failed or not console.quiet))
+    console.suggest_explain(outcome.place, plan.answers)
+    console.notes(plan.notes)
+
+
+def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, Outcome], None], **more: Any) -> int:
+    """Report what came of a plan, with `show` what was written; `more` are further fields of the JSON answer."""
+    plan, changed, verdict = outcome.plan, outcome.changed, outcome.verdict
+    diffs = plan_diffs(plan) if outcome.dry_run else []
+    if plan.failed:
+        console.note(f"nothing was written: {len(plan.failed)} of {count(len(plan.answers), 'hunk')} failed", "stopped")
+    elif not changed:
+        for name in outcome.patchsets:
+            console.info(f"{name}: nothing to do, {_why(plan, name)}")
+    elif outcome.dry_run:
+        show_diffs(console, [] if console.quiet else diffs)
+        console.note(f"nothing was written; {count(len(changed), 'file')} would be changed", "dry run")
+    if verdict:
+        console.rows(verified_rows(verdict.verified, quiet=console.quiet) if verdict.verified else [])
+        why = "verification failed" if verdict.verified else "interrupted while verifying"
+        if verdict.rolled_back:
+            console.note(f"{why}; {count(len(changed), 'file')} as before this run", "rolled back")
+        if verdict.problem:
+            hint = f"{verdict.problem.hint}\nto restore all of it: {command(outcome.place, 'restore', *outcome.patchsets)}"
+            raise StoreError(f"{why}, and the change could not be undone: {verdict.problem.message}", hint)
+    if outcome.written:
+        show(console, outcome)
+    fields: Dict[str, Any] = {"written": outcome.written, "patchsets": list(outcome.patchsets), **more}
+    fields.update(plan_json(plan), recovered=list(outcome.recovered))
+    if verdict and verdict.verified:
+        fields["verify"] = verified_json(verdict.verified, rolled_back=verdict.rolled_back)
+    if outcome.dry_run:
+        fields["diff"] = decoded(b"".join(each.text for each in diffs))
+    console.data(outcome.ok, fields)
+    return 0 if outcome.ok else 130 if verdict and not verdict.verified else 1
+
+
+def note_running(console: Console, outcome: Outcome) -> None:
+    """Write that running processes keep the old code, the first time that a directory is patched."""
+    if outcome.fresh or console.verbose:
+        console.note(RUNNING)
+
+
+def _why(plan: Plan, name: str) -> str:
+    """Why there is nothing to do for a patchset."""
+    states = {answer.state for answer in plan.answers if answer.patchset == name}
+    if State.APPLIED in states:
+        return "it is applied already"
+    if State.UPSTREAM in states:
+        return "the code is already as it would make it: fixed upstream"
+    return "it is not needed here: the code that it changes is not there"
+
+
+# verifying ------------------------------------------------------------------------------------------------------------
+def verified_rows(verified: Verified, *, quiet: bool) -> List[Row]:
+    """What is good in one line with the seconds of each step, what is not with its last lines; if `quiet` failures alone."""
+    parts = []
+    for what in (COMPILE, IMPORT, PROBE):
+        good = [check for check in verified.checks if check.what == what and not check.problem]
+        seconds = sum(check.seconds for check in good)
+        text = {
+            COMPILE: f"{count(len(good), 'file')} compiled in {seconds:.2f} s",
+            IMPORT: f"{count(len(good), 'module')} imported in {seconds:.2f} s",
+            PROBE: f"{count(len(good), 'probe')} passed in {seconds:.2f} s",
+        }
+        parts += [text[what]] if good else []
+    note = (f"not imported: {', '.join(verified.left_out)}: {verified.reason}",)
+    details = note if verified.left_out and verified.reason else ()
+    found = [Row("verified", (", ".join(parts),), details)] if parts and not verified.failed else []
+    for check in verified.checks:
+        if check.problem:
+            known = ("it fails without the patch too: no fault of the patch",) if check.before else ()
+            more = tuple(map(Verbatim, check.output.split("\n"))) if check.output else ()
+            found.append(Row(check.state, (f"{term(check.what)} {check.name}: {check.problem}",), (*known, *more)))
+    return [row for row in found if not quiet or row.word == "failed"]
+
+
+def verified_json(verified: Verified, *, rolled_back: bool = False) -> Dict[str, Any]:
+    """The field `verify` of `apply` and `verify`."""
+    steps = {what: sum(each.seconds for each in verified.checks if each.what == what) for what in (COMPILE, IMPORT, PROBE)}
+    checks = [
+        {"what": each.what, "name": each.name, "state": each.state, "problem": each.problem, "output": each.output}
+        for each in verified.checks
+    ]
+    seconds = {name: round(value, 3) for name, value in (*steps.items(), ("total", verified.seconds))}
+    return {
+        "ok": not verified.failed,
+        "checks": checks,
+        "left_out": list(verified.left_out),
+        "seconds": seconds,
+        "rolled_back": rolled_back,
+    }

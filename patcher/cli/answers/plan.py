@@ -1,0 +1,87 @@
+"""Plans, standings and patchsets as text and as JSON. Pure: it decides nothing, reads no file, prints nothing.
+
+`patcher/answers.schema.json` says what the JSON answer of each command has (`sitepatch schema`). Text in JSON is ASCII; a byte
+that is not UTF-8 is written as the lone surrogate of `surrogateescape`.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, Dict, Iterable, List, Sequence
+
+from patcher.cli.styles import Row, hint_lines
+from patcher.model import Answer, Plan, State
+from patcher.text.diffs import FileDiff
+from patcher.text.listed import count
+from patcher.text.printable import printable
+from patcher.text.width import padded, width
+
+_PLAIN = {
+    State.UPSTREAM: "the code is already as the patch would make it: fixed upstream",
+    State.NOT_NEEDED: "the code that it changes is not there",
+}
+
+
+def stat(diffs: Sequence[FileDiff]) -> str:
+    """The table of `git diff --stat`, "" where nothing differs."""
+    if not diffs:
+        return ""
+    column, most = max(width(printable(diff.path)) for diff in diffs), max(diff.added + diff.removed for diff in diffs)
+    digits, scale = len(str(most)), min(1.0, 40 / most)
+    lines = []
+    for diff in diffs:
+        plus, minus = (-(-int(count * scale * 1000) // 1000) for count in (diff.added, diff.removed))
+        bar = "+" * plus + "-" * minus
+        lines.append(f" {padded(printable(diff.path), column)} | {diff.added + diff.removed:>{digits}} {bar}")
+    added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
+    parts = [f"{count(len(diffs), 'file')} changed"]
+    parts += [f"{count(added, 'insertion')}(+)"] if added else []
+    parts += [f"{count(removed, 'deletion')}(-)"] if removed else []
+    return "\n".join([*lines, " " + ", ".join(parts)]) + "\n"
+
+
+# tables ---------------------------------------------------------------------------------------------------------------
+def answer_rows(answers: Iterable[Answer]) -> List[Row]:
+    """One row for each patchset, file and scope; what failed is explained below it."""
+    rows = []
+    for answer in answers:
+        places = ":" + ",".join(map(str, answer.places)) if answer.places else ""
+        details = [*(answer.problem.split("\n") if answer.problem else []), *hint_lines(answer.hint)]
+        if not details and answer.state in _PLAIN:
+            details = [_PLAIN[answer.state]]
+        rows.append(Row(answer.state.value, (answer.patchset, answer.path + places, answer.scope), tuple(details)))
+    return rows
+
+
+# JSON -----------------------------------------------------------------------------------------------------------------
+def answer_json(answer: Answer) -> Dict[str, Any]:
+    """An answer as JSON."""
+    fields = {**answer._asdict(), "state": answer.state.value, "places": list(answer.places)}
+    return {key: value for key, value in fields.items() if key not in ("gone", "written")}  # `mixed` has made use of the first
+
+
+def diff_json(diff: FileDiff) -> Dict[str, Any]:
+    """A file's difference as JSON."""
+    fields = {**diff._asdict(), "patchsets": list(diff.patchsets), "diff": decoded(diff.text)}
+    return {key: value for key, value in fields.items() if key not in ("text", "old", "new", "release")}
+
+
+def plan_json(plan: Plan) -> Dict[str, Any]:
+    """`answers`, `files` and `notes` of a plan."""
+    files = [
+        {
+            "site": file.site,
+            "path": file.path,
+            "changes": file.before != file.after,
+            "before": sha256(file.before).hexdigest(),
+            "after": sha256(file.after).hexdigest(),
+            "patchsets": [step.patchset for step in file.steps],
+        }
+        for file in plan.files
+    ]
+    return {"answers": [answer_json(one) for one in plan.answers], "files": files, "notes": list(plan.notes)}
+
+
+def decoded(data: bytes) -> str:
+    """Bytes of a file as text; what is not UTF-8 becomes lone surrogates, so that nothing is lost."""
+    return data.decode("utf-8", "surrogateescape")

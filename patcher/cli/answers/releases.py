@@ -1,0 +1,173 @@
+"""What `check --against` found, as text, as JSON, as annotations for GitHub and as JUnit. Pure.
+
+The text of one patchset is a heading, then a line for each run of releases with one answer, oldest first, and one for each
+that does not fit; with `--verbose` a line for each release, as in `compatibility.txt`. JUnit and not SARIF: the answer is
+what was tried and how it ended, which GitLab, Jenkins and Azure show as tests; SARIF is about places in a source.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, Union
+from xml.etree import ElementTree
+
+from patcher.cli.answers.annotations import ERROR, NOTICE, annotation
+from patcher.cli.answers.plan import diff_json
+from patcher.cli.styles import Row
+from patcher.cli.translation import term
+from patcher.model import Answer, State
+from patcher.ops.releases.against import Checked
+from patcher.ops.releases.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, Outcome
+from patcher.text.listed import count
+from patcher.text.printable import Styled, printable
+
+_Releases = Tuple[Outcome, ...]
+
+
+# text -----------------------------------------------------------------------------------------------------------------
+def checked_heading(checked: Checked) -> str:
+    """The patchset, how many releases were looked at, and how many of them are in which state."""
+    words = [outcome.word for outcome in checked.outcomes]
+    found = [f"{term(word)} {words.count(word)}" for word in dict.fromkeys(words)]
+    releases = count(sum(one.version != "" and one.word != NO_RELEASE for one in checked.outcomes), "release")
+    return f"{checked.patchset.name} {checked.patchset.version}, {releases}" + (f": {', '.join(found)}" if found else "")
+
+
+def checked_rows(checked: Checked, *, each: bool) -> List[Row]:
+    """One line for each run of releases with one answer, or for `each` release."""
+    found = []
+    for several in [(one,) for one in checked.outcomes] if each else folded(checked.outcomes):
+        one, last = several[0], several[-1]
+        if one is last:
+            found.append(Row(one.word, (one.distribution, version(one), _places_and_problem(one))))
+            continue
+        paths = dict.fromkeys(path for outcome in several for path, _ in outcome.places)
+        yanked = sum(outcome.yanked for outcome in several)
+        releases = count(len(several), "release") + (f", {yanked} yanked" if yanked else "")
+        text = "  ".join([*paths, *([one.problem] if one.problem else [])])
+        found.append(Row(one.word, (one.distribution, f"{one.version} to {last.version} ({releases})", text)))
+    return found
+
+
+def folded(outcomes: Iterable[Outcome]) -> List[_Releases]:
+    """Neighbours with one answer together; each that failed by itself."""
+    found: List[_Releases] = []
+    for one in outcomes:
+        before = found[-1][-1] if found else None
+        if before and not one.failed and _answer(before) == _answer(one):
+            found[-1] = (*found[-1], one)
+        else:
+            found.append((one,))
+    return found
+
+
+def _answer(one: Outcome) -> Tuple[str, str, str]:
+    return one.distribution, one.word, one.problem
+
+
+def version(outcome: Outcome) -> str:
+    """The version, and whether it was yanked."""
+    return f"{outcome.version} (yanked)" if outcome.yanked else outcome.version
+
+
+def _places_and_problem(outcome: Outcome) -> str:
+    places = [f"{path}:{','.join(map(str, lines))}" for path, lines in outcome.places]
+    return "  ".join([*places, outcome.problem] if outcome.problem else places)
+
+
+# JSON -----------------------------------------------------------------------------------------------------------------
+def checked_json(checked: Checked) -> Dict[str, Any]:
+    """A patchset and its releases as JSON."""
+    releases = [
+        {
+            "distribution": one.distribution,
+            "version": one.version,
+            "state": one.word,
+            "ok": not one.failed,
+            "yanked": one.yanked,
+            "places": [{"path": path, "lines": list(lines)} for path, lines in one.places],
+            "problem": one.problem,
+            "hint": one.hint,
+            "files": [diff_json(each) for each in one.diffs],
+        }
+        for one in checked.outcomes
+    ]
+    return {"name": checked.patchset.name, "version": checked.patchset.version, "releases": releases}
+
+
+# for CI ---------------------------------------------------------------------------------------------------------------
+class CiResult(NamedTuple):
+    """What became of a patchset: `about` a release or a place here, the state, and why it `failed` ("" if it did not).
+
+    `written` is the file and the line of the hunk that it is about, ("", 0) for none.
+    """
+
+    patchset: str
+    about: str
+    state: str
+    failed: str
+    written: Tuple[str, int] = ("", 0)
+
+
+def of_releases(checked: Checked) -> List[CiResult]:
+    """The result of each release."""
+    found = []
+    for one in checked.outcomes:
+        about, failed = f"{one.distribution} {one.version}", _why(one, one.word) if one.failed else ""
+        written = next((answer.written for answer in one.answers if answer.state.value == one.word), ("", 0))
+        found.append(CiResult(checked.patchset.name, about, one.word, failed, written))
+    return found
+
+
+def of_answers(answers: Iterable[Answer]) -> List[CiResult]:
+    """The result of each place in an environment."""
+    found = []
+    for one in answers:
+        state, about = one.state, f"{one.path} {one.scope}".rstrip()
+        failed = _why(one, state.value) if state.failed else ""
+        found.append(CiResult(one.patchset, about, state.value, failed, one.written))
+    return found
+
+
+def _why(one: Union[Answer, Outcome], state: str) -> str:
+    return "\n".join(filter(None, (one.problem, one.hint))) or state
+
+
+def github(results: Iterable[CiResult], manifests: Mapping[str, str]) -> List[Styled]:
+    """Annotations: an error for what does not fit, a notice where upstream has the change; one for what is in order.
+
+    Where a release is one that a patchset is not for, it is about its `patchset.toml`, of which `manifests` has the path.
+    """
+    found: List[Styled] = []
+    good = 0
+    for one in results:
+        if one.failed and one.state == State.NOT_FOUND.value and not one.written[0]:
+            one = one._replace(written=(manifests.get(one.patchset, ""), 0))
+        if one.failed:
+            title, text = f"{one.patchset} does not fit {one.about}", f"{one.state}: {one.failed}"
+            found.append(annotation(ERROR, title, text, *one.written))
+        elif one.state == "upstream":
+            title, text = f"{one.patchset} can go", f"{one.about} has its change already"
+            found.append(annotation(NOTICE, title, text, *one.written))
+        else:
+            good += 1
+    return [*found, annotation(NOTICE, "sitepatch check", f"{count(good, 'answer')} in order")] if good else found
+
+
+def junit(results: Sequence[CiResult]) -> str:
+    """A JUnit report: a suite for each patchset, a test for each release or place; what could not be looked at is an error."""
+    root = ElementTree.Element("testsuites", name="sitepatch check")
+    for name in dict.fromkeys(one.patchset for one in results):
+        mine = [one for one in results if one.patchset == name]
+        unknown = [one for one in mine if one.failed and one.state in (NO_RELEASE, NO_WHEEL, NOT_FETCHED)]
+        bad = sum(bool(one.failed) for one in mine) - len(unknown)
+        numbers = {"name": name, "tests": str(len(mine)), "failures": str(bad), "errors": str(len(unknown))}
+        suite = ElementTree.SubElement(root, "testsuite", numbers)
+        for one in mine:
+            case = ElementTree.SubElement(suite, "testcase", classname=name, name=printable(one.about))
+            if one.failed:
+                kind = "error" if one in unknown else "failure"
+                text = "\n".join(map(printable, one.failed.split("\n")))
+                ElementTree.SubElement(case, kind, message=one.state, type=one.state).text = text
+            else:
+                ElementTree.SubElement(case, "system-out").text = one.state
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode")

@@ -1,1 +1,0 @@
-"""How the outcomes of the verbs that make patchsets are shown."""

@@ -1,0 +1,36 @@
+"""What a shell completes: names of patchsets, and the values of `--set`."""
+
+from __future__ import annotations
+
+import os
+from typing import List
+
+import click
+
+from patcher.errors import SitepatchError
+from patcher.ops.place import Place
+from patcher.patchset.sources import patchset_folders
+from patcher.project.selection import settings_for_completion
+from patcher.store.status import statuses
+
+
+def names_for_completion(ctx: click.Context, begun: str) -> List[str]:
+    """Names of patchsets, and those that are applied where that matters."""
+    try:
+        names = set(patchset_folders(ctx.params.get("patch_dir") or (), os.getcwd()))
+        if ctx.info_name in ("restore", "diff", "verify"):
+            env = Place(ctx.params.get("python"), ctx.params.get("target"), (), bool(ctx.params.get("system"))).environment()
+            names |= {step.patchset for item in statuses(env) for step in item.receipt.steps}
+    except (SitepatchError, OSError):
+        return []
+    return sorted(name for name in names if name.startswith(begun))
+
+
+def values_for_completion(ctx: click.Context, begun: str) -> List[str]:
+    """`NAME.option=` of the patchsets named so far, and the choices after it."""
+    dirs = ctx.params.get("patch_dir") or ()
+    named = [*(ctx.params.get("names") or ()), *ctx.args]  # click leaves them in args while --set waits for its value
+    try:
+        return list(settings_for_completion(begun, named, dirs))
+    except (SitepatchError, OSError):
+        return []

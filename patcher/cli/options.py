@@ -1,0 +1,218 @@
+"""Options that several commands have, and where the errors of all end."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Callable, List, Optional
+
+import click
+
+from patcher.cli.console import Console
+from patcher.errors import SitepatchError, UsageError
+from patcher.ops.place import Place
+from patcher.store.lock import patience
+from patcher.store.retry import again
+
+if TYPE_CHECKING:
+    from patcher.verify.checks import VerifyOptions
+
+CommandFunction = Callable[..., int]
+"""The function of a command: takes a Console, a Place and its options, and returns the exit code."""
+_IN_LINE = ", as the only line on stderr before the command runs"
+
+
+def common_options(
+    *, environment: bool = True, sources: bool = True, in_line: bool = False
+) -> Callable[[CommandFunction], CommandFunction]:
+    """Give a command the shared options; it is called with a Console and a Place and returns the exit code.
+
+    Every SitepatchError and OSError of the command ends here, as text and as an exit code.
+    """
+    options: List[Callable[[CommandFunction], CommandFunction]] = []
+    if environment:
+        options += [
+            click.option("--python", metavar="PATH", help="Interpreter (or venv) of the environment."),
+            click.option("--target", metavar="DIR", help="A directory of packages, or the root of an image."),
+            click.option("--system", is_flag=True, help="Also what a venv shares with others (system-site-packages)."),
+        ]
+    if sources:
+        text = "Directory of patchsets, looked at first; repeatable."
+        options.append(click.option("--patch-dir", metavar="DIR", multiple=True, help=text))
+    options += [
+        click.option("--json", "as_json", is_flag=True, help=f"Answer in JSON{_IN_LINE if in_line else ''}."),
+        click.option("-q", "--quiet", is_flag=True, help="Only errors and what was asked for."),
+        click.option("-v", "--verbose", is_flag=True, help="Say more."),
+        click.option("--color/--no-color", default=None, help="Default: on a terminal, unless NO_COLOR is set."),
+    ]
+
+    def decorate(function: CommandFunction) -> CommandFunction:
+        @wraps(function)
+        def run(as_json: bool, quiet: bool, verbose: bool, color: Optional[bool], **rest: Any) -> int:
+            console = Console(function.__name__.strip("_").replace("_", "-"), as_json, quiet, verbose, color)
+            console.kept_notes = [] if as_json and in_line else None
+            where = {name: rest.pop(name) for name in ("python", "target", "system") if name in rest}
+            place = Place(patch_dirs=tuple(rest.pop("patch_dir", ())), **where)
+            try:
+                return function(console, place, **rest)
+            except BrokenPipeError:
+                raise
+            except KeyboardInterrupt as error:
+                raise KeyboardInterrupt(str(error) or console.outcome) from error
+            except SitepatchError as error:
+                return console.fail(error)
+            except OSError as error:
+                return console.fail(SitepatchError(str(error)))
+            finally:
+                console.end_progress()
+
+        wrapped: CommandFunction = run
+        for option in reversed(options):
+            wrapped = option(wrapped)
+        return wrapped
+
+    return decorate
+
+
+def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> List[str]:
+    """The names of patchsets that begin so, for the shell."""
+    from patcher.cli.completion import names_for_completion
+
+    return names_for_completion(ctx, begun)
+
+
+def complete_settings(ctx: click.Context, param: click.Parameter, begun: str) -> List[str]:
+    """What `--set` can be that begins so, for the shell."""
+    from patcher.cli.completion import values_for_completion
+
+    return values_for_completion(ctx, begun)
+
+
+settings_option = click.option(
+    "--set",
+    "settings",
+    metavar="NAME.option=VALUE",
+    multiple=True,
+    shell_complete=complete_settings,
+    help="Give an option a value; repeatable. NAME. may be left out where one patchset is named.",
+)
+"""Gives a command its `--set`."""
+
+
+def format_option(*forms: str) -> Callable[[CommandFunction], CommandFunction]:
+    """Give a command `--format`, which takes these; the first is the default, and the only one beside `--json`."""
+
+    def decorate(function: CommandFunction) -> CommandFunction:
+        @wraps(function)
+        def run(console: Console, place: Place, form: str, **rest: Any) -> int:
+            if console.as_json and form != forms[0]:
+                raise UsageError(f"--format {form} and --json: found both, expected one")
+            try:
+                return function(console, place, form=form, **rest)
+            except SitepatchError as error:
+                if form == "github":
+                    from patcher.cli.answers.annotations import of_error
+
+                    console.out(of_error(f"sitepatch {console.command}", error))
+                raise
+
+        return click.option("--format", "form", type=click.Choice(forms), default=forms[0], help="Form of the answer.")(run)
+
+    return decorate
+
+
+def verifying_options(function: CommandFunction) -> CommandFunction:
+    """Give a command `--compile-only`, `--probe` and `--timeout`."""
+    for option in (
+        click.option(
+            "--timeout",
+            metavar="SECONDS",
+            type=click.FloatRange(0.1, 86400),
+            default=120.0,
+            show_default=True,
+            help="How long each process that verifies may take.",
+        ),
+        click.option("--probe", is_flag=True, help="Also run the probes of the patchsets: their own code, if trusted."),
+        click.option("--compile-only", is_flag=True, help="Verify by compiling alone; import nothing."),
+    ):
+        function = option(function)
+    return function
+
+
+def writing_options(function: CommandFunction) -> CommandFunction:
+    """Give a command `--force`, `--no-verify`, and the options of `verifying_options`."""
+    for option in (
+        verifying_options,
+        click.option("--no-verify", is_flag=True, help="Do not verify what was written."),
+        click.option(
+            "--force", is_flag=True, help="Also where a file was edited by hand; the edited text is kept in the store."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def verify_options(timeout: float, compile_only: bool, probe: bool, no_verify: bool = False) -> VerifyOptions:
+    """How to verify, from the options of `verifying_options` and `--no-verify`."""
+    from patcher.verify.checks import VerifyOptions
+
+    if probe and no_verify:
+        raise UsageError("--probe and --no-verify: found both", "a probe is part of verifying")
+    return VerifyOptions(timeout, no_verify, compile_only, probe)
+
+
+def project_options(function: CommandFunction) -> CommandFunction:
+    """Give a command `-r`, `--project` and `--lock`."""
+    for option in (
+        click.option(
+            "--lock",
+            "lock_file",
+            metavar="FILE",
+            type=click.Path(),
+            default="",
+            help="Default: sitepatch.lock beside pyproject.toml.",
+        ),
+        click.option(
+            "--project",
+            metavar="DIR",
+            type=click.Path(),
+            default=".",
+            show_default=True,
+            help="The directory of pyproject.toml, whose [tool.sitepatch] is read.",
+        ),
+        click.option(
+            "-r",
+            "--requirement",
+            "requirements",
+            metavar="FILE",
+            type=click.Path(),
+            multiple=True,
+            help='Read comments "# sitepatch: NAME option=VALUE" of a requirements file; repeatable.',
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+lock_timeout_option = click.option(
+    "--lock-timeout",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    default=60.0,
+    show_default=True,
+    envvar="SITEPATCH_LOCK_TIMEOUT",
+    show_envvar=True,
+    help="How long to wait for another process that changes the environment.",
+)
+"""Gives a command its `--lock-timeout`."""
+
+
+def retried(function: CommandFunction) -> CommandFunction:
+    """Give a command `--lock-timeout`, and call it again where another process changed the environment meanwhile."""
+
+    @wraps(function)
+    def run(console: Console, place: Place, lock_timeout: float, **rest: Any) -> int:
+        with patience(lock_timeout, lambda text: console.note(text, "waiting")):
+            return again(lambda: function(console, place, **rest), console.note)
+
+    wrapped: CommandFunction = lock_timeout_option(run)
+    return wrapped

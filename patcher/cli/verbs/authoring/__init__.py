@@ -1,0 +1,1 @@
+"""The same for the commands that make, try and export patchsets."""

@@ -1,0 +1,44 @@
+"""What came of the cases of patchsets, as text, as JSON and as an exit code."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Sequence
+
+from patcher.cli.answers.patchsets import broken_json, broken_rows
+from patcher.cli.console import Console
+from patcher.cli.styles import Row
+from patcher.cli.verbs.check import CheckRequest, report_releases
+from patcher.ops.authoring.requests import CasesRequest
+from patcher.ops.authoring.testing import try_cases
+from patcher.ops.place import Place
+from patcher.ops.releases.against import check_asked
+from patcher.patchset.sources import find_patchsets
+from patcher.project.selection import choose
+
+
+def run_test(console: Console, place: Place, names: Sequence[str], against: Sequence[str], jobs: int) -> int:
+    """Try the cases, and the releases of `against`."""
+    check_asked(against)
+    made = try_cases(CasesRequest(place, tuple(names)))
+    rows, cases = [], []
+    for name, outcomes in made.outcomes.items():
+        for one in outcomes:
+            diff = one.diff.decode("utf-8", "backslashreplace")
+            word = "failed" if one.problem else "ok"
+            details = [one.problem, *diff.split("\n")] if one.problem else []
+            rows.append(Row(word, (name, one.case.name, one.path), tuple(filter(None, details))))
+            tried = {"patchset": name, "case": one.case.name, "path": one.path, "ok": not one.problem}
+            cases.append({**tried, "problem": one.problem, "diff": diff})
+        if not outcomes and name not in made.broken:
+            rows.append(Row("no cases", (name,)))
+    console.rows([row for row in rows if row.word == "failed" or not console.quiet])
+    console.rows(broken_rows(made.broken))
+    code = 0 if made.ok else 1
+    releases: Dict[str, Any] = {"patchsets": []}
+    if against:
+        requested, _ = choose(list(made.outcomes), (), place.patch_dirs)
+        known = [one.patchset for one in find_patchsets(place.patch_dirs, ".")[0]]
+        failed, releases = report_releases(console, requested, known, CheckRequest(place, list(made.outcomes), against, jobs))
+        code = code or failed
+    console.data(not code, {"cases": cases, "broken": broken_json(made.broken), "releases": releases["patchsets"]})
+    return code
