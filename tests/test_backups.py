@@ -10,8 +10,7 @@ import pytest
 from patcher.model import Plan
 from patcher.ops.health.backups import BackupRequest, restore_backups
 from patcher.ops.place import Place
-from patcher.store.commit import plan_rollback, roll_back
-from patcher.store.multisite import commit_all
+from patcher.store.commit import commit, plan_rollback, roll_back
 from patcher.target.backups import proven_backups
 from tests.command import DDP, RUNNER, Site, done, sitepatch
 
@@ -127,7 +126,7 @@ def test_several_directories_change_all_or_none(tmp_path):
     dry = [BackupRequest(Place(target=str(each.path)), dry_run=True) for each in sites]
     files = tuple(file for each in dry for file in restore_backups(each).changed)
     way = plan_rollback(Plan(files, ()))
-    commit_all(Plan(files, ()), ())
+    commit(Plan(files, ()), ())
     assert [each.tree() for each in sites] != before
     roll_back(way)
     assert [each.file().read_bytes().endswith(b"print('here')\n") for each in sites] == [True, True]

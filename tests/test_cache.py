@@ -164,7 +164,7 @@ def test_another_overlay_that_took_the_name_is_not_what_is_held(over, monkeypatc
         made.rename(made.with_name("was"))
         made.mkdir()
 
-    monkeypatch.setattr(cache.fcntl, "flock", replaced)
+    monkeypatch.setattr("fcntl.flock", replaced)
     with pytest.raises(FileNotFoundError):
         cache.hold(made)
 

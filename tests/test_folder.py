@@ -100,7 +100,7 @@ def test_what_is_mounted(tmp_path, folder):
 )
 def test_a_folder_that_is_made_in_a_store_is_readable_and_shared_as_the_one_it_lies_in(tmp_path, folder, umask, mode, shared):
     tmp_path.chmod(mode)
-    assert folder.shared == shared
+    assert meta.group_bits(folder.fd) == shared
     for _ in range(2):
         with folder.make("new") as made:
             assert made.path == f"{tmp_path}/new"
@@ -137,7 +137,7 @@ def test_what_is_made_in_a_store_belongs_to_its_owner_or_to_the_group(tmp_path, 
     def make():
         with Folder.open(str(place)) as folder:
             fd = os.open("new", os.O_CREAT | os.O_RDWR, 0o600, dir_fd=folder.fd)
-            folder.settle(fd)
+            meta.set_owner(fd, folder.fd)
             os.close(fd)
 
     as_user(user, make, groups=groups)

@@ -17,6 +17,7 @@ from patcher.hook import boot
 from patcher.store import lock, retry, status
 from patcher.store.folder import Folder
 from patcher.store.lock import Patience, locked
+from patcher.system import flock
 from tests.users import ROOT_ONLY, give
 
 OWNER, GROUP = 1001, 1500
@@ -30,7 +31,7 @@ def site(tmp_path):
     with Folder.open(str(tmp_path)) as folder:
         yield folder
     assert len(os.listdir("/dev/fd")) == before
-    assert lock._held == {} and len(lock._patience) == 1
+    assert lock._shared == {} and len(lock._patience) == 1
 
 
 @contextlib.contextmanager
@@ -259,7 +260,7 @@ def test_a_lock_of_fcntl_which_is_what_the_server_makes_of_a_client_is_waited_fo
     with ours.open("w") as file:
         file.write("7 on client1\n")
         file.flush()
-        fcntl.fcntl(file, lock._F_OFD_SETLK, lock._whole_file())
+        fcntl.fcntl(file, flock._F_OFD_SETLK, flock._whole_file())
         with pytest.raises(BusyError, match=r"another sitepatch \(process 7 on client1\)"), locked(site, 0):
             pass
         assert free(ours), "the other lock is given back"
@@ -323,8 +324,8 @@ def test_a_start_opens_a_directory_once_however_many_files_it_has(tmp_path, monk
 
 
 def test_what_another_machine_has_done_is_looked_for_once_the_lock_is_held(tmp_path, site, monkeypatch):
-    done, flock, look = [], fcntl.flock, lock.look_again
-    monkeypatch.setattr(fcntl, "flock", lambda *words: (done.append("locked"), flock(*words)))
+    done, real, look = [], fcntl.flock, lock.look_again
+    monkeypatch.setattr(fcntl, "flock", lambda *words: (done.append("locked"), real(*words)))
     monkeypatch.setattr(lock, "look_again", lambda folder: (done.append(folder), look(folder)))
     with locked(site):
         assert done == ["locked", str(tmp_path), f"{tmp_path}/.sitepatch"]
@@ -348,7 +349,7 @@ def told(tmp_path, monkeypatch):
         return open(names.get(path, path), *rest, **more)
 
     (tmp_path / "comm").write_text("uv\n")
-    monkeypatch.setattr(lock, "open", opened, raising=False)
+    monkeypatch.setattr(flock, "open", opened, raising=False)
     return write
 
 
@@ -372,12 +373,12 @@ def told(tmp_path, monkeypatch):
 )
 def test_the_process_that_holds_a_lock_by_what_the_kernel_tells(told, rows, expected):
     told(*rows)
-    assert lock._holder(Info) == expected
+    assert flock.holder(Info) == expected
 
 
 def test_where_the_kernel_tells_nothing(tmp_path, told, site):
     told(None)
-    assert lock._holder(Info) == ""
+    assert flock.holder(Info) == ""
     with locked(site), pytest.raises(FileNotFoundError):
         lock.holders(str(tmp_path))
     assert lock.holders(str(tmp_path)) == []

@@ -1105,12 +1105,12 @@ def test_a_pristine_copy_is_believed_by_its_hash_whoever_owns_it(site):
 
 def test_while_it_is_held_others_wait_and_commits_inside_need_not(site, monkeypatch):
     store = Store(str(site))
-    with store.held():
+    with store.locked():
         apply(site)
         assert together(1, lambda _: os.execv(sys.executable, [sys.executable, "-c", TRY, str(site)])) == [7]
     assert (site / A).read_bytes() == new(A)
     monkeypatch.setattr("patcher.store.store.locked", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt()))
-    with pytest.raises(KeyboardInterrupt, match=f"^{site}: nothing was changed$"), store.held():
+    with pytest.raises(KeyboardInterrupt, match=f"^{site}: nothing was changed$"), store.locked():
         pass
 
 

@@ -142,7 +142,7 @@ sys.argv = {argv!r}
 cli.main()
 """
 HOOKS = {
-    "after the plan": ("", 'before(change, "commit_all", "before")'),
+    "after the plan": ("", 'before(change, "commit", "before")'),
     "before the journal": ("preparing", 'before(journal, "write", "before")'),
     "before the commit point": ("committing", 'before(journal, "write", "before")'),
 }

@@ -13,7 +13,7 @@ CARRIED = (
     *(f"hook/{name}" for name in ("__init__", "boot", "classify", "kept", "other", "places", "repair")),
     *(f"store/{name}" for name in ("__init__", "bytecode", "folder", "journal", "lock", "meta", "permission", "prepare")),
     *(f"store/{name}" for name in ("receipt", "retry", "status", "store", "tidy")),
-    *(f"system/{name}" for name in ("__init__", "archive", "decode", "ownership", "reading")),
+    *(f"system/{name}" for name in ("__init__", "archive", "decode", "flock", "ownership", "reading")),
     *("target/__init__", "target/distribution", "target/environment", "target/interpreter"),
     *("text/__init__", "text/listed", "text/width"),
 )

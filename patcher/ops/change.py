@@ -12,8 +12,7 @@ from patcher.ops.outcome import SILENT, ApplyRequest, Events, Outcome, RestoreRe
 from patcher.ops.place import Place
 from patcher.planner.plan import plan_apply, plan_restore
 from patcher.project.selection import check_names, check_probes, check_sources, choose
-from patcher.store.commit import plan_rollback
-from patcher.store.multisite import commit_all, held
+from patcher.store.commit import commit, lock_sites, plan_rollback
 from patcher.store.retry import undisturbed
 from patcher.store.status import has_store, interrupted, named, statuses, stores, unclaimed
 from patcher.store.store import FINISHED, Store
@@ -73,7 +72,7 @@ def carry_out(outcome: Outcome, how: Optional[VerifySettings], events: Events) -
     events.planned(outcome)
     outcome = outcome._replace(fresh=not any(map(has_store, {file.site for file in plan.files})))
     how = None if outcome.dry_run or plan.failed else how
-    with held(plan if how else Plan((), ())):
+    with lock_sites(plan if how else Plan((), ())):
         way = plan_rollback(plan) if how else None
         outcome = _write(outcome, events)
         if outcome.written:
@@ -189,7 +188,7 @@ def _write(outcome: Outcome, events: Events) -> Outcome:
     for file in changed:
         if file.aside:
             events.note(f"the edited {file.path} is kept as {Store(file.site).keep(file.path, file.aside)}", "kept")
-    said = commit_all(outcome.plan, _patchsets(outcome))
+    said = commit(outcome.plan, _patchsets(outcome))
     for sentence in said:
         events.note(sentence, "recovered")
     events.reached(FINISHED)

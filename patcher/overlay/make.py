@@ -12,7 +12,6 @@ process uses.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from contextlib import contextmanager, suppress
@@ -25,6 +24,7 @@ from patcher.model import FilePlan, Plan
 from patcher.overlay import boot
 from patcher.system import ownership
 from patcher.system.cache import HINT, cache_dir, hold, private
+from patcher.system.flock import lock
 
 BOOT, VERIFIED = "boot", "verified"
 _PYTHONPATH = "PYTHONPATH"
@@ -125,7 +125,7 @@ def _write(home: Path, folder: Path, texts: Mapping[str, bytes]) -> None:
 def _locked(folder: Path) -> Iterator[None]:
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)  # the kernel lets go of it when its holder ends
+        lock(fd, wait=True)
         yield
     finally:
         os.close(fd)

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Iterator, List, Optional, Tuple, Type
 
 from patcher.errors import SitepatchError, StoreError
-from patcher.store.meta import Meta, date, mount, read_xattrs, set_xattrs, stamp
+from patcher.store.meta import Meta, date, group_bits, mount, read_xattrs, set_owner, set_xattrs, stamp
 from patcher.system.ownership import check_store
 from patcher.system.reading import open_file, read_open
 
@@ -110,27 +110,10 @@ class Folder:
         with suppress(FileExistsError):
             os.mkdir(name, 0o755, dir_fd=self.fd)
             with Folder(os.open(name, _DIRECTORY, dir_fd=self.fd), name) as made:
-                self.settle(made.fd)
-                os.fchmod(made.fd, 0o755 | self.shared)
+                set_owner(made.fd, self.fd)
+                os.fchmod(made.fd, 0o755 | group_bits(self.fd))
             self.sync()
         return self.sub(name)
-
-    @property
-    def shared(self) -> int:
-        """The bits of its mode that let a group write here; 0 where nobody else may, or everybody."""
-        mode = os.fstat(self.fd).st_mode
-        return mode & (stat.S_IWGRP | stat.S_ISGID) if mode & 0o022 == stat.S_IWGRP else 0
-
-    def settle(self, fd: int) -> None:
-        """Give what was made in a store to the owner of this directory (as root can), or to the group that shares it."""
-        here, info = os.fstat(self.fd), os.fstat(fd)
-        if here.st_mode & stat.S_IWOTH:
-            return
-        uid = info.st_uid if os.geteuid() else here.st_uid
-        gid = here.st_gid if self.shared or uid != info.st_uid else info.st_gid
-        with suppress(PermissionError):  # who is not in that group works alone, as before
-            if (uid, gid) != (info.st_uid, info.st_gid):
-                os.fchown(fd, uid, gid)
 
     def holder(self, path: str) -> Folder:
         """Open the directory that holds the `/`-separated, already checked `path` below this one."""
@@ -237,7 +220,7 @@ class Folder:
                 with suppress(PermissionError):  # only root may give a file away
                     os.fchown(fd, meta.uid, meta.gid)
             elif self._site is not None:
-                self.settle(fd)
+                set_owner(fd, self.fd)
             if not inherits:
                 set_xattrs(fd, meta.xattrs)
             stamp(fd, meta)

@@ -54,6 +54,24 @@ def set_xattrs(fd: int, xattrs: Tuple[Tuple[str, bytes], ...]) -> None:
                     raise
 
 
+def group_bits(folder: int) -> int:
+    """The mode bits of an open directory that let a group write there; 0 where nobody else may, or everybody."""
+    mode = os.fstat(folder).st_mode
+    return mode & (stat.S_IWGRP | stat.S_ISGID) if mode & 0o022 == stat.S_IWGRP else 0
+
+
+def set_owner(fd: int, folder: int) -> None:
+    """Give what was made in a folder of a store to the owner of that folder (as root can), or to the group that shares it."""
+    here, info = os.fstat(folder), os.fstat(fd)
+    if here.st_mode & stat.S_IWOTH:
+        return
+    uid = info.st_uid if os.geteuid() else here.st_uid
+    gid = here.st_gid if group_bits(folder) or uid != info.st_uid else info.st_gid
+    with suppress(PermissionError):  # who is no member of that group works alone
+        if (uid, gid) != (info.st_uid, info.st_gid):
+            os.fchown(fd, uid, gid)
+
+
 def source_date() -> Optional[int]:
     """SOURCE_DATE_EPOCH (Unix, seconds): what is written is to be dated so; None where it is not set, or no such number.
 

@@ -101,7 +101,7 @@ class Store:
         """
         base = path.rpartition("/")[2]
         name = f"{base}.{sha256(data)[:16]}"  # ends so that nothing takes it for a module
-        with self._locked() as (site, home, _):
+        with self._under_lock() as (site, home, _):
             meta = Meta(mode=0o600)
             with suppress(FileNotFoundError), site.holder(path) as folder:
                 meta = folder.look(base)[1]
@@ -140,7 +140,7 @@ class Store:
             clean = is_tidy(home)
         if clean:
             return ""
-        with self._locked(lock_timeout) as (site, home, outcome):
+        with self._under_lock(lock_timeout) as (site, home, outcome):
             return self._recover(site, home, outcome)
 
     def commit(
@@ -162,7 +162,7 @@ class Store:
             StoreError: a file is not what `old` says, or something failed; nothing was changed then. When it failed
                 after the commit point, the hint says that the run was finished, or the journal waits for `recover`.
         """
-        with self._locked(lock_timeout) as (site, home, outcome):
+        with self._under_lock(lock_timeout) as (site, home, outcome):
             said = self._recover(site, home, outcome)
             if said:
                 outcome.append(f"{said}; then {_UNTOUCHED}")
@@ -193,7 +193,7 @@ class Store:
         return said
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Keep every other process from writing here meanwhile; the commits of this one inside are part of it."""
         with ExitStack() as stack:
             try:
@@ -212,7 +212,7 @@ class Store:
             return permission.problems(site, paths, moved)
 
     @contextmanager
-    def _locked(self, timeout: Optional[float] = None) -> Iterator[Tuple[Folder, Folder, List[str]]]:
+    def _under_lock(self, timeout: Optional[float] = None) -> Iterator[Tuple[Folder, Folder, List[str]]]:
         """Yield the site directory, its `.sitepatch` under the lock, and what became of the run: its last text holds.
 
         A failure inside is recovered from at once, while the lock is held.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -13,6 +12,7 @@ from typing import Iterator, List, NamedTuple, Sequence
 
 from patcher.errors import StoreError
 from patcher.system import ownership
+from patcher.system.flock import lock
 from patcher.text.listed import count
 
 OVERLAY, RELEASE, KNOWN = "overlay", "release", "known"
@@ -84,7 +84,7 @@ def hold(folder: Path) -> int:
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with suppress(OSError):  # a file system without locks, on which nothing is removed
-            fcntl.flock(fd, fcntl.LOCK_SH)
+            lock(fd, shared=True, wait=True)
         with suppress(PermissionError):
             os.utime(fd)
         if os.fstat(fd).st_ino != folder.stat().st_ino:
@@ -169,13 +169,13 @@ def _alone(kind: str, path: Path) -> Iterator[bool]:
     Who uses a release holds the folder of all, who makes an overlay too.
     """
     home = path.parent if kind == OVERLAY else path.parent.parent
-    with ExitStack() as held:
+    with ExitStack() as stack:
         alone = True
         for folder in (home, path):
             fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            held.callback(os.close, fd)
+            stack.callback(os.close, fd)
             try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                alone = lock(fd) and alone
             except OSError:
                 alone = False
         yield alone

@@ -1,11 +1,11 @@
-"""A plan for two site directories: where the second cannot be done, the first is put back, from whatever stood there."""
+"""A plan for two site directories: where the second commit fails, the first is rolled back, to whatever was there before."""
 
 import pytest
 
 from patcher.errors import StoreError
 from patcher.model import Change, FilePlan, Patchset, Plan, Receipt, Step, Verify
-from patcher.store import multisite
-from patcher.store.commit import Rollback, commit, plan_rollback, roll_back
+from patcher.store import commit as module
+from patcher.store.commit import Rollback, commit, lock_sites, plan_rollback, roll_back
 from patcher.store.store import Store
 from patcher.system.reading import patchset_digest
 from tests.test_store import sha
@@ -33,7 +33,7 @@ def sites(tmp_path):
     return sites
 
 
-def stands(sites):
+def status(sites):
     """The bytes of each file, and those that its receipt is for."""
     current = [Store(str(site)).receipts().get(FILE) for site in sites]
     return [(site / FILE).read_bytes() for site in sites], [one and one.current for one in current]
@@ -46,32 +46,33 @@ def test_where_the_second_fails_the_first_is_as_before(sites, monkeypatch, befor
         assert commit(Plan(tuple(apply(site, OLD, NEW) for site in sites), ()), [PATCHSET]) == []
     for site in sites:
         (site / FILE).write_bytes(before)
-    was, real = stands(sites), multisite.commit
+    was, real = status(sites), Store.commit
 
-    def fails(part, patchsets):
-        if part.files[0].site == str(sites[1]):
+    def fails(store, *more):
+        if store.site == str(sites[1]):
+            monkeypatch.setattr(Store, "commit", real)
             raise kind(*words)
-        return real(part, patchsets)
+        return real(store, *more)
 
-    monkeypatch.setattr(multisite, "commit", fails)
+    monkeypatch.setattr(Store, "commit", fails)
     untouched, third = FilePlan("none", FILE, OLD, OLD, None, ()), apply(sites[0].with_name("third"), OLD, NEW)
     plan = Plan((untouched, *(apply(site, before, NEWER) for site in sites), third), ())
     with pytest.raises(kind) as caught:
-        multisite.commit_all(plan, [PATCHSET])
+        commit(plan, [PATCHSET])
     outcome = f"it was rolled back, every file is as before this run, in {sites[0]} and {sites[1]}"
     said = str(caught.value) if kind is KeyboardInterrupt else caught.value.hint
     assert said == "\n".join([*words[1:], outcome])
-    assert stands(sites) == was
+    assert status(sites) == was
     assert before != OLD or not (sites[0] / ".sitepatch").exists()
 
 
 def test_a_plan_for_one_directory_is_one_commit(sites, monkeypatch):
-    monkeypatch.setattr(multisite, "commit", lambda plan, patchsets: ["recovered"])
-    monkeypatch.setattr(multisite, "plan_rollback", lambda plan: pytest.fail("nothing to go back to"))
-    assert multisite.commit_all(Plan((apply(sites[0], OLD, NEW),), ()), [PATCHSET]) == ["recovered"]
+    monkeypatch.setattr(Store, "commit", lambda store, changes, texts: "recovered")
+    monkeypatch.setattr(module, "plan_rollback", lambda plan: pytest.fail("nothing to go back to"))
+    assert commit(Plan((apply(sites[0], OLD, NEW),), ()), [PATCHSET]) == ["recovered"]
 
 
-def test_what_cannot_be_put_back_is_named_and_what_recovery_said_is_returned(sites, monkeypatch):
+def test_what_cannot_be_rolled_back_is_named_and_what_recovery_reports_is_returned(sites, monkeypatch):
     plan, real = Plan((*(apply(site, OLD, NEW) for site in sites), FilePlan("c", FILE, OLD, OLD, None, ())), ()), Store.commit
 
     def commits(store, changes, texts, **more):
@@ -85,13 +86,13 @@ def test_what_cannot_be_put_back_is_named_and_what_recovery_said_is_returned(sit
 
     monkeypatch.setattr(Store, "commit", commits)
     with pytest.raises(StoreError) as caught:
-        multisite.commit_all(plan, [PATCHSET])
+        commit(plan, [PATCHSET])
     assert caught.value.hint == f"it could not be rolled back everywhere, these files are changed: {sites[0]}/{FILE}"
     monkeypatch.setattr(Store, "commit", lambda store, *args, **more: "recovered" if store.site == str(sites[1]) else "")
-    assert multisite.commit_all(plan, [PATCHSET]) == ["recovered"]
+    assert commit(plan, [PATCHSET]) == ["recovered"]
 
 
-def test_the_way_back_is_known_before_and_leads_there(sites):
+def test_the_rollback_is_planned_before_and_leads_back(sites):
     plan = Plan((apply(sites[0], OLD, NEW), FilePlan("none", FILE, OLD, OLD, None, ())), ())
     back = FilePlan(str(sites[0]), FILE, NEW, OLD, Change(FILE, sha(NEW), None, None), ())
     assert plan_rollback(plan) == Rollback(Plan((back,), ()), {})
@@ -106,13 +107,13 @@ def test_the_way_back_is_known_before_and_leads_there(sites):
     overwritten = plan_rollback(Plan((apply(sites[0], OLD, NEWER),), ()))  # by a reinstall
     assert overwritten.plan.files[0].change == Change(FILE, sha(NEWER), None, None)
     roll_back(Rollback(Plan((back,), ()), {}))
-    assert stands(sites[:1]) == ([OLD], [None])
+    assert status(sites[:1]) == ([OLD], [None])
 
 
-def test_the_directories_are_held_in_one_order_and_only_those_that_change(sites, monkeypatch):
-    held, real = [], Store.held
-    monkeypatch.setattr(Store, "held", lambda store: held.append(store.site) or real(store))
+def test_the_directories_are_locked_in_one_order_and_only_those_that_change(sites, monkeypatch):
+    locked, real = [], Store.locked
+    monkeypatch.setattr(Store, "locked", lambda store: locked.append(store.site) or real(store))
     files = (apply(sites[1], OLD, NEW), apply(sites[0], OLD, NEW), FilePlan("none", FILE, OLD, OLD, None, ()))
-    with multisite.held(Plan(files, ())):
+    with lock_sites(Plan(files, ())):
         assert (sites[0] / ".sitepatch/lock").exists()
-    assert held == [str(site) for site in sites] and not (sites[0] / ".sitepatch").exists()
+    assert locked == [str(site) for site in sites] and not (sites[0] / ".sitepatch").exists()

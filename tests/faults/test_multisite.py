@@ -7,7 +7,7 @@ import pytest
 
 from patcher.errors import StoreError
 from patcher.model import FilePlan, Patchset, Plan, Verify
-from patcher.store.multisite import commit_all
+from patcher.store.commit import commit
 from patcher.store.store import Store
 from tests import test_store as unit
 from tests.faults.calls import ERRORS, in_child
@@ -47,7 +47,7 @@ class Two:
 
         def carry_out():
             try:
-                commit_all(self.plan, [PATCHSET])
+                commit(self.plan, [PATCHSET])
             except StoreError as error:
                 print(f"{error.message}\n{error.hint}", file=sys.stderr)
                 return 1
@@ -67,21 +67,21 @@ def two(request, tmp_path):
 
 
 @pytest.mark.parametrize("how", [*ERRORS, "SIGINT"])
-def test_it_is_done_in_both_or_in_none_and_that_is_told(two, counted, how):
-    taken_back, points = 0, range(1 + ERRORS.index(how) if how in ERRORS and not ALL else 1, two.count + 1, 1 if ALL else 6)
+def test_it_is_done_in_both_or_in_none_and_that_is_reported(two, counted, how):
+    rolled_back, points = 0, range(1 + ERRORS.index(how) if how in ERRORS and not ALL else 1, two.count + 1, 1 if ALL else 6)
     for point in points:
         done = two.run(point, how)
-        told = (two.word, how, point, done.text)
-        assert [Store(str(site)).interrupted() for site in two.sites] == ["", ""], told
-        assert [Store(str(site)).recover() for site in two.sites] == ["", ""], told  # it removes a lock file that was left
-        assert two.tree() == (two.new if done.code == 0 else two.old), told
-        assert ("every file is as before this run" in done.text) == (done.code != 0), told
-        taken_back += done.code != 0 and f"{two.sites[0]} and {two.sites[1]}" in done.text
+        case = (two.word, how, point, done.text)
+        assert [Store(str(site)).interrupted() for site in two.sites] == ["", ""], case
+        assert [Store(str(site)).recover() for site in two.sites] == ["", ""], case  # it removes a lock file that was left
+        assert two.tree() == (two.new if done.code == 0 else two.old), case
+        assert ("every file is as before this run" in done.text) == (done.code != 0), case
+        rolled_back += done.code != 0 and f"{two.sites[0]} and {two.sites[1]}" in done.text
     counted("points in a run over two directories", len(points))
-    assert taken_back > 3
+    assert rolled_back > 3
 
 
-def test_what_cannot_be_taken_back_is_named(two):
+def test_what_cannot_be_rolled_back_is_named(two):
     """From the first call on the second directory nothing can be written any more."""
     done = two.run(two.count * 3 // 4, "broken")
     now = two.tree()
