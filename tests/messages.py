@@ -19,7 +19,7 @@ SILENT = {  # modules whose texts nobody reads on a terminal of ours
     "engine/rewrite/precedence.py": "names of syntax",
     "hook/backend.py": "run by pip, without the command line",
     "hook/boot.py": "run at the start of other programs",
-    "hook/closer.py": "run at the start of other programs",
+    "hook/recheck.py": "run at the start of other programs",
     "hook/wheel.py": "metadata of a wheel",
     "ops/authoring/wheels.py": "metadata of a wheel",
     "overlay/boot.py": "run at the start of other programs",

@@ -223,7 +223,7 @@ def test_restore_with_force_keeps_a_copy_in_the_store_that_outlives_it_and_is_to
     assert str(kept) in told.err
     assert json.loads(site("status", "--json").out)["kept"] == [str(kept)]
     now = kept.stat().st_ctime
-    assert (Store(str(site.path)).kept(now), Store(str(site.path)).kept(now + 1)) == ([str(kept)], [])
+    assert (Store(str(site.path)).edited_copies(now), Store(str(site.path)).edited_copies(now + 1)) == ([str(kept)], [])
     said = f"{kept.parent} keeps 1 edited text set aside, {len(edited):,} bytes"
     assert said in site("doctor").out and f"rm -r {kept.parent}" in site("doctor").out
     done(site("apply", DDP))

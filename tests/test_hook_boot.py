@@ -141,7 +141,7 @@ def test_a_look_that_fails_is_told_once_and_the_program_starts(place):
 
 
 def test_what_has_no_stderr_is_told_nothing_whatever_has_its_number_now(tmp_path):
-    code = "import os, sys; from patcher.hook import boot; sys.stderr = None; os.dup2(os.open('file', os.O_WRONLY | os.O_CREAT), 2); boot.say('x')"
+    code = "import os, sys; from patcher.hook import boot; sys.stderr = None; os.dup2(os.open('file', os.O_WRONLY | os.O_CREAT), 2); boot.report('x')"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environ(PYTHONPATH=str(ROOT)), check=True)
     assert (tmp_path / "file").read_bytes() == b""
 

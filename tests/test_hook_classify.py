@@ -15,21 +15,21 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import OutdatedError, SitepatchError, StoreError
-from patcher.hook import boot, closer, installed, other, places, repair
+from patcher.hook import boot, installed, other, places, recheck, repair
 from patcher.hook.classify import classify, environment
-from patcher.hook.kept import (
+from patcher.hook.content import (
     Content,
     Hook,
     HookPatchset,
     Precomputed,
     read_hook,
-    read_kept,
+    read_precomputed,
     read_texts,
     write_hook,
-    write_kept,
+    write_precomputed,
 )
 from patcher.hook.wheel import wheel as hook_wheel
-from patcher.model import Change, Receipt, Splice, Step
+from patcher.model import Change, LockedFile, Receipt, Splice, Step
 from patcher.store.store import Store
 from patcher.system.reading import patchset_digest
 from tests.places import wheel
@@ -58,8 +58,9 @@ def hook(*patchsets, name="sitepatch-hook-x"):
     return Hook(name, "0.1.0+h123", "repair", patchsets or (asked(),))
 
 
-def kept(path=M, after=PATCHED, steps=None, version="1.0", exact=True):
-    return Precomputed(path, "demo", "demo_kit", version, exact, digest(PRISTINE), digest(after), (step(),) if steps is None else steps)
+def known(path=M, after=PATCHED, steps=None, version="1.0", exact=True):
+    file = LockedFile("demo", "demo_kit", version, path, digest(PRISTINE), digest(after))
+    return Precomputed(file, exact, (step(),) if steps is None else steps)
 
 
 class Site:
@@ -114,10 +115,10 @@ def wrong(found, *parts, name="two"):
 
 
 # a known file ---------------------------------------------------------------------------------------------------------
-def test_the_pristine_file_becomes_what_was_kept_with_the_receipt_that_apply_writes(site):
+def test_the_pristine_file_becomes_what_was_precomputed_with_the_receipt_that_apply_writes(site):
     os.utime(str(site.path / M), ns=(5, 1_600_000_000_123_456_789))
     (site.path / M).chmod(0o640)
-    found = classify(str(site), hook(), [kept()])
+    found = classify(str(site), hook(), [known()])
     (change,) = found.changes
     assert change == Change(M, digest(PRISTINE), PATCHED, Receipt(
         M, "demo", "demo_kit", "1.0", digest(PRISTINE), digest(PATCHED), 0o640, 1_600_000_000_123_456_789, "", (step(),), "recorded",
@@ -132,25 +133,25 @@ def test_a_link_is_kept_as_one_and_a_file_without_record_is_unrecorded(site):
     os.utime(f"{site}/elsewhere.py", (5, 5))
     (site.path / M).symlink_to("../elsewhere.py")
     (site.path / "demo_kit-1.0.dist-info/RECORD").unlink()
-    found = classify(str(site), hook(), [kept(exact=False)])  # nothing tells its release any more
+    found = classify(str(site), hook(), [known(exact=False)])  # nothing tells its release any more
     (change,) = found.changes
     assert (change.receipt.link, change.receipt.origin, found.records) == ("../elsewhere.py", "unrecorded", {})
     assert change.receipt.mtime_ns == os.lstat(f"{site}/{M}").st_mtime_ns
-    unknown(classify(str(site), hook(), [kept()]), f"{M}: is not among the known files (here it is of demo); {NEEDED}")
+    unknown(classify(str(site), hook(), [known()]), f"{M}: is not among the known files (here it is of demo); {NEEDED}")
 
 
 def test_what_is_applied_stays_and_an_absent_file_or_package_is_no_failure(site):
     site.apply(step())
-    nothing(classify(str(site), hook(), [kept()]))
+    nothing(classify(str(site), hook(), [known()]))
     (site.path / M).unlink()
-    found = classify(str(site), hook(), [kept()])
+    found = classify(str(site), hook(), [known()])
     nothing(found)
     assert (found.before, found.sizes) == ({M: ""}, {})
 
 
 def test_an_earlier_version_is_replaced_by_way_of_the_pristine_copy(site):
     site.apply(step(new=b"333", level=1), data=b"VALUE = 333\n")
-    found = classify(str(site), hook(asked(level=2)), [kept(steps=(step(level=2),))])
+    found = classify(str(site), hook(asked(level=2)), [known(steps=(step(level=2),))])
     (change,) = found.changes
     assert (change.old, change.data) == (digest(b"VALUE = 333\n"), PATCHED)
     assert (change.receipt.mtime_ns, change.receipt.mode, change.receipt.origin) == (7_000_000_000, 0o644, "recorded")
@@ -161,13 +162,13 @@ def test_a_file_that_a_reinstall_put_back_is_patched_again_and_its_receipt_is_no
     site.apply(step(new=b"333"), data=b"VALUE = 333\n")
     site.install()
     os.utime(str(site.path / M), (9, 9))
-    (change,) = classify(str(site), hook(), [kept()]).changes
+    (change,) = classify(str(site), hook(), [known()]).changes
     assert (change.old, change.data, change.receipt.mtime_ns) == (digest(PRISTINE), PATCHED, 9_000_000_000)
 
 
 @pytest.mark.parametrize(("exact", "version", "known"), [(True, "1.0", True), (True, "1.1", False), (False, "1.1", True)])
 def test_a_release_outside_of_the_ranges_is_not_known_by_its_bytes(site, exact, version, known):
-    found = classify(str(site), hook(), [kept(version=version, exact=exact)])
+    found = classify(str(site), hook(), [known(version=version, exact=exact)])
     if known:
         assert [each.path for each in found.changes] == [M]
     else:
@@ -175,17 +176,17 @@ def test_a_release_outside_of_the_ranges_is_not_known_by_its_bytes(site, exact, 
 
 
 def test_of_entries_for_the_same_bytes_that_of_the_release_counts(site):
-    other = kept(version="2.0", exact=False, after=b"VALUE = 9\n", steps=(step(new=b"9"),))
-    for entries in ([other, kept()], [kept(), other]):
+    other = known(version="2.0", exact=False, after=b"VALUE = 9\n", steps=(step(new=b"9"),))
+    for entries in ([other, known()], [known(), other]):
         assert classify(str(site), hook(), entries).changes[0].data == PATCHED
 
 
 def test_a_file_in_which_nothing_is_to_be_changed_is_left_alone(site):
-    nothing(classify(str(site), hook(), [kept(after=PRISTINE, steps=())]))
+    nothing(classify(str(site), hook(), [known(after=PRISTINE, steps=())]))
 
 
-def test_a_kept_change_that_leads_to_other_bytes_is_damaged(site):
-    wrong(classify(str(site), hook(), [kept(after=b"VALUE = 3\n")]), f"{M}: {M}: the change that the hook carries is damaged")
+def test_a_precomputed_change_that_leads_to_other_bytes_is_damaged(site):
+    wrong(classify(str(site), hook(), [known(after=b"VALUE = 3\n")]), f"{M}: {M}: the change that the hook carries is damaged")
 
 
 def test_a_receipt_that_cannot_be_believed_is_an_error(site):
@@ -193,15 +194,15 @@ def test_a_receipt_that_cannot_be_believed_is_an_error(site):
     (receipt,) = (site.path / ".sitepatch/receipts").iterdir()
     receipt.write_text("{")
     with pytest.raises(StoreError):
-        classify(str(site), hook(), [kept()])
+        classify(str(site), hook(), [known()])
 
 
 # what is not known, or in the way ---------------------------------------------------------------------------------------
 def test_bytes_that_nobody_knows_are_left_to_sitepatch_or_are_an_edit(site):
     site.install(text=b"VALUE = 7\n")
-    unknown(classify(str(site), hook(), [kept()]), f"{M}: is not among the known files (here it is of demo_kit 1.0); {NEEDED}")
+    unknown(classify(str(site), hook(), [known()]), f"{M}: is not among the known files (here it is of demo_kit 1.0); {NEEDED}")
     site.write(b"VALUE = 8\n")
-    found = classify(str(site), hook(), [kept()])
+    found = classify(str(site), hook(), [known()])
     assert list(found.unknown) == ["two"] and "the file is not what demo_kit 1.0 installed: somebody edited it" in found.unknown["two"]
     assert found.unknown["two"].endswith("pip install --force-reinstall --no-deps demo_kit==1.0")
 
@@ -209,26 +210,26 @@ def test_bytes_that_nobody_knows_are_left_to_sitepatch_or_are_an_edit(site):
 def test_known_bytes_that_record_disowns_are_an_edit(site):
     site.install(text=b"VALUE = 7\n")
     site.write(PRISTINE)
-    wrong(classify(str(site), hook(), [kept()]), f"{M}: the file is not what demo_kit 1.0 installed: somebody edited it")
+    wrong(classify(str(site), hook(), [known()]), f"{M}: the file is not what demo_kit 1.0 installed: somebody edited it")
 
 
 def test_an_edit_of_the_patched_file_is_kept(site):
     site.apply(step())
     site.write(PATCHED + b"# mine\n")
-    wrong(classify(str(site), hook(), [kept()]), f"{M}: the file was changed after it was patched; restore takes our change out")
+    wrong(classify(str(site), hook(), [known()]), f"{M}: the file was changed after it was patched; restore takes our change out")
 
 
 def test_a_patched_file_of_another_release_is_named(site):
     site.apply(step())
     site.install("2.0", text=b"VALUE = 7\n")
     site.write(PATCHED)
-    wrong(classify(str(site), hook(), [kept()]), f"{M}: the file is that of demo_kit 1.0 as we patched it, but another build")
+    wrong(classify(str(site), hook(), [known()]), f"{M}: the file is that of demo_kit 1.0 as we patched it, but another build")
 
 
 def test_a_compiled_module_beside_it_is_what_is_imported(site):
     name = "m.cpython-{}{}.so".format(*sys.version_info)
     (site.path / "demo" / name).write_bytes(b"")
-    wrong(classify(str(site), hook(), [kept()]), f"{M}: {M} is not what is imported: the compiled {name}")
+    wrong(classify(str(site), hook(), [known()]), f"{M}: {M} is not what is imported: the compiled {name}")
 
 
 def test_two_distributions_of_one_package_are_named_only_where_a_file_is_there(site):
@@ -238,20 +239,20 @@ def test_two_distributions_of_one_package_are_named_only_where_a_file_is_there(s
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: demo-too\nVersion: 3.0\n")
     (other / "RECORD").write_text((site.path / "demo_kit-1.0.dist-info/RECORD").read_text())
     absent = HookPatchset("three", "1", DIGEST, {}, (), {"nowhere": ("nowhere/m.py",)})
-    wrong(classify(str(site), hook(asked(paths=(M, "demo/absent.py")), absent), [kept()]), "two: ")
+    wrong(classify(str(site), hook(asked(paths=(M, "demo/absent.py")), absent), [known()]), "two: ")
     (site.path / M).unlink()
-    nothing(classify(str(site), hook(), [kept()]))
+    nothing(classify(str(site), hook(), [known()]))
 
 
 def test_what_sitepatch_applied_to_an_unknown_release_is_as_wanted(site):
     site.install(text=b"VALUE = 5\n")
     receipt = Receipt(M, "demo", "demo_kit", "1.0", digest(b"VALUE = 5\n"), digest(PATCHED), 0o644, 7, "", (step(level=1),))
     Store(str(site)).commit([Change(M, digest(b"VALUE = 5\n"), PATCHED, receipt)], {DIGEST: TEXTS})
-    nothing(classify(str(site), hook(asked(level=1)), [kept()]))
-    nothing(classify(str(site), hook(asked(level=1), asked("other", (N,))), [kept(N, after=PRISTINE, steps=())]))
-    unknown(classify(str(site), hook(asked(level=2)), [kept()]), f"{M}: is not among the known files (here it is of demo_kit 1.0); {NEEDED}")
+    nothing(classify(str(site), hook(asked(level=1)), [known()]))
+    nothing(classify(str(site), hook(asked(level=1), asked("other", (N,))), [known(N, after=PRISTINE, steps=())]))
+    unknown(classify(str(site), hook(asked(level=2)), [known()]), f"{M}: is not among the known files (here it is of demo_kit 1.0); {NEEDED}")
     both = hook(asked(level=1), asked("three", level=1))
-    assert set(classify(str(site), both, [kept()]).unknown) == {"two", "three"}, "one of them is missing there"
+    assert set(classify(str(site), both, [known()]).unknown) == {"two", "three"}, "one of them is missing there"
     more = receipt._replace(steps=(step(level=1), step("three", level=1)))
     Store(str(site)).commit([Change(M, digest(PATCHED), PATCHED, more)], {DIGEST: TEXTS})
     nothing(classify(str(site), both, []))
@@ -261,28 +262,28 @@ def test_what_another_patchset_changed_too_is_left_to_sitepatch(site):
     text = f"{M}: another patchset is applied in it, or another version of this one; {NEEDED}"
     other = step("other", b"22")._replace(splices=(Splice(0, 0, b"#\n"),))
     site.apply(other, data=b"#\nVALUE = 1\n")
-    unknown(classify(str(site), hook(), [kept()]), text)
+    unknown(classify(str(site), hook(), [known()]), text)
     site.apply(step(), other, data=b"#\nVALUE = 22\n")
-    nothing(classify(str(site), hook(), [kept()]))
+    nothing(classify(str(site), hook(), [known()]))
 
 
 def test_what_this_version_does_not_change_any_more_is_left_to_sitepatch(site):
     text = f"{M}: another patchset is applied in it, or another version of this one; {NEEDED}"
     site.apply(step())
-    unknown(classify(str(site), hook(), [kept(after=PRISTINE, steps=())]), text)
+    unknown(classify(str(site), hook(), [known(after=PRISTINE, steps=())]), text)
 
 
 def test_a_file_that_an_earlier_version_changed_is_left_to_sitepatch(site):
     site.apply(step(), path=N)
-    unknown(classify(str(site), hook(), [kept()]), f"{N}: an earlier version of it is applied there; {NEEDED}")
-    nothing(classify(str(site), hook(asked(paths=(N,))), [kept(N)]))
+    unknown(classify(str(site), hook(), [known()]), f"{N}: an earlier version of it is applied there; {NEEDED}")
+    nothing(classify(str(site), hook(asked(paths=(N,))), [known(N)]))
 
 
 # several patchsets, several files ---------------------------------------------------------------------------------------
 def test_a_patchset_is_changed_in_all_of_its_files_or_in_none_and_so_is_what_shares_a_file(site):
     two, three, four = asked(paths=(M, N)), asked("three", (N,)), asked("four", ("demo/__init__.py",))
-    first = Precomputed("demo/__init__.py", "demo", "demo_kit", "1.0", True, digest(b""), digest(b"#\n"), (step("four")._replace(splices=(Splice(0, 0, b"#\n"),)),))
-    entries = [kept(), kept(N, steps=(step(), step("three")._replace(splices=(Splice(0, 0, b"#\n"),))), after=b"#\nVALUE = 22\n"), first]
+    first = Precomputed(LockedFile("demo", "demo_kit", "1.0", "demo/__init__.py", digest(b""), digest(b"#\n")), True, (step("four")._replace(splices=(Splice(0, 0, b"#\n"),)),))
+    entries = [known(), known(N, steps=(step(), step("three")._replace(splices=(Splice(0, 0, b"#\n"),))), after=b"#\nVALUE = 22\n"), first]
     found = classify(str(site), hook(two, three, four), entries)
     assert [each.path for each in found.changes] == ["demo/__init__.py", M, N]
     assert found.expected == {each.path: digest(each.data) for each in found.changes}
@@ -312,7 +313,7 @@ def test_of_two_hooks_that_want_it_otherwise_the_first_by_name_has_its_way(site,
     folder = site.path / "_other"
     folder.mkdir()
     (folder / "hook.json").write_bytes(write_hook(hook(asked(level=level), name=name)))
-    found = classify(str(site), hook(asked(level=0)), [kept(steps=(step(level=0),))])
+    found = classify(str(site), hook(asked(level=0)), [known(steps=(step(level=0),))])
     if rival:
         wrong(found, f"two: {name} keeps it applied in another version or with other options; uninstall {name} or sitepatch-hook-x")
         assert found.records["_other/hook.json"] == boot.signature(str(folder / "hook.json"))
@@ -340,7 +341,7 @@ def test_only_what_sitepatch_wrote_is_a_hook(site, files, counts):
         (folder / name).write_bytes(data)
     assert places.folders(environment(str(site))) == [str(folder)] * counts
     if not counts:
-        assert [each.path for each in classify(str(site), hook(), [kept()]).changes] == [M]
+        assert [each.path for each in classify(str(site), hook(), [known()]).changes] == [M]
 
 
 # what runs at a start, without starting ---------------------------------------------------------------------------------
@@ -357,7 +358,7 @@ def started(tmp_path, monkeypatch, capfd):
         (folder / "state").write_text("\n".join([head, *lines, "end", ""]))
         text = Path(boot.__file__).read_text(encoding="utf-8").replace("@NAME@", "hook-x").replace("@ID@", "ID").replace("@MODE@", mode)
         (folder / "__init__.py").write_text(text, encoding="utf-8")
-        (folder / "closer.py").write_text(f"def look_closer(here, name, mode, read, say):\n    {fails}\n    read(mode, True)\n    say('looked ' + mode)\n    return ['closer'], False\n")
+        (folder / "recheck.py").write_text(f"def recheck(here, name, mode, read, report):\n    {fails}\n    read(mode, True)\n    report('looked ' + mode)\n    return ['rechecked'], False\n")
         monkeypatch.setenv("SITEPATCH_HOOK", force)
         monkeypatch.syspath_prepend(str(tmp_path))
         for name in [name for name in sys.modules if name.startswith("_hook_x")]:
@@ -395,7 +396,7 @@ STRICT = "hook-x is strict: the program is not started (SITEPATCH_HOOK=off start
          ["SITEPATCH_HOOK: found 'x', expected repair, warn, strict or off; the mode is warn", "it does not fit"]),
         ([BAD, WHY], {"did": "looked"}, [], ["looked repair"]),
         (["= 8:5 m.py"], {}, [], ["looked repair"]),
-        (["= 8:5 m.py"], {"mode": "strict"}, [1], ["looked strict", "closer", STRICT]),
+        (["= 8:5 m.py"], {"mode": "strict"}, [1], ["looked strict", "rechecked", STRICT]),
         (["= absent n.py"], {}, [], []),
         (["= 8:5 m.py"], {"fails": "1 / 0"}, [], [FAILED]),
         (["= 8:5 m.py"], {"fails": "1 / 0", "mode": "warn"}, [], [FAILED]),
@@ -431,7 +432,7 @@ SILENT = "hook-x could not see to its files"
         ("warn", [None, ["x"]], "why not", (["x"], False), ["hook-x: why not"]),
     ],
 )
-def test_one_process_looks_closer_and_says_what_its_child_did_not(monkeypatch, lock, mode, states, problem, expected, said):
+def test_one_process_checks_again_and_reports_what_its_child_did_not(monkeypatch, lock, mode, states, problem, expected, said):
     heard, left, aloud, closed = [], list(states), [], []
 
     def read(how, **more):
@@ -443,11 +444,11 @@ def test_one_process_looks_closer_and_says_what_its_child_did_not(monkeypatch, l
         assert (here, how, len(left)) == ("/here", mode, 1)
         return problem
 
-    monkeypatch.setattr(closer, "take_lock", lambda path: lock if path == "/here/lock" else pytest.fail(path))
-    monkeypatch.setattr(closer, "run", run)
+    monkeypatch.setattr(recheck, "take_lock", lambda path: lock if path == "/here/lock" else pytest.fail(path))
+    monkeypatch.setattr(recheck, "run", run)
     with monkeypatch.context() as patched:
         patched.setattr(os, "close", closed.append)
-        assert closer.look_closer("/here", "hook-x", mode, read, heard.append) == expected
+        assert recheck.recheck("/here", "hook-x", mode, read, heard.append) == expected
     assert (heard, left, closed) == (said, [], [7] if lock else [])
     assert aloud == [{"aloud": True}, {}][: len(states)], "what is damaged is said once"
 
@@ -461,18 +462,18 @@ def no_descriptor_left():
 
 def test_the_lock_of_a_hook_is_waited_for_and_not_for_ever(tmp_path, monkeypatch, no_descriptor_left):
     path, clock = str(tmp_path / "lock"), [1000.0]
-    held = closer.take_lock(path)
+    held = recheck.take_lock(path)
     assert held >= 10, "the child keeps it"
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
-    with pytest.raises(TimeoutError, match=f"^another process has held {path} for {closer.WAIT} seconds$"):
-        closer.take_lock(path)
-    assert clock[0] - 1000 == pytest.approx(closer.WAIT, abs=0.1)
+    with pytest.raises(TimeoutError, match=f"^another process has held {path} for {recheck.WAIT} seconds$"):
+        recheck.take_lock(path)
+    assert clock[0] - 1000 == pytest.approx(recheck.WAIT, abs=0.1)
     os.close(held)
-    os.close(closer.take_lock(path))
-    assert closer.take_lock(str(tmp_path / "none/lock")) is None
+    os.close(recheck.take_lock(path))
+    assert recheck.take_lock(str(tmp_path / "none/lock")) is None
     monkeypatch.setattr("fcntl.flock", lambda *_: (_ for _ in ()).throw(OSError("no locks here")))
-    assert closer.take_lock(path) is None
+    assert recheck.take_lock(path) is None
 
 
 @pytest.mark.parametrize(("mode", "kept"), [(0o600, True), (0o700, True), (0o640, False), (0o604, False), (None, True)])
@@ -481,7 +482,7 @@ def test_a_lock_file_that_others_may_open_is_replaced(tmp_path, no_descriptor_le
     if mode is not None:
         path.write_text("a")
         path.chmod(mode)
-    fd = closer.open_private(str(path))
+    fd = recheck.open_private(str(path))
     os.write(fd, os.pread(fd, 1, 0) + b"b")
     os.close(fd)
     assert path.read_text() == ("ab" if mode and kept else "b") and path.stat().st_mode & 0o077 == 0
@@ -495,11 +496,11 @@ def test_a_lock_file_of_somebody_else_is_refused(tmp_path, no_descriptor_left):
         path.chmod(mode)
         os.chown(str(path), 1001, 1001)
         with pytest.raises(PermissionError):
-            closer.open_private(str(path))
+            recheck.open_private(str(path))
         assert path.stat().st_uid == 1001
     (tmp_path / "link").symlink_to("elsewhere")
     with pytest.raises(OSError):
-        closer.open_private(str(tmp_path / "link"))
+        recheck.open_private(str(tmp_path / "link"))
 
 
 @pytest.mark.parametrize(
@@ -511,7 +512,7 @@ def test_how_the_child_ends(tmp_path, monkeypatch, capfd, stderr, does, expected
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\necho "$1 $2 $3 $4 $6 $7 $SITEPATCH_HOOK $(cat)"\n{does}\n')
     python.chmod(0o755)
-    monkeypatch.setattr(closer, "interpreter", lambda: str(python))
+    monkeypatch.setattr(recheck, "interpreter", lambda: str(python))
     if not stderr:
         monkeypatch.setattr(sys, "stderr", None)
     python.with_name("in").write_text("not for the child")
@@ -519,7 +520,7 @@ def test_how_the_child_ends(tmp_path, monkeypatch, capfd, stderr, does, expected
     with python.with_name("in").open() as file:
         os.dup2(file.fileno(), 0)
         try:
-            assert closer.run("/here", "warn") == expected
+            assert recheck.run("/here", "warn") == expected
         finally:
             os.dup2(stdin, 0)
             os.close(stdin)
@@ -527,12 +528,12 @@ def test_how_the_child_ends(tmp_path, monkeypatch, capfd, stderr, does, expected
 
 
 def test_without_a_python_there_is_no_child_and_one_that_is_lost_has_spoken(monkeypatch):
-    monkeypatch.setattr(closer, "interpreter", lambda: "")
-    assert closer.run("/here", "warn") == f"found no Python to run; start the one of this environment once: {sys.prefix}"
-    monkeypatch.setattr(closer, "interpreter", lambda: "/bin/true")
+    monkeypatch.setattr(recheck, "interpreter", lambda: "")
+    assert recheck.run("/here", "warn") == f"found no Python to run; start the one of this environment once: {sys.prefix}"
+    monkeypatch.setattr(recheck, "interpreter", lambda: "/bin/true")
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
-        assert closer.run("/here", "warn") is None
+        assert recheck.run("/here", "warn") is None
     finally:
         signal.signal(signal.SIGCHLD, before)
 
@@ -558,7 +559,7 @@ def test_which_python_the_child_is(tmp_path, monkeypatch, executable, there, exp
         (tmp_path / name).chmod(0o755)
     monkeypatch.setattr(sys, "executable", executable and str(tmp_path / executable))
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert closer.interpreter() == (expected and str(tmp_path / expected))
+    assert recheck.interpreter() == (expected and str(tmp_path / expected))
 
 
 # what the child of a start does, and what `hook status` says --------------------------------------------------------------
@@ -590,7 +591,7 @@ def ran(folder, mode, capfd):
 
 @pytest.mark.parametrize(("paths", "count"), [((M,), "1 file"), ((M, N), "2 files")])
 def test_the_child_patches_records_and_says_it_once(site, capfd, paths, count):
-    folder = put(site, [kept(path) for path in paths], asked(paths=paths))
+    folder = put(site, [known(path) for path in paths], asked(paths=paths))
     assert installed.look(folder)[1:] == ("repair", False, ("the next start of Python applies two",))
     told = state(site, "looked", ("=", RECORD), *(("!", path) for path in paths), ("=", ENGINE), f"two is not applied in {site}")
     assert ran(folder, "warn", capfd) == (1, [], told)
@@ -618,7 +619,7 @@ def test_the_child_patches_records_and_says_it_once(site, capfd, paths, count):
 )
 def test_what_is_not_known_is_left_to_sitepatch(site, capfd, monkeypatch, answer, mode, reasons, said):
     site.install("2.0", text=b"VALUE = 7\n")
-    folder = put(site, [kept()])
+    folder = put(site, [known()])
     asks = f"two: {M}: is not among the known files (here it is of demo_kit 2.0); {NEEDED}; the next start of Python asks sitepatch"
     assert installed.look(folder)[1:] == ("repair", False, (asks,))
 
@@ -669,7 +670,7 @@ def test_a_sitepatch_without_an_answer_is_quoted_with_its_last_line(tmp_path, mo
 
 def test_what_sitepatch_made_of_a_file_is_what_is_expected_there(site, capfd, monkeypatch):
     site.install("2.0", text=b"VALUE = 7\n")
-    folder = put(site, [kept()])
+    folder = put(site, [known()])
 
     def apply(*words, write):
         site.write(b"VALUE = 9\n")
@@ -681,7 +682,7 @@ def test_what_sitepatch_made_of_a_file_is_what_is_expected_there(site, capfd, mo
 
 @pytest.mark.parametrize(("name", "data"), [("hook.json", None), ("kept.json", None), ("hook.json", b"{"), ("patchsets/two/patchset.toml", b"y")])
 def test_a_damaged_hook_is_one_line(site, capfd, name, data):
-    folder = put(site, [kept()])
+    folder = put(site, [known()])
     path = Path(folder, name)
     path.unlink() if data is None else path.write_bytes(data)
     code, (said,), text = ran(folder, "repair", capfd)
@@ -691,7 +692,7 @@ def test_a_damaged_hook_is_one_line(site, capfd, name, data):
 
 @pytest.mark.parametrize(("problems", "told"), [(["m.py: no"], "m.py: no"), (["m.py: no", "n.py: no"], "m.py: no (and 1 more)")])
 def test_what_cannot_be_written_is_one_line_and_only_said_where_something_is_to_be_written(site, capfd, monkeypatch, problems, told):
-    folder = put(site, [kept()])
+    folder = put(site, [known()])
     monkeypatch.setattr(Store, "check_writable", lambda store, paths: problems)
     assert ran(folder, "repair", capfd) == (1, [f"two: not applied in {site}: {told}"], "")
     assert (site.path / M).read_bytes() == PRISTINE
@@ -702,11 +703,11 @@ def test_what_cannot_be_written_is_one_line_and_only_said_where_something_is_to_
 @pytest.mark.parametrize(("error", "said"), [(KeyboardInterrupt(), []), (ValueError("x"), [f"{FOLDER}: ValueError: x"])])
 def test_whatever_happens_in_the_child_is_one_line_at_most(site, capfd, monkeypatch, error, said):
     monkeypatch.setattr(repair, "classify", lambda *_: (_ for _ in ()).throw(error))
-    assert ran(put(site, [kept()]), "repair", capfd) == (1, said, "")
+    assert ran(put(site, [known()]), "repair", capfd) == (1, said, "")
 
 
 def test_where_the_state_cannot_be_written_the_child_says_what_the_next_start_could_not_read(site, capfd):
-    folder = put(site, [kept()])
+    folder = put(site, [known()])
     Path(folder, "state").unlink()
     Path(folder, "state").mkdir()
     assert repair.main(folder, "warn") == 1
@@ -737,7 +738,7 @@ def after_the_first_look(monkeypatch, action):
 
 @pytest.mark.parametrize("meanwhile", [False, True])
 def test_an_interrupted_run_is_recovered_and_told_before_files_are_looked_at(site, capfd, monkeypatch, meanwhile):
-    folder = put(site, [kept()])
+    folder = put(site, [known()])
     if meanwhile:
         after_the_first_look(monkeypatch, lambda: interrupt(site))
     else:
@@ -751,11 +752,11 @@ def test_an_interrupted_run_is_recovered_and_told_before_files_are_looked_at(sit
 
 def test_what_another_process_recovers_meanwhile_is_not_told(site, capfd, monkeypatch):
     monkeypatch.setattr(Store, "interrupted", lambda store: "an interrupted run will be undone")
-    assert ran(put(site, [kept()]), "repair", capfd)[:2] == (0, [APPLIED.format("1 file")])
+    assert ran(put(site, [known()]), "repair", capfd)[:2] == (0, [APPLIED.format("1 file")])
 
 
 def test_a_file_that_is_changed_after_it_was_looked_at_is_looked_at_again(site, capfd, monkeypatch):
-    folder = put(site, [kept()])
+    folder = put(site, [known()])
     ran(folder, "repair", capfd)
     after_the_first_look(monkeypatch, lambda: site.write(PATCHED.replace(b"2", b"3")))
     code, (said,), text = ran(folder, "repair", capfd)
@@ -765,9 +766,9 @@ def test_a_file_that_is_changed_after_it_was_looked_at_is_looked_at_again(site, 
 def test_what_changes_again_and_again_is_left_to_the_next_start_before_long(site, capfd, monkeypatch):
     pauses = []
     monkeypatch.setattr(repair.time, "sleep", pauses.append)
-    monkeypatch.setattr(repair, "make_so", lambda *_, **__: (_ for _ in ()).throw(OutdatedError("x")))
+    monkeypatch.setattr(repair, "repair", lambda *_, **__: (_ for _ in ()).throw(OutdatedError("x")))
     told = f"{site}: somebody keeps changing files there; the next start of Python looks again"
-    assert ran(put(site, [kept()]), "repair", capfd) == (1, [told], "")
+    assert ran(put(site, [known()]), "repair", capfd) == (1, [told], "")
     assert len(pauses) > 1 and 0.1 < sum(pauses) < 2, "seconds"
 
 
@@ -786,7 +787,7 @@ def test_until_a_reinstall_would_show_it_waits(site, capfd, monkeypatch, recorde
     if not recorded:
         (site.path / RECORD).unlink()
     steps = (step(new=after[8:-1]),) if after not in (None, PRISTINE) else ()
-    folder = put(site, [kept(after=after or PATCHED, steps=steps, exact=False)], asked(paths=(M,)))
+    folder = put(site, [known(after=after or PATCHED, steps=steps, exact=False)], asked(paths=(M,)))
     os.utime(f"{site}/{M}", (mtime, mtime))
     if after is None:
         (site.path / M).unlink()
@@ -798,7 +799,7 @@ def test_until_a_reinstall_would_show_it_waits(site, capfd, monkeypatch, recorde
 
 
 def test_what_hook_status_says_of_a_hook(site, monkeypatch):
-    folder = put(site, [kept()])
+    folder = put(site, [known()])
     (site.path / "sitepatch_hook_x.pth").rename(site.path / "x")
     Path(folder, "state").write_text("?")
     first, second, third = installed.look(folder).messages
@@ -825,7 +826,7 @@ def test_what_hook_status_says_of_a_hook(site, monkeypatch):
 
 def test_a_hook_is_found_and_removed(site):
     before = sorted(path.relative_to(site.path).as_posix() for path in site.path.rglob("*"))
-    folder = put(site, [kept()])
+    folder = put(site, [known()])
     (site.path / "_not_a_hook").mkdir()
     shutil.copytree(folder, f"{site}/not_a_hook")
     env = environment(str(site))._replace(sites=("/nowhere", str(site)))
@@ -840,7 +841,7 @@ def test_a_hook_is_found_and_removed(site):
 
 
 def test_a_hook_that_cannot_be_removed_says_why(site, monkeypatch):
-    found = repair.load(put(site, [kept()]))
+    found = repair.load(put(site, [known()]))
 
     def rmtree(path):
         raise PermissionError(13, "Permission denied", str(path))
@@ -869,12 +870,12 @@ def test_a_forged_hook_is_refused(change, told):
 
 
 def test_a_forged_list_of_changes_is_refused():
-    top = json.loads(write_kept([kept()], {"two": DIGEST}))
-    assert read_kept(json.dumps(top).encode(), "kept.json") == ((kept(),), {"two": DIGEST})
+    top = json.loads(write_precomputed([known()], {"two": DIGEST}))
+    assert read_precomputed(json.dumps(top).encode(), "kept.json") == ((known(),), {"two": DIGEST})
     for table in (top["files"][0], top):
         table["more"] = 1
         with pytest.raises(StoreError, match="more"):
-            read_kept(json.dumps(top).encode(), "kept.json")
+            read_precomputed(json.dumps(top).encode(), "kept.json")
         del table["more"]
 
 

@@ -13,10 +13,10 @@ import pytest
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.hook import backend, directory, writer
-from patcher.hook.keep import keep
-from patcher.hook.kept import HookPatchset, Precomputed, write_kept
+from patcher.hook.content import HookPatchset, Precomputed, write_precomputed
+from patcher.hook.precompute import precompute
 from patcher.hook.wheel import wheel as wheel_of
-from patcher.model import Requested, Step
+from patcher.model import LockedFile, Requested, Step
 from patcher.patchset.manifest import load_patchset
 from patcher.planner.plan import plan_apply
 from patcher.project.pyproject import Entry
@@ -95,7 +95,7 @@ def test_again_it_is_brought_up_to_date_and_keeps_its_name_and_mode(place):
     assert build(place)[0] != was, "its version has a digest of all that it carries"
 
 
-def test_changes_for_another_release_are_kept_beside_as_long_as_they_are_true(place):
+def test_changes_for_another_release_stay_as_long_as_they_are_true(place):
     place.init()
     place.unpack("demo", "2.0")
     assert "1 file can be" in place.init().out
@@ -370,8 +370,8 @@ def test_what_is_written_is_read_again_and_a_change_is_refused(tmp_path):
         patchset(tmp_path, name=name)
         requested.append(Requested(load_patchset(tmp_path / "mine" / name, "mine"), {}))
         entries.append(Entry(name, (), False, "x"))
-    both = directory.make("a-hook", "warn", requested, [directory.hook_patchset(one) for one in requested], ())
-    one = directory.make("a-hook", "warn", requested[:1], [directory.hook_patchset(requested[0])], ())
+    both = directory.make("a-hook", "warn", requested, ())
+    one = directory.make("a-hook", "warn", requested[:1], ())
     assert both.hook.patchsets[0].paths == {"demo": ("demo/m.py",)} and both.hook.version != one.hook.version
     names = writer.write(folder, both, entries)
     assert {"carried.json", "backend.py", "pyproject.toml"} < set(names)
@@ -393,21 +393,21 @@ def test_what_is_written_is_read_again_and_a_change_is_refused(tmp_path):
         directory.read(folder)
 
 
-def test_changes_for_other_releases_are_kept_as_long_as_each_patchset_of_the_file_is_the_same(tmp_path):
+def test_changes_for_other_releases_stay_as_long_as_each_patchset_of_the_file_is_the_same(tmp_path):
     digests, options = {"two": "2" * 64, "three": "3" * 64}, {"two": {}, "three": {"n": 1}}
-    asked = [HookPatchset(name, "1", digests[name], options[name], (), {"demo": ("demo/m.py",)}) for name in digests]
-    steps = tuple(Step(one.name, "1", one.digest, "fix", dict(one.options), ()) for one in asked)
-    kept = (Precomputed("demo/m.py", "demo", "demo", "1.0", True, "0" * 64, "1" * 64, steps),)
-    assert directory.earlier(tmp_path, asked) == ()
-    (tmp_path / "kept.json").write_bytes(write_kept(kept, digests))
-    assert directory.earlier(tmp_path, asked) == kept
+    patchsets = [HookPatchset(name, "1", digests[name], options[name], (), {"demo": ("demo/m.py",)}) for name in digests]
+    steps = tuple(Step(one.name, "1", one.digest, "fix", dict(one.options), ()) for one in patchsets)
+    changes = (Precomputed(LockedFile("demo", "demo", "1.0", "demo/m.py", "0" * 64, "1" * 64), True, steps),)
+    assert directory.earlier(tmp_path, patchsets) == ()
+    (tmp_path / "kept.json").write_bytes(write_precomputed(changes, digests))
+    assert directory.earlier(tmp_path, patchsets) == changes
     elsewhere = HookPatchset("four", "1", "4" * 64, {}, (), {"demo": ("demo/n.py",)})
-    assert directory.earlier(tmp_path, [*asked, elsewhere]) == kept, "a patchset of other files makes no difference"
-    assert directory.earlier(tmp_path, asked[:1]) == directory.earlier(tmp_path, []) == ()
+    assert directory.earlier(tmp_path, [*patchsets, elsewhere]) == changes, "a patchset of other files makes no difference"
+    assert directory.earlier(tmp_path, patchsets[:1]) == directory.earlier(tmp_path, []) == ()
     for changed in ({"digest": "4" * 64}, {"options": {"n": 2}}):
-        assert directory.earlier(tmp_path, [asked[0], asked[1]._replace(**changed)]) == ()
-    (tmp_path / "kept.json").write_bytes(write_kept([kept[0]._replace(steps=())], digests))
-    assert directory.earlier(tmp_path, [asked[0], asked[1]._replace(digest="4" * 64)]) == ()
+        assert directory.earlier(tmp_path, [patchsets[0], patchsets[1]._replace(**changed)]) == ()
+    (tmp_path / "kept.json").write_bytes(write_precomputed([changes[0]._replace(steps=())], digests))
+    assert directory.earlier(tmp_path, [patchsets[0], patchsets[1]._replace(digest="4" * 64)]) == ()
 
 
 def test_the_value_of_an_option_may_have_an_equals_sign(tmp_path):
@@ -417,7 +417,7 @@ def test_the_value_of_an_option_may_have_an_equals_sign(tmp_path):
     toml = (mine / "patchset.toml").read_text()
     (mine / "patchset.toml").write_text(toml.replace("[[variant]]", '[options.text]\ntype = "str"\ndefault = "a"\nhelp = "x"\n[[variant]]'))
     requested = [Requested(load_patchset(mine, "mine"), {"text": "a=b"})]
-    made = directory.make("a-hook", "warn", requested, [directory.hook_patchset(requested[0])], ())
+    made = directory.make("a-hook", "warn", requested, ())
     writer.write(tmp_path / "hook", made, [Entry("two", ("text=a=b",), False, "x")])
     assert directory.read(tmp_path / "hook") == made
 
@@ -434,7 +434,7 @@ def hook(tmp_path, monkeypatch):
     """The directory of a hook, in which the current process is."""
     patchset(tmp_path)
     requested = [Requested(load_patchset(tmp_path / "mine/two", "mine"), {})]
-    made = directory.make("a-hook", "warn", requested, [directory.hook_patchset(requested[0])], ())
+    made = directory.make("a-hook", "warn", requested, ())
     writer.write(tmp_path / "hook", made, [Entry("two", (), False, "x")])
     monkeypatch.chdir(tmp_path / "hook")
     return tmp_path / "hook"
@@ -461,7 +461,7 @@ def test_the_wheel_is_one_that_installers_take(tmp_path, hook):
     assert [found[f"_a_hook/{each}"] for each in ("state", "state.tmp", "lock")] == [b"", b"", b""]
     assert found["_a_hook/patchsets/two/p.spatch"] == (hook / "patchsets/two/p.spatch").read_bytes()
     assert (tmp_path / name).read_bytes() == backend.Wheel(*wheel_of(directory.read(hook))).pack()
-    assert {"_a_hook/closer.py", "_a_hook/lib/patcher/model.py"} < found.keys()
+    assert {"_a_hook/recheck.py", "_a_hook/lib/patcher/model.py"} < found.keys()
     assert found["a_hook.pth"] == b"import _a_hook; _a_hook.start()\n" and b"hook.boot" not in found["a_hook.start"]
 
 
@@ -526,7 +526,7 @@ def asked_for(folder, *names):
     return [Requested(load_patchset(folder / "mine" / name, "mine"), {}) for name in names]
 
 
-def test_what_is_kept_of_an_environment(tmp_path):
+def test_what_is_precomputed_for_an_environment(tmp_path):
     env = installed(tmp_path / "site")
     patchset(tmp_path)
     patchset(tmp_path, "demo/n.py", 3, "three")
@@ -539,11 +539,11 @@ def test_what_is_kept_of_an_environment(tmp_path):
     nothing = hashlib.sha256(b"").hexdigest()
     requested = asked_for(tmp_path, "two", "three", "four")
     for _ in range(2):
-        found = keep(env, requested)
-        assert [(one[:-1], [step.patchset for step in one.steps]) for one in found.kept] == [
-            (("demo/__init__.py", "demo", "demo", "1.0", True, nothing, nothing), []),
-            (("demo/m.py", "demo", "demo", "1.0", False, before, two), ["two"]),
-            (("demo/n.py", "demo", "demo", "1.0", True, before, three), ["three"]),
+        found = precompute(env, requested)
+        assert [(one.file.path, *one.file[:3], one.exact, *one.file[4:], [step.patchset for step in one.steps]) for one in found.changes] == [
+            ("demo/__init__.py", "demo", "demo", "1.0", True, nothing, nothing, []),
+            ("demo/m.py", "demo", "demo", "1.0", False, before, two, ["two"]),
+            ("demo/n.py", "demo", "demo", "1.0", True, before, three, ["three"]),
         ]
         assert [answer.state.value for answer in found.answers] == ["applicable", "applicable"]
         assert found.notes == (f"four: other is not installed in {env.sites[0]}; where it is, sitepatch itself has to patch it",)
@@ -551,7 +551,7 @@ def test_what_is_kept_of_an_environment(tmp_path):
         commit(plan, [one.patchset for one in requested[:1]])  # what is applied makes no difference
     ranged.write_text(text)
     (tmp_path / "mine/three/p.spatch").write_text("--- demo/m.py\n@@ <module> @@\n ...\n+MORE = 1\n")
-    (one,) = [one for one in keep(env, asked_for(tmp_path, "two", "three")).kept if one.path == "demo/m.py"]
+    (one,) = [one for one in precompute(env, asked_for(tmp_path, "two", "three")).changes if one.file.path == "demo/m.py"]
     assert one.exact and [step.patchset for step in one.steps] == ["three", "two"]
 
 
@@ -560,10 +560,10 @@ def test_a_package_that_is_there_and_cannot_be_patched_is_a_failure(tmp_path):
     (tmp_path / "more").mkdir()
     env = env._replace(sites=(more, *env.sites), search=(more, *env.search))
     patchset(tmp_path)
-    (answer,) = keep(env, asked_for(tmp_path, "two")).answers
+    (answer,) = precompute(env, asked_for(tmp_path, "two")).answers
     assert "left over from an uninstall" in answer.problem
     patchset(tmp_path, "demo/gone.py")
-    assert keep(env, asked_for(tmp_path, "two")).answers == ()
+    assert precompute(env, asked_for(tmp_path, "two")).answers == ()
 
 
 def test_a_release_and_a_file_that_a_patchset_is_not_for_are_failures(tmp_path):
@@ -571,8 +571,8 @@ def test_a_release_and_a_file_that_a_patchset_is_not_for_are_failures(tmp_path):
     patchset(tmp_path)
     manifest = tmp_path / "mine/two/patchset.toml"
     manifest.write_text(manifest.read_text().replace('versions = ""', 'versions = ">=2"'))
-    (answer,) = keep(env, asked_for(tmp_path, "two")).answers
+    (answer,) = precompute(env, asked_for(tmp_path, "two")).answers
     assert (answer.path, answer.problem) == ("demo", "demo 1.0 is installed; this patchset is for demo >=2")
     patchset(tmp_path, "demo/gone.py")
-    (answer,) = keep(env, asked_for(tmp_path, "two")).answers
+    (answer,) = precompute(env, asked_for(tmp_path, "two")).answers
     assert (answer.path, answer.state.value) == ("demo/gone.py", "not found")

@@ -70,7 +70,7 @@ MESSAGES = {
     "not applied, mode warn": (lambda place: None, "warn"),
     "unknown release": (lambda place: place.unpack("demo", "2.0"), ""),
     "damaged state": (replace("state", "?"), ""),
-    "missing closer": (replace("closer.py", None), ""),
+    "missing module": (replace("recheck.py", None), ""),
     "missing hook.json": (replace("hook.json", None), ""),
     "damaged kept.json": (replace("kept.json", "{"), ""),
     "damaged library": (replace("lib/patcher/store/store.py", "("), ""),

@@ -115,7 +115,7 @@ def test_only_the_commands_print():
 
 
 ENDS = {  # what runs by itself: when Python starts, in the target interpreter, as a build backend
-    "author/standalone.py", "hook/backend.py", "hook/boot.py", "hook/closer.py", "overlay/boot.py", "ranks/child.py",
+    "author/standalone.py", "hook/backend.py", "hook/boot.py", "hook/recheck.py", "overlay/boot.py", "ranks/child.py",
     "verify/child.py",
 }  # fmt: skip
 
@@ -157,7 +157,7 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["author/folder.py"], "a patchset's folder"),
     **dict.fromkeys(["cli/verbs/hook.py", "hook/backend.py", "hook/writer.py"], "a hook's directory and its wheel"),
     **dict.fromkeys(["hook/boot.py", "overlay/boot.py"], "stderr"),
-    **dict.fromkeys(["hook/closer.py", "hook/installed.py"], "the hook's own lock, and its files where it is removed"),
+    **dict.fromkeys(["hook/recheck.py", "hook/installed.py"], "the hook's own lock, and its files where it is removed"),
     **dict.fromkeys(["verify/run.py", "verify/child.py", "ranks/start.py"], "a directory of their own, for what the child reports"),
 }
 OWN_FILES = ("hook/repair.py", "project/lockfile.py")  # of the hook's state, and of a project: put there as the store puts files

@@ -302,7 +302,7 @@ def test_on_nfs_the_lock_file_keeps_a_name_until_it_is_closed_and_nothing_is_lef
     [
         (lambda site: status.read(site, "demo/m.py"), "demo"),
         (status.has_store, ""),
-        (lambda site: retry._ground(SimpleNamespace(stores=[site])), ".sitepatch"),
+        (lambda site: retry._commit_marks(SimpleNamespace(stores=[site])), ".sitepatch"),
         (lambda site: boot.signature(f"{site}/demo/m.py"), "demo"),
     ],
 )

@@ -32,7 +32,7 @@ from patcher.store import journal, retry
 from patcher.store.commit import commit
 from patcher.store.folder import Folder
 from patcher.store.lock import holders, locked, patience, uv_locks
-from patcher.store.retry import again, settled, undisturbed
+from patcher.store.retry import settled, undisturbed
 from patcher.store.status import statuses
 from patcher.target.interpreter import discover
 from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch
@@ -199,7 +199,7 @@ def test_what_was_recovered_before_a_plan_was_refused_is_not_kept_from_anybody(s
             raise caught.value
         return 0
 
-    assert again(twice, said.append) == 0
+    assert retry.retry(twice, said.append) == 0
     assert said[0] == caught.value.recovered
 
 
@@ -211,7 +211,7 @@ def test_it_is_tried_again_a_bounded_number_of_times():
         raise OutdatedError("too late")
 
     with pytest.raises(OutdatedError):
-        again(never, said.append)
+        retry.retry(never, said.append)
     assert len(calls) == 10
     assert len(said) == 9
 

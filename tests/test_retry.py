@@ -42,7 +42,7 @@ def disturb(env, looks):
 
 def test_what_never_settles_is_looked_at_a_bounded_number_of_times(env, monkeypatch):
     ticks = iter(range(99))
-    monkeypatch.setattr(retry, "_ground", lambda env: next(ticks))
+    monkeypatch.setattr(retry, "_commit_marks", lambda env: next(ticks))
     looks = []
     assert retry.settled(env, lambda: disturb(env, looks)) == 9
     assert env.slept == []

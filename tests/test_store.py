@@ -873,11 +873,11 @@ def test_reading_the_store_imports_nothing_heavy():
 
 def test_half_of_a_copy_is_no_kept_text_and_the_next_run_removes_it(site):
     store = Store(str(site))
-    kept = store.keep(A, b"edited by hand")
+    kept = store.save_edited(A, b"edited by hand")
     left = [Path(f"{kept}.tmp"), site / ".sitepatch/journal.json.tmp"]
     for path in left:
         path.write_bytes(b"edited")
-        assert store.kept() == [kept]
+        assert store.edited_copies() == [kept]
         assert store.recover() == ""
         assert not path.exists()
 
@@ -952,29 +952,29 @@ def test_pristine_copies_that_no_receipt_names_are_told_where_nothing_else_expla
 
 def test_a_kept_text_has_the_mode_of_its_file_and_is_written_once(site, monkeypatch):
     store = Store(str(site))
-    kept = Path(store.keep(B, b"edited"))
+    kept = Path(store.save_edited(B, b"edited"))
     assert kept == site / f".sitepatch/edited/b.py.{sha(b'edited')[:16]}"
     assert (kept.read_bytes(), stat.S_IMODE(kept.stat().st_mode)) == (b"edited", MODES[B])
     before = kept.stat()
-    assert store.keep(B, b"edited") == str(kept)
+    assert store.save_edited(B, b"edited") == str(kept)
     assert kept.stat() == before
     kept.write_bytes(b"half")
-    store.keep(B, b"edited")
+    store.save_edited(B, b"edited")
     assert kept.read_bytes() == b"edited"
     synced, real = [], Folder.sync
     monkeypatch.setattr(Folder, "sync", lambda folder: synced.append(folder.path) or real(folder))
-    assert stat.S_IMODE(Path(store.keep("pkg/none.py", b"x")).stat().st_mode) == 0o600
+    assert stat.S_IMODE(Path(store.save_edited("pkg/none.py", b"x")).stat().st_mode) == 0o600
     assert str(kept.parent) in synced
 
 
 def test_kept_texts_are_told_from_a_time_on_a_link_with_its_own(site):
     store = Store(str(site))
-    assert store.kept() == []
-    kept = Path(store.keep(A, b"edited"))
+    assert store.edited_copies() == []
+    kept = Path(store.save_edited(A, b"edited"))
     (kept.parent / "z").symlink_to("nowhere")
     info = kept.stat()
-    assert store.kept() == store.kept(info.st_ctime) == [str(kept), str(kept.parent / "z")]
-    assert str(kept) not in store.kept(info.st_ctime + 0.001)
+    assert store.edited_copies() == store.edited_copies(info.st_ctime) == [str(kept), str(kept.parent / "z")]
+    assert str(kept) not in store.edited_copies(info.st_ctime + 0.001)
 
 
 def test_where_nothing_waits_no_lock_is_taken_and_nothing_is_written(site, monkeypatch):

@@ -194,7 +194,7 @@ def test_a_store_that_an_earlier_run_of_root_left_becomes_theirs(shared):
     done(shared.root("apply", "two"))
     give(shared.home, 0)
     os.chown(next((shared.home / "pristine").iterdir()), B, B)  # of a file that belongs to somebody else
-    with Store(str(shared.site))._locked():
+    with Store(str(shared.site))._under_lock():
         pass
     found = {path.relative_to(shared.home).as_posix(): path.lstat().st_uid for path in [shared.home, *shared.home.rglob("*")]}
     assert {uid for name, uid in found.items() if not name.startswith("pristine/")} == {A}, found

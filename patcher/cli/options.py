@@ -11,7 +11,7 @@ from patcher.cli.console import Console
 from patcher.errors import SitepatchError, UsageError
 from patcher.ops.place import Place
 from patcher.store.lock import patience
-from patcher.store.retry import again
+from patcher.store.retry import retry
 
 if TYPE_CHECKING:
     from patcher.verify.checks import VerifyOptions
@@ -212,7 +212,7 @@ def retried(function: CommandFunction) -> CommandFunction:
     @wraps(function)
     def run(console: Console, place: Place, lock_timeout: float, **rest: Any) -> int:
         with patience(lock_timeout, lambda text: console.note(text, "waiting")):
-            return again(lambda: function(console, place, **rest), console.note)
+            return retry(lambda: function(console, place, **rest), console.note)
 
     wrapped: CommandFunction = lock_timeout_option(run)
     return wrapped

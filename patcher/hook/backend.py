@@ -76,7 +76,7 @@ def _read() -> Wheel:
     """The wheel of the current directory.
 
     Raises:
-        SystemExit: it is not as `hook init` left it; what is wrong was said.
+        SystemExit: it is not as `hook init` left it; what is wrong was written to stderr.
     """
     problem = ""
     try:
@@ -91,7 +91,7 @@ def _read() -> Wheel:
         problem = f"{CARRIED}: {error}" if not isinstance(error, OSError) else str(error)
     if not problem:
         return Wheel(fields["wheel"], files)
-    try:  # sitepatch can build what this file cannot read, and says more of what is wrong
+    try:  # sitepatch can build what this file cannot read, and has better messages
         from patcher.errors import SitepatchError
         from patcher.hook.directory import read
         from patcher.hook.wheel import wheel

@@ -1,4 +1,4 @@
-"""Keeps patches applied: looks at the files at every start of Python, and leaves the rest to a child process.
+"""Keeps patches applied: compares the files with a state file at every start of Python; a child process does the rest.
 
 Made by `sitepatch hook`. Imports os and sys only; SITEPATCH_HOOK=off in the environment switches it off.
 """
@@ -15,36 +15,36 @@ _ran = False
 
 
 def start() -> None:
-    """What the .pth or the .start file calls; a virtual environment of Python 3.8 to 3.13 does so twice."""
+    """Called by the .pth or the .start file; twice in a virtual environment of Python 3.8 to 3.13."""
     global _ran
     mode = os.environ.get("SITEPATCH_HOOK") or MODE
     if _ran or mode == "off":
         return
-    _ran, told = True, False
+    _ran, reported = True, False
     try:
         if mode not in MODES:
-            say(f"SITEPATCH_HOOK: found {mode!r}, expected {', '.join(MODES)} or off; the mode is {MODE}")
+            report(f"SITEPATCH_HOOK: found {mode!r}, expected {', '.join(MODES)} or off; the mode is {MODE}")
             mode = MODE
         reasons = read(mode)
         if reasons is None:
-            closer = __import__(f"{__name__}.closer", fromlist=["look_closer"])  # most starts can do without
-            reasons, told = closer.look_closer(HERE, NAME, mode, read, say)
+            module = __import__(f"{__name__}.recheck", fromlist=["recheck"])  # most starts can do without
+            reasons, reported = module.recheck(HERE, NAME, mode, read, report)
     except Exception as error:  # whatever it is, the program starts
-        reasons, told = [f"{type(error).__name__}: {error}"], True
-        say(f"{NAME} could not look at its files: {reasons[0]}")
-    except KeyboardInterrupt:  # let through, it would be reported as a fatal error of the interpreter
+        reasons, reported = [f"{type(error).__name__}: {error}"], True
+        report(f"{NAME} could not look at its files: {reasons[0]}")
+    except KeyboardInterrupt:  # raised here, it would be reported as a fatal error of the interpreter
         os._exit(130)
-    if reasons and mode != "repair" and not told:
-        say("; ".join(reasons))
+    if reasons and mode != "repair" and not reported:
+        report("; ".join(reasons))
     if reasons and mode == "strict":
-        say(f"{NAME} is strict: the program is not started (SITEPATCH_HOOK=off starts it, to mend this)")
+        report(f"{NAME} is strict: the program is not started (SITEPATCH_HOOK=off starts it, to mend this)")
         os._exit(1)  # SystemExit would be reported as a fatal error of the interpreter
 
 
-def say(text: str) -> None:
+def report(text: str) -> None:
     """Write a line to stderr, if there is one that can be written; raises nothing.
 
-    Not by way of sys.stderr: it keeps what it could not write, and the program would end with exit code 120.
+    sys.stderr is not used: it would buffer what it could not write, and the program would end with exit code 120.
     """
     if sys.stderr is not None:
         try:  # noqa: SIM105  (a start does without contextlib)
@@ -54,7 +54,10 @@ def say(text: str) -> None:
 
 
 def read(mode: str, aloud: bool = False) -> "list[str] | None":
-    """Return why files are not as requested, [] where they are; None where the state does not tell that."""
+    """Return why files are not as requested, [] where they are; None where the state file does not say it.
+
+    With `aloud` it is reported where the state file is damaged.
+    """
     try:
         with open(HERE + "/state", "rb") as file:
             text = file.read().decode("utf-8", "surrogateescape")
@@ -64,21 +67,21 @@ def read(mode: str, aloud: bool = False) -> "list[str] | None":
         return compare(text, os.path.dirname(HERE), ID, mode == "warn")
     except ValueError as error:
         if aloud:
-            say(f"{HERE}/state: is damaged ({error}); looking at every file again")
+            report(f"{HERE}/state: is damaged ({error}); looking at every file again")
     return None
 
 
 def compare(text: str, site: str, requested: str, looking: bool) -> "list[str] | None":
-    """Hold a state file against the files that it names.
+    """Compare a state file with the files that it names.
 
     Args:
         text: of the state file.
         site: the site directory, in which all files lie.
-        requested: the ID of the hook; the state of another one tells nothing.
-        looking: whether it is enough that somebody has looked, without trying to mend what was wrong.
+        requested: the ID of the hook; the state of another one does not count.
+        looking: whether it is enough that the files were looked at, and no repair was tried.
 
     Returns:
-        Why files are not as requested; None where a file is not as it was, or nobody has tried.
+        Why files are not as requested; None where a file is not as it was, or no repair was tried.
 
     Raises:
         ValueError: it is no state file, or names a file outside the site directory.
@@ -89,7 +92,7 @@ def compare(text: str, site: str, requested: str, looking: bool) -> "list[str] |
     if not head.startswith("sitepatch-hook 1 ") or lines[-2:] != ["end", ""]:
         raise ValueError("its first or its last line is another one")
     reasons, good = [], True
-    asked: set[str] = set()
+    opened: set[str] = set()
     for line in lines[:-2]:
         if line[:2] == ": ":
             reasons.append(line[2:])
@@ -98,28 +101,28 @@ def compare(text: str, site: str, requested: str, looking: bool) -> "list[str] |
         if mark not in ("=", "!") or path[:1] in ("", "/") or "/../" in f"/{path}/" or "\0" in path:
             raise ValueError(f"it has the line {line!r}")
         if good:
-            good = signature(site + "/" + path, asked) == signed
+            good = signature(site + "/" + path, opened) == signed
     done = head.split(" ")[2:]
     if not good or done[:1] != [requested] or (reasons and done[1:] == ["looked"] and not looking):
         return None
     return reasons
 
 
-def signature(path: str, asked: "set[str] | None" = None) -> str:
-    """Return mtime in whole seconds and size of a file; image layers and archives keep no more of it.
+def signature(path: str, opened: "set[str] | None" = None) -> str:
+    """Return mtime in whole seconds and size of a file; image layers and archives store no more of it.
 
     Args:
         path: of the file.
-        asked: directories that were looked at anew before; that of the file is added.
+        opened: directories that need not be opened again; that of the file is added.
     """
     folder = os.path.dirname(path)
-    if asked is None or folder not in asked:
+    if opened is None or folder not in opened:
         try:  # noqa: SIM105  (a start does without contextlib)
             os.close(os.open(folder, os.O_RDONLY))  # NFS: see `look_again` of patcher.system.reading
         except OSError:
             pass
-        if asked is not None:
-            asked.add(folder)
+        if opened is not None:
+            opened.add(folder)
     try:
         info = os.stat(path)
     except OSError:

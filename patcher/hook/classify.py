@@ -1,4 +1,4 @@
-"""Target files -> what a hook would do to each: known ones get the change that was kept, the others are told apart."""
+"""Target files -> what a hook would do to each: a known file gets its precomputed change, for others it is said why not."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError
 from patcher.hook import boot
-from patcher.hook.kept import HOOK, Hook, HookPatchset, Precomputed, find, read_hook
+from patcher.hook.content import HOOK, Hook, HookPatchset, Precomputed, find_change, read_hook
 from patcher.hook.places import folders
-from patcher.model import Change, Located, Receipt, Step, release_name
+from patcher.model import Change, Located, OptionValue, Receipt, Step, release_name
 from patcher.splice import apply_splices
 from patcher.store.folder import sha256
 from patcher.store.receipt import new_receipt
@@ -46,17 +46,17 @@ class Classified(NamedTuple):
 
 
 class _File(NamedTuple):
-    """A target file that is there: its bytes, its package, what a receipt says of it, the patchsets that name it."""
+    """A target file that is there: its bytes, its package, its status by the receipt, the patchsets that name it."""
 
     path: str
     data: bytes
     located: Located
     item: Optional[FileStatus]
-    asked: Tuple[HookPatchset, ...]
+    patchsets: Tuple[HookPatchset, ...]
 
 
-def classify(site: str, hook: Hook, kept: Sequence[Precomputed]) -> Classified:
-    """Hold every target file of a hook against what is requested; writes nothing.
+def classify(site: str, hook: Hook, precomputed: Sequence[Precomputed]) -> Classified:
+    """Compare every target file of a hook with what is requested; writes nothing.
 
     Raises:
         StoreError: a receipt or what the hook carries is invalid.
@@ -77,7 +77,7 @@ def classify(site: str, hook: Hook, kept: Sequence[Precomputed]) -> Classified:
         item = file_status(site, receipt, data) if receipt else None
         file = _File(path, data, located, item, tuple(one for one in hook.patchsets if one.name in names))
         try:
-            change = _classify(site, file, kept, _needed(hook))
+            change = _classify(site, file, precomputed, _needed(hook))
         except SitepatchError as error:
             text = f"{path}: {error.message}; {error.hint}" if error.hint else f"{path}: {error.message}"
             (found.unknown if isinstance(error, Unknown) else found.wrong).update(dict.fromkeys(names, text))
@@ -94,7 +94,7 @@ class Unknown(SitepatchError):
 
 
 def _locate(site: str, hook: Hook, texts: Dict[str, Optional[bytes]], found: Classified) -> Dict[str, Located]:
-    """The packages that are there; of one whose files are there all the same `found.wrong` says what is the matter."""
+    """The packages that are there; why one is not found although its files are there goes into `found.wrong`."""
     env = environment(site)
     packages: Dict[str, Located] = {}
     for package in dict.fromkeys(package for one in hook.patchsets for package in one.paths):
@@ -122,7 +122,7 @@ def _needed(hook: Hook) -> str:
     return f"to patch it sitepatch itself is needed, in this environment: pip install sitepatch=={version}"
 
 
-def _classify(site: str, file: _File, kept: Sequence[Precomputed], needed: str) -> Optional[Change]:
+def _classify(site: str, file: _File, precomputed: Sequence[Precomputed], needed: str) -> Optional[Change]:
     """What is to be done with one file, None for nothing; `needed` says what else would help.
 
     Raises:
@@ -133,18 +133,17 @@ def _classify(site: str, file: _File, kept: Sequence[Precomputed], needed: str) 
     if item and item.condition in (Condition.EDITED, Condition.ASTRAY):
         raise SitepatchError(*item.why)
     live = item.receipt if item and item.condition is Condition.APPLIED else None
-    names = [one.name for one in file.asked]
+    names = [one.name for one in file.patchsets]
     mine = [step for step in live.steps if step.patchset in names] if live else []
-    entry = find(kept, path, live.pristine if live else sha256(file.data), located.version)
+    applied = [_key(step) for step in mine]
+    entry = find_change(precomputed, path, live.pristine if live else sha256(file.data), located.version)
     if entry is None:
-        if mine and {(step.patchset, step.digest) for step in mine if _asked(step, file.asked)} == {
-            (one.name, one.digest) for one in file.asked
-        }:
+        if all((one.name, one.digest, dict(one.options)) in applied for one in file.patchsets):
             return None
         release = release_name(located.package, located.distribution, located.version)
         edited = "" if live else _edited(file)
         raise Unknown(edited) if edited else Unknown(f"is not among the known files (here it is of {release})", needed)
-    if [_key(step) for step in mine] == [_key(step) for step in entry.steps]:
+    if applied == [_key(step) for step in entry.steps]:
         return None
     if live and (len(mine) < len(live.steps) or not entry.steps):
         raise Unknown("another patchset is applied in it, or another version of this one", needed)
@@ -152,17 +151,13 @@ def _classify(site: str, file: _File, kept: Sequence[Precomputed], needed: str) 
 
 
 def _edited(file: _File) -> str:
-    """Say so, where a file is not what RECORD has; "" where it is, or nothing is recorded."""
+    """The message for a file that is not what RECORD has; "" where it is, or nothing is recorded."""
     if recorded_hash(file.located, file.path) in (None, sha256(file.data)):
         return ""
     return "; ".join(edited_message(file.located, file.path))
 
 
-def _asked(step: Step, asked: Sequence[HookPatchset]) -> bool:
-    return any((step.patchset, step.digest, dict(step.options)) == (one.name, one.digest, dict(one.options)) for one in asked)
-
-
-def _key(step: Step) -> Tuple[str, str, Dict[str, object]]:
+def _key(step: Step) -> Tuple[str, str, Dict[str, OptionValue]]:
     return step.patchset, step.digest, dict(step.options)
 
 
@@ -183,15 +178,15 @@ def _change(site: str, file: _File, entry: Precomputed, live: Optional[Receipt])
     data = pristine
     for step in entry.steps:
         data = apply_splices(data, step.splices)
-    if sha256(data) != entry.after:
+    if sha256(data) != entry.file.after:
         raise StoreError(f"{path}: the change that the hook carries is damaged", "install the hook again")
-    new = new_receipt(located, path, live)._replace(pristine=entry.before, current=entry.after)
+    new = new_receipt(located, path, live)._replace(pristine=entry.file.before, current=entry.file.after)
     receipt = new._replace(steps=entry.steps, origin=origin)
     return Change(path, sha256(file.data), data, receipt)
 
 
 def _moved(hook: Hook, receipts: Iterable[Receipt], found: Classified) -> None:
-    """Files that an earlier version of a patchset changed and this one does not: only sitepatch takes that back."""
+    """Files that an earlier version of a patchset changed and this one does not: only sitepatch restores them."""
     watched, names = hook.paths, [one.name for one in hook.patchsets]
     for receipt in receipts:
         for step in receipt.steps:
@@ -201,7 +196,7 @@ def _moved(hook: Hook, receipts: Iterable[Receipt], found: Classified) -> None:
 
 
 def _rivals(site: str, hook: Hook, found: Classified) -> None:
-    """Patchsets that another hook keeps in another version or with other options: the first hook by name has its way.
+    """Patchsets that another hook keeps applied in another version or with other options: the first hook by name wins.
 
     Without that each would undo at every start what the other one did.
     """

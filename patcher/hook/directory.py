@@ -1,4 +1,4 @@
-"""The directory of a hook, for a line in requirements.txt: what it asks for, read and held against what it carries."""
+"""The directory of a hook, for a line in requirements.txt: what it requests, read and compared with what it carries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ from typing import Dict, Sequence, Tuple
 from patcher import __version__
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.hook.boot import MODES
-from patcher.hook.kept import KEPT, PATCHSETS, Content, Hook, HookPatchset, Precomputed, read_kept, write_hook, write_kept
+from patcher.hook.content import (
+    PATCHSETS,
+    PRECOMPUTED,
+    Content,
+    Hook,
+    HookPatchset,
+    Precomputed,
+    read_precomputed,
+    write_hook,
+    write_precomputed,
+)
 from patcher.model import Requested
 from patcher.patchset.manifest import MANIFEST, load_patchset
 from patcher.patchset.sources import resolve_options
@@ -33,20 +43,18 @@ def hook_patchset(one: Requested) -> HookPatchset:
     return HookPatchset(patchset.name, patchset.version, patchset.digest, one.options, tuple(sorted(patchset.files)), found)
 
 
-def make(
-    name: str, mode: str, requested: Sequence[Requested], asked: Sequence[HookPatchset], kept: Sequence[Precomputed]
-) -> Content:
+def make(name: str, mode: str, requested: Sequence[Requested], changes: Sequence[Precomputed]) -> Content:
     """Put a hook together; its version has a digest of all that it carries."""
     texts = {f"{one.patchset.name}/{file}": text for one in requested for file, text in one.patchset.files.items()}
-    hook = Hook(name, "", mode, tuple(asked))
-    digest = sha256(write_hook(hook) + write_kept(kept, {}))
+    hook = Hook(name, "", mode, tuple(map(hook_patchset, requested)))
+    digest = sha256(write_hook(hook) + write_precomputed(changes, {}))
     for path, text in sorted(texts.items()):
         digest.update(f"\0{path}\0{text}".encode())
-    return Content(hook._replace(version=f"{__version__}+h{digest.hexdigest()[:12]}"), tuple(kept), texts)
+    return Content(hook._replace(version=f"{__version__}+h{digest.hexdigest()[:12]}"), tuple(changes), texts)
 
 
 def read(folder: Path) -> Content:
-    """Read the directory of a hook, and believe nothing of it.
+    """Read the directory of a hook, and check all of it.
 
     Raises:
         SitepatchError: what is wrong with it: a patchset that is gone or broken, an unknown mode, something that was
@@ -65,8 +73,8 @@ def read(folder: Path) -> Content:
     if not entries:
         errors.append(UsageError(f"{path}: tool.sitepatch.patchsets: found none, expected the names of patchsets"))
     stop(errors)
-    kept, digests = _kept(folder)
-    content = make(name, mode, requested, [hook_patchset(one) for one in requested], kept)
+    changes, digests = _precomputed(folder)
+    content = make(name, mode, requested, changes)
     changed = [one.patchset.name for one in requested if digests.get(one.patchset.name) != one.patchset.digest]
     again = f"run again: sitepatch hook init {folder.name}"
     if changed:
@@ -77,7 +85,7 @@ def read(folder: Path) -> Content:
 
 
 def head(path: Path) -> Tuple[str, str, str]:
-    """Name, version and mode that the pyproject.toml of a hook tells.
+    """Name, version and mode in the pyproject.toml of a hook.
 
     Raises:
         SitepatchError: one of them is missing or not what it must be.
@@ -96,7 +104,7 @@ NAME = "a name of a-z, 0-9 and single -, that begins with a letter"
 
 
 def is_name(name: str) -> bool:
-    """Whether a hook may have this name: it becomes that of a module, too."""
+    """Whether a hook may have this name, of which that of a module is made."""
     return bool(re.fullmatch("[a-z][a-z0-9]*(-[a-z0-9]+)*", name))
 
 
@@ -122,26 +130,26 @@ def _requested(folder: Path, entry: Entry) -> Requested:
     return Requested(patchset, resolve_options(patchset, settings))
 
 
-def _kept(folder: Path) -> Tuple[Tuple[Precomputed, ...], Dict[str, str]]:
-    path = folder / KEPT
+def _precomputed(folder: Path) -> Tuple[Tuple[Precomputed, ...], Dict[str, str]]:
+    path = folder / PRECOMPUTED
     try:
-        return read_kept(path.read_bytes(), str(path))
+        return read_precomputed(path.read_bytes(), str(path))
     except FileNotFoundError:
         raise StoreError(f"{path}: is missing", f"run again: sitepatch hook init {folder.name}") from None
 
 
-def earlier(folder: Path, asked: Sequence[HookPatchset]) -> Tuple[Precomputed, ...]:
+def earlier(folder: Path, patchsets: Sequence[HookPatchset]) -> Tuple[Precomputed, ...]:
     """The changes of an earlier `hook init`, for other releases, that are still those of these patchsets."""
     try:
-        kept, digests = _kept(folder)
+        changes, digests = _precomputed(folder)
     except SitepatchError:
         return ()
-    requested = {one.name: (one.digest, dict(one.options)) for one in asked}
-    naming = {path: [one for one in asked for paths in one.paths.values() if path in paths] for path in {k.path for k in kept}}
+    requested = {one.name: (one.digest, dict(one.options)) for one in patchsets}
 
-    def holds(one: Precomputed) -> bool:
-        same = all(digests.get(each.name) == each.digest for each in naming[one.path])
-        steps = all(requested.get(step.patchset) == (step.digest, dict(step.options)) for step in one.steps)
-        return bool(naming[one.path]) and same and steps
+    def is_valid(change: Precomputed) -> bool:
+        naming = [one for one in patchsets for paths in one.paths.values() if change.file.path in paths]
+        same = all(digests.get(one.name) == one.digest for one in naming)
+        steps = all(requested.get(step.patchset) == (step.digest, dict(step.options)) for step in change.steps)
+        return bool(naming) and same and steps
 
-    return tuple(filter(holds, kept))
+    return tuple(filter(is_valid, changes))

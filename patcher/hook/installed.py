@@ -1,4 +1,4 @@
-"""The hooks that are installed in an environment: what the next start of Python would do, and how to take one out."""
+"""The hooks that are installed in an environment: what the next start of Python would do, and how to remove one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from patcher.hook.wheel import module, stem
 from patcher.store.retry import settled
 
 
-class FileStatus(NamedTuple):
-    """How a hook stands: `good` if every file is as requested, `messages` has one text for each thing to say.
+class HookStatus(NamedTuple):
+    """The status of a hook: `good` if every file is as requested, else `messages` says what is not.
 
     `mode` is the one that is in force, with SITEPATCH_HOOK.
     """
@@ -27,8 +27,8 @@ class FileStatus(NamedTuple):
     messages: Tuple[str, ...]
 
 
-def look(folder: str) -> FileStatus:
-    """How the hook in a folder stands; writes nothing.
+def look(folder: str) -> HookStatus:
+    """The status of the hook in a folder; writes nothing.
 
     Raises:
         SitepatchError: it is damaged.
@@ -50,18 +50,18 @@ def look(folder: str) -> FileStatus:
         if not os.path.exists(f"{installed.site}/{name}"):
             messages.append(f"{name} is not installed in {installed.site}; elsewhere it is not looked at")
     if reasons is not None:
-        return FileStatus(installed, mode, not reasons, (*messages, *reasons))
-    found = settled(environment(installed.site), lambda: classify(installed.site, installed.hook, installed.kept))
+        return HookStatus(installed, mode, not reasons, (*messages, *reasons))
+    found = settled(environment(installed.site), lambda: classify(installed.site, installed.hook, installed.precomputed))
     for name in found.applied:
         warned = f"the next start of Python warns of {name}"
         messages.append(warned if mode == "warn" else f"the next start of Python applies {name}")
     messages += [f"{name}: {what}; the next start of Python asks sitepatch" for name, what in found.unknown.items()]
     messages += dict.fromkeys(found.wrong.values())
-    return FileStatus(installed, mode, not (found.changes or found.unknown or found.wrong), tuple(messages))
+    return HookStatus(installed, mode, not (found.changes or found.unknown or found.wrong), tuple(messages))
 
 
 def remove(installed: Installed) -> None:
-    """Remove all files of a hook; those that it has patched stay as they are.
+    """Remove all files of a hook; the files that it has patched stay as they are.
 
     Raises:
         SitepatchError: a file cannot be removed.

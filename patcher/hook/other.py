@@ -1,4 +1,4 @@
-"""Runs the sitepatch of an environment, where there is one, on a patchset of a hook."""
+"""Runs the sitepatch that is installed in an environment, where there is one, on a patchset of a hook."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from typing import Any, Dict, NamedTuple, Optional
 
 from patcher.errors import SitepatchError
-from patcher.hook.kept import HookPatchset
+from patcher.hook.content import HookPatchset
 from patcher.system.decode import Items, Reader, Table, anything, boolean, decode_json, string
 
 _LIMIT = 120  # seconds
@@ -29,7 +29,7 @@ _ANSWER = Table(
 
 
 class Answer(NamedTuple):
-    """What `sitepatch apply` said: `files` are the sha256 (hex) that it made or would make, `changed` how many it changes."""
+    """The result of `sitepatch apply`: `files` has the sha256 (hex) of each file after it, `changed` is their number."""
 
     ok: bool
     problem: str

@@ -1,4 +1,4 @@
-"""Where the hooks of an environment lie."""
+"""The folders of the hooks in an environment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import List, Sequence
 
 from patcher.errors import SitepatchError
-from patcher.hook.kept import HOOK, KEPT
+from patcher.hook.content import HOOK, PRECOMPUTED
 from patcher.system.reading import read_file
 from patcher.target.interpreter import Environment
 
@@ -23,9 +23,9 @@ def folders(env: Environment) -> List[str]:
 
 
 def _is_hook(folder: str) -> bool:
-    """Whether sitepatch made it, who writes its name into both files: others may have a hook.json, and ours may be damaged."""
+    """Whether sitepatch made it and wrote its name into both files: others may have a hook.json, and ours may be damaged."""
     if os.path.isfile(f"{folder}/{HOOK}"):
-        for name in (HOOK, KEPT):
+        for name in (HOOK, PRECOMPUTED):
             with suppress(OSError, SitepatchError):
                 if b'"sitepatch"' in read_file(f"{folder}/{name}"):
                     return True

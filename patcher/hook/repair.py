@@ -1,7 +1,7 @@
-"""What the child process of a hook does: holds every target file against what is requested, and patches what is not so.
+"""What the child process of a hook does: compares every target file with what is requested, and patches what differs.
 
-Files that are known from when the hook was made are patched from the kept changes, with the standard library alone; for
-anything else sitepatch is run, where it is installed.
+Files with a precomputed change are patched by the standard library alone; for all others sitepatch is run, where it is
+installed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,17 @@ from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple
 from patcher.errors import BusyError, OutdatedError, SitepatchError, StoreError
 from patcher.hook import boot
 from patcher.hook.classify import Classified, classify, environment
-from patcher.hook.kept import HOOK, KEPT, PATCHSETS, Hook, HookPatchset, Precomputed, read_hook, read_kept, read_texts
+from patcher.hook.content import (
+    HOOK,
+    PATCHSETS,
+    PRECOMPUTED,
+    Hook,
+    HookPatchset,
+    Precomputed,
+    read_hook,
+    read_precomputed,
+    read_texts,
+)
 from patcher.hook.other import apply_with_sitepatch
 from patcher.store.folder import Folder, sha256
 from patcher.store.lock import patience
@@ -25,16 +35,16 @@ from patcher.store.store import Store
 _PATIENCE = 5.0  # seconds for another sitepatch or for uv, which may be waiting for this very process
 _TRIES = 5
 ENGINE = "patcher/__init__.py"
-"""What is there, in a site directory, where sitepatch is installed."""
+"""The file that a site directory has where sitepatch is installed in it."""
 
 
 class Installed(NamedTuple):
-    """A hook in a site directory: where it lies, what it carries."""
+    """A hook in a site directory: its folder, and what it carries."""
 
     folder: str
     site: str
     hook: Hook
-    kept: Tuple[Precomputed, ...]
+    precomputed: Tuple[Precomputed, ...]
 
 
 def load(folder: str) -> Installed:
@@ -44,7 +54,7 @@ def load(folder: str) -> Installed:
         StoreError: a file of it is missing or damaged.
     """
     data = {}
-    for name in (HOOK, KEPT):
+    for name in (HOOK, PRECOMPUTED):
         path = f"{folder}/{name}"
         try:
             with open(path, "rb") as file:
@@ -52,51 +62,51 @@ def load(folder: str) -> Installed:
         except OSError as error:
             raise StoreError(f"{path}: cannot be read: {error.strerror}", "install the hook again") from error
     hook = read_hook(data[HOOK], f"{folder}/{HOOK}")
-    return Installed(folder, os.path.dirname(folder), hook, read_kept(data[KEPT], f"{folder}/{KEPT}")[0])
+    return Installed(folder, os.path.dirname(folder), hook, read_precomputed(data[PRECOMPUTED], f"{folder}/{PRECOMPUTED}")[0])
 
 
 def main(folder: str, mode: str) -> int:
-    """Look at every file of the hook in `folder`; returns 0 if all is as requested now, else 1.
+    """Check every file of the hook in `folder`, and repair it; returns 0 if all is as requested now, else 1.
 
     Args:
         folder: of the hook, in its site directory.
-        mode: `warn` writes to no target file.
+        mode: `warn` repairs nothing.
     """
     try:
         with patience(_PATIENCE, lambda text: None):
-            reasons = _look(load(folder), write=mode != "warn")
-    except KeyboardInterrupt:  # the user has said enough
+            reasons = _check(load(folder), write=mode != "warn")
+    except KeyboardInterrupt:  # the user knows why
         return 1
     except SitepatchError as error:
-        boot.say("; ".join(" ".join(part.split("\n")) for part in (error.message, error.hint) if part))
+        boot.report("; ".join(" ".join(part.split("\n")) for part in (error.message, error.hint) if part))
         return 1
-    except Exception as error:  # a program is waiting to be started: no traceback in its face
-        boot.say(f"{os.path.basename(folder)}: {type(error).__name__}: {error}")
+    except Exception as error:  # a program is about to start: one line instead of a traceback
+        boot.report(f"{os.path.basename(folder)}: {type(error).__name__}: {error}")
         return 1
     return 1 if reasons else 0
 
 
-def _look(installed: Installed, *, write: bool) -> Tuple[str, ...]:
-    """Make the files as requested, if asked to, record how they are, and return why some are not as requested."""
+def _check(installed: Installed, *, write: bool) -> Tuple[str, ...]:
+    """Repair the files with `write`, record their state, and return why some are not as requested."""
     for _ in range(_TRIES):
         try:
-            found = make_so(installed, write=write)
+            found = repair(installed, write=write)
             text = _record(installed, found, write=write)
             break
-        except OutdatedError:  # an installer or another sitepatch was at work: what was found is not true any more
+        except OutdatedError:  # an installer or another sitepatch was at work: what was found is out of date
             time.sleep(0.1)
     else:
         raise BusyError(f"{installed.site}: somebody keeps changing files there", "the next start of Python looks again")
     reasons = tuple(_reasons(found))
     saved = _save(installed.folder, text)
-    if write or not saved:  # in mode warn the boot module tells what the record says
+    if write or not saved:  # in mode warn the boot module reports what the state file says
         for reason in reasons:
-            boot.say(reason)
+            boot.report(reason)
     return reasons
 
 
-def make_so(installed: Installed, *, write: bool) -> Classified:
-    """Classify every file and patch what has to be, if asked to.
+def repair(installed: Installed, *, write: bool) -> Classified:
+    """Classify every file, and with `write` patch those that need it.
 
     Raises:
         OutdatedError: a file was changed meanwhile; look again.
@@ -104,10 +114,10 @@ def make_so(installed: Installed, *, write: bool) -> Classified:
     """
     site, hook = installed.site, installed.hook
     if write and Store(site).interrupted():
-        said = Store(site).recover()
-        if said:
-            boot.say(f"{site}: {said}")
-    found = (undisturbed if write else settled)(environment(site), lambda: classify(site, hook, installed.kept))
+        recovered = Store(site).recover()
+        if recovered:
+            boot.report(f"{site}: {recovered}")
+    found = (undisturbed if write else settled)(environment(site), lambda: classify(site, hook, installed.precomputed))
     if not write:
         found.expected.update(found.before)
     patchsets = {one.name: one for one in hook.patchsets}
@@ -118,7 +128,7 @@ def make_so(installed: Installed, *, write: bool) -> Classified:
             texts = {patchsets[name].digest: read_texts(f"{installed.folder}/{PATCHSETS}", patchsets[name]) for name in names}
             Store(site).commit(found.changes, texts)
             for name, count in names.items():
-                _tell(name, count)
+                _report_applied(name, count)
         else:
             for name in names:
                 found.wrong[name] = f"{name} is not applied in {site}"
@@ -134,13 +144,13 @@ def _check_writable(site: str, names: Iterable[str], paths: Sequence[str]) -> No
         raise StoreError(f"{', '.join(names)}: not applied in {site}: {problems[0]}{more}")
 
 
-def _tell(name: str, count: int) -> None:
+def _report_applied(name: str, count: int) -> None:
     files = "1 file" if count == 1 else f"{count} files"
-    boot.say(f"applied {name} to {files}; processes that are running keep the code they have loaded")
+    boot.report(f"applied {name} to {files}; processes that are running keep the code they have loaded")
 
 
 def _by_sitepatch(installed: Installed, one: HookPatchset, what: str, found: Classified, *, write: bool) -> None:
-    """Let the sitepatch of the environment see to a patchset that meets files which are not known."""
+    """Apply a patchset that meets unknown files with the sitepatch of the environment."""
     answer = apply_with_sitepatch(installed.site, f"{installed.folder}/{PATCHSETS}", one, write=write)
     if answer is None:
         found.wrong[one.name] = f"{one.name}: {what}"
@@ -151,13 +161,13 @@ def _by_sitepatch(installed: Installed, one: HookPatchset, what: str, found: Cla
     if not answer.ok:
         found.wrong[one.name] = f"{one.name}: {answer.problem}"
     elif answer.changed and write:
-        _tell(one.name, answer.changed)
+        _report_applied(one.name, answer.changed)
     elif answer.changed:
         found.wrong[one.name] = f"{one.name} is not applied in {installed.site}"
 
 
 def _record(installed: Installed, found: Classified, *, write: bool) -> str:
-    """The text of the state file: how every file is, if it is as it was classified or made.
+    """The text of the state file: the signature of every file, if it is as it was classified or made.
 
     Raises:
         OutdatedError: it is not.
@@ -191,7 +201,7 @@ def _reasons(found: Classified) -> List[str]:
 
 
 def _save(folder: str, text: str) -> bool:
-    """Replace the state file in one step, by way of a file that stands in RECORD too; False where nothing can be written."""
+    """Replace the state file in one step, by a temporary file that is in RECORD too; False where nothing can be written."""
     try:
         with Folder.open(folder) as home:
             home.put("state", text.encode("utf-8", "surrogateescape"), Meta(0o644))

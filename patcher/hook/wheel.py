@@ -6,20 +6,20 @@ from pathlib import Path
 from typing import Dict, Tuple
 
 import patcher
-from patcher.hook.kept import HOOK, KEPT, PATCHSETS, Content, write_hook, write_kept
+from patcher.hook.content import HOOK, PATCHSETS, PRECOMPUTED, Content, write_hook, write_precomputed
 
 CARRIED = (
     *("__init__", "errors", "model", "splice"),
-    *(f"hook/{name}" for name in ("__init__", "boot", "classify", "kept", "other", "places", "repair")),
+    *(f"hook/{name}" for name in ("__init__", "boot", "classify", "content", "other", "places", "repair")),
     *(f"store/{name}" for name in ("__init__", "bytecode", "folder", "journal", "lock", "meta", "permission", "prepare")),
     *(f"store/{name}" for name in ("receipt", "retry", "status", "store", "tidy")),
     *(f"system/{name}" for name in ("__init__", "archive", "decode", "flock", "ownership", "reading")),
     *("target/__init__", "target/distribution", "target/environment", "target/interpreter"),
     *("text/__init__", "text/listed", "text/width"),
 )
-"""The modules of ours that a hook brings along, so that it works where sitepatch is not installed."""
+"""The modules of ours that a hook carries, so that it works where sitepatch is not installed."""
 OWN = ("state", "state.tmp", "lock")
-"""Empty files that the hook writes to; they stand in RECORD, so that whoever uninstalls it removes them."""
+"""Empty files that the hook writes to; they are in RECORD, so that an uninstall removes them."""
 
 
 def stem(name: str) -> str:
@@ -64,9 +64,9 @@ def _files(content: Content) -> Dict[str, bytes]:
         f"{start}.pth": f"import {top}; {top}.start()\n".encode(),
         f"{start}.start": f"{top}:start\n".encode(),
         f"{top}/__init__.py": boot.encode("utf-8"),
-        f"{top}/closer.py": (package / "hook/closer.py").read_bytes(),
+        f"{top}/recheck.py": (package / "hook/recheck.py").read_bytes(),
         f"{top}/{HOOK}": write_hook(hook),
-        f"{top}/{KEPT}": write_kept(content.kept, {one.name: one.digest for one in hook.patchsets}),
+        f"{top}/{PRECOMPUTED}": write_precomputed(content.precomputed, {one.name: one.digest for one in hook.patchsets}),
     }
     files.update((f"{top}/{name}", b"") for name in OWN)
     files.update((f"{top}/{PATCHSETS}/{name}", text.encode("utf-8")) for name, text in content.texts.items())

@@ -8,8 +8,8 @@ from typing import Iterable, List, Sequence
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.hook import backend
+from patcher.hook.content import PATCHSETS, PRECOMPUTED, Content, write_precomputed
 from patcher.hook.directory import TABLE
-from patcher.hook.kept import KEPT, PATCHSETS, Content, write_kept
 from patcher.hook.wheel import module, wheel
 from patcher.patchset.toml import decode_text, written_toml
 from patcher.project.pyproject import Entry
@@ -46,7 +46,7 @@ def write(folder: Path, content: Content, entries: Sequence[Entry]) -> List[str]
                 parent.rmdir()
     digests = {one.name: one.digest for one in content.hook.patchsets}
     data = {f"{PATCHSETS}/{name}": text.encode("utf-8") for name, text in content.texts.items()}
-    data[KEPT] = write_kept(content.kept, digests)
+    data[PRECOMPUTED] = write_precomputed(content.precomputed, digests)
     keys = sorted([*data, BACKEND, backend.CARRIED])
     data["pyproject.toml"] = _pyproject(folder, content, entries, keys).encode("utf-8")
     data[backend.CARRIED] = backend.carry(backend.Wheel(*wheel(content)), module(content.hook.name), data)

@@ -187,7 +187,7 @@ def _write(outcome: Outcome, events: Events) -> Outcome:
     _check_writable(changed)
     for file in changed:
         if file.aside:
-            events.note(f"the edited {file.path} is kept as {Store(file.site).keep(file.path, file.aside)}", "kept")
+            events.note(f"the edited {file.path} is kept as {Store(file.site).save_edited(file.path, file.aside)}", "kept")
     said = commit(outcome.plan, _patchsets(outcome))
     for sentence in said:
         events.note(sentence, "recovered")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.hook.kept import HOOK, read_hook
+from patcher.hook.content import HOOK, read_hook
 from patcher.hook.places import folders
 from patcher.model import LockedFile, Plan, Requested, Step
 from patcher.ops.change import carry_out, note_interrupted, prepared

@@ -22,9 +22,9 @@ def purge(site: Folder, path: str) -> None:
 
 
 def fresh_mtime_ns(site: Folder, path: str, old_ns: int) -> int:
-    """Return an mtime (nanoseconds, whole seconds) for new text in `path` that no existing bytecode can be taken for.
+    """Return an mtime (nanoseconds, whole seconds) for new text in `path` that no existing bytecode matches.
 
-    An interpreter believes a `.pyc` whose recorded mtime and size fit the source, and mtimes count in whole seconds: so
+    An interpreter accepts a `.pyc` whose recorded mtime and size fit the source, and mtimes count in whole seconds: so
     this is now (or SOURCE_DATE_EPOCH), but at least two seconds past the old mtime and past each one that is recorded
     (PEP 552: bytes 8 to 12 of the header, when bit 0 of the flags before them is clear).
     """
@@ -39,7 +39,7 @@ def fresh_mtime_ns(site: Folder, path: str, old_ns: int) -> int:
 
 
 def _found(site: Folder, path: str) -> Iterator[Tuple[Folder, str]]:
-    """Yield each bytecode file of `path` with its folder, which stays open until the next one is asked for."""
+    """Yield each bytecode file of `path` with its folder, which stays open until the next one is yielded."""
     above, _, name = path.rpartition("/")
     if not name.endswith(".py"):
         return
@@ -55,7 +55,7 @@ def _found(site: Folder, path: str) -> Iterator[Tuple[Folder, str]]:
             mirror = os.path.join(root.lstrip("/"), above, "pyc")
             missing = suppress(FileNotFoundError, NotADirectoryError)
             with missing, Folder.open(os.path.abspath(str(prefix))) as top, top.holder(mirror) as cache:
-                yield from _tagged(cache, stem)  # interpreters make no links there; where those of others lead is not ours
+                yield from _tagged(cache, stem)  # interpreters make no links there, and links of others are not followed
 
 
 def _tagged(cache: Folder, stem: str) -> Iterator[Tuple[Folder, str]]:

@@ -1,4 +1,4 @@
-"""A directory held open: every write below a site directory goes through here, and none of them can leave it.
+"""An open directory: every write below a site directory goes through here, and none of them can leave it.
 
 Names are resolved against an open directory, one component at a time and never through a link, so nobody can swap a
 directory for a link between a check and a write (a checked path that is used later loses that race).
@@ -54,7 +54,7 @@ class Folder:
     def __init__(self, fd: int, path: str, site: Optional[os.stat_result] = None) -> None:
         self.fd = fd
         self.path = path
-        self._site = site  # in a store: of the site directory, which tells whom to believe here
+        self._site = site  # in a store: of the site directory, whose owner decides who is trusted here
 
     @classmethod
     def open(cls, path: str) -> Folder:
@@ -70,7 +70,7 @@ class Folder:
         self.close()
 
     def close(self) -> None:
-        """Let go of the directory; a second call does nothing."""
+        """Close the directory; a second call does nothing."""
         if self.fd >= 0:
             os.close(self.fd)
         self.fd = -1
@@ -79,7 +79,7 @@ class Folder:
         """Open the directory `name` in this one.
 
         Raises:
-            StoreError: it is a link, wherever that leads, or a store that is not to be believed (see `check_store`).
+            StoreError: it is a link, wherever that leads, or a store that is not trusted (see `check_store`).
         """
         path = f"{self.path}/{name}"
         try:
@@ -93,13 +93,13 @@ class Folder:
                 OWN_HINT if OWN in path.split("/") else hint,
             ) from error
         try:
-            found._believe(Meta.of(os.fstat(found.fd)), path)
+            found._check_trusted(Meta.of(os.fstat(found.fd)), path)
         except StoreError:
             found.close()
             raise
         return found
 
-    def _believe(self, meta: Meta, path: str) -> None:
+    def _check_trusted(self, meta: Meta, path: str) -> None:
         if self._site is not None:
             check_store(meta.uid, meta.gid, meta.mode, self._site, path)
 
@@ -129,7 +129,7 @@ class Folder:
         return sorted(os.listdir(self.fd))  # noqa: PTH208  (pathlib cannot list an open directory)
 
     def mounted(self, name: str) -> bool:
-        """Tell whether something is mounted on the file `name` (its device does not); False where the kernel does not tell."""
+        """Whether something is mounted on the file `name` (its device does not show that); False where nobody knows."""
         if sys.platform != "linux":
             return False
         try:
@@ -161,8 +161,8 @@ class Folder:
 
         Raises:
             FileNotFoundError: there is nothing of this name.
-            StoreError: it is something else, or of somebody who is not believed here. Bytes that the caller proves by their
-                hash (`proven`) may be anybody's: a pristine copy has the owner and the mode of its file.
+            StoreError: it is something else, or its owner is not trusted here. Bytes that the caller verifies by their hash
+                (`proven`) may have any owner: a pristine copy has the owner and the mode of its file.
         """
         path = f"{self.path}/{name}"
         if self.link(name):
@@ -177,7 +177,7 @@ class Folder:
             hint = f"make it readable for user {os.getuid()}, or run this as its owner" if error.errno == errno.EACCES else ""
             raise StoreError(f"{path}: cannot be read: {error.strerror}", hint) from error
         if not proven:
-            self._believe(meta, path)
+            self._check_trusted(meta, path)
         return data
 
     def digest(self, name: str) -> str:
@@ -197,7 +197,7 @@ class Folder:
             return ""
 
     def has(self, name: str) -> bool:
-        """Tell whether there is anything called `name`, a dangling link included."""
+        """Whether there is anything called `name`, a dangling link included."""
         try:
             os.stat(name, dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:
@@ -228,7 +228,7 @@ class Folder:
             os.close(fd)
 
     def put(self, name: str, data: bytes, meta: Optional[Meta] = None) -> None:
-        """Give the file `name` these bytes in one atomic step, by way of `name.tmp`. Safe on the disk after `sync`."""
+        """Replace the file `name` by these bytes in one atomic step, with `name.tmp`. Safe on the disk after `sync`."""
         self.write(f"{name}.tmp", data, meta)
         self.move(f"{name}.tmp", name)
 
@@ -238,7 +238,7 @@ class Folder:
         try:
             info = os.fstat(fd)
             if (stat.S_IMODE(info.st_mode), info.st_mtime_ns) != (meta.mode, meta.mtime_ns):
-                stamp(fd, meta)  # its owner alone can do that, and in a shared directory somebody else may restore
+                stamp(fd, meta)  # only its owner can do that, and in a shared directory another user may restore
         finally:
             os.close(fd)
 

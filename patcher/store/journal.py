@@ -1,10 +1,10 @@
 """The redo journal of a commit: what was about to happen, and how to undo it or to finish it after a crash.
 
-The journal lies in `.sitepatch/journal.json` from before the first change of a commit until after the last. While it
+The journal is in `.sitepatch/journal.json` from before the first change of a commit until after the last. While it
 says "preparing", nothing that anybody reads has changed and recovery removes what was prepared. From the rename that
 makes it say "committing", every new file lies complete on the disk and recovery finishes: each step is a rename or a
 removal that may be repeated and needs no space. Where a file cannot be replaced all the same (it has been mounted over
-meanwhile, say), recovery goes back: until the receipts are put in place, each old file is there under a second name.
+meanwhile, say), recovery rolls back: until the receipts are in place, each old file is there under a second name.
 """
 
 from __future__ import annotations
@@ -160,19 +160,19 @@ def _roll_back(site: Folder, home: Folder, entries: Sequence[Entry]) -> bool:
     """Put every old file back after the commit point; may be repeated.
 
     Returns:
-        False where there is no way back: receipts are in place already, or an old file has no second name. Nothing was
+        False where that is not possible: receipts are in place already, or an old file has no second name. Nothing was
         changed then. A file that somebody else has changed since is left alone.
     """
     with home.make("receipts") as receipts:
-        # Of a PUT no receipt tells: its second name goes before any receipt is dropped.
+        # A PUT has no receipt to tell by: its second name is removed before any receipt is dropped.
         if any(entry.action != PUT and receipts.digest(file_name(entry.path)) == entry.receipt for entry in entries):
             return False
     targets = [entry for entry in entries if entry.action != FORGET]
     backs: List[str] = []
     for entry in targets:
         with suppress(FileNotFoundError), site.holder(entry.path) as folder:
-            now, kept = (folder.digest(name) for name in (entry.path.rpartition("/")[2], backup(entry.path)))
-            if now in (entry.old, entry.new) and kept == entry.old:
+            now, saved = (folder.digest(name) for name in (entry.path.rpartition("/")[2], backup(entry.path)))
+            if now in (entry.old, entry.new) and saved == entry.old:
                 backs.append(entry.path)
             elif now == entry.new != entry.old:
                 return False
@@ -186,7 +186,7 @@ def _roll_back(site: Folder, home: Folder, entries: Sequence[Entry]) -> bool:
 
 
 def _verdict(site: Folder, entry: Entry) -> str:
-    """Return "ready" to rename, "done" already, or "changed" by somebody else; StoreError if it can be neither."""
+    """Return "ready" to rename, "done" already, or "changed" by somebody else; StoreError if it is none of them."""
     try:
         folder = site.holder(entry.path)
     except FileNotFoundError:
@@ -218,31 +218,31 @@ def recover(site: Folder, home: Folder, journal: Journal) -> str:
         OSError: it can be neither finished nor undone.
         StoreError: the same.
     """
-    said = describe(journal, done=True)
+    sentence = describe(journal, done=True)
     if journal.phase == PREPARING:
         undo(site, journal.entries)
-        return said
+        return sentence
     try:
-        return but_for(said, finish(site, home, journal.entries))
+        return but_for(sentence, finish(site, home, journal.entries))
     except (OSError, StoreError):
         if not _roll_back(site, home, journal.entries):
             raise
         return f"an interrupted run could not be finished and was undone: {_files(journal)} as before it"
 
 
-def but_for(said: str, left_alone: Sequence[str]) -> str:
+def but_for(sentence: str, left_alone: Sequence[str]) -> str:
     """Add to a sentence the files that were left alone."""
-    return f"{said}, but for {', '.join(left_alone)}, changed by somebody else since" if left_alone else said
+    return f"{sentence}, but for {', '.join(left_alone)}, changed by somebody else since" if left_alone else sentence
 
 
 def describe(journal: Journal, *, done: bool) -> str:
     """Return one sentence about an interrupted run: what recovery did (`done`) or will do."""
     files = _files(journal)
     if journal.phase == PREPARING:
-        said = "an interrupted run was undone" if done else "an interrupted run will be undone"
-        return f"{said}: {files} as before it"
-    said = "an interrupted run was finished" if done else "an interrupted run will be finished"
-    return f"{said}: {files} as it meant them to be"
+        result = "an interrupted run was undone" if done else "an interrupted run will be undone"
+        return f"{result}: {files} as before it"
+    result = "an interrupted run was finished" if done else "an interrupted run will be finished"
+    return f"{result}: {files} as it meant them to be"
 
 
 def _files(journal: Journal) -> str:

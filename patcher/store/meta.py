@@ -21,7 +21,7 @@ class Meta(NamedTuple):
 
     @classmethod
     def of(cls, info: os.stat_result) -> Meta:
-        """What stat(2) tells of it."""
+        """The metadata that stat(2) returns."""
         return cls(stat.S_IMODE(info.st_mode), info.st_uid, info.st_gid, info.st_mtime_ns)
 
 
@@ -30,7 +30,7 @@ def read_xattrs(fd: int) -> Tuple[Tuple[str, bytes], ...]:
     found: List[Tuple[str, bytes]] = []
     if sys.platform == "linux":
         names: List[str] = []
-        with suppress(OSError):  # a filesystem without them has none to keep
+        with suppress(OSError):  # a filesystem without them
             names = os.listxattr(fd)
         for name in names:
             with suppress(OSError):
@@ -73,7 +73,7 @@ def set_owner(fd: int, folder: int) -> None:
 
 
 def source_date() -> Optional[int]:
-    """SOURCE_DATE_EPOCH (Unix, seconds): what is written is to be dated so; None where it is not set, or no such number.
+    """SOURCE_DATE_EPOCH (Unix, seconds): the mtime of what is written; None where it is not set, or no such number.
 
     See https://reproducible-builds.org/specs/source-date-epoch/.
     """

@@ -29,7 +29,7 @@ _HELP = {
 
 
 def explain(site: str, error: OSError, after: str = "") -> StoreError:
-    """Return the StoreError for a system call that failed; `after` tells what became of the run."""
+    """Return the StoreError for a system call that failed; `after` says how the run ended."""
     help_text = _HELP.get(error.errno or 0, "")
     what = f"{error.filename}: {error.strerror}" if str(error.filename or "").startswith(site) else f"{site}: {error}"
     return StoreError(what, "; ".join(text for text in (after, help_text) if text))
@@ -47,7 +47,7 @@ def explained(site: str, after: str = "") -> Iterator[None]:
 def problems(site: Folder, paths: Sequence[str], moved: Container[str] = ()) -> List[str]:
     """Return everything that would keep `paths` below `site` from being changed, each text once.
 
-    In the place of those in `moved` come their pristine copies themselves, which have their owners already.
+    Those in `moved` are to be replaced by their pristine copies, which have the right owners already.
     """
     found: List[str] = []
     try:
@@ -77,7 +77,7 @@ def problems(site: Folder, paths: Sequence[str], moved: Container[str] = ()) -> 
 def no_room(site: Folder, sizes: Sequence[int]) -> List[str]:
     """Return why files of these sizes (bytes) would not fit on the filesystem of `site`: one text, or none."""
     disk = os.fstatvfs(site.fd)
-    if not disk.f_blocks:  # a filesystem that does not tell
+    if not disk.f_blocks:  # a filesystem that does not count them
         return []
     unit = disk.f_frsize
     needed = sum(-(-size // unit) for size in sizes) * unit
@@ -150,7 +150,7 @@ def _unwritable(folder: Folder) -> List[str]:
 
 
 def _immutable(folder: Folder, name: str) -> bool:
-    """Tell whether a file is marked immutable or append-only, which stops even root from replacing it."""
+    """Whether a file is marked immutable or append-only, which stops even root from replacing it."""
     fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK, dir_fd=folder.fd)
     try:
         if sys.platform == "darwin":

@@ -1,4 +1,4 @@
-"""From a change to a file that has only to be renamed: all that a commit checks and writes before its commit point."""
+"""All that a commit checks and writes before its commit point: from a change to a file that has only to be renamed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Work(NamedTuple):
     """A change that was checked, with what it takes to prepare it.
 
     `text` is the JSON of its receipt, b"" to drop the receipt; `data` the new bytes, for WRITE; `back` the receipt of a
-    file that is put back, `shared` whether other files need its pristine copy; `save` whether the file as it stands is to
-    be kept as the pristine copy, `given` that copy itself where it is not the file, `mtime_ns` as in `Change`.
+    file that is restored, `shared` whether other files need its pristine copy; `save` whether the file as it is becomes
+    the pristine copy, `given` that copy itself where it is not the file, `mtime_ns` as in `Change`.
     """
 
     entry: Entry
@@ -40,7 +40,7 @@ class Work(NamedTuple):
 def check(
     site: Folder,
     home: Folder,
-    standing: Mapping[str, Receipt],
+    receipts: Mapping[str, Receipt],
     changes: Sequence[Change],
     patchsets: Mapping[str, Mapping[str, str]],
 ) -> List[Work]:
@@ -49,7 +49,7 @@ def check(
     Args:
         site: the site directory, locked.
         home: its `.sitepatch`.
-        standing: the receipts by path.
+        receipts: those of now, by path.
         changes: see `Store.commit`.
         patchsets: see `Store.commit`.
 
@@ -63,7 +63,7 @@ def check(
         if count > 1:
             problems.append(f"{path}: {count} changes for one file")
     # A pristine copy that one file alone needs becomes that file; one that twins share has to be copied.
-    needed = Counter(one.pristine for one in standing.values())
+    needed = Counter(one.pristine for one in receipts.values())
     needed.update(change.receipt.pristine for change in changes if change.receipt)
     works: List[Work] = []
     kind = StoreError
@@ -74,10 +74,10 @@ def check(
                 works.append(Work(Entry(change.path, FORGET, change.old, change.old, "", "")))
             elif change.data is not None:
                 works.append(_writing(home, change, change.data, patchsets))
-            elif change.path not in standing:
+            elif change.path not in receipts:
                 raise StoreError(f"{change.path}: there is no receipt to restore it by")
             else:
-                back = standing[change.path]
+                back = receipts[change.path]
                 works.append(_restoring(site, home, change, back, shared=needed[back.pristine] > 1))
         except StoreError as error:
             problems.append(error.message)
@@ -137,7 +137,7 @@ def _restoring(site: Folder, home: Folder, change: Change, back: Receipt, *, sha
     with site.holder(change.path) as folder:
         if back.link and folder.digest(back.link) == back.pristine:
             return Work(Entry(change.path, LINK, change.old, back.pristine, back.link, ""), back=back)
-        data = _pristine(home, back)  # a link that leads nowhere now is no way back: put the file itself there
+        data = _pristine(home, back)  # the link leads nowhere now: restore the file itself
         return Work(Entry(change.path, WRITE, change.old, back.pristine, "", ""), data=data, back=back, shared=shared)
 
 
@@ -161,21 +161,21 @@ def _has(home: Folder, folder_name: str, name: str) -> bool:
 
 
 def _spare_size(count: int) -> int:
-    """Return how many bytes to set aside where `count` files stand changed."""
+    """Return how many bytes to set aside where `count` files are changed."""
     return _SPARE_SIZE + _SPARE_EACH * count
 
 
 def check_possible(site: Folder, works: Sequence[Work]) -> None:
     """Raise StoreError with everything that would keep `works` from being done: permissions, and the room to apply.
 
-    A restore is not asked about room: it has to work on a full disk.
+    For a restore the room is not checked: it has to work on a full disk.
     """
     moved = {work.entry.path for work in works if work.back and not work.shared}
     problems = permission.problems(site, [work.entry.path for work in works if work.entry.action != FORGET], moved)
     if any(work.text for work in works):
         sizes = [size for work in works for size in (len(work.data), len(work.text), _SPARE_EACH)]
-        kept = [len(work.data) for work in works if work.save or work.given is not None]
-        problems += permission.no_room(site, [_spare_size(2 * len(works)), *sizes, *kept])
+        copies = [len(work.data) for work in works if work.save or work.given is not None]
+        problems += permission.no_room(site, [_spare_size(2 * len(works)), *sizes, *copies])
     if problems:
         raise StoreError("\n".join(problems), "nothing was changed")
 

@@ -1,4 +1,4 @@
-"""Receipts to JSON and back. What is read may be forged or damaged: every field is checked before it is believed."""
+"""Receipts to JSON and back. What is read may be forged or damaged: every field is checked before it is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several processes at work on one environment: a plan is made while nobody writes, and again when somebody did."""
+"""Several processes at work on one environment: a plan is made while nobody writes, and again where somebody did."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 def undisturbed(env: Environment, make: Callable[[], _T], *, dry_run: bool = False) -> _T:
     """Return what `make` makes of an environment that no sitepatch changed meanwhile.
 
-    A commit puts the files in place first and their receipts after them; who reads in between sees edits by hand.
+    A commit puts the files in place first and their receipts after them; in between, files look edited by hand.
 
     Args:
         env: the environment.
@@ -36,7 +36,7 @@ def undisturbed(env: Environment, make: Callable[[], _T], *, dry_run: bool = Fal
     Raises:
         OutdatedError: another process has changed something, or is about to.
     """
-    before = _ground(env)
+    before = _commit_marks(env)
     problem = None
     try:
         made = make()
@@ -45,7 +45,7 @@ def undisturbed(env: Environment, make: Callable[[], _T], *, dry_run: bool = Fal
         if _is_stale(error):
             raise OutdatedError(f"another machine keeps changing this environment: {error}", _AGAIN) from error
     busy = not _ended(env) if dry_run else _writing(env)
-    if busy or _ground(env) != before:
+    if busy or _commit_marks(env) != before:
         raise OutdatedError("another sitepatch keeps changing this environment", _AGAIN)
     if problem:
         raise problem
@@ -62,37 +62,37 @@ def settled(env: Environment, look: Callable[[], _T]) -> _T:
         look: reads it; may be called several times.
     """
     for _ in range(_TRIES):
-        before, problem = _ground(env), None
+        before, problem = _commit_marks(env), None
         try:
             seen = look()
         except (StoreError, OSError) as error:
             problem = error
-        if not _ended(env) or (_ground(env) == before and not (problem and _is_stale(problem))):
+        if not _ended(env) or (_commit_marks(env) == before and not (problem and _is_stale(problem))):
             break
     if problem:
         raise problem
     return seen
 
 
-def again(once: Callable[[], _T], say: Callable[[str], None]) -> _T:
-    """Return what `once` returns, called again where another process was faster, a bounded number of times."""
+def retry(once: Callable[[], _T], report: Callable[[str], None]) -> _T:
+    """Return what `once` returns, called again where it raises OutdatedError, a bounded number of times."""
     for _ in range(_TRIES - 1):
         try:
             return once()
         except OutdatedError as error:
             if error.recovered:
-                say(error.recovered)
-            say("another process was at work here meanwhile: looking at it again")
+                report(error.recovered)
+            report("another process was at work here meanwhile: looking at it again")
     return once()
 
 
 def _is_stale(problem: BaseException) -> bool:
-    """Tell whether NFS could not find a file any more that it had just found: another machine has replaced it."""
+    """Whether NFS could not find a file that it had just found: another machine has replaced it."""
     return any(isinstance(each, OSError) and each.errno == errno.ESTALE for each in (problem, problem.__cause__))
 
 
-def _ground(env: Environment) -> List[Tuple[int, int]]:
-    """What differs after every commit: it makes and removes a journal, and the last restore removes its folder.
+def _commit_marks(env: Environment) -> List[Tuple[int, int]]:
+    """Inode and mtime of each store, which every commit changes: it makes and removes a journal, or removes the folder.
 
     Nothing but sitepatch changes these, so that an installer at work does not stop a plan from being made.
     """
@@ -113,7 +113,7 @@ def _writing(env: Environment) -> bool:
 
 
 def _ended(env: Environment) -> bool:
-    """Wait a moment for whoever is in the middle of a commit; returns whether nobody is any more."""
+    """Wait a moment for processes in the middle of a commit; returns whether there are none any more."""
     end = time.monotonic() + _WAIT
     while any(_at_work(site) for site in env.stores):
         if time.monotonic() >= end:
@@ -123,7 +123,7 @@ def _ended(env: Environment) -> bool:
 
 
 def _at_work(site: str) -> bool:
-    """Tell whether a process that lives is in the middle of a commit; also where the kernel does not tell."""
+    """Whether a process that lives is in the middle of a commit; True where the kernel does not tell."""
     if not os.path.exists(os.path.join(site, HOME, NAME)):
         return False
     try:

@@ -1,4 +1,4 @@
-"""What stands in an environment: every receipt, held against the file on disk. Reads only, and needs no syntax tree."""
+"""The status of an environment: every receipt, compared with the file on disk. Reads only, and needs no syntax tree."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Condition(str, Enum):
 
 
 class FileStatus(NamedTuple):
-    """One receipt and what has become of its file.
+    """One receipt and the status of its file.
 
     `data` are the bytes on disk, empty where it is missing, `installed` the version of the distribution that is there
-    now, "" where its metadata do not tell.
+    now, "" where its metadata do not have one.
     """
 
     site: str
@@ -60,12 +60,12 @@ class FileStatus(NamedTuple):
 
     @property
     def meaning(self) -> str:
-        """What the condition means and what to do, "" where there is nothing to say."""
+        """What the condition means and what to do; "" where all is in order."""
         return "; ".join(filter(None, self.why))
 
     @property
     def why(self) -> Tuple[str, str]:
-        """What the condition means and, apart, what to do; both "" where there is nothing to say."""
+        """What the condition means and, apart, what to do; both "" where all is in order."""
         name = self.receipt.distribution or self.receipt.package
         if self.condition is Condition.OVERWRITTEN:
             newer = f"{name} {self.installed} was installed over {self.receipt.version}"
@@ -77,7 +77,7 @@ class FileStatus(NamedTuple):
             gone = self.receipt.origin != "unrecorded" and not self.installed
             return f"{f'{name} is not installed' if gone else 'the file is not there'} any more", "restore forgets it"
         if self.condition is Condition.ASTRAY:
-            from patcher.target.distribution import reinstall_command  # not for `status` of what is in order
+            from patcher.target.distribution import reinstall_command  # `status` does without where all is in order
 
             back = f"put back what belongs there: {reinstall_command(self.site, name, self.installed)}"
             return f"the file is that of {self.release} as we patched it, but another build of it is installed", back
@@ -89,7 +89,7 @@ class FileStatus(NamedTuple):
 
 
 def named(items: Iterable[FileStatus], names: Iterable[str]) -> Tuple[List[str], List[str], List[str]]:
-    """The patchsets that are applied, those of `names` that are not, and those that are meant: all that are without names."""
+    """The patchsets that are applied, those of `names` that are not, and those of `names` that are: all without names."""
     applied = list(dict.fromkeys(step.patchset for item in items for step in item.receipt.steps))
     idle = [name for name in dict.fromkeys(names) if name not in applied]
     return applied, idle, [name for name in dict.fromkeys(names) or applied if name in applied]
@@ -128,7 +128,7 @@ def recover(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
     Raises:
         StoreError: a journal is invalid.
     """
-    said: List[str] = []
+    recovered: List[str] = []
     left: List[Tuple[str, str, str]] = []
     mine = trusted() - ({0} if os.geteuid() else set())
     for site, sentence in interrupted(env):
@@ -144,8 +144,8 @@ def recover(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
         except StoreError as error:
             left.append(("interrupted", site, f"{sentence}, when the store can be written: {error.message}"))
         else:
-            said += [f"{site}: {done}"] if done else []
-    return said, left
+            recovered += [f"{site}: {done}"] if done else []
+    return recovered, left
 
 
 def has_store(site: str) -> bool:
@@ -168,7 +168,7 @@ def stores(env: Environment) -> List[Store]:
 
 
 def classify(site: str, receipt: Receipt, data: Optional[bytes]) -> FileStatus:
-    """Hold a receipt against the bytes of its file (None where there is no such file) and the release that is installed."""
+    """Compare a receipt with the bytes of its file (None where there is no such file) and the release that is installed."""
     installed = _installed(site, receipt)
     item = FileStatus(site, receipt, Condition.MISSING, data or b"", installed)
     if data is None:
@@ -180,7 +180,7 @@ def classify(site: str, receipt: Receipt, data: Optional[bytes]) -> FileStatus:
         return item._replace(condition=Condition.APPLIED)
     recorded = recorded_now(site, receipt.path)
     # What was proven by RECORD then and is not what RECORD says now is of no use any more: the file belongs to another
-    # build, whatever its version. Where nothing was proven, only the version can tell.
+    # build, whatever its version. Where nothing was proven, only the version shows that.
     proven = receipt.origin == "recorded" and recorded is not None
     stale = recorded != receipt.pristine and (item.replaced or proven)
     if digest == recorded or (stale and digest != receipt.current):
@@ -191,11 +191,11 @@ def classify(site: str, receipt: Receipt, data: Optional[bytes]) -> FileStatus:
 
 
 def damaged(items: Iterable[FileStatus]) -> List[Tuple[str, str]]:
-    """What restore and later changes need and is missing from the stores, or not what it was: (problem, what to do)."""
+    """What restore and later changes need and is missing from the stores, or damaged: (problem, what to do) for each."""
     found: List[Tuple[str, str]] = []
     tries: Dict[Tuple[str, Callable[[Store, str], object], str], None] = {}  # files share patchsets: each is read once
     for item in items:
-        if item.live:  # else there is nothing to go back from
+        if item.live:  # else there is nothing to restore
             tries[item.site, Store.pristine, item.receipt.pristine] = None
             tries.update(((item.site, Store.patchset_files, step.digest), None) for step in item.receipt.steps)
     for site, get, digest in tries:
@@ -207,7 +207,7 @@ def damaged(items: Iterable[FileStatus]) -> List[Tuple[str, str]]:
 
 
 def unclaimed(env: Environment, bad: Iterable[StoreError] = ()) -> List[Tuple[str, str]]:
-    """Receipts that are invalid (`bad`), and files that stand changed without one while their pristine copy is kept.
+    """Receipts that are invalid (`bad`), and files that are changed without one while the store has their pristine copy.
 
     Returns:
         (problem, what to do) for each.
@@ -246,7 +246,7 @@ def _installed(site: str, receipt: Receipt) -> str:
 
 
 def _version(dist_info: str) -> str:
-    """The version that METADATA tells; a folder's name may write it in another way."""
+    """The version in METADATA; the name of the folder may have it in another spelling."""
     try:
         data = read_file(os.path.join(dist_info, "METADATA"))
     except OSError:

@@ -1,8 +1,8 @@
-"""The store of one site directory: changes installed files, all of a commit or none, and remembers how to go back.
+"""The store of one site directory: changes installed files, all of a commit or none, and can restore them.
 
 `.sitepatch/` in the site directory holds the lock, the journal of a commit under way, a receipt for each changed file,
 pristine copies and the texts of the patchsets that are applied. When the last change is restored it is removed,
-unless copies of files that somebody had edited lie in it.
+unless it has copies of files that somebody had edited.
 No other module writes into a site directory; this one does it with prepare.py, journal.py and folder.py.
 """
 
@@ -33,7 +33,7 @@ class Store:
     """What sitepatch has done to one site directory, and the one way to do more.
 
     Every method raises StoreError for what it cannot read or write. Ctrl-C in one that writes raises KeyboardInterrupt
-    with a text that says what became of the run.
+    with a text that says how the run ended.
 
     Args:
         site: path of the site directory; it may be reached through links, nothing below it is.
@@ -46,7 +46,7 @@ class Store:
         """Return every receipt by the path of its target file; {} where sitepatch has changed nothing.
 
         Args:
-            bad: takes an error for each receipt that is invalid, so that it does not stand in the way of others.
+            bad: takes an error for each receipt that is invalid, so that the others are returned all the same.
 
         Raises:
             StoreError: a receipt is damaged, forged or from a newer sitepatch (FormatError), and there is no `bad`.
@@ -68,7 +68,7 @@ class Store:
 
     def pristine(self, digest: str) -> bytes:
         """Return the pristine copy with this sha256 (hex); StoreError if it is missing or not those bytes."""
-        data = self._kept("pristine", digest, "", _REINSTALL)
+        data = self._stored("pristine", digest, "", _REINSTALL)
         if sha256(data) != digest:
             where = f"{self.site}/{receipt.HOME}/pristine/{digest}"
             raise StoreError(f"{where}: the pristine copy is damaged, its sha256 differs", _REINSTALL)
@@ -87,20 +87,20 @@ class Store:
     def patchset_files(self, digest: str) -> Dict[str, str]:
         """Return the texts, by file name, of the patchset with this digest (hex) that is applied."""
         hint = "restore all patchsets, which needs no copy of them, and apply them again"
-        data = self._kept("patchsets", digest, ".json", hint)
+        data = self._stored("patchsets", digest, ".json", hint)
         where = f"{self.site}/{receipt.HOME}/patchsets/{digest}.json"
         texts: Dict[str, str] = receipt.load(data, where, hint, _PATCHSET)["files"]
         if patchset_digest(texts) != digest:
             raise StoreError(f"{where}: the stored patchset is damaged, its sha256 differs", hint)
         return texts
 
-    def keep(self, path: str, data: bytes) -> str:
-        """Keep a copy of an edited text of the target file `path` in `.sitepatch/edited` and return where it lies.
+    def save_edited(self, path: str, data: bytes) -> str:
+        """Save a copy of an edited text of the target file `path` in `.sitepatch/edited` and return its path.
 
-        It stays when everything else of the store is gone, until somebody removes it.
+        It stays when everything else of the store is removed, until somebody removes it.
         """
         base = path.rpartition("/")[2]
-        name = f"{base}.{sha256(data)[:16]}"  # ends so that nothing takes it for a module
+        name = f"{base}.{sha256(data)[:16]}"  # with such an ending nothing takes it for a module
         with self._under_lock() as (site, home, _):
             meta = Meta(mode=0o600)
             with suppress(FileNotFoundError), site.holder(path) as folder:
@@ -111,8 +111,8 @@ class Store:
                 edited.sync()
         return f"{self.site}/{receipt.HOME}/{EDITED}/{name}"
 
-    def kept(self, since: float = 0) -> List[str]:
-        """Return where the copies of edited texts lie, those that were made at the time `since` (Unix, seconds) or later."""
+    def edited_copies(self, since: float = 0) -> List[str]:
+        """Return the paths of the copies of edited texts that were made at the time `since` (Unix, seconds) or later."""
         with permission.explained(self.site), suppress(FileNotFoundError), self._home(EDITED) as folder:
             names = [name for name in folder.names() if not name.endswith(".tmp")]
             new = [name for name in names if os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_ctime >= since]
@@ -122,7 +122,7 @@ class Store:
     def interrupted(self) -> str:
         """Return one sentence about the journal of an interrupted run, "" if there is none. Changes nothing.
 
-        A run that another process is in the middle of reads the same; `recover` waits for it and finds nothing to do.
+        It is the same for a run that another process is in the middle of; `recover` waits for it and finds nothing to do.
         """
         found: Optional[journal.Journal] = None
         with permission.explained(self.site), suppress(FileNotFoundError), self._home() as home:
@@ -163,21 +163,21 @@ class Store:
                 after the commit point, the hint says that the run was finished, or the journal waits for `recover`.
         """
         with self._under_lock(lock_timeout) as (site, home, outcome):
-            said = self._recover(site, home, outcome)
-            if said:
-                outcome.append(f"{said}; then {_UNTOUCHED}")
+            recovered = self._recover(site, home, outcome)
+            if recovered:
+                outcome.append(f"{recovered}; then {_UNTOUCHED}")
             try:
-                standing = self.receipts([])
-                works = prepare.check(site, home, standing, changes, patchsets)
+                receipts = self.receipts([])
+                works = prepare.check(site, home, receipts, changes, patchsets)
             except OutdatedError as error:
-                error.recovered = said and f"{self.site}: {said}"
+                error.recovered = recovered and f"{self.site}: {recovered}"
                 raise
             if not works:
-                return said
+                return recovered
             prepare.check_possible(site, works)
             entries = [work.entry for work in works]
             prepare.use_spare(home, works)
-            copies = {standing[entry.path].pristine for entry in entries if entry.path in standing}
+            copies = {receipts[entry.path].pristine for entry in entries if entry.path in receipts}
             named = sorted(copies | {sha256(work.given) for work in works if work.given is not None})
             journal.write(home, journal.PREPARING, entries, named)
             prepare.prepare(site, home, works, patchsets)
@@ -190,11 +190,11 @@ class Store:
                 f"{', '.join(left_alone)} in {self.site}: changed by somebody else while sitepatch was at work",
                 "see what `sitepatch status` says, then run the command again",
             )
-        return said
+        return recovered
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep every other process from writing here meanwhile; the commits of this one inside are part of it."""
+        """Keep every other process from writing here meanwhile; this one may commit inside, several times."""
         with ExitStack() as stack:
             try:
                 with permission.explained(self.site, _UNTOUCHED):
@@ -206,14 +206,14 @@ class Store:
     def check_writable(self, paths: Sequence[str], moved: Container[str] = ()) -> List[str]:
         """Return everything that would keep these files from being changed, one text a problem. Changes nothing.
 
-        In the place of those in `moved` come their pristine copies.
+        Those in `moved` are to be replaced by their pristine copies.
         """
         with permission.explained(self.site), Folder.open(self.site) as site:
             return permission.problems(site, paths, moved)
 
     @contextmanager
     def _under_lock(self, timeout: Optional[float] = None) -> Iterator[Tuple[Folder, Folder, List[str]]]:
-        """Yield the site directory, its `.sitepatch` under the lock, and what became of the run: its last text holds.
+        """Yield the site directory, its `.sitepatch` under the lock, and a list of how the run ended: the last text counts.
 
         A failure inside is recovered from at once, while the lock is held.
         """
@@ -240,7 +240,7 @@ class Store:
         with home:
             return home.sub(name)
 
-    def _kept(self, folder_name: str, digest: str, suffix: str, hint: str) -> bytes:
+    def _stored(self, folder_name: str, digest: str, suffix: str, hint: str) -> bytes:
         """Return the bytes of `.sitepatch/FOLDER_NAME/DIGEST+SUFFIX`."""
         where = f"{self.site}/{receipt.HOME}/{folder_name}/{digest}{suffix}"
         if not is_sha256(digest):
@@ -253,7 +253,7 @@ class Store:
                 raise StoreError(f"{where}: is missing", hint) from error
 
     def _recover(self, site: Folder, home: Folder, outcome: List[str]) -> str:
-        """Under the lock: undo or finish what the journal says; return the sentence about it, told in `outcome` too."""
+        """Under the lock: undo or finish what the journal says; return the sentence about it, also added to `outcome`."""
         found = journal.read(home)
         if found is None:
             home.remove(f"{journal.NAME}.tmp")

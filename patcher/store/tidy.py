@@ -1,4 +1,4 @@
-"""What is removed from `.sitepatch` after a commit, and whether anything there waits to be finished, undone or removed."""
+"""What is removed from `.sitepatch` after a commit, and whether anything there is still to be finished, undone or removed."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def clean(
         receipts: reads those of now (see `Store.receipts`).
     """
     bad: List[StoreError] = []
-    standing = receipts(bad)
-    texts = {f"{step.digest}.json" for one in standing.values() for step in one.steps}
+    now = receipts(bad)
+    texts = {f"{step.digest}.json" for one in now.values() for step in one.steps}
     gone = {digest for entry in entries for digest in (entry.old, entry.new)} | set(named)
-    gone -= {one.pristine for one in standing.values()}
+    gone -= {one.pristine for one in now.values()}
     rules: Dict[str, Callable[[str], bool]] = {
         "receipts": lambda name: not name.endswith(".json"),
         "pristine": lambda name: not is_sha256(name) or (name in gone and not bad),
@@ -49,31 +49,31 @@ def clean(
                 folder.sync()
         home.remove_folder(folder_name)
     loose = [name for name in (f"{prepare.SPARE}.tmp", f"{journal.NAME}.tmp") if home.has(name)]
-    if not standing and not bad:
+    if not now and not bad:
         loose.append(prepare.SPARE)
     for name in loose:
         home.remove(name)
     if loose:
-        home.sync()  # the journal goes last: without it nobody would look for what a power cut brings back
+        home.sync()  # the journal is removed last: without it nobody would look for what a power cut brings back
     home.remove(journal.NAME)
     home.sync()
 
 
 def is_tidy(home: Folder) -> bool:
-    """Tell whether nothing in `.sitepatch` waits to be finished, undone or removed."""
+    """Whether nothing in `.sitepatch` is still to be finished, undone or removed."""
     names = home.names()
     if any(name.startswith(journal.NAME) for name in names):
         return False
     if EDITED in names:
         with home.sub(EDITED) as edited:
-            kept = edited.names()
-        if not kept or any(name.endswith(".tmp") for name in kept):
+            copies = edited.names()
+        if not copies or any(name.endswith(".tmp") for name in copies):
             return False
     return bool({"receipts", "pristine", EDITED} & set(names))
 
 
 def tidy_edited(home: Folder) -> None:
-    """Remove what `keep` leaves where it is killed: half of a copy, or an empty folder."""
+    """Remove what `Store.save_edited` leaves where it is killed: half of a copy, or an empty folder."""
     with suppress(FileNotFoundError), home.sub(EDITED) as edited:
         for name in edited.names():
             if name.endswith(".tmp"):

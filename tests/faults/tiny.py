@@ -84,7 +84,7 @@ def edit_beside_backups(site):
     for path in MODES:
         shutil.copy2(site / path, site / f"{path}.orig")
         (site / path).write_bytes(FILES[path] + b"\nEDITED = True\n")
-    return Store(str(site)).keep("tiny/a.py", b"EARLIER = True\n")
+    return Store(str(site)).save_edited("tiny/a.py", b"EARLIER = True\n")
 
 
 def edit(site):

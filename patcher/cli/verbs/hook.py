@@ -16,9 +16,10 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.hook import directory as made
 from patcher.hook.backend import Wheel
 from patcher.hook.boot import MODES
+from patcher.hook.content import Precomputed
 from patcher.hook.installed import look, remove
-from patcher.hook.keep import keep
 from patcher.hook.places import folders
+from patcher.hook.precompute import precompute
 from patcher.hook.repair import Installed, load
 from patcher.hook.wheel import wheel
 from patcher.hook.writer import check_place, write
@@ -56,7 +57,7 @@ def init_hook(console: Console, place: Place, request: HookRequest) -> int:
     requested, notes = chosen(entries, patch_dirs)
     env = place.environment()
     console.about(env)
-    found = undisturbed(env, lambda: keep(env, requested), dry_run=True)
+    found = undisturbed(env, lambda: precompute(env, requested), dry_run=True)
     console.rows(answer_rows(answer for answer in found.answers if answer.state.failed or console.verbose))
     console.notes((*notes, *found.notes))
     failed = [answer for answer in found.answers if answer.state.failed]
@@ -64,18 +65,19 @@ def init_hook(console: Console, place: Place, request: HookRequest) -> int:
         console.note(f"nothing was written: {count(len(failed), 'hunk')} failed", "stopped")
         console.data(False, {"written": []})
         return 1
-    patchsets = [made.hook_patchset(one) for one in requested]
-    new = {(one.path, one.before, one.version) for one in found.kept}
-    more = [one for one in made.earlier(folder, patchsets) if (one.path, one.before, one.version) not in new]
-    kept = sorted([*found.kept, *more], key=lambda one: (one.path, one.version, one.before))
-    content = made.make(name, mode, requested, patchsets, kept)
+    changes = {_release(one): one for one in (*made.earlier(folder, [*map(made.hook_patchset, requested)]), *found.changes)}
+    content = made.make(name, mode, requested, [changes[key] for key in sorted(changes)])
     files = write(folder, content, entries)
-    patched = len({one.path for one in kept if one.steps})
-    without = f"{', '.join(one.name for one in patchsets)}; {count(patched, 'file')} can be patched without sitepatch"
+    patched = len({one.file.path for one in content.precomputed if one.steps})
+    without = f"{', '.join(one.patchset.name for one in requested)}; {count(patched, 'file')} can be patched without sitepatch"
     console.info(f"{content.hook.name} {content.hook.version} in {request.directory}: {without}")
     console.info(f"line for requirements.txt: {_line(request.directory)}")
     console.data(True, {"name": name, "version": content.hook.version, "mode": mode, "written": files})
     return 0
+
+
+def _release(change: Precomputed) -> Tuple[str, str, str]:
+    return change.file.path, change.file.version, change.file.before
 
 
 def _line(path: str) -> str:

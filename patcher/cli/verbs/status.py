@@ -46,7 +46,7 @@ def show_status(console: Console, place: Place, check: bool) -> int:
     newer, unreadable = outdated(items, place.patch_dirs)
     console.notes((error.brief for error in unreadable.values()), "broken")
     homes = stores(env)
-    kept = [path for store in homes for path in store.kept()]
+    kept = [path for store in homes for path in store.edited_copies()]
     standing = standings(env, items, newer)
     rows = [Row(word, (site,), (problem,)) for word, site, problem in stopped]
     rows += [Row("damaged", (), (problem, *hint_lines(hint))) for problem, hint in broken]
@@ -57,7 +57,7 @@ def show_status(console: Console, place: Place, check: bool) -> int:
     backups = proven_backups(env.own, {(item.site, item.receipt.path) for item in items})
     for one in backups:
         console.note(f"{one.told}; put it back: sitepatch restore --from-backup {one.path}")
-    for path in (path for store in homes for path in store.kept(time.time() - _NEWS)):
+    for path in (path for store in homes for path in store.edited_copies(time.time() - _NEWS)):
         console.note(f"{path}, an edited text that was set aside; remove it when it is of no use any more", "kept")
     differs = any(row.word != "applied" for row in rows)
     code = 1 if unknown or (check and differs) else 0  # what a damaged receipt is about is unknown

@@ -154,7 +154,7 @@ def _stopped(case: Case) -> _Found:
 
 def _kept(case: Case) -> _Found:
     for site in case.homes:
-        paths = [Path(path) for path in Store(site).kept()]
+        paths = [Path(path) for path in Store(site).edited_copies()]
         if paths:
             size = sum(path.stat().st_size for path in paths)
             what = (

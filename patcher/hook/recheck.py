@@ -1,4 +1,8 @@
-"""The slow part of a start: one child process at a time looks at the files of a hook. Standard library only."""
+"""The slow part of a start: one child process at a time checks the files of a hook.
+
+Runs in the user's program, so it imports nothing of ours, not even `patcher.system.flock`: the copy in `lib` would be taken
+for a sitepatch that is installed.
+"""
 
 import os
 import sys
@@ -7,7 +11,7 @@ TYPE_CHECKING = False  # typing costs more than the rest
 if TYPE_CHECKING:
     from typing import Callable
 
-WAIT = 120  # seconds for another process that is looking at the files
+WAIT = 120  # seconds for another process that is checking the files
 CHILD = """
 import sys
 here, mode = sys.argv[1:]
@@ -20,48 +24,48 @@ sys.exit(main(here, mode))
 """
 
 
-def look_closer(
-    here: str, name: str, mode: str, read: "Callable[..., list[str] | None]", say: "Callable[[str], None]"
+def recheck(
+    here: str, name: str, mode: str, read: "Callable[..., list[str] | None]", report: "Callable[[str], None]"
 ) -> "tuple[list[str], bool]":
-    """Let one child process look at every file, however many processes start at once.
+    """Let one child process check every file, however many processes start at once.
 
     Args:
         here: the directory of the hook.
         name: of the hook.
         mode: `repair`, `warn` or `strict`.
         read: reads the state, see the boot module.
-        say: writes a line to stderr.
+        report: writes a line to stderr.
 
     Returns:
-        why files are not as requested, [] where they are, and whether that was said already.
+        why files are not as requested, [] where they are, and whether that was reported already.
     """
-    told = False
+    reported = False
     lock = take_lock(f"{here}/lock")
     try:
-        reasons = read(mode, aloud=True)  # another process may have looked meanwhile
+        reasons = read(mode, aloud=True)  # another process may have checked them meanwhile
         if reasons is None:
             problem = run(here, mode)
             reasons = read(mode)
             if problem:
-                say(f"{name}: {problem}")
-            told = reasons is None or mode != "warn"
+                report(f"{name}: {problem}")
+            reported = reasons is None or mode != "warn"
             if reasons is None:
                 reasons = [] if problem == "" else [f"{name} could not see to its files"]
     finally:
         if lock is not None:
             os.close(lock)
-    return reasons, told
+    return reasons, reported
 
 
 def take_lock(path: str) -> "int | None":
-    """Wait for the lock of this hook; None where it cannot be had, and the store's own lock has to do."""
+    """Wait for the lock of this hook and return its descriptor; None where it cannot be had: the store has its own."""
     import fcntl
     import time
 
     try:
         opened = open_private(path)
         try:
-            lock = fcntl.fcntl(opened, fcntl.F_DUPFD, 10)  # the child keeps it, also when this process is killed
+            lock = fcntl.fcntl(opened, fcntl.F_DUPFD, 10)  # the child inherits it, and has it when this process is killed
         finally:
             os.close(opened)
     except OSError:
@@ -82,11 +86,11 @@ def take_lock(path: str) -> "int | None":
 
 
 def open_private(path: str) -> int:
-    """Open the lock file for reading and writing, so that nobody else can hold it; returns the descriptor.
+    """Open the lock file for reading and writing, so that no other user can lock it; returns the descriptor.
 
-    Installers lay it as a file that everybody may read, and whoever may read a file may lock it. Such a file is never
-    waited for: a private one takes its name. Of several processes that do so at once two may end up with different
-    files, and the lock of the store keeps them apart.
+    Installers write it as a file that everybody may read, and whoever may read a file may lock it. Such a file is not
+    waited for, but replaced by a private one. Of several processes that do so at once two may end up with different
+    files; then the lock of the store keeps them apart.
 
     Raises:
         OSError: it belongs to somebody else, or cannot be made.
@@ -104,7 +108,7 @@ def open_private(path: str) -> int:
 
 
 def run(here: str, mode: str) -> "str | None":
-    """Run the child process; returns "" if all is as requested, None if it has said what is not, else what went wrong."""
+    """Run the child process; returns "" if all is as requested, None if it has reported what is not, else what went wrong."""
     python = interpreter()
     if not python:
         return f"found no Python to run; start the one of this environment once: {sys.prefix}"
@@ -116,7 +120,7 @@ def run(here: str, mode: str) -> "str | None":
     child = os.posix_spawn(python, words, guard, file_actions=[*ends, (os.POSIX_SPAWN_DUP2, 2, 1)])
     try:
         status = os.waitpid(child, 0)[1]
-    except ChildProcessError:  # SIGCHLD is ignored here, and so is how it ended
+    except ChildProcessError:  # SIGCHLD is ignored in this program, so the exit status is lost
         return None
     if os.WIFSIGNALED(status):
         return f"the process that looks at its files was ended by signal {os.WTERMSIG(status)}"
@@ -124,7 +128,7 @@ def run(here: str, mode: str) -> "str | None":
 
 
 def interpreter() -> str:
-    """Return the path of this Python; where it is embedded in another program, of the one it belongs to."""
+    """Return the path of this Python; where it is embedded in another program, of the one in its prefix; "" for none."""
     near = [f"python{sys.version_info[0]}.{sys.version_info[1]}", "python3", "python"]
     for path in [sys.executable or "", *(os.path.join(sys.prefix, "bin", name) for name in near)]:
         if os.path.basename(path).startswith(("python", "pypy")) and os.access(path, os.X_OK):

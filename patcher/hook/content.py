@@ -1,6 +1,6 @@
-"""What a hook carries: which patchsets it keeps applied (hook.json), and the changes that were worked out (kept.json).
+"""What a hook carries: which patchsets it keeps applied (hook.json), and the precomputed changes (kept.json).
 
-Needs the standard library only: this is part of every hook.
+A change has the steps of a receipt, in the format of receipts. Standard library only: part of every hook.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from patcher import __version__
 from patcher.errors import StoreError
-from patcher.model import OptionValue, Step
+from patcher.model import LockedFile, OptionValue, Step
 from patcher.store.receipt import FORMAT, OPTIONS, STEP, dump, load, path_below, step_fields, step_of, whole_from
 from patcher.system.decode import STRINGS, Items, Table, Values, sha256_hex, string
 from patcher.system.reading import patchset_digest
 
-HOOK, KEPT, PATCHSETS = "hook.json", "kept.json", "patchsets"
+HOOK, PRECOMPUTED, PATCHSETS = "hook.json", "kept.json", "patchsets"
 _AGAIN = "run `sitepatch hook init` again, and install the hook again"
 _PATHS = Table({"package": string, "paths": Items(path_below)})
 _PATCHSET = Table(
@@ -40,7 +40,7 @@ _FILE = Table(
         "steps": Items(STEP),
     }
 )
-_KEPT = Table({"files": Items(_FILE), "patchsets": Values(string)})
+_CHANGES = Table({"files": Items(_FILE), "patchsets": Values(string)})
 
 
 class HookPatchset(NamedTuple):
@@ -61,18 +61,12 @@ class HookPatchset(NamedTuple):
 class Precomputed(NamedTuple):
     """What becomes of one file of one release.
 
-    `before` and `after` are the sha256 (hex) of the pristine and of the patched bytes, `steps` lead from one to the other;
-    there are none where nothing is to be changed. `exact` says that the ranges of the patchsets leave releases out, so that
-    other releases have to be looked at by sitepatch itself, whatever the bytes are.
+    `steps` lead from its pristine to its patched bytes; there are none where nothing is to be changed. `exact` says that the
+    ranges of the patchsets leave releases out, so that other releases need sitepatch itself, whatever the bytes are.
     """
 
-    path: str
-    package: str
-    distribution: str
-    version: str
+    file: LockedFile
     exact: bool
-    before: str
-    after: str
     steps: Tuple[Step, ...]
 
 
@@ -96,10 +90,10 @@ class Hook(NamedTuple):
 
 
 class Content(NamedTuple):
-    """All that a hook is made from: the hook, its changes, the texts of its patchsets as `NAME/FILE`."""
+    """All that a hook is made from: the hook, its precomputed changes, the texts of its patchsets as `NAME/FILE`."""
 
     hook: Hook
-    kept: Tuple[Precomputed, ...]
+    precomputed: Tuple[Precomputed, ...]
     texts: Mapping[str, str]
 
 
@@ -127,27 +121,33 @@ def _patchset(fields: Mapping[str, Any]) -> HookPatchset:
     return HookPatchset(**{**fields, "files": tuple(fields["files"]), "paths": paths})
 
 
-def write_kept(kept: Sequence[Precomputed], digests: Mapping[str, str]) -> bytes:
+def write_precomputed(changes: Sequence[Precomputed], digests: Mapping[str, str]) -> bytes:
     """Return the text of kept.json; `digests` are those of the patchsets, by name."""
-    files = [dict(one._asdict(), exact=int(one.exact), steps=[step_fields(step) for step in one.steps]) for one in kept]
+    files = []
+    for one in changes:
+        files.append(dict(one.file._asdict(), exact=int(one.exact), steps=[step_fields(step) for step in one.steps]))
     return dump({"files": files, "patchsets": dict(digests), "format": FORMAT, "sitepatch": __version__})
 
 
-def read_kept(data: bytes, where: str) -> Tuple[Tuple[Precomputed, ...], Dict[str, str]]:
+def read_precomputed(data: bytes, where: str) -> Tuple[Tuple[Precomputed, ...], Dict[str, str]]:
     """Read kept.json: the changes, and the digests of the patchsets by name; `where` is its path, for messages.
 
     Raises:
         StoreError: it is damaged.
     """
-    fields = load(data, where, _AGAIN, _KEPT)
-    files = ({**each, "exact": bool(each["exact"]), "steps": tuple(map(step_of, each["steps"]))} for each in fields["files"])
-    return tuple(Precomputed(**each) for each in files), fields["patchsets"]
+    fields = load(data, where, _AGAIN, _CHANGES)
+    return tuple(map(_precomputed, fields["files"])), fields["patchsets"]
 
 
-def find(kept: Sequence[Precomputed], path: str, before: str, version: str) -> Optional[Precomputed]:
+def _precomputed(fields: Mapping[str, Any]) -> Precomputed:
+    file = LockedFile(**{key: fields[key] for key in LockedFile._fields})
+    return Precomputed(file, bool(fields["exact"]), tuple(map(step_of, fields["steps"])))
+
+
+def find_change(changes: Sequence[Precomputed], path: str, before: str, version: str) -> Optional[Precomputed]:
     """What becomes of the file `path` with the pristine bytes `before` (sha256) in the release `version`, if that is known."""
-    same = [one for one in kept if one.path == path and one.before == before]
-    exact = [one for one in same if one.version == version]
+    same = [one for one in changes if (one.file.path, one.file.before) == (path, before)]
+    exact = [one for one in same if one.file.version == version]
     return next(iter(exact or [one for one in same if not one.exact]), None)
 
 

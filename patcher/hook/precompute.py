@@ -1,4 +1,4 @@
-"""Patchsets + an environment -> the changes that a hook keeps: what each file there becomes. Writes nothing."""
+"""Patchsets + an environment -> the precomputed changes of a hook: what each file there becomes. Writes nothing."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from hashlib import sha256
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.errors import SitepatchError
+from patcher.hook.content import Precomputed
 from patcher.hook.directory import hook_patchset
-from patcher.hook.kept import Precomputed
-from patcher.model import Answer, Located, Requested, State
+from patcher.model import Answer, Located, LockedFile, Requested, State
 from patcher.planner.assignments import assignments_of
 from patcher.planner.plan import Assignments, derive_files, reconciled
 from patcher.store.status import read
 from patcher.target.environment import Environment, locate
 
 
-class Found(NamedTuple):
-    """What was worked out: the changes, an answer for each hunk, remarks."""
+class Precomputation(NamedTuple):
+    """The changes by path, an answer for each hunk, remarks."""
 
-    kept: Tuple[Precomputed, ...]
+    changes: Tuple[Precomputed, ...]
     answers: Tuple[Answer, ...]
     notes: Tuple[str, ...]
 
 
-def keep(env: Environment, requested: Sequence[Requested]) -> Found:
+def precompute(env: Environment, requested: Sequence[Requested]) -> Precomputation:
     """Work out what the patchsets make of the files of an environment, from their pristine bytes.
 
     A package that is not there is no failure: its files are left to sitepatch itself.
@@ -36,23 +36,22 @@ def keep(env: Environment, requested: Sequence[Requested]) -> Found:
     notes: List[str] = []
     assignments: Assignments = {}
     for one in requested:
-        said: List[Answer] = []
-        for assignment in assignments_of(env, one, said, notes):
+        problems: List[Answer] = []
+        for assignment in assignments_of(env, one, problems, notes):
             assignments.setdefault((assignment.located.site, assignment.path), []).append(assignment)
-        for answer in said:
+        for answer in problems:
             if answer.state is State.NOT_FOUND and not answer.scope and not _is_there(env, one, answer.path):
                 notes.append(f"{one.patchset.name}: {answer.problem}; where it is, sitepatch itself has to patch it")
             else:
                 answers.append(answer)
-    kept: List[Precomputed] = []
-    for file, held in derive_files(assignments, answers, notes, fresh=True):
+    changes: List[Precomputed] = []
+    for file, locked in derive_files(assignments, answers, notes, fresh=True):
         every = (assignment.requested.patchset for assignment in assignments[file.site, file.path])
         exact = any(variant.versions for patchset in every for variant in patchset.variants)
-        kept.append(
-            Precomputed(file.path, held.package, held.distribution, held.version, exact, held.before, held.after, file.steps)
-        )
-    kept += _others(requested, [each[0].located for each in assignments.values()], [one.path for one in kept])
-    return Found(tuple(sorted(kept, key=lambda one: one.path)), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
+        changes.append(Precomputed(locked, exact, file.steps))
+    changes += _others(requested, [each[0].located for each in assignments.values()], [one.file.path for one in changes])
+    changes.sort(key=lambda one: one.file.path)
+    return Precomputation(tuple(changes), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
 
 
 def _is_there(env: Environment, one: Requested, package: str) -> bool:
@@ -72,7 +71,6 @@ def _others(requested: Sequence[Requested], places: Sequence[Located], done: Seq
                 data = read(located.site, path)
                 if data is not None and path not in done:
                     digest = sha256(data).hexdigest()
-                    found[path] = Precomputed(
-                        path, located.package, located.distribution, located.version, True, digest, digest, ()
-                    )
+                    file = LockedFile(located.package, located.distribution, located.version, path, digest, digest)
+                    found[path] = Precomputed(file, True, ())
     return list(found.values())
