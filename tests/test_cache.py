@@ -112,7 +112,7 @@ def test_what_is_held_is_in_use_without_looking_at_processes(over, monkeypatch):
     made = over.made
     monkeypatch.setenv("SITEPATCH_CACHE", str(over.cache))
     monkeypatch.setattr(cache, "_environments", list)
-    fd = cache.hold(made)
+    fd = cache.open_in_use(made)
     entry, known = cache.entries()
     assert entry.in_use and not cache.remove(entry)
     os.close(fd)
@@ -121,7 +121,7 @@ def test_what_is_held_is_in_use_without_looking_at_processes(over, monkeypatch):
     assert cache.entries() == []
     assert cache.remove(entry), "gone is gone"
     with pytest.raises(FileNotFoundError):
-        cache.hold(made)
+        cache.open_in_use(made)
 
 
 def test_releases_are_in_use_while_a_command_reads_any_of_them(over, monkeypatch):
@@ -152,7 +152,7 @@ def test_an_overlay_that_is_removed_while_it_is_asked_for_is_made_again(over, mo
     thread.start()
     begun.wait()
     with pytest.raises(FileNotFoundError):
-        cache.hold(made)
+        cache.open_in_use(made)
     thread.join()
     assert not made.exists()
 
@@ -166,7 +166,7 @@ def test_another_overlay_that_took_the_name_is_not_what_is_held(over, monkeypatc
 
     monkeypatch.setattr("fcntl.flock", replaced)
     with pytest.raises(FileNotFoundError):
-        cache.hold(made)
+        cache.open_in_use(made)
 
 
 def test_what_is_not_ours_is_left_alone(over):

@@ -58,7 +58,7 @@ def hook(*patchsets, name="sitepatch-hook-x"):
     return Hook(name, "0.1.0+h123", "repair", patchsets or (asked(),))
 
 
-def known(path=M, after=PATCHED, steps=None, version="1.0", exact=True):
+def precomputed(path=M, after=PATCHED, steps=None, version="1.0", exact=True):
     file = LockedFile("demo", "demo_kit", version, path, digest(PRISTINE), digest(after))
     return Precomputed(file, exact, (step(),) if steps is None else steps)
 
@@ -118,7 +118,7 @@ def wrong(found, *parts, name="two"):
 def test_the_pristine_file_becomes_what_was_precomputed_with_the_receipt_that_apply_writes(site):
     os.utime(str(site.path / M), ns=(5, 1_600_000_000_123_456_789))
     (site.path / M).chmod(0o640)
-    found = classify(str(site), hook(), [known()])
+    found = classify(str(site), hook(), [precomputed()])
     (change,) = found.changes
     assert change == Change(M, digest(PRISTINE), PATCHED, Receipt(
         M, "demo", "demo_kit", "1.0", digest(PRISTINE), digest(PATCHED), 0o640, 1_600_000_000_123_456_789, "", (step(),), "recorded",
@@ -133,25 +133,25 @@ def test_a_link_is_kept_as_one_and_a_file_without_record_is_unrecorded(site):
     os.utime(f"{site}/elsewhere.py", (5, 5))
     (site.path / M).symlink_to("../elsewhere.py")
     (site.path / "demo_kit-1.0.dist-info/RECORD").unlink()
-    found = classify(str(site), hook(), [known(exact=False)])  # nothing tells its release any more
+    found = classify(str(site), hook(), [precomputed(exact=False)])  # nothing tells its release any more
     (change,) = found.changes
     assert (change.receipt.link, change.receipt.origin, found.records) == ("../elsewhere.py", "unrecorded", {})
     assert change.receipt.mtime_ns == os.lstat(f"{site}/{M}").st_mtime_ns
-    unknown(classify(str(site), hook(), [known()]), f"{M}: is not among the known files (here it is of demo); {NEEDED}")
+    unknown(classify(str(site), hook(), [precomputed()]), f"{M}: is not among the known files (here it is of demo); {NEEDED}")
 
 
 def test_what_is_applied_stays_and_an_absent_file_or_package_is_no_failure(site):
     site.apply(step())
-    nothing(classify(str(site), hook(), [known()]))
+    nothing(classify(str(site), hook(), [precomputed()]))
     (site.path / M).unlink()
-    found = classify(str(site), hook(), [known()])
+    found = classify(str(site), hook(), [precomputed()])
     nothing(found)
     assert (found.before, found.sizes) == ({M: ""}, {})
 
 
 def test_an_earlier_version_is_replaced_by_way_of_the_pristine_copy(site):
     site.apply(step(new=b"333", level=1), data=b"VALUE = 333\n")
-    found = classify(str(site), hook(asked(level=2)), [known(steps=(step(level=2),))])
+    found = classify(str(site), hook(asked(level=2)), [precomputed(steps=(step(level=2),))])
     (change,) = found.changes
     assert (change.old, change.data) == (digest(b"VALUE = 333\n"), PATCHED)
     assert (change.receipt.mtime_ns, change.receipt.mode, change.receipt.origin) == (7_000_000_000, 0o644, "recorded")
@@ -162,13 +162,13 @@ def test_a_file_that_a_reinstall_put_back_is_patched_again_and_its_receipt_is_no
     site.apply(step(new=b"333"), data=b"VALUE = 333\n")
     site.install()
     os.utime(str(site.path / M), (9, 9))
-    (change,) = classify(str(site), hook(), [known()]).changes
+    (change,) = classify(str(site), hook(), [precomputed()]).changes
     assert (change.old, change.data, change.receipt.mtime_ns) == (digest(PRISTINE), PATCHED, 9_000_000_000)
 
 
 @pytest.mark.parametrize(("exact", "version", "known"), [(True, "1.0", True), (True, "1.1", False), (False, "1.1", True)])
 def test_a_release_outside_of_the_ranges_is_not_known_by_its_bytes(site, exact, version, known):
-    found = classify(str(site), hook(), [known(version=version, exact=exact)])
+    found = classify(str(site), hook(), [precomputed(version=version, exact=exact)])
     if known:
         assert [each.path for each in found.changes] == [M]
     else:
@@ -176,17 +176,17 @@ def test_a_release_outside_of_the_ranges_is_not_known_by_its_bytes(site, exact, 
 
 
 def test_of_entries_for_the_same_bytes_that_of_the_release_counts(site):
-    other = known(version="2.0", exact=False, after=b"VALUE = 9\n", steps=(step(new=b"9"),))
-    for entries in ([other, known()], [known(), other]):
+    other = precomputed(version="2.0", exact=False, after=b"VALUE = 9\n", steps=(step(new=b"9"),))
+    for entries in ([other, precomputed()], [precomputed(), other]):
         assert classify(str(site), hook(), entries).changes[0].data == PATCHED
 
 
 def test_a_file_in_which_nothing_is_to_be_changed_is_left_alone(site):
-    nothing(classify(str(site), hook(), [known(after=PRISTINE, steps=())]))
+    nothing(classify(str(site), hook(), [precomputed(after=PRISTINE, steps=())]))
 
 
 def test_a_precomputed_change_that_leads_to_other_bytes_is_damaged(site):
-    wrong(classify(str(site), hook(), [known(after=b"VALUE = 3\n")]), f"{M}: {M}: the change that the hook carries is damaged")
+    wrong(classify(str(site), hook(), [precomputed(after=b"VALUE = 3\n")]), f"{M}: {M}: the change that the hook carries is damaged")
 
 
 def test_a_receipt_that_cannot_be_believed_is_an_error(site):
@@ -194,15 +194,15 @@ def test_a_receipt_that_cannot_be_believed_is_an_error(site):
     (receipt,) = (site.path / ".sitepatch/receipts").iterdir()
     receipt.write_text("{")
     with pytest.raises(StoreError):
-        classify(str(site), hook(), [known()])
+        classify(str(site), hook(), [precomputed()])
 
 
 # what is not known, or in the way ---------------------------------------------------------------------------------------
 def test_bytes_that_nobody_knows_are_left_to_sitepatch_or_are_an_edit(site):
     site.install(text=b"VALUE = 7\n")
-    unknown(classify(str(site), hook(), [known()]), f"{M}: is not among the known files (here it is of demo_kit 1.0); {NEEDED}")
+    unknown(classify(str(site), hook(), [precomputed()]), f"{M}: is not among the known files (here it is of demo_kit 1.0); {NEEDED}")
     site.write(b"VALUE = 8\n")
-    found = classify(str(site), hook(), [known()])
+    found = classify(str(site), hook(), [precomputed()])
     assert list(found.unknown) == ["two"] and "the file is not what demo_kit 1.0 installed: somebody edited it" in found.unknown["two"]
     assert found.unknown["two"].endswith("pip install --force-reinstall --no-deps demo_kit==1.0")
 
@@ -210,26 +210,26 @@ def test_bytes_that_nobody_knows_are_left_to_sitepatch_or_are_an_edit(site):
 def test_known_bytes_that_record_disowns_are_an_edit(site):
     site.install(text=b"VALUE = 7\n")
     site.write(PRISTINE)
-    wrong(classify(str(site), hook(), [known()]), f"{M}: the file is not what demo_kit 1.0 installed: somebody edited it")
+    wrong(classify(str(site), hook(), [precomputed()]), f"{M}: the file is not what demo_kit 1.0 installed: somebody edited it")
 
 
 def test_an_edit_of_the_patched_file_is_kept(site):
     site.apply(step())
     site.write(PATCHED + b"# mine\n")
-    wrong(classify(str(site), hook(), [known()]), f"{M}: the file was changed after it was patched; restore takes our change out")
+    wrong(classify(str(site), hook(), [precomputed()]), f"{M}: the file was changed after it was patched; restore takes our change out")
 
 
 def test_a_patched_file_of_another_release_is_named(site):
     site.apply(step())
     site.install("2.0", text=b"VALUE = 7\n")
     site.write(PATCHED)
-    wrong(classify(str(site), hook(), [known()]), f"{M}: the file is that of demo_kit 1.0 as we patched it, but another build")
+    wrong(classify(str(site), hook(), [precomputed()]), f"{M}: the file is that of demo_kit 1.0 as we patched it, but another build")
 
 
 def test_a_compiled_module_beside_it_is_what_is_imported(site):
     name = "m.cpython-{}{}.so".format(*sys.version_info)
     (site.path / "demo" / name).write_bytes(b"")
-    wrong(classify(str(site), hook(), [known()]), f"{M}: {M} is not what is imported: the compiled {name}")
+    wrong(classify(str(site), hook(), [precomputed()]), f"{M}: {M} is not what is imported: the compiled {name}")
 
 
 def test_two_distributions_of_one_package_are_named_only_where_a_file_is_there(site):
@@ -239,20 +239,20 @@ def test_two_distributions_of_one_package_are_named_only_where_a_file_is_there(s
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: demo-too\nVersion: 3.0\n")
     (other / "RECORD").write_text((site.path / "demo_kit-1.0.dist-info/RECORD").read_text())
     absent = HookPatchset("three", "1", DIGEST, {}, (), {"nowhere": ("nowhere/m.py",)})
-    wrong(classify(str(site), hook(asked(paths=(M, "demo/absent.py")), absent), [known()]), "two: ")
+    wrong(classify(str(site), hook(asked(paths=(M, "demo/absent.py")), absent), [precomputed()]), "two: ")
     (site.path / M).unlink()
-    nothing(classify(str(site), hook(), [known()]))
+    nothing(classify(str(site), hook(), [precomputed()]))
 
 
 def test_what_sitepatch_applied_to_an_unknown_release_is_as_wanted(site):
     site.install(text=b"VALUE = 5\n")
     receipt = Receipt(M, "demo", "demo_kit", "1.0", digest(b"VALUE = 5\n"), digest(PATCHED), 0o644, 7, "", (step(level=1),))
     Store(str(site)).commit([Change(M, digest(b"VALUE = 5\n"), PATCHED, receipt)], {DIGEST: TEXTS})
-    nothing(classify(str(site), hook(asked(level=1)), [known()]))
-    nothing(classify(str(site), hook(asked(level=1), asked("other", (N,))), [known(N, after=PRISTINE, steps=())]))
-    unknown(classify(str(site), hook(asked(level=2)), [known()]), f"{M}: is not among the known files (here it is of demo_kit 1.0); {NEEDED}")
+    nothing(classify(str(site), hook(asked(level=1)), [precomputed()]))
+    nothing(classify(str(site), hook(asked(level=1), asked("other", (N,))), [precomputed(N, after=PRISTINE, steps=())]))
+    unknown(classify(str(site), hook(asked(level=2)), [precomputed()]), f"{M}: is not among the known files (here it is of demo_kit 1.0); {NEEDED}")
     both = hook(asked(level=1), asked("three", level=1))
-    assert set(classify(str(site), both, [known()]).unknown) == {"two", "three"}, "one of them is missing there"
+    assert set(classify(str(site), both, [precomputed()]).unknown) == {"two", "three"}, "one of them is missing there"
     more = receipt._replace(steps=(step(level=1), step("three", level=1)))
     Store(str(site)).commit([Change(M, digest(PATCHED), PATCHED, more)], {DIGEST: TEXTS})
     nothing(classify(str(site), both, []))
@@ -262,28 +262,28 @@ def test_what_another_patchset_changed_too_is_left_to_sitepatch(site):
     text = f"{M}: another patchset is applied in it, or another version of this one; {NEEDED}"
     other = step("other", b"22")._replace(splices=(Splice(0, 0, b"#\n"),))
     site.apply(other, data=b"#\nVALUE = 1\n")
-    unknown(classify(str(site), hook(), [known()]), text)
+    unknown(classify(str(site), hook(), [precomputed()]), text)
     site.apply(step(), other, data=b"#\nVALUE = 22\n")
-    nothing(classify(str(site), hook(), [known()]))
+    nothing(classify(str(site), hook(), [precomputed()]))
 
 
 def test_what_this_version_does_not_change_any_more_is_left_to_sitepatch(site):
     text = f"{M}: another patchset is applied in it, or another version of this one; {NEEDED}"
     site.apply(step())
-    unknown(classify(str(site), hook(), [known(after=PRISTINE, steps=())]), text)
+    unknown(classify(str(site), hook(), [precomputed(after=PRISTINE, steps=())]), text)
 
 
 def test_a_file_that_an_earlier_version_changed_is_left_to_sitepatch(site):
     site.apply(step(), path=N)
-    unknown(classify(str(site), hook(), [known()]), f"{N}: an earlier version of it is applied there; {NEEDED}")
-    nothing(classify(str(site), hook(asked(paths=(N,))), [known(N)]))
+    unknown(classify(str(site), hook(), [precomputed()]), f"{N}: an earlier version of it is applied there; {NEEDED}")
+    nothing(classify(str(site), hook(asked(paths=(N,))), [precomputed(N)]))
 
 
 # several patchsets, several files ---------------------------------------------------------------------------------------
 def test_a_patchset_is_changed_in_all_of_its_files_or_in_none_and_so_is_what_shares_a_file(site):
     two, three, four = asked(paths=(M, N)), asked("three", (N,)), asked("four", ("demo/__init__.py",))
     first = Precomputed(LockedFile("demo", "demo_kit", "1.0", "demo/__init__.py", digest(b""), digest(b"#\n")), True, (step("four")._replace(splices=(Splice(0, 0, b"#\n"),)),))
-    entries = [known(), known(N, steps=(step(), step("three")._replace(splices=(Splice(0, 0, b"#\n"),))), after=b"#\nVALUE = 22\n"), first]
+    entries = [precomputed(), precomputed(N, steps=(step(), step("three")._replace(splices=(Splice(0, 0, b"#\n"),))), after=b"#\nVALUE = 22\n"), first]
     found = classify(str(site), hook(two, three, four), entries)
     assert [each.path for each in found.changes] == ["demo/__init__.py", M, N]
     assert found.expected == {each.path: digest(each.data) for each in found.changes}
@@ -313,7 +313,7 @@ def test_of_two_hooks_that_want_it_otherwise_the_first_by_name_has_its_way(site,
     folder = site.path / "_other"
     folder.mkdir()
     (folder / "hook.json").write_bytes(write_hook(hook(asked(level=level), name=name)))
-    found = classify(str(site), hook(asked(level=0)), [known(steps=(step(level=0),))])
+    found = classify(str(site), hook(asked(level=0)), [precomputed(steps=(step(level=0),))])
     if rival:
         wrong(found, f"two: {name} keeps it applied in another version or with other options; uninstall {name} or sitepatch-hook-x")
         assert found.records["_other/hook.json"] == boot.signature(str(folder / "hook.json"))
@@ -341,7 +341,7 @@ def test_only_what_sitepatch_wrote_is_a_hook(site, files, counts):
         (folder / name).write_bytes(data)
     assert places.folders(environment(str(site))) == [str(folder)] * counts
     if not counts:
-        assert [each.path for each in classify(str(site), hook(), [known()]).changes] == [M]
+        assert [each.path for each in classify(str(site), hook(), [precomputed()]).changes] == [M]
 
 
 # what runs at a start, without starting ---------------------------------------------------------------------------------
@@ -591,7 +591,7 @@ def ran(folder, mode, capfd):
 
 @pytest.mark.parametrize(("paths", "count"), [((M,), "1 file"), ((M, N), "2 files")])
 def test_the_child_patches_records_and_says_it_once(site, capfd, paths, count):
-    folder = put(site, [known(path) for path in paths], asked(paths=paths))
+    folder = put(site, [precomputed(path) for path in paths], asked(paths=paths))
     assert installed.look(folder)[1:] == ("repair", False, ("the next start of Python applies two",))
     told = state(site, "looked", ("=", RECORD), *(("!", path) for path in paths), ("=", ENGINE), f"two is not applied in {site}")
     assert ran(folder, "warn", capfd) == (1, [], told)
@@ -619,7 +619,7 @@ def test_the_child_patches_records_and_says_it_once(site, capfd, paths, count):
 )
 def test_what_is_not_known_is_left_to_sitepatch(site, capfd, monkeypatch, answer, mode, reasons, said):
     site.install("2.0", text=b"VALUE = 7\n")
-    folder = put(site, [known()])
+    folder = put(site, [precomputed()])
     asks = f"two: {M}: is not among the known files (here it is of demo_kit 2.0); {NEEDED}; the next start of Python asks sitepatch"
     assert installed.look(folder)[1:] == ("repair", False, (asks,))
 
@@ -670,7 +670,7 @@ def test_a_sitepatch_without_an_answer_is_quoted_with_its_last_line(tmp_path, mo
 
 def test_what_sitepatch_made_of_a_file_is_what_is_expected_there(site, capfd, monkeypatch):
     site.install("2.0", text=b"VALUE = 7\n")
-    folder = put(site, [known()])
+    folder = put(site, [precomputed()])
 
     def apply(*words, write):
         site.write(b"VALUE = 9\n")
@@ -682,7 +682,7 @@ def test_what_sitepatch_made_of_a_file_is_what_is_expected_there(site, capfd, mo
 
 @pytest.mark.parametrize(("name", "data"), [("hook.json", None), ("kept.json", None), ("hook.json", b"{"), ("patchsets/two/patchset.toml", b"y")])
 def test_a_damaged_hook_is_one_line(site, capfd, name, data):
-    folder = put(site, [known()])
+    folder = put(site, [precomputed()])
     path = Path(folder, name)
     path.unlink() if data is None else path.write_bytes(data)
     code, (said,), text = ran(folder, "repair", capfd)
@@ -692,7 +692,7 @@ def test_a_damaged_hook_is_one_line(site, capfd, name, data):
 
 @pytest.mark.parametrize(("problems", "told"), [(["m.py: no"], "m.py: no"), (["m.py: no", "n.py: no"], "m.py: no (and 1 more)")])
 def test_what_cannot_be_written_is_one_line_and_only_said_where_something_is_to_be_written(site, capfd, monkeypatch, problems, told):
-    folder = put(site, [known()])
+    folder = put(site, [precomputed()])
     monkeypatch.setattr(Store, "check_writable", lambda store, paths: problems)
     assert ran(folder, "repair", capfd) == (1, [f"two: not applied in {site}: {told}"], "")
     assert (site.path / M).read_bytes() == PRISTINE
@@ -703,11 +703,11 @@ def test_what_cannot_be_written_is_one_line_and_only_said_where_something_is_to_
 @pytest.mark.parametrize(("error", "said"), [(KeyboardInterrupt(), []), (ValueError("x"), [f"{FOLDER}: ValueError: x"])])
 def test_whatever_happens_in_the_child_is_one_line_at_most(site, capfd, monkeypatch, error, said):
     monkeypatch.setattr(repair, "classify", lambda *_: (_ for _ in ()).throw(error))
-    assert ran(put(site, [known()]), "repair", capfd) == (1, said, "")
+    assert ran(put(site, [precomputed()]), "repair", capfd) == (1, said, "")
 
 
 def test_where_the_state_cannot_be_written_the_child_says_what_the_next_start_could_not_read(site, capfd):
-    folder = put(site, [known()])
+    folder = put(site, [precomputed()])
     Path(folder, "state").unlink()
     Path(folder, "state").mkdir()
     assert repair.main(folder, "warn") == 1
@@ -738,7 +738,7 @@ def after_the_first_look(monkeypatch, action):
 
 @pytest.mark.parametrize("meanwhile", [False, True])
 def test_an_interrupted_run_is_recovered_and_told_before_files_are_looked_at(site, capfd, monkeypatch, meanwhile):
-    folder = put(site, [known()])
+    folder = put(site, [precomputed()])
     if meanwhile:
         after_the_first_look(monkeypatch, lambda: interrupt(site))
     else:
@@ -752,11 +752,11 @@ def test_an_interrupted_run_is_recovered_and_told_before_files_are_looked_at(sit
 
 def test_what_another_process_recovers_meanwhile_is_not_told(site, capfd, monkeypatch):
     monkeypatch.setattr(Store, "interrupted", lambda store: "an interrupted run will be undone")
-    assert ran(put(site, [known()]), "repair", capfd)[:2] == (0, [APPLIED.format("1 file")])
+    assert ran(put(site, [precomputed()]), "repair", capfd)[:2] == (0, [APPLIED.format("1 file")])
 
 
 def test_a_file_that_is_changed_after_it_was_looked_at_is_looked_at_again(site, capfd, monkeypatch):
-    folder = put(site, [known()])
+    folder = put(site, [precomputed()])
     ran(folder, "repair", capfd)
     after_the_first_look(monkeypatch, lambda: site.write(PATCHED.replace(b"2", b"3")))
     code, (said,), text = ran(folder, "repair", capfd)
@@ -768,7 +768,7 @@ def test_what_changes_again_and_again_is_left_to_the_next_start_before_long(site
     monkeypatch.setattr(repair.time, "sleep", pauses.append)
     monkeypatch.setattr(repair, "repair", lambda *_, **__: (_ for _ in ()).throw(OutdatedError("x")))
     told = f"{site}: somebody keeps changing files there; the next start of Python looks again"
-    assert ran(put(site, [known()]), "repair", capfd) == (1, [told], "")
+    assert ran(put(site, [precomputed()]), "repair", capfd) == (1, [told], "")
     assert len(pauses) > 1 and 0.1 < sum(pauses) < 2, "seconds"
 
 
@@ -787,7 +787,7 @@ def test_until_a_reinstall_would_show_it_waits(site, capfd, monkeypatch, recorde
     if not recorded:
         (site.path / RECORD).unlink()
     steps = (step(new=after[8:-1]),) if after not in (None, PRISTINE) else ()
-    folder = put(site, [known(after=after or PATCHED, steps=steps, exact=False)], asked(paths=(M,)))
+    folder = put(site, [precomputed(after=after or PATCHED, steps=steps, exact=False)], asked(paths=(M,)))
     os.utime(f"{site}/{M}", (mtime, mtime))
     if after is None:
         (site.path / M).unlink()
@@ -799,7 +799,7 @@ def test_until_a_reinstall_would_show_it_waits(site, capfd, monkeypatch, recorde
 
 
 def test_what_hook_status_says_of_a_hook(site, monkeypatch):
-    folder = put(site, [known()])
+    folder = put(site, [precomputed()])
     (site.path / "sitepatch_hook_x.pth").rename(site.path / "x")
     Path(folder, "state").write_text("?")
     first, second, third = installed.look(folder).messages
@@ -826,7 +826,7 @@ def test_what_hook_status_says_of_a_hook(site, monkeypatch):
 
 def test_a_hook_is_found_and_removed(site):
     before = sorted(path.relative_to(site.path).as_posix() for path in site.path.rglob("*"))
-    folder = put(site, [known()])
+    folder = put(site, [precomputed()])
     (site.path / "_not_a_hook").mkdir()
     shutil.copytree(folder, f"{site}/not_a_hook")
     env = environment(str(site))._replace(sites=("/nowhere", str(site)))
@@ -841,7 +841,7 @@ def test_a_hook_is_found_and_removed(site):
 
 
 def test_a_hook_that_cannot_be_removed_says_why(site, monkeypatch):
-    found = repair.load(put(site, [known()]))
+    found = repair.load(put(site, [precomputed()]))
 
     def rmtree(path):
         raise PermissionError(13, "Permission denied", str(path))
@@ -870,8 +870,8 @@ def test_a_forged_hook_is_refused(change, told):
 
 
 def test_a_forged_list_of_changes_is_refused():
-    top = json.loads(write_precomputed([known()], {"two": DIGEST}))
-    assert read_precomputed(json.dumps(top).encode(), "kept.json") == ((known(),), {"two": DIGEST})
+    top = json.loads(write_precomputed([precomputed()], {"two": DIGEST}))
+    assert read_precomputed(json.dumps(top).encode(), "kept.json") == ((precomputed(),), {"two": DIGEST})
     for table in (top["files"][0], top):
         table["more"] = 1
         with pytest.raises(StoreError, match="more"):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.system.process import said
+from patcher.system.process import relevant_lines
 from patcher.verify.run import _OWN
 from tests.command import ROOT, environ, sitepatch, tree
 from tests.test_environment import install
@@ -282,7 +282,7 @@ def test_the_place_where_a_module_hangs_or_crashes_is_shown_however_deep_it_lies
 def test_the_place_is_shown_also_where_the_interpreter_adds_a_stack_of_c_calls():
     dump = 'it\n\nCurrent thread 0x1 (most recent call first):\n  File "m.py", line 3 in f\n  File "<frozen importlib>", line 1 in g\n'
     dump += "\nCurrent thread's C stack trace (most recent call first):\n  Binary file x\n"  # Python 3.14
-    assert said(dump, _OWN) == 'it\ninnermost call first:\n  File "m.py", line 3 in f'
+    assert relevant_lines(dump, _OWN) == 'it\ninnermost call first:\n  File "m.py", line 3 in f'
 
 
 @pytest.mark.parametrize("code", ["import os\nos._exit(0)", "import sys\nsys.modules['demo.n'] = None\nraise ValueError"])

@@ -1,16 +1,16 @@
-"""Lies in every overlay as `sitecustomize.py`: makes each import of the files of its manifest run the patched copy.
+"""The `sitecustomize.py` of every overlay: makes each import of the files of its manifest run the patched copy.
 
 Run by every Python process that has the folder of this file on PYTHONPATH, whatever its version and environment. Standard
 library alone, nothing of ours; a process that imports none of the files pays for reading the manifest and no more.
 
 What a module is compiled from is the copy; all else about it is the original's: `__file__`, `co_filename` of its code, the
-directory of its package, its resources. So a tracer that goes by path (torch.compile leaves out what lies in torch), a
+directory of its package, its resources. So a tracer that goes by path (torch.compile skips what is in torch), a
 breakpoint `b FILE:LINE`, `inspect.getmodule` of a frame, log records and warnings are those of an applied patch. Who shows
 source takes it from linecache, where the patched lines are put; until Python 3.12 the interpreter itself prints an uncaught
 exception from the disk, which is mended here. coverage.py writes down paths and reads the lines later, in another process:
 while it measures, code is named after the copy, a real file (with another base name, or coverage would prefer `__file__`).
 
-Whoever would run one of the files unpatched is told so and stopped.
+A process that would run one of the files unpatched is stopped with a message.
 """
 
 import os
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from typing import Any, Dict, Optional
 
 HEAD = b"sitepatch overlay 1"
-END = b"\0\n"  # of a row of the manifest; its fields are separated by a NUL, which no path can hold
+END = b"\0\n"  # of a row of the manifest; its fields are separated by a NUL, which no path can contain
 folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # of the overlay
 
 
 class Entry:
-    """A file of the manifest: where it lies (directories resolved), its patched copy, how it looked when that was made.
+    """A file of the manifest: its path (directories resolved), its patched copy, its state when that was made.
 
     `size` is in bytes, `mtime` in whole seconds, `digest` the sha256 in hex, `module` the name by which it is imported.
     """
@@ -60,7 +60,7 @@ class Entry:
 
 entries: "Dict[str, Entry]" = {}
 names: "Dict[str, Entry]" = {}
-_base_names: "Any" = ()  # nearly every import of a process is told apart by these
+_base_names: "Any" = ()  # of the files: they sort out nearly every import of a process
 
 
 def read() -> None:
@@ -88,8 +88,8 @@ def entry_of(path: "Any") -> "Optional[Entry]":
     return entries.get(os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)))
 
 
-def _say(text: str) -> str:
-    """Write a line to stderr where that can be done; not by way of sys.stderr, see `say` of the hook's boot module."""
+def _report(text: str) -> str:
+    """Write a line to stderr where that can be done; not to sys.stderr, see `report` of the hook's boot module."""
     text = f"sitepatch run --overlay: {text}"
     if sys.__stderr__ is not None:
         try:  # noqa: SIM105  (a start does without contextlib)
@@ -100,25 +100,25 @@ def _say(text: str) -> str:
 
 
 def refuse(text: str, entry: "Entry") -> None:
-    """Say it, and raise ImportError: a program may take that for a package that is not installed, so saying matters."""
-    raise ImportError(_say(text), name=entry.module, path=entry.path)
+    """Report it, and raise ImportError: a program may take that alone for a package that is not installed."""
+    raise ImportError(_report(text), name=entry.module, path=entry.path)
 
 
 def stop(text: str) -> None:
-    """Say it, and end the process: what is raised in a sitecustomize is passed over."""
-    _say(text)
+    """Report it, and end the process: the interpreter ignores what is raised in a sitecustomize."""
+    _report(text)
     os._exit(1)
 
 
 class Patched(SourceFileLoader):
-    """Loads the copy where the file is asked for, and keeps bytecode beside the copy; of another path it changes nothing."""
+    """Loads the copy in place of the file, with bytecode beside the copy; any other path it loads as it is."""
 
     def __init__(self, fullname: str, path: str, entry: "Entry") -> None:
         super().__init__(fullname, path)
         self.entry = entry
 
     def get_code(self, fullname: str) -> "Optional[CodeType]":
-        """As the source loader does, with linecache told what the lines are; named after the copy where it is measured."""
+        """As the source loader does, with the lines in linecache; named after the copy where coverage is measured."""
         _prime(self.path, self.get_source(fullname) or "")
         _print_from_linecache()
         code = super().get_code(fullname)
@@ -132,17 +132,17 @@ class Patched(SourceFileLoader):
 
     def path_stats(self, path: "Any") -> "Any":
         """Size and mtime of what is loaded."""
-        return super().path_stats(self._kept(path))
+        return super().path_stats(self._copy_of(path))
 
     def get_data(self, path: "Any") -> bytes:
-        """The bytes of a file: source, bytecode, or what lies beside the module."""
-        return super().get_data(self._kept(path))
+        """The bytes of a file: source, bytecode, or a resource beside the module."""
+        return super().get_data(self._copy_of(path))
 
     def set_data(self, path: "Any", data: "Any", *, _mode: int = 0o666) -> None:
         """Write bytecode."""
-        super().set_data(self._kept(path), data, _mode=_mode)
+        super().set_data(self._copy_of(path), data, _mode=_mode)
 
-    def _kept(self, path: "Any") -> "Any":
+    def _copy_of(self, path: "Any") -> "Any":
         if path == self.path:
             self.entry.check()
             return self.entry.copy
@@ -150,7 +150,7 @@ class Patched(SourceFileLoader):
 
 
 def bytecode(source: str) -> "Optional[str]":
-    """Where the bytecode of a source file is kept, None for an interpreter that keeps none."""
+    """The path of the bytecode of a source file, None for an interpreter that writes none."""
     from importlib.util import cache_from_source
 
     try:
@@ -174,7 +174,7 @@ def _prime(path: str, source: str) -> None:
     import linecache
 
     lines = io.StringIO(source if source.endswith("\n") else source + "\n").readlines()
-    linecache.cache[path] = (len(source), None, lines, path)  # what has no mtime is never held against the disk
+    linecache.cache[path] = (len(source), None, lines, path)  # without an mtime it is never compared with the disk
 
 
 def _print_from_linecache() -> None:
@@ -227,7 +227,7 @@ class Finder:
 
 
 def _guard() -> None:
-    """Refuse whoever loads a file of the manifest past the finder: by its path, by another name, by a finder of its own."""
+    """Refuse to load a file of the manifest without the finder: by its path, by another name, by another finder."""
     loader: Any = SourceFileLoader
     path_stats = loader.path_stats
 
@@ -241,7 +241,7 @@ def _guard() -> None:
 
 
 def install() -> None:
-    """Make this process import what the overlay holds.
+    """Make this process import the files of the overlay.
 
     Raises:
         OSError, ValueError: the overlay is damaged (see `read`).
@@ -259,7 +259,7 @@ def install() -> None:
 
 
 def go_on() -> None:
-    """Run the sitecustomize that this one stands before, if there is one, as if this one were not there."""
+    """Run the sitecustomize that this one hides, if there is one, as if this one were not there."""
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [each for each in sys.path if os.path.abspath(each) != here]
     this = sys.modules.pop("sitecustomize")
@@ -275,6 +275,6 @@ def go_on() -> None:
 if __name__ == "sitecustomize":
     try:
         install()
-    except Exception as error:  # what is raised here is passed over by the interpreter, whatever it is
+    except Exception as error:  # the interpreter ignores what is raised here, whatever it is
         stop(f"{folder}: the overlay is damaged ({error}); start the command again")
     go_on()

@@ -1,9 +1,9 @@
 """A plan -> an overlay: a folder in the cache with the patched files, complete or not there, and never written to again.
 
-    CACHE/overlay/DIGEST/manifest                which file each copy stands for, and how that file looked (see boot.py)
+    CACHE/overlay/DIGEST/manifest                the file that each copy replaces, and its state then (see boot.py)
                          boot/sitecustomize.py   boot.py, the one name on PYTHONPATH
                          files/N/PATH.patched.py the patched text of PATH in the Nth site directory, its bytecode beside it
-                         verified                is there once the copies were verified
+                         verified                written once the copies are verified
 
 Code is run from there, so nobody else may be able to write there. DIGEST is of everything but `verified`: equal plans for the
 same files share an overlay, and a file that was installed anew gets another one. `sitepatch cache clean` removes those that no
@@ -23,7 +23,7 @@ from patcher.errors import OutdatedError, StoreError, UsageError
 from patcher.model import FilePlan, Plan
 from patcher.overlay import boot
 from patcher.system import ownership
-from patcher.system.cache import HINT, cache_dir, hold, private
+from patcher.system.cache import HINT, cache_dir, open_in_use, private
 from patcher.system.flock import lock
 
 BOOT, VERIFIED = "boot", "verified"
@@ -32,7 +32,7 @@ _PRIVATE = f"code is run from there: {HINT}"
 
 
 def patched(plan: Plan) -> List[FilePlan]:
-    """The files of a plan that an overlay has to hold: those that do not stand on the disk as they are to be."""
+    """The files of a plan that an overlay needs: those that are not on the disk as they are to be."""
     return [file for file in plan.files if file.before != file.after]
 
 
@@ -65,7 +65,7 @@ def make(files: Sequence[FilePlan]) -> Path:
             except OSError as error:
                 raise StoreError(str(error), "set SITEPATCH_CACHE to a directory that you may write to") from error
         with suppress(FileNotFoundError):  # removed just now
-            os.set_inheritable(hold(folder), True)  # never closed: this process becomes the command
+            os.set_inheritable(open_in_use(folder), True)  # never closed: this process becomes the command
             return folder
 
 
@@ -92,7 +92,7 @@ def _texts(files: Sequence[FilePlan]) -> Dict[str, bytes]:
 
 
 def intact(folder: Path, texts: Mapping[str, bytes]) -> bool:
-    """Whether an overlay holds these files, byte for byte."""
+    """Whether an overlay has these files, byte for byte."""
     try:
         return all((folder / name).read_bytes() == data for name, data in texts.items())
     except OSError:
@@ -100,7 +100,7 @@ def intact(folder: Path, texts: Mapping[str, bytes]) -> bool:
 
 
 def _write(home: Path, folder: Path, texts: Mapping[str, bytes]) -> None:
-    """Put an overlay there in one rename; locked, or somebody could take a good one away for the damaged one that it was."""
+    """Write an overlay and rename it into place; under a lock, or another process could move a good one away as damaged."""
     import tempfile  # with random; an overlay that is there needs neither
 
     with _locked(home):
@@ -114,7 +114,7 @@ def _write(home: Path, folder: Path, texts: Mapping[str, bytes]) -> None:
                 (stage / "new" / name).write_bytes(data)
             with suppress(OSError):
                 (stage / "new").rename(folder)
-            if not intact(folder, texts):  # a damaged one is in the way, and none of another machine, whose lock is not seen
+            if not intact(folder, texts):  # a damaged one is there; not one of another machine, whose lock may not be seen
                 folder.rename(stage / "damaged")
                 (stage / "new").rename(folder)
         finally:
@@ -135,7 +135,7 @@ def search_path(folder: Path, environ: Mapping[str, str]) -> str:
     """The PYTHONPATH with which a process runs in an overlay.
 
     Raises:
-        UsageError: another overlay is on it already: which of two texts of one file is meant, nobody can say.
+        UsageError: another overlay is on it already, which may have another text of the same file.
     """
     own, given = str(folder / BOOT), environ.get(_PYTHONPATH, "")
     others = [each for each in given.split(os.pathsep) if _is_boot(each)]

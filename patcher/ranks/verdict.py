@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Sequence, Tuple
 
 from patcher.ranks.start import STEPS, Rank
-from patcher.system.process import ending, said
+from patcher.system.process import ending, relevant_lines
 from patcher.text.listed import listed
 from patcher.text.listed import ranks as numbered
 
@@ -86,7 +86,7 @@ def why(rank: Rank) -> str:
 
 def stands(rank: Rank) -> str:
     """The last lines of a rank's output, or the calls in which it stood."""
-    return said(rank.output.decode("utf-8", "replace"), _OWN)
+    return relevant_lines(rank.output.decode("utf-8", "replace"), _OWN)
 
 
 def _called(some: Sequence[Rank]) -> str:

@@ -1,4 +1,4 @@
-"""Zip archives that somebody else made: whatever is wrong with one is an error in words, and no file in it outgrows memory."""
+"""Zip archives from elsewhere: what is wrong with one is a SitepatchError, and no file in it is larger than a limit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def member(archive: zipfile.ZipFile, name: str, limit: int = FILE) -> bytes:
         limit: how many bytes it may have; `zipfile` reads no more than the archive says.
 
     Raises:
-        BadZipFile: it is larger, or compressed in a way that no wheel is.
+        BadZipFile: it is larger, or compressed by a method that wheels do not use.
     """
     info = archive.getinfo(name)
     if info.file_size > limit:

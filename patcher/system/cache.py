@@ -1,4 +1,4 @@
-"""Where sitepatch keeps what can be made or fetched again: what is there, what is in use, how it is removed."""
+"""The cache, for what can be made or fetched again: what is in it, what is in use, how it is removed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Entry(NamedTuple):
 
 
 def cache_dir(name: str = "releases") -> Path:
-    """The folder `name` of the cache, which need not exist: below SITEPATCH_CACHE, else where the system keeps such things."""
+    """The folder `name` of the cache, which need not exist: below SITEPATCH_CACHE, else in the cache directory of the user."""
     chosen = os.environ.get("SITEPATCH_CACHE")
     if chosen:
         return Path(chosen).absolute() / name
@@ -51,7 +51,7 @@ def private(folder: Path, hint: str = HINT) -> Path:
     """Make a folder that only we may read and write, or see that it is one.
 
     Raises:
-        StoreError: somebody else may write there (with this hint), or it cannot be made.
+        StoreError: other users may write there (with this hint), or it cannot be made.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -75,8 +75,8 @@ def check_private(folder: Path, hint: str = HINT) -> None:
         raise StoreError(f"{folder}: found mode {stat.S_IMODE(info.st_mode):o}, expected 700", hint)
 
 
-def hold(folder: Path) -> int:
-    """Keep a folder from being removed as long as the descriptor that is returned is open, in whichever process.
+def open_in_use(folder: Path) -> int:
+    """Open a folder, which is not removed as long as the descriptor is open in any process.
 
     Raises:
         FileNotFoundError: it has just been removed.
@@ -99,7 +99,7 @@ def hold(folder: Path) -> int:
 def in_use(folder: Path) -> Iterator[None]:
     """Keep all releases, which are in this folder, from being removed meanwhile; it is made where there is none."""
     folder.mkdir(parents=True, exist_ok=True)
-    fd = hold(folder)
+    fd = open_in_use(folder)
     try:
         yield
     finally:
@@ -120,7 +120,7 @@ def entries() -> List[Entry]:
         with suppress(FileNotFoundError), _alone(kind, path) as alone:
             in_use = not alone or _named(path, started)
             made.append(Entry(kind, name, path, _size(path), path.stat().st_mtime, in_use))
-    with suppress(OSError):  # none, or those of another user
+    with suppress(OSError):  # there are none, or they belong to another user
         every = list(results.iterdir())
         if every and all(_RESULTS.fullmatch(path.name) for path in every):
             used = max(path.lstat().st_mtime for path in every)
@@ -143,7 +143,7 @@ def remove(entry: Entry) -> bool:
         if not alone or _named(entry.path, _environments()):
             return False
         stage = Path(tempfile.mkdtemp(prefix=".part-", dir=str(entry.path.parent)))
-        entry.path.rename(stage / "old")  # at once: nobody finds half of it
+        entry.path.rename(stage / "old")  # at once: no process finds half of it
         shutil.rmtree(stage)
         if entry.kind == RELEASE:
             with suppress(OSError):  # there are other versions
@@ -164,9 +164,9 @@ def _remove_results(folder: Path) -> None:
 
 @contextmanager
 def _alone(kind: str, path: Path) -> Iterator[bool]:
-    """Keep others from using an entry; yields False where one does, or where the file system cannot tell.
+    """Lock an entry against its use; yields False where it is in use, or the filesystem has no locks.
 
-    Who uses a release holds the folder of all, who makes an overlay too.
+    A process that uses a release has a lock on the folder of all, one that makes an overlay too.
     """
     home = path.parent if kind == OVERLAY else path.parent.parent
     with ExitStack() as stack:
@@ -182,7 +182,7 @@ def _alone(kind: str, path: Path) -> Iterator[bool]:
 
 
 def _environments() -> List[bytes]:
-    """The variables that the processes of this machine were started with, as far as the kernel tells."""
+    """The variables that the processes of this machine were started with, those that this user may read."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
@@ -196,7 +196,7 @@ def _named(folder: Path, environments: List[bytes]) -> bool:
 
 
 def size(found: Sequence[Entry]) -> str:
-    """How much entries take, for people."""
+    """The size of entries as a message has it: `1.5 MB`."""
     count = sum(each.size for each in found)
     return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
 

@@ -80,7 +80,7 @@ def has_fcntl_lock(fd: int) -> bool:
 
 
 def holder(info: os.stat_result, *, strict: bool = False) -> str:
-    """The process that holds a flock(2) on a file, as a message names it; "" if none does or the kernel does not tell.
+    """The process that has a flock(2) on a file, as a message names it; "" if none does or the kernel does not tell.
 
     Raises:
         OSError: with `strict`, where the kernel does not tell (there is no /proc/locks).

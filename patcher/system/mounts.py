@@ -1,4 +1,4 @@
-"""Whether the locks of a directory hold for other machines too, by what the kernel tells of its mount (proc(5), mountinfo).
+"""Whether the locks of a directory work between machines, by its mount (proc(5), mountinfo).
 
 On NFS they do. Where they do not, one writer at a time cannot be promised, and `doctor` and `apply` say so.
 """
@@ -33,7 +33,7 @@ def read_table() -> str:
 
 
 def mount_of(path: str, table: str) -> Optional[Mount]:
-    """The mount that a path (absolute, links resolved) lies in; None where the table does not tell.
+    """The mount that a path (absolute, links resolved) is in; None where the table has none.
 
     Args:
         path: of a file or a directory.
@@ -53,7 +53,7 @@ def mount_of(path: str, table: str) -> Optional[Mount]:
 
 
 def own_locks(path: str, table: str) -> str:
-    """Why a lock on what lies at a path holds on this machine alone; "" where it does not, or nobody knows.
+    """Why a lock in a directory works on this machine alone; "" where it does not, or that is not known.
 
     Args:
         path: of a directory.
@@ -70,6 +70,6 @@ def own_locks(path: str, table: str) -> str:
 
 
 def untried(path: str, table: str) -> str:
-    """The type of a filesystem that machines share and on which nobody has tried the locks; "" for any other."""
+    """The type of a filesystem that machines share and whose locks we have not tried; "" for any other."""
     mount = mount_of(os.path.realpath(path), table)
     return mount.kind if mount and mount.kind in _UNTRIED else ""

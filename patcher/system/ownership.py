@@ -1,4 +1,4 @@
-"""Who may change what sitepatch runs, applies or believes: the one rule for patchsets, caches, overlays and stores.
+"""Who may change what sitepatch runs, applies or trusts: the one rule for patchsets, caches, overlays and stores.
 
 Root and this user may, for root also the user of sudo. Nobody else may own such a file or a directory that leads to it, nor
 write to one, as a member of a group or as anybody. Needs the standard library only: this is part of every hook.
@@ -20,7 +20,7 @@ def trusted() -> Set[int]:
 
 
 def problems(path: str, *, inside: bool = False) -> List[str]:
-    """Return why others may change what lies at `path`, each text once; [] where nobody else can.
+    """Return why others may change what is at `path`, each text once; [] where nobody else can.
 
     Every directory and every link that leads there counts. In a directory like /tmp nobody may rename what belongs to others,
     so above `path` such a one does no harm.
@@ -46,7 +46,7 @@ def check(path: str, hint: str, *, inside: bool = False) -> None:
 
 
 def _above(path: str) -> List[str]:
-    """Every directory and link on the way to a path, as it is written and as each link leads, from the top."""
+    """Every directory and link that leads to a path, as it is written and as each link leads, from the top."""
     start = os.path.abspath(path)
     found: Set[str] = set()
     waiting = [start]
@@ -55,7 +55,7 @@ def _above(path: str) -> List[str]:
         if here not in found:
             found.add(here)
             waiting.append(os.path.dirname(here))
-            if os.path.islink(here):  # one step of it: a link in a directory of others may lie in the middle
+            if os.path.islink(here):  # one step of it: a link in a directory of others may be in the middle
                 waiting.append(os.path.normpath(os.path.join(os.path.realpath(os.path.dirname(here)), os.readlink(here))))
     return sorted(found - {start})
 
@@ -75,11 +75,11 @@ def _problem(path: str, users: Set[int], *, sticky: bool = False) -> Iterator[st
 
 
 def check_store(uid: int, gid: int, mode: int, site: os.stat_result, path: str) -> None:
-    """Refuse to believe what somebody made in a store who may not change its site directory anyway.
+    """Refuse what was made in a store by a user who may not change its site directory anyway.
 
-    Believed is what belongs to this user, to root or to the owner of the site directory, and where that directory is shared by
-    a group, what belongs to the group too. Nobody else may be able to write there. What lies in a directory in which
-    everybody may write is believed of root and this user alone.
+    Trusted is what belongs to this user, to root or to the owner of the site directory, and where that directory is shared by
+    a group, what belongs to the group too. Nobody else may be able to write there. What is in a directory in which
+    everybody may write is trusted only from root and this user.
 
     Args:
         uid: owner of `.sitepatch`, or of something in it.
@@ -89,7 +89,7 @@ def check_store(uid: int, gid: int, mode: int, site: os.stat_result, path: str) 
         path: of what is classified, for messages.
 
     Raises:
-        StoreError: it is not believed, and what to do.
+        StoreError: it is not trusted, and what to do.
     """
     public = bool(site.st_mode & stat.S_IWOTH)
     shared = bool(site.st_mode & stat.S_IWGRP) and not public and gid == site.st_gid

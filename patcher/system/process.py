@@ -10,11 +10,11 @@ import time
 from contextlib import suppress
 from typing import IO, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-_KEPT = 16384  # bytes of output, the last ones
-_PIPE = 1 << 20  # bytes that a pipe may still hold when the process has ended
+_TAIL = 16384  # bytes of output, the last ones
+_PIPE = 1 << 20  # bytes that may still be in a pipe when the process has ended
 _LOOK = 0.05  # seconds between two looks whether a silent process has ended
 _LINES = 12  # of a traceback or of output, the last ones
-# what changes imports, and what a launcher tells its ranks: a lone import would wait for the others
+# what changes imports, and what a launcher sets for its ranks: a lone import would wait for the others
 _LAUNCHED = (
     "MASTER_ RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE NODE_RANK"
 )
@@ -67,7 +67,7 @@ def run(command: Sequence[str], cwd: str, environ: Mapping[str, str], limit: flo
 def _follow(child: subprocess.Popen[bytes], pipe: IO[bytes], deadline: float) -> Tuple[bytes, bool]:
     """The end of the output, and whether the child ended before the deadline.
 
-    The pipe may stay open after the child (a process that it left behind holds it) and may be closed before it.
+    The pipe may stay open after the child (a process that it left behind has it) and may be closed before it.
     """
     tail, left, is_open = b"", _PIPE, True
     while True:
@@ -78,7 +78,7 @@ def _follow(child: subprocess.Popen[bytes], pipe: IO[bytes], deadline: float) ->
         ready = is_open and select.select([pipe], [], [], wait)[0]
         if ready:
             data = os.read(pipe.fileno(), 65536)
-            tail, is_open = (tail + data)[-_KEPT:], bool(data)
+            tail, is_open = (tail + data)[-_TAIL:], bool(data)
             left -= len(data) if gone else 0
         if gone and (not ready or left <= 0):
             return tail, True
@@ -88,9 +88,9 @@ def _follow(child: subprocess.Popen[bytes], pipe: IO[bytes], deadline: float) ->
 
 
 def alone() -> Dict[str, str]:
-    """The variables for a process that no launcher, no hook and nothing of ours has a say in; it writes no bytecode."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
-    return {**kept, "PYTHONDONTWRITEBYTECODE": "1", "SITEPATCH_HOOK": "off"}
+    """The variables for a process without those of launchers, hooks and sitepatch; it writes no bytecode."""
+    rest = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
+    return {**rest, "PYTHONDONTWRITEBYTECODE": "1", "SITEPATCH_HOOK": "off"}
 
 
 def ending(code: int) -> str:
@@ -101,7 +101,7 @@ def ending(code: int) -> str:
     return f"the process ended with exit code {code}"
 
 
-def said(output: str, own: Sequence[str]) -> str:
+def relevant_lines(output: str, own: Sequence[str]) -> str:
     """The last lines of output; of stacks that faulthandler wrote the last one of Python calls.
 
     It writes one for each thread, the main thread's last, and from Python 3.14 on one of C calls after them. Calls in files

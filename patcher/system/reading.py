@@ -1,4 +1,4 @@
-"""The one way to read a file that somebody else may have put there: regular files only, never waiting, up to a limit."""
+"""Reads files that other users may have put there: regular files only, never waiting, up to a limit."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _KINDS = {
 
 
 def look_again(folder: str) -> None:
-    """Forget what this machine remembers of a directory's names, so that what is opened there next is what lies there now.
+    """Make an NFS client drop the names of a directory from its cache, so that what is opened next is what is there now.
 
-    A client of NFS believes for up to a minute what it has seen there (`acdirmin`, `acdirmax` of nfs(5)): a file that another
-    client has replaced is read as it was, a new one is missing, and a lock changes nothing about that. When a directory is
-    opened by its name, the client asks the server whether it has changed. Where there is no directory nothing happens.
+    A client caches them for up to a minute (`acdirmin`, `acdirmax` of nfs(5)): a file that another client has replaced is read
+    as it was, a new one is missing, also under a lock. When a directory is opened by its name, the client checks with the
+    server whether it has changed. Where there is no directory nothing happens.
     """
     with suppress(OSError):
         os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))

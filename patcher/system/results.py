@@ -3,7 +3,7 @@
     CACHE/known/KEY     never changed once it is there
 
 It may be removed at any time, and several processes may use it at once. Where it is not private, or cannot be written, it is
-as if it were empty. It holds at most `_MOST` files and `_BYTES` bytes; what was not used for longest goes first.
+as if it were empty. It holds at most `_MOST` files and `_BYTES` bytes; the least recently used goes first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def read(key: str) -> bytes:
 
 
 def write(key: str, data: bytes) -> None:
-    """Keep something under a key; it appears complete or not at all, and where it cannot be kept nothing happens."""
+    """Store something under a key; it appears complete or not at all, and where it cannot be stored nothing happens."""
     import tempfile  # with random; what finds its result needs neither
 
     if len(data) > TEXT:
@@ -45,7 +45,7 @@ def write(key: str, data: bytes) -> None:
         folder = cache_dir(KNOWN)
         there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
         if not there.is_dir() or os.geteuid() == 0 != there.stat().st_uid:
-            return  # /dev/null, say; or sudo with HOME kept: its owner could not use it any more
+            return  # /dev/null, say; or sudo with HOME unchanged: its owner could not use it any more
         private(folder)
         fd, part = tempfile.mkstemp(prefix=".part-", dir=str(folder))
         try:
@@ -59,7 +59,7 @@ def write(key: str, data: bytes) -> None:
 
 
 def _trim(folder: Path) -> None:
-    """Remove what was not used for longest until the rest is within the bounds."""
+    """Remove what was not used for longest until the rest is within the limits."""
     found: List[Tuple[float, int, Path]] = []
     for path in folder.iterdir():
         with suppress(FileNotFoundError):  # removed by another process

@@ -13,7 +13,7 @@ _STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise KeyboardInterrupt as Ctrl-C does, unless somebody ignores or handles them."""
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt as Ctrl-C does, unless they are ignored or handled already."""
     with _handled(_interrupt, only_default=True):
         yield
 
@@ -28,7 +28,7 @@ def ignored() -> Iterator[None]:
 def end_interrupted(why: str = "", head: str = "interrupted:") -> int:
     """Say, after `head`, that Ctrl-C ended the command, and with `why` what became of it; return the exit code.
 
-    What is still to be written to stdout is dropped: it may be a pipe that nobody reads, and would keep the process.
+    What is still to be written to stdout is dropped: it may be a pipe that nobody reads, and the process would wait.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # stderr may be such a pipe too: a second Ctrl-C ends the process
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -43,7 +43,7 @@ def _interrupt(number: int, frame: Any) -> None:
 
 @contextmanager
 def _handled(handler: Any, *, only_default: bool = False) -> Iterator[None]:
-    """Handle the signals that end a process so; with `only_default` not those that somebody handles or ignores."""
+    """Handle the signals that end a process so; with `only_default` not those that are handled or ignored already."""
     old = {}
     with suppress(ValueError):  # not the main thread: signals are the business of that one
         for name in _STOPPING:

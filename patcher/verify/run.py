@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from patcher.model import Patchset
-from patcher.system.process import Ended, alone, ending, last_lines, run, said
+from patcher.system.process import Ended, alone, ending, last_lines, relevant_lines, run
 from patcher.verify.checks import COMPILE, IMPORT, PROBE, CheckResult, FileToVerify, Verified, VerifySettings
 
 _GRACE = 1.0  # seconds after which a child is killed that should have ended itself at the limit
@@ -94,11 +94,11 @@ def _results(
     problem = _ending(ended, limit)
     if open_tasks:
         what, name = open_tasks[0]
-        checks.append(CheckResult(what, name, problem, said(ended.output, _OWN), ended.seconds))
+        checks.append(CheckResult(what, name, problem, relevant_lines(ended.output, _OWN), ended.seconds))
     if checks:
         return checks
     return [
-        CheckResult(what, name, f"the interpreter did not get so far: {problem}", said(ended.output, _OWN))
+        CheckResult(what, name, f"the interpreter did not get so far: {problem}", relevant_lines(ended.output, _OWN))
         for what, name in tasks
     ]
 
@@ -108,7 +108,7 @@ def _probe(one: Patchset, how: VerifySettings, folder: Path, serve: Mapping[str,
     script.write_bytes(one.files[one.verify.probe].encode("utf-8"))
     _, ended = _child({"probe": str(script), "serve": _encoded(serve)}, how, folder)
     problem = "" if ended.code == 0 else _ending(ended, how.timeout)
-    return CheckResult(PROBE, one.name, problem, said(ended.output, _OWN) if problem else "", ended.seconds)
+    return CheckResult(PROBE, one.name, problem, relevant_lines(ended.output, _OWN) if problem else "", ended.seconds)
 
 
 def _child(request: Dict[str, Any], how: VerifySettings, folder: Path) -> Tuple[List[Dict[str, Any]], Ended]:
