@@ -12,7 +12,7 @@ import pytest
 
 from patcher.errors import StoreError
 from patcher.store import meta
-from patcher.store.folder import OWN_HINT, Folder, sha256
+from patcher.store.folder import HOME_HINT, Folder, sha256
 from patcher.store.meta import Meta
 from tests.users import ROOT_ONLY, as_user, theirs
 
@@ -64,7 +64,7 @@ def test_a_name_is_opened_where_it_is_and_never_through_a_link(tmp_path, folder)
         (tmp_path / "own/.sitepatch").exists() or (tmp_path / "own/.sitepatch").symlink_to("..")
         with folder.sub(names[0]) as home, pytest.raises(StoreError) as caught:
             home.sub(names[1])
-        assert caught.value.hint == OWN_HINT
+        assert caught.value.hint == HOME_HINT
 
 
 @ROOT_ONLY
@@ -191,7 +191,7 @@ def test_a_file_of_our_own_is_a_regular_file(tmp_path, folder, monkeypatch):
     for name, said in (("link", "is a link; sitepatch writes regular files there"), ("fifo", "found a FIFO, expected a regular file")):
         with pytest.raises(StoreError) as caught:
             folder.own(name)
-        assert (caught.value.message, caught.value.hint) == (f"{tmp_path}/{name}: {said}", OWN_HINT)
+        assert (caught.value.message, caught.value.hint) == (f"{tmp_path}/{name}: {said}", HOME_HINT)
 
     def broken(name):
         raise OSError(errno.EIO, "broken")

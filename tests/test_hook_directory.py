@@ -408,6 +408,7 @@ def test_changes_for_other_releases_stay_as_long_as_each_patchset_of_the_file_is
         assert directory.earlier(tmp_path, [patchsets[0], patchsets[1]._replace(**changed)]) == ()
     (tmp_path / "kept.json").write_bytes(write_precomputed([changes[0]._replace(steps=())], digests))
     assert directory.earlier(tmp_path, [patchsets[0], patchsets[1]._replace(digest="4" * 64)]) == ()
+    assert directory.earlier(tmp_path, [elsewhere]) == (), "no patchset names the file any more"
 
 
 def test_the_value_of_an_option_may_have_an_equals_sign(tmp_path):

@@ -8,8 +8,8 @@ import pytest
 
 from patcher.errors import OutdatedError, StoreError
 from patcher.store import retry
+from patcher.store.folder import HOME
 from patcher.store.journal import NAME
-from patcher.store.receipt import HOME
 
 
 @pytest.fixture

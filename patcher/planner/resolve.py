@@ -13,7 +13,8 @@ from patcher.patchset.manifest import load_patchset
 from patcher.planner.assignments import Assignment, answer_of
 from patcher.planner.carry import Carrier
 from patcher.splice import apply_splices
-from patcher.store.receipt import HOME, new_receipt
+from patcher.store.folder import HOME
+from patcher.store.receipt import new_receipt
 from patcher.store.status import Condition, classify, read
 from patcher.store.store import Store
 from patcher.target.distribution import edited_message, recorded_hash

@@ -7,6 +7,7 @@ directory for a link between a check and a write (a checked path that is used la
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 import sys
@@ -19,9 +20,9 @@ from patcher.store.meta import Meta, date, group_bits, mount, read_xattrs, set_o
 from patcher.system.ownership import check_store
 from patcher.system.reading import open_file, read_open
 
-OWN = ".sitepatch"
+HOME = ".sitepatch"
 """The folder of sitepatch in a site directory."""
-OWN_HINT = (
+HOME_HINT = (
     "something else lies where sitepatch keeps its own files: move it away and put back what was there, from a backup; "
     "without one, install the patched packages again, the same builds, and move .sitepatch away"
 )
@@ -30,8 +31,6 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 def sha256(data: bytes) -> str:
     """Return the sha256 of `data` in hex."""
-    import hashlib
-
     return hashlib.sha256(data).hexdigest()
 
 
@@ -83,14 +82,14 @@ class Folder:
         """
         path = f"{self.path}/{name}"
         try:
-            found = Folder(os.open(name, _DIRECTORY, dir_fd=self.fd), path, os.fstat(self.fd) if name == OWN else self._site)
+            found = Folder(os.open(name, _DIRECTORY, dir_fd=self.fd), path, os.fstat(self.fd) if name == HOME else self._site)
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
             hint = "name the directory that the link leads to, with --target"
             raise StoreError(
                 f"{path}: is a link or not a directory; sitepatch does not write through it",
-                OWN_HINT if OWN in path.split("/") else hint,
+                HOME_HINT if HOME in path.split("/") else hint,
             ) from error
         try:
             found._check_trusted(Meta.of(os.fstat(found.fd)), path)
@@ -166,13 +165,13 @@ class Folder:
         """
         path = f"{self.path}/{name}"
         if self.link(name):
-            raise StoreError(f"{path}: is a link; sitepatch writes regular files there", OWN_HINT)
+            raise StoreError(f"{path}: is a link; sitepatch writes regular files there", HOME_HINT)
         try:
             data, meta = self.look(name)
         except FileNotFoundError:
             raise
         except StoreError as error:
-            raise StoreError(error.message, OWN_HINT) from error
+            raise StoreError(error.message, HOME_HINT) from error
         except OSError as error:
             hint = f"make it readable for user {os.getuid()}, or run this as its owner" if error.errno == errno.EACCES else ""
             raise StoreError(f"{path}: cannot be read: {error.strerror}", hint) from error

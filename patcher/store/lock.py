@@ -10,9 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from patcher.errors import BusyError
-from patcher.store.folder import Folder, naming
+from patcher.store.folder import HOME, Folder, naming
 from patcher.store.meta import date, group_bits, set_owner, source_date
-from patcher.store.receipt import HOME
 from patcher.system.flock import has_fcntl_lock, holder, lock_with_server
 from patcher.system.reading import look_again
 

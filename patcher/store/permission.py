@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from typing import Container, Iterator, List, Sequence
 
 from patcher.errors import StoreError
-from patcher.store.folder import OWN_HINT, Folder
-from patcher.store.receipt import HOME, path_problem
+from patcher.store.folder import HOME, HOME_HINT, Folder
+from patcher.store.receipt import path_problem
 
 MOUNTED = "another file is mounted over it; change that file where it is mounted from, or run without that mount"
 _HELP = {
@@ -20,9 +20,9 @@ _HELP = {
     errno.EROFS: "the filesystem is mounted read-only; mount it writable, or change a copy with --target",
     errno.EACCES: "run this as the owner of the directory, or use a virtual environment of your own",
     errno.EPERM: "the directory or the file may be immutable (lsattr, chattr -i), or belong to somebody else",
-    errno.EISDIR: OWN_HINT,
-    errno.ENOTDIR: OWN_HINT,
-    errno.ELOOP: OWN_HINT,
+    errno.EISDIR: HOME_HINT,
+    errno.ENOTDIR: HOME_HINT,
+    errno.ELOOP: HOME_HINT,
     errno.ESTALE: "another machine has replaced it meanwhile; run this again",
     errno.ENOENT: "the package may have been uninstalled or reinstalled meanwhile; see `sitepatch status`",
 }

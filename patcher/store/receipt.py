@@ -9,11 +9,10 @@ from typing import Any, Callable, Dict, Mapping, Optional
 from patcher import __version__
 from patcher.errors import FormatError, StoreError
 from patcher.model import Located, Receipt, Splice, State, Step
-from patcher.store.folder import OWN, sha256
+from patcher.store.folder import HOME, sha256
 from patcher.system.decode import Items, Reader, Table, Values, decode_json, integer, one_of, option_value, sha256_hex, string
 
 FORMAT = 1
-HOME = OWN
 ORIGINS = ("recorded", "unrecorded", "edited")
 
 

@@ -8,9 +8,9 @@ import time
 from typing import Callable, List, Tuple, TypeVar
 
 from patcher.errors import OutdatedError, StoreError
+from patcher.store.folder import HOME
 from patcher.store.journal import NAME
 from patcher.store.lock import holders
-from patcher.store.receipt import HOME
 from patcher.system.reading import look_again
 from patcher.target.interpreter import Environment
 

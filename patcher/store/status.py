@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import re
 from enum import Enum
-from hashlib import sha256
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from patcher.errors import BusyError, StoreError
 from patcher.model import Receipt, normalized, release_name
+from patcher.store.folder import HOME, sha256
 from patcher.store.journal import NAME as JOURNAL
-from patcher.store.receipt import HOME
 from patcher.store.store import Store
 from patcher.system.ownership import trusted
 from patcher.system.reading import look_again, read_file
@@ -173,7 +172,7 @@ def classify(site: str, receipt: Receipt, data: Optional[bytes]) -> FileStatus:
     item = FileStatus(site, receipt, Condition.MISSING, data or b"", installed)
     if data is None:
         return item
-    digest = sha256(data).hexdigest()
+    digest = sha256(data)
     if digest == receipt.pristine:
         return item._replace(condition=Condition.OVERWRITTEN)
     if digest == receipt.current and not item.replaced:
@@ -229,7 +228,7 @@ def orphans(env: Environment) -> Iterator[Tuple[str, str, str]]:
 
             for path in files_recorded(store.site, digest):
                 data = read(store.site, path)
-                if data is not None and sha256(data).hexdigest() != digest:
+                if data is not None and sha256(data) != digest:
                     yield f"{store.site}/{HOME}/pristine/{digest}", store.site, path
 
 

@@ -15,7 +15,7 @@ from typing import Container, Dict, Iterator, List, Mapping, Optional, Sequence,
 from patcher.errors import OutdatedError, StoreError
 from patcher.model import Change, Receipt
 from patcher.store import journal, permission, prepare, receipt
-from patcher.store.folder import Folder, sha256
+from patcher.store.folder import HOME, Folder, sha256
 from patcher.store.lock import locked
 from patcher.store.meta import Meta
 from patcher.store.tidy import EDITED, clean, is_tidy, tidy_edited
@@ -70,7 +70,7 @@ class Store:
         """Return the pristine copy with this sha256 (hex); StoreError if it is missing or not those bytes."""
         data = self._stored("pristine", digest, "", _REINSTALL)
         if sha256(data) != digest:
-            where = f"{self.site}/{receipt.HOME}/pristine/{digest}"
+            where = f"{self.site}/{HOME}/pristine/{digest}"
             raise StoreError(f"{where}: the pristine copy is damaged, its sha256 differs", _REINSTALL)
         return data
 
@@ -88,7 +88,7 @@ class Store:
         """Return the texts, by file name, of the patchset with this digest (hex) that is applied."""
         hint = "restore all patchsets, which needs no copy of them, and apply them again"
         data = self._stored("patchsets", digest, ".json", hint)
-        where = f"{self.site}/{receipt.HOME}/patchsets/{digest}.json"
+        where = f"{self.site}/{HOME}/patchsets/{digest}.json"
         texts: Dict[str, str] = receipt.load(data, where, hint, _PATCHSET)["files"]
         if patchset_digest(texts) != digest:
             raise StoreError(f"{where}: the stored patchset is damaged, its sha256 differs", hint)
@@ -109,7 +109,7 @@ class Store:
                 if edited.digest(name) != sha256(data):
                     edited.put(name, data, meta)
                 edited.sync()
-        return f"{self.site}/{receipt.HOME}/{EDITED}/{name}"
+        return f"{self.site}/{HOME}/{EDITED}/{name}"
 
     def edited_copies(self, since: float = 0) -> List[str]:
         """Return the paths of the copies of edited texts that were made at the time `since` (Unix, seconds) or later."""
@@ -234,7 +234,7 @@ class Store:
     def _home(self, name: str = "") -> Folder:
         """Open `.sitepatch`, or the folder `name` in it."""
         with Folder.open(self.site) as site:
-            home = site.sub(receipt.HOME)
+            home = site.sub(HOME)
         if not name:
             return home
         with home:
@@ -242,7 +242,7 @@ class Store:
 
     def _stored(self, folder_name: str, digest: str, suffix: str, hint: str) -> bytes:
         """Return the bytes of `.sitepatch/FOLDER_NAME/DIGEST+SUFFIX`."""
-        where = f"{self.site}/{receipt.HOME}/{folder_name}/{digest}{suffix}"
+        where = f"{self.site}/{HOME}/{folder_name}/{digest}{suffix}"
         if not is_sha256(digest):
             raise StoreError(f"{where}: expected a sha256 in hex")
         with permission.explained(self.site):

@@ -10,7 +10,7 @@ import os
 import sys
 from contextlib import suppress
 
-_F_OFD_SETLK, _FLOCK = 37, "hhqqi"  # fcntl(2) of Linux; Python knows the number since 3.9
+_F_OFD_SETLK = 37  # fcntl(2) of Linux; Python knows the number since 3.9
 
 
 def lock(fd: int, *, shared: bool = False, wait: bool = False) -> bool:
@@ -60,22 +60,22 @@ def lock_with_server(fd: int) -> bool:
 
 
 def _whole_file() -> bytes:
-    """A `struct flock` of Linux that requests a write lock on all of a file."""
+    """A `struct flock` of Linux that requests a write lock on all of a file: type, whence, start, length, process."""
     import fcntl
     import struct
 
-    return struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    return struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
 
 
 def has_fcntl_lock(fd: int) -> bool:
     """Whether an open file has a lock of fcntl(2), as one of another machine shows on NFS; False where that is not known."""
     import fcntl
-    import struct
 
     if sys.platform != "linux":
         return False
     with suppress(OSError):
-        return bool(struct.unpack(_FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, _whole_file()))[0] != fcntl.F_UNLCK)
+        found = fcntl.fcntl(fd, fcntl.F_GETLK, _whole_file())
+        return int.from_bytes(found[:2], sys.byteorder) != fcntl.F_UNLCK
     return False
 
 

@@ -16,10 +16,10 @@ from patcher.model import normalized
 from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Case, Check
 from patcher.patchset import sources as patchset
 from patcher.project.selection import OTHERS_HINT, others_change, outdated
-from patcher.store.folder import sha256
+from patcher.store.folder import HOME, sha256
 from patcher.store.journal import NAME, backup, temporary
 from patcher.store.lock import holders
-from patcher.store.receipt import HOME, file_name
+from patcher.store.receipt import file_name
 from patcher.store.status import Condition, damaged, interrupted, orphans, unclaimed
 from patcher.store.store import Store
 from patcher.store.tidy import EDITED

@@ -10,7 +10,7 @@ from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Sequenc
 from patcher.errors import AbsentError, SitepatchError, StoreError
 from patcher.model import Located, Progress, Receipt
 from patcher.patchset.sources import find_patchsets
-from patcher.store.receipt import HOME
+from patcher.store.folder import HOME
 from patcher.store.status import FileStatus, classify, read
 from patcher.store.store import Store
 from patcher.target.environment import Environment, find_file, locate
