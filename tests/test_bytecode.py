@@ -111,7 +111,7 @@ def test_no_form_of_bytecode_outlives_the_source_it_was_made_of(tmp_path, mode):
         assert shared.values() == runs
 
 
-def test_bytecode_of_another_time_that_fits_the_new_second_is_not_believed(tmp_path):
+def test_bytecode_of_another_time_that_fits_the_new_second_is_not_trusted(tmp_path):
     """A clock that ran ahead when it was written: the new mtime is past the one that the bytecode recorded."""
     ahead = int(time.time()) + 3600
     shared = Shared(tmp_path, mtime=ahead)
@@ -146,7 +146,7 @@ def test_bytecode_under_a_prefix_that_is_set_while_applying_is_removed(tmp_path,
             assert {shared.python(version, "-c", SHOW, **prefix) for version in of_it} == runs
 
 
-def test_bytecode_with_timestamps_under_a_prefix_that_apply_does_not_know_is_not_believed(tmp_path):
+def test_bytecode_with_timestamps_under_a_prefix_that_apply_does_not_know_is_not_trusted(tmp_path):
     """It cannot be removed, for nobody knows where it lies; but its mtime does not fit: the interpreter compiles anew."""
     shared = Shared(tmp_path, mtime=int(time.time()))
     prefix = {"PYTHONPYCACHEPREFIX": str(tmp_path / "elsewhere")}

@@ -108,7 +108,7 @@ def test_a_process_that_holds_no_descriptor_of_its_overlay_uses_it_all_the_same(
     assert clean(over) == [("overlay", name)]
 
 
-def test_what_is_held_is_in_use_without_looking_at_processes(over, monkeypatch):
+def test_what_is_open_is_in_use_without_looking_at_processes(over, monkeypatch):
     made = over.made
     monkeypatch.setenv("SITEPATCH_CACHE", str(over.cache))
     monkeypatch.setattr(cache, "_environments", list)
@@ -157,7 +157,7 @@ def test_an_overlay_that_is_removed_while_it_is_asked_for_is_made_again(over, mo
     assert not made.exists()
 
 
-def test_another_overlay_that_took_the_name_is_not_what_is_held(over, monkeypatch):
+def test_another_overlay_that_took_the_name_is_not_opened(over, monkeypatch):
     made = over.made
 
     def replaced(fd, how):

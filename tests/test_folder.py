@@ -203,7 +203,7 @@ def test_a_file_of_our_own_is_a_regular_file(tmp_path, folder, monkeypatch):
 
 
 @ROOT_ONLY
-def test_a_file_of_our_own_that_may_not_be_read_or_is_not_believed(tmp_path):
+def test_a_file_of_our_own_that_may_not_be_read_or_is_not_trusted(tmp_path):
     site = tmp_path / "site"
     site.mkdir()
     theirs(site, A)

@@ -194,7 +194,7 @@ def test_a_patchset_is_applied_in_all_of_its_files_or_in_none(place):
     place.sitepatch("status", "--check", "--python", place.python)
 
 
-def test_a_release_that_does_not_fit_is_said_once_and_left_alone(place):
+def test_a_release_that_does_not_fit_is_reported_once_and_left_alone(place):
     place.install()
     place.use_sitepatch()
     place.unpack("demo", "3.0")
@@ -245,7 +245,7 @@ def test_known_bytes_that_record_disowns_are_no_pristine_ones(place):
     assert (place.site / "demo/m.py").read_text() == "VALUE = 1\n"
 
 
-def test_a_new_version_of_the_hook_takes_the_place_of_what_stands(place):
+def test_a_new_version_of_the_hook_replaces_what_is_applied(place):
     place.install()
     place.start("-c", "0")
     patchset(place.path, new=33)
@@ -313,7 +313,7 @@ def test_an_absent_package_is_no_failure_even_in_strict(place):
     assert place.start().err == APPLIED
 
 
-def test_a_mode_that_does_not_exist_is_told_and_passed_over(place):
+def test_a_mode_that_does_not_exist_is_reported_and_passed_over(place):
     place.install()
     assert "SITEPATCH_HOOK: found 'of', expected repair, warn, strict or off" in place.start(SITEPATCH_HOOK="of").err
     assert quiet(place) == 22
@@ -375,7 +375,7 @@ def test_a_start_that_is_killed_in_the_middle_leaves_nothing_half_done(place, co
     assert (place.site / "demo/m.py").read_text() == "VALUE = 1\n"
 
 
-def test_while_the_child_works_the_lock_is_held_also_when_its_parent_is_killed(place):
+def test_while_the_child_works_the_lock_is_kept_also_when_its_parent_is_killed(place):
     place.install()
     begun = place.path / "begun"
     code = f"import time\ndef main(*words):\n    open({str(begun)!r}, 'w').close()\n    time.sleep(3)\n    return 0\n"
@@ -446,7 +446,7 @@ def close(place):
         path.chmod(0o555)
 
 
-def test_a_read_only_environment_is_silent_where_it_is_as_wanted_and_says_one_line_where_it_is_not(public):
+def test_a_read_only_environment_is_silent_where_it_is_as_requested_and_says_one_line_where_it_is_not(public):
     public.install()
     public.start()
     close(public)
@@ -471,7 +471,7 @@ def test_a_read_only_environment_is_silent_where_it_is_as_wanted_and_says_one_li
     "line",
     ["= 1:1 /etc/passwd", "= 1:1 ../../x.py", "= 1:1 demo/../../x.py", "= 1:1 a\0b", "= 1:1", "? 1:1 demo/m.py", "\udcff", ""],
 )
-def test_a_damaged_state_is_told_in_one_line_and_made_anew(place, line):
+def test_a_damaged_state_is_reported_in_one_line_and_made_anew(place, line):
     place.install()
     place.start("-c", "0")
     good = place.state()
@@ -497,7 +497,7 @@ def test_a_damaged_hook_breaks_no_start(place, name, gone):
     assert place.start(code=1, SITEPATCH_HOOK="strict").out == ""
 
 
-def test_a_kept_change_that_does_not_lead_to_the_kept_bytes_is_not_made(place):
+def test_a_precomputed_change_that_does_not_lead_to_its_bytes_is_not_made(place):
     place.install()
     path = place.folder / "kept.json"
     fields = json.loads(path.read_text())
@@ -508,7 +508,7 @@ def test_a_kept_change_that_does_not_lead_to_the_kept_bytes_is_not_made(place):
 
 
 # the commands ---------------------------------------------------------------------------------------------------------
-def test_status_tells_what_the_next_start_would_do_and_remove_takes_all_of_it_out(place):
+def test_status_tells_what_the_next_start_would_do_and_remove_removes_all_of_it(place):
     before = tree(place.site)
     assert "there is no hook" in place.sitepatch("hook", "status", "--python", place.python).out
     place.install()

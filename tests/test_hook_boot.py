@@ -132,7 +132,7 @@ def test_who_interrupts_the_look_ends_the_start_as_a_shell_expects_it(place):
     assert (ended.out, ended.err) == ("", "")
 
 
-def test_a_look_that_fails_is_told_once_and_the_program_starts(place):
+def test_a_look_that_fails_is_reported_once_and_the_program_starts(place):
     place.install()
     code = f"import os, {place.folder.name} as h; os.environ['SITEPATCH_HOOK'] = 'warn'; h.read = lambda mode: exec('raise ValueError(7)')"
     ended = place.start("-c", f"{code}; h.start(); print('started')", SITEPATCH_HOOK="off")
@@ -140,7 +140,7 @@ def test_a_look_that_fails_is_told_once_and_the_program_starts(place):
     assert re.fullmatch(r"sitepatch-hook: \S+ could not look at its files: ValueError: 7\n", ended.err)
 
 
-def test_what_has_no_stderr_is_told_nothing_whatever_has_its_number_now(tmp_path):
+def test_without_stderr_nothing_is_reported_whatever_has_its_number_now(tmp_path):
     code = "import os, sys; from patcher.hook import boot; sys.stderr = None; os.dup2(os.open('file', os.O_WRONLY | os.O_CREAT), 2); boot.report('x')"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environ(PYTHONPATH=str(ROOT)), check=True)
     assert (tmp_path / "file").read_bytes() == b""

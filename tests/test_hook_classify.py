@@ -158,7 +158,7 @@ def test_an_earlier_version_is_replaced_by_way_of_the_pristine_copy(site):
     assert change.receipt.steps[0].options == {"level": 2}
 
 
-def test_a_file_that_a_reinstall_put_back_is_patched_again_and_its_receipt_is_not_believed(site):
+def test_a_file_that_a_reinstall_put_back_is_patched_again_and_its_receipt_is_not_trusted(site):
     site.apply(step(new=b"333"), data=b"VALUE = 333\n")
     site.install()
     os.utime(str(site.path / M), (9, 9))
@@ -189,7 +189,7 @@ def test_a_precomputed_change_that_leads_to_other_bytes_is_damaged(site):
     wrong(classify(str(site), hook(), [precomputed(after=b"VALUE = 3\n")]), f"{M}: {M}: the change that the hook carries is damaged")
 
 
-def test_a_receipt_that_cannot_be_believed_is_an_error(site):
+def test_a_receipt_that_cannot_be_trusted_is_an_error(site):
     site.apply(step())
     (receipt,) = (site.path / ".sitepatch/receipts").iterdir()
     receipt.write_text("{")
@@ -213,7 +213,7 @@ def test_known_bytes_that_record_disowns_are_an_edit(site):
     wrong(classify(str(site), hook(), [precomputed()]), f"{M}: the file is not what demo_kit 1.0 installed: somebody edited it")
 
 
-def test_an_edit_of_the_patched_file_is_kept(site):
+def test_an_edit_of_the_patched_file_stays(site):
     site.apply(step())
     site.write(PATCHED + b"# mine\n")
     wrong(classify(str(site), hook(), [precomputed()]), f"{M}: the file was changed after it was patched; restore takes our change out")
@@ -244,7 +244,7 @@ def test_two_distributions_of_one_package_are_named_only_where_a_file_is_there(s
     nothing(classify(str(site), hook(), [precomputed()]))
 
 
-def test_what_sitepatch_applied_to_an_unknown_release_is_as_wanted(site):
+def test_what_sitepatch_applied_to_an_unknown_release_is_as_requested(site):
     site.install(text=b"VALUE = 5\n")
     receipt = Receipt(M, "demo", "demo_kit", "1.0", digest(b"VALUE = 5\n"), digest(PATCHED), 0o644, 7, "", (step(level=1),))
     Store(str(site)).commit([Change(M, digest(b"VALUE = 5\n"), PATCHED, receipt)], {DIGEST: TEXTS})
@@ -407,7 +407,7 @@ def test_what_a_start_says_and_whether_the_program_is_started(started, lines, ho
     assert started(*lines, **how) == (exits, said)
 
 
-def test_a_damaged_state_is_said_where_it_is_looked_at_again(started):
+def test_a_damaged_state_is_reported_where_it_is_looked_at_again(started):
     exits, said = started("?")
     assert exits == [] and len(said) == 2
     assert "/_hook_x/state: is damaged (" in said[0] and said[0].endswith("; looking at every file again")
@@ -691,7 +691,7 @@ def test_a_damaged_hook_is_one_line(site, capfd, name, data):
 
 
 @pytest.mark.parametrize(("problems", "told"), [(["m.py: no"], "m.py: no"), (["m.py: no", "n.py: no"], "m.py: no (and 1 more)")])
-def test_what_cannot_be_written_is_one_line_and_only_said_where_something_is_to_be_written(site, capfd, monkeypatch, problems, told):
+def test_what_cannot_be_written_is_one_line_and_only_reported_where_something_is_to_be_written(site, capfd, monkeypatch, problems, told):
     folder = put(site, [precomputed()])
     monkeypatch.setattr(Store, "check_writable", lambda store, paths: problems)
     assert ran(folder, "repair", capfd) == (1, [f"two: not applied in {site}: {told}"], "")
@@ -737,7 +737,7 @@ def after_the_first_look(monkeypatch, action):
 
 
 @pytest.mark.parametrize("meanwhile", [False, True])
-def test_an_interrupted_run_is_recovered_and_told_before_files_are_looked_at(site, capfd, monkeypatch, meanwhile):
+def test_an_interrupted_run_is_recovered_and_reported_before_files_are_looked_at(site, capfd, monkeypatch, meanwhile):
     folder = put(site, [precomputed()])
     if meanwhile:
         after_the_first_look(monkeypatch, lambda: interrupt(site))
@@ -750,7 +750,7 @@ def test_an_interrupted_run_is_recovered_and_told_before_files_are_looked_at(sit
     assert first.startswith(f"{site}: an interrupted run was undone")
 
 
-def test_what_another_process_recovers_meanwhile_is_not_told(site, capfd, monkeypatch):
+def test_what_another_process_recovers_meanwhile_is_not_reported(site, capfd, monkeypatch):
     monkeypatch.setattr(Store, "interrupted", lambda store: "an interrupted run will be undone")
     assert ran(put(site, [precomputed()]), "repair", capfd)[:2] == (0, [APPLIED.format("1 file")])
 

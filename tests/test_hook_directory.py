@@ -73,7 +73,7 @@ def test_without_names_it_is_what_the_project_asks_for(place):
     assert sorted(keys) == sorted(files), "uv looks at every file"
 
 
-def test_nothing_asked_for_is_told(place):
+def test_nothing_asked_for_is_reported(place):
     said = place.sitepatch("hook", "init", "patches", "--python", place.python, code=2)
     assert "no patchset is named" in said.err
     assert not (place.path / "patches").exists()
@@ -111,7 +111,7 @@ def test_changes_for_another_release_stay_as_long_as_they_are_true(place):
     assert [each["version"] for each in kept] == ["1.0"]
 
 
-def test_what_stands_applied_does_not_hide_the_pristine_bytes(place):
+def test_what_is_applied_does_not_hide_the_pristine_bytes(place):
     place.init()
     before = (place.path / "patches/kept.json").read_bytes()
     place.sitepatch("apply", "two", "--patch-dir", "mine", "--python", place.python)
@@ -503,7 +503,7 @@ def test_a_directory_that_was_changed_is_refused_with_what_sitepatch_knows_of_it
     assert caught.value.code == 1 and "two: not as it was when hook init ran; run again:" in capsys.readouterr().err
 
 
-def test_of_several_changes_the_first_is_told_where_sitepatch_is_not_there(hook, capsys, monkeypatch):
+def test_of_several_changes_the_first_is_reported_where_sitepatch_is_not_there(hook, capsys, monkeypatch):
     for path in ("kept.json", "patchsets/two/p.spatch"):
         (hook / path).write_text("")
     monkeypatch.setitem(sys.modules, "patcher.hook.directory", None)

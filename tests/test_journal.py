@@ -130,7 +130,7 @@ def test_a_run_that_cannot_be_finished_is_undone_from_every_state(site, files, o
     assert state(site) == (files if expected is None else expected)
 
 
-def test_nothing_is_undone_where_one_file_has_no_way_back(site):
+def test_nothing_is_undone_where_one_file_cannot_be_rolled_back(site):
     files = {FILE: "new", BACKUP: "old", "pkg/b.py": "new", "pkg/.c.py.sitepatch-tmp": "not ours"}
     lay_out(site, files)
     entries = [entry(), entry(path="pkg/b.py"), entry(FORGET, "pkg/c.py")]
@@ -156,7 +156,7 @@ NO_WAY_ON = f"{RAN} could not be finished and was undone: 1 file as before it"
         (COMMITTING, {FILE: "new", TEMPORARY: "x"}, None),
     ],
 )
-def test_what_becomes_of_an_interrupted_run_is_said(site, phase, files, said):
+def test_what_recovery_did_is_reported(site, phase, files, said):
     lay_out(site, files)
     one = Journal(phase, (entry(),))
     if said is None:
@@ -168,7 +168,7 @@ def test_what_becomes_of_an_interrupted_run_is_said(site, phase, files, said):
     assert state(site)[FILE] == ("old" if "undone" in said else "other" if FILE in said else "new")
 
 
-def test_what_will_become_of_it_is_said_before():
+def test_what_recovery_will_do_is_reported_before():
     two = (entry(), entry(path="pkg/b.py"))
     for phase, said in ((PREPARING, "undone: 2 files as before it"), (COMMITTING, "finished: 2 files as it meant them to be")):
         for done, word in ((True, "was"), (False, "will be")):

@@ -56,7 +56,7 @@ def free(path):
 
 
 # what is left behind --------------------------------------------------------------------------------------------------
-def test_while_it_is_held_the_file_is_private_and_names_the_process_and_nothing_is_left(tmp_path, site):
+def test_while_it_is_locked_the_file_is_private_and_names_the_process_and_nothing_is_left(tmp_path, site):
     file = tmp_path / ".sitepatch/lock"
     with locked(site) as home:
         assert (home.path, home.names()) == (f"{tmp_path}/.sitepatch", ["lock"])
@@ -144,7 +144,7 @@ def test_in_a_directory_that_a_group_shares_the_group_can_lock(tmp_path, site, m
     ("owner", "store", "mode", "given"),
     [(OWNER, 0, 0o755, True), (OWNER, OWNER, 0o755, False), (0, 0, 0o755, False), (OWNER, 0, 0o777, False), (OWNER, 0, 0o1777, False)],
 )
-def test_what_root_left_in_the_directory_of_somebody_becomes_that_persons(tmp_path, site, owner, store, mode, given):
+def test_what_root_left_in_the_directory_of_somebody_becomes_that_users(tmp_path, site, owner, store, mode, given):
     home = tmp_path / ".sitepatch"
     for name in ("receipts/r", "pristine/p", "spare"):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
@@ -254,7 +254,7 @@ def test_a_lock_of_uv_that_is_a_pipe_stops_nobody(tmp_path, site, monkeypatch):
 
 # other machines -------------------------------------------------------------------------------------------------------
 @pytest.mark.skipif(sys.platform != "linux", reason="how Linux serves NFS")
-def test_a_lock_of_fcntl_which_is_what_the_server_makes_of_a_client_is_waited_for_and_told(tmp_path, site):
+def test_a_lock_of_fcntl_which_is_what_the_server_makes_of_a_client_is_waited_for_and_reported(tmp_path, site):
     ours = tmp_path / ".sitepatch/lock"
     ours.parent.mkdir()
     with ours.open("w") as file:
@@ -323,7 +323,7 @@ def test_a_start_opens_a_directory_once_however_many_files_it_has(tmp_path, monk
     assert opened == [f"{tmp_path}/demo", f"{tmp_path}/demo/sub"]
 
 
-def test_what_another_machine_has_done_is_looked_for_once_the_lock_is_held(tmp_path, site, monkeypatch):
+def test_what_another_machine_has_done_is_looked_for_once_it_is_locked(tmp_path, site, monkeypatch):
     done, real, look = [], fcntl.flock, lock.look_again
     monkeypatch.setattr(fcntl, "flock", lambda *words: (done.append("locked"), real(*words)))
     monkeypatch.setattr(lock, "look_again", lambda folder: (done.append(folder), look(folder)))
@@ -389,7 +389,7 @@ def test_where_the_kernel_tells_nothing(tmp_path, told, site):
         pass
 
 
-def test_the_holders_of_both_locks_are_told(tmp_path, told, site):
+def test_the_holders_of_both_locks_are_reported(tmp_path, told, site):
     assert lock.holders(str(tmp_path)) == []
     (tmp_path / ".lock").write_text("")
     (tmp_path / ".sitepatch").mkdir()

@@ -43,7 +43,7 @@ def two(tmp_path):
 
 
 @pytest.mark.parametrize("gone", ["one", "all", "the folder"])
-def test_what_a_deleted_receipt_was_about_is_kept_and_said_until_it_is_put_back(two, gone):
+def test_what_a_deleted_receipt_was_about_is_kept_and_reported_until_it_is_put_back(two, gone):
     receipts = [two.receipt("demo/m.py"), *([] if gone == "one" else [two.receipt("demo/n.py")])]
     for each in receipts:
         each.unlink()

@@ -474,7 +474,7 @@ def inside(own, name):
 
 
 @pytest.mark.once
-def test_what_stands_applied_stays_and_the_overlay_lies_over_it(own):
+def test_what_is_applied_stays_and_the_overlay_is_imported_before_it(own):
     patchset(own.folder, "Why.\n\n--- demo/m.py\n@@ answer @@\n-return VALUE * 1\n+return VALUE + 10\n", "another")
     where = ["--python", own.python, "--patch-dir", own.folder / "mine"]
     done(sitepatch("apply", "another", *where, cwd=own.folder))

@@ -119,7 +119,7 @@ MEANS = "others may write to it"
         ((A, A, 0o755), 0, 0, 0o757, f"{MEANS} (mode 757)"),
     ],
 )
-def test_who_is_believed_in_a_store(monkeypatch, site, uid, gid, mode, said):
+def test_who_is_trusted_in_a_store(monkeypatch, site, uid, gid, mode, said):
     monkeypatch.setattr(os, "geteuid", lambda: ME)
     info = SimpleNamespace(st_uid=site[0], st_gid=site[1], st_mode=site[2])
     if not said:

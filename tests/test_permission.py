@@ -120,7 +120,7 @@ def test_a_file_that_is_put_back_by_a_second_name_need_not_be_given_away(site, m
     assert as_user(A, found, str(site), [FILE], moved) == expected
 
 
-def test_what_is_wrong_with_several_files_is_said_once_each(site):
+def test_what_is_wrong_with_several_files_is_reported_once_each(site):
     (site / "to").symlink_to("pkg/sub")
     said = found(site, ["../x", "pkg/none.py", "to/a.py", "to/b.py", "none/a.py"])
     assert said[0] == "../x: the path is not a plain path below the site directory"

@@ -69,7 +69,7 @@ def test_what_contradicts_itself_is_refused(site, changes, said):
     assert caught.value.hint == "nothing was changed; see what `sitepatch status` says, then run the command again"
 
 
-def test_what_has_changed_since_is_told_of_every_file_and_is_outdated(site, monkeypatch):
+def test_what_has_changed_since_is_reported_of_every_file_and_is_outdated(site, monkeypatch):
     changes = [change(old=b"other"), change("pkg/none.py"), change("none/a.py"), change(data=None, path=TWIN)]
     with pytest.raises(OutdatedError) as caught:
         check(site, [], *changes, patchsets={"x": {}})
@@ -123,7 +123,7 @@ def test_what_is_to_be_done_for_each_kind_of_change(site):
     assert back == Work(Entry(LINKED, WRITE, sha(NEW), sha(OLD), "", ""), data=OLD, back=linked)
 
 
-def test_room_is_asked_for_by_apply_alone_and_problems_are_told_together(site, monkeypatch):
+def test_room_is_asked_for_by_apply_alone_and_problems_are_reported_at_once(site, monkeypatch):
     asked = []
     monkeypatch.setattr(permission, "no_room", lambda folder, sizes: asked.append(sizes) or ["no room"])
     monkeypatch.setattr(permission, "problems", lambda folder, paths, moved: asked.append((paths, moved)) or [])

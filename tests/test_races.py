@@ -102,7 +102,7 @@ def soon(what):
 # --- commands that start together -----------------------------------------------------------------------------------
 
 
-def test_of_eight_that_apply_together_one_writes_and_all_are_content(site):
+def test_of_eight_that_apply_at_once_one_writes_and_all_succeed(site):
     pristine, before = texts(site), site.tree()
     told = ended([start(site, "apply", DDP) for _ in range(8)])
     assert [code for code, _, _ in told] == [0] * 8, told
@@ -153,7 +153,7 @@ def test_a_plan_that_another_process_made_obsolete_is_refused_and_says_so(site):
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_what_is_read_while_another_process_writes_is_not_believed(site, fails):
+def test_what_is_read_while_another_process_writes_is_not_trusted(site, fails):
     env = discover(None, str(site.path))
 
     def read():
@@ -182,7 +182,7 @@ def test_what_others_do_in_the_site_directory_meanwhile_is_no_reason_to_plan_aga
     assert undisturbed(discover(None, str(site.path)), lambda: (site.path / "new.pth").write_text("")) == 0
 
 
-def test_what_was_recovered_before_a_plan_was_refused_is_not_kept_from_anybody(site):
+def test_what_was_recovered_before_a_plan_was_refused_is_reported_all_the_same(site):
     _, plan, patchsets = planned(site)
     child = os.fork()
     if not child:
@@ -251,7 +251,7 @@ def in_the_middle(site, command):
 
 
 @told
-def test_who_only_looks_sees_what_stands_before_a_commit_or_after_it(site):
+def test_who_only_looks_sees_what_is_there_before_a_commit_or_after_it(site):
     assert site("apply", DDP).code == 0
     env, seen = discover(None, str(site.path)), []
 
@@ -676,7 +676,7 @@ def test_who_waited_and_finds_the_work_done_says_so(venv, planned_first):
 
 
 @told
-def test_while_we_write_the_lock_of_uv_is_held(venv):
+def test_while_we_write_the_lock_of_uv_is_taken(venv):
     lock = venv.cwd / "venv/.lock"
     with held(venv.path):
         assert flocked(lock)

@@ -142,7 +142,7 @@ def test_the_bytes_of_a_file_that_may_not_be_there(tmp_path):
     assert [read(str(tmp_path), path) for path in ("a", "b", "a/b", "c/d")] == [b"x", None, None, None]
 
 
-def test_every_receipt_of_the_own_directories_and_what_is_missing_for_a_way_back(tmp_path):
+def test_every_receipt_of_the_own_directories_and_what_is_missing_for_a_restore(tmp_path):
     sites = [tmp_path / name for name in ("one", "two", "none", "outer")]
     for site in sites:
         site.mkdir()
@@ -240,7 +240,7 @@ def test_a_run_that_cannot_be_recovered_says_why(interrupted, monkeypatch):
 
 # receipts that are gone -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("data", "told"), [("new", True), ("old", False), (None, False)])
-def test_a_changed_file_whose_pristine_copy_no_receipt_names_is_told(tmp_path, data, told):
+def test_a_changed_file_whose_pristine_copy_no_receipt_names_is_reported(tmp_path, data, told):
     digest = sha("old").hexdigest()
     install(tmp_path, "de_mo-1.0.dist-info", "old")
     for name, text in ((f".sitepatch/pristine/{digest}", "old"), (FILE, data)):

@@ -504,7 +504,7 @@ def together(count, action):
     return [os.WEXITSTATUS(os.waitpid(child, 0)[1]) for child in children]
 
 
-def test_eight_that_start_together_do_the_work_once(site):
+def test_eight_that_start_at_once_do_the_work_once(site):
     old = {path: sha(data) for path, data in PRISTINE.items()}
 
     def once(_):
@@ -871,7 +871,7 @@ def test_reading_the_store_imports_nothing_heavy():
 # --- small rules, each of which a change of the code could drop -------------------------------------------------------
 
 
-def test_half_of_a_copy_is_no_kept_text_and_the_next_run_removes_it(site):
+def test_half_of_a_copy_is_no_saved_text_and_the_next_run_removes_it(site):
     store = Store(str(site))
     kept = store.save_edited(A, b"edited by hand")
     left = [Path(f"{kept}.tmp"), site / ".sitepatch/journal.json.tmp"]
@@ -912,7 +912,7 @@ def test_a_journal_of_which_one_field_is_not_known_is_refused(site, changed, exp
     assert tree(site) == before
 
 
-def test_receipts_are_those_that_can_be_believed_and_no_other_files(site):
+def test_receipts_are_those_that_can_be_trusted_and_no_other_files(site):
     apply(site)
     folder = site / ".sitepatch/receipts"
     (folder / f"{file_name(A)}.new").write_text("{")
@@ -935,7 +935,7 @@ def test_a_receipt_that_is_dropped_while_they_are_read_is_none(site, monkeypatch
     assert set(Store(str(site)).receipts()) == {A, C}
 
 
-def test_pristine_copies_that_no_receipt_names_are_told_where_nothing_else_explains_them(site):
+def test_pristine_copies_that_no_receipt_names_are_reported_where_nothing_else_explains_them(site):
     store = Store(str(site))
     assert store.unclaimed() == []
     apply(site)
@@ -950,7 +950,7 @@ def test_pristine_copies_that_no_receipt_names_are_told_where_nothing_else_expla
     assert store.unclaimed() == []
 
 
-def test_a_kept_text_has_the_mode_of_its_file_and_is_written_once(site, monkeypatch):
+def test_a_saved_text_has_the_mode_of_its_file_and_is_written_once(site, monkeypatch):
     store = Store(str(site))
     kept = Path(store.save_edited(B, b"edited"))
     assert kept == site / f".sitepatch/edited/b.py.{sha(b'edited')[:16]}"
@@ -967,7 +967,7 @@ def test_a_kept_text_has_the_mode_of_its_file_and_is_written_once(site, monkeypa
     assert str(kept.parent) in synced
 
 
-def test_kept_texts_are_told_from_a_time_on_a_link_with_its_own(site):
+def test_copies_of_edited_texts_are_listed_from_a_time_on_a_link_with_its_own(site):
     store = Store(str(site))
     assert store.edited_copies() == []
     kept = Path(store.save_edited(A, b"edited"))
@@ -995,7 +995,7 @@ def interrupt(site):
     (site / ".sitepatch/journal.json").write_text(json.dumps(fields))
 
 
-def test_what_was_recovered_first_is_told_whatever_becomes_of_the_run(site, monkeypatch):
+def test_what_was_recovered_first_is_reported_whatever_becomes_of_the_run(site, monkeypatch):
     store, undone = Store(str(site)), "an interrupted run was undone: 1 file as before it"
     interrupt(site)
     assert store.interrupted() == "an interrupted run will be undone: 1 file as before it"
@@ -1041,7 +1041,7 @@ def failing(monkeypatch, where, error):
 
 
 @pytest.mark.parametrize(("error", "kind"), [(OSError(errno.EIO, "why"), StoreError), (KeyboardInterrupt(), KeyboardInterrupt), (StoreError("why"), StoreError)])
-def test_a_failure_before_the_commit_point_is_undone_at_once_and_told(site, monkeypatch, error, kind):
+def test_a_failure_before_the_commit_point_is_undone_at_once_and_reported(site, monkeypatch, error, kind):
     before = tree(site)
     failing(monkeypatch, "patcher.store.prepare.prepare", error)
     with pytest.raises(kind) as caught:
@@ -1077,7 +1077,7 @@ def test_a_failure_after_all_is_done_says_so(site, monkeypatch, error):
         ("check", OSError(errno.EIO, "why"), "nothing was changed"),
     ],
 )  # fmt: skip
-def test_where_even_the_recovery_fails_it_is_said_what_waits(site, monkeypatch, fails, again, outcome):
+def test_where_even_the_recovery_fails_it_is_reported_what_waits(site, monkeypatch, fails, again, outcome):
     calls = []
 
     def tidy_edited(home):  # where there is no journal
@@ -1095,7 +1095,7 @@ def test_where_even_the_recovery_fails_it_is_said_what_waits(site, monkeypatch, 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_pristine_copy_is_believed_by_its_hash_whoever_owns_it(site):
+def test_a_pristine_copy_is_trusted_by_its_hash_whoever_owns_it(site):
     apply(site)
     copy = site / ".sitepatch/pristine" / sha(PRISTINE[A])
     os.chown(str(copy), 1234, 1235)
@@ -1103,7 +1103,7 @@ def test_a_pristine_copy_is_believed_by_its_hash_whoever_owns_it(site):
     assert Store(str(site)).pristine(sha(PRISTINE[A])) == PRISTINE[A]
 
 
-def test_while_it_is_held_others_wait_and_commits_inside_need_not(site, monkeypatch):
+def test_while_it_is_locked_others_wait_and_commits_inside_need_not(site, monkeypatch):
     store = Store(str(site))
     with store.locked():
         apply(site)

@@ -128,7 +128,7 @@ def forge(shared, uid, mode=0o755):
         (A, 0o755, B, 0o755, A, "belongs to user 1002, not to user 1001"),
     ],
 )
-def test_whose_store_is_believed(shared, site, site_mode, owner, mode, reader, said):
+def test_whose_store_is_trusted(shared, site, site_mode, owner, mode, reader, said):
     forge(shared, owner, mode)
     os.chown(shared.site, site, site)
     shared.site.chmod(site_mode)
@@ -145,7 +145,7 @@ def test_whose_store_is_believed(shared, site, site_mode, owner, mode, reader, s
 
 @pytest.mark.parametrize("inside", ["receipts", "journal.json", "receipts/*.json", "patchsets"])
 @pytest.mark.parametrize(("owner", "mode"), [(OTHER, 0o755), (A, 0o777)])
-def test_what_is_in_a_store_is_judged_as_the_store_is(shared, inside, owner, mode):
+def test_what_is_in_a_store_is_trusted_as_the_store_is(shared, inside, owner, mode):
     forge(shared, A)
     os.chown(shared.site, A, A)
     (path,) = shared.home.glob(inside)
@@ -208,7 +208,7 @@ def test_nobody_is_given_a_store_in_a_directory_in_which_everybody_may_write(sha
     assert shared.home.stat().st_uid == 0
 
 
-def test_who_waits_for_another_user_is_told_for_which_process(shared, monkeypatch):
+def test_who_waits_for_another_user_learns_for_which_process(shared, monkeypatch):
     shared.own(A)
     monkeypatch.setenv("SITEPATCH_LOCK_TIMEOUT", "0")
     with locked(Folder.open(str(shared.site))):  # as root

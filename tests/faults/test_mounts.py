@@ -149,7 +149,7 @@ def busy(path):
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_what_cannot_be_finished_is_undone_at_once_and_that_is_said(tmp_path, name):
+def test_what_cannot_be_finished_is_undone_at_once_and_that_is_reported(tmp_path, name):
     case = Case(tmp_path, name)
     case.tiny.reset()
     done = case.tiny.run(*case.words, version=case.version, first=lambda: busy(BUSY))
