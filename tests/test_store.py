@@ -899,7 +899,7 @@ def test_a_file_that_somebody_changes_during_the_commit_is_left_alone_and_named(
     assert not list(site.rglob("*sitepatch-*"))
 
 
-@pytest.mark.parametrize(("changed", "expected"), [({"phase": "done"}, "'preparing' or 'committing'"), ({"later": 1}, "later")])
+@pytest.mark.parametrize(("changed", "expected"), [({"phase": "done"}, "expected one of preparing, committing"), ({"later": 1}, "later")])
 def test_a_journal_of_which_one_field_is_not_known_is_refused(site, changed, expected):
     apply(site)
     before = tree(site)

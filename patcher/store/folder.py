@@ -7,7 +7,6 @@ directory for a link between a check and a write (a checked path that is used la
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
 import sys
@@ -31,6 +30,8 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 def sha256(data: bytes) -> str:
     """Return the sha256 of `data` in hex."""
+    import hashlib  # reading an empty store does without
+
     return hashlib.sha256(data).hexdigest()
 
 
