@@ -80,7 +80,7 @@ _STATES = {
     "doctor",
     "fleet",
     "lint",
-    "standing",
+    "fit",
     "verdict",
 }  # modules that name some in a tuple
 _FIRST, _SECOND = slice(1), slice(1, 2)

@@ -1,22 +1,18 @@
-"""How patchsets stand in an environment: those that are applied, and which of all are for what is installed. Reads only."""
+"""The patchsets that are applied in an environment, each with its state. Reads only."""
 
 from __future__ import annotations
 
-from hashlib import sha256
-from typing import TYPE_CHECKING, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.model import HunkText, Located, OptionValue, Patchset, Requested, State, Step, Variant, release_name
-from patcher.store.status import Condition, FileStatus, read
+from patcher.model import OptionValue, Requested, State, Step, release_name
+from patcher.store.status import Condition, FileStatus
 
 if TYPE_CHECKING:
     from patcher.target.interpreter import Environment
 
 OUTDATED = "outdated"
 _WORST_FIRST = (*(each.value for each in reversed(list(Condition)[1:])), OUTDATED, Condition.APPLIED.value)
-APPLIED, AVAILABLE, OUT_OF_RANGE, ABSENT = "applied", "available", "out of range", "absent"
-"""What a patchset is to an environment, beside the states of hunks in `_IDLE`."""
-_IDLE: Tuple[str, str] = (State.UPSTREAM.value, State.NOT_NEEDED.value)
 
 
 class Standing(NamedTuple):
@@ -101,71 +97,3 @@ def _in_release(env: Environment, item: FileStatus, step: Step) -> Tuple[str, st
     changed = [f"{name}={option_text(value)}" for name, value in step.options.items() if value != default.get(name)]
     words = ["sitepatch", "apply", step.patchset, *(word for each in changed for word in ("--set", shlex.quote(each)))]
     return item.condition.value, f"it fits {release}: {' '.join(words)}"
-
-
-class Fit(NamedTuple):
-    """What a patchset is to an environment, and its packages that are installed there, of whatever release."""
-
-    state: str
-    installed: Tuple[Located, ...]
-
-    @property
-    def rank(self) -> int:
-        """The lower, the nearer to what is installed."""
-        return (APPLIED, AVAILABLE, *_IDLE, OUT_OF_RANGE, ABSENT).index(self.state)
-
-
-def fit(env: Environment, patchset: Patchset, applied: Collection[str]) -> Fit:
-    """Whether a patchset is `applied`, or is for the releases that are installed.
-
-    No code is matched: whether such a release needs the patchset is known where its result ships with the patchset. One that
-    does not, of which that is not known, is `available`.
-    """
-    from patcher.patchset.sources import matching_variants, pick_variants
-    from patcher.target.environment import locate
-
-    installed: List[Located] = []
-    ranged: List[Tuple[Located, List[Variant]]] = []
-    for package, variants in pick_variants(patchset).items():
-        try:
-            located = locate(env, package, [path for one in variants for patch in one.patches for path in patch.paths])
-        except SitepatchError:
-            continue  # not there, or not to be patched: `check` says which
-        installed.append(located)
-        matching = matching_variants(variants, located.version)
-        ranged += [(located, matching)] if matching else []
-    state = OUT_OF_RANGE if installed else ABSENT
-    if patchset.name in applied:
-        state = APPLIED
-    elif ranged:
-        state = _shipped_state(patchset, ranged)
-    return Fit(state, tuple(installed))
-
-
-def _shipped_state(patchset: Patchset, ranged: Sequence[Tuple[Located, Sequence[Variant]]]) -> str:
-    """`upstream` or `not needed` where the results that ship with a patchset say so of every file, else `available`."""
-    from patcher.patchset.sources import builtin_table, resolve_options
-    from patcher.planner.assignments import Assignment
-    from patcher.target.environment import find_file
-
-    requested = Requested(patchset, resolve_options(patchset, {}))
-    table, states = builtin_table(patchset.name), {State.NOT_NEEDED}
-    for located, variants in ranged:
-        hunks: Dict[str, Tuple[HunkText, ...]] = {}
-        for patch in variants[0].patches:
-            found = find_file(located, patch.paths)
-            absent = not found and not all(hunk.when_present for hunk in patch.hunks)
-            if absent or len(found) > 1 or len(variants) > 1:  # which of them is meant takes the engine
-                return AVAILABLE
-            hunks.update({path: hunks.get(path, ()) + patch.hunks for path in found})
-        for path, several in hunks.items():
-            data = read(located.site, path) or b""
-            if sha256(data).hexdigest().encode() not in table:
-                return AVAILABLE
-            from patcher.planner.rewriter import request_of, shipped_result  # with json, for a text that is in the table
-
-            made = shipped_result(data, request_of(Assignment(requested, located, path, several, variants[0].names)))
-            states |= {answer.state for answer in made.answers} if made else {State.APPLICABLE}
-    if not states <= {State.UPSTREAM, State.NOT_NEEDED}:
-        return AVAILABLE
-    return _IDLE[State.UPSTREAM not in states]

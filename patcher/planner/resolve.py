@@ -205,7 +205,8 @@ def _is_current(step: Step, assignment: Assignment) -> bool:
 def _rewrite(data: bytes, assignment: Assignment) -> Rewrite:
     from patcher.planner import rewriter  # with json, which a `restore` of nothing need not import
 
-    return rewriter.rewrite_cached(data, rewriter.request_of(assignment))
+    request = rewriter.request_of(assignment.requested, assignment.hunks, assignment.names)
+    return rewriter.rewrite_cached(data, request)
 
 
 def stored_patchset(site: str, step: Step) -> Patchset:

@@ -5,23 +5,22 @@ from __future__ import annotations
 import sys
 from functools import lru_cache
 from hashlib import sha256
-from typing import Optional
+from typing import Optional, Tuple
 
 from patcher import __version__
-from patcher.model import Rewrite
+from patcher.model import HunkText, Requested, Rewrite
 from patcher.patchset.sources import builtin_table
-from patcher.planner.assignments import Assignment
 from patcher.planner.known import Request, Table, is_cacheable, key_of, write_table
 from patcher.system import results
 
 _MAKER = (__version__, f"{sys.version_info[0]}.{sys.version_info[1]}")  # which names are builtins depends on the Python
 
 
-def request_of(assignment: Assignment) -> Request:
-    """What an assignment asks for."""
-    patchset, options, _ = assignment.requested
+def request_of(requested: Requested, hunks: Tuple[HunkText, ...], names: Tuple[str, ...]) -> Request:
+    """The request to apply a patchset's hunks for one file; `names` are those of the variant that they belong to."""
+    patchset, options, _ = requested
     every = tuple(hunk for variant in patchset.variants for patch in variant.patches for hunk in patch.hunks)
-    return Request(patchset.name, assignment.hunks, options, assignment.names, every)
+    return Request(patchset.name, hunks, options, names, every)
 
 
 def rewrite_cached(data: bytes, request: Request) -> Rewrite:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.cli.styles import Row, color_diff, hint_lines, style
 from patcher.cli.translation import term
 from patcher.errors import SitepatchError
 from patcher.model import Patchset, Symptom, Variant, release_name
-from patcher.ops.standing import ABSENT, OUT_OF_RANGE, Fit
 from patcher.patchset.toml import option_text
 from patcher.text.listed import count
 from patcher.text.printable import Styled, join_styled, printable_lines
+
+if TYPE_CHECKING:
+    from patcher.ops.fit import Fit  # not for the commands that look at no environment
 
 _TABLE_ROW = re.compile(r"(applies|upstream|not needed|[a-z ]+?)  +(\S+)  +(\S+)(?: \(yanked\))?(?:  .*)?")
 
@@ -34,7 +36,7 @@ def list_rows(fits: Iterable[Tuple[Patchset, Fit]]) -> List[Row]:
     rows = []
     for one, fit in fits:
         here = ", ".join(release_name(each.package, each.distribution, each.version) for each in fit.installed)
-        ranges = release_ranges(one.variants) if fit.state in (OUT_OF_RANGE, ABSENT) else here
+        ranges = here if fit.in_range else release_ranges(one.variants)
         rows.append(Row(fit.state, (one.name, one.version, one.kind, ranges, one.source), (one.summary,)))
     return rows
 

@@ -20,9 +20,9 @@ from patcher.cli.answers.patchsets import (
 from patcher.cli.console import Console
 from patcher.diagnose.search import search_patchsets
 from patcher.model import Symptom
+from patcher.ops.fit import fit
 from patcher.ops.place import Place
 from patcher.ops.reasons import checked
-from patcher.ops.standing import fit
 from patcher.patchset.sources import builtin_dir, find_patchsets
 from patcher.patchset.symptoms import general_symptoms
 from patcher.project.selection import find_all, shadow_notes
