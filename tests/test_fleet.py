@@ -51,11 +51,12 @@ def test_the_page_has_a_row_for_each_host_and_no_text_of_a_host_becomes_html(fol
 
 
 def test_a_host_that_has_no_answer_is_unknown(folder):
-    for number, text in enumerate(("", "[]", "{}", '{"error": 1}', '{"patchsets": 1, "interrupted": [], "damaged": []}')):
+    for number, text in enumerate(("", "[]", "{}", '{"error": 1}', '{"patchsets": 1, "files": [], "interrupted": [], "damaged": []}')):
         (folder / f"fleet/n{number}.json").write_text(text)
     error = {"error": {"message": "found no Python", "hint": "install it"}}
     (folder / "fleet/n5.json").write_text(json.dumps({"schema": 1, "ok": False, **error}))
     found = done(report(folder), 1).out
+    assert "n4.json is no answer of sitepatch status --json: patchsets: found 1, expected a list" in " ".join(found.split())
     assert found.count("is no answer of sitepatch status --json") == 5 and "found no Python" in found and "install it" in found
 
 

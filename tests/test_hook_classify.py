@@ -668,6 +668,21 @@ def test_a_sitepatch_without_an_answer_is_quoted_with_its_last_line(tmp_path, mo
         other.apply_with_sitepatch("/site", str(tmp_path), asked(), write=True)
 
 
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        (b"[]", "the file: found a list, expected a table"),
+        (b'{"files": [{"path": "a", "after": 1, "changes": []}], "later": 1}', 'ok: found nothing, expected true or false'),
+        (b'{"ok": true, "files": [{"path": "a", "after": 1, "changes": []}]}', "files[0].after: found 1, expected a string"),
+    ],
+)
+def test_an_answer_that_is_none_is_refused_with_the_field_that_is_wrong(tmp_path, monkeypatch, out, said):
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, out, b"x"))
+    with pytest.raises(SitepatchError) as caught:
+        other.apply_with_sitepatch("/site", str(tmp_path), asked(), write=True)
+    assert caught.value.message.split("\n")[0] == f"sitepatch could not apply two (exit code 0): x: {said}"
+
+
 def test_what_sitepatch_made_of_a_file_is_what_is_expected_there(site, capfd, monkeypatch):
     site.install("2.0", text=b"VALUE = 7\n")
     folder = put(site, [precomputed()])
