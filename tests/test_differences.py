@@ -89,7 +89,7 @@ def test_the_pieces_of_each_line_are_the_line():
                 assert all(piece.text for piece in line.pieces)
 
 
-# what is drawn --------------------------------------------------------------------------------------------------------
+# what is shown --------------------------------------------------------------------------------------------------------
 def test_on_a_terminal_words_are_marked_and_the_function_is_named():
     lines = list(highlighted_diff(diff_texts("", "m.py", OLD, NEW)))
     assert SGR.sub("", lines[2]) == "@@ -5,6 +5,6 @@ A.wait"
@@ -113,7 +113,7 @@ def test_two_sides_have_the_same_columns_in_each_row():
 
 
 @pytest.mark.once
-def test_ten_thousand_lines_that_differ_are_drawn_within_seconds():
+def test_ten_thousand_lines_that_differ_are_shown_within_seconds():
     old = b"".join(b"    value_%d = compute(%d, 'text')\n" % (number, number) for number in range(10_000))
     begun = time.process_time()
     lines = list(highlighted_diff(diff_texts("", "m.py", old, old.replace(b"compute", b"made"))))

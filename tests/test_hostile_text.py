@@ -121,7 +121,7 @@ def forged(text):
         ("\udcff\ud800\U000e0041", "\\xff<U+D800><U+E0041>"),
     ],
 )
-def test_what_is_drawn(text, shown):
+def test_what_is_not_printable_becomes_visible(text, shown):
     assert printable(text) == shown == join_styled(text)
     assert printable_lines(f"{text}\n{text}") == "\n".join(map(printable, f"{text}\n{text}".split("\n")))
 
@@ -133,7 +133,7 @@ LOOKING = {
 
 
 @pytest.mark.parametrize("command", LOOKING)
-def test_a_hostile_patchset_and_hostile_source_are_drawn_on_a_terminal(site, command):
+def test_a_hostile_patchset_and_hostile_source_are_made_printable_on_a_terminal(site, command):
     words = [*command.split(), *LOOKING[command]]
     target = [] if words[0] in ("list", "show") else ["--target", site.path]
     code, text = on_a_terminal(site, *words, *target)
@@ -141,7 +141,7 @@ def test_a_hostile_patchset_and_hostile_source_are_drawn_on_a_terminal(site, com
     assert (raw_controls(text), forged(text)) == ([], False), text
 
 
-def test_what_stands_applied_and_what_its_receipt_records_is_drawn_on_a_terminal(site):
+def test_what_stands_applied_and_what_its_receipt_records_is_made_printable_on_a_terminal(site):
     assert on_a_terminal(site, "apply", NAME, "--target", site.path, "--no-verify")[0] == 0
     (site.path / ".sitepatch" / "edited").mkdir()
     (site.path / ".sitepatch" / "edited" / "m\x1b[2K.py").write_text("")
@@ -155,7 +155,7 @@ def test_what_stands_applied_and_what_its_receipt_records_is_drawn_on_a_terminal
 BAD = "\x1b[8m\x1b]0;title\x07\u202e"  # click strips the first one alone
 
 
-def test_hostile_words_of_a_command_line_and_names_of_folders_are_drawn_on_a_terminal(site):
+def test_hostile_words_of_a_command_line_and_names_of_folders_are_made_printable_on_a_terminal(site):
     (site.cwd / "patchsets" / "bad\x1b[8m").mkdir()
     (site.cwd / "patchsets" / "bad\x1b[8m" / "patchset.toml").write_text("x = ")
     for words in (["list"], ["show", f"no{BAD}"], ["apply", f"no{BAD}"], ["show", f"--no{BAD}"], [f"no{BAD}"],
@@ -166,7 +166,7 @@ def test_hostile_words_of_a_command_line_and_names_of_folders_are_drawn_on_a_ter
         assert raw_controls(text) == [], text
 
 
-def test_what_a_project_asks_for_and_its_lock_are_drawn_on_a_terminal(site):
+def test_what_a_project_asks_for_and_its_lock_are_made_printable_on_a_terminal(site):
     (site.cwd / "pyproject.toml").write_text(f"[tool.sitepatch]\npatchsets = [{toml(NAME)}]\n")
     assert on_a_terminal(site, "lock", "--target", site.path)[0] == 0
     lock = site.cwd / "sitepatch.lock"
@@ -196,7 +196,7 @@ def test_the_page_of_a_diff_draws_them_too(site):
     assert "␛[8mhidden" in page and "<U+202E>gnp" in page
 
 
-def test_a_piped_diff_keeps_its_bytes_and_piped_text_for_people_is_drawn(site):
+def test_a_piped_diff_keeps_its_bytes_and_piped_text_for_people_is_made_printable(site):
     done = sitepatch("diff", NAME, "--target", site.path, cwd=site.cwd)
     assert EVIL.replace("\r", "").encode() in done.data
     assert raw_controls(done.err) == []

@@ -41,7 +41,7 @@ def common_options(
     options += [
         click.option("--json", "as_json", is_flag=True, help=f"Answer in JSON{_IN_LINE if in_line else ''}."),
         click.option("-q", "--quiet", is_flag=True, help="Only errors and what was asked for."),
-        click.option("-v", "--verbose", is_flag=True, help="Say more."),
+        click.option("-v", "--verbose", is_flag=True, help="Show more."),
         click.option("--color/--no-color", default=None, help="Default: on a terminal, unless NO_COLOR is set."),
     ]
 

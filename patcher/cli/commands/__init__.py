@@ -43,7 +43,7 @@ SECTIONS = {
         "update": ("authoring.updating", "Make a patchset hold for further releases."),
         "lint": (
             "authoring.linting",
-            "Say what is wrong with patchsets, and what makes them hold for fewer releases than they could.",
+            "Report what is wrong with patchsets, and what makes them fit fewer releases than they could.",
         ),
         "test": ("authoring.testing", "Try the cases beside patchsets: what they are to make of small texts."),
         "export": (
@@ -51,7 +51,7 @@ SECTIONS = {
         ),
     },
     "When something is wrong": {
-        "diagnose": ("diagnosing", "Say what an error in a log means, and which patchset cures it."),
+        "diagnose": ("diagnosing", "Explain an error in a log, and name the patchset that cures it."),
         "doctor": ("doctoring", "Report known problems of this environment, and what to do."),
         "check": ("checking", "Check whether patchsets would apply."),
         "explain": ("explaining", "Explain why each hunk of a patchset does or does not fit here."),

@@ -45,15 +45,16 @@ def diagnose(
     backend: Optional[str],
     timeout: Optional[float],
 ) -> int:
-    """Say what an error in a log means, and which patchset cures it.
+    """Explain an error in a log, and name the patchset that cures it.
 
     It reads the logs of all ranks: files (compressed by gzip, too), directories with all that is below them, or standard
-    input (-). Of each known trouble it says what has happened, whether the patchset that cures it fits this environment or
-    is applied there already, and the one command to run. What mmengine-ddp-debug printed becomes a table of all ranks.
+    input (-). For each known problem it shows what has happened, whether the patchset that cures it fits this environment
+    or is applied there already, and the one command to run. What mmengine-ddp-debug printed becomes a table of all ranks.
     Exit code 1 if anything was found.
 
     With --ranks it reads no log: it starts ranks of this environment's Python and torch on this machine, which make an
-    all-reduce and wait at a barrier, and says which of them did not arrive, and why. Exit code 1 if they cannot talk.
+    all-reduce and wait at a barrier, and reports which of them did not arrive, and why. Exit code 1 if they cannot
+    communicate.
     """
     if count is not None:
         if logs or grows or which or html:

@@ -14,9 +14,9 @@ from patcher.ops.place import Place
 def doctor(console: Console, place: Place) -> int:
     """Report known problems of this environment, and what to do.
 
-    Looked at are the target files of the patchsets at hand and what is applied, of others only whether a backup lies beside
-    them, so that it stays fast; and known troubles of PyTorch, MMEngine and triton. A problem needs a hand (exit code 1), a
-    note is good to know. Writes nothing.
+    It checks the files that known patchsets are for and what is applied, of other files only whether a backup lies beside
+    them, so that it stays fast; and looks for known problems of PyTorch, MMEngine and triton. Exit code 1 if there is a
+    problem; a note is for information. Writes nothing.
     """
     from patcher.cli.verbs.doctor import run_doctor
 

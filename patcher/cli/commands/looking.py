@@ -23,7 +23,7 @@ from patcher.ops.place import Place
 @click.option("--html", metavar="FILE", help="Write a page to review, which can be read offline.")
 @click.option("--edited", is_flag=True, help="What was edited by hand, alone; NAME is then a package or file.")
 @click.option("--all", "everywhere", is_flag=True, help="Look for edits in all packages, not only in those of patchsets.")
-@click.option("--fetch", is_flag=True, help="Ask the index for what edited files were before, where nothing here tells.")
+@click.option("--fetch", is_flag=True, help="Ask the index for what edited files were before, where nothing here has it.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs.")
 @common_options()
 def diff(

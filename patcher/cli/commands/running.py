@@ -21,6 +21,7 @@ from patcher.cli.options import (
 )
 from patcher.cli.translation import translated
 from patcher.errors import UsageError
+from patcher.ops.outcome import ApplyRequest
 from patcher.ops.place import Place
 
 
@@ -73,12 +74,11 @@ def run(
     """Apply patchsets, then run a command in place of sitepatch.
 
     Without a NAME the environment is made what the project asks for, as by sync. Where something does not fit, nothing is
-    run, and the exit code is 1; else it is the command's. What sitepatch says goes to stderr.
+    run, and the exit code is 1; else it is the command's. The output of sitepatch itself goes to stderr.
 
     With --overlay nothing is written in the environment, which may be read-only: every Python process that the command
     starts imports the patched source, unless it is started with -I, -E or -S, or without PYTHONPATH.
     """
-    from patcher.ops.outcome import ApplyRequest
     from patcher.target import launch
 
     verify = verify_options(no_verify=no_verify, **ways)

@@ -87,7 +87,7 @@ def capture(
 @click.argument("package")
 @click.argument("file", required=False, default="")
 @_makes_a_patchset
-@click.option("--no-editor", is_flag=True, help="Make the copies and say where they are; capture --from goes on from there.")
+@click.option("--no-editor", is_flag=True, help="Make the copies and print where they are; capture --from goes on from there.")
 @common_options()
 def edit(
     console: Console,

@@ -18,7 +18,7 @@ from patcher.ops.place import Place
 @common_options(environment=False)
 @format_option("text", "github")
 def lint(console: Console, place: Place, names: Tuple[str, ...], strict: bool, form: str) -> int:
-    """Say what is wrong with patchsets, and what makes them hold for fewer releases than they could.
+    """Report what is wrong with patchsets, and what makes them fit fewer releases than they could.
 
     No environment is looked at. Errors, as options that no hunk uses and hunks that meet, exit with 1; advice, as context
     that is written out, does with --strict. All patchsets without a name.
