@@ -35,14 +35,12 @@ def diff(
     changed by patchsets and, apart from that, what somebody edited by hand. Where the output is piped it is a plain diff for
     git apply and patch -p1, without the edits by hand: those are named, and shown by --edited.
     """
-    from patcher.cli.answers.diffs import DiffLayout
     from patcher.cli.verbs.diff import DiffOptions, show_diff
     from patcher.ops.diff import DiffRequest
 
     if names and everywhere:
         raise UsageError(f"--all: found {names[0]} too", "it is about all that is installed")
-    layout = DiffLayout(options.pop("sides"), options.pop("words"))
-    return show_diff(console, DiffRequest(place, names, edited, everywhere, fetch), DiffOptions(layout=layout, **options))
+    return show_diff(console, DiffRequest(place, names, edited, everywhere, fetch), DiffOptions(**options))
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch status --check || sitepatch apply mmengine-ddp-debug")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.cli.answers.diffs import LINES, DiffLayout, show_parts
+from patcher.cli.answers.diffs import DiffLayout, show_parts
 from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.plan import answer_json, answer_rows, decoded, diff_json, stat
 from patcher.cli.console import Console, command
@@ -16,24 +16,26 @@ from patcher.text.listed import count
 
 
 class DiffOptions(NamedTuple):
-    """How diffs are shown: `stat` alone, an `html` page in this file, a `layout`; `exit_code` 1 where anything differs."""
+    """How diffs are shown, as the options of `diff`; `html` is the file for a page."""
 
-    stat: bool = False
-    html: Optional[str] = None
-    layout: DiffLayout = LINES
-    exit_code: bool = False
+    stat: bool
+    words: bool
+    sides: bool
+    html: Optional[str]
+    exit_code: bool
 
 
 def show_diff(console: Console, request: DiffRequest, options: DiffOptions) -> int:
     """Show what would change, or what is changed."""
     outcome = diff(request, ConsoleEvents(console))
+    layout = DiffLayout(options.sides, options.words)
     console.notes(f"{site}: {problem}" for site, problem in outcome.waiting)
     silent = [answer for answer in outcome.answers if answer.state.value != "applicable"]
     console.rows(answer_rows(silent), err=True)
     console.suggest_explain(request.place, outcome.answers)
     console.notes(outcome.notes)
     by_hand = [edit for edit in outcome.edits if edit.diff]
-    apart = console.plain and not any(options.layout) and not (request.edited or options.stat or options.html)
+    apart = console.plain and not any(layout) and not (request.edited or options.stat or options.html)
     for edit in outcome.edits if apart or options.html else [edit for edit in outcome.edits if not edit.diff]:
         console.note(_named(edit, request))
     if options.html:
@@ -44,7 +46,7 @@ def show_diff(console: Console, request: DiffRequest, options: DiffOptions) -> i
         first = "changed by patchsets" if by_hand else ""
         parts: List[Tuple[str, Sequence[FileDiff]]] = [(first, [*outcome.standing, *outcome.ahead])]
         parts += [(_heading(edit), [edit.diff]) for edit in by_hand if edit.diff and not apart]
-        show_parts(console, parts, options.layout, pager=True)
+        show_parts(console, parts, layout, pager=True)
     if not outcome.differs and not request.names:
         console.note("nothing is edited by hand here" if request.edited else "nothing is changed here")
     code = 1 if outcome.failed or (options.exit_code and outcome.differs) else 0
