@@ -59,7 +59,7 @@ def test_by_default_the_packages_of_patchsets_are_looked_at_and_all_where_it_is_
     for words in (["--all"], ["--edited", "other"], ["--edited", "other/__init__.py"]):
         assert "other/__init__.py: edited by hand (other 1.0)" in done(world("diff", *words)).err
     shutil.rmtree(str(world.cwd / "patchsets"))
-    assert "nothing is edited by hand here" in done(world("diff", "--edited")).err
+    assert "nothing is edited by hand here in the packages of patchsets; --all looks at every package" in done(world("diff", "--edited")).err
     (world.cwd / "pyproject.toml").write_text('[tool.sitepatch]\npatchsets = ["mine"]\npatch-dir = "ours"\n')
     folder = world.cwd / "ours" / "mine"
     folder.mkdir(parents=True)

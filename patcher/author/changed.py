@@ -172,7 +172,11 @@ def named_file(word: str, every: Mapping[str, Container[str]]) -> Tuple[str, Lis
 
 
 def _package(env: Environment, word: str, every: Dict[str, _Site]) -> Tuple[str, List[str]]:
-    """The site directory and the Python files of an import package, or of a distribution."""
+    """The site directory and the Python files of an import package (a namespace: of all its parts), or of a distribution."""
+    for site, candidates in every.items():
+        paths = [path for path in candidates if path.startswith(f"{word}/")]
+        if paths and (Path(site) / word).is_dir() and not (Path(site) / word / "__init__.py").is_file():
+            return site, paths
     try:
         located = locate(env, word)
     except AbsentError:

@@ -228,6 +228,24 @@ def test_a_package_a_distribution_and_a_file_can_be_named(tmp_path, monkeypatch,
         capturing.capture(request(world, words=("demo/n.py",), output="elsewhere"))
 
 
+def test_edits_in_a_namespace_package_are_captured_for_one_distribution_at_a_time(tmp_path):
+    world = World(tmp_path, {"demo/one/m.py": M, "demo/one/n.py": "VALUE = 1\n"})
+    world.install(wheel(tmp_path / "wheels", "other", files={"demo/two/m.py": M}))
+    world.edit(path="demo/one/m.py")
+    world.edit("VALUE = 1  # a comment\n", "demo/one/n.py")
+    world.edit(path="demo/two/m.py")
+    (tmp_path / "was/demo/one").mkdir(parents=True)
+    shutil.copytree(str(tmp_path / "was/demo/one"), str(tmp_path / "was/demo/two"))
+    for path, text in (("one/m.py", M), ("one/n.py", "VALUE = 1\n"), ("two/m.py", M)):
+        (tmp_path / "was/demo" / path).write_text(text)
+    assert "demo/two/m.py" in done(world("diff", "--edited", "demo", "--stat")).err
+    refused = world("capture", "demo", "--name", "mine", "--pristine", tmp_path / "was")
+    assert refused.code == 1 and "what was changed in demo belongs to several distributions: demo and other" in refused.err
+    done(world("capture", "demo/one/m.py", "demo/one/n.py", "--partial", "--name", "mine", "--pristine", tmp_path / "was"))
+    made = (tmp_path / "patchsets/mine/patchset.toml").read_text()
+    assert 'summary = "Edits made by hand in demo/one/m.py"' in made and 'distributions' not in made
+
+
 def test_words_that_name_nothing_are_told_together(world):
     told = world("capture", "nowhere", "demo/nowhere.py", "os", "--name", "mine")
     assert told.code == 2

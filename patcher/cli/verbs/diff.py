@@ -48,7 +48,9 @@ def show_diff(console: Console, request: DiffRequest, options: DiffOptions) -> i
         parts += [(_heading(edit), [edit.diff]) for edit in by_hand if edit.diff and not apart]
         show_parts(console, parts, layout, pager=True)
     if not outcome.differs and not request.names:
-        console.note("nothing is edited by hand here" if request.edited else "nothing is changed here")
+        by_hand_too = "nothing is edited by hand here in the packages of patchsets; --all looks at every package"
+        nothing = "nothing is edited by hand here" if request.everywhere else by_hand_too
+        console.note(nothing if request.edited else "nothing is changed here")
     code = 1 if outcome.failed or (options.exit_code and outcome.differs) else 0
     console.data(not code, _json(outcome))
     return code

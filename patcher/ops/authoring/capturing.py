@@ -120,7 +120,8 @@ def _drafted(outcome: CaptureOutcome, folder: Path, events: Events) -> Tuple[Cap
     written = {path for file in draft.files if file.hunks for path in file.paths}
     if not written or not (draft.complete or request.partial):
         return outcome, {}
-    homes, head = list(_packages([one for one in files if one.file.path in written])), _head(request, files)
+    kept = [one for one in files if one.file.path in written]
+    homes, head = list(_packages(kept)), _head(request, kept)
     trial = trial_patchset(folder, head, draft, homes)
     packages = [home.package for home in homes]
     tried = tuple(made_there(trial, each, {}) for each in releases if each.located.package in packages)

@@ -36,10 +36,19 @@ class Release(NamedTuple):
 
 # further releases -----------------------------------------------------------------------------------------------------
 def by_package(files: Iterable[Tuple[Located, str]]) -> Dict[Located, Set[str]]:
-    """The packages of files, and which files of each."""
+    """The packages of files, and which files of each.
+
+    Raises:
+        SitepatchError: the files of a package belong to several distributions, each with versions of its own.
+    """
     found: Dict[Located, Set[str]] = {}
     for located, path in files:
         found.setdefault(located, set()).add(path)
+    for package in {located.package for located in found}:
+        names = sorted({located.distribution for located in found if located.package == package})
+        if len(names) > 1:
+            what = f"what was changed in {package} belongs to several distributions: {' and '.join(names)}"
+            raise SitepatchError(what, "make a patchset for each of them")
     return found
 
 
