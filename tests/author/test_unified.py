@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from patcher.author.diffs.fit import fit
+from patcher.author.diffs.apply import apply_hunks
 from patcher.author.diffs.unified import parse_diff
 from patcher.text.diffs import diff_texts
 
@@ -40,7 +40,7 @@ def pairs(count, seed):
 def applied(diff, before, **more):
     sections, problems, _ = parse_diff(diff)
     assert problems == [] and len(sections) == 1 and not sections[0].refused
-    return fit(before, sections[0].hunks, **more)
+    return apply_hunks(before, sections[0].hunks, **more)
 
 
 def test_a_diff_gives_the_edited_bytes_whoever_wrote_it(tmp_path, counted):
@@ -55,9 +55,9 @@ def test_a_diff_gives_the_edited_bytes_whoever_wrote_it(tmp_path, counted):
         assert problems == [] and len(sections) == len(cases), command
         for section in sections:
             before, after = cases[int(section.path.split("/")[-1][:-3])]
-            told = fit(before, section.hunks)
+            told = apply_hunks(before, section.hunks)
             assert told == (after, (), (), False), (command, section.path, before, after)
-            assert fit(after, section.hunks).done or fit(after, section.hunks).after != after
+            assert apply_hunks(after, section.hunks).done or apply_hunks(after, section.hunks).after != after
         counted("diffs of real tools", len(sections))
     for before, after in cases:
         assert applied(diff_texts("", "x.py", before, after).text, before).after == after
@@ -145,7 +145,7 @@ def test_what_is_wrong_with_a_diff_is_said_all_at_once(diff, problems):
 def test_what_follows_a_hunk_is_none_of_its_lines(tail):
     sections, problems, begins = parse_diff(b"prose\n---\n m.py | 2 +-\n\n--- a/m.py\n+++ b/m.py\n" + HUNK + tail)
     assert problems == [] and begins == len(b"prose\n---\n m.py | 2 +-\n")
-    assert fit(b"one\ntwo\nthree\n", sections[0].hunks).after == b"one\n2\nthree\n"
+    assert apply_hunks(b"one\ntwo\nthree\n", sections[0].hunks).after == b"one\n2\nthree\n"
 
 
 M = b"def one():\n    x = 1\n    y = 2\n    return x\n\n\ndef two():\n    x = 1\n    y = 2\n    return x\n"

@@ -1,4 +1,4 @@
-"""The text of a unified or git diff -> its sections, one a file, and what is wrong with it. Pure."""
+"""A unified or git diff -> a section for each file, and what is wrong with it. Pure."""
 
 from __future__ import annotations
 
@@ -16,10 +16,15 @@ _EPOCH = re.compile(r"\t1970-01-01 .*|.* Thu Jan 01 00:00:00 1970 .*")
 
 
 class UnifiedHunk(NamedTuple):
-    """One hunk: `lines` are (tag, bytes with the line's end), tag being `" "`, `"-"` or `"+"`.
+    """One hunk of a diff.
 
-    `number` counts the hunks of the file from 1, `line` is where it stands in the diff (1-based), `start` and `new_start` are
-    the indices (0-based) at which its old and its new side are said to stand, `heading` is the text behind its ranges.
+    Attributes:
+        number: counts the hunks of a file from 1.
+        line: its line in the diff (1-based).
+        start: the index (0-based) of its first line in the old file, as the diff has it.
+        new_start: the same in the new file.
+        heading: the text after its ranges.
+        lines: pairs of a tag (`" "`, `"-"` or `"+"`) and the bytes of a line with its end.
     """
 
     number: int
@@ -35,15 +40,15 @@ class UnifiedHunk(NamedTuple):
 
     @property
     def reverse(self) -> UnifiedHunk:
-        """The hunk that takes the change back."""
+        """The hunk that reverts this one."""
         lines = tuple(({"+": "-", "-": "+"}.get(tag, tag), text) for tag, text in self.lines)
         return self._replace(start=self.new_start, new_start=self.start, lines=lines)
 
 
 class Section(NamedTuple):
-    """What a diff says of one file: `path` as it names it, `line` where that begins (1-based).
+    """The part of a diff for one file; `path` is as written there, `line` is its first line (1-based).
 
-    `refused` says what it asks for that is no change of a file's text, "" for nothing.
+    `refused` names what is no change of a file's text (a rename, a new file), "" for nothing.
     """
 
     path: str
@@ -53,25 +58,25 @@ class Section(NamedTuple):
 
 
 class DiffProblem(NamedTuple):
-    """What is wrong with the text of a diff, and in which line (1-based)."""
+    """What is wrong with a diff, and in which line (1-based)."""
 
     line: int
     text: str
 
 
 def parse_diff(data: bytes, first: int = 1) -> Tuple[List[Section], List[DiffProblem], int]:
-    """Take a diff apart.
+    """Parse a diff.
 
     Args:
-        data: unified diffs of any number of files, with text around them that is passed over.
+        data: unified diffs of any number of files; other text around them is ignored.
         first: the number of its first line.
 
     Returns:
-        the sections, the problems, and how many bytes come before the first section.
+        the sections, the problems, and how many bytes there are before the first section.
     """
     lines = data.split(b"\n")
     lines = lines if lines[-1] else lines[:-1]
-    if all(line.endswith(b"\r") for line in lines):  # of the mail or the editor, not of the file
+    if all(line.endswith(b"\r") for line in lines):  # from a mail or an editor, not from the file
         lines = [line[:-1] for line in lines]
     reader = _Reader(lines, first)
     reader.read()
@@ -107,13 +112,13 @@ class _Reader:
             elif line.startswith(("@@ -", "GIT binary patch")):
                 self._wrong(here, "a hunk without `--- PATH` and `+++ PATH` above it")
             else:
-                begins = re.match(r"Index: |diff -", line)  # no prose any more
+                begins = re.match(r"Index: |diff -", line)  # the end of the prose
                 self.begins = here if begins and self.begins is None else self.begins
                 continue
             self.begins = here if self.begins is None else self.begins
 
     def _git(self, header: str) -> None:
-        """`diff --git`, the lines below it that say what is done with the file, and its hunks."""
+        """Read the lines below `diff --git`, and the hunks."""
         line, said = self.first + self.at - 1, {}
         binary = False
         while self.at < len(self.lines):
@@ -144,7 +149,7 @@ class _Reader:
             self.sections.append(Section(path, line, (), refused or "a section without a hunk"))
 
     def _plain(self, old: str, new: str, line: int, refused: str = "") -> None:
-        """`--- PATH` and `+++ PATH` are read; their hunks follow."""
+        """Read the hunks below `--- PATH` and `+++ PATH`."""
         before, after = _named(old[4:]), _named(new[4:])
         if (before[:2], after[:2]) in (("a/", "b/"), ("b/", "a/"), ("i/", "w/"), ("c/", "w/"), ("c/", "i/"), ("o/", "w/")):
             before, after = before[2:], after[2:]
@@ -173,7 +178,7 @@ class _Reader:
             self.at += 1
             return None
         start, old, new_start, new = (1 if found.group(at) is None else int(found.group(at)) for at in (1, 2, 3, 4))
-        start, new_start = start - bool(old), new_start - bool(new)  # an empty side is named by the line before it
+        start, new_start = start - bool(old), new_start - bool(new)  # of an empty side the line before it is named
         lines: List[Tuple[str, bytes]] = []
         self.at += 1
         while self.at < len(self.lines):
@@ -204,7 +209,7 @@ def _text(line: bytes) -> str:
 
 
 def _named(text: str) -> str:
-    """A path as a header has it, without the time behind it; git writes one in quotes as C does."""
+    """The path in a header line, without the time after it; git quotes one as in C."""
     quoted = re.match(r'"((?:[^"\\]|\\.)*)"', text)
     if not quoted:
         return _BEHIND.sub("", text, count=1).strip()

@@ -1,13 +1,13 @@
-"""`import`: a diff of somebody -> a patchset for what is installed."""
+"""`import`: a diff -> a patchset for what is installed."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.author.diffs.fit import fit
-from patcher.author.diffs.letter import Patch, merge_patches, patches, read_series
-from patcher.author.diffs.locate import Installed, Meant
+from patcher.author.diffs.apply import apply_hunks
+from patcher.author.diffs.locate import FileMatch, InstalledSources
+from patcher.author.diffs.patchfile import Patch, merge_patches, read_patches, read_series
 from patcher.author.diffs.unified import DiffProblem
 from patcher.author.draft import Draft, FileEdit, LeftOut
 from patcher.author.folder import Head, output_folder, patchset_files, write_folder
@@ -37,16 +37,23 @@ SERIES = "series"
 
 
 class ImportOutcome(NamedTuple):
-    """What came of an import.
+    """The outcome of an import.
 
-    `patchset` is what was written into `folder`, None where nothing was: `problems` has why, and without `--partial` also what
-    is `left_out`. `files` is what the patchset makes of the installed files, `releases` what came of the others.
+    Attributes:
+        folder: the folder of the patchset.
+        draft: the hunks.
+        patchset: what was written to `folder`; None where nothing was, for `problems` or, without `--partial`, `left_out`.
+        problems: the sections of the diff that cannot be applied.
+        left_out: the parts of the diff that are in no hunk.
+        files: what the patchset makes of the installed files.
+        releases: what it does to the further releases.
+        notes: remarks for the user.
     """
 
     folder: Path
     draft: Draft
     patchset: Optional[Patchset] = None
-    problems: Tuple[Meant, ...] = ()
+    problems: Tuple[FileMatch, ...] = ()
     left_out: Tuple[LeftOut, ...] = ()
     files: Tuple[FileDiff, ...] = ()
     releases: Tuple[Outcome, ...] = ()
@@ -62,19 +69,19 @@ def import_(request: ImportRequest, events: Events = SILENT) -> ImportOutcome:
     """Make a patchset of a diff.
 
     Raises:
-        UsageError: a file that cannot be read, is no diff or is malformed; a name or a folder that cannot be taken.
-        SitepatchError: what keeps the environment or the releases from being looked at.
+        UsageError: the diff cannot be read or is malformed; the name or the folder cannot be used.
+        SitepatchError: the environment or a release cannot be read.
     """
     folder = output_folder(request.name, request.output)
     check_also(request.also)
     patch = merge_patches(_read(request))
     env = request.place.environment()
     events.started(env)
-    meant = settled(env, lambda: _found(env, patch, request.fuzz))
-    releases, unread = further_releases(request.also, _packages(meant), events)
-    left = [LeftOut(one.section.path, 0, "", why) for one in meant for why in [one.left or one.section.refused] if why]
-    problems = tuple(_fitting(one, releases) for one in meant if one.problem)
-    taken = [one for one in meant if one.located and not one.problem]
+    matches = settled(env, lambda: _matches(env, patch, request.fuzz))
+    releases, unread = further_releases(request.also, _packages(matches), events)
+    left = [LeftOut(one.section.path, 0, "", why) for one in matches for why in [one.left_out or one.section.refused] if why]
+    problems = tuple(_with_releases(one, releases) for one in matches if one.problem)
+    taken = [one for one in matches if one.located and not one.problem]
     outcome = ImportOutcome(folder, Draft(()), None, problems, tuple(left), notes=(*_notes(taken), *unread))
     if problems or not taken:
         return outcome
@@ -101,7 +108,7 @@ def import_(request: ImportRequest, events: Events = SILENT) -> ImportOutcome:
 
 # what is read ---------------------------------------------------------------------------------------------------------
 def _read(request: ImportRequest) -> List[Patch]:
-    """The patches of a file, or of all files of a series."""
+    """The patches of a file, or of all files of a quilt series."""
     if request.data is not None:
         return _parsed({request.patch: request.data})
     path = Path(request.patch)
@@ -114,13 +121,13 @@ def _read(request: ImportRequest) -> List[Patch]:
     if not names:
         raise UsageError(f"{path}: it lists no patch")
     texts: Dict[str, bytes] = {}
-    wrong = [_line(str(path), each) for each in problems]
+    wrong = [_message(str(path), each) for each in problems]
     for name in names:
         try:
             texts[str(path.parent / name)] = _bytes(path.parent / name)
         except UsageError as error:
             wrong.append(error.message)
-    _stop(wrong)
+    _check(wrong)
     return _parsed(texts)
 
 
@@ -135,39 +142,39 @@ def _parsed(texts: Mapping[str, bytes]) -> List[Patch]:
     found: List[Patch] = []
     wrong: List[str] = []
     for name, data in texts.items():
-        some, problems = patches(data)
+        some, problems = read_patches(data)
         found += some
-        wrong += [_line(name, each) for each in problems]
+        wrong += [_message(name, each) for each in problems]
         if not problems and not any(each.sections for each in some):
             wrong.append(f"{name}: found no unified diff in it")
-    _stop(wrong)
+    _check(wrong)
     return found
 
 
-def _line(name: str, problem: DiffProblem) -> str:
+def _message(name: str, problem: DiffProblem) -> str:
     return f"{name}:{problem.line}: {problem.text}"
 
 
-def _stop(wrong: Sequence[str]) -> None:
+def _check(wrong: Sequence[str]) -> None:
     if wrong:
         raise UsageError("\n".join(wrong), "expected what diff -u, git diff and git format-patch write")
 
 
 # where it belongs -----------------------------------------------------------------------------------------------------
-def _found(env: Environment, patch: Patch, fuzz: int) -> List[Meant]:
-    installed = Installed(env, fuzz)
+def _matches(env: Environment, patch: Patch, fuzz: int) -> List[FileMatch]:
+    installed = InstalledSources(env, fuzz)
     return [installed.find(section) for section in patch.sections]
 
 
-def _packages(meant: Iterable[Meant]) -> Dict[Located, Set[str]]:
-    return by_package((one.located, one.path) for one in meant if one.located)
+def _packages(matches: Iterable[FileMatch]) -> Dict[Located, Set[str]]:
+    return by_package((one.located, one.path) for one in matches if one.located)
 
 
 def _has(homes: Sequence[Located], release: Release) -> bool:
     return any(home.package == release.located.package for home in homes)
 
 
-def _notes(taken: Sequence[Meant]) -> Iterator[str]:
+def _notes(taken: Sequence[FileMatch]) -> Iterator[str]:
     for one in taken:
         same = one.section.path == one.path
         yield from (f"{one.path}: {note}" for note in one.notes)
@@ -179,8 +186,8 @@ def _notes(taken: Sequence[Meant]) -> Iterator[str]:
             yield f"nothing tells the version of {located.package}: the patchset is for any"
 
 
-def _edits(taken: Sequence[Meant]) -> List[FileEdit]:
-    """Each file before the first section that changes it and after the last."""
+def _edits(taken: Sequence[FileMatch]) -> List[FileEdit]:
+    """Each file before the first section for it, and after the last."""
     edits: Dict[str, FileEdit] = {}
     for one in taken:
         before = edits[one.path].before if one.path in edits else one.before
@@ -188,25 +195,25 @@ def _edits(taken: Sequence[Meant]) -> List[FileEdit]:
     return list(edits.values())
 
 
-def _fitting(one: Meant, releases: Sequence[Release]) -> Meant:
-    """The problem, with the releases at which the section does apply."""
+def _with_releases(one: FileMatch, releases: Sequence[Release]) -> FileMatch:
+    """A problem whose hint names the releases to which the section can be applied."""
     fits = [each.located.version for each in releases if one.path in each.texts and _applied(each.texts[one.path], [one])]
     name = one.located.distribution if one.located else ""
     hints = [one.hint] if one.hint else []
     return one._replace(hint="\n".join([*hints, f"it applies to {name} {' and '.join(fits)}"])) if fits else one
 
 
-def _expected(release: Release, taken: Sequence[Meant]) -> Dict[str, bytes]:
-    """The files of a release to which the diff itself can be applied, with it."""
+def _expected(release: Release, taken: Sequence[FileMatch]) -> Dict[str, bytes]:
+    """The files of a release with the diff itself, those to which it can be applied."""
     paths = {one.path for one in taken} & set(release.texts)
     made = {path: _applied(release.texts[path], [one for one in taken if one.path == path]) for path in paths}
     return {path: text for path, text in made.items() if text}
 
 
-def _applied(text: bytes, sections: Sequence[Meant]) -> bytes:
-    """A file with the hunks of these sections, b"" where they do not all apply."""
+def _applied(text: bytes, sections: Sequence[FileMatch]) -> bytes:
+    """A file with the hunks of these sections; b"" where not all can be applied."""
     for one in sections:
-        made = fit(text, one.section.hunks)
+        made = apply_hunks(text, one.section.hunks)
         text = b"" if made.problems else made.after
     return text
 

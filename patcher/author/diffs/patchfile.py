@@ -1,4 +1,4 @@
-"""A file of patches -> each with its subject, prose and provenance: mails, `git show`, DEP-3 headers, a quilt series. Pure."""
+"""A patch file -> its patches, each with subject, prose and provenance: mails, `git show`, DEP-3, a quilt series. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TAGS = re.compile(r"(?:\s*\[[^\]]*\]|\s*Re:)*\s*")
 
 
 class Patch(NamedTuple):
-    """One patch: its subject in one line ("" for none), its prose, the keys of `[provenance]`, and its files."""
+    """One patch: its subject in one line ("" for none), its prose, the keys of `[provenance]`, and a section for each file."""
 
     subject: str
     prose: str
@@ -29,12 +29,12 @@ class Patch(NamedTuple):
     sections: Tuple[Section, ...]
 
 
-def patches(data: bytes) -> Tuple[List[Patch], List[DiffProblem]]:
+def read_patches(data: bytes) -> Tuple[List[Patch], List[DiffProblem]]:
     """The patches of a file, in its order, and what is wrong with it.
 
-    A mail without a diff, as the cover letter of a series, is a patch without sections.
+    A mail without a diff, such as a cover letter, is a patch without sections.
     """
-    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):  # as PowerShell writes what another program prints
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):  # written by a redirection in PowerShell
         data = data.decode("utf-16", "replace").encode("utf-8")
     data = data[len(BOM_UTF8) :] if data.startswith(BOM_UTF8) else data
     begins = [found.start() for found in _MAIL.finditer(data)] or [0]
@@ -51,7 +51,7 @@ def patches(data: bytes) -> Tuple[List[Patch], List[DiffProblem]]:
 
 
 def read_series(text: str) -> Tuple[List[str], List[DiffProblem]]:
-    """The file names that a quilt `series` lists, in order; a patch that it applies in reverse is a problem."""
+    """The file names in a quilt `series`, in its order; a patch that is applied in reverse is a problem."""
     names: List[str] = []
     problems: List[DiffProblem] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -64,7 +64,7 @@ def read_series(text: str) -> Tuple[List[str], List[DiffProblem]]:
 
 
 def merge_patches(every: Sequence[Patch]) -> Patch:
-    """Patches that follow one on the other as one; the subject is that of the first."""
+    """Consecutive patches as one; the subject is that of the first one that has any."""
     texts = ["\n\n".join(filter(None, (each.subject, each.prose))) for each in every]
     provenance: Dict[str, Dict[str, None]] = {}
     for each in every:
@@ -77,7 +77,7 @@ def merge_patches(every: Sequence[Patch]) -> Patch:
 
 
 def _decoded(mail: bytes) -> Tuple[bytes, str]:
-    """A mail with its body as it was written, and the name of its character set, "" for none."""
+    """A mail with its body decoded, and the name of its character set, "" for none."""
     head = re.split(rb"\r?\n\r?\n", mail, maxsplit=1)[0]
     if not re.search(rb"^Content-T", head, re.MULTILINE | re.IGNORECASE):
         return mail, ""
@@ -112,7 +112,7 @@ def _patch(text: str, sections: Tuple[Section, ...]) -> Patch:
 
 
 def _split(text: str) -> Tuple[Dict[str, List[str]], str]:
-    """The fields of a header by their lower-case names, and the prose, without what comes below `---` (a diffstat)."""
+    """The fields of a header by their lower-case names, and the prose; a diffstat (from `---` on) is left out."""
     fields: Dict[str, List[str]] = {}
     prose: List[str] = []
     lines = iter(text.strip("\n").split("\n"))
@@ -169,7 +169,7 @@ def _days(dates: Sequence[str]) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """The text of a header, in which a mail writes what is not ASCII as `=?utf-8?q?...?=`."""
+    """The text of a header; mails encode what is not ASCII as `=?utf-8?q?...?=`."""
     try:
         return str(make_header(decode_header(text))) if "=?" in text else text
     except (HeaderParseError, UnicodeDecodeError, LookupError):

@@ -1,4 +1,4 @@
-"""A file's hunks of a diff applied to its bytes: exactly, at another line where that leaves no doubt, and else not. Pure."""
+"""Hunks of a diff applied to the bytes of a file, at the lines that they name or where there is no doubt. Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.author.diffs.unified import UnifiedHunk
 from patcher.text.listed import count
 
-_MOST_FUZZ = 10  # lines of context left out to see what would be needed
+_MOST_FUZZ = 10  # lines of context that are left out to find how much --fuzz would be needed
 
 
-class DiffFit(NamedTuple):
-    """What came of it: the bytes `after`, or the `problems` that stand against it; `notes` say what is not as the diff says.
+class DiffResult(NamedTuple):
+    """The bytes `after` the hunks; or, with `problems`, the file as it was.
 
-    `done` is whether the file is as if every hunk had been applied already.
+    `notes` say what is not as the diff has it, `done` whether every hunk is applied already.
     """
 
     after: bytes
@@ -23,7 +23,7 @@ class DiffFit(NamedTuple):
 
 
 class _Text(NamedTuple):
-    """The lines of a file, as they are compared, and where each is found."""
+    """A file: its lines, each as it is compared (`keys`), and the indices of each key."""
 
     lines: List[bytes]
     keys: List[bytes]
@@ -31,7 +31,7 @@ class _Text(NamedTuple):
     any_end: bool
 
     def find(self, old: Sequence[bytes], low: int) -> List[int]:
-        """The indices from `low` on at which these lines stand."""
+        """The indices from `low` on at which the file has these lines."""
         keys = [_key(line, self.any_end) for line in old]
         if not keys:
             return []
@@ -40,34 +40,39 @@ class _Text(NamedTuple):
         return [at for at in starts if at >= low and self.keys[at : at + len(keys)] == keys]
 
 
-class _Spot(NamedTuple):
-    """Where a hunk goes: the index of its first line that counts, and how many lines at its ends do not."""
+class _Place(NamedTuple):
+    """Where a hunk belongs: `at` is the index in the file of its line `head`; `tail` lines at its end are not compared."""
 
     at: int
     head: int = 0
     tail: int = 0
     fuzz: int = 0
 
+    @property
+    def start(self) -> int:
+        """The index of the hunk's first line."""
+        return self.at - self.head
 
-def fit(data: bytes, hunks: Sequence[UnifiedHunk], fuzz: int = 0) -> DiffFit:
-    """Apply the hunks of one file.
 
-    A hunk stands where the diff says, moved as the one before it; else in the only other place that has its old lines (of
-    several the one below the line that its heading names). Line ends may be others than those of the diff, throughout.
+def apply_hunks(data: bytes, hunks: Sequence[UnifiedHunk], fuzz: int = 0) -> DiffResult:
+    """Apply the hunks for one file.
+
+    A hunk belongs at the line that the diff names, moved as the hunk before it was; else at the only other place that has its
+    old lines (of several, the one below the line that its heading names). All line ends may differ from those of the diff.
 
     Args:
         data: the file.
         hunks: in the order of the file.
-        fuzz: how many lines of context at either end of a hunk may be left out.
+        fuzz: how many lines of context at either end of a hunk may differ.
     """
-    exact = _fit(_read(data, any_end=False), hunks, fuzz)
+    exact = _apply(_read(data, any_end=False), hunks, fuzz)
     if not exact.problems:
         return exact
-    loose = _fit(_read(data, any_end=True), hunks, fuzz)
+    loose = _apply(_read(data, any_end=True), hunks, fuzz)
     if not loose.problems:
         return loose._replace(notes=(*loose.notes, "the diff has other line ends than the file, which keeps its own"))
     back = [hunk.reverse for hunk in hunks]
-    done = any(not _fit(_read(data, any_end=each), back, 0).problems for each in (False, True))
+    done = any(not _apply(_read(data, any_end=each), back, 0).problems for each in (False, True))
     best = min((exact, loose), key=lambda one: len(one.problems))
     return best._replace(after=data, done=done)
 
@@ -86,34 +91,34 @@ def _key(line: bytes, any_end: bool) -> bytes:
     return line[:-2] + b"\n" if any_end and line.endswith(b"\r\n") else line
 
 
-def _fit(text: _Text, hunks: Sequence[UnifiedHunk], fuzz: int) -> DiffFit:
+def _apply(text: _Text, hunks: Sequence[UnifiedHunk], fuzz: int) -> DiffResult:
     out: List[bytes] = []
     notes: List[str] = []
     problems: List[str] = []
     low = moved = 0
     for hunk in hunks:
-        spot, problem = _spot(text, hunk, low, moved, fuzz)
-        if spot is None:
+        place, problem = _find(text, hunk, low, moved, fuzz)
+        if place is None:
             problems.append(f"hunk {hunk.number} (line {hunk.line} of the diff): {problem}")
             continue
-        away = spot.at - spot.head - hunk.start
-        if away or spot.fuzz:
+        away = place.start - hunk.start
+        if away or place.fuzz:
             side = "below" if away > 0 else "above"
             where = f", {count(abs(away), 'line')} {side} where the diff says" if away else ""
-            fuzzy = f", with fuzz {spot.fuzz}" if spot.fuzz else ""
-            notes.append(f"hunk {hunk.number}: found at line {spot.at - spot.head + 1}{where}{fuzzy}")
+            fuzzy = f", with fuzz {place.fuzz}" if place.fuzz else ""
+            notes.append(f"hunk {hunk.number}: found at line {place.start + 1}{where}{fuzzy}")
         moved = away
-        out += text.lines[low : spot.at]
-        new, low = _changed(text, hunk, spot)
+        out += text.lines[low : place.at]
+        new, low = _changed(text, hunk, place)
         out += new
-    return DiffFit(b"".join([*out, *text.lines[low:]]), tuple(notes), tuple(problems))
+    return DiffResult(b"".join([*out, *text.lines[low:]]), tuple(notes), tuple(problems))
 
 
-def _changed(text: _Text, hunk: UnifiedHunk, spot: _Spot) -> Tuple[List[bytes], int]:
-    """The new lines of a hunk, and the index behind its old ones. What is kept keeps its bytes."""
+def _changed(text: _Text, hunk: UnifiedHunk, place: _Place) -> Tuple[List[bytes], int]:
+    """The new lines of a hunk, and the index after its old ones; context keeps the bytes of the file."""
     crlf = text.any_end and sum(1 if line.endswith(b"\r\n") else -line.endswith(b"\n") for line in text.lines) > 0
-    out, at = [], spot.at
-    for tag, line in hunk.lines[spot.head : len(hunk.lines) - spot.tail]:
+    out, at = [], place.at
+    for tag, line in hunk.lines[place.head : len(hunk.lines) - place.tail]:
         if tag == "+":
             line = _key(line, text.any_end)
             out.append(line[:-1] + b"\r\n" if crlf and line.endswith(b"\n") else line)
@@ -123,35 +128,35 @@ def _changed(text: _Text, hunk: UnifiedHunk, spot: _Spot) -> Tuple[List[bytes], 
     return out, at
 
 
-def _spot(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> Tuple[Optional[_Spot], str]:
-    """Where the hunk goes, or why nowhere."""
-    if not hunk.side("-"):  # nothing to look for: what was written without context
+def _find(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> Tuple[Optional[_Place], str]:
+    """Where a hunk belongs, else why nowhere."""
+    if not hunk.side("-"):  # a diff without context
         at = hunk.start + moved
         empty = low <= at <= len(text.lines)
-        return (_Spot(at), "") if empty else (None, f"the file has no line {at}")
+        return (_Place(at), "") if empty else (None, f"the file has no line {at}")
     there = "the file has what it makes already: it is applied, or the diff is reversed"
     for less in range(fuzz + 1):
-        found = _found(text, hunk, low, moved, less)
-        said = {hunk.start, hunk.start + moved}
-        away = found and found[0].at - found[0].head not in said
-        if away and {*said, hunk.new_start} & {*text.find(hunk.side("+"), low)}:
-            return None, there  # and other code looks as this did before
+        found = _places(text, hunk, low, moved, less)
+        named = {hunk.start, hunk.start + moved}
+        away = found and found[0].start not in named
+        if away and {*named, hunk.new_start} & {*text.find(hunk.side("+"), low)}:
+            return None, there  # what was found is other code that looks as this one did
         if len(found) == 1:
             return found[0], ""
         if found:
-            lines = ", ".join(str(spot.at - spot.head + 1) for spot in found[:5])
+            lines = ", ".join(str(place.start + 1) for place in found[:5])
             return None, f"its lines stand in {len(found)} places (lines {lines}), none of them where the diff says"
     if text.find(hunk.side("+"), 0) and hunk.side("+"):
         return None, there
     for less in range(fuzz + 1, _MOST_FUZZ + 1):
-        found = _found(text, hunk, low, moved, less)
+        found = _places(text, hunk, low, moved, less)
         if len(found) == 1:
-            return None, f"its context differs: it is found at line {found[0].at - found[0].head + 1} with --fuzz {less}"
+            return None, f"its context differs: it is found at line {found[0].start + 1} with --fuzz {less}"
     return None, _missing(text, hunk)
 
 
-def _found(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> List[_Spot]:
-    """The places of a hunk without `fuzz` lines of its longer context, and as much of the other end as is longer then."""
+def _places(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> List[_Place]:
+    """The places of a hunk without `fuzz` lines of its longer context, nor what the other context then is longer by."""
     tags = [tag for tag, _ in hunk.lines]
     lead = next((at for at, tag in enumerate(tags) if tag != " "), len(tags))
     trail = next((at for at, tag in enumerate(reversed(tags)) if tag != " "), len(tags))
@@ -162,14 +167,14 @@ def _found(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> L
     old = [line for tag, line in lines if tag != "+"]
     if fuzz and not any(line.strip() for line in old):
         return []
-    spots = [_Spot(at, head, tail, fuzz) for at in text.find(old, low)]
-    said = [spot for spot in spots if spot.at - head in (hunk.start + moved, hunk.start)]
-    below = [spot for spot in spots if hunk.heading and _heading(text, spot.at) == hunk.heading]
-    return said[:1] or (below if len(spots) > 1 and len(below) == 1 else spots)
+    places = [_Place(at, head, tail, fuzz) for at in text.find(old, low)]
+    named = [place for place in places if place.start in (hunk.start + moved, hunk.start)]
+    below = [place for place in places if hunk.heading and _heading(text, place.at) == hunk.heading]
+    return named[:1] or (below if len(places) > 1 and len(below) == 1 else places)
 
 
 def _heading(text: _Text, at: int) -> bytes:
-    """The line above that diff would put behind the ranges: the last that begins at the margin, with a letter."""
+    """The heading that diff would give a hunk there: the last line above it that begins at the margin with a letter."""
     lines = (line for line in reversed(text.lines[:at]) if line[:1].isalpha() or line[:1] in (b"_", b"$"))
     return next(lines, b"").strip()
 
