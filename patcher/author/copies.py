@@ -1,4 +1,4 @@
-"""Copies of installed files that are edited in their place: making them, and what was edited in them."""
+"""Copies of installed files, to be edited in place of those: made, and compared with what is installed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Dict, List, Mapping, Sequence, Tuple
 
 from patcher.author.changed import InstalledFile, find_changed, python_files
 from patcher.author.draft import package_of
-from patcher.author.pristine import Before
+from patcher.author.pristine import Original
 from patcher.errors import SitepatchError, UsageError
 from patcher.store.status import read
 from patcher.system.reading import read_file
@@ -18,23 +18,23 @@ from patcher.target.distribution import Owner
 from patcher.target.environment import Environment, locate
 
 _STATE = ".sitepatch-edit.json"
-"""In a directory of copies: the sha256 (hex) of each as it was made, by path."""
+"""The file in a directory of copies that has the sha256 (hex) of each copy before it is edited, by path."""
 
 
 def copy_out(env: Environment, package: str, file: str = "") -> Tuple[Path, Tuple[str, ...]]:
-    """Copy the Python files of an import package, with all patchsets that are applied in them, to a new directory.
+    """Copy the Python files of an import package, as they are installed, to a new directory.
 
     Args:
         env: the environment.
         package: the import package.
-        file: that one of its files alone, from the package on or below it.
+        file: only this file, by its path in the site directory or in the package; "" for all.
 
     Returns:
-        the directory, which is the caller's, laid out as the site directory; and the paths in it.
+        the directory, which the caller removes, laid out as the site directory; and the paths in it.
 
     Raises:
         UsageError: there is no such file.
-        SitepatchError: the package is not there, or a file was edited by hand, which is to be captured first.
+        SitepatchError: the package is not installed, or a file was edited by hand, which has to be captured first.
     """
     located = locate(env, package, [file, f"{package}/{file}"] if file else ())
     every = python_files(located.site, package)
@@ -51,7 +51,7 @@ def copy_out(env: Environment, package: str, file: str = "") -> Tuple[Path, Tupl
 
 
 def laid_out(texts: Mapping[str, bytes]) -> Path:
-    """A new directory, which is the caller's, with these files by path."""
+    """A new directory, which the caller removes, with these files by path."""
     folder = Path(tempfile.mkdtemp(prefix="sitepatch-edit-"))
     for path, data in texts.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -59,18 +59,18 @@ def laid_out(texts: Mapping[str, bytes]) -> Path:
     return folder
 
 
-def copied(env: Environment, folder: Path) -> List[Tuple[InstalledFile, Before]]:
-    """The files of a directory of copies that were edited, each against the installed one.
+def copied(env: Environment, folder: Path) -> List[Tuple[InstalledFile, Original]]:
+    """The files in a directory of copies that were edited, each with the installed one.
 
     Raises:
         UsageError: there is no such directory.
-        SitepatchError: nothing in it was edited, or an installed file is not the one that was copied.
+        SitepatchError: nothing in it was edited, or an installed file was changed since it was copied.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: found no such directory", "name the one that `sitepatch edit` made")
     state = read(str(folder), _STATE)
     hashes: Dict[str, str] = json.loads(state) if state else {}
-    found: List[Tuple[InstalledFile, Before]] = []
+    found: List[Tuple[InstalledFile, Original]] = []
     problems: List[str] = []
     for path in sorted(each.relative_to(folder).as_posix() for each in folder.rglob("*.py")):
         data = read_file(folder / path)
@@ -82,7 +82,7 @@ def copied(env: Environment, folder: Path) -> List[Tuple[InstalledFile, Before]]
             problems.append(f"{path}: was changed in {located.site} since it was copied")
         elif data != installed:
             owner = Owner(located.distribution, located.version, located.dist_info)
-            where = Before(installed, "the installed file", installed)
+            where = Original(installed, "the installed file", installed)
             found.append((InstalledFile(located.site, path, owner, (), data), where))
     gone = [path for path in sorted(hashes) if not (folder / path).is_file()]
     problems += [f"{path}: was deleted here; that a file is deleted cannot be put into a patchset" for path in gone]

@@ -1,4 +1,4 @@
-"""`capture`: what somebody edited in an environment -> a patchset; `adopt`: the patchset in the place of the edit."""
+"""`capture`: what was edited in an environment -> a patchset; `adopt`: applies that patchset in place of the edit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from patcher.author.draft import Draft, FileEdit
 from patcher.author.folder import PATCHSETS, Head, output_folder, patchset_files, write_folder
 from patcher.author.hunks.generalise import generalise
 from patcher.author.hunks.trial import same_code
-from patcher.author.pristine import Before, before
+from patcher.author.pristine import Original, find_originals
 from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.model import Located, Plan, Requested
 from patcher.ops.authoring.proving import by_package, check_also, further_releases, made_there, proven_target, trial_patchset
@@ -31,10 +31,10 @@ from patcher.verify.checks import VerifyOptions
 
 
 class Captured(NamedTuple):
-    """One edited file: `before` is where its edit starts from, `made` what the patchset makes of that."""
+    """One edited file: what it was `before` the edit, and what the patchset makes of that (`made`)."""
 
     file: InstalledFile
-    before: Before
+    before: Original
     made: bytes = b""
 
     @property
@@ -44,10 +44,18 @@ class Captured(NamedTuple):
 
 
 class CaptureOutcome(NamedTuple):
-    """What came of `capture`.
+    """The outcome of `capture`.
 
-    `folder` is where the patchset lies, None where it was not written: `draft` or `plan` says why. `plan` is what puts it
-    in the place of the edits, or applies it where they were made in a copy. `releases` is what came of the others.
+    Attributes:
+        request: the request.
+        env: the environment.
+        files: the edited files.
+        draft: the hunks; without any where an existing patchset is to be adopted.
+        plan: applies the patchset in place of the edits, or, if copies were edited, to the installed files.
+        notes: remarks for the user.
+        folder: the folder of the patchset; None where it was not written, as `draft` or `plan` explains.
+        requested: the patchset.
+        releases: what it does to the further releases.
     """
 
     request: CaptureRequest
@@ -70,11 +78,11 @@ def capture(request: CaptureRequest, events: Events = SILENT) -> CaptureOutcome:
     """Make a patchset of what was edited; the environment is only read.
 
     Raises:
-        UsageError: the name is taken, or a word names nothing.
-        SitepatchError: nothing was edited, or nobody knows what a file was before.
+        UsageError: the name is taken, or there is no such package or file.
+        SitepatchError: nothing was edited, or what a file was before is not found.
     """
-    stands = _standing(request)
-    folder = stands or output_folder(request.name, request.output)
+    existing = _existing(request)
+    folder = existing or output_folder(request.name, request.output)
     check_also(request.also)
     env = request.place.environment()
     events.started(env)
@@ -89,7 +97,7 @@ def capture(request: CaptureRequest, events: Events = SILENT) -> CaptureOutcome:
     _check_apart(files)
     outcome = CaptureOutcome(request, env, tuple(files), Draft(()), Plan((), ()), tuple(notes))
     texts: Dict[str, str] = {}
-    if not stands:
+    if not existing:
         outcome, texts = _drafted(outcome, folder, events)
         if not texts:
             return outcome
@@ -97,22 +105,22 @@ def capture(request: CaptureRequest, events: Events = SILENT) -> CaptureOutcome:
     outcome = _planned(outcome, Requested(patchset, resolve_options(patchset, {})))
     if outcome.plan.failed:
         return outcome
-    if stands and not request.partial:
-        _check_same(outcome, stands)
+    if existing and not request.partial:
+        _check_same(outcome, existing)
     _check_unchanged(request, files)
     patchset = write_folder(folder, texts) if texts else patchset
     return outcome._replace(folder=folder, requested=Requested(patchset, resolve_options(patchset, {})))
 
 
-def _standing(request: CaptureRequest) -> Optional[Path]:
-    """Where a patchset of this name was captured before, which is now to take the place of the edits."""
+def _existing(request: CaptureRequest) -> Optional[Path]:
+    """With `adopt` the folder of the patchset of this name, if it was captured before."""
     folder = Path(PATCHSETS if request.output is None else request.output)
     places = [folder, folder / request.name] if request.adopt else []
     return next((each for each in places if each.absolute().name == request.name and (each / MANIFEST).is_file()), None)
 
 
 def _drafted(outcome: CaptureOutcome, folder: Path, events: Events) -> Tuple[CaptureOutcome, Dict[str, str]]:
-    """The outcome with its hunks and what came of further releases; and the texts of the folder, {} where none is to be."""
+    """The outcome with its hunks and the further releases; and the texts of the folder, {} where none is to be written."""
     request, files = outcome.request, outcome.files
     releases, unread = further_releases(request.also, _packages(files), events)
     draft = generalise([one.edit for one in files], [release.texts for release in releases])
@@ -141,7 +149,7 @@ def _planned(outcome: CaptureOutcome, requested: Requested) -> CaptureOutcome:
 
 
 def _check_same(outcome: CaptureOutcome, folder: Path) -> None:
-    """Refuse a patchset that was not made of these edits, or was changed since so that it makes other code."""
+    """Refuse a patchset that makes other code than the edits."""
     planned = {(file.site, file.path) for file in outcome.plan.files}
     mine = [one for one in outcome.files if (one.file.site, one.file.path) in planned]
     other = [one.file.path for one in mine if not same_code(one.made, one.file.data, anywhere=True)]
@@ -151,14 +159,14 @@ def _check_same(outcome: CaptureOutcome, folder: Path) -> None:
 
 
 class EditOutcome(NamedTuple):
-    """`folder` holds the copies, laid out as the site directory; `paths` are relative to it."""
+    """The folder with the copies, laid out as the site directory, and their paths in it."""
 
     folder: Path
     paths: Tuple[str, ...]
 
 
 def edit(request: EditRequest, events: Events = SILENT) -> EditOutcome:
-    """Copy installed files to a new temporary directory; `capture` of that makes a patchset of what is edited there.
+    """Copy installed files to a new temporary directory, to be edited there and captured with `CaptureRequest.copy`.
 
     Raises:
         SitepatchError: see `copy_out`.
@@ -169,13 +177,13 @@ def edit(request: EditRequest, events: Events = SILENT) -> EditOutcome:
 
 
 def adopt(captured: CaptureOutcome, verify: VerifyOptions, events: Events = SILENT) -> Outcome:
-    """Put a patchset that was written in the place of the edits that it was made of; from then on they are tracked.
+    """Apply a captured patchset in place of the edits, which are tracked from then on.
 
-    Pristine copies and receipts are written and the files replaced in one commit. Where the patchset does not give a file
-    back byte for byte, the edited text is kept in the store.
+    Pristine copies, receipts and files are written in one commit. Where the patchset does not make an edited file byte for
+    byte, that is kept in the store.
 
     Raises:
-        StoreError: a file was changed since it was captured, or what keeps it from writing.
+        StoreError: a file was changed since it was captured, or cannot be written.
     """
     place, env, requested = captured.request.place, captured.env, captured.requested
     if captured.folder is None or requested is None:
@@ -195,7 +203,7 @@ def _edited(env: Environment, request: CaptureRequest, events: Events) -> Tuple[
     """The installed files that were edited, and remarks."""
     unproven = bool(request.words and request.pristine)
     search = settled(env, lambda: find_changed(env, request.words, events.progress, unproven=unproven))
-    texts = before(search.files, request.pristine, events.note)
+    texts = find_originals(search.files, request.pristine, events.note)
     files = [Captured(*each) for each in zip(search.files, texts) if each[0].data != each[1].data]
     if not files:
         what = f"nothing was edited: {search.looked} Python files are as they were installed, or as a patchset made them"

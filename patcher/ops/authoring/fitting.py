@@ -18,15 +18,19 @@ from patcher.patchset.sources import pick_variants, resolve_options
 from patcher.target.environment import Environment, locate
 from patcher.target.versions import accepts, is_version, matching_versions, oldest_first, overlap, says_nothing
 
-_MOST_TOLD = 3  # releases of which every hunk is explained
+_MOST_EXPLAINED = 3  # releases of which every hunk is explained
 
 
-class Looked(NamedTuple):
-    """What the patchset does to one release.
+class TriedRelease(NamedTuple):
+    """What a patchset does to one release.
 
-    `variant` is the index of the variant that fits, else of the one whose range has the release, else of the last one.
-    `inside` is whether a range has it; `named` whether it was asked for by its version. `hunks` has every hunk where it does
-    not fit, of the first few such releases.
+    Attributes:
+        located: the package of that release.
+        variant: the index of the variant that fits, else of the one whose range has the release, else of the last one.
+        inside: whether the range of a variant has the release.
+        named: whether it was requested by its version.
+        outcome: what the variant does to it.
+        hunks: the hunks that fail, explained; only for the last few releases that it does not fit.
     """
 
     located: Located
@@ -38,21 +42,21 @@ class Looked(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether the patchset is proven for it."""
+        """Whether the patchset is proven for the release."""
         return self.outcome.word in HOLDS
 
 
 def releases_of(place: Place, patchset: Patchset, to: Sequence[str], events: Events) -> Tuple[List[Located], List[str]]:
-    """The releases that are asked for, and in words those that cannot be had.
+    """The requested releases, and a message for each that cannot be fetched.
 
     Args:
-        place: whose environment is meant where no release is named.
+        place: the environment, if the installed release is requested.
         patchset: the patchset.
-        to: versions, ranges and `all`; without any it is the release that is installed.
-        events: told of what is fetched.
+        to: versions, ranges and `all`; the installed release without any.
+        events: reports what is fetched.
 
     Raises:
-        SitepatchError: a package is not installed, or nothing tells its version.
+        SitepatchError: a package is not installed, or its version is unknown.
     """
     found: List[Located] = []
     problems: List[str] = []
@@ -78,27 +82,28 @@ def releases_of(place: Place, patchset: Patchset, to: Sequence[str], events: Eve
 
 
 def _named(version: str, to: Sequence[str]) -> bool:
-    """Whether a release is asked for by its version."""
+    """Whether a release is requested by its version."""
     return any(is_version(text) and matching_versions(text, [version]) for text in to)
 
 
 def paths_of(variants: Sequence[Variant]) -> List[str]:
-    """The files of variants, alternative places too."""
+    """The files of variants, with their alternative places."""
     return list(dict.fromkeys(path for one in variants for patch in one.patches for path in patch.paths))
 
 
-def looked_at(patchset: Patchset, releases: Sequence[Located], to: Sequence[str]) -> List[Looked]:
-    """What the patchset does to each release; the closest code of the last few that it does not fit."""
-    looked = [_look(patchset, located, not to or _named(located.version, to)) for located in releases]
-    unfit = [one for one in looked if one.outcome.failed][-_MOST_TOLD:]
-    return [one._replace(hunks=_explained(patchset, one)) if one in unfit else one for one in looked]
+def try_on_releases(patchset: Patchset, releases: Sequence[Located], to: Sequence[str]) -> List[TriedRelease]:
+    """What the patchset does to each release; for the last few that it does not fit with the failed hunks explained."""
+    tried = [_try(patchset, located, not to or _named(located.version, to)) for located in releases]
+    unfit = [one for one in tried if one.outcome.failed][-_MOST_EXPLAINED:]
+    return [one._replace(hunks=_explained(patchset, one)) if one in unfit else one for one in tried]
 
 
-def _look(patchset: Patchset, located: Located, named: bool) -> Looked:
+def _try(patchset: Patchset, located: Located, named: bool) -> TriedRelease:
     every = [number for number, one in enumerate(patchset.variants) if one.package == located.package]
     inside = [number for number in every if accepts(patchset.variants[number].versions, located.version)]
     order = [*inside, *(number for number in every if number not in inside and _free(patchset, number, located.version))]
-    found = Looked(located, (inside or every)[-1], bool(inside), named, Outcome(located.distribution, located.version, ""))
+    untried = Outcome(located.distribution, located.version, "")
+    found = TriedRelease(located, (inside or every)[-1], bool(inside), named, untried)
     for number in order or every:
         requested = _requested(patchset, number)
         tried = try_release(requested, located.package, located.distribution, located.version, Path(located.site))
@@ -110,25 +115,25 @@ def _look(patchset: Patchset, located: Located, named: bool) -> Looked:
 
 
 def _free(patchset: Patchset, number: int, version: str) -> bool:
-    """Whether the range of a variant can be widened to a release without meeting that of another one."""
+    """Whether the range of a variant can be widened to a release without overlapping that of another variant."""
     wide = widened(patchset.variants[number].versions, [version])
-    return not met(patchset.variants, number, wide)
+    return not overlapping(patchset.variants, number, wide)
 
 
-def met(variants: Sequence[Variant], number: int, versions: str) -> List[Variant]:
-    """The other variants of a package that have a release in common with a range of this one."""
+def overlapping(variants: Sequence[Variant], number: int, versions: str) -> List[Variant]:
+    """The other variants of a package whose range overlaps with this range for variant `number`."""
     mine = variants[number]
     others = [each for at, each in enumerate(variants) if at != number and each.package == mine.package]
     return [each for each in others if overlap(each.versions, versions)]
 
 
 def _requested(patchset: Patchset, number: int) -> Requested:
-    """The patchset with one of its variants, for any release."""
+    """The patchset with only one of its variants, for any release."""
     variant = patchset.variants[number]._replace(versions="")
     return Requested(patchset._replace(variants=(variant,)), resolve_options(patchset, {}))
 
 
-def _explained(patchset: Patchset, one: Looked) -> Tuple[HunkExplanation, ...]:
+def _explained(patchset: Patchset, one: TriedRelease) -> Tuple[HunkExplanation, ...]:
     env = Environment(sys.executable, (one.located.site,), (one.located.site,), sys.version_info[:2])
     hunks, _ = explained(env, _requested(patchset, one.variant))
     return tuple(each for each in hunks if each.answer.state.failed)

@@ -1,4 +1,4 @@
-"""`update`: a patchset for further releases, by a wider range where it is proven there, else by a variant made of an edit."""
+"""`update`: a patchset for further releases: its range is widened to those it is proven for, or a variant is added."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError
 from patcher.model import Located, Patchset, State, Variant
-from patcher.ops.authoring.fitting import Looked, looked_at, met, paths_of, releases_of
+from patcher.ops.authoring.fitting import TriedRelease, overlapping, paths_of, releases_of, try_on_releases
 from patcher.ops.authoring.proving import made_here
 from patcher.ops.authoring.requests import UpdateRequest
 from patcher.ops.outcome import SILENT, Events
@@ -31,16 +31,23 @@ from patcher.target.versions import accepts, is_version, overlap
 
 
 class UpdateOutcome(NamedTuple):
-    """What came of an update.
+    """The outcome of an update.
 
-    `ranges` has (package, range before, range now) of each variant whose range changed. `draft` is what a variant was made
-    of, `added` its .spatch file, "" where there is none. `written` is whether the folder was changed, `problems` has those
-    releases that cannot be looked at.
+    Attributes:
+        folder: the folder of the patchset.
+        patchset: the patchset as it is now.
+        releases: what it did to each release before the update.
+        ranges: (package, range before, range now) of each variant whose range changed.
+        draft: the hunks of the variant that was added.
+        added: the name of its .spatch file, "" where none was added.
+        written: whether the folder was changed.
+        problems: a message for each release that cannot be fetched.
+        notes: remarks for the user.
     """
 
     folder: Path
     patchset: Patchset
-    releases: Tuple[Looked, ...]
+    releases: Tuple[TriedRelease, ...]
     ranges: Tuple[Tuple[str, str, str], ...] = ()
     draft: Draft = Draft(())
     added: str = ""
@@ -50,13 +57,13 @@ class UpdateOutcome(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Whether it holds for every release that was named, or is in its range."""
+        """Whether the patchset holds for every release that was named or is in its range."""
         bad = [one for one in self.releases if not one.holds and (one.named or one.inside) and one.outcome.failed]
         return bool(self.added) or not (bad or self.problems)
 
 
 class CopiesOutcome(NamedTuple):
-    """`folder` holds copies of the files of a release, laid out as a site directory, with the hunks that fit applied."""
+    """A folder with copies of files of a release, laid out as a site directory; the hunks that fit are applied to them."""
 
     folder: Path
     located: Located
@@ -64,37 +71,37 @@ class CopiesOutcome(NamedTuple):
 
 
 def update(request: UpdateRequest, events: Events = SILENT) -> UpdateOutcome:
-    """Look at releases and widen the range of a patchset to those that it is proven for, or add a variant for one.
+    """Try a patchset on releases and widen its range to those that it is proven for, or add a variant for one.
 
     Raises:
         UsageError: an unknown name or release.
-        SitepatchError: its folder may not be written; nothing was edited.
-        PatchError: a patchset that is wrong in itself.
+        SitepatchError: the folder may not be written, or nothing was edited.
+        PatchError: the patchset is invalid.
     """
     folder, patchset = _owned(request)
     releases, problems = releases_of(request.place, patchset, request.to, events)
-    looked = looked_at(patchset, releases, request.to)
-    outcome = UpdateOutcome(folder, patchset, tuple(looked), problems=tuple(problems))
+    tried = try_on_releases(patchset, releases, request.to)
+    outcome = UpdateOutcome(folder, patchset, tuple(tried), problems=tuple(problems))
     if request.edited:
         return _with_variant(outcome, request)
     return _wider(outcome)
 
 
 def copies(request: UpdateRequest, events: Events = SILENT) -> CopiesOutcome:
-    """Copy the files of the one release that the patchset does not fit to a new directory, to be edited there.
+    """Copy the files of the release that the patchset does not fit to a new directory, to be edited there.
 
     Raises:
-        SitepatchError: see `update`; it fits every release, or several do not.
+        SitepatchError: as for `update`; or it fits every release, or several do not fit.
     """
     _, patchset = _owned(request)
     releases, _ = releases_of(request.place, patchset, request.to, events)
-    one = _unfit(looked_at(patchset, releases, request.to))
+    one = _unfit(try_on_releases(patchset, releases, request.to))
     texts = {path: begun for path, (_, begun) in _texts(patchset, one).items()}
     return CopiesOutcome(laid_out(texts), one.located, tuple(texts))
 
 
 def _owned(request: UpdateRequest) -> Tuple[Path, Patchset]:
-    """The folder of the patchset, which the user may change, and what is in it."""
+    """The folder of the patchset, and the patchset; refuses one that does not belong to the user."""
     check_asked(request.to, "--to")
     known = patchset_folders(request.place.patch_dirs, Path.cwd())
     patchset = find_patchset(request.name, request.place.patch_dirs, Path.cwd(), known).patchset
@@ -109,13 +116,13 @@ def _owned(request: UpdateRequest) -> Tuple[Path, Patchset]:
 
 # a wider range --------------------------------------------------------------------------------------------------------
 def _wider(outcome: UpdateOutcome) -> UpdateOutcome:
-    """Widen the ranges by what was proven, and write that."""
+    """Widen the ranges to what was proven, and write them."""
     variants, notes = list(outcome.patchset.variants), []
     failed = [one.located.version for one in outcome.releases if one.outcome.failed]
     for number, variant in enumerate(variants):
         proven = [one.located.version for one in outcome.releases if one.variant == number and one.holds]
         wide = widened(variant.versions, proven, [] if variant.versions == "" else failed)
-        others = met(variants, number, wide) if wide != variant.versions else []
+        others = overlapping(variants, number, wide) if wide != variant.versions else []
         if others:
             notes.append(f"{variant.package} {wide} is proven, and not written: it has releases of {others[0].versions}")
         else:
@@ -124,7 +131,7 @@ def _wider(outcome: UpdateOutcome) -> UpdateOutcome:
 
 
 def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping[str, str], more: str = "") -> UpdateOutcome:
-    """Write the ranges of these variants, further files, and the text of a further variant, all or nothing."""
+    """Write the ranges of these variants, files (name -> text), and the manifest's text of a new variant: all or nothing."""
     old = outcome.patchset.variants
     changed = [number for number, one in enumerate(old) if variants[number].versions != one.versions]
     if not (changed or more):
@@ -146,9 +153,9 @@ def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping
 
 
 # a further variant ----------------------------------------------------------------------------------------------------
-def _unfit(looked: Sequence[Looked]) -> Looked:
-    """The one release that is to be edited."""
-    unfit = [one for one in looked if one.outcome.failed]
+def _unfit(tried: Sequence[TriedRelease]) -> TriedRelease:
+    """The one release that the patchset does not fit."""
+    unfit = [one for one in tried if one.outcome.failed]
     names = ", ".join(f"{one.located.distribution} {one.located.version}" for one in unfit)
     if not unfit:
         raise SitepatchError("nothing is to be edited: it fits every release that is asked for", "name another one with --to")
@@ -157,8 +164,8 @@ def _unfit(looked: Sequence[Looked]) -> Looked:
     return unfit[0]
 
 
-def _texts(patchset: Patchset, one: Looked) -> Dict[str, Tuple[bytes, bytes]]:
-    """The files of a release that the variants are for, each with the hunks of its nearest variant that fit alone."""
+def _texts(patchset: Patchset, one: TriedRelease) -> Dict[str, Tuple[bytes, bytes]]:
+    """The files of a release that the patchset is for: path -> its text, and that with each hunk that fits by itself."""
     options = resolve_options(patchset, {})
     found: Dict[str, Tuple[bytes, bytes]] = {}
     for path in paths_of(pick_variants(patchset)[one.located.package]):
@@ -177,7 +184,7 @@ def _texts(patchset: Patchset, one: Looked) -> Dict[str, Tuple[bytes, bytes]]:
 
 
 def _with_variant(outcome: UpdateOutcome, request: UpdateRequest) -> UpdateOutcome:
-    """Add a variant that is made of the edited copies."""
+    """Add a variant made of the edited copies."""
     one, patchset = _unfit(outcome.releases), outcome.patchset
     texts = {path: (text, begun, read(request.edited, path)) for path, (text, begun) in _texts(patchset, one).items()}
     if all(now in (begun, None) for _, begun, now in texts.values()):
@@ -209,8 +216,8 @@ def _with_variant(outcome: UpdateOutcome, request: UpdateRequest) -> UpdateOutco
     return _written(outcome, variants, files, text)._replace(added=spatch, notes=(*differs, *fixed))
 
 
-def _ended(outcome: UpdateOutcome, one: Looked, request: UpdateRequest) -> str:
-    """The range of the variant that does not fit, which ends at the release that does not."""
+def _ended(outcome: UpdateOutcome, one: TriedRelease, request: UpdateRequest) -> str:
+    """The range of the variant that does not fit, ended at that release."""
     variant = outcome.patchset.variants[one.variant]
     made = ended(variant.versions, one.located.version, _installed(outcome.patchset, variant, request))
     if not overlap(made, variant.versions):
@@ -220,7 +227,7 @@ def _ended(outcome: UpdateOutcome, one: Looked, request: UpdateRequest) -> str:
 
 
 def _installed(patchset: Patchset, variant: Variant, request: UpdateRequest) -> str:
-    """The version that is installed, "" where none is that the variant is for."""
+    """The installed version, "" where the variant is not for it."""
     try:
         paths = [path for patch in variant.patches for path in patch.paths]
         version = locate(request.place.environment(), variant.package, paths).version if request.to else ""
@@ -230,7 +237,7 @@ def _installed(patchset: Patchset, variant: Variant, request: UpdateRequest) -> 
 
 
 def _prove(outcome: UpdateOutcome, edits: Sequence[FileEdit], variant: Variant, text: str) -> None:
-    """Refuse a variant that does not make the edited files."""
+    """Refuse hunks that do not make the edited files."""
     patches = tuple(parse_spatch(text, "the edit")[1])
     trial = outcome.patchset._replace(variants=(variant._replace(patches=patches),))
     for edit in edits:

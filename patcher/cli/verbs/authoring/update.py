@@ -10,7 +10,7 @@ from patcher.cli.console import Console, command
 from patcher.cli.styles import Row
 from patcher.cli.verbs.authoring.draft import hunks_json, left_json, left_rows, show_hunks
 from patcher.cli.verbs.authoring.editor import edit_copies
-from patcher.ops.authoring.fitting import Looked
+from patcher.ops.authoring.fitting import TriedRelease
 from patcher.ops.authoring.requests import UpdateRequest
 from patcher.ops.authoring.updating import UpdateOutcome, copies, update
 
@@ -51,7 +51,7 @@ def run_update_edited(console: Console, request: UpdateRequest) -> int:
     return edit_copies(console, made.folder, first, go_on, lambda: run_update(console, edited))
 
 
-def _row(one: Looked) -> Row:
+def _row(one: TriedRelease) -> Row:
     problem = one.outcome.problem
     return Row(
         one.outcome.word,
