@@ -1,4 +1,4 @@
-"""Cases beside a patchset: small texts, and what is to become of them. Nothing of them is part of the patchset's digest.
+"""Cases of a patchset: small texts, and what is expected of each. They are no part of the patchset's digest.
 
     cases/NAME.before.py and cases/NAME.after.py    becomes that, byte for byte
     cases/NAME.upstream.py                          is changed upstream already
@@ -36,7 +36,7 @@ _FORM = "expected as the first line: # case: PATH [RELEASE] [OPTION=VALUE]..."
 
 
 class Case(NamedTuple):
-    """A text and what is expected of it: `after` it is to become `result`; `head` are the words of its first line."""
+    """A text and what is expected of it; `result` is the expected text, `head` has the words of the first line."""
 
     origin: Path
     expected: str
@@ -51,7 +51,7 @@ class Case(NamedTuple):
 
 
 class CaseResult(NamedTuple):
-    """What came of a case: `problem` is "" where it is as expected; `diff` leads from what was expected to what was made."""
+    """The result of a case; `problem` is "" where it is as expected, `diff` leads from the expected text to the actual one."""
 
     case: Case
     path: str = ""
@@ -60,10 +60,10 @@ class CaseResult(NamedTuple):
 
 
 def find_cases(folder: Path) -> List[Path]:
-    """The files of the cases of a patchset's folder, sorted.
+    """The files of the cases in a patchset's folder, sorted.
 
     Raises:
-        PatchError: a file of the folder of cases is none, or belongs to none.
+        PatchError: a file in the folder of cases belongs to no case.
     """
     names = {path.name for path in (folder / FOLDER).glob("*.py")}
     cases = sorted(name for name in names if name.endswith(tuple(SUFFIXES)))
@@ -78,9 +78,9 @@ def read_case(path: Path) -> Case:
     """Read a case.
 
     Raises:
-        PatchError: it has no first line as it has to be.
-        OSError: it cannot be read, or the text that it is to become.
-        SitepatchError: it is too large, or no regular file.
+        PatchError: its first line is invalid, or the file with the expected text is missing.
+        OSError: it cannot be read.
+        SitepatchError: it is too large, or not a regular file.
     """
     expected = next(expected for suffix, expected in SUFFIXES.items() if path.name.endswith(suffix))
     head, text = _split(read_file(path, TEXT))
@@ -93,7 +93,7 @@ def read_case(path: Path) -> Case:
 
 
 def _split(data: bytes) -> Tuple[Tuple[str, ...], bytes]:
-    """The words of the first line that belongs to the case, and the text below it."""
+    """The words of the `# case:` line, () without one, and the text below it."""
     if not data.startswith(_HEAD):
         return (), data
     line, _, text = data.partition(b"\n")
@@ -130,7 +130,7 @@ def _variant(patchset: Patchset, path: str, releases: Sequence[str]) -> Variant:
     """The variant that a case is for.
 
     Raises:
-        PatchError: no variant names the file; several do, and the release does not tell.
+        PatchError: no variant is for the file, or several are and no release is named.
     """
     wrong = next((release for release in releases if not is_version(release)), "")
     if wrong or len(releases) > 1:
@@ -147,7 +147,7 @@ def _variant(patchset: Patchset, path: str, releases: Sequence[str]) -> Variant:
 
 
 def _problem(case: Case, answers: Sequence[Answer]) -> str:
-    """What keeps the answers from being as expected, "" for nothing."""
+    """How the answers differ from what is expected, "" where they do not."""
     failed: Optional[Answer] = next((answer for answer in answers if answer.state.failed), None)
     states = ", ".join(dict.fromkeys(answer.state.value for answer in answers))
     if case.expected == REFUSED:

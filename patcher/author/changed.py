@@ -1,4 +1,4 @@
-"""Which Python files of an environment are not as RECORD, or our own receipt, says: what somebody edited. Reads only."""
+"""Which Python files of an environment were edited: those that are neither as RECORD nor as a receipt has them. Reads only."""
 
 from __future__ import annotations
 
@@ -20,14 +20,12 @@ from patcher.target.environment import Environment, locate
 _THREADS = 4  # reading waits for the disk, hashing does not hold the interpreter
 _BATCH = 200  # files between two reports of progress
 
-"""Takes how many files were looked at, and how many there are."""
-
 
 class InstalledFile(NamedTuple):
     """A Python file as it is on disk, and the distribution that it belongs to.
 
-    `path` is `/`-separated and relative to `site`. `recorded` are the rows that RECORD files have for it, none where
-    nothing lists it; `status` is what became of it where a patchset is applied in it.
+    `path` is `/`-separated and relative to `site`. `recorded` are its rows in RECORD files, `status` is that of the patchsets
+    applied in it, None without any.
     """
 
     site: str
@@ -49,7 +47,7 @@ class InstalledFile(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What a search found: files that differ or that nothing proves, how many were looked at, and remarks."""
+    """The files that differ or have no RECORD, the number of files that were compared, and remarks."""
 
     files: Tuple[InstalledFile, ...]
     looked: int
@@ -70,18 +68,18 @@ def find_changed(env: Environment, words: Sequence[str], progress: Progress, *, 
 
     Args:
         env: the environment.
-        words: import packages, distributions or files that are meant; all distributions without any.
-        progress: called after each batch of files with how many were looked at.
-        unproven: also return the files that are meant and that no RECORD lists.
+        words: import packages, distributions or files to search; all distributions without any.
+        progress: called after each batch of files with the number of files that were compared.
+        unproven: also return the files that `words` name and no RECORD lists.
 
     Raises:
-        SitepatchError: a word names nothing, or nothing that can be looked at; every such word.
+        SitepatchError: there is no such package or file, or it cannot be compared; for all such words.
     """
     notes: List[str] = []
     every = {site: _listed(Path(site), notes if not words else []) for site in env.own if Path(site).is_dir()}
     chosen = _chosen(env, words, every, unproven=unproven) if words else every
     found: List[InstalledFile] = []
-    said: Dict[str, List[str]] = {}  # the files that a remark is about
+    remarks: Dict[str, List[str]] = {}  # a remark -> the files that it is about
     looked, total = 0, sum(map(len, chosen.values()))
     with ThreadPoolExecutor(_THREADS) as pool:
         for site, candidates in chosen.items():
@@ -92,16 +90,16 @@ def find_changed(env: Environment, words: Sequence[str], progress: Progress, *, 
                 for (path, _), each in zip(tasks[at:], looks):
                     item, note = each.result()
                     found += [item] if item else []
-                    said.setdefault(note, []).append(path)
+                    remarks.setdefault(note, []).append(path)
                 looked += len(looks)
                 progress(looked, total, "files compared with what was installed")
-    notes += [f"{_some(paths)}: {note}" for note, paths in said.items() if note]
+    notes += [f"{_some(paths)}: {note}" for note, paths in remarks.items() if note]
     notes += _new_files({(item.site, item.path.split("/")[0]) for item in found if "/" in item.path}, every)
     return Search(tuple(sorted(found, key=lambda item: (item.site, item.path))), looked, tuple(notes))
 
 
 def _listed(site: Path, notes: List[str]) -> _Site:
-    """The Python files that the RECORD files of a site directory list; a remark about the distributions without one."""
+    """The Python files in the RECORD files of a site directory; adds a remark about distributions without one."""
     found: _Site = {}
     editable, bare = [], []
     for owner in installed_distributions(site):
@@ -121,7 +119,7 @@ def _listed(site: Path, notes: List[str]) -> _Site:
 
 
 def _chosen(env: Environment, words: Sequence[str], every: Dict[str, _Site], *, unproven: bool) -> Dict[str, _Site]:
-    """The part of `every` that is meant, with the files that are meant and are not in it."""
+    """The files that `words` name: those of `every`, and with `unproven` others."""
     chosen: Dict[str, _Site] = {site: {} for site in every}
     problems: List[SitepatchError] = []
     for word in dict.fromkeys(words):
@@ -193,13 +191,13 @@ def _package(env: Environment, word: str, every: Dict[str, _Site]) -> Tuple[str,
 
 
 def _owner(env: Environment, word: str, path: str) -> Owner:
-    """The distribution of a file that no RECORD lists, as far as anything tells it."""
+    """The distribution of a file that no RECORD lists, as far as it is known."""
     located = locate(env, package_of(path), [path])
     return Owner(located.distribution, located.version, located.dist_info)
 
 
 def _look(site: str, path: str, one: _Candidate, receipt: Optional[Receipt]) -> Tuple[Optional[InstalledFile], str]:
-    """The file, if it differs or nothing proves it; else a remark, "" where there is nothing to say."""
+    """The file, if it differs or has no RECORD; and a remark, "" for none."""
     try:
         if receipt is None and one.rows and all(row.size >= 0 for row in one.rows):
             size = (Path(site) / path).stat().st_size
@@ -226,7 +224,7 @@ def _look(site: str, path: str, one: _Candidate, receipt: Optional[Receipt]) -> 
 
 
 def _new_files(packages: Iterable[Tuple[str, str]], every: Dict[str, _Site]) -> List[str]:
-    """A remark for each edited package that has Python files which nobody installed."""
+    """A remark for each edited package with Python files that were not installed."""
     notes = []
     for site, package in sorted(packages):
         new = [path for path in python_files(site, package) if path not in every[site]]
@@ -241,6 +239,6 @@ def _some(paths: Sequence[str]) -> str:
 
 
 def python_files(site: str, package: str) -> List[str]:
-    """The Python files of an import package that lie there, whoever put them there."""
+    """The Python files of an import package that are there, in RECORD or not."""
     found = sorted(path.relative_to(site).as_posix() for path in (Path(site) / package).rglob("*.py"))
     return found or [path.name for path in [Path(site) / f"{package}.py"] if path.is_file()]

@@ -1,4 +1,4 @@
-"""What patchsets make of a release, for those without sitepatch: a diff with a DEP-3 header, a quilt series, a program."""
+"""What patchsets make of a release, in forms that need no sitepatch: a diff with a DEP-3 header, a quilt series, a program."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class PatchedFile(NamedTuple):
 
 
 def patch(one: Requested, files: Sequence[PatchedFile]) -> bytes:
-    """What a patchset changes in these files, as `patch -p1` and `git apply` take it; b"" where it changes nothing.
+    """What a patchset changes in these files, as a diff for `patch -p1` and `git apply`; b"" where it changes nothing.
 
-    The patchsets that come before it in a file's steps are applied already in the file that the patch is for.
+    The diff is for a file to which the earlier patchsets of its steps are applied.
     """
     changed = [
         (file, diff_texts("", file.path, before, after).text)
@@ -89,7 +89,7 @@ def series(requested: Sequence[Requested], files: Sequence[PatchedFile]) -> Dict
 
 
 def script(files: Sequence[PatchedFile]) -> bytes:
-    """A Python program that makes the same of these files without sitepatch (`patcher.author.standalone`)."""
+    """A Python program that changes these files in the same way without sitepatch (`patcher.author.standalone`)."""
     rows = [
         {"path": file.path, "before": digests[0], "after": digests[1], "edits": _edits(file.before, file.after)}
         for file in files

@@ -1,4 +1,4 @@
-"""A draft as a patchset folder: its texts, checked as they will be read, and put in place in one step."""
+"""A draft -> the folder of a patchset, checked by reading it, and written completely or not at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATCHSETS = "patchsets"
 
 
 class Head(NamedTuple):
-    """What a manifest says of the patchset as a whole; `provenance` has keys of `manifest.PROVENANCE`."""
+    """The fields of a manifest that are not of a variant; `provenance` has keys of `manifest.PROVENANCE`."""
 
     name: str
     summary: str
@@ -40,10 +40,10 @@ class Target(NamedTuple):
 
 
 def output_folder(name: str, output: Optional[str] = None) -> Path:
-    """Where a new patchset is put: below the directory `output` (default `./patchsets`), or it, where it ends in `name`.
+    """The folder of a new patchset: in the directory `output` (default `./patchsets`), or that itself if it is called `name`.
 
     Raises:
-        UsageError: the name is none of a patchset, or something is there already.
+        UsageError: the name is not valid, or something is there already.
     """
     if not re.fullmatch("[a-z0-9-]+", name):
         raise UsageError(f'found the name {shown_value(name)}, expected one made of a-z, 0-9 and "-"')
@@ -62,7 +62,7 @@ def _check_free(folder: Path) -> None:
 
 
 def patchset_files(head: Head, draft: Draft, targets: Sequence[Target]) -> Dict[str, str]:
-    """The texts of a patchset's folder, by file name: one `.spatch` for each import package, the prose in the first."""
+    """The texts of a patchset's folder by file name: a `.spatch` for each import package, with the prose in the first."""
     texts: Dict[str, str] = {}
     variants: List[str] = []
     prose = re.sub(r"^(?=--- |@@)", "  ", re.sub(r"\r\n?", "\n", head.prose), flags=re.MULTILINE)  # else they begin a patch
@@ -89,7 +89,7 @@ def variant_text(target: Target, patches: Iterable[str]) -> str:
 
 
 def _module(path: str) -> str:
-    """The module of a file, "" for one that nothing imports by its name."""
+    """The module of a file, "" for one that cannot be imported by its name."""
     parts = path[: -len(".py")].split("/")
     parts = parts[:-1] if parts[-1] == "__init__" else parts
     return ".".join(parts) if all(part.isidentifier() and part != "__main__" for part in parts) else ""
@@ -108,13 +108,13 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
     """Write a patchset's folder, complete or not at all, once it has been read back without a problem.
 
     Args:
-        folder: its place, of the patchset's name; with `replace` it stands already, and what else lies in it is kept.
+        folder: the folder, which has the name of the patchset.
         files: the texts by file name.
-        replace: whether it takes the place of one that stands there.
+        replace: whether the folder exists already; its other files are kept.
 
     Raises:
-        UsageError: something stands there.
-        PatchError: what is wrong with the patchset.
+        UsageError: something is there already.
+        PatchError: the patchset is invalid.
         OSError: it cannot be written.
     """
     if not replace:

@@ -1,4 +1,4 @@
-"""What can be said of a patchset without an environment: what is wrong with it, and what makes it hold for fewer releases."""
+"""Checks of a patchset that need no environment: errors, and what makes it hold for fewer releases than it could."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LITERALS = ("Integer", "Float", "String")
 
 
 class Finding(NamedTuple):
-    """What was found: its level, the file of the patchset, the 1-based line (0 for none), the rule, in words, what to do."""
+    """What was found: `line` is 1-based (0 for none), `rule` a name for it, `text` what is wrong, `hint` what to do."""
 
     level: str
     file: str
@@ -40,7 +40,7 @@ class Finding(NamedTuple):
 
 
 def lint(patchset: Patchset, folder: Path) -> List[Finding]:
-    """Everything that can be said of a patchset, by file and line; `folder` is where it lies."""
+    """Check a patchset in its folder; the findings are sorted by file and line."""
     options = {option.name: option.default for option in patchset.options}
     patches = {(patch.hunks[0].origin, patch.line): patch for variant in patchset.variants for patch in variant.patches}
     found = [*_manifest(patchset, folder), *_ranges(patchset), *_options(patchset, list(patches.values()))]
@@ -96,7 +96,7 @@ def _cases(folder: Path) -> List[Tuple[str, Source]]:
 def _patch(
     patch: FilePatch, options: Dict[str, OptionValue], file: str, line: int, cases: Sequence[Source]
 ) -> Iterator[Finding]:
-    """What is said of the hunks for one file; `cases` are texts that they change."""
+    """The findings about the hunks for one file; `cases` are texts that they change."""
     for path in sorted({path for path in patch.paths if patch.paths.count(path) > 1}):
         yield Finding(ERROR, file, line, "unreachable", f"{path} is named twice", "remove one of the two `---` lines")
     try:
@@ -106,8 +106,8 @@ def _patch(
         yield Finding(ERROR, file, line, "wrong", error.message)
         return
     for hunk in compiled:
-        said = (*_general(hunk), *_specific(hunk), *_literals(hunk), *_unmarked(hunk), *_unguarded(hunk, cases))
-        for rule, level, text, hint in said:
+        found = (*_general(hunk), *_specific(hunk), *_literals(hunk), *_unmarked(hunk), *_unguarded(hunk, cases))
+        for rule, level, text, hint in found:
             yield Finding(level, file, hunk.text.line, rule, text, hint)
     for one, other in ((one, other) for one in compiled for other in compiled if one is not other):
         if one.text.scope == other.text.scope and _meet(one, other):
@@ -115,10 +115,10 @@ def _patch(
             yield Finding(ERROR, file, one.text.line, "overlap", text, "write one hunk for both")
 
 
-_Said = Iterator[Tuple[str, str, str, str]]  # rule, level, text, hint
+_Found = Iterator[Tuple[str, str, str, str]]  # rule, level, text, hint
 
 
-def _general(hunk: Hunk) -> _Said:
+def _general(hunk: Hunk) -> _Found:
     nodes = [part for top in hunk.before.nodes for part in top.walk()]
     runs = all(node.role == "run" for node in hunk.before.nodes)
     strings = [node for node in nodes if node.kind == "String" and not node.role]
@@ -127,7 +127,7 @@ def _general(hunk: Hunk) -> _Said:
         yield "too-general", ADVICE, "it is looked for by placeholders alone, which stand for any code", hint
 
 
-def _specific(hunk: Hunk) -> _Said:
+def _specific(hunk: Hunk) -> _Found:
     kept = [text for tag, text, _ in hunk.text.lines if tag == " " and text.strip()]
     if len(kept) > _MANY_LINES and not any([*notation.holes(text)] or "..." in text for text in kept):
         text = f"{len(kept)} lines of context are written out: a release that changes one of them is refused"
@@ -142,7 +142,7 @@ def _specific(hunk: Hunk) -> _Said:
                 return
 
 
-def _literals(hunk: Hunk) -> _Said:
+def _literals(hunk: Hunk) -> _Found:
     """Literals on both sides that name no place: long strings, the values of keyword arguments."""
     after = [part for top in hunk.after.nodes for part in top.walk()]
     for node in (part for top in hunk.before.nodes for part in top.walk()):
@@ -160,13 +160,13 @@ def _literals(hunk: Hunk) -> _Said:
             yield "needless-literal", ADVICE, text, "write `$_`"
 
 
-def _unmarked(hunk: Hunk) -> _Said:
+def _unmarked(hunk: Hunk) -> _Found:
     tags = {tag for tag, text, _ in hunk.text.lines if text.strip()}
     if "-" not in tags and not any("# sitepatch" in text for tag, text, _ in hunk.text.lines if tag == "+"):
         yield "mark", NOTE, "inserted statements are not marked as such", "add a comment: # sitepatch: NAME"
 
 
-def _unguarded(hunk: Hunk, cases: Sequence[Source]) -> _Said:
+def _unguarded(hunk: Hunk, cases: Sequence[Source]) -> _Found:
     """A place that is one statement with few names and, in the cases, stands inside others, which the hunk does not write."""
     alone = hunk.form == "statements" and len(hunk.before.nodes) == 1 and hunk.before.nodes[0].kind not in COMPOUND
     if alone and hunk.text.inside is None and len(frozenset().union(*identifiers(hunk.before))) <= _FEW_NAMES:
@@ -181,7 +181,7 @@ def _calls(nodes: Sequence[Node]) -> List[Node]:
 
 
 def _meet(one: Hunk, other: Hunk) -> bool:
-    """Whether a hunk is for code that another one of the same scope changes: the same, or an expression in what it removes."""
+    """Whether a hunk is for the same code as another one of its scope, or for an expression in what that removes."""
     if [repr(node) for node in one.before.nodes] == [repr(node) for node in other.before.nodes]:
         return one.form == other.form and not all(node.role == "run" for node in one.before.nodes)
     if one.form != "expression" or one.text.when_present or other.text.when_present:

@@ -1,4 +1,4 @@
-"""The ranges of a patchset that stands: widened or ended by what was proven, in a manifest of which nothing else changes."""
+"""The range of a variant, widened or ended by what was proven, and written into a manifest that else stays as it is."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _VERSIONS = re.compile(r"""(?P<key>[ \t]*versions[ \t]*=[ \t]*)("[^"\r\n]*"|'[^'
 
 
 def widened(versions: str, proven: Sequence[str], failed: Sequence[str] = ()) -> str:
-    """A range (PEP 440) that also has the proven releases; where it has them all it is given back as it is written.
+    """A range (PEP 440) with further releases; as it is written where it has all of them.
 
-    A bound that keeps one out moves to it; releases that come into the range so and are known to fail are left out by name.
+    A bound that excludes one is moved to it. Releases that are known to fail and would be included thereby get a `!=`.
 
     Args:
         versions: the range, "" for any release.
@@ -36,8 +36,8 @@ def widened(versions: str, proven: Sequence[str], failed: Sequence[str] = ()) ->
         upper = f"<={outside[-1]}"
     others = [each for each in others if all(accepts(each, version) for version in outside)]
     made = ",".join(filter(None, [lower, upper, *others]))
-    come = {each.split("+")[0] for each in failed if not accepts(versions, each)} - set(wanted)
-    return ",".join([made, *(f"!={each}" for each in oldest_first(come) if accepts(made, each))])
+    excluded = {each.split("+")[0] for each in failed if not accepts(versions, each)} - set(wanted)
+    return ",".join([made, *(f"!={each}" for each in oldest_first(excluded) if accepts(made, each))])
 
 
 def ended(versions: str, version: str, known: str = "") -> str:
@@ -45,8 +45,8 @@ def ended(versions: str, version: str, known: str = "") -> str:
 
     Args:
         versions: the range.
-        version: the release; those after it go too, but those before it where the range begins with it.
-        known: a version that stays, where one is known: then those on the other side go.
+        version: the release; those after it are excluded too, or those before it if the range begins with it.
+        known: a version that is to stay in the range, "" for none: those on the other side of the release are excluded.
     """
     release = version.split("+")[0]
     lower, upper, others = _bounds(versions)
@@ -59,7 +59,7 @@ def ended(versions: str, version: str, known: str = "") -> str:
 
 
 def _bounds(versions: str) -> Tuple[str, str, List[str]]:
-    """The lower and the upper bound of a range, "" for none, and what else it says."""
+    """The lower and the upper bound of a range, "" for none, and its other clauses."""
     lower, upper, others = "", "", []
     for sign, version in re.findall(_CLAUSE, versions.replace(",", " ")):
         if sign == "~=" or (sign == "==" and version.endswith(".*")):

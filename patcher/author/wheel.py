@@ -1,4 +1,4 @@
-"""A wheel made anew with changed files: a local version, RECORD and METADATA that say so, and all else as it was."""
+"""A wheel with changed files: with a local version, RECORD and METADATA to match, and all else as it was."""
 
 from __future__ import annotations
 

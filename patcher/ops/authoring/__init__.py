@@ -1,1 +1,1 @@
-"""The verbs that make, try and hand on patchsets: edit, capture, import, update, new, lint, test, export."""
+"""The verbs that write, check and export patchsets: edit, capture, import, update, new, lint, test, export."""

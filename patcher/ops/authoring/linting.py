@@ -1,4 +1,4 @@
-"""`lint`: what can be said of patchsets without an environment."""
+"""`lint`: checks of patchsets that need no environment."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from patcher.ops.outcome import SILENT, Events
 
 
 class LintOutcome(NamedTuple):
-    """What was found, by patchset, and what is wrong with patchsets that cannot be read, by name.
-
-    `folders` has where each of the first lies.
-    """
+    """The findings and the folder of each patchset, and why others cannot be read (`broken`), by name."""
 
     request: LintRequest
     findings: Dict[str, Tuple[Finding, ...]]
@@ -31,11 +28,11 @@ class LintOutcome(NamedTuple):
 
 
 def lint_all(request: LintRequest, events: Events = SILENT) -> LintOutcome:
-    """Look at patchsets.
+    """Check patchsets.
 
     Raises:
         UsageError: an unknown name.
-        PatchError: a patchset that is named is wrong in itself.
+        PatchError: a named patchset is invalid.
     """
     patchsets, broken = asked_for(request.place, request.names, events)
     findings = {one.name: tuple(lint(one, folder)) for one, folder in patchsets}

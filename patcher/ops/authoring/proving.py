@@ -1,4 +1,4 @@
-"""Further releases that a new patchset should hold for, and the proof of what it does there and here."""
+"""The further releases that a new patchset should hold for, and the proof of what it does to them and to what is installed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from patcher.text.diffs import FileDiff, diff_texts
 
 
 class Release(NamedTuple):
-    """A further release: its package, in a site directory that has its files, and the texts of those that matter.
+    """A further release of a package: where its files are, and the texts of those that the patchset changes, by path.
 
-    Where it lacks one of those, they are the texts of all Python files of the package.
+    If one of those is missing, the texts of all Python files of the package.
     """
 
     located: Located
@@ -53,10 +53,10 @@ def by_package(files: Iterable[Tuple[Located, str]]) -> Dict[Located, Set[str]]:
 
 
 def check_also(also: Sequence[str]) -> None:
-    """Refuse what names neither a release (`1.2`, `NAME==1.2`) nor a directory; everything wrong at once.
+    """Check that each text is a release (`1.2`, `NAME==1.2`) or a directory.
 
     Raises:
-        UsageError: naming them.
+        UsageError: for all that are neither.
     """
     wrong = [text for text in also if not (_version(text) or Path(text).is_dir())]
     if wrong:
@@ -72,15 +72,15 @@ def _version(text: str) -> str:
 def further_releases(
     also: Sequence[str], homes: Mapping[Located, Set[str]], events: Events
 ) -> Tuple[List[Release], List[str]]:
-    """The releases that are named, and in words those that cannot be had.
+    """The named releases, and a message for each that cannot be fetched.
 
     Args:
-        also: as `check_also` lets them pass.
-        homes: the packages as they are installed, and of each the files that matter.
-        events: told how far it is.
+        also: releases and directories, checked by `check_also`.
+        homes: the installed packages, each with the files that the patchset changes.
+        events: reports the progress.
 
     Raises:
-        NoPip: pip is not there or too old.
+        NoPip: pip is missing or too old.
     """
     found: List[Release] = []
     problems: List[str] = []
@@ -121,10 +121,10 @@ def _release(located: Located, paths: Set[str]) -> Release:
 
 # the proof ------------------------------------------------------------------------------------------------------------
 def trial_patchset(folder: Path, head: Head, draft: Draft, homes: Sequence[Located]) -> Patchset:
-    """The patchset as it would be read, for any release.
+    """The patchset of a draft, for any release; nothing is written.
 
     Raises:
-        PatchError: what is wrong with it.
+        PatchError: it is invalid.
     """
     files = patchset_files(head, draft, [Target(home.package, home.distribution, "") for home in homes])
     return load_patchset(folder, str(folder), {MANIFEST: "", **files})
@@ -150,7 +150,7 @@ def made_there(trial: Patchset, release: Release, expected: Mapping[str, bytes])
     Args:
         trial: the patchset.
         release: the release.
-        expected: what is known to be right there, by path: that nothing else may come of it.
+        expected: the files that it must make there, by path, as far as they are known.
     """
     located = release.located
     found = try_release(Requested(trial, {}), located.package, located.distribution, located.version, Path(located.site))
@@ -163,7 +163,7 @@ def made_there(trial: Patchset, release: Release, expected: Mapping[str, bytes])
 
 
 def proven_target(home: Located, tried: Sequence[Outcome]) -> Target:
-    """The package as it is installed, with the range of releases for which the outcomes prove the patchset."""
+    """The installed package, with the range of releases for which the outcomes prove the patchset."""
     mine = [each for each in tried if each.distribution == home.distribution]
     proven = [each.version for each in mine if each.word in HOLDS]
     failed = [each.version for each in mine if each.word not in HOLDS]
@@ -171,7 +171,7 @@ def proven_target(home: Located, tried: Sequence[Outcome]) -> Target:
 
 
 def _rewritten(path: str, text: bytes, trial: Patchset) -> Tuple[bytes, str]:
-    """The text with the hunks for its path, and why they cannot be applied."""
+    """A text with the hunks for its path, and why some cannot be applied, "" for none."""
     patched = [patch for variant in trial.variants for patch in variant.patches if path in patch.paths]
     made = rewrite(text, [hunk for patch in patched for hunk in patch.hunks], {})
     return made.data, "; ".join(one_line(answer.problem) for answer in made.answers if answer.state.failed)

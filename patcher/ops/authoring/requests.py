@@ -1,4 +1,4 @@
-"""What the verbs that write patchsets are asked for. Light, so that a command can be declared with them."""
+"""The requests of the verbs that write patchsets; imports little, as commands are declared with them."""
 
 from __future__ import annotations
 

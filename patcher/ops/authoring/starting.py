@@ -1,4 +1,4 @@
-"""`new`: a patchset to begin with."""
+"""`new`: a first patchset, to be edited."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_FILES, _MOST_TRIES = 200, 20
 
 
 class NewOutcome(NamedTuple):
-    """The folder that was made, the file and the function that its hunk is for, and remarks."""
+    """The folder that was written, the file and the function that its hunk is for, and remarks."""
 
     folder: Path
     path: str

@@ -1,4 +1,4 @@
-"""`test`: the cases beside patchsets."""
+"""`test`: the cases of patchsets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from patcher.project.selection import find_all
 
 
 class CasesOutcome(NamedTuple):
-    """What came of the cases, by patchset, and what is wrong with patchsets and cases that cannot be read, by name."""
+    """The results of the cases of each patchset, and why patchsets or cases cannot be read (`broken`), by name."""
 
     outcomes: Dict[str, Tuple[CaseResult, ...]]
     broken: Dict[str, SitepatchError]
@@ -28,11 +28,11 @@ class CasesOutcome(NamedTuple):
 
 
 def try_cases(request: CasesRequest, events: Events = SILENT) -> CasesOutcome:
-    """Try cases.
+    """Run the cases of patchsets.
 
     Raises:
         UsageError: an unknown name.
-        PatchError: a patchset that is named is wrong in itself.
+        PatchError: a named patchset is invalid.
     """
     patchsets, broken = asked_for(request.place, request.names, events)
     found: Dict[str, Tuple[CaseResult, ...]] = {}
@@ -50,11 +50,11 @@ def try_cases(request: CasesRequest, events: Events = SILENT) -> CasesOutcome:
 def asked_for(
     place: Place, names: Sequence[str], events: Events
 ) -> Tuple[List[Tuple[Patchset, Path]], Dict[str, SitepatchError]]:
-    """The patchsets of these names with their folders; without names all that can be named, and what is wrong with others.
+    """The patchsets of these names, or all without names, with their folders; and why others cannot be read, by name.
 
     Raises:
         UsageError: an unknown name.
-        PatchError: a patchset that is named is wrong in itself.
+        PatchError: a named patchset is invalid.
     """
     broken: Dict[str, SitepatchError] = {}
     if names:

@@ -16,9 +16,9 @@ PREFIX = "sitepatch-patchset-"
 def patchset_wheel(patchset: Patchset) -> Wheel:
     """A wheel that holds the files of a patchset in a folder that an entry point names; reading them runs nothing of it.
 
-    The same patchset gives the same bytes. It depends on nothing, also not on sitepatch: which of them comes first is left to
-    whoever installs them. The module is a package, though nobody imports it: of a folder without a file of its own pip leaves
-    an empty one behind when it uninstalls.
+    The same patchset gives the same bytes. The wheel depends on nothing, not even on sitepatch, so the two can be installed in
+    any order. The module is a package though nobody imports it: pip leaves an empty folder when it uninstalls one without a
+    file of its own.
     """
     version = canonical(patchset.version)
     name = f"{PREFIX}{patchset.name}"
