@@ -1,58 +1,51 @@
-"""What `run --overlay` does before the command: plan as `apply` or `sync` does, write into the cache alone, verify that."""
+"""`run --overlay`: plan as `apply` or `sync` does, write into the cache alone, verify what was written there."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Optional, Sequence, Union
 
 from patcher.model import FilePlan, Plan
 from patcher.ops.change import how_to_verify, note_interrupted
-from patcher.ops.outcome import SILENT, Events, Outcome
-from patcher.ops.place import Place
+from patcher.ops.outcome import SILENT, ApplyRequest, Events, Outcome
 from patcher.overlay import make
 from patcher.planner.plan import plan_apply, plan_sync
 from patcher.project.selection import check_sources, choose
 from patcher.store.retry import undisturbed
-from patcher.verify.checks import VerifyOptions, VerifySettings, files_to_verify
+from patcher.verify.checks import VerifySettings, files_to_verify
 from patcher.verify.rollback import VerifyOutcome
 
 if TYPE_CHECKING:
     from patcher.model import Requested
-    from patcher.project.request import ProjectFiles
+    from patcher.ops.project import SyncRequest
 
 
-class OverlayRequest(NamedTuple):
-    """Make an overlay of these patchsets, or of those that a project asks for; see `patcher.ops.change.ApplyRequest`."""
+def make_overlay(request: Union[ApplyRequest, SyncRequest], events: Events = SILENT) -> Outcome:
+    """Make an overlay of what `apply` or `sync` would write; nothing else is written.
 
-    place: Place
-    names: Tuple[str, ...] = ()
-    settings: Tuple[str, ...] = ()
-    project: Optional[ProjectFiles] = None
-    verify: VerifyOptions = VerifyOptions()
-
-
-def lay(request: OverlayRequest, events: Events = SILENT) -> Outcome:
-    """Make an overlay of what a plan would write; nothing else is written.
+    Args:
+        request: what to apply; its `dry_run` and `force` are not looked at.
+        events: takes the plan, and what is done.
 
     Raises:
         LockError: something differs from the lock.
         SitepatchError: what keeps it from making a plan or an overlay.
     """
     place, env = request.place, request.place.environment()
-    if request.project is None:
+    if isinstance(request, ApplyRequest):
         check_sources(request.names, place.patch_dirs)
-        chosen, notes = choose(request.names, request.settings, place.patch_dirs)
-        requested, remarks = tuple(chosen), tuple(notes)
+        chosen, shadows = choose(request.names, request.settings, place.patch_dirs)
+        requested, notes = tuple(chosen), tuple(shadows)
     else:
         from patcher.project import lockfile
         from patcher.project.request import read_lock, read_request, refuse_other  # reads TOML: not where names are given
 
         lock = read_lock(request.project)
-        requested, remarks, dirs = read_request(request.project, place.patch_dirs)
+        requested, notes, dirs = read_request(request.project, place.patch_dirs)
         place = place._replace(patch_dirs=dirs)
 
     def planned() -> Plan:
-        if request.project is None:
+        if isinstance(request, ApplyRequest):
             return plan_apply(env, requested)
         plan, held = plan_sync(env, requested)
         refuse_other(lock, lockfile.make(requested, held), plan, request.project.lock_path)
@@ -63,7 +56,7 @@ def lay(request: OverlayRequest, events: Events = SILENT) -> Outcome:
     note_interrupted(env, events)
     plan = undisturbed(env, planned, dry_run=True)
     outcome = Outcome(place, env, plan, tuple(one.patchset.name for one in requested), requested)
-    events.planned(outcome._replace(plan=plan._replace(notes=(*remarks, *plan.notes))))
+    events.planned(outcome._replace(plan=plan._replace(notes=(*notes, *plan.notes))))
     files = make.patched(plan)
     if plan.failed or not files:
         return outcome
@@ -75,7 +68,7 @@ def lay(request: OverlayRequest, events: Events = SILENT) -> Outcome:
 def _verified(
     files: Sequence[FilePlan], requested: Sequence[Requested], how: VerifySettings, folder: Path
 ) -> Optional[VerifyOutcome]:
-    """How good the overlay is; None where it was verified before, which is not done again but for probes."""
+    """The outcome of verifying the overlay; None where it was verified before, which is not repeated but for probes."""
     mark = folder / make.VERIFIED
     if mark.exists() and not how.probes:
         return None

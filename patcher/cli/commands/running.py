@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import redirect_stdout
-from typing import Any, List, Tuple
+from typing import Any, List, Tuple, Union
 
 import click
 
@@ -101,30 +101,30 @@ def run(
             console.note(f"{command[0]} runs {python.path}, and what is patched is the environment of {env.python}")
         if overlay and env.root:
             raise UsageError(f"--overlay: found an image, {env.root}, whose Python is not run here", "apply to it instead")
+        request: Union[ApplyRequest, SyncRequest]
         if names:
-            files = None
+            request = ApplyRequest(place, names, settings, verify)
         else:
             from patcher.ops.project import SyncRequest
             from patcher.project.request import ProjectFiles
 
-            files = ProjectFiles(project, requirements, lock_file, locked)
+            request = SyncRequest(place, ProjectFiles(project, requirements, lock_file, locked), verify)
         if overlay:
             from patcher.cli.verbs.overlay import lay_over
-            from patcher.ops.overlay import OverlayRequest
             from patcher.overlay.make import search_path
 
-            made = lay_over(console, OverlayRequest(place, names, settings, files, verify))
+            made = lay_over(console, request)
             code = 0 if made.ok else 1
             if made.ok and made.overlay:
                 variables["PYTHONPATH"] = search_path(made.overlay, variables)
-        elif files:
-            from patcher.cli.verbs.sync import run_sync
-
-            code = run_sync(console, SyncRequest(place, files, verify))
-        else:
+        elif isinstance(request, ApplyRequest):
             from patcher.cli.verbs.apply import run_apply
 
-            code = run_apply(console, ApplyRequest(place, names, settings, verify))
+            code = run_apply(console, request)
+        else:
+            from patcher.cli.verbs.sync import run_sync
+
+            code = run_sync(console, request)
     if not code:
         launch.execute(program, command, variables)
     return code

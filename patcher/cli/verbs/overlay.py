@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Union
+
 from patcher.cli.answers.outcome import ConsoleEvents, show_plan, verified_json, verified_rows
 from patcher.cli.answers.plan import plan_json
 from patcher.cli.console import Console
 from patcher.cli.styles import Row
-from patcher.ops.outcome import Outcome
-from patcher.ops.overlay import OverlayRequest, lay
+from patcher.ops.outcome import ApplyRequest, Outcome
+from patcher.ops.overlay import make_overlay
 from patcher.text.listed import count
 
+if TYPE_CHECKING:
+    from patcher.ops.project import SyncRequest
 
-def lay_over(console: Console, request: OverlayRequest) -> Outcome:
+
+def lay_over(console: Console, request: Union[ApplyRequest, SyncRequest]) -> Outcome:
     """Make an overlay, and report it."""
-    outcome = lay(request, ConsoleEvents(console, show_plan))
+    outcome = make_overlay(request, ConsoleEvents(console, show_plan))
     verified = outcome.verdict.verified if outcome.verdict else None
     if outcome.plan.failed:
         hunks = count(len(outcome.plan.answers), "hunk")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
+import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Dict, Iterator, List, Set, Tuple
 
-from patcher.errors import SitepatchError
 from patcher.hook.installed import look
 from patcher.hook.places import folders
 from patcher.model import normalized
@@ -207,35 +208,6 @@ def _left(case: Case) -> _Found:
                     yield NOTE, f"{left} was left by a run that ended too early", "it can be removed"
 
 
-_BYTECODE = r"""
-import importlib.util as util, json, marshal, os, sys
-def stale(path, pyc, level, data, info):
-    with open(pyc, "rb") as file:
-        cached = file.read()
-    if cached[:4] != util.MAGIC_NUMBER or len(cached) < 16:
-        return False
-    flags = int.from_bytes(cached[4:8], "little")
-    stamp = [int(info.st_mtime) & 0xFFFFFFFF, info.st_size & 0xFFFFFFFF]
-    if flags == 3 and cached[8:16] != util.source_hash(data):
-        return False
-    if flags == 0 and [int.from_bytes(cached[at:at + 4], "little") for at in (8, 12)] != stamp:
-        return False
-    try:
-        return marshal.loads(cached[16:]) != compile(data, path, "exec", dont_inherit=True, optimize=level)
-    except Exception:  # marshal raises anything: what cannot be read is not of this source
-        return True
-found = []
-for path in json.load(sys.stdin):
-    with open(path, "rb") as file:
-        data, info = file.read(), os.stat(path)
-    for level, name in ((0, ""), (1, "1"), (2, "2")):
-        pyc = util.cache_from_source(path, optimization=name)
-        if os.path.exists(pyc) and stale(path, pyc, level, data, info):
-            found.append([path, pyc])
-print("\n" + json.dumps(found))
-"""
-
-
 def _bytecode(case: Case) -> _Found:
     prefix = os.environ.get("PYTHONPYCACHEPREFIX")
     if prefix:
@@ -247,11 +219,8 @@ def _bytecode(case: Case) -> _Found:
     if case.env.root and case.env.version != sys.version_info[:2]:
         what = f"{case.env.name}: another release than runs sitepatch, which cannot read its bytecode"
         yield NOTE, what, "nothing to do: what was compiled of the old source was removed by apply"
-    import json
-    import subprocess
-
     more = ["-X", f"pycache_prefix={prefix}"] if prefix else []
-    command = [case.env.python, "-I", "-B", *more, "-c", _BYTECODE]
+    command = [case.env.python, "-I", "-B", *more, str(Path(__file__).with_name("bytecode.py"))]
     quiet = {**os.environ, "SITEPATCH_HOOK": "off"}
     done = subprocess.run(command, input=json.dumps(paths).encode(), capture_output=True, timeout=60, check=True, env=quiet)
     for path, pyc in json.loads(done.stdout.splitlines()[-1]):
@@ -277,12 +246,9 @@ def _cache(case: Case) -> _Found:
 
 # who runs it ----------------------------------------------------------------------------------------------------------
 def _sources(case: Case) -> _Found:
-    try:
-        import_module("patcher.engine.syntax")
-    except SitepatchError as unread:
-        yield PROBLEM, unread.message, unread.hint
     for error in case.broken.values():
         yield PROBLEM, error.brief, error.hint
+    import_module("patcher.engine.syntax")  # raises SitepatchError, which says what to install, where libcst is broken
     if os.geteuid():
         return
     for places in patchset.patchset_folders(case.patch_dirs, Path.cwd()).values():
