@@ -1,11 +1,11 @@
-"""What the reports of all ranks of a run mean, in words: conclusions, the most important first. Pure."""
+"""The reports of all ranks of a run -> conclusions, the most important first. Pure."""
 
 from __future__ import annotations
 
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.diagnose import ddp, rank, wrappers
-from patcher.diagnose.rank import NO_DEVICE, Words, kinds_of, names
+from patcher.diagnose.rank import NO_DEVICE, Message, kinds_of, names
 from patcher.diagnose.report import REFUSAL, Report
 from patcher.diagnose.runs import Run, Wrap, is_of
 from patcher.text.listed import listed, ranks
@@ -32,33 +32,30 @@ _REFUSED = (
 
 
 def conclude(wrap: Wrap, run: Run) -> Tuple[Conclusion, ...]:
-    """All that is to be said about one wrapping, the most important first; empty where all is well."""
+    """What is wrong about one wrapping, the most important first; empty where nothing is."""
     rows = wrap.rows
     with_ddp = [row for row in rows if wrappers.family(row) == wrappers.DDP]
     found = [
-        *_told(rows, "moved-back", rank.moved_back, rank.tell_back),
-        *_told(with_ddp, "cpu-with-device-ids", lambda row: rank.stayed(row) and bool(row.device_ids), rank.tell_stayed),
-        *_told(with_ddp, "several-devices", lambda row: len(names(row.parameters)) > 1, rank.tell_spread),
-        *_told(with_ddp, "several-device-ids", ddp.too_many, ddp.tell_too_many),
-        *_told(with_ddp, "device-ids-elsewhere", rank.elsewhere, rank.tell_elsewhere),
-        *_told(with_ddp, "device-ids-for-cuda", ddp.for_cuda, ddp.tell_for_cuda),
-        *_told(with_ddp, "refused", lambda row: _was_refused(row, run), lambda row: _REFUSED),
-        *_told(rows, "not-distributed", wrappers.alone, wrappers.tell_alone),
-        *_told(rows, "no-accelerator", wrappers.lacks_accelerator, wrappers.tell_lacking),
-        *_told(rows, "accelerator-unused", wrappers.unused, wrappers.tell_unused),
+        *_by_message("moved-back", rows, rank.moved_back),
+        *_by_message("cpu-with-device-ids", [row for row in with_ddp if row.device_ids], rank.never_moved),
+        *_by_message("several-devices", with_ddp, rank.on_several_devices),
+        *_by_message("several-device-ids", with_ddp, ddp.several_ids),
+        *_by_message("device-ids-elsewhere", with_ddp, rank.ids_elsewhere),
+        *_by_message("device-ids-for-cuda", with_ddp, ddp.ids_for_cuda),
+        *_by_message("refused", with_ddp, lambda row: _REFUSED if _was_refused(row, run) else None),
+        *_by_message("not-distributed", rows, wrappers.not_distributed),
+        *_by_message("no-accelerator", rows, wrappers.no_accelerator),
+        *_by_message("accelerator-unused", rows, wrappers.accelerator_unused),
         *_raised(rows, run),
-        *_told(rows, "buffers-elsewhere", rank.buffers_elsewhere, rank.tell_buffers),
+        *_by_message("buffers-elsewhere", rows, rank.buffers_elsewhere),
         *_same_device(rows),
         *_differ(rows),
         *_missing(rows),
         *_other_warnings(rows),
     ]
-    found += [each for kind in wrappers.NOTES for each in _told(rows, kind, _is(kind), wrappers.tell_note)]
+    for kind in wrappers.NOTES:
+        found += _by_message(kind, [row for row in rows if wrappers.family(row) == kind], wrappers.wrapper_note)
     return tuple(found)
-
-
-def _is(kind: str) -> Callable[[Report], bool]:
-    return lambda row: wrappers.family(row) == kind
 
 
 def _raised(rows: Sequence[Report], run: Run) -> List[Conclusion]:
@@ -74,19 +71,18 @@ def _raised(rows: Sequence[Report], run: Run) -> List[Conclusion]:
     ]
 
 
-def _told(
-    rows: Sequence[Report], code: str, holds: Callable[[Report], bool], words: Callable[[Report], Words]
-) -> List[Conclusion]:
-    """A conclusion for each wording that the ranks which it holds for ask for."""
-    by_words: Dict[Tuple[str, str], List[Report]] = {}
+def _by_message(code: str, rows: Sequence[Report], examine: Callable[[Report], Optional[Message]]) -> List[Conclusion]:
+    """A conclusion for each message, with the ranks that it is about."""
+    found: Dict[Message, List[Report]] = {}
     for row in rows:
-        if holds(row):
-            by_words.setdefault(words(row), []).append(row)
-    return [Conclusion(code, _ranks(some), text, hint) for (text, hint), some in by_words.items()]
+        message = examine(row)
+        if message:
+            found.setdefault(message, []).append(row)
+    return [Conclusion(code, _ranks(some), *message) for message, some in found.items()]
 
 
 def _was_refused(row: Report, run: Run) -> bool:
-    return rank.right(row) and not ddp.for_cuda(row) and (row.rank in run.refusals or None in run.refusals)
+    return rank.ids_match(row) and not ddp.ids_for_cuda(row) and (row.rank in run.refusals or None in run.refusals)
 
 
 # what holds between ranks ---------------------------------------------------------------------------------------------
@@ -169,7 +165,7 @@ _WARNINGS = {
     "device-ids-unknown": ("device_ids could not be worked out", "LOCAL_RANK is not set: start the ranks by torchrun"),
     "model-unreadable": ("the model could not be read completely", "listing its parameters raises: see its named_parameters"),
 }
-_OURS = {  # of the reports, and told above in our words
+_OURS = {  # of the reports; the conclusions above are about the same
     "moved-back",
     "cpu-with-device-ids",
     "several-devices",

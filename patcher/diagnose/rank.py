@@ -1,8 +1,11 @@
-"""What the report of one rank means: where its model is, why, and what to do about it. Pure."""
+"""What can be wrong in the report of one rank: where its model is, why, and what to do about it. Pure.
+
+A function that is named after something wrong returns the message about it, None where the report is not of that.
+"""
 
 from __future__ import annotations
 
-from typing import List, Tuple
+from typing import List, Optional, Tuple
 
 from patcher.diagnose.report import Devices, Report
 from patcher.text.listed import listed
@@ -22,15 +25,15 @@ VENDORS = {  # what a vendor's package adds: the kind of device, and the backend
 NO_DEVICE = ("cpu", "meta", "?")
 _IN_EVERY_TORCH = ("cuda", "xpu")  # a module of these says nothing until it is initialised
 
-Words = Tuple[str, str]  # what is said, and what to do
+Message = Tuple[str, str]  # what is wrong, and what to do
 
 
 def names(devices: Devices) -> List[str]:
-    """The devices that hold something, without how much."""
+    """The devices that hold a tensor."""
     return [device for device, count in devices if count]
 
 
-def target(row: Report) -> List[str]:
+def devices_of_ids(row: Report) -> List[str]:
     """The devices that device_ids name; a bare number is a device of the kind that the parameters or the rank are on."""
     kinds = [device.partition(":")[0] for device in names(row.parameters) if device not in NO_DEVICE]
     kinds += [kind for kind, index in row.current if index is not None]
@@ -50,49 +53,32 @@ def on_cpu(row: Report) -> bool:
     return names(row.parameters) == ["cpu"]
 
 
-def right(row: Report) -> bool:
+def ids_match(row: Report) -> bool:
     """Whether all parameters are on the one device that device_ids name."""
-    return bool(row.device_ids) and names(row.parameters) == target(row) and not on_cpu(row)
+    return bool(row.device_ids) and names(row.parameters) == devices_of_ids(row) and not on_cpu(row)
 
 
 def kinds_of(devices: Devices) -> List[str]:
-    """The kinds of the devices that hold something."""
+    """The kinds of the devices that hold a tensor, sorted."""
     return sorted({device.partition(":")[0] for device in names(devices)})
 
 
-def moved_back(row: Report) -> bool:
-    """Whether MMEngine's `model.to(get_device())` moved the model from a device to the CPU."""
-    return on_cpu(row) and any(device not in NO_DEVICE for device in names(row.before))
-
-
-def stayed(row: Report) -> bool:
-    """Whether the model is on the CPU and was nowhere else, as far as is known."""
-    return on_cpu(row) and not moved_back(row)
-
-
-def buffers_elsewhere(row: Report) -> bool:
-    """Whether buffers are where no parameter is."""
-    return bool(names(row.parameters)) and not set(names(row.buffers)) <= set(names(row.parameters))
-
-
-def elsewhere(row: Report) -> bool:
-    """Whether device_ids name another device than that of the parameters."""
-    one = len(names(row.parameters)) == 1 and not on_cpu(row)
-    return bool(row.device_ids) and one and not right(row)
-
-
-# words ----------------------------------------------------------------------------------------------------------------
-def tell_back(row: Report) -> Words:
-    """That MMEngine moved the model to the CPU, and how it is kept from that."""
+# what can be wrong ----------------------------------------------------------------------------------------------------
+def moved_back(row: Report) -> Optional[Message]:
+    """MMEngine's `model.to(get_device())` moved the model from a device to the CPU."""
     was = listed([kind for kind in kinds_of(row.before) if kind not in NO_DEVICE])  # by kind: one sentence for all ranks
+    if not (on_cpu(row) and was):
+        return None
     place = row.site.partition(" ")[0]
     refusing = ", where DDP refuses the device_ids" if row.device_ids else ""
     text = f"the model was on {was}, and `model = model.to(get_device())` in {place} moved it to the CPU{refusing}"
     return text, _to_the_device(row, was)
 
 
-def tell_stayed(row: Report) -> Words:
-    """Why a model is on the CPU that was nowhere else before."""
+def never_moved(row: Report) -> Optional[Message]:
+    """The model is on the CPU, and was nowhere else as far as is known."""
+    if not on_cpu(row) or moved_back(row):
+        return None
     there = accelerators(row)
     refusing = " and device_ids name a device, which DDP refuses" if row.device_ids else ""
     text = f"the parameters are on the CPU: the model was never moved{refusing}"
@@ -110,7 +96,7 @@ def tell_stayed(row: Report) -> Words:
 
 
 def _to_the_device(row: Report, kind: str) -> str:
-    """How MMEngine's get_device() is made to say `kind`."""
+    """How MMEngine's get_device() comes to return `kind`."""
     if DEVICE in row.patchsets:
         return (
             f"{DEVICE} is in force and says {row.get_device or 'cpu'}: its option device is cpu, or torch knew no {kind} when "
@@ -120,7 +106,7 @@ def _to_the_device(row: Report, kind: str) -> str:
 
 
 def without_ids(row: Report) -> str:
-    """How DDP gets device_ids=None, from whoever names them now."""
+    """How DDP gets device_ids=None, by who names them now."""
     if row.ids_from == "config":
         return "the config names device_ids, and what it says wins: write device_ids=None in model_wrapper_cfg"
     if GUARD in row.patchsets or DEVICE in row.patchsets:
@@ -146,8 +132,10 @@ def release(version: str) -> Tuple[int, ...]:
     return tuple(int(part) for part in version.split("+")[0].split(".") if part.isdigit())
 
 
-def tell_spread(row: Report) -> Words:
-    """That the parameters are on several devices, and which of them are where."""
+def on_several_devices(row: Report) -> Optional[Message]:
+    """The parameters are on several devices."""
+    if len(names(row.parameters)) < 2:
+        return None
     kinds = kinds_of(row.parameters)
     text = f"the parameters are spread over {listed(kinds) if len(kinds) > 1 else f'several {kinds[0]} devices'}{_fewest(row)}"
     if len(kinds) > 1:
@@ -169,8 +157,10 @@ def _fewest(row: Report) -> str:
     return f": {count.get(device, 0)} of {sum(count.values())} are on {device} ({', '.join(some)}{more})"
 
 
-def tell_elsewhere(row: Report) -> Words:
-    """That device_ids name another device, and who is to name it right."""
+def ids_elsewhere(row: Report) -> Optional[Message]:
+    """device_ids name another device than that of the parameters."""
+    if not row.device_ids or len(names(row.parameters)) != 1 or on_cpu(row) or ids_match(row):
+        return None
     text = "the parameters are on another device than device_ids name"
     if row.ids_from == "config":
         return text, "the config names device_ids: write there the device of each rank, or device_ids=None"
@@ -180,8 +170,10 @@ def tell_elsewhere(row: Report) -> Words:
     return text, f"{own}; sitepatch apply {DEVICE} gives DDP the device that the parameters are on, and None for xla and mps"
 
 
-def tell_buffers(row: Report) -> Words:
-    """That buffers are on another device."""
+def buffers_elsewhere(row: Report) -> Optional[Message]:
+    """Buffers are on a device that no parameter is on."""
+    if not names(row.parameters) or set(names(row.buffers)) <= set(names(row.parameters)):
+        return None
     there, here = kinds_of(row.buffers), kinds_of(row.parameters)
     text = "buffers are on another device than the parameters"
     hint = "a tensor that was registered after the model was moved, or moved by hand; DDP broadcasts the buffers"

@@ -1,15 +1,17 @@
-"""What is about to wrap a model, and what is to be said of what is not DDP. Pure."""
+"""What is about to wrap a model, and what can be wrong where it is not DDP; as `rank` says it. Pure."""
 
 from __future__ import annotations
 
-from patcher.diagnose.rank import NO_DEVICE, Words, accelerators, kinds_of, stayed, tell_stayed
+from typing import Optional
+
+from patcher.diagnose.rank import NO_DEVICE, Message, accelerators, kinds_of, never_moved
 from patcher.diagnose.report import Report
 from patcher.text.listed import listed
 
 DDP, NONE, OTHER = "DDP", "none", "other-wrapper"
 _FAMILIES = (("FullySharded", "fsdp"), ("FSDP", "fsdp"), ("DeepSpeed", "deepspeed"), ("ColossalAI", "colossalai"))
 _OF_COLOSSALAI = ("cuda", "npu")  # else it takes the CPU (0.4.9: accelerator/api.py)
-NOTES = (OTHER, "fsdp", "deepspeed", "colossalai")  # said of every such wrapper: nothing is wrong for that
+NOTES = (OTHER, "fsdp", "deepspeed", "colossalai")  # reported for every such wrapper: nothing is wrong
 _IMPORT = "import the vendor's package (torch_musa, torch_npu, torch_gcu) before the Runner is made"
 
 
@@ -19,24 +21,18 @@ def family(row: Report) -> str:
     return (named or [NONE if row.wrapper == NONE else OTHER if OTHER in row.warnings else DDP])[0]
 
 
-def alone(row: Report) -> bool:
-    """Whether a launcher has started several processes, each of which trains by itself."""
-    return family(row) == NONE and (row.world_size or 1) > 1
-
-
-def tell_alone(row: Report) -> Words:
-    """That each trains by itself."""
+def not_distributed(row: Report) -> Optional[Message]:
+    """A launcher has started several processes, and each of them trains by itself."""
+    if family(row) != NONE or (row.world_size or 1) < 2:
+        return None
     text = f"not distributed: nothing is wrapped, and each of the {row.world_size} processes trains alone"
     return text, "MMEngine is told of the launcher by launcher='pytorch' in the config, or --launcher pytorch"
 
 
-def lacks_accelerator(row: Report) -> bool:
-    """Whether FSDP finds none of the accelerators that it needs."""
-    return family(row) == "fsdp" and set(kinds_of(row.parameters)) <= set(NO_DEVICE) and not accelerators(row)
-
-
-def tell_lacking(row: Report) -> Words:
-    """That it needs one."""
+def no_accelerator(row: Report) -> Optional[Message]:
+    """FSDP finds no accelerator, and needs one."""
+    if family(row) != "fsdp" or not set(kinds_of(row.parameters)) <= set(NO_DEVICE) or accelerators(row):
+        return None
     where = listed(kinds_of(row.parameters)) or "no device"
     return (
         f"FSDP needs an accelerator, and torch knows none; the parameters are on {where}",
@@ -44,39 +40,23 @@ def tell_lacking(row: Report) -> Words:
     )
 
 
-def unused(row: Report) -> bool:
-    """Whether an accelerator stands idle, and the model is trained on the CPU."""
+def accelerator_unused(row: Report) -> Optional[Message]:
+    """An accelerator is idle, and the model is trained on the CPU."""
     there, kind = accelerators(row), family(row)
+    if not there or kind == "fsdp":
+        return None
     if kind == "deepspeed":
-        return row.deepspeed == "cpu" and bool(there)
+        text = f"DeepSpeed's own accelerator is cpu, and {listed(there)} stands idle"
+        return (text, "the variable DS_ACCELERATOR, or the vendor's DeepSpeed") if row.deepspeed == "cpu" else None
     if kind == "colossalai":
-        return bool(there) and not set(there) & set(_OF_COLOSSALAI)
-    return kind != "fsdp" and stayed(row) and not row.device_ids and bool(there)
+        text = f"ColossalAI knows {listed(_OF_COLOSSALAI)}, and {listed(there)} stands idle"
+        known = set(there) & set(_OF_COLOSSALAI)
+        return None if known else (text, "the vendor's ColossalAI, or another strategy")
+    return None if row.device_ids else never_moved(row)
 
 
-def tell_unused(row: Report) -> Words:
-    """Which one stands idle, and why."""
-    idle = listed(accelerators(row))
-    if family(row) == "deepspeed":
-        return (
-            f"DeepSpeed's own accelerator is cpu, and {idle} stands idle",
-            "the variable DS_ACCELERATOR, or the vendor's DeepSpeed",
-        )
-    if family(row) == "colossalai":
-        return (
-            f"ColossalAI knows {listed(_OF_COLOSSALAI)}, and {idle} stands idle",
-            "the vendor's ColossalAI, or another strategy",
-        )
-    return tell_stayed(row)
-
-
-def noted(row: Report) -> bool:
-    """Whether the wrapper is one that is not DDP."""
-    return family(row) in NOTES
-
-
-def tell_note(row: Report) -> Words:
-    """What that wrapper does with the model."""
+def wrapper_note(row: Report) -> Message:
+    """What a wrapper that is not DDP does with the model."""
     where = listed(kinds_of(row.parameters)) or "no device"
     now = f"the parameters are on {where}"
     if family(row) == "fsdp":

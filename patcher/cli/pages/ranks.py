@@ -10,7 +10,7 @@ from patcher.cli.styles import Row
 from patcher.cli.translation import term
 from patcher.diagnose.conclusions import node, sentence
 from patcher.diagnose.log import Log
-from patcher.diagnose.rank import names, target
+from patcher.diagnose.rank import devices_of_ids, names
 from patcher.diagnose.report import Report
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import DOUBTS, HEAD, READY, ClassifiedWrap, cells, heading, well
@@ -93,7 +93,7 @@ def _by_node(rows: Iterable[Report]) -> Dict[Tuple[str, object], List[Report]]:
 
 def _columns(rows: Sequence[Report]) -> List[str]:
     """Every device that something is on or that device_ids name: the CPU first, the cards of a kind by number."""
-    found = {device for row in rows for device in (*names(row.parameters), *names(row.buffers), *target(row))}
+    found = {device for row in rows for device in (*names(row.parameters), *names(row.buffers), *devices_of_ids(row))}
 
     def key(device: str) -> Tuple[bool, str, int, str]:
         kind, _, index = device.partition(":")
@@ -124,7 +124,7 @@ def _grid(host: str, columns: Sequence[str], rows: Sequence[Report]) -> Html:
 def _square(row: Report, rank: str, name: str, x: int, y: int) -> Html:
     """One rank on one device: filled where parameters live, outlined where device_ids point, crossed where these differ."""
     parameters, buffers = dict(row.parameters).get(name, 0), dict(row.buffers).get(name, 0)
-    pointed = name in target(row)
+    pointed = name in devices_of_ids(row)
     about = [f"rank {rank}, {name}: {parameters} parameters, {buffers} buffers", *(["device_ids"] if pointed else [])]
     shapes = [_rect("place", x + 2, y + 2, _CELL - 4)]
     shapes += [_rect("hold", x + 3, y + 3, _CELL - 6)] if parameters else []
