@@ -19,7 +19,7 @@ from patcher.diagnose.files import log_files
 from patcher.diagnose.log import read_log
 from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
-from patcher.ops.diagnose import DiagnoseRequest, Known
+from patcher.ops.diagnose import DiagnoseRequest, KnownSymptoms
 from patcher.ops.place import Place
 from tests.command import DDP, Site, environ, sitepatch
 
@@ -44,7 +44,7 @@ def sections(*names):
 def known(tmp_path_factory):
     """All symptoms, and an environment in which nothing is installed."""
     target = tmp_path_factory.mktemp("nothing")
-    return Known(Place(target=str(target)))
+    return KnownSymptoms(Place(target=str(target)))
 
 
 def found(known, *texts):

@@ -1,6 +1,6 @@
 """Logs as streams of bytes -> what is in them: reports of the patchset mmengine-ddp-debug, and lines that match patterns.
 
-A log may be anything: the lines of many ranks, prefixes before ours (`[rank0]:`, timestamps), colours, CRLF, two of our
+A log may be anything: lines of many ranks, prefixes before ours (`[rank0]:`, timestamps), colours, CRLF, two of our
 lines run together, one line of gigabytes, bytes of no encoding, the JSON strings in which docker keeps a log. It is read in
 pieces, and only what is looked for is kept.
 """
@@ -47,9 +47,9 @@ class Refusal(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """The `number` of lines of a log that match a pattern, given by its index; where the first one stands, and how it reads.
+    """The `number` of lines of a log that match a pattern, given by its index; line and text of the first one.
 
-    `ranks` are as far as the log tells them, each once; `text` may be shown on a terminal.
+    `ranks` are those that the lines name, each once; `text` may be shown on a terminal.
     """
 
     pattern: int

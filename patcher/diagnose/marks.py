@@ -1,4 +1,4 @@
-"""A stream of bytes -> the places in its lines at which one of some texts stands. Linear in time, bounded in memory.
+"""A stream of bytes -> the places in its lines at which one of some texts is found. Linear in time, bounded in memory.
 
 The pieces that a stream is read in may end anywhere. Colours are removed. A line ends with a line feed or, as the bars that
 show progress end it, with a carriage return; of a longer one than `_BEFORE` and a mark's limit the rest is not looked at.
@@ -17,7 +17,7 @@ _BEFORE = 1024  # bytes before a mark that are kept
 
 
 class MarkedLine(NamedTuple):
-    """Where a mark stands: the number of its line, the mark, what of the line is before it, and the rest of the line."""
+    """Where a mark is found: the number of its line, the mark, what of the line is before it, and the rest of the line."""
 
     line: int
     mark: bytes

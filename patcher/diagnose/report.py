@@ -14,13 +14,13 @@ Devices = Tuple[Tuple[str, int], ...]
 
 
 class Report(NamedTuple):
-    """What one rank told before one wrapping. What its line lacks is None or ""; in text, what is not printable is `?`.
+    """What one rank reported before one wrapping. What its line lacks is None or ""; in text, what is not printable is `?`.
 
     `parameters` and `buffers`: tensors on each device. `before`: parameters before MMEngine moved the model, empty where not
     known. `places`: the first names on each of several devices. `device_ids`: None, or `0` and `musa:0` as texts. `ids_from`:
     who names them. `patchsets`: those in force. `current`: the accelerators whose module is there, with the current device,
     None where it is not initialised. `visible`: the variables *_VISIBLE_DEVICES. `deepspeed`: the device of DeepSpeed's own
-    accelerator. `time`: seconds since 1970. `line`: where it stands in its log.
+    accelerator. `time`: seconds since 1970. `line`: its number in the log.
     """
 
     line: int

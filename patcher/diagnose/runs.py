@@ -1,4 +1,4 @@
-"""Which reports belong together: the runs that a set of logs tells of, and the wrappings in each of them. Pure.
+"""Which reports belong together: the runs in a set of logs, and the wrappings in each of them. Pure.
 
 From schema 2 on a line names its process, so a run ends where a rank comes back as another process. Of the older lines
 there is only their order: a new run begins where a rank reports the same place again. Several logs may hold the same line
@@ -68,12 +68,12 @@ def is_of(raised: Raised, row: Report) -> bool:
 
 def _run(number: int, group: Sequence[LoggedReport], refusals: Iterable[Optional[int]]) -> Run:
     wraps: Dict[int, List[Report]] = {}
-    told: Dict[object, int] = {}  # how many reports of a rank without sequence there are so far
+    counts: Dict[object, int] = {}  # how many reports of a rank without sequence there are so far
     for source in group:
         report = source.report
         key = (source.log, report.line) if report.rank is None else report.rank
-        sequence = told.get(key, 0) if report.sequence is None else report.sequence
-        told[key] = sequence + 1
+        sequence = counts.get(key, 0) if report.sequence is None else report.sequence
+        counts[key] = sequence + 1
         wraps.setdefault(sequence, []).append(report)
     ordered = [
         Wrap(count, tuple(sorted(wraps[sequence], key=lambda row: (row.rank is None, row.rank or 0))))
@@ -119,7 +119,7 @@ def _by_process(sources: Iterable[LoggedReport]) -> List[List[LoggedReport]]:
     times = [process[0].report.time or 0 for process in ready]
     runs: List[List[LoggedReport]] = []
     begin = 0
-    seen: Dict[Optional[int], int] = {}  # where in `ready` the process of a rank stands, in the run that begins at `begin`
+    seen: Dict[Optional[int], int] = {}  # where in `ready` the process of a rank is, in the run that begins at `begin`
     for at, process in enumerate(ready):
         rank = process[0].report.rank
         if rank is not None and rank in seen:

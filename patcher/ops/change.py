@@ -1,4 +1,4 @@
-"""What `apply` and `restore` do, and `sync` with them: recover, plan, and only then write; what was applied is verified."""
+"""`apply` and `restore`, and what `sync` shares with them: recover, plan, and only then write; verify what was applied."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def apply(request: ApplyRequest, events: Events = SILENT) -> Outcome:
     check_sources(request.names, place.patch_dirs)
     requested, notes = choose(request.names, request.settings, place.patch_dirs)
     env = place.environment()
-    how, recovered = prepared(place, env, requested, request.verify, events, dry_run=request.dry_run)
+    how, recovered = prepare(place, env, requested, request.verify, events, dry_run=request.dry_run)
     plan = undisturbed(env, lambda: plan_apply(env, requested, force=request.force), dry_run=request.dry_run)
     plan = plan._replace(notes=(*notes, *plan.notes))
     names = tuple(one.patchset.name for one in requested)
     return carry_out(Outcome(place, env, plan, names, tuple(requested), request.dry_run, recovered), how, events)
 
 
-def prepared(
+def prepare(
     place: Place, env: Environment, requested: Sequence[Requested], verify: VerifyOptions, events: Events, *, dry_run: bool
 ) -> Tuple[Optional[VerifySettings], Tuple[str, ...]]:
     """Recover interrupted runs; returns how to verify (None for not at all), and a sentence for each that was recovered.
@@ -50,13 +50,13 @@ def prepared(
         UsageError: a probe is asked for that cannot be run there or is not trusted.
         StoreError: a journal is invalid, or the store cannot write.
     """
-    how = how_to_verify(place, env, verify, [one.patchset for one in requested], events)
+    how = verify_settings(place, env, verify, [one.patchset for one in requested], events)
     events.started(env, requested)
     return None if verify.no_verify else how, _recover(env, events, dry_run=dry_run)
 
 
 def carry_out(outcome: Outcome, how: Optional[VerifySettings], events: Events) -> Outcome:
-    """Carry a plan out where nothing is against it, verify it and roll it back where that fails.
+    """Write a plan of which no hunk failed, verify it, and roll it back where that fails.
 
     Args:
         outcome: with the plan.
@@ -102,10 +102,10 @@ def _patchsets(outcome: Outcome) -> List[Patchset]:
     return [one.patchset for one in outcome.requested if one.patchset.name in outcome.patchsets]
 
 
-def how_to_verify(
+def verify_settings(
     place: Place, env: Environment, asked: VerifyOptions, patchsets: Sequence[Patchset], events: Events
 ) -> VerifySettings:
-    """What is asked for means for an environment.
+    """The settings that options mean for an environment.
 
     A directory given as `target` is no environment of its own: without `python` nobody knows which packages its modules run
     with, so its files are compiled only.
@@ -131,7 +131,7 @@ def how_to_verify(
 
 
 def restore(request: RestoreRequest, events: Events = SILENT) -> Outcome:
-    """Take patchsets out; where nothing else stands in a file, it is as it was before: bytes, mode and mtime.
+    """Restore what patchsets changed; a file that no other patchset changes is as it was before: bytes, mode and mtime.
 
     Raises:
         SitepatchError: what keeps it from making a plan or from writing.
@@ -147,9 +147,9 @@ def restore(request: RestoreRequest, events: Events = SILENT) -> Outcome:
         for error in bad:
             if isinstance(error, FormatError):  # what its release knows of the other files is not known here
                 raise error
-        stands, idle, chosen = named(items, request.names)
+        applied, idle, chosen = named(items, request.names)
         if idle:
-            check_names(idle, stands, place.patch_dirs)
+            check_names(idle, applied, place.patch_dirs)
         plan = plan_restore(items, chosen, force=request.force) if chosen else Plan((), ())
         made = Outcome(place, env, plan, tuple(chosen), (), request.dry_run, recovered, idle=tuple(idle))
         return made._replace(damaged=tuple(unclaimed(env, bad)))
@@ -170,13 +170,13 @@ def _recover(env: Environment, events: Events, *, dry_run: bool) -> Tuple[str, .
     if dry_run:
         note_interrupted(env, events)
         return ()
-    said: List[str] = []
+    recovered: List[str] = []
     for store in stores(env):
         sentence = store.recover()
         if sentence:
-            said.append(f"{store.site}: {sentence}")
-            events.note(said[-1], "recovered")
-    return tuple(said)
+            recovered.append(f"{store.site}: {sentence}")
+            events.note(recovered[-1], "recovered")
+    return tuple(recovered)
 
 
 def _write(outcome: Outcome, events: Events) -> Outcome:
@@ -188,11 +188,11 @@ def _write(outcome: Outcome, events: Events) -> Outcome:
     for file in changed:
         if file.aside:
             events.note(f"the edited {file.path} is kept as {Store(file.site).save_edited(file.path, file.aside)}", "kept")
-    said = commit(outcome.plan, _patchsets(outcome))
-    for sentence in said:
+    recovered = commit(outcome.plan, _patchsets(outcome))
+    for sentence in recovered:
         events.note(sentence, "recovered")
     events.reached(FINISHED)
-    return outcome._replace(written=True, recovered=(*outcome.recovered, *said))
+    return outcome._replace(written=True, recovered=(*outcome.recovered, *recovered))
 
 
 def _check_writable(changed: Sequence[FilePlan]) -> None:

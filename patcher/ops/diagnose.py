@@ -1,4 +1,4 @@
-"""`diagnose`: logs -> what is wrong in them, which patchset cures it, and how that one stands in this environment."""
+"""`diagnose`: logs -> what is wrong in them, which patchset cures it, and whether that one fits this environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from patcher.diagnose.runs import Run, find_runs
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import OptionValue, Patchset, Plan, Progress, Requested, State, Symptom, release_name
 from patcher.ops.place import Place
-from patcher.ops.releases.check import absent, state_of
+from patcher.ops.releases.check import is_absent, state_of
 from patcher.patchset.sources import builtin_dir, find_patchsets, resolve_options
 from patcher.patchset.symptoms import general_symptoms
 from patcher.patchset.toml import option_text
@@ -37,7 +37,7 @@ class DiagnoseRequest(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """How a patchset stands in the environment.
+    """Whether a patchset fits the environment.
 
     `word` is APPLIES, APPLIED, ABSENT (its package is not installed), MISFIT, UNKNOWN (it could not be looked at), or the
     value of a State. `text` says it in words, `settings` are the options to be set (`option=VALUE`).
@@ -49,9 +49,9 @@ class Fit(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A symptom that was seen: `number` lines, on these ranks as far as logs tell them; the first one, and where it stands.
+    """A symptom that was found: in `number` lines, of `ranks` as far as they are known; `log`, `line` and `text` of the first.
 
-    `patchset` cures it, None where none does; `fit` is how that one stands, None where there is none.
+    `patchset` cures it, None where none does; `fit` is whether that one fits, None where there is none.
     """
 
     symptom: Symptom
@@ -65,10 +65,10 @@ class Finding(NamedTuple):
 
 
 class DiagnoseOutcome(NamedTuple):
-    """What was found: what came first in the logs first, and consequences last. `cure` are words of a command, or empty.
+    """What was found: in the order of the logs, consequences last. `cure` are the words of a command, or empty.
 
-    `logs` are those that were read and `runs` what the reports of mmengine-ddp-debug in them tell of; `broken` are patchsets
-    that cannot be read.
+    `logs` are those that were read, `runs` come from the reports of mmengine-ddp-debug in them; `broken` are patchsets that
+    cannot be read.
     """
 
     findings: Tuple[Finding, ...]
@@ -79,13 +79,13 @@ class DiagnoseOutcome(NamedTuple):
 
 
 def diagnose(request: DiagnoseRequest, progress: Progress = lambda done, total, what: None) -> DiagnoseOutcome:
-    """Read logs and say what is in them; `progress` takes how many megabytes were read.
+    """Read logs and find what is wrong in them; `progress` takes how many megabytes were read.
 
     Raises:
         UsageError: logs that are not there or may not be read.
         SitepatchError: no such environment, where something is to be cured in it.
     """
-    known = Known(request.place)
+    known = KnownSymptoms(request.place)
     files = log_files(request.logs)
     total, size = sum(Path(path).stat().st_size for path in files if path != STDIN), 0
 
@@ -100,14 +100,14 @@ def diagnose(request: DiagnoseRequest, progress: Progress = lambda done, total, 
 
 
 def follow(request: DiagnoseRequest) -> Iterator[DiagnoseOutcome]:
-    """What is in logs that still grow: for what is there, and again whenever something was written. Only standard input ends.
+    """The outcome for logs that still grow: at once, and again whenever something was written. Only standard input ends.
 
     A compressed log does not grow: in a directory it is left out.
 
     Raises:
         UsageError: as `diagnose` does; a log that is named is compressed.
     """
-    known = Known(request.place)
+    known = KnownSymptoms(request.place)
     files = log_files(request.logs)
     if STDIN in files:
         if len(files) > 1:
@@ -148,8 +148,8 @@ def _read(path: str, patterns: Sequence[str], progress: Callable[[int], None]) -
         return read_log(path, file, patterns, progress)
 
 
-class Known:
-    """All symptoms that are known, and how the patchsets that cure them stand in an environment, which is looked at once."""
+class KnownSymptoms:
+    """All known symptoms, and whether the patchsets that cure them fit an environment, which is read once."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -172,18 +172,18 @@ class Known:
         return settled(self._env, lambda: statuses(self._env))
 
     def outcome(self, logs: Sequence[Log]) -> DiagnoseOutcome:
-        """What these logs say."""
+        """The outcome for these logs."""
         found, begin = [], 0
         for (symptom, patchset), (patterns, needs) in zip(self.symptoms, self._lines):
             own, end = range(begin, begin + len(patterns)), begin + len(patterns) + len(needs)
             needed = range(own.stop, end)
             begin = end
-            finding = _seen(symptom, own, logs)
-            if finding and (not needs or _seen(symptom, needed, logs)) and self._is_installed(symptom):
+            finding = _found(symptom, own, logs)
+            if finding and (not needs or _found(symptom, needed, logs)) and self._is_installed(symptom):
                 fit = self._fit(patchset, symptom) if patchset else None
                 found.append(finding._replace(patchset=patchset, fit=fit))
         names = [log.name for log in logs]
-        found = _closest(found)
+        found = _most_specific(found)
         found.sort(key=lambda each: (each.symptom.follows, names.index(each.log), each.line))
         return DiagnoseOutcome(tuple(found), _cure(found), tuple(logs), find_runs(logs), self.broken)
 
@@ -196,7 +196,7 @@ class Known:
         key = patchset.name, symptom.name
         if key not in self._fits:
             try:
-                self._fits[key] = stands(self._env, self._statuses, patchset, symptom)
+                self._fits[key] = fit_of(self._env, self._statuses, patchset, symptom)
             except UsageError:  # there is no such environment
                 raise
             except SitepatchError as error:
@@ -204,8 +204,8 @@ class Known:
         return self._fits[key]
 
 
-def _seen(symptom: Symptom, patterns: Sequence[int], logs: Sequence[Log]) -> Optional[Finding]:
-    """What logs have of some of the patterns."""
+def _found(symptom: Symptom, patterns: Sequence[int], logs: Sequence[Log]) -> Optional[Finding]:
+    """The lines of some logs that match one of the patterns (given by index), as one finding; None without any."""
     every = [(log.name, each) for log in logs for each in sorted(log.sightings, key=lambda each: each.line)]
     seen = [(name, each) for name, each in every if each.pattern in patterns]
     if not seen:
@@ -215,8 +215,8 @@ def _seen(symptom: Symptom, patterns: Sequence[int], logs: Sequence[Log]) -> Opt
     return Finding(symptom, None, None, sum(each.number for _, each in seen), tuple(ranks), name, first.line, first.text)
 
 
-def _closest(findings: Sequence[Finding]) -> List[Finding]:
-    """Of findings in one line those that say most: that for what is installed here, else those that a patchset cures."""
+def _most_specific(findings: Sequence[Finding]) -> List[Finding]:
+    """Of findings in one line the most specific: that for what is installed here, else those that a patchset cures."""
 
     def weight(one: Finding) -> Tuple[bool, bool]:
         return bool(one.symptom.installed), one.patchset is not None
@@ -237,8 +237,8 @@ def _cure(findings: Sequence[Finding]) -> Tuple[str, ...]:
     return ("apply", *names, *(word for text in settings for word in ("--set", text))) if names else ()
 
 
-def stands(env: Environment, items: Sequence[FileStatus], patchset: Patchset, symptom: Symptom) -> Fit:
-    """How a patchset stands in an environment.
+def fit_of(env: Environment, items: Sequence[FileStatus], patchset: Patchset, symptom: Symptom) -> Fit:
+    """Whether a patchset fits an environment.
 
     Args:
         env: the environment.
@@ -247,15 +247,15 @@ def stands(env: Environment, items: Sequence[FileStatus], patchset: Patchset, sy
         symptom: what is to be cured: it may suggest options.
     """
     steps = [step for item in items if item.live for step in item.receipt.steps if step.patchset == patchset.name]
-    told = steps[0].options if steps else {}
-    wanted: Dict[str, OptionValue] = {**resolve_options(patchset, {}), **told, **symptom.options}
-    settings = tuple(f"{name}={option_text(value)}" for name, value in symptom.options.items() if told.get(name) != value)
+    current = steps[0].options if steps else {}
+    requested: Dict[str, OptionValue] = {**resolve_options(patchset, {}), **current, **symptom.options}
+    settings = tuple(f"{name}={option_text(value)}" for name, value in symptom.options.items() if current.get(name) != value)
     if steps and not settings:
         return Fit(APPLIED, "it is applied here: if the log is of a run since then, the cause is another one")
-    plan = settled(env, lambda: plan_apply(env, [Requested(patchset, wanted)]))
+    plan = settled(env, lambda: plan_apply(env, [Requested(patchset, requested)]))
     if plan.failed:
         first = plan.failed[0]
-        missing = absent(first)
+        missing = is_absent(first)
         problem = first.problem.split("\n")[0]
         return Fit(ABSENT, problem) if missing else Fit(MISFIT, f"{problem}; see sitepatch explain {patchset.name}")
     state = state_of(plan)

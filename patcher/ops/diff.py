@@ -52,15 +52,15 @@ class HandEdit(NamedTuple):
 
 
 class DiffOutcome(NamedTuple):
-    """What differs: `standing` by what is applied, `ahead` by what would be, `edits` by hand.
+    """What differs: `applied` by patchsets, `planned` by those that would be applied, `edits` by hand.
 
     `items` are the files that are patched by those that were meant, `requested` what would be applied, `answers` those about
     its hunks. `waiting` are (site directory, sentence) of interrupted runs.
     """
 
     env: Environment
-    standing: Tuple[FileDiff, ...] = ()
-    ahead: Tuple[FileDiff, ...] = ()
+    applied: Tuple[FileDiff, ...] = ()
+    planned: Tuple[FileDiff, ...] = ()
     edits: Tuple[HandEdit, ...] = ()
     items: Tuple[FileStatus, ...] = ()
     requested: Tuple[Requested, ...] = ()
@@ -76,7 +76,7 @@ class DiffOutcome(NamedTuple):
     @property
     def differs(self) -> bool:
         """Whether anything does."""
-        return bool(self.standing or self.ahead or self.edits)
+        return bool(self.applied or self.planned or self.edits)
 
 
 def diff(request: DiffRequest, events: Events = SILENT) -> DiffOutcome:
@@ -88,19 +88,19 @@ def diff(request: DiffRequest, events: Events = SILENT) -> DiffOutcome:
     env = request.place.environment()
     events.started(env)
     names = () if request.edited else request.names
-    outcome = settled(env, lambda: _standing(env, names))
+    outcome = settled(env, lambda: _applied(env, names))
     live = {step.patchset for item in outcome.items for step in item.receipt.steps if item.live}
     ahead = [name for name in dict.fromkeys(names) if name not in live]
     if ahead:
-        outcome = _ahead(outcome, request.place, ahead)
+        outcome = _planned(outcome, request.place, ahead)
     if request.edited:
-        outcome = outcome._replace(standing=(), notes=())
+        outcome = outcome._replace(applied=(), notes=())
     if request.edited or not request.names:
         outcome = _edited(outcome, request, events)
     return outcome
 
 
-def _standing(env: Environment, names: Sequence[str]) -> DiffOutcome:
+def _applied(env: Environment, names: Sequence[str]) -> DiffOutcome:
     """What is changed by these patchsets, by all without names."""
     diffs: List[FileDiff] = []
     notes: List[str] = []
@@ -117,13 +117,13 @@ def _standing(env: Environment, names: Sequence[str]) -> DiffOutcome:
     return DiffOutcome(env, tuple(diffs), items=tuple(found), notes=tuple(notes), waiting=tuple(interrupted(env)))
 
 
-def _ahead(outcome: DiffOutcome, place: Place, names: Sequence[str]) -> DiffOutcome:
+def _planned(outcome: DiffOutcome, place: Place, names: Sequence[str]) -> DiffOutcome:
     """The outcome with what patchsets would change that are not applied; nothing where one of them does not fit."""
     requested, shadows = choose(names, (), place.patch_dirs)
     plan = settled(outcome.env, lambda: plan_apply(outcome.env, requested))
     diffs = () if plan.failed else tuple(plan_diffs(plan))
     notes = (*outcome.notes, *shadows, *plan.notes)
-    return outcome._replace(ahead=diffs, requested=tuple(requested), answers=plan.answers, notes=notes)
+    return outcome._replace(planned=diffs, requested=tuple(requested), answers=plan.answers, notes=notes)
 
 
 # what was edited by hand ----------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What a verb is asked for, what came of it, and what it reports while it is at work. Light, standard library alone."""
+"""Requests and outcomes of verbs, and the events that they report meanwhile. Imports the standard library only."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ApplyRequest(NamedTuple):
 
 
 class RestoreRequest(NamedTuple):
-    """Take these patchsets out, all that are applied without names; one that is known but not applied is no error.
+    """Restore what these patchsets changed, all that are applied without names; one that is known but not applied is no error.
 
     With `force` edits by hand are dropped instead of kept in the file, their text is kept in the store; with `dry_run`
     nothing is written.
@@ -72,12 +72,12 @@ class Effect(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of `apply`, `sync`, `restore` or an overlay.
+    """The outcome of `apply`, `sync`, `restore` or an overlay.
 
     `plan` is what was to be done, `written` whether it was, and still is. `patchsets` are the names that were meant; once
-    written, those that are applied in what changed. `requested` is what was asked for, `recovered` has a sentence for each
-    interrupted run that came first, `fresh` says that nothing was patched there before, `verdict` what came of verifying
-    (None where nothing was verified), `place` has every directory of patchsets.
+    written, those that are applied in what changed. `requested` are those patchsets with their options, `recovered` has a
+    sentence for each interrupted run that was recovered first, `fresh` says that nothing was patched there before, `verdict`
+    is the outcome of verifying (None where nothing was verified), `place` has every directory of patchsets.
 
     Of `sync` alone: `effects`, and `restored`, the names that were not asked for. Of `restore` alone: `idle` (names that are
     not applied), `damaged` (problem, what to do), `hooks` (those that will apply it again). Of an overlay alone: `overlay`,

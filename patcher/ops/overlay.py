@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Optional, Sequence, Union
 
 from patcher.model import FilePlan, Plan
-from patcher.ops.change import how_to_verify, note_interrupted
+from patcher.ops.change import note_interrupted, verify_settings
 from patcher.ops.outcome import SILENT, ApplyRequest, Events, Outcome
 from patcher.overlay import make
 from patcher.planner.plan import plan_apply, plan_sync
@@ -51,7 +51,7 @@ def make_overlay(request: Union[ApplyRequest, SyncRequest], events: Events = SIL
         refuse_other(lock, lockfile.make(requested, held), plan, request.project.lock_path)
         return plan
 
-    how = how_to_verify(place, env, request.verify, [one.patchset for one in requested], events)
+    how = verify_settings(place, env, request.verify, [one.patchset for one in requested], events)
     events.started(env)
     note_interrupted(env, events)
     plan = undisturbed(env, planned, dry_run=True)

@@ -1,4 +1,4 @@
-"""`sync` and `lock`: an environment is made what a project asks for, in one commit; what that makes is locked."""
+"""`sync` makes an environment what a project asks for, in one commit; `lock` writes down what that makes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from patcher.errors import SitepatchError
 from patcher.hook.content import HOOK, read_hook
 from patcher.hook.places import folders
 from patcher.model import LockedFile, Plan, Requested, Step
-from patcher.ops.change import carry_out, note_interrupted, prepared
+from patcher.ops.change import carry_out, note_interrupted, prepare
 from patcher.ops.outcome import SILENT, Effect, Events, Outcome
 from patcher.ops.place import Place
 from patcher.patchset.toml import options_text
@@ -43,7 +43,7 @@ class LockRequest(NamedTuple):
 
 
 class LockOutcome(NamedTuple):
-    """What came of `lock`.
+    """The outcome of `lock`.
 
     `held` are the files of this environment, `lock` is all that the file says now or would say, `differences` has a sentence
     for each with `check`, `place` has every directory of patchsets.
@@ -76,7 +76,7 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
     requested = asked_for.patchsets
     env = request.place.environment()
     _refuse_what_a_hook_undoes(env, requested)
-    how, recovered = prepared(request.place, env, requested, request.verify, events, dry_run=request.dry_run)
+    how, recovered = prepare(request.place, env, requested, request.verify, events, dry_run=request.dry_run)
     items, (plan, held) = undisturbed(
         env, lambda: (statuses(env), plan_sync(env, requested, force=request.force)), dry_run=request.dry_run
     )

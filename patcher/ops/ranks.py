@@ -9,10 +9,10 @@ from patcher.diagnose.log import read_log
 from patcher.diagnose.rank import VENDORS
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Progress
-from patcher.ops.diagnose import DiagnoseOutcome, Known
+from patcher.ops.diagnose import DiagnoseOutcome, KnownSymptoms
 from patcher.ops.place import Place
-from patcher.ranks.start import Asked, Rank, try_ranks
-from patcher.ranks.verdict import Verdict, judge
+from patcher.ranks.start import Rank, TrialRequest, try_ranks
+from patcher.ranks.verdict import Verdict, verdict_on
 from patcher.system.signals import stoppable
 
 _VENDORS = tuple(name for name in VENDORS if name != "torch_xla")  # which gives each process all devices, by its own launcher
@@ -45,9 +45,9 @@ def diagnose_ranks(request: RanksRequest, progress: Progress) -> RanksOutcome:
     place = request.place
     if place.target is not None and place.python is None:
         raise UsageError("--ranks and --target: found no interpreter to start ranks of", "name it with --python")
-    env, known = place.environment(), Known(place)
+    env, known = place.environment(), KnownSymptoms(place)
     ahead = place.target is not None
-    asked = Asked(env.python, env.search, ahead, request.size, request.backend, _VENDORS, request.timeout)
+    asked = TrialRequest(env.python, env.search, ahead, request.size, request.backend, _VENDORS, request.timeout)
     try:
         with stoppable():
             ranks = try_ranks(asked, progress)
@@ -55,6 +55,6 @@ def diagnose_ranks(request: RanksRequest, progress: Progress) -> RanksOutcome:
         raise SitepatchError(
             f"ranks could not be started: {error}", "fewer ranks, or see the limit of processes (ulimit -u)"
         ) from error
-    verdict = judge(ranks, request.timeout)
+    verdict = verdict_on(ranks, request.timeout)
     written = [] if verdict.ok else [(f"rank{one.number}", io.BytesIO(one.output)) for one in ranks]
     return RanksOutcome(ranks, verdict, known.outcome([read_log(name, text, known.patterns) for name, text in written]))

@@ -15,7 +15,7 @@ from patcher.system.reading import TEXT, read_file
 
 
 class Reason(NamedTuple):
-    """A patchset with its options; `applied` is whether it stands, `checked` the table of releases in its folder."""
+    """A patchset with its options; `applied` is whether it is applied, `checked` the table of releases in its folder."""
 
     patchset: Patchset
     options: Mapping[str, OptionValue]
@@ -29,7 +29,7 @@ def reasons(outcome: DiffOutcome, patch_dirs: Sequence[str]) -> List[Reason]:
     Raises:
         StoreError: such a copy is missing or damaged.
     """
-    made = {name for diff in outcome.standing for name in diff.patchsets}
+    made = {name for diff in outcome.applied for name in diff.patchsets}
     found: Dict[str, Reason] = {}
     for item in outcome.items:
         for step in item.receipt.steps:

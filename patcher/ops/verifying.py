@@ -1,11 +1,11 @@
-"""What `verify` does: what is applied is compiled, imported and probed in the target interpreter. Changes nothing."""
+"""`verify`: what is applied is compiled, imported and probed in the target interpreter. Changes nothing."""
 
 from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.model import Patchset
-from patcher.ops.change import how_to_verify
+from patcher.ops.change import verify_settings
 from patcher.ops.outcome import SILENT, Events, VerifyRequest
 from patcher.planner.plan import before_and_after
 from patcher.planner.resolve import stored_patchset
@@ -19,7 +19,7 @@ from patcher.verify.run import verify_files as run_checks
 
 
 class VerifyOutcome(NamedTuple):
-    """What came of it: `notes` are about interrupted runs, `idle` names are not applied, `gone` files are not as patched."""
+    """The outcome of `verify`: `notes` on interrupted runs, `idle` names are not applied, `gone` files are not as patched."""
 
     env: Environment
     patchsets: Tuple[str, ...]
@@ -46,11 +46,11 @@ def verify(request: VerifyRequest, events: Events = SILENT) -> VerifyOutcome:
 
     def look() -> VerifyOutcome:
         waiting, items = interrupted(env), statuses(env)
-        stands, idle, chosen = named(items, request.names)
+        applied, idle, chosen = named(items, request.names)
         if idle:
-            check_names(idle, stands, place.patch_dirs)
+            check_names(idle, applied, place.patch_dirs)
         patchsets = _stored(items, chosen)
-        how = how_to_verify(place, env, request.verify, patchsets, events)
+        how = verify_settings(place, env, request.verify, patchsets, events)
         here = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
         texts = [
             FileToVerify(item.site, item.receipt.path, item.data, before_and_after(item.site, item.receipt, chosen)[0])

@@ -2,9 +2,10 @@
 
     RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 MASTER_ADDR=... MASTER_PORT=... python -I -B child.py REQUEST
 
-Standard library and torch alone, Python 3.6 or later, nothing of ours. REQUEST is JSON: an `Asked` of `patcher.ranks.start`
-with `until`, when its time is up, and the descriptor `report`: a line of JSON goes there when a step begins, ends or raises,
-and for each fact. Where nobody holds the other end of standard input any more, the process ends: no rank outlives the command.
+Standard library and torch alone, Python 3.6 or later, nothing of ours. REQUEST is JSON: the `TrialRequest` of
+`patcher.ranks.start`, with `until`, when its time is up, and the descriptor `report`, to which a line of JSON is written when
+a step begins, ends or raises, and for each fact. Where nobody holds the other end of standard input any more, the process
+ends: no rank outlives the command.
 """
 
 import faulthandler
@@ -29,7 +30,7 @@ class Rank:
     """One rank; `steps` are what it does, in order.
 
     Args:
-        request: see `patcher.ranks.start.Asked`.
+        request: see `patcher.ranks.start.TrialRequest`.
     """
 
     def __init__(self, request: "Dict[str, Any]") -> None:

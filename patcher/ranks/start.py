@@ -1,4 +1,4 @@
-"""Starts ranks of the target interpreter on this machine and watches them: how far each came, and what it said."""
+"""Starts ranks of the target interpreter on this machine and watches them: how far each came, and what it wrote."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from patcher.system.process import alone, kill_group
 
 STEPS = ("import torch", "device", "start", "all-reduce", "barrier", "end")  # as child.py does them
 _GRACE = 1.0  # seconds that the others have once one rank has failed, and that all have once the time is up
-_AFTER = 0.1  # seconds after the time is up at which a rank that still runs says where it stands
+_AFTER = 0.1  # seconds after the time is up at which a rank that still runs says where it is
 _KEPT = 1 << 16  # bytes of a rank's output, the last ones
 _NO_ANSWER = 1.0  # seconds after which a rank that has ended without a word is no longer waited for
 
 
-class Asked(NamedTuple):
+class TrialRequest(NamedTuple):
     """What to try: an interpreter and what it searches, `size` ranks, by which backend ("": the one that fits).
 
     With `ahead` the directories of `search` come before what the interpreter searches by itself, else they are all that it
@@ -67,13 +67,13 @@ class Rank(NamedTuple):
 class _Child:
     """A rank that runs."""
 
-    def __init__(self, asked: Asked, number: int, meeting: Mapping[str, str], cwd: str, until: float) -> None:
+    def __init__(self, request: TrialRequest, number: int, meeting: Mapping[str, str], cwd: str, until: float) -> None:
         reader, writer = os.pipe()
-        request = {**asked._asdict(), "report": writer, "until": until}
-        own = {"RANK": number, "LOCAL_RANK": number, "WORLD_SIZE": asked.size, "LOCAL_WORLD_SIZE": asked.size}
+        fields = {**request._asdict(), "report": writer, "until": until}
+        own = {"RANK": number, "LOCAL_RANK": number, "WORLD_SIZE": request.size, "LOCAL_WORLD_SIZE": request.size}
         try:
             self.process = subprocess.Popen(
-                [asked.python, "-I", "-B", str(Path(__file__).with_name("child.py")), json.dumps(request)],
+                [request.python, "-I", "-B", str(Path(__file__).with_name("child.py")), json.dumps(fields)],
                 cwd=cwd,
                 env={**alone(), **{name: str(value) for name, value in own.items()}, **meeting},
                 stdin=subprocess.PIPE,  # never written to: the rank ends where nobody holds it any more
@@ -100,7 +100,7 @@ class _Child:
             if pipe is not None:
                 pipe.close()
 
-    def told(self, data: bytes) -> None:
+    def take_report(self, data: bytes) -> None:
         """Take what came over the report's pipe."""
         *lines, self._held = (self._held + data).split(b"\n")
         for line in lines:
@@ -117,12 +117,12 @@ class _Child:
         else:  # torch, device and backend, or a problem
             self.rank = self.rank._replace(**fields)
 
-    def wrote(self, data: bytes) -> None:
+    def take_output(self, data: bytes) -> None:
         """Take what came from stdout and stderr."""
         self.rank = self.rank._replace(output=(self.rank.output + data)[-_KEPT:])
 
 
-def try_ranks(asked: Asked, progress: Progress) -> Tuple[Rank, ...]:
+def try_ranks(request: TrialRequest, progress: Progress) -> Tuple[Rank, ...]:
     """Start the ranks, and end when all have ended, when the time is up, or soon after one of them has failed.
 
     Raises:
@@ -132,12 +132,12 @@ def try_ranks(asked: Asked, progress: Progress) -> Tuple[Rank, ...]:
         cwd = stack.enter_context(tempfile.TemporaryDirectory(prefix="sitepatch-ranks-"))
         children: List[_Child] = []
         meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
-        begun, until = time.monotonic(), time.time() + asked.limit + _AFTER
-        for number in range(asked.size):
-            child = _Child(asked, number, meeting, cwd, until)
+        begun, until = time.monotonic(), time.time() + request.limit + _AFTER
+        for number in range(request.size):
+            child = _Child(request, number, meeting, cwd, until)
             stack.callback(child.close)
             children.append(child)
-        _watch(children, begun, asked.limit, progress)
+        _watch(children, begun, request.limit, progress)
         return tuple(child.rank for child in children)
 
 
@@ -153,8 +153,8 @@ def _watch(children: Sequence[_Child], begun: float, limit: float, progress: Pro
     until, failed, reporting = begun + limit + _GRACE, 0, list(children)
     with selectors.DefaultSelector() as selector:
         for child in children:
-            selector.register(child.report, selectors.EVENT_READ, (child, child.told))
-            selector.register(child.output, selectors.EVENT_READ, (child, child.wrote))
+            selector.register(child.report, selectors.EVENT_READ, (child, child.take_report))
+            selector.register(child.output, selectors.EVENT_READ, (child, child.take_output))
         while selector.get_map() and time.monotonic() < until:
             silent = {child.report for child in reporting if child.process.poll() is not None}
             for key, _ in selector.select(min(0.2, max(0.0, until - time.monotonic()))):

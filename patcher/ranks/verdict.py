@@ -1,4 +1,4 @@
-"""What came of a trial -> the state of each rank, and one sentence for all of them. Pure."""
+"""How ranks ended -> the state of each rank, and one sentence about all of them. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Verdict(NamedTuple):
     states: Tuple[str, ...]
 
 
-def judge(ranks: Sequence[Rank], limit: float) -> Verdict:
+def verdict_on(ranks: Sequence[Rank], limit: float) -> Verdict:
     """The verdict on ranks that had `limit` seconds."""
     failed = sorted((one for one in ranks if one.order is not None), key=lambda one: (bool(one.problem), one.order))
     if failed:  # one that was killed tells nobody; then others raise
@@ -44,10 +44,10 @@ def judge(ranks: Sequence[Rank], limit: float) -> Verdict:
 
 
 def _failed(ranks: Sequence[Rank], first: Rank) -> Verdict:
-    same = [one for one in ranks if one.order is not None and (one.inside, why(one)) == (first.inside, why(first))]
+    same = [one for one in ranks if one.order is not None and (one.inside, failure(one)) == (first.inside, failure(first))]
     states = tuple(FAILED if one in same else OK if one.done else WAITED for one in ranks)
-    missing = "install PyTorch there, or name an environment that has it: --python" if _NO_TORCH in why(first) else ""
-    return Verdict(False, f"{_called(same)} failed in {within(first)}: {why(first)}", missing, states)
+    missing = "install PyTorch there, or name an environment that has it: --python" if _NO_TORCH in failure(first) else ""
+    return Verdict(False, f"{_called(same)} failed in {within(first)}: {failure(first)}", missing, states)
 
 
 def _late(ranks: Sequence[Rank], least: int, limit: float) -> Verdict:
@@ -77,15 +77,15 @@ def within(rank: Rank) -> str:
     return words.get(name, f"the {name}" if name in _TOGETHER else name)
 
 
-def why(rank: Rank) -> str:
+def failure(rank: Rank) -> str:
     """Why a rank failed, in one line; "" where it did not."""
     if rank.order is None:
         return ""
     return rank.problem or (ending(rank.code) if rank.code is not None else "it closed every file, and goes on")
 
 
-def stands(rank: Rank) -> str:
-    """The last lines of a rank's output, or the calls in which it stood."""
+def last_calls(rank: Rank) -> str:
+    """The last lines of a rank's output, or the calls that it was in."""
     return relevant_lines(rank.output.decode("utf-8", "replace"), _OWN)
 
 

@@ -17,7 +17,7 @@ from test_torch import BEFORE_VENDOR_BRANCH, VENDOR_BRANCH
 from wheels import slow
 
 from patcher.diagnose.log import read_log
-from patcher.ops.diagnose import Known
+from patcher.ops.diagnose import KnownSymptoms
 from patcher.ops.place import Place
 
 pytestmark = pytest.mark.real
@@ -50,7 +50,7 @@ def cured(place, text, patchset):
 @pytest.mark.parametrize("which", ["", pytest.param("compiles", marks=slow)])
 def test_the_errors_that_are_raised_are_recognised(kept_environment, tmp_path, which, counted):
     environment = Environment(kept_environment, tmp_path)
-    known = Known(Place(python=str(environment.python)))
+    known = KnownSymptoms(Place(python=str(environment.python)))
     ended = environment.script("error_script.py", *which.split(), PYTHONHASHSEED="0")
     assert ended.code == 0 and "raised nothing" not in ended.out, ended
     errors = sections(ended.out)

@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Tuple
 from patcher.cli.styles import Row
 from patcher.ops.ranks import RanksOutcome
 from patcher.ranks.start import Rank
-from patcher.ranks.verdict import FAILED, LATE, OK, stands, why, within
+from patcher.ranks.verdict import FAILED, LATE, OK, failure, last_calls, within
 
 
 def trial_rows(outcome: RanksOutcome) -> List[Row]:
@@ -21,10 +21,10 @@ def trial_rows(outcome: RanksOutcome) -> List[Row]:
     shown, found = set(), []
     for rank, state in zip(outcome.ranks, outcome.verdict.states):
         details: Tuple[str, ...] = ()
-        key = stands(rank) if state == LATE else state
+        key = last_calls(rank) if state == LATE else state
         if state in (FAILED, LATE) and key not in shown:
             shown.add(key)
-            details = tuple(filter(None, stands(rank).split("\n")))
+            details = tuple(filter(None, last_calls(rank).split("\n")))
         where = f"{rank.device} by {rank.backend}" if rank.device else "no device yet"
         found.append(Row(state, (f"rank {rank.number}", where, _far(rank)), details))
     return found
@@ -32,7 +32,8 @@ def trial_rows(outcome: RanksOutcome) -> List[Row]:
 
 def _far(rank: Rank) -> str:
     done = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in rank.steps)
-    problem = f"failed in {within(rank)}: {why(rank)}" if why(rank) else "" if rank.done else f"still in {within(rank)}"
+    why = failure(rank)
+    problem = f"failed in {within(rank)}: {why}" if why else "" if rank.done else f"still in {within(rank)}"
     return "; ".join(filter(None, [done, problem]))
 
 
@@ -46,13 +47,13 @@ def trial_json(outcome: RanksOutcome, timeout: float) -> Dict[str, Any]:
 def _rank_json(rank: Rank, state: str) -> Dict[str, Any]:
     known = {name: getattr(rank, name) for name in ("inside", "device", "backend", "torch")}
     steps = [{"name": name, "seconds": round(seconds, 3)} for name, seconds in rank.steps]
-    output = "" if state == OK else stands(rank)
+    output = "" if state == OK else last_calls(rank)
     return {
         "rank": rank.number,
         "state": state,
         "steps": steps,
         **known,
         "notes": list(rank.notes),
-        "problem": why(rank),
+        "problem": failure(rank),
         "output": output,
     }

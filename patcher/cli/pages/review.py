@@ -43,7 +43,7 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
     """
     given = Anchors()
     files: List[_File] = []
-    for diff in (*outcome.standing, *outcome.ahead):
+    for diff in (*outcome.applied, *outcome.planned):
         view = View(diff)
         files.append(_File(view, f"by {', '.join(diff.patchsets)}", anchors(diff, view, given)))
     for edit in outcome.edits:
@@ -69,8 +69,8 @@ def _compared(edit: HandEdit) -> str:
 # the top --------------------------------------------------------------------------------------------------------------
 def _facts(outcome: DiffOutcome, files: Sequence[_File]) -> Html:
     diffs = [file.view.diff for file in files]
-    made = [f"{count(len(outcome.standing), 'file')} changed by patchsets"] if outcome.standing else []
-    made += [f"{count(len(outcome.ahead), 'file')} that patchsets would change"] if outcome.ahead else []
+    made = [f"{count(len(outcome.applied), 'file')} changed by patchsets"] if outcome.applied else []
+    made += [f"{count(len(outcome.planned), 'file')} that patchsets would change"] if outcome.planned else []
     made += [f"{count(len(outcome.edits), 'file')} edited by hand"] if outcome.edits else []
     what = ", ".join(made) or "nothing differs"
     size = counts(sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs))

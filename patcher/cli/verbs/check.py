@@ -29,7 +29,7 @@ from patcher.cli.translation import translated
 from patcher.model import Answer, Patchset, Requested
 from patcher.ops.place import Place
 from patcher.ops.releases.against import check_asked, check_releases
-from patcher.ops.releases.check import absent as is_absent
+from patcher.ops.releases.check import is_absent
 from patcher.patchset.manifest import MANIFEST
 from patcher.patchset.sources import find_patchsets, patchset_folders
 from patcher.planner.plan import plan_apply

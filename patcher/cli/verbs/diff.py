@@ -44,7 +44,7 @@ def show_diff(console: Console, request: DiffRequest, options: DiffOptions) -> i
         console.page(_stat(outcome))
     else:
         first = "changed by patchsets" if by_hand else ""
-        parts: List[Tuple[str, Sequence[FileDiff]]] = [(first, [*outcome.standing, *outcome.ahead])]
+        parts: List[Tuple[str, Sequence[FileDiff]]] = [(first, [*outcome.applied, *outcome.planned])]
         parts += [(_heading(edit), [edit.diff]) for edit in by_hand if edit.diff and not apart]
         show_parts(console, parts, layout, pager=True)
     if not outcome.differs and not request.names:
@@ -74,7 +74,7 @@ def _heading(edit: HandEdit) -> str:
 
 
 def _stat(outcome: DiffOutcome) -> List[str]:
-    lines = stat([*outcome.standing, *outcome.ahead]).split("\n")[:-1]
+    lines = stat([*outcome.applied, *outcome.planned]).split("\n")[:-1]
     by_hand = stat([edit.diff for edit in outcome.edits if edit.diff]).split("\n")[:-1]
     return [*lines, *([style(translated("edited by hand"), bold=True), *by_hand] if by_hand else [])]
 
@@ -89,7 +89,7 @@ def _write_page(console: Console, request: DiffRequest, outcome: DiffOutcome, pa
 
 def _json(outcome: DiffOutcome) -> Dict[str, Any]:
     return {
-        "files": [diff_json(each) for each in (*outcome.standing, *outcome.ahead)],
+        "files": [diff_json(each) for each in (*outcome.applied, *outcome.planned)],
         "edited": [_edit_json(each) for each in outcome.edits],
         "answers": [answer_json(each) for each in outcome.answers],
         "notes": list(outcome.notes),

@@ -10,7 +10,7 @@ from patcher.cli.styles import Row, hint_lines, style
 from patcher.cli.translation import translated
 from patcher.errors import SitepatchError, StoreError
 from patcher.ops.place import Place
-from patcher.ops.standing import Standing, standings, step_state
+from patcher.ops.statuses import AppliedPatchset, applied_patchsets, step_state
 from patcher.patchset.toml import options_text
 from patcher.project.selection import outdated
 from patcher.store.retry import settled
@@ -47,7 +47,7 @@ def show_status(console: Console, place: Place, check: bool) -> int:
     console.notes((error.brief for error in unreadable.values()), "broken")
     homes = stores(env)
     kept = [path for store in homes for path in store.edited_copies()]
-    standing = standings(env, items, newer)
+    standing = applied_patchsets(env, items, newer)
     rows = [Row(word, (site,), (problem,)) for word, site, problem in stopped]
     rows += [Row("damaged", (), (problem, *hint_lines(hint))) for problem, hint in broken]
     rows += [_row(one, verbose=console.verbose) for one in standing]
@@ -70,7 +70,7 @@ def show_status(console: Console, place: Place, check: bool) -> int:
     return code
 
 
-def _row(one: Standing, *, verbose: bool) -> Row:
+def _row(one: AppliedPatchset, *, verbose: bool) -> Row:
     bad = sum(state != "applied" for _, _, state in one.files)
     files = f"{bad} of {count(len(one.files), 'file')}" if 0 < bad < len(one.files) else count(len(one.files), "file")
     details = [f"{path}:{','.join(map(str, places))}" for path, places, _ in one.files] if verbose else []
@@ -79,7 +79,7 @@ def _row(one: Standing, *, verbose: bool) -> Row:
     return Row(one.state, cells, tuple(details))
 
 
-def _standing_json(one: Standing) -> Dict[str, Any]:
+def _standing_json(one: AppliedPatchset) -> Dict[str, Any]:
     files = [{"path": path, "places": list(places), "state": state} for path, places, state in one.files]
     lists = {"releases": list(one.releases), "problems": list(one.problems), "files": files}
     return {**one._asdict(), **lists, "options": dict(one.options)}

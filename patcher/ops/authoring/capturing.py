@@ -16,7 +16,7 @@ from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.model import Located, Plan, Requested
 from patcher.ops.authoring.proving import by_package, check_also, further_releases, made_there, proven_target, trial_patchset
 from patcher.ops.authoring.requests import CaptureRequest, EditRequest
-from patcher.ops.change import carry_out, note_interrupted, prepared
+from patcher.ops.change import carry_out, note_interrupted, prepare
 from patcher.ops.outcome import SILENT, Events, Outcome
 from patcher.ops.releases.check import Outcome as Tried
 from patcher.patchset.manifest import MANIFEST, load_patchset
@@ -190,7 +190,7 @@ def adopt(captured: CaptureOutcome, verify: VerifyOptions, events: Events = SILE
         raise SitepatchError(f"{captured.request.name}: was not written, so it cannot be applied")
     name, dirs = captured.request.name, (str(captured.folder.parent), *place.patch_dirs)
     check_sources([name], dirs)
-    how, recovered = prepared(place, env, [requested], verify, events, dry_run=False)
+    how, recovered = prepare(place, env, [requested], verify, events, dry_run=False)
     outcome = Outcome(place._replace(patch_dirs=dirs), env, captured.plan, (name,), (requested,), recovered=recovered)
     try:
         return carry_out(outcome, how, events)

@@ -31,7 +31,7 @@ from patcher.target.distribution import edited_message
 from patcher.target.environment import blocker, recorded_hash
 
 _Found = Iterator[Tuple[str, str, str]]
-_TOLD = Path("/proc/locks")
+_LOCKS = Path("/proc/locks")
 _ROOM = 16 << 20  # bytes: many times what the largest commit needs
 
 
@@ -121,10 +121,10 @@ def _imported(case: Case) -> _Found:
 
 
 def _recorded(case: Case) -> _Found:
-    standing = {(item.site, item.receipt.path) for item in case.statuses}
+    patched = {(item.site, item.receipt.path) for item in case.statuses}
     for target in case.targets:
         recorded = recorded_hash(target.located, target.path)
-        if (target.located.site, target.path) in standing or recorded in (None, sha256(read_file(target.file))):
+        if (target.located.site, target.path) in patched or recorded in (None, sha256(read_file(target.file))):
             continue
         name, version = target.located.distribution, target.located.version
         what = f"{target.path} is not what {name} {version} installed: it was edited by hand"
@@ -132,7 +132,7 @@ def _recorded(case: Case) -> _Found:
 
 
 # what is applied --------------------------------------------------------------------------------------------------
-def _standing(case: Case) -> _Found:
+def _applied(case: Case) -> _Found:
     for item in case.statuses:
         if item.condition is not Condition.APPLIED:
             yield PROBLEM, f"{item.receipt.path}: {item.condition.value}", item.meaning
@@ -147,13 +147,13 @@ def _store(case: Case) -> _Found:
 
 def _stopped(case: Case) -> _Found:
     for site, sentence in interrupted(case.env):
-        if _TOLD.exists() and holders(site):
+        if _LOCKS.exists() and holders(site):
             yield NOTE, f"{site}: another process is in the middle of a change", "wait until it has ended"
         else:
             yield PROBLEM, f"{site}: {sentence}, by the next apply or restore", "run one of them"
 
 
-def _kept(case: Case) -> _Found:
+def _set_aside(case: Case) -> _Found:
     for site in case.homes:
         paths = [Path(path) for path in Store(site).edited_copies()]
         if paths:
@@ -164,9 +164,9 @@ def _kept(case: Case) -> _Found:
             yield NOTE, what, f"when nobody needs them any more: rm -r {paths[0].parent}"
 
 
-def _locks(case: Case) -> _Found:
-    if not _TOLD.exists():
-        yield NOTE, f"there is no {_TOLD} that shows who is at work here", ""
+def _lock_holders(case: Case) -> _Found:
+    if not _LOCKS.exists():
+        yield NOTE, f"there is no {_LOCKS} that shows who is at work here", ""
         return
     for site in case.sites:
         for who in holders(site):
@@ -266,14 +266,14 @@ CHECKS = (
     Check("shared files", "no target file is shared with a cache", _links),
     Check("hand edits", "every target file is as its distribution recorded it, or patched by sitepatch", _recorded),
     Check("backups", "no backups beside target files", _backups),
-    Check("applied", "what is applied is as it was applied", _standing),
+    Check("applied", "what is applied is as it was applied", _applied),
     Check("bytecode", "no bytecode of an older source would run", _bytecode),
     Check("store", "every receipt, pristine copy and patchset that is kept is valid", _store),
     Check("interrupted runs", "none", _stopped),
     Check("leftovers", "none", _left),
-    Check("kept edits", "none", _kept),
+    Check("kept edits", "none", _set_aside),
     Check("hooks", "every hook that is installed finds its files as wanted, or there is none", _hooks),
-    Check("locks", "nobody is at work here", _locks),
+    Check("locks", "nobody is at work here", _lock_holders),
     Check("filesystem", "locks hold for every machine that can write here", _mounts),
     Check("cache", "empty", _cache),
     Check("patchsets", "every patchset at hand can be read, and only you can change it", _sources),

@@ -9,7 +9,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from patcher.diagnose.rank import KNOWN, VENDORS, release
 from patcher.model import Located
-from patcher.ops.diagnose import APPLIES, stands
+from patcher.ops.diagnose import APPLIES, fit_of
 from patcher.ops.health.doctor import NOTE, PROBLEM, Case, Check
 from patcher.system.reading import TEXT, read_file
 
@@ -23,7 +23,7 @@ def _asked_for(case: Case) -> _Found:
     for one in case.patchsets:
         hunks = [hunk for variant in one.variants for patch in variant.patches for hunk in patch.hunks]
         if one.symptoms and all(hunk.when_present for hunk in hunks):
-            fit = stands(case.env, case.statuses, one, one.symptoms[0])
+            fit = fit_of(case.env, case.statuses, one, one.symptoms[0])
             if fit.word == APPLIES:
                 yield PROBLEM, one.symptoms[0].meaning, f"sitepatch apply {one.name}: {fit.text}"
 

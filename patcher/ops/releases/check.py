@@ -86,7 +86,7 @@ def state_of(plan: Plan) -> State:
     return next((each for each in known if each in states), State.NOT_NEEDED)
 
 
-def absent(answer: Answer) -> bool:
+def is_absent(answer: Answer) -> bool:
     """Whether an answer is about a whole package: it is not there, or not one that can be patched here."""
     return answer.state.failed and not answer.scope and "/" not in answer.path and not answer.path.endswith(".py")
 

@@ -88,10 +88,10 @@ def _host(path: Path, lock: Optional[Lock]) -> Host:
         return Host(path.stem, UNKNOWN, problems=(reader.problems[0],))
     if failed:
         return Host(path.stem, UNKNOWN, problems=tuple(filter(None, (found["error"]["message"], found["error"]["hint"]))))
-    return _standing(path.stem, found, lock)
+    return _of_answer(path.stem, found, lock)
 
 
-def _standing(host: str, answer: Mapping[str, Any], lock: Optional[Lock]) -> Host:
+def _of_answer(host: str, answer: Mapping[str, Any], lock: Optional[Lock]) -> Host:
     found = answer["patchsets"]
     patchsets = tuple(Applied(one["name"], one["version"], one["state"], dict(one["options"])) for one in found)
     problems = [one["problem"] for one in answer["interrupted"]]

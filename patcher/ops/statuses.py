@@ -15,7 +15,7 @@ OUTDATED = "outdated"
 _WORST_FIRST = (*(each.value for each in reversed(list(Condition)[1:])), OUTDATED, Condition.APPLIED.value)
 
 
-class Standing(NamedTuple):
+class AppliedPatchset(NamedTuple):
     """A patchset that is applied in a site directory.
 
     `digest` is the patchset's. `state` is the worst of its files: the value of a Condition, `outdated` (another version of it
@@ -36,13 +36,13 @@ class Standing(NamedTuple):
     advice: str = ""
 
 
-def standings(env: Environment, items: Iterable[FileStatus], outdated: Mapping[str, str]) -> List[Standing]:
+def applied_patchsets(env: Environment, items: Iterable[FileStatus], outdated: Mapping[str, str]) -> List[AppliedPatchset]:
     """Each patchset that is applied; `outdated` maps the digest of one to what is newer (`patcher.project.selection`)."""
     grouped: Dict[Tuple[str, str, str], List[Tuple[FileStatus, Step]]] = {}
     for item in items:
         for step in item.receipt.steps:
             grouped.setdefault((item.site, step.patchset, step.digest), []).append((item, step))
-    return [_standing(env, several, outdated) for several in grouped.values()]
+    return [_applied_patchset(env, several, outdated) for several in grouped.values()]
 
 
 def step_state(item: FileStatus, step: Step, outdated: Mapping[str, str]) -> str:
@@ -50,7 +50,9 @@ def step_state(item: FileStatus, step: Step, outdated: Mapping[str, str]) -> str
     return OUTDATED if item.condition is Condition.APPLIED and step.digest in outdated else item.condition.value
 
 
-def _standing(env: Environment, several: Sequence[Tuple[FileStatus, Step]], outdated: Mapping[str, str]) -> Standing:
+def _applied_patchset(
+    env: Environment, several: Sequence[Tuple[FileStatus, Step]], outdated: Mapping[str, str]
+) -> AppliedPatchset:
     first, step = several[0]
     files = tuple((item.receipt.path, each.places, step_state(item, each, outdated)) for item, each in several)
     state = min((word for _, _, word in files), key=_WORST_FIRST.index)
@@ -66,7 +68,7 @@ def _standing(env: Environment, several: Sequence[Tuple[FileStatus, Step]], outd
         state, advice = _in_release(env, replaced, step)
     releases = tuple(dict.fromkeys(item.release for item, _ in several))
     about = (first.site, step.patchset, step.version, step.digest)
-    return Standing(*about, state, releases, files, step.options, tuple(problems), advice)
+    return AppliedPatchset(*about, state, releases, files, step.options, tuple(problems), advice)
 
 
 def _in_release(env: Environment, item: FileStatus, step: Step) -> Tuple[str, str]:
