@@ -142,9 +142,9 @@ def _differ(rows: Sequence[Report]) -> List[Conclusion]:
             ordered = sorted(groups.items(), key=lambda pair: -len(pair[1]))
             tie = len(ordered[0][1]) == len(ordered[1][1])
             odd = [row for _, some in ordered[0 if tie else 1 :] for row in some]
-            told = "; ".join(f"{value} on {_called(some)}" for value, some in ordered[:4]) + ("; ..." if ordered[4:] else "")
+            values = "; ".join(f"{value} on {_called(some)}" for value, some in ordered[:4]) + ("; ..." if ordered[4:] else "")
             hint = "every rank must build the same model and wrap it in the same way, or DDP stops or hangs"
-            found.append(Conclusion("ranks-differ", _ranks(odd), f"{what} differs: {told}", hint))
+            found.append(Conclusion("ranks-differ", _ranks(odd), f"{what} differs: {values}", hint))
     return found
 
 

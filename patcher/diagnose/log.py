@@ -27,7 +27,7 @@ _RANKS = (  # how a rank is written: by torch, by torchrun --tee, by mpirun --ta
 _RANK_OF_FILE = re.compile(r"attempt_\d+/(\d{1,7})/std(?:out|err)\.log$|(?<![A-Za-z])rank[_-]?(\d{1,7})(?!\d)[^/]*$")
 PIECE = 1 << 20
 GZIP = b"\x1f\x8b"  # how a file that gzip has compressed begins
-_LONGEST = 1 << 18  # bytes of one of our lines; the helper keeps it below 4096, its first version listed what it was told
+_LONGEST = 1 << 18  # bytes of one of our lines; the helper keeps it below 4096, its first version did not
 _NOT_READ = (  # how logs begin that are packed otherwise than by gzip
     (b"BZh", "bzip2"),
     (b"\xfd7zXZ\x00", "xz"),
@@ -39,7 +39,7 @@ _SHOWN = 300  # columns of a line that is shown
 
 
 class Refusal(NamedTuple):
-    """A line in which DDP refuses device_ids: its line number, its rank if it says so, and how many reports precede it."""
+    """A line in which DDP refuses device_ids: its line number, its rank if known, and how many reports precede it."""
 
     line: int
     rank: Optional[int]
@@ -62,7 +62,7 @@ class Sighting(NamedTuple):
 class Log(NamedTuple):
     """What one log has. `cut` are the line numbers of reports that end too early (of the first thousand), `lines` all lines.
 
-    `raised` is what wrappings raised, as mmengine-ddp-debug tells it.
+    `raised` is what wrappings raised, as mmengine-ddp-debug reported it.
 
     `problem` says why reading ended before the end of the log, else it is "".
     """
@@ -82,7 +82,7 @@ class LogReader:
     """Reads one log that comes in pieces, in bounded memory.
 
     Args:
-        name: what to call the log; a path may tell of which rank it is.
+        name: what to call the log; a path may name the rank.
         patterns: what to look for.
     """
 
@@ -106,7 +106,7 @@ class LogReader:
             if place.mark == OURS:
                 self._report(place)
                 continue
-            if _EVENT.search(place.before):  # what was raised: the line for people before it says it, too
+            if _EVENT.search(place.before):  # what was raised: the line before it, for people, has it too
                 continue
             rank = _rank_of(place.before, self._rank)
             if place.mark == _REFUSAL and len(self._refusals) < _KEPT:
@@ -163,7 +163,7 @@ def read_log(
         name: what to call the log.
         stream: a buffered binary stream; need not be seekable.
         patterns: what to look for.
-        progress: told the size of every piece, in bytes (uncompressed).
+        progress: called with the size of every piece, in bytes (uncompressed).
     """
     import zlib
 

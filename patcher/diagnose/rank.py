@@ -23,7 +23,7 @@ VENDORS = {  # what a vendor's package adds: the kind of device, and the backend
     "intel_extension_for_pytorch": ("xpu", "xccl"),
 }
 NO_DEVICE = ("cpu", "meta", "?")
-_IN_EVERY_TORCH = ("cuda", "xpu")  # a module of these says nothing until it is initialised
+_IN_EVERY_TORCH = ("cuda", "xpu")  # a module of these means nothing until it is initialised
 
 Message = Tuple[str, str]  # what is wrong, and what to do
 
@@ -44,8 +44,8 @@ def devices_of_ids(row: Report) -> List[str]:
 def accelerators(row: Report) -> List[str]:
     """The accelerators of a rank. torch.cuda is there in every torch, so it counts only where it is initialised."""
     there = [kind for kind, index in row.current if index is not None or kind not in _IN_EVERY_TORCH]
-    said = [row.get_device] if row.get_device not in ("", "cpu") else []
-    return list(dict.fromkeys(there + said))
+    named = [row.get_device] if row.get_device not in ("", "cpu") else []
+    return list(dict.fromkeys(there + named))
 
 
 def on_cpu(row: Report) -> bool:

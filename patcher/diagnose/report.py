@@ -1,4 +1,4 @@
-"""A line of mmengine-ddp-debug -> a frozen record. What its fields mean is said in the prose of `ddp_debug.spatch`."""
+"""A line of mmengine-ddp-debug -> a frozen record. `ddp_debug.spatch` describes its fields."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Wrap(NamedTuple):
 class Run(NamedTuple):
     """One run; `refusals` are those of its ranks whom DDP refused (None where the log does not name the rank).
 
-    `raised` is what its wrappings raised, as far as the reports tell it.
+    `raised` is what its wrappings raised, as far as it was reported.
     """
 
     number: int
@@ -86,7 +86,7 @@ def _run(number: int, group: Sequence[LoggedReport], refusals: Iterable[Optional
 
 # lines that name no process -------------------------------------------------------------------------------------------
 def _without_processes(logs: Iterable[Log]) -> List[List[LoggedReport]]:
-    """Runs by order: the first of every log together, the second, ..., unless logs tell differently of the same rank."""
+    """Runs by order: the first of every log together, the second, ..., unless logs contradict each other about a rank."""
     runs: List[Dict[object, LoggedReport]] = []
     for log in logs:
         own: List[Dict[object, LoggedReport]] = []

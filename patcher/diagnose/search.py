@@ -11,7 +11,7 @@ from patcher.model import Patchset, Symptom
 def search_patchsets(
     text: str, patchsets: Sequence[Patchset], general: Sequence[Symptom]
 ) -> Tuple[List[Patchset], List[Tuple[Symptom, str]]]:
-    """What a text is about: an error message of which a symptom's pattern is a part, or words that all stand in what is said.
+    """What a text is about: an error message that a symptom's pattern matches, or words that are all in a description.
 
     Args:
         text: what was pasted or typed; upper and lower case are the same.
@@ -23,13 +23,13 @@ def search_patchsets(
     """
     words = text.lower().split()
 
-    def about(*said: str) -> bool:
-        whole = "\n".join(said).lower()
+    def about(*texts: str) -> bool:
+        whole = "\n".join(texts).lower()
         return all(word in whole for word in words)
 
     def shown(symptom: Symptom) -> bool:
-        said = symptom.name, *symptom.patterns, symptom.meaning, symptom.advice
-        return any(matches_pattern(pattern, text) for pattern in symptom.patterns) or about(*said)
+        texts = symptom.name, *symptom.patterns, symptom.meaning, symptom.advice
+        return any(matches_pattern(pattern, text) for pattern in symptom.patterns) or about(*texts)
 
     symptoms = [(symptom, one.name) for one in patchsets for symptom in one.symptoms if shown(symptom)]
     cured = {name for _, name in symptoms}

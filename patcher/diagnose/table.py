@@ -1,9 +1,9 @@
-"""The runs that logs tell of as rows of a table and as JSON. Pure: it prints nothing.
+"""The runs in logs as rows of a table and as JSON. Pure: it prints nothing.
 
 The answer of `sitepatch diagnose --json` has
 
-- `runs`: how many runs the logs tell of
-- `shown`: those that were asked for: `run` (1 is the oldest), `time` (seconds since 1970 of its first report, null where not
+- `runs`: how many runs the logs have
+- `shown`: those that were requested: `run` (1 is the oldest), `time` (seconds since 1970 of its first report, null where not
   known), `logs` (names), `wraps`: `wrap` (1 is the first), `ranks`, `conclusions`
   - `ranks`: `rank`, `local_rank`, `world_size`, `host`, `pid`, `site`, `wrapper`, `model`, `device`, `device_ids`,
     `parameters` and `buffers` (device: how many tensors), `trainable`, `get_device`, `mmengine`, `verdict` (the code of the
@@ -45,7 +45,7 @@ class TableLine(NamedTuple):
 
 
 def classify(run: Run) -> Tuple[ClassifiedWrap, ...]:
-    """Every wrapping of a run, with what is to be said about it."""
+    """Every wrapping of a run, with its conclusions."""
     found = []
     for wrap in run.wraps:
         conclusions = conclude(wrap, run)
@@ -71,8 +71,8 @@ def heading(classified: ClassifiedWrap) -> str:
     kinds = " or ".join(dict.fromkeys(f"{row.model or 'the model'} {_wrapped(row)}" for row in rows))
     sites = " or ".join(dict.fromkeys(row.site for row in rows))
     size = max((row.world_size or 0 for row in rows), default=0)
-    told = f"{len(rows)} of {size} ranks" if size else f"{len(rows)} rank{'' if len(rows) == 1 else 's'}"
-    return f"wrapping {classified.wrap.number}: {kinds}, {sites}; {told}"
+    reported = f"{len(rows)} of {size} ranks" if size else f"{len(rows)} rank{'' if len(rows) == 1 else 's'}"
+    return f"wrapping {classified.wrap.number}: {kinds}, {sites}; {reported}"
 
 
 def _wrapped(row: Report) -> str:
@@ -92,7 +92,7 @@ def well(classified: ClassifiedWrap) -> str:
 
 
 def device(row: Report) -> str:
-    """The device that a rank works on: the accelerator that is initialised, else what get_device says."""
+    """The device that a rank works on: the accelerator that is initialised, else what get_device returns."""
     current = [f"{kind}:{index}" for kind, index in row.current if index is not None]
     return current[0] if current else row.get_device or "-"
 
@@ -135,8 +135,8 @@ def run_json(run: Run, classified: Sequence[ClassifiedWrap]) -> Dict[str, Any]:
 
 def _wrap_json(classified: ClassifiedWrap) -> Dict[str, Any]:
     ranks = [_row_json(row, verdict) for row, verdict in zip(classified.wrap.rows, classified.verdicts)]
-    told = [{**each._asdict(), "ranks": list(each.ranks)} for each in classified.conclusions]
-    return {"wrap": classified.wrap.number, "ranks": ranks, "conclusions": told}
+    conclusions = [{**each._asdict(), "ranks": list(each.ranks)} for each in classified.conclusions]
+    return {"wrap": classified.wrap.number, "ranks": ranks, "conclusions": conclusions}
 
 
 def _row_json(row: Report, verdict: str) -> Dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is about to wrap a model, and what can be wrong where it is not DDP; as `rank` says it. Pure."""
+"""What is about to wrap a model, and what can be wrong where it is not DDP; in the manner of `rank`. Pure."""
 
 from __future__ import annotations
 

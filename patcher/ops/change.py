@@ -47,7 +47,7 @@ def prepare(
     """Recover interrupted runs; returns how to verify (None for not at all), and a sentence for each that was recovered.
 
     Raises:
-        UsageError: a probe is asked for that cannot be run there or is not trusted.
+        UsageError: a probe is requested that cannot be run there or is not trusted.
         StoreError: a journal is invalid, or the store cannot write.
     """
     how = verify_settings(place, env, verify, [one.patchset for one in requested], events)
@@ -76,8 +76,8 @@ def carry_out(outcome: Outcome, how: Optional[VerifySettings], events: Events) -
         way = plan_rollback(plan) if how else None
         outcome = _write(outcome, events)
         if outcome.written:
-            stand = {step.patchset for file in outcome.changed for step in file.steps}
-            outcome = outcome._replace(patchsets=tuple(filter(stand.__contains__, outcome.patchsets)) or outcome.patchsets)
+            applied = {step.patchset for file in outcome.changed for step in file.steps}
+            outcome = outcome._replace(patchsets=tuple(filter(applied.__contains__, outcome.patchsets)) or outcome.patchsets)
             texts = files_to_verify(file for file in outcome.changed if file.change and not file.change.forget)
             if how and way and texts:
                 verdict = verify_or_roll_back(way, texts, _patchsets(outcome), how)
@@ -103,7 +103,7 @@ def _patchsets(outcome: Outcome) -> List[Patchset]:
 
 
 def verify_settings(
-    place: Place, env: Environment, asked: VerifyOptions, patchsets: Sequence[Patchset], events: Events
+    place: Place, env: Environment, options: VerifyOptions, patchsets: Sequence[Patchset], events: Events
 ) -> VerifySettings:
     """The settings that options mean for an environment.
 
@@ -111,10 +111,10 @@ def verify_settings(
     with, so its files are compiled only.
 
     Raises:
-        UsageError: a probe is asked for that cannot be run there or is not trusted.
+        UsageError: a probe is requested that cannot be run there or is not trusted.
     """
     alone = place.target is not None and place.python is None
-    if asked.probe:
+    if options.probe:
         if alone:
             raise UsageError("--probe and --target: found no interpreter to run a probe in", "name it with --python")
         check_probes(patchsets, place.patch_dirs)
@@ -125,9 +125,9 @@ def verify_settings(
         here = "{}.{}".format(*sys.version_info[:2])
         events.note(f"the Python of the image is not run: Python {here} of this machine compiles the files, and imports none")
     why = "an image is not run" if env.root else "--target names no interpreter to import them with; add --python"
-    reason = why if alone and not asked.compile_only else ""
-    imports = not (alone or asked.compile_only)
-    return VerifySettings(env, asked.timeout, place.target is not None, imports, asked.probe, reason, events.progress)
+    reason = why if alone and not options.compile_only else ""
+    imports = not (alone or options.compile_only)
+    return VerifySettings(env, options.timeout, place.target is not None, imports, options.probe, reason, events.progress)
 
 
 def restore(request: RestoreRequest, events: Events = SILENT) -> Outcome:

@@ -27,7 +27,7 @@ class DiffRequest(NamedTuple):
 
     With `edited` only what was edited by hand is shown: in the packages, distributions and files that `names` are then, in
     those of patchsets without any. With `everywhere` all that is installed is looked at. With `fetch` what a file was before
-    is also asked of the index.
+    is also fetched from the index.
     """
 
     place: Place
@@ -90,9 +90,9 @@ def diff(request: DiffRequest, events: Events = SILENT) -> DiffOutcome:
     names = () if request.edited else request.names
     outcome = settled(env, lambda: _applied(env, names))
     live = {step.patchset for item in outcome.items for step in item.receipt.steps if item.live}
-    ahead = [name for name in dict.fromkeys(names) if name not in live]
-    if ahead:
-        outcome = _planned(outcome, request.place, ahead)
+    others = [name for name in dict.fromkeys(names) if name not in live]
+    if others:
+        outcome = _planned(outcome, request.place, others)
     if request.edited:
         outcome = outcome._replace(applied=(), notes=())
     if request.edited or not request.names:
@@ -178,7 +178,7 @@ def _packages(items: Sequence[FileStatus], place: Place) -> Set[str]:
 def _of_project(place: Place) -> List[Patchset]:
     """The patchsets in `--patch-dir` and `./patchsets`, and those that the project asks for.
 
-    What is wrong with them is for `list` and `sync` to say: here they only tell where to look.
+    What is wrong with them is reported by `list` and `sync`; here they only name packages.
     """
     project = None
     with suppress(SitepatchError):

@@ -35,7 +35,7 @@ class Elsewhere(NamedTuple):
 class HunkExplanation(NamedTuple):
     """One hunk in one file, or (without an explanation) what keeps all hunks of a file or a package from being tried.
 
-    `answer` is what `apply` would say; the lines of `answer.places` are those of the file as it stands now where the state
+    `answer` is that of `apply`; the lines of `answer.places` are those of the file as it is now where the state
     is `applied`. `diff` is what this hunk alone changes or has changed.
     """
 
@@ -59,7 +59,7 @@ def explained(env: Environment, requested: Requested) -> Tuple[List[HunkExplanat
     hunks = [_without_a_file(env, answer) for answer in answers]
     for assignment in jobs:
         hunks += _file(assignment, notes)
-    states = reconciled([one.answer for one in hunks])  # what the hunks of several files say together (format rule 24)
+    states = reconciled([one.answer for one in hunks])  # what the hunks of several files mean together (format rule 24)
     return [one._replace(answer=answer) for one, answer in zip(hunks, states)], list(dict.fromkeys(notes))
 
 
@@ -74,24 +74,24 @@ def _file(assignment: Assignment, notes: List[str]) -> List[HunkExplanation]:
     order = sorted({**steps, name: None}, key=lambda each: apply_order(each, steps, [assignment]))
     ahead = order[: order.index(name)]
     data, _, _ = resolve(site, path, found, ahead, {})
-    _, _, said = resolve(site, path, found, [*ahead, name], {name: assignment})
+    _, _, planned = resolve(site, path, found, [*ahead, name], {name: assignment})
     explanations = explain_hunks(data, assignment.hunks, assignment.requested.options, assignment.names)
-    return [_told(assignment, found, data, answer, one) for answer, one in zip(said, explanations)]
+    return [_explained(assignment, found, data, answer, one) for answer, one in zip(planned, explanations)]
 
 
-def _told(assignment: Assignment, found: TargetFile, data: bytes, said: Answer, one: Explanation) -> HunkExplanation:
+def _explained(assignment: Assignment, found: TargetFile, data: bytes, planned: Answer, one: Explanation) -> HunkExplanation:
     path = assignment.path
-    places = said.places or tuple(match.line for match in one.matches)
-    answer = said._replace(places=places, problem=one.problem, hint=one.hint)
+    places = planned.places or tuple(match.line for match in one.matches)
+    answer = planned._replace(places=places, problem=one.problem, hint=one.hint)
     diff = b""
-    if said.state in (State.APPLIED, State.APPLICABLE) and one.splices:
+    if planned.state in (State.APPLIED, State.APPLICABLE) and one.splices:
         diff = diff_texts(assignment.located.site, path, data, apply_splices(data, one.splices)).text
-    if said.state is State.APPLIED and one.state in (State.UPSTREAM, State.NOT_NEEDED):
+    if planned.state is State.APPLIED and one.state in (State.UPSTREAM, State.NOT_NEEDED):
         answer = answer._replace(state=one.state)  # the patchset is applied in this file, and had nothing to do here
-    elif said.state is State.APPLIED:
-        answer = answer._replace(places=_now(found, said.patchset, one.splices), problem="", hint="")
-    needs = said.state is State.NOT_FOUND and not one.scopes and not one.elsewhere
-    elsewhere = _elsewhere(assignment.located.site, path, said.scope) if needs else ()
+    elif planned.state is State.APPLIED:
+        answer = answer._replace(places=_now(found, planned.patchset, one.splices), problem="", hint="")
+    needs = planned.state is State.NOT_FOUND and not one.scopes and not one.elsewhere
+    elsewhere = _elsewhere(assignment.located.site, path, planned.scope) if needs else ()
     return HunkExplanation(assignment.located.site, answer, one, diff, elsewhere)
 
 

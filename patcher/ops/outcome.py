@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from patcher.model import FilePlan, Plan, Requested
     from patcher.target.interpreter import Environment
-    from patcher.verify.rollback import VerifyOutcome
+    from patcher.verify.rollback import VerifiedCommit
 
 
 class ApplyRequest(NamedTuple):
@@ -79,7 +79,7 @@ class Outcome(NamedTuple):
     sentence for each interrupted run that was recovered first, `fresh` says that nothing was patched there before, `verdict`
     is the outcome of verifying (None where nothing was verified), `place` has every directory of patchsets.
 
-    Of `sync` alone: `effects`, and `restored`, the names that were not asked for. Of `restore` alone: `idle` (names that are
+    Of `sync` alone: `effects`, and `restored`, the names that were not requested. Of `restore` alone: `idle` (names that are
     not applied), `damaged` (problem, what to do), `hooks` (those that will apply it again). Of an overlay alone: `overlay`,
     its folder, None where there is nothing to patch.
     """
@@ -93,7 +93,7 @@ class Outcome(NamedTuple):
     recovered: Tuple[str, ...] = ()
     written: bool = False
     fresh: bool = False
-    verdict: Optional[VerifyOutcome] = None
+    verdict: Optional[VerifiedCommit] = None
     effects: Tuple[Effect, ...] = ()
     restored: Tuple[str, ...] = ()
     idle: Tuple[str, ...] = ()
@@ -103,7 +103,7 @@ class Outcome(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Whether all is as it was asked for."""
+        """Whether all is as requested."""
         return not (self.plan.failed or self.damaged or (self.verdict and self.verdict.bad))
 
     @property
@@ -116,7 +116,7 @@ class Events:
     """Takes the progress of a verb. This one ignores all of it: override what is of use."""
 
     def started(self, env: Environment, requested: Sequence[Requested] = ()) -> None:
-        """The environment is known, and the patchsets that are asked for."""
+        """The environment is known, and the patchsets that are requested."""
 
     def note(self, text: str, word: str = "note") -> None:
         """A remark; `word` is its kind: `note`, `recovered`, `kept`, `dropped`."""

@@ -13,7 +13,7 @@ from patcher.planner.plan import plan_apply, plan_sync
 from patcher.project.selection import check_sources, choose
 from patcher.store.retry import undisturbed
 from patcher.verify.checks import VerifySettings, files_to_verify
-from patcher.verify.rollback import VerifyOutcome
+from patcher.verify.rollback import VerifiedCommit
 
 if TYPE_CHECKING:
     from patcher.model import Requested
@@ -67,7 +67,7 @@ def make_overlay(request: Union[ApplyRequest, SyncRequest], events: Events = SIL
 
 def _verified(
     files: Sequence[FilePlan], requested: Sequence[Requested], how: VerifySettings, folder: Path
-) -> Optional[VerifyOutcome]:
+) -> Optional[VerifiedCommit]:
     """The outcome of verifying the overlay; None where it was verified before, which is not repeated but for probes."""
     mark = folder / make.VERIFIED
     if mark.exists() and not how.probes:
@@ -77,4 +77,4 @@ def _verified(
     verified = verify_files(files_to_verify(files), [one.patchset for one in requested], how, served=True)
     if how.imports and not verified.failed:
         mark.touch()
-    return VerifyOutcome(verified)
+    return VerifiedCommit(verified)

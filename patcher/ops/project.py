@@ -84,8 +84,8 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
     names = [one.patchset.name for one in requested]
     going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
     live = {step.patchset for item in items if item.live for step in item.receipt.steps}
-    said = [f"{name} is applied and is not asked for: it is reverted" for name in going if name in live]
-    plan = plan._replace(notes=(*asked_for.notes, *said, *plan.notes))
+    reverted = [f"{name} is applied and is not asked for: it is reverted" for name in going if name in live]
+    plan = plan._replace(notes=(*asked_for.notes, *reverted, *plan.notes))
     answered = {answer.patchset for answer in plan.answers}
     place = request.place._replace(patch_dirs=asked_for.patch_dirs)
     fitting = tuple(name for name in names if name in answered)

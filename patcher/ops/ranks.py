@@ -1,4 +1,4 @@
-"""`diagnose --ranks N`: ranks of the environment are started, and what they say is read as any log is."""
+"""`diagnose --ranks N`: starts ranks of the environment, and reads what they write as any log."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RanksOutcome(NamedTuple):
 
 
 def diagnose_ranks(request: RanksRequest, progress: Progress) -> RanksOutcome:
-    """Start ranks and say whether they can talk to each other; `progress` takes how many of them are done.
+    """Start ranks and find out whether they can talk to each other; `progress` takes how many of them are done.
 
     Raises:
         UsageError: no such environment, or one that names no interpreter.
@@ -47,10 +47,10 @@ def diagnose_ranks(request: RanksRequest, progress: Progress) -> RanksOutcome:
         raise UsageError("--ranks and --target: found no interpreter to start ranks of", "name it with --python")
     env, known = place.environment(), KnownSymptoms(place)
     ahead = place.target is not None
-    asked = TrialRequest(env.python, env.search, ahead, request.size, request.backend, _VENDORS, request.timeout)
+    trial = TrialRequest(env.python, env.search, ahead, request.size, request.backend, _VENDORS, request.timeout)
     try:
         with stoppable():
-            ranks = try_ranks(asked, progress)
+            ranks = try_ranks(trial, progress)
     except OSError as error:
         raise SitepatchError(
             f"ranks could not be started: {error}", "fewer ranks, or see the limit of processes (ulimit -u)"

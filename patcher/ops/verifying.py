@@ -30,7 +30,7 @@ class VerifyOutcome(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Whether all that was asked for is applied and works."""
+        """Whether all that was requested is applied and works."""
         return not (self.verified.failed or self.gone or self.idle)
 
 

@@ -60,14 +60,14 @@ class Rank:
 
     # the device -------------------------------------------------------------------------------------------------------
     def _choose(self) -> None:
-        asked = self._request["backend"]
-        if ":" in asked:  # "cpu:gloo,gcu:eccl"
-            kinds = [part.partition(":")[0] for part in asked.split(",")]
-            kind, self._backend = next((each for each in kinds if each != "cpu"), "cpu"), asked
+        backend = self._request["backend"]
+        if ":" in backend:  # "cpu:gloo,gcu:eccl"
+            kinds = [part.partition(":")[0] for part in backend.split(",")]
+            kind, self._backend = next((each for each in kinds if each != "cpu"), "cpu"), backend
             self._import_vendors(kind)
-        elif asked:
+        elif backend:
             self._import_vendors("")
-            kind, self._backend = self._served(asked), asked
+            kind, self._backend = self._served(backend), backend
         else:
             kind, self._backend = self._fitting()
         module: Any = getattr(self._torch, kind, None) if kind != "cpu" else None  # torch.cpu has a device_count, too
@@ -148,7 +148,7 @@ class Rank:
 
 
 def _printed(error: BaseException) -> str:
-    """Write a traceback without our own frames, as Python does; returns the first line of what the error says."""
+    """Write a traceback without our own frames, as Python does; returns the first line of its message."""
     import traceback
 
     trace = error.__traceback__
@@ -168,7 +168,7 @@ def main(request: "Dict[str, Any]") -> None:
     """Do all steps, and end the process: what threads of a backend do at exit is no concern here."""
     threading.Thread(target=_end_with_the_command, daemon=True).start()
     faulthandler.enable()
-    faulthandler.dump_traceback_later(max(0.1, request["until"] - time.time()), exit=True)  # says where it hangs
+    faulthandler.dump_traceback_later(max(0.1, request["until"] - time.time()), exit=True)  # shows where it hangs
     sys.path[:] = request["search"] + (sys.path if request["ahead"] else [])
     rank = Rank(request)
     for name, step in rank.steps:

@@ -30,7 +30,7 @@ class Verdict(NamedTuple):
 def verdict_on(ranks: Sequence[Rank], limit: float) -> Verdict:
     """The verdict on ranks that had `limit` seconds."""
     failed = sorted((one for one in ranks if one.order is not None), key=lambda one: (bool(one.problem), one.order))
-    if failed:  # one that was killed tells nobody; then others raise
+    if failed:  # one that was killed raises nothing; the others do then
         return _failed(ranks, failed[0])
     left = [one for one in ranks if not one.done]
     if left:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, Dict, Optional
 
 _MOST = 8000  # characters of a traceback; that of an endless recursion is far longer
-_OURS = (__file__, importlib.__file__, "<frozen importlib")  # frames above the module that was asked for
+_OURS = (__file__, importlib.__file__, "<frozen importlib")  # frames above the requested module
 
 
 class _Results:

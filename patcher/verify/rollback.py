@@ -14,7 +14,7 @@ from patcher.system.signals import ignored, stoppable
 from patcher.verify.checks import FileToVerify, Verified, VerifySettings
 
 
-class VerifyOutcome(NamedTuple):
+class VerifiedCommit(NamedTuple):
     """The outcome of verifying a commit; `verified` is None where it was interrupted.
 
     `rolled_back` is whether the commit was rolled back, `problem` why it could not be.
@@ -32,7 +32,7 @@ class VerifyOutcome(NamedTuple):
 
 def verify_or_roll_back(
     rollback: Rollback, files: Sequence[FileToVerify], patchsets: Sequence[Patchset], how: VerifySettings
-) -> VerifyOutcome:
+) -> VerifiedCommit:
     """Verify the files of a commit, and roll it back if anything fails that did not fail before.
 
     Args:
@@ -57,13 +57,13 @@ def verify_or_roll_back(
             raise
         after = f"and not undone: {problem.message}" if problem else "and undone"
         raise SitepatchError(f"what was written could not be verified ({error}), {after}", "see --no-verify") from error
-    return _rolled_back(rollback, verified) if verified.failed else VerifyOutcome(verified)
+    return _rolled_back(rollback, verified) if verified.failed else VerifiedCommit(verified)
 
 
-def _rolled_back(rollback: Rollback, verified: Optional[Verified]) -> VerifyOutcome:
+def _rolled_back(rollback: Rollback, verified: Optional[Verified]) -> VerifiedCommit:
     try:
         with ignored():
             roll_back(rollback)
     except StoreError as error:
-        return VerifyOutcome(verified, problem=error)
-    return VerifyOutcome(verified, rolled_back=True)
+        return VerifiedCommit(verified, problem=error)
+    return VerifiedCommit(verified, rolled_back=True)

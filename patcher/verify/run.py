@@ -113,8 +113,8 @@ def _probe(one: Patchset, how: VerifySettings, folder: Path, serve: Mapping[str,
 
 def _child(request: Dict[str, Any], how: VerifySettings, folder: Path) -> Tuple[List[Dict[str, Any]], Ended]:
     """Run the child on a request, in a new and empty working directory; returns its results and how it ended."""
-    asked = {"search": list(how.env.search), "ahead": how.ahead, "limit": how.timeout, "probe": "", **request}
-    (folder / "request").write_text(json.dumps(asked), encoding="ascii")
+    fields = {"search": list(how.env.search), "ahead": how.ahead, "limit": how.timeout, "probe": "", **request}
+    (folder / "request").write_text(json.dumps(fields), encoding="ascii")
     results = folder / "results"
     results.write_bytes(b"")
     command = [how.env.python, "-I", "-B"]

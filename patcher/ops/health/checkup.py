@@ -71,12 +71,12 @@ def _backups(case: Case) -> _Found:
     for one in backups:
         back = f"put it back: sitepatch restore --from-backup {one.path}"
         yield NOTE, one.told, f"{back}; or make a patchset of the edit: sitepatch capture {one.path} --name NAME --adopt"
-    told = {(one.site, one.path, one.name) for one in backups}
+    proven = {(one.site, one.path, one.name) for one in backups}
     for site, paths in case.sites.items():
         for path in paths:
             file = Path(site) / path
             for name in sorted(each.name for each in file.parent.iterdir()):
-                if is_backup(name, file.name) and (site, path, name) not in told:
+                if is_backup(name, file.name) and (site, path, name) not in proven:
                     hint = "move it out of the package: it stays after an uninstall, and then the package imports as empty"
                     yield NOTE, f"{file.parent / name} looks like a backup made by hand", hint
 
@@ -188,7 +188,7 @@ def _left(case: Case) -> _Found:
     for site in case.homes:
         home = Path(site) / HOME
         if case.damaged or (home / NAME).exists():
-            continue  # whose they are cannot be told, or the next run needs them
+            continue  # whose they are is unknown, or the next run needs them
         mine = [item.receipt for item in case.statuses if item.site == site]
         kept: Dict[str, Set[str]] = {
             ".": {"lock", "spare", "receipts", "pristine", "patchsets", EDITED},

@@ -1,4 +1,4 @@
-"""What `doctor` examines, how it tells what it finds, and that every check runs whatever the others do."""
+"""What `doctor` examines and what it reports; every check runs, whatever the others do."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Finding(NamedTuple):
 
 
 class Check(NamedTuple):
-    """A check: its name, what to say where it finds nothing, and what finds: (severity, what, hint) for each thing."""
+    """A check: its name, the text where nothing is found, and what finds: (severity, what, hint) for each thing."""
 
     name: str
     fine: str
@@ -59,7 +59,7 @@ def examine(
                 here.append(Finding(severity, check.name, what, hint))
         except SitepatchError as error:
             here.append(Finding(PROBLEM, check.name, f"this could not be looked at: {error.message}", error.hint))
-        except Exception as error:  # whatever it is, the other checks are to be run, and this one is told
+        except Exception as error:  # whatever it is, it is reported, and the other checks are run
             here.append(Finding(PROBLEM, check.name, f"this could not be looked at: {type(error).__name__}: {error}"))
         found += list(dict.fromkeys(here)) or [Finding(OK, check.name, check.fine)]
         progress(number, len(checks), "checks done")

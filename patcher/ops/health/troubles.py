@@ -78,7 +78,7 @@ def _apply(case: Case, name: str) -> str:
 
 
 def _built_for(torch: Located, kind: str) -> Optional[bool]:
-    """Whether a build of PyTorch is for a kind of device, None where it does not tell."""
+    """Whether a build of PyTorch is for a kind of device, None where that is not recorded."""
     try:
         text = read_file(Path(torch.site) / "torch" / "version.py", TEXT).decode("utf-8", "replace")
     except OSError:
