@@ -12,7 +12,8 @@ from patcher.diagnose.files import STDIN, Tail, is_gzip, log_files
 from patcher.diagnose.log import PIECE, Log, LogReader, read_log
 from patcher.diagnose.runs import Run, find_runs
 from patcher.errors import SitepatchError, UsageError
-from patcher.model import OptionValue, Patchset, Plan, Progress, Requested, State, Symptom, release_name
+from patcher.model import OptionValue, Patchset, Plan, Requested, State, Symptom, release_name
+from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
 from patcher.ops.releases.check import is_absent, state_of
 from patcher.patchset.sources import builtin_dir, find_patchsets, resolve_options
@@ -78,8 +79,8 @@ class DiagnoseOutcome(NamedTuple):
     broken: Tuple[SitepatchError, ...]
 
 
-def diagnose(request: DiagnoseRequest, progress: Progress = lambda done, total, what: None) -> DiagnoseOutcome:
-    """Read logs and find what is wrong in them; `progress` takes how many megabytes were read.
+def diagnose(request: DiagnoseRequest, events: Events = SILENT) -> DiagnoseOutcome:
+    """Read logs and find what is wrong in them; `events` takes how many megabytes were read.
 
     Raises:
         UsageError: logs that are not there or may not be read.
@@ -92,10 +93,11 @@ def diagnose(request: DiagnoseRequest, progress: Progress = lambda done, total, 
     def read(more: int) -> None:
         nonlocal size
         size += more
-        progress(size // _MB, 0 if size > total else -(-total // _MB), "MB of logs read")  # standard input, and what is packed
+        unknown = size > total  # standard input, and what is packed
+        events.progress(size // _MB, 0 if unknown else -(-total // _MB), "MB of logs read")
 
     logs = [_read(path, known.patterns, read) for path in files]
-    progress(1, 1, "logs read")
+    events.progress(1, 1, "logs read")
     return known.outcome(logs)
 
 

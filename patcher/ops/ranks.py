@@ -8,8 +8,8 @@ from typing import NamedTuple, Tuple
 from patcher.diagnose.log import read_log
 from patcher.diagnose.rank import VENDORS
 from patcher.errors import SitepatchError, UsageError
-from patcher.model import Progress
 from patcher.ops.diagnose import DiagnoseOutcome, KnownSymptoms
+from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
 from patcher.ranks.start import Rank, TrialRequest, try_ranks
 from patcher.ranks.verdict import Verdict, verdict_on
@@ -35,8 +35,8 @@ class RanksOutcome(NamedTuple):
     found: DiagnoseOutcome
 
 
-def diagnose_ranks(request: RanksRequest, progress: Progress) -> RanksOutcome:
-    """Start ranks and find out whether they can talk to each other; `progress` takes how many of them are done.
+def diagnose_ranks(request: RanksRequest, events: Events = SILENT) -> RanksOutcome:
+    """Start ranks and find out whether they can talk to each other; `events` takes how many of them are done.
 
     Raises:
         UsageError: no such environment, or one that names no interpreter.
@@ -50,7 +50,7 @@ def diagnose_ranks(request: RanksRequest, progress: Progress) -> RanksOutcome:
     trial = TrialRequest(env.python, env.search, ahead, request.size, request.backend, _VENDORS, request.timeout)
     try:
         with stoppable():
-            ranks = try_ranks(trial, progress)
+            ranks = try_ranks(trial, events.progress)
     except OSError as error:
         raise SitepatchError(
             f"ranks could not be started: {error}", "fewer ranks, or see the limit of processes (ulimit -u)"

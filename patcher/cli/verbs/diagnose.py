@@ -6,6 +6,7 @@ import sys
 from typing import Optional, Sequence
 
 from patcher.cli.answers.diagnosis import finding_rows, outcome_json, show_cure, show_damage, show_run
+from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.trial import trial_json, trial_rows
 from patcher.cli.console import Console
 from patcher.cli.pages.ranks import ranks_page
@@ -20,7 +21,7 @@ from patcher.ops.ranks import RanksRequest, diagnose_ranks
 
 def run_diagnose(console: Console, request: DiagnoseRequest, which: Optional[str], html: Optional[str]) -> int:
     """Show what is in logs, of the newest run or of `which`; and write a page of it to the file `html`."""
-    outcome = ops.diagnose(request, console.progress)
+    outcome = ops.diagnose(request, ConsoleEvents(console))
     shown = [(run, classify(run)) for run in _chosen(outcome.runs, which)]
     console.notes((error.brief for error in outcome.broken), "broken")
     for run, classified in shown:
@@ -60,7 +61,7 @@ def run_follow(console: Console, request: DiagnoseRequest) -> int:
 
 def run_ranks(console: Console, request: RanksRequest) -> int:
     """Start ranks, and show whether they can communicate."""
-    outcome = diagnose_ranks(request, console.progress)
+    outcome = diagnose_ranks(request, ConsoleEvents(console))
     verdict, found = outcome.verdict, outcome.found
     console.notes((error.brief for error in found.broken), "broken")
     console.notes(dict.fromkeys(note for rank in outcome.ranks for note in rank.notes))

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
+from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.console import Console
-from patcher.cli.styles import Row
+from patcher.cli.styles import Row, hint_lines
 from patcher.cli.translation import term
-from patcher.ops.health.checkup import CHECKS
-from patcher.ops.health.doctor import OK, PROBLEM, Case, examine
-from patcher.ops.health.troubles import OF_MACHINE, TROUBLES
+from patcher.ops.health.checkup import doctor
+from patcher.ops.health.doctor import OK
 from patcher.ops.place import Place
-from patcher.store.retry import settled
 from patcher.text.listed import count
 
 
 def run_doctor(console: Console, place: Place) -> int:
     """Show known problems of an environment."""
-    env = place.environment()
-    console.about(env)
-    checks = [each for each in (*CHECKS, *TROUBLES) if not (env.root and each.name in OF_MACHINE)]
-    found = settled(env, lambda: examine(Case(env, place.patch_dirs), checks, console.progress))
-    shown = [one for one in found if not (console.quiet and one.severity == OK)]
+    outcome = doctor(place, ConsoleEvents(console))
     rows = []
-    for one in shown:
-        first, *more = one.what.split("\n")
-        more += [f"hint: {line}" for line in one.hint.split("\n") if line]
-        rows.append(Row(one.severity, (term(one.check), term(first)), tuple(more)))
+    for one in outcome.findings:
+        if not (console.quiet and one.severity == OK):
+            first, *more = one.what.split("\n")
+            rows.append(Row(one.severity, (term(one.check), term(first)), (*more, *hint_lines(one.hint))))
     console.rows(rows)
-    problems = [one for one in found if one.severity == PROBLEM]
-    console.info(f"{count(len(problems), 'problem')} in {', '.join(env.sites)}")
-    console.data(not problems, {"sites": list(env.sites), "findings": [one._asdict() for one in found]})
-    return 1 if problems else 0
+    sites = list(outcome.env.sites)
+    console.info(f"{count(outcome.problems, 'problem')} in {', '.join(sites)}")
+    console.data(not outcome.problems, {"sites": sites, "findings": [one._asdict() for one in outcome.findings]})
+    return 1 if outcome.problems else 0

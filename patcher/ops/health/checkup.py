@@ -1,4 +1,4 @@
-"""The checks of `doctor`: small functions, each from a Case to what is unusual in it. They read, and change nothing."""
+"""`doctor`, and most of its checks: small functions, each from a Case to what is unusual in it. Reads only."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from typing import Dict, Iterator, List, Set, Tuple
 from patcher.hook.installed import look
 from patcher.hook.places import folders
 from patcher.model import normalized
-from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Case, Check
+from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Case, Check, DoctorOutcome, examine
+from patcher.ops.health.troubles import OF_MACHINE, TROUBLES
+from patcher.ops.outcome import SILENT, Events
+from patcher.ops.place import Place
 from patcher.patchset import sources as patchset
 from patcher.project.selection import OTHERS_HINT, others_change, outdated
 from patcher.store.folder import HOME, sha256
 from patcher.store.journal import NAME, backup, temporary
 from patcher.store.lock import holders
 from patcher.store.receipt import file_name
+from patcher.store.retry import settled
 from patcher.store.status import Condition, damaged, interrupted, orphans, unclaimed
 from patcher.store.store import Store
 from patcher.store.tidy import EDITED
@@ -278,3 +282,16 @@ CHECKS = (
     Check("cache", "empty", _cache),
     Check("patchsets", "every patchset at hand can be read, and only you can change it", _sources),
 )
+
+
+def doctor(place: Place, events: Events = SILENT) -> DoctorOutcome:
+    """Run every check that says something of this environment.
+
+    Raises:
+        UsageError: there is no such environment, or no such directory of patchsets.
+    """
+    env = place.environment()
+    events.started(env)
+    checks = [each for each in (*CHECKS, *TROUBLES) if not (env.root and each.name in OF_MACHINE)]
+    findings = settled(env, lambda: examine(Case(env, place.patch_dirs), checks, events.progress))
+    return DoctorOutcome(env, tuple(findings))

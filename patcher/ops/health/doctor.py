@@ -27,6 +27,18 @@ class Finding(NamedTuple):
     hint: str = ""
 
 
+class DoctorOutcome(NamedTuple):
+    """What was found in an environment, in the order of the checks."""
+
+    env: Environment
+    findings: Tuple[Finding, ...]
+
+    @property
+    def problems(self) -> int:
+        """How many of the findings are problems."""
+        return sum(one.severity == PROBLEM for one in self.findings)
+
+
 class Check(NamedTuple):
     """A check: its name, the text where nothing is found, and what finds: (severity, what, hint) for each thing."""
 
