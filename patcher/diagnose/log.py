@@ -7,7 +7,9 @@ pieces, and only what is looked for is kept.
 
 from __future__ import annotations
 
+import gzip
 import re
+import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from typing import BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, cast
 
@@ -165,8 +167,6 @@ def read_log(
         patterns: what to look for.
         progress: called with the size of every piece, in bytes (uncompressed).
     """
-    import zlib
-
     reader = LogReader(name, patterns)
     try:
         for number, piece in enumerate(_pieces(stream)):
@@ -189,8 +189,6 @@ def _not_read(first: bytes) -> str:
 def _pieces(stream: BinaryIO) -> Iterator[bytes]:
     peek = getattr(stream, "peek", None)
     if peek is not None and peek(2)[:2] == GZIP:
-        import gzip
-
         stream = cast(BinaryIO, gzip.GzipFile(fileobj=stream))
     read = getattr(stream, "read1", stream.read)  # a pipe gives what it has: progress is shown as it comes
     while True:

@@ -16,6 +16,7 @@ import os
 import sys
 import threading
 import time
+from datetime import timedelta
 
 TYPE_CHECKING = False  # typing would be one more thing that can be slow or missing
 if TYPE_CHECKING:
@@ -126,8 +127,6 @@ class Rank:
 
     # what the ranks do together ---------------------------------------------------------------------------------------
     def _start(self) -> None:
-        from datetime import timedelta
-
         self._dist.init_process_group(self._backend, timeout=timedelta(seconds=self._request["limit"]))
 
     def _reduce(self) -> None:
