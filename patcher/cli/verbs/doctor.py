@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.console import Console
-from patcher.cli.styles import Row, hint_lines
+from patcher.cli.styles import Row
 from patcher.cli.translation import term
 from patcher.ops.health.checkup import doctor
 from patcher.ops.health.doctor import OK
@@ -19,7 +19,8 @@ def run_doctor(console: Console, place: Place) -> int:
     for one in outcome.findings:
         if not (console.quiet and one.severity == OK):
             first, *more = one.what.split("\n")
-            rows.append(Row(one.severity, (term(one.check), term(first)), (*more, *hint_lines(one.hint))))
+            more += [f"hint: {line}" for line in one.hint.split("\n") if line]
+            rows.append(Row(one.severity, (term(one.check), term(first)), tuple(more)))
     console.rows(rows)
     sites = list(outcome.env.sites)
     console.info(f"{count(outcome.problems, 'problem')} in {', '.join(sites)}")
