@@ -18,6 +18,7 @@ _SIMPLE = (
 )
 STATEMENTS = COMPOUND | frozenset(_SIMPLE.split())
 CLAUSES = frozenset(["Elif", "Else", "Except", "ExceptStar", "Finally", "Case"])
+WITH_LINES = STATEMENTS | CLAUSES  # nodes that have lines of their own
 CASE_PATTERNS = frozenset(
     ["MatchValue", "MatchSingleton", "MatchList", "MatchTuple", "MatchMapping", "MatchClass", "MatchAs", "MatchOr"]
 )
@@ -71,6 +72,11 @@ class Node:
         """Where a statement begins, its decorators included."""
         decorators = self.items("decorators")
         return decorators[0].start if decorators else self.start
+
+    @property
+    def parenthesised(self) -> bool:
+        """Whether an expression has parentheses around it."""
+        return self.outer_start < self.start
 
     def children(self) -> Iterator[Node]:
         """The nodes directly below this one, in the order of the fields."""

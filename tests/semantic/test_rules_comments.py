@@ -81,6 +81,34 @@ RULE_19 = {
     "a context line that only moves to the right": Changed(
         "def f(a):\n    old(a)\n    return a\n", "+if a:\n     old($X)\n", "def f(a):\n    if a:\n        old(a)\n    return a\n",
     ),
+    "a definition, with its decorators once": Changed(
+        "def f(a):\n    # g\n    @a\n    @a.b(1,\n         2)\n    def g(): pass\n",
+        "-@a\n-@a.b(1, 2)\n-def g(): pass\n+if a:\n+    @a\n+    @a.b(1, 2)\n+    def g(): pass\n",
+        "def f(a):\n    # g\n    if a:\n        @a\n        @a.b(1,\n             2)\n        def g(): pass\n",
+    ),
+    "what stays has its comment, and not what is inserted like it": Changed(
+        "def f(a):\n    old(1)  # one\n    if a:\n        pass\n", " old(1)\n if a:\n-    pass\n+    old(1)\n", "def f(a):\n    old(1)  # one\n    if a:\n        old(1)\n",
+    ),
+    "nor what is inserted like a statement that is changed": Changed(
+        "def f(a):\n    a.b = old(1)  # one\n", "-a.b = old(1)\n+if a:\n+    a.b = old(1)\n+a.b = old(2)\n", "def f(a):\n    if a:\n        a.b = old(1)\n    a.b = old(2)  # one\n",
+    ),
+    "of a header too": Changed(
+        "def f(a):\n    if a:  # one\n        old(1)\n", " if a:\n-    old(1)\n+    if a:\n+        old(1)\n", "def f(a):\n    if a:  # one\n        if a:\n            old(1)\n",
+    ),
+    "a statement that goes over a context line, which keeps its comments": Changed(
+        "def f(a):\n    old(1)\n    if a:\n        # why\n        old(2)\n",
+        "-old(1)\n if a:\n     old(2)\n+    old(3)\n+old(1)\n",
+        "def f(a):\n    if a:\n        # why\n        old(2)\n        old(3)\n    old(1)\n",
+    ),
+    "of a statement of several clauses that is wrapped and changed, each comment once": Changed(
+        "def f(a):\n    if a:\n        old(1)\n        # two\n        old(2)\n        # end\n    # else\n    else:  # e\n        old(3)\n",
+        "-if a:\n-    old(1)\n-    old(2)\n-else:\n-    old(3)\n+while a:\n+    if a:\n+        old(1)\n+        a.b()\n+        old(2)\n+    else:\n+        old(3)\n",
+        "def f(a):\n    while a:\n        if a:\n            old(1)\n            a.b()\n            # two\n            old(2)\n            # end\n"
+        "        # else\n        else:  # e\n            old(3)\n",
+    ),
+    "a clause whose body is one name": Changed(
+        "def f(a):\n  if a:\n    old(1)\n  else:\n    return\n", "-if a:\n-    old(1)\n-else:\n-    return\n+with a:\n+    if a:\n+        old(2)\n+    else:\n+        return\n", "def f(a):\n  with a:\n    if a:\n      old(2)\n    else:\n      return\n",
+    ),
     "and back, out of a statement of several clauses, with the comments": Changed(
         "def f(a):\n    try:\n        # c0\n        x = 1\n        # c\n    except E:\n        pass\n    return a\n",
         "-try:\n-    ...\n-except $E:\n-    ...\n+...\n",
@@ -114,6 +142,9 @@ RULE_20 = {
     "a changed line without one keeps what stands there": beside("-x = a\n+x = b\n", "x = a  # trailing", "x = b  # trailing"),
     "the comment of a changed header": Changed("def f(a):  # c\n    pass\n", "-def f(a):\n+def f(a, b):  # n\n", "def f(a, b):  # n\n    pass\n"),
     "a changed header without one": Changed("def f(a):  # c\n    pass\n", "-def f(a):\n+def f(a, b):\n", "def f(a, b):  # c\n    pass\n"),
+    "a header of several lines, of which one is changed": Changed(
+        "def f(a):\n    with a.m(\n        1\n    ) as b:  # c\n        old(1)\n", "-with a.m(\n+with a.n(\n     1\n ) as b:\n-    old(1)\n+    a.b = 1\n", "def f(a):\n    with a.n(\n        1\n    ) as b:  # c\n        a.b = 1\n",
+    ),
     "the comment of a header that is written anew": Changed("def f(a):\n    if a:  # c\n        g()\n", "-if a:\n+while a:  # n\n", "def f(a):\n    while a:  # n\n        g()\n"),
     "the comment of a statement replaced by another": beside("-x = a\n+print(b)  # n\n", "x = a  # trailing", "print(b)  # n"),
     "a statement replaced by another keeps the comment of the line": beside("-x = a\n+print(b)\n", "x = a  # trailing", "print(b)  # trailing"),

@@ -223,7 +223,6 @@ def not_found(source: Source, hunk: Hunk, found: FoundPlaces) -> HunkAnswer:
     return HunkAnswer(hunk.text, State.NOT_FOUND, problem="\n".join([problem, *_brief(best)]), hint=best.hint)
 
 
-
 def _brief(best: Closest) -> List[str]:
     width = len(str(max(best.code.line, best.pattern.line)))
     head = f"closest, line {best.code.line:>{width}}: "

@@ -6,11 +6,11 @@ Nodes on the same context line are paired first; else nodes of the same syntax; 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.engine.node import CLAUSES, COMPOUND, Node, Value, index_of, keyword, same
 from patcher.engine.spatch.pattern import Hunk
-from patcher.engine.spatch.side import blank_between
+from patcher.engine.spatch.side import Side, blank_between
 
 Pair = Tuple[Node, Node]
 _TABLE = 2_500  # pairs of nodes that are compared at once: a longer list is split first
@@ -93,10 +93,10 @@ def _likeness(hunk: Hunk, old: Node, new: Node) -> int:
     if old.kind != new.kind:
         return 5 if _headed(old, new) and same(old.fields.get("body"), new.fields.get("body")) else 0
     if old.kind in ("FunctionDef", "ClassDef"):  # one node, even with another name (rule 11)
-        return 20 if same(old.fields["name"], new.fields["name"]) else 2
+        return 20 if same(old.fields["name"], new.fields["name"]) else 0 if _holds(old, new) else 2
     if old.kind in ("Keyword", "Param"):
         return 20 if same(*(node.fields["arg" if old.kind == "Keyword" else "name"] for node in (old, new))) else 0
-    if old.kind in CLAUSES or shares(old, new):
+    if old.kind in CLAUSES or shares(old, new) or (old.kind in COMPOUND and _share_line(hunk, old, new)):
         return 10
     if old.kind in COMPOUND or not related(old, new):
         return 0
@@ -155,6 +155,22 @@ def _one_line(hunk: Hunk, old: Node, new: Node) -> bool:
     """Whether two nodes are what one context line says; of `def g(): return a` that is the `def`, and not its `return`."""
     line = hunk.before.kept_line(old)
     return bool(line) and line == hunk.after.kept_line(new) and (old.kind == new.kind or _headed(old, new))
+
+
+def _share_line(hunk: Hunk, old: Node, new: Node) -> bool:
+    """Whether two compound statements of one kind share a context line, of their headers or directly in them."""
+    headers = hunk.before.context_header(old) & hunk.after.context_header(new)
+    return bool(headers) or bool(_inner_lines(hunk.before, old) & _inner_lines(hunk.after, new))
+
+
+def _inner_lines(side: Side, node: Node) -> Set[Tuple[int, str]]:
+    body = node.node("body").statements() if node.kind != "Match" else []
+    return {(side.kept_line(inner), inner.kind) for inner in (*body, *node.items("clauses")) if side.kept_line(inner)}
+
+
+def _holds(node: Node, inner: Node) -> bool:
+    """Whether a statement is inside another one: it is unwrapped, and not renamed."""
+    return any(part.kind == inner.kind and same(part, inner) for part in node.walk())
 
 
 def _headed(old: Node, new: Node) -> bool:

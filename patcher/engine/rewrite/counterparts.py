@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Container, Dict, List, Optional, Sequence
+from typing import Container, Dict, List, Optional
 
-from patcher.engine.node import Node, same
+from patcher.engine.node import WITH_LINES, Node, same
+from patcher.engine.spatch.pattern import Hunk
 
 
 class Counterparts:
-    """The nodes of the before side, indexed by their syntax: a literal of hundreds of entries is not searched for each."""
+    """The nodes of the before side, indexed by their syntax: a literal of hundreds of entries is not searched for each.
 
-    def __init__(self, before: Sequence[Node]) -> None:
+    Args:
+        hunk: the two sides.
+        matched: ids of the before nodes that matched code of the file; only these count.
+        kept: ids of the before nodes whose code is kept so far.
+        changed: the before nodes with lines of their own that are changed in place.
+    """
+
+    def __init__(self, hunk: Hunk, matched: Container[int], kept: Container[int], changed: Container[Node]) -> None:
+        self._hunk, self._matched, self._kept, self._changed = hunk, matched, kept, changed
         self._hashes: Dict[Node, int] = {}
         self._alike: Dict[int, List[Node]] = {}
         self._runs: Dict[str, Node] = {}
-        for top in before:
+        self._moved: Dict[Node, Node] = {}  # the statement that each statement of the after side repeats
+        for top in hunk.before.nodes:
             for node in top.walk():
                 if node.role == "run":
                     self._runs.setdefault(node.name, node)
@@ -25,20 +35,24 @@ class Counterparts:
         """The `...` with this name."""
         return self._runs.get(name)
 
-    def of(self, node: Node, matched: Container[int], kept: Container[int]) -> Optional[Node]:
-        """A before node of the same syntax as `node`: the first that is not `kept` (by id) yet, else the first; None for none.
+    def of(self, node: Node) -> Optional[Node]:
+        """A before node of the same syntax: the first that is not kept yet, else the first; None for none.
 
-        Only nodes that matched code of the file, `matched` (by id), count.
+        A statement or clause is moved, with its comments, and not copied: its counterpart is no other's, is not changed in
+        place, and is not on a context line, unless that is its own line.
         """
-        first: Optional[Node] = None
-        for counterpart in self._alike.get(self._hash(node), ()):
-            if first is not None and id(counterpart) in kept:
-                continue
-            if id(counterpart) in matched and same(counterpart, node):
-                first = first or counterpart
-                if id(counterpart) not in kept:
-                    return counterpart
-        return first
+        if node in self._moved:
+            return self._moved[node]
+        alike = [each for each in self._alike.get(self._hash(node), ()) if id(each) in self._matched]
+        if node.kind in WITH_LINES:
+            lines, moved = (0, self._hunk.after.kept_line(node)), [*self._moved.values()]
+            alike = [each for each in alike if each not in moved and each not in self._changed]
+            alike = [each for each in alike if self._hunk.before.kept_line(each) in lines]
+        free = (each for each in alike if id(each) not in self._kept and same(each, node))
+        found = next(free, None) or next((each for each in alike if same(each, node)), None)
+        if found is not None and node.kind in WITH_LINES:
+            self._moved[node] = found
+        return found
 
     def _hash(self, node: Node) -> int:
         """A number that is the same for nodes that are the same by `same`."""

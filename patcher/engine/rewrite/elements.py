@@ -76,7 +76,7 @@ def change_elements(
         code.kind == "ClassDef" and not (elements and remaining)
     ):
         raise ReplaceWhole
-    if code.kind == "Tuple" and code.outer_start < code.start and any(node.kind == "Slice" for node in after):
+    if code.kind == "Tuple" and code.parenthesised and any(node.kind == "Slice" for node in after):
         raise ReplaceWhole  # a slice cannot stand in parentheses
     bare = elements[0] if len(elements) == 1 < remaining and is_bare(elements[0]) else None
     _change(change, pairs, gaps, _Row(edits, elements, ","), code, bare)

@@ -79,16 +79,19 @@ def reindented(
     start = lines.start(first)
     end = lines_end(text, lines, codes[-1])
     around = next((span for span in deleted if span[0] < first and codes[-1].end <= span[1]), (start, end))
-    while start > around[0] and text[lines.start(start - 1) : start].lstrip().startswith("#"):
+    old = text[lines.start(first) : first]
+    while start > around[0] and re.match(r"[ \t]*#", text[lines.start(start - 1) : start]):
+        if len(lines.indent(start - 1)) > len(old):  # at the end of the block above
+            break
         start = lines.start(start - 1)  # the code around these statements is deleted: their comments are kept
-    while end < around[1] and text[end : lines.end(end)].lstrip().startswith("#"):
-        end = lines.end(end)
+    owner = codes[-1].parent.parent if codes[-1].parent is not None else None
+    if owner is not None and codes[-1].siblings()[-1] is codes[-1]:
+        end = min(max(around[1], end), body_end(text, lines, end, lines.indent(owner.begin)))
     region = text[start:end].rstrip("\r\n")
     for code, comment in reversed(list(zip(codes, comments))):
         if comment:
             begin, stop = code.end - start, len(text[start : lines.end(code.end - 1)].rstrip("\r\n"))
             region = f"{region[:begin]}  {comment}{region[stop:]}"
-    old = text[lines.start(first) : first]
     inside = set(lines_in_strings(region))
     out, offset = "", 0
     for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", region):

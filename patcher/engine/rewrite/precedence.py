@@ -41,7 +41,7 @@ def binding(node: Node) -> int:
 
 def is_bare(node: Node) -> bool:
     """Whether a node is a generator without parentheses of its own, which is valid only as the one argument of a call."""
-    return node.kind == "GeneratorExp" and node.outer_start == node.start
+    return node.kind == "GeneratorExp" and not node.parenthesised
 
 
 def with_parentheses(text: str, tight: int, place: Node) -> str:

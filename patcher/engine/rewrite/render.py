@@ -9,7 +9,7 @@ from typing import Dict, List, Optional, Sequence, Set, Tuple
 from patcher.engine.edit import Conflict, Edit
 from patcher.engine.lex import breaks_line, logical_lines, meets
 from patcher.engine.match.match import Match
-from patcher.engine.node import STATEMENTS, Node, SyntaxProblem, is_expression
+from patcher.engine.node import WITH_LINES, Node, SyntaxProblem, is_expression
 from patcher.engine.rewrite.counterparts import Counterparts
 from patcher.engine.rewrite.layout import alone_on_lines, breaks_f_string, reindented
 from patcher.engine.rewrite.precedence import TIGHTEST, binding, is_bare, with_parentheses
@@ -18,11 +18,15 @@ from patcher.engine.spatch.pattern import Hunk
 
 
 class Renderer:
-    """Writes parts of the after side for one match. `kept` has the ids of the before nodes whose code is kept, in order."""
+    """Writes parts of the after side for one match.
+
+    `kept` has the ids of the before nodes whose code is kept, in order, `changed` the statements that are changed in place.
+    """
 
     def __init__(self, source: Source, hunk: Hunk, match: Match) -> None:
         self.source, self.hunk, self.match = source, hunk, match
         self.kept: Dict[int, None] = {}
+        self.changed: Set[Node] = set()
         self.rows: Set[int] = set()  # lines of the hunk that are written with their indentation
         self.deleted_ranges: List[Tuple[int, int]] = []  # character ranges of the code that these lines replace
         self.enclosed: Optional[Node] = None  # the code that an expression replaces, if its parentheses stay around it
@@ -32,7 +36,7 @@ class Renderer:
 
     @cached_property
     def _counterparts(self) -> Counterparts:
-        return Counterparts(self.hunk.before.nodes)
+        return Counterparts(self.hunk, self.match.nodes, self.kept, self.changed)
 
     # expressions ------------------------------------------------------------------------------------------------------
     def expression(self, node: Node, indent: str = "") -> str:
@@ -47,7 +51,7 @@ class Renderer:
     def _held(self, node: Node) -> bool:
         """Whether the parentheses around an expression are needed to hold its lines together."""
         written = self.hunk.after.text[node.start : node.end]
-        return self.enclosed is None and node.outer_start < node.start and breaks_line(written)
+        return self.enclosed is None and node.parenthesised and breaks_line(written)
 
     def part(self, node: Node, indent: str = "") -> str:
         """The text of an element of a list or of a header, placeholders filled in, with its parentheses."""
@@ -61,7 +65,7 @@ class Renderer:
         """How tightly the text of `expression(node)` binds."""
         if node.role == "meta":
             code = self.match.names[node.name]
-            return TIGHTEST if code.outer_start < code.start or not code.end - code.start else binding(code)
+            return TIGHTEST if code.parenthesised or not code.end - code.start else binding(code)
         if node.role == "option":
             literal = self._literal(node)
             return 14 if literal.startswith("-") else 16 if literal.isdigit() else TIGHTEST
@@ -81,13 +85,13 @@ class Renderer:
             counterpart = self._counterpart(node)
             found = self._codes(node, counterpart)[0]
             self._keep(counterpart)
-            text, tight = self._code(found), TIGHTEST if found.outer_start < found.start else binding(found)
+            text, tight = self._code(found), TIGHTEST if found.parenthesised else binding(found)
             if self.enclosed is not None and (bare or found is self.enclosed):
                 text, tight = self.source.text[found.start : found.end], binding(found)
                 if bare:
                     return text
-            adds = counterpart is not None and _parenthesised(node) and not _parenthesised(counterpart)
-            if not bare and adds and (found is self.enclosed or not _parenthesised(found)):
+            adds = counterpart is not None and node.parenthesised and not counterpart.parenthesised
+            if not bare and adds and (found is self.enclosed or not found.parenthesised):
                 return f"({text})"
             wraps = node.parent is not None and node.parent.kind == "Attribute" and found.kind in ("Integer", "Float")
             if wraps or (is_expression(found) and breaks_line(text)):
@@ -113,7 +117,7 @@ class Renderer:
             return None
         if node.kind in ("Block", "Parameters", "ComparisonTarget"):
             return None
-        return self._counterparts.of(node, self.match.nodes, self.kept)
+        return self._counterparts.of(node)
 
     # lines ------------------------------------------------------------------------------------------------------------
     def lines(self, rows: Sequence[int], nodes: Sequence[Node], indent: str) -> str:
@@ -166,10 +170,9 @@ class Renderer:
         return indent + self.source.indent * depth + inner[len(unit) * depth :]
 
     def _substitute(self, node: Node, edits: List[Edit], indent: str) -> None:
-        statement = node.kind in STATEMENTS
         counterpart = self._counterpart(node)
-        if statement and (node.role == "meta" or counterpart is not None):
-            self._statement(node, counterpart, edits, indent)
+        if node.kind in WITH_LINES and (node.role == "meta" or counterpart is not None):
+            self._statements([node], self._codes(node, counterpart), edits, indent)
         elif node.role == "run":
             self._elements(node, counterpart, edits)
         elif node.role in ("meta", "option") or counterpart is not None:
@@ -195,14 +198,7 @@ class Renderer:
                 group.append(following)
                 codes = [*codes, *more]
             if len(group) > 1:
-                for node in group:
-                    self._keep(self._counterpart(node))
-                row = self.hunk.after.lines.start(group[0].begin)
-                written = self.hunk.after.text[row : group[0].begin]
-                self.rows.add(row)
-                comments = [text for node in group for text in self._comments(node)]
-                text = reindented(self.source, self.deleted_ranges, codes, self._indent(written, indent), comments)
-                edits.append(Edit(row, self._past(group[-1]), text))
+                self._statements(group, codes, edits, indent)
             else:
                 self._substitute(group[0], edits, indent)
             index += len(group)
@@ -210,7 +206,7 @@ class Renderer:
     def _kept_codes(self, node: Node) -> List[Node]:
         """The statements of the file that a statement of the after side keeps unchanged; [] for none."""
         if (
-            node.kind not in STATEMENTS
+            node.kind not in WITH_LINES
             or node.kind == "Opaque"
             or not alone_on_lines(self.hunk.after.text, self.hunk.after.lines, node.begin, node.end)
         ):
@@ -233,12 +229,9 @@ class Renderer:
             return
         siblings = node.siblings()
         index = siblings.index(node)
-        if index:
-            edits.append(Edit(siblings[index - 1].outer_end, node.end, ""))
-        elif len(siblings) > 1:
-            edits.append(Edit(node.start, siblings[1].outer_start, ""))
-        else:
-            edits.append(Edit(node.start, node.end, ""))
+        start = siblings[index - 1].outer_end if index else node.start
+        end = siblings[1].outer_start if not index and siblings[1:] else node.end
+        edits.append(Edit(start, end, ""))
 
     def _joined(self, codes: Sequence[Node]) -> str:
         """The text of consecutive elements with all that is between them, of others separated by commas."""
@@ -248,13 +241,13 @@ class Renderer:
             return self.source.text[codes[0].outer_start : codes[-1].outer_end]
         return ", ".join(self._code(code) for code in codes)
 
-    def _statement(self, node: Node, counterpart: Optional[Node], edits: List[Edit], indent: str) -> None:
-        """A kept statement takes its own lines and trailing comment along (rule 19), moved to the new indentation."""
-        codes = self._codes(node, counterpart)
-        self._keep(counterpart)
-        side = self.hunk.after
-        row = side.lines.start(node.start)
-        written = side.text[row : node.start]
+    def _statements(self, nodes: Sequence[Node], codes: List[Node], edits: List[Edit], indent: str) -> None:
+        """Write neighbours that are kept as `codes`: with their lines and comments, at the new indentation (rule 19)."""
+        node, side = nodes[0], self.hunk.after
+        for each in nodes:
+            self._keep(self._counterpart(each))
+        row = side.lines.start(node.begin)
+        written = side.text[row : node.begin]
         self.rows.add(row)
         if written.strip():  # a body on its header's line, written or not: it gets lines of its own
             if node.parent is None or len(node.parent.statements()) > 1:
@@ -265,11 +258,11 @@ class Renderer:
             text = self.source.newline + body if body else " pass"
             edits.append(Edit(node.start - 1, node.end, text))
         elif codes:
-            text = reindented(self.source, self.deleted_ranges, codes, self._indent(written, indent), self._comments(node))
-            edits.append(Edit(row, self._past(node), text))
+            comments = [text for each in nodes for text in self._comments(each)]
+            text = reindented(self.source, self.deleted_ranges, codes, self._indent(written, indent), comments)
+            edits.append(Edit(row, self._past(nodes[-1]), text))
         else:
-            block = node.parent
-            only = block is not None and block.items("body") == [node]
+            only = node.parent is not None and node.parent.items("body") == [node]
             end = node.end if only else side.lines.end(node.end)
             edits.append(Edit(row, end, self._indent(written, indent) + "pass" if only else ""))
 
@@ -294,10 +287,6 @@ def _neighbours(above: Node, below: Node) -> bool:
     """Whether two statements follow each other in one block of the file."""
     siblings = above.siblings()
     return siblings[siblings.index(above) + 1 :][:1] == [below]
-
-
-def _parenthesised(node: Node) -> bool:
-    return node.outer_start < node.start
 
 
 def _stretches(rows: Sequence[int]) -> List[Tuple[int, int]]:

@@ -133,11 +133,11 @@ class _Rewriter:
             raise ReplaceWhole
 
     def _block(self, before: Node, after: Node, code: Node) -> None:
-        old, new = before.fields.get("doc"), after.fields.get("doc")
+        old, new = before.fields["doc"], after.fields["doc"]
         if isinstance(old, Node) and isinstance(new, Node):
             self.change(old, new)
-        elif not same(old, new):
-            change_docstring(self.edits, old, new, code)
+        else:
+            change_docstring(self.edits, before, after, code)
         change_lines(self.edits, self.change, before.items("body"), after.items("body"), code.items("body"), code)
 
     def _optional_part(self, code: Node, key: str, new: Optional[Node]) -> bool:
@@ -171,10 +171,10 @@ class _Rewriter:
             text = self.edits.render.expression(after, self.edits.lines.indent(code.start))
             self.edits.add(code.outer_start, code.outer_end, text)
             return
-        self.edits.render.enclosed = code if code.outer_start < code.start else None
+        self.edits.render.enclosed = code if code.parenthesised else None
         text = self.edits.render.expression(after, self.edits.lines.indent(code.start))
         self.edits.render.enclosed = None
-        if is_expression(after) and code.outer_start == code.start:
+        if is_expression(after) and not code.parenthesised:
             text = with_parentheses(text, self.edits.render.binds(after), code)
         self.edits.add(code.start, code.end, text)
 

@@ -6,7 +6,7 @@ from typing import Callable, List, Optional, Sequence, Tuple
 
 from patcher.engine.edit import Conflict, Removed
 from patcher.engine.lex import tokens
-from patcher.engine.node import CLAUSES, COMPOUND, Node, Value
+from patcher.engine.node import CLAUSES, COMPOUND, Node
 from patcher.engine.rewrite.align import Gap, align
 from patcher.engine.rewrite.edits import Edits
 from patcher.engine.rewrite.layout import alone_on_lines, body_end, header_end, lines_end
@@ -35,6 +35,7 @@ def change_lines(
         Conflict: the change cannot be made safely.
     """
     pairs, gaps = align(edits.hunk, before, after)
+    edits.render.changed.update(old for old, _ in pairs if old.kind not in ("FunctionDef", "ClassDef"))
     for old, new in pairs:
         if old.role != "run":
             _comments(edits, old, new)
@@ -50,10 +51,12 @@ def change_lines(
             _insert(edits, gap, siblings, parent)
 
 
-def change_docstring(edits: Edits, old: Value, new: Value, block: Node) -> None:
-    """Add a docstring to a block that has none, or remove it."""
+def change_docstring(edits: Edits, before: Node, after: Node, block: Node) -> None:
+    """Add a docstring to a block that has none, or remove it; `before` and `after` are the block in the hunk."""
+    old, new = before.fields["doc"], after.fields["doc"]
     if isinstance(old, Node):
-        _delete(edits, old, block)
+        stays = any(node.role != "run" for node in after.items("body"))
+        _delete(edits, old, None if stays else block)
     elif isinstance(new, Node):
         _insert_first(edits, Gap(None, [], [new], None), block.items("body"), block)
 

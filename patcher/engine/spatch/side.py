@@ -7,7 +7,7 @@ from bisect import bisect_right
 from typing import FrozenSet, List, Mapping, NamedTuple, NoReturn, Sequence, Set, Tuple
 
 from patcher.engine import lex
-from patcher.engine.node import MARK, Node, SyntaxProblem
+from patcher.engine.node import CLAUSES, COMPOUND, MARK, Node, SyntaxProblem
 from patcher.engine.spatch import notation
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.syntax import parse_source
@@ -40,11 +40,16 @@ class Side(NamedTuple):
         return self.numbers[self.lines.number(node.start) - 1]
 
     def kept_line(self, node: Node) -> int:
-        """The .spatch line of a node that is on context lines only (of a `try`, its header), else 0."""
+        """The .spatch line of a node that is on context lines only (a compound statement: that begins on one), else 0."""
         first, last = self.lines.number(node.start), self.lines.number(max(node.start, node.end - 1))
-        last = first if node.kind == "Try" else last
+        last = first if node.kind in COMPOUND | CLAUSES else last
         lines = self.numbers[first - 1 : last]
-        return lines[0] if all(line in self.context for line in lines) else 0
+        return lines[0] if self.context.issuperset(lines) else 0
+
+    def context_header(self, node: Node) -> FrozenSet[int]:
+        """The .spatch lines of the header of a compound statement that are context lines."""
+        end = max((part.outer_end for part in node.header()), default=node.end)
+        return self.context.intersection(self.numbers[self.lines.number(node.start) - 1 : self.lines.number(end - 1)])
 
 
 def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> Side:

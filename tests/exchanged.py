@@ -1,0 +1,112 @@
+"""Random expression hunks for `tests/programs.py`, and what `ast` makes of them: a matcher of its own, of thirty lines."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from random import Random
+from typing import Any, Dict, List, Optional, Tuple
+
+KINDS = (ast.Call, ast.BinOp, ast.BoolOp, ast.Compare, ast.Subscript, ast.Attribute, ast.IfExp, ast.List, ast.Dict, ast.UnaryOp)
+META = "META_"  # begins the name that stands for `$NAME`
+
+
+def exchange(random: Random, tree: ast.Module) -> Optional[Tuple[str, str, str]]:
+    """The two sides of a hunk for an expression of a tree, and the text of the tree after it; None where there is none.
+
+    The tree is in the form in which expressions that are the same to the engine are the same (`tests.programs.normal`).
+    """
+    found = [node for node in ast.walk(tree) if isinstance(node, KINDS) and not isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del))]
+    if not found:
+        return None
+    pattern = copy.deepcopy(random.choice(found))
+    names = _generalise(random, pattern)
+    kept: List[ast.expr] = [ast.Name(name, ast.Load()) for name in names] + [pattern, ast.Constant(1)]
+    parts = [random.choice(kept) for _ in range(2)]
+    forms: List[ast.expr] = [
+        ast.Call(ast.Name("max", ast.Load()), parts, []),
+        ast.BinOp(parts[0], random.choice([ast.Add(), ast.Mult(), ast.Pow()]), parts[1]),
+        ast.BoolOp(random.choice([ast.And(), ast.Or()]), parts),
+        ast.Attribute(parts[0], "y", ast.Load()),
+        ast.IfExp(parts[0], parts[1], ast.Constant(2)),
+        ast.Compare(parts[0], [ast.Lt()], [parts[1]]),
+        ast.Tuple(parts, ast.Load()),
+        parts[0],
+    ]
+    new = random.choice(forms)
+    after = ast.unparse(ast.fix_missing_locations(_Exchange(pattern, new).visit(copy.deepcopy(tree))))
+    return _written(pattern), _written(new), after
+
+
+def _written(node: ast.expr) -> str:
+    return ast.unparse(ast.fix_missing_locations(copy.deepcopy(node))).replace(META, "$")
+
+
+def _generalise(random: Random, pattern: ast.expr) -> List[str]:
+    """Put `$NAME` in place of some expressions inside a pattern; the names."""
+    names: List[str] = []
+    for _ in range(random.choice([0, 1, 1, 2])):
+        spots: List[Tuple[Any, Any]] = []
+        for node in ast.walk(pattern):
+            if isinstance(node, (ast.JoinedStr, ast.FormattedValue, ast.comprehension, ast.NamedExpr, ast.Lambda)):
+                continue
+            for field, value in ast.iter_fields(node):
+                spots += [(node, field)] if _replaceable(value) else []
+                spots += [(value, at) for at, one in enumerate(value) if _replaceable(one)] if isinstance(value, list) else []
+        if spots:
+            holder, key = random.choice(spots)
+            old = holder[key] if isinstance(holder, list) else getattr(holder, key)
+            names.append(f"{META}{'ABC'[len(names)]}")
+            new = ast.Name(names[-1], ast.Load())
+            for holder, key in spots:  # wherever it stands in this form, or in one place alone
+                value = holder[key] if isinstance(holder, list) else getattr(holder, key)
+                if value is old or ast.dump(value) == ast.dump(old):
+                    if isinstance(holder, list):
+                        holder[key] = new
+                    else:
+                        setattr(holder, key, new)
+    present = {node.id for node in ast.walk(pattern) if isinstance(node, ast.Name)}
+    return [name for name in names if name in present]
+
+
+def _replaceable(node: Any) -> bool:
+    return isinstance(node, ast.expr) and not isinstance(node, (ast.Starred, ast.Slice, ast.FormattedValue))
+
+
+def unified(pattern: Any, node: Any, names: Dict[str, ast.expr]) -> bool:
+    """Whether a pattern matches; binds its names."""
+    if isinstance(pattern, ast.Name) and pattern.id.startswith(META):
+        bound = names.setdefault(pattern.id, node)
+        return _replaceable(node) and loaded(bound) == loaded(node)
+    if isinstance(pattern, list):
+        return isinstance(node, list) and len(pattern) == len(node) and all(unified(a, b, names) for a, b in zip(pattern, node))
+    if isinstance(pattern, ast.AST):
+        fields = [field for field in pattern._fields if field not in ("ctx", "kind")]
+        return type(pattern) is type(node) and all(unified(getattr(pattern, f), getattr(node, f), names) for f in fields)
+    return type(pattern) is type(node) and bool(pattern == node)
+
+
+def loaded(node: ast.AST) -> str:
+    """The dump of an expression, which may be one that is assigned to."""
+    return ast.dump(node).replace("Store()", "Load()").replace("Del()", "Load()")
+
+
+class _Exchange(ast.NodeTransformer):
+    """Puts one expression in place of each outermost match of another."""
+
+    def __init__(self, pattern: ast.expr, new: ast.expr) -> None:
+        self.pattern, self.new = pattern, new
+
+    def visit(self, node: ast.AST) -> Any:
+        names: Dict[str, ast.expr] = {}
+        if isinstance(node, ast.expr) and unified(self.pattern, node, names):
+            return _Fill(names).visit(copy.deepcopy(self.new))
+        return self.generic_visit(node)
+
+
+class _Fill(ast.NodeTransformer):
+    def __init__(self, names: Dict[str, ast.expr]) -> None:
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return copy.deepcopy(self.names.get(node.id, node))
