@@ -178,7 +178,8 @@ def nodes(line: Line, kinds: Tuple[type, ...] = (ast.expr,)) -> List[Tuple[int, 
         except SyntaxError:
             continue
         row = 2 if head else 1
-        found = [node for node in ast.walk(tree) if isinstance(node, kinds) and node.lineno == row == node.end_lineno]  # type: ignore[attr-defined]
+        found = [node for node in ast.walk(tree) if isinstance(node, kinds) and not isinstance(node, (ast.Starred, ast.Slice))]
+        found = [node for node in found if node.lineno == row == node.end_lineno]  # type: ignore[attr-defined]
         inner = [(shift + node.col_offset, shift + node.end_col_offset, node) for node in found]  # type: ignore[attr-defined]
         return [each for each in inner if each[1] <= len(text)]
     return []

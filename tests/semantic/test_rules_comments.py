@@ -109,6 +109,11 @@ RULE_19 = {
     "a clause whose body is one name": Changed(
         "def f(a):\n  if a:\n    old(1)\n  else:\n    return\n", "-if a:\n-    old(1)\n-else:\n-    return\n+with a:\n+    if a:\n+        old(2)\n+    else:\n+        return\n", "def f(a):\n  with a:\n    if a:\n      old(2)\n    else:\n      return\n",
     ),
+    "and over a statement of several lines of which one is changed": Changed(
+        "def f(a):\n    old(1)\n    return [\n        1,\n        2\n    ]  # why\n",
+        "-old(1)\n return [\n-    1,\n+    3,\n     2\n ]\n+old(1)\n",
+        "def f(a):\n    return [\n        3,\n        2\n    ]  # why\n    old(1)\n",
+    ),
     "and back, out of a statement of several clauses, with the comments": Changed(
         "def f(a):\n    try:\n        # c0\n        x = 1\n        # c\n    except E:\n        pass\n    return a\n",
         "-try:\n-    ...\n-except $E:\n-    ...\n+...\n",

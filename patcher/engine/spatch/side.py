@@ -7,7 +7,7 @@ from bisect import bisect_right
 from typing import FrozenSet, List, Mapping, NamedTuple, NoReturn, Sequence, Set, Tuple
 
 from patcher.engine import lex
-from patcher.engine.node import CLAUSES, COMPOUND, MARK, Node, SyntaxProblem
+from patcher.engine.node import MARK, WITH_LINES, Node, SyntaxProblem
 from patcher.engine.spatch import notation
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.syntax import parse_source
@@ -40,9 +40,9 @@ class Side(NamedTuple):
         return self.numbers[self.lines.number(node.start) - 1]
 
     def kept_line(self, node: Node) -> int:
-        """The .spatch line of a node that is on context lines only (a compound statement: that begins on one), else 0."""
+        """The .spatch line of a node that is on context lines only (a statement or clause: that begins on one), else 0."""
         first, last = self.lines.number(node.start), self.lines.number(max(node.start, node.end - 1))
-        last = first if node.kind in COMPOUND | CLAUSES else last
+        last = first if node.kind in WITH_LINES else last
         lines = self.numbers[first - 1 : last]
         return lines[0] if self.context.issuperset(lines) else 0
 
