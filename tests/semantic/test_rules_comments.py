@@ -92,6 +92,12 @@ RULE_19 = {
     "nor what is inserted like a statement that is changed": Changed(
         "def f(a):\n    a.b = old(1)  # one\n", "-a.b = old(1)\n+if a:\n+    a.b = old(1)\n+a.b = old(2)\n", "def f(a):\n    if a:\n        a.b = old(1)\n    a.b = old(2)  # one\n",
     ),
+    "a statement that moves up, from where another one comes": Changed(
+        "def f(a):\n    old(1)\n    a.b = 1\n    del a.c  # two\n", "-old(1)\n+del a.c\n a.b = 1\n-del a.c\n+old(1)\n", "def f(a):\n    del a.c  # two\n    a.b = 1\n    old(1)\n",
+    ),
+    "a statement that moves down, from where another one comes": Changed(
+        "def f(a):\n    old(1)  # one\n    a.b = 1\n    del a.c\n", "-old(1)\n+del a.c\n a.b = 1\n-del a.c\n+if a:\n+    old(1)\n", "def f(a):\n    del a.c  # one\n    a.b = 1\n    if a:\n        old(1)\n",
+    ),
     "of a header too": Changed(
         "def f(a):\n    if a:  # one\n        old(1)\n", " if a:\n-    old(1)\n+    if a:\n+        old(1)\n", "def f(a):\n    if a:  # one\n        if a:\n            old(1)\n",
     ),

@@ -171,8 +171,10 @@ def _swap(edits: Edits, gap: Gap) -> None:
     if simple and edits.text[end : edits.lines.end(end)].strip():
         text, comment = _cut_comment(text)
         at = end + len(edits.text[end : edits.lines.end(end)].rstrip())
-        if comment:
+        if comment or id(gap.deleted[0]) in edits.render.kept:  # a statement that moves has taken its comment along
             edits.add(end, at, comment)
+        else:
+            edits.render.changed.add(gap.deleted[0])
     edits.add(start, end, text)
     for first, last, _ in regions[1:]:
         edits.add(edits.lines.start(first.begin), lines_end(edits.text, edits.lines, last), "")
