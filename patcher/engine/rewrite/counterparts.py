@@ -5,26 +5,30 @@ from __future__ import annotations
 from typing import Container, Dict, List, Optional
 
 from patcher.engine.node import WITH_LINES, Node, same
-from patcher.engine.spatch.pattern import Hunk
+from patcher.engine.spatch.side import Side
 
 
 class Counterparts:
     """The nodes of the before side, indexed by their syntax: a literal of hundreds of entries is not searched for each.
 
     Args:
-        hunk: the two sides.
+        before: the side with these nodes.
+        after: the other side.
         matched: ids of the before nodes that matched code of the file; only these count.
         kept: ids of the before nodes whose code is kept so far.
         changed: the before nodes with lines of their own that are changed in place.
     """
 
-    def __init__(self, hunk: Hunk, matched: Container[int], kept: Container[int], changed: Container[Node]) -> None:
-        self._hunk, self._matched, self._kept, self._changed = hunk, matched, kept, changed
+    def __init__(
+        self, before: Side, after: Side, matched: Container[int], kept: Container[int], changed: Container[Node]
+    ) -> None:
+        self._before, self._after = before, after
+        self._matched, self._kept, self._changed = matched, kept, changed
         self._hashes: Dict[Node, int] = {}
         self._alike: Dict[int, List[Node]] = {}
         self._runs: Dict[str, Node] = {}
         self._moved: Dict[Node, Node] = {}  # the statement that each statement of the after side repeats
-        for top in hunk.before.nodes:
+        for top in before.nodes:
             for node in top.walk():
                 if node.role == "run":
                     self._runs.setdefault(node.name, node)
@@ -45,9 +49,9 @@ class Counterparts:
             return self._moved[node]
         alike = [each for each in self._alike.get(self._hash(node), ()) if id(each) in self._matched]
         if node.kind in WITH_LINES:
-            lines, moved = (0, self._hunk.after.kept_line(node)), [*self._moved.values()]
+            lines, moved = (0, self._after.kept_line(node)), [*self._moved.values()]
             alike = [each for each in alike if each not in moved and each not in self._changed]
-            alike = [each for each in alike if self._hunk.before.kept_line(each) in lines]
+            alike = [each for each in alike if self._before.kept_line(each) in lines]
         free = (each for each in alike if id(each) not in self._kept and same(each, node))
         found = next(free, None) or next((each for each in alike if same(each, node)), None)
         if found is not None and node.kind in WITH_LINES:

@@ -36,7 +36,7 @@ class Renderer:
 
     @cached_property
     def _counterparts(self) -> Counterparts:
-        return Counterparts(self.hunk, self.match.nodes, self.kept, self.changed)
+        return Counterparts(self.hunk.before, self.hunk.after, self.match.nodes, self.kept, self.changed)
 
     # expressions ------------------------------------------------------------------------------------------------------
     def expression(self, node: Node, indent: str = "") -> str:
