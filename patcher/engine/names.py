@@ -20,6 +20,10 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
+class _ClassNames(Set[str]):
+    """The names that the body of a class binds: code in a function inside of it is not looked up there."""
+
+
 class Unbound(NamedTuple):
     """A name that inserted code reads and nothing binds; `line` is 1-based in the finished file."""
 
@@ -148,6 +152,8 @@ def _reads(
     """
     if lines is not None and isinstance(node, ast.stmt) and not meets(lines, *lines_of(node)):
         return
+    parameters = {each.name for each in getattr(node, "type_params", [])}
+    scopes = [*scopes, parameters] if parameters else scopes
     if isinstance(node, ast.Name):
         if isinstance(node.ctx, ast.Load):
             yield node, scopes, path
@@ -164,15 +170,15 @@ def _reads(
         own = {part.arg for part in parts}
         own |= _bound_by(node.body) if isinstance(node, ast.Lambda) else _bound(node.body)
         name = f"{path}.{node.name}" if not isinstance(node, ast.Lambda) else path
+        enclosing = [scope for scope in scopes if not isinstance(scope, _ClassNames)]
         for child in body:
-            yield from _reads(child, [*scopes, own], name, lines)
+            yield from _reads(child, [*enclosing, own], name, lines)
     elif isinstance(node, ast.ClassDef):
         for child in [*node.decorator_list, *node.bases, *node.keywords]:
             yield from _reads(child, scopes, path, lines)
-        own = _bound(node.body)
+        own = _ClassNames(_bound(node.body))
         for child in node.body:
-            inner = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
-            yield from _reads(child, scopes if inner else [*scopes, own], f"{path}.{node.name}", lines)
+            yield from _reads(child, [*scopes, own], f"{path}.{node.name}", lines)
     elif isinstance(node, _COMPREHENSIONS):
         own = set().union(*(_bound_by(generator.target) for generator in node.generators))
         for child in ast.iter_child_nodes(node):

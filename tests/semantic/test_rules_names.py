@@ -45,6 +45,10 @@ RULE_27 = {
     "a name that the function makes global": ("def f():\n    global y\n    old()", "max(y)", True),
     "a name of the function around it": ("def g():\n    y = 1\n    def f():\n        nonlocal y\n        old()", "max(y)", True),
     "a class's name seen from a method": ("class A:\n    y = 1\n    def f(self): old()", "max(y)", False),
+    "a class's name seen from a method under if": ("class A:\n    y = 1\n    if 1:\n        def f(self): old()", "max(y)", False),
+    "a class's name in a method's decorator": ("class A:\n    y = 1\n    @old()\n    def f(self): pass", "y.setter", True),
+    "a class's name in a method's default": ("class A:\n    y = 1\n    def f(self, a=old()): pass", "max(y)", True),
+    "a class's name in a lambda of a default": ("class A:\n    y = 1\n    def f(self, a=old()): pass", "lambda: y", False),
     "a module's __getattr__ binds nothing": ("def __getattr__(n): pass\ndef f(): old()", "max(y)", False),
     "a comprehension's own, read outside of it": ("def f(a): old()", "max([y for y in a], y)", False),
     "another function's": ("def g():\n    y = 1\ndef f(): old()", "max(y)", False),
@@ -67,6 +71,12 @@ RULE_27 = {
         "what a case binds": ("def f(a):\n    match a:\n        case [b, *y, {1: 2, **z}]: old()", "max(b, y, z)", True),
         "in the body of a case": ("def f(a):\n    match a:\n        case 1: y = 1\n    old()", "max(y)", True),
     } if sys.version_info >= (3, 10) else {}),
+    **({
+        "a type parameter": ("def f[y](a): old()", "max(y)", True),
+        "a type parameter of the class": ("class A[*y, **z]:\n    def f(self): old()", "max(y, z)", True),
+        "a type parameter of another function": ("def g[y](a): pass\ndef f(): old()", "max(y)", False),
+        "what inserted code names a type": ("def f():\n    old()", "type y[z] = list[z]\n+max(y)", True),
+    } if sys.version_info >= (3, 12) else {}),
 }  # fmt: skip
 
 
@@ -100,7 +110,8 @@ def test_the_hunks_that_insert_nothing_have_no_conflict() -> None:
 
 ELSEWHERE = {  # names that stand elsewhere in the file count as bound where the running Python does not know its syntax
     "a name of an import that is renamed", "pristine code of another scope reads it", "for type checkers only",
-    "for type checkers only, in the function", "a comprehension's own, read outside of it", "a class's name seen from a method", "another function's", "in a method of an inserted class",
+    "for type checkers only, in the function", "a comprehension's own, read outside of it", "a class's name seen from a method", "a class's name seen from a method under if",
+    "a class's name in a lambda of a default", "a type parameter of another function", "another function's", "in a method of an inserted class",
 }  # fmt: skip
 
 
