@@ -153,8 +153,11 @@ def until(holds):
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("words", [["log", "--ranks", "2"], ["--ranks", "2", "--follow"], ["log", "--timeout", "3"], ["--ranks", "0"]])
-def test_words_that_do_not_go_together(tmp_path, words):
+@pytest.mark.parametrize(("words", "named"), [
+    (["log", "--ranks", "2"], "--ranks"), (["--ranks", "2", "--follow"], "--ranks"), (["log", "--timeout", "3"], "--ranks"),
+    (["--ranks", "0"], "--ranks"), (["--ranks", "2", "--timeout", "inf"], "inf is not in the range"),
+])  # fmt: skip
+def test_words_that_do_not_go_together(tmp_path, words, named):
     (tmp_path / "log").write_text("")
     done = sitepatch("diagnose", *words, cwd=tmp_path)
-    assert done.code == 2 and "--ranks" in done.err
+    assert done.code == 2 and named in done.err

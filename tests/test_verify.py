@@ -519,7 +519,7 @@ def test_a_directory_is_compiled_alone_unless_an_interpreter_is_named(venv, tmp_
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("words", [["--probe", "--no-verify"], ["--probe", "--restore"], ["--timeout", "0"]])
+@pytest.mark.parametrize("words", [["--probe", "--no-verify"], ["--probe", "--restore"], ["--timeout", "0"], ["--timeout", "nan"], ["--lock-timeout", "NaN"]])
 def test_options_that_contradict_each_other_are_refused(venv, words):
     assert venv("apply", venv.patchset("good", "three = 3"), *words).code == 2
     assert venv.text() == PRISTINE["demo/m.py"]

@@ -120,13 +120,24 @@ def format_option(*forms: str) -> Callable[[CommandFunction], CommandFunction]:
     return decorate
 
 
+class Number(click.FloatRange):
+    """A number in a range; `nan`, which is in every range for click, is none."""
+
+    def convert(self, value: Any, param: Optional[click.Parameter], ctx: Optional[click.Context]) -> Any:
+        """The number in an option's value; click.UsageError where it is none."""
+        number = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"found {value}, expected a number", param, ctx)
+        return number
+
+
 def verifying_options(function: CommandFunction) -> CommandFunction:
     """Give a command `--compile-only`, `--probe` and `--timeout`."""
     for option in (
         click.option(
             "--timeout",
             metavar="SECONDS",
-            type=click.FloatRange(0.1, 86400),
+            type=Number(0.1, 86400),
             default=120.0,
             show_default=True,
             help="How long each process that verifies may take.",
@@ -195,7 +206,7 @@ def project_options(function: CommandFunction) -> CommandFunction:
 
 lock_timeout_option = click.option(
     "--lock-timeout",
-    type=click.FloatRange(min=0),
+    type=Number(0),
     metavar="SECONDS",
     default=60.0,
     show_default=True,

@@ -241,8 +241,13 @@ class Converter:
 
     def on_FormattedStringExpression(self, node: Any) -> Node:
         spec = None if node.format_spec is None else [self.one(part) for part in node.format_spec]
-        inner = self.one(node.expression)
-        return self.make("FExpr", node, expression=inner, conversion=node.conversion, debug="=" * bool(node.equal), spec=spec)
+        made = self.make("FExpr", node, expression=self.one(node.expression), conversion=node.conversion, debug="", spec=spec)
+        if node.equal:  # the text around it is part of what is shown
+            inner = made.node("expression")
+            before = self.text[made.start + 1 - self.shift : inner.outer_start - self.shift]
+            after = self.text[inner.outer_end - self.shift : made.end - self.shift]
+            made.fields["debug"] = before + after[: len(after) - len(after.partition("=")[2].lstrip())]
+        return made
 
     # statements -------------------------------------------------------------------------------------------------------
     def statements(self, body: Any) -> Node:

@@ -6,7 +6,7 @@ import click
 
 from patcher.cli.commands import Group
 from patcher.cli.console import Console
-from patcher.cli.options import common_options
+from patcher.cli.options import Number, common_options
 from patcher.ops.place import Place
 
 
@@ -29,7 +29,7 @@ def cache(console: Console, place: Place) -> int:
 
 
 @cache.command("clean", epilog="\b\nExample:\n  sitepatch cache clean --older-than 30 --dry-run")
-@click.option("--older-than", type=click.FloatRange(min=0), metavar="DAYS", default=0.0, help="Only what was not used since.")
+@click.option("--older-than", type=Number(0), metavar="DAYS", default=0.0, help="Only what was not used since.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
 @common_options(environment=False, sources=False)
 def cache_clean(console: Console, place: Place, older_than: float, dry_run: bool) -> int:

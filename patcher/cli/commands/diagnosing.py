@@ -8,7 +8,7 @@ from typing import Optional, Tuple
 import click
 
 from patcher.cli.console import Console
-from patcher.cli.options import common_options
+from patcher.cli.options import Number, common_options
 from patcher.errors import UsageError
 from patcher.ops.place import Place
 
@@ -31,7 +31,7 @@ from patcher.ops.place import Place
     "--backend", metavar="NAME", help="With --ranks: gloo, nccl, cpu:gloo,gcu:eccl, ...; default: what fits the device."
 )
 @click.option(
-    "--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="With --ranks: how long they have; default: 60."
+    "--timeout", type=Number(1, 86400), metavar="SECONDS", help="With --ranks: how long they have; default: 60."
 )
 @common_options()
 def diagnose(
