@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, List, Optional
 import click
 
 from patcher.cli.console import Console
+from patcher.cli.translation import translated
 from patcher.errors import SitepatchError, UsageError
 from patcher.ops.place import Place
 from patcher.store.lock import patience
@@ -127,7 +128,7 @@ class Number(click.FloatRange):
         """The number in an option's value; click.UsageError where it is none."""
         number = super().convert(value, param, ctx)
         if number != number:
-            self.fail(f"found {value}, expected a number", param, ctx)
+            self.fail(translated(f"found {value}, expected a number"), param, ctx)
         return number
 
 
