@@ -196,7 +196,7 @@ def test_one_of_two_patchsets_is_taken_out_of_an_edited_file_then_the_other(site
         done(site("apply", DDP, "ids-fix", "--patch-dir", "patches"))
         site.file().write_bytes(MINE + site.file().read_bytes())
         part = done(site("restore", first))
-        assert f"but for {second}, which stays applied, and what was edited by hand" in part.out
+        assert f"but for {second}, still applied, and what was edited by hand" in part.out
         told = done(site("status", "--check"), 1)
         assert told.out.count("edited by hand") == 1 and second in told.out
         done(site("restore", second))

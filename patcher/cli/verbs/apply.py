@@ -44,7 +44,7 @@ def _restored_row(file: FilePlan) -> Row:
     stays = ", ".join(step.patchset for step in file.steps)
     if stays:
         more = ", and what was edited by hand" if file.change and file.change.merged else ""
-        return Row("restored", (file.path, f"but for {stays}, which stays applied{more}"))
+        return Row("restored", (file.path, f"but for {stays}, still applied{more}"))
     if file.change and file.change.data is not None:
         return Row("restored", (file.path, "our change is out, what was edited by hand stays"))
     if file.change and file.change.forget:

@@ -163,8 +163,10 @@ def remove_hook(console: Console, place: Place, name: Optional[str], back: bool)
     names = [each.hook.name for each in found]
     picked = [each for each in found if name in (None, each.hook.name)]
     if not picked or (name is None and len(picked) > 1):
-        what = f'"{name}"' if name and names else f"{len(names)} hooks" if names else "no hook"
-        raise UsageError(f"found {what} in {', '.join(env.sites)}", f"there are: {', '.join(names)}" if names else "")
+        where = ", ".join(env.sites)
+        several = f"found {len(names)} hooks in {where}, expected the name of one"
+        none = f'there is no hook "{name}" in {where}' if name and names else f"there is no hook in {where}"
+        raise UsageError(several if picked else none, f"there are: {', '.join(names)}" if names else "")
     for each in picked:
         remove(each)
         patchsets = [one.name for one in each.hook.patchsets]
