@@ -111,7 +111,7 @@ def test_a_venv_in_which_nothing_is_installed_is_in_order(tmp_path):
 
 
 def test_the_help_says_what_is_looked_at(tmp_path):
-    assert "of others only whether a backup lies" in " ".join(sitepatch("doctor", "--help", cwd=tmp_path).out.split())
+    assert "of other files only whether a backup lies" in " ".join(sitepatch("doctor", "--help", cwd=tmp_path).out.split())
 
 
 def test_a_check_that_cannot_run_says_so_and_the_others_run():

@@ -242,7 +242,7 @@ def test_a_package_is_located_with_its_distribution_without_being_imported(tmp_p
     files = {**DEMO, "demo/__init__.py": "raise RuntimeError('imported')\n"}
     info = install(site_of(venv), files, "demo-lite", "1.0+cu1")
     located = locate(discover(str(venv), None), "demo")
-    assert located == ("demo", str(site_of(venv)), "demo-lite", "1.0+cu1", str(info), ())
+    assert located == ("demo", str(site_of(venv)), "demo-lite", "1.0+cu1", str(info), (), True)
 
 
 @pytest.mark.parametrize("name", ["json", "sys", "os"])
@@ -308,7 +308,7 @@ def test_of_a_namespace_package_the_distribution_of_the_files_counts(tmp_path, i
     for name, (path, version) in parts.items():
         for env in (directory(tmp_path), searching(tmp_path)):
             info = tmp_path / f"{name.replace('-', '_')}-{version}.dist-info"
-            assert locate(env, "demo", [path, "demo/gone.py"]) == ("demo", str(tmp_path), name, version, str(info), ())
+            assert locate(env, "demo", [path, "demo/gone.py"]) == ("demo", str(tmp_path), name, version, str(info), (), True)
     if not init:
         for files in ([], ["demo/gone.py"], ["demo/part/__init__.py", "demo/other/m.py"]):
             with pytest.raises(SitepatchError, match=r"demo in .* is a namespace package of several distributions: .*demo-other 2.0") as caught:

@@ -65,7 +65,7 @@ def test_hostile_text_in_every_field_is_text():
 
 def test_the_top_of_a_review_says_what_where_which_release_and_why():
     diffs = differing(("pkg/m.py", b"a = None\n", b"a = 30\n"))
-    page = review.review_page("sitepatch diff p", DiffOutcome(ENV, ahead=diffs), [Reason(WHY, {"limit": 7}, False, "p 1.0, 3 releases: applies 3\nrow")])
+    page = review.review_page("sitepatch diff p", DiffOutcome(ENV, planned=diffs), [Reason(WHY, {"limit": 7}, False, "p 1.0, 3 releases: applies 3\nrow")])
     read = whole(page)
     text = read.text("main")
     for said in ("1 file that patchsets would change", "pkg 1.0", "/site", "A summary", "Why it is.", "can go when", "it is fixed",
@@ -85,7 +85,7 @@ def test_the_prose_of_a_reason_has_lists_and_keeps_what_is_set_in_columns():
 def test_what_people_edited_stands_apart_and_a_text_that_nothing_gives_is_named():
     (made,), (edited,) = differing(("m.py", b"a\n", b"b\n")), differing(("m.py", b"b\n", b"c\n"), names=())
     edits = HandEdit("/site", "m.py", "pkg 1.0", "what p made of it", True, edited), HandEdit("/site", "lost.py", "pkg 1.0")
-    page = review.review_page("t", DiffOutcome(ENV, standing=(made,), edits=edits), [])
+    page = review.review_page("t", DiffOutcome(ENV, applied=(made,), edits=edits), [])
     read = whole(page)
     assert [each["id"] for name, each in read.elements if name == "section" and "id" in each] == ["m.py", "edited:m.py"]
     assert "Edited by hand" in read.text("h2") and "edited by hand, compared with what p made of it" in read.text("summary")
