@@ -106,6 +106,11 @@ RULE_19 = {
         "-old(1)\n if a:\n     old(2)\n+    old(3)\n+old(1)\n",
         "def f(a):\n    if a:\n        # why\n        old(2)\n        old(3)\n    old(1)\n",
     ),
+    "a statement of one word on a context line, whose block becomes another one": Changed(
+        "def f(a):\n    if b:\n        return  # early\n    with a:\n        return  # late\n",
+        "-if b:\n-    return\n-with a:\n+while a:\n+    print()\n     return\n",
+        "def f(a):\n    while a:\n        print()\n        return  # late\n",
+    ),
     "of a statement of several clauses that is wrapped and changed, each comment once": Changed(
         "def f(a):\n    if a:\n        old(1)\n        # two\n        old(2)\n        # end\n    # else\n    else:  # e\n        old(3)\n",
         "-if a:\n-    old(1)\n-    old(2)\n-else:\n-    old(3)\n+while a:\n+    if a:\n+        old(1)\n+        a.b()\n+        old(2)\n+    else:\n+        old(3)\n",

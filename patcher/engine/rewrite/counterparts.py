@@ -52,6 +52,7 @@ class Counterparts:
             lines, moved = (0, self._after.kept_line(node)), [*self._moved.values()]
             alike = [each for each in alike if each not in moved and each not in self._changed]
             alike = [each for each in alike if self._before.kept_line(each) in lines]
+            alike.sort(key=self._before.kept_line, reverse=True)  # that of its own line first
         free = (each for each in alike if id(each) not in self._kept and same(each, node))
         found = next(free, None) or next((each for each in alike if same(each, node)), None)
         if found is not None and node.kind in WITH_LINES:

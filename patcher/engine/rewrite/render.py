@@ -113,7 +113,8 @@ class Renderer:
         """The node of the before side whose code is used for this node of the after side (rule 11)."""
         if node.role == "run":
             return self._counterparts.run(node.name)
-        if node.role or (not any(True for _ in node.children()) and node.kind != "String"):
+        stays = node.kind in WITH_LINES and self.hunk.after.kept_line(node)
+        if node.role or (not stays and not any(True for _ in node.children()) and node.kind != "String"):
             return None
         if node.kind in ("Block", "Parameters", "ComparisonTarget"):
             return None
