@@ -404,7 +404,7 @@ def test_a_call_that_fails_leaves_all_old_or_all_new_at_once(work_site, tmp_path
     assert failed * SOME > 20
 
 
-EACH = 1 if ALL else 15  # of how many calls of a recovery one is tried
+EACH = 1 if ALL else 22  # of how many calls of a recovery one is tried
 
 
 @pytest.mark.once

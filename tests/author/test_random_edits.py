@@ -11,7 +11,7 @@ from tests.author import edits
 
 pytestmark = pytest.mark.once
 
-EDITS = 60  # four of each kind
+EDITS = 45  # three of each kind
 SEED = 0
 BEFORE, AFTER = b"def f(a):\n    return old(a)\n", b"def f(a):\n    return max(a, 0)\n"
 HUNK = "@@ f @@\n-old(a)\n+max(a, 0)\n"
