@@ -152,8 +152,8 @@ def _reads(
     """
     if lines is not None and isinstance(node, ast.stmt) and not meets(lines, *lines_of(node)):
         return
-    parameters = {each.name for each in getattr(node, "type_params", [])}
-    scopes = [*scopes, parameters] if parameters else scopes
+    parameters = getattr(node, "type_params", None)
+    scopes = [*scopes, {each.name for each in parameters}] if parameters else scopes
     if isinstance(node, ast.Name):
         if isinstance(node.ctx, ast.Load):
             yield node, scopes, path

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from patcher import __version__
 from patcher.errors import StoreError
 from patcher.model import LockedFile, OptionValue, Step
-from patcher.store.receipt import FORMAT, OPTIONS, STEP, dump, load, path_below, step_fields, step_of, whole_from
+from patcher.store.receipt import OPTIONS, STEP, dump, load, path_below, step_fields, step_of, whole_from
 from patcher.system.decode import STRINGS, Items, Table, Values, sha256_hex, string
 from patcher.system.reading import patchset_digest
 
@@ -103,7 +102,7 @@ def write_hook(hook: Hook) -> bytes:
     for one in hook.patchsets:
         paths = [{"package": package, "paths": list(paths)} for package, paths in one.paths.items()]
         patchsets.append(dict(one._asdict(), options=dict(one.options), files=list(one.files), paths=paths))
-    return dump({**hook._asdict(), "patchsets": patchsets, "format": FORMAT, "sitepatch": __version__})
+    return dump({**hook._asdict(), "patchsets": patchsets})
 
 
 def read_hook(data: bytes, where: str) -> Hook:
@@ -126,7 +125,7 @@ def write_precomputed(changes: Sequence[Precomputed], digests: Mapping[str, str]
     files = []
     for one in changes:
         files.append(dict(one.file._asdict(), exact=int(one.exact), steps=[step_fields(step) for step in one.steps]))
-    return dump({"files": files, "patchsets": dict(digests), "format": FORMAT, "sitepatch": __version__})
+    return dump({"files": files, "patchsets": dict(digests)})
 
 
 def read_precomputed(data: bytes, where: str) -> Tuple[Tuple[Precomputed, ...], Dict[str, str]]:

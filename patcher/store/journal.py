@@ -12,11 +12,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher import __version__
 from patcher.errors import StoreError
 from patcher.store import bytecode
 from patcher.store.folder import Folder
-from patcher.store.receipt import FORMAT, dump, file_name, load, path_below
+from patcher.store.receipt import dump, file_name, load, path_below
 from patcher.system.decode import STRINGS, Items, Table, one_of, sha256_hex, string
 
 NAME = "journal.json"
@@ -86,8 +85,7 @@ def staged(path: str) -> str:
 def write(home: Folder, phase: str, entries: Sequence[Entry], named: Sequence[str] = ()) -> None:
     """Put the journal on the disk in one atomic step; with phase COMMITTING this is the commit point."""
     files = [entry._asdict() for entry in entries]
-    fields = {"format": FORMAT, "sitepatch": __version__, "phase": phase, "files": files, "named": list(named)}
-    home.put(NAME, dump(fields))
+    home.put(NAME, dump({"phase": phase, "files": files, "named": list(named)}))
     home.sync()
 
 

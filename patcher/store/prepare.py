@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import List, Mapping, NamedTuple, Optional, Sequence
 
-from patcher import __version__
 from patcher.errors import OutdatedError, StoreError
 from patcher.model import Change, Receipt
 from patcher.store import bytecode, permission, receipt
@@ -193,8 +192,7 @@ def prepare(site: Folder, home: Folder, works: Sequence[Work], patchsets: Mappin
     """
     with home.make("pristine") as pristine, home.make("receipts") as receipts, home.make("patchsets") as texts:
         for digest, files in patchsets.items():
-            fields: Dict[str, object] = {"format": receipt.FORMAT, "sitepatch": __version__, "files": dict(files)}
-            texts.put(f"{digest}.json", receipt.dump(fields))
+            texts.put(f"{digest}.json", receipt.dump({"files": dict(files)}))
         for work in works:
             if work.text:
                 receipts.write(staged(work.entry.path), work.text)

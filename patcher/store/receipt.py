@@ -53,9 +53,7 @@ def new_receipt(located: Located, path: str, past: Optional[Receipt]) -> Receipt
 
 def encode(receipt: Receipt) -> bytes:
     """Return the JSON text of a receipt."""
-    fields = dict(receipt._asdict(), format=FORMAT, sitepatch=__version__)
-    fields["steps"] = [step_fields(step) for step in receipt.steps]
-    return dump(fields)
+    return dump(dict(receipt._asdict(), steps=[step_fields(step) for step in receipt.steps]))
 
 
 def step_fields(step: Step) -> Dict[str, Any]:
@@ -89,11 +87,11 @@ def step_of(fields: Mapping[str, Any]) -> Step:
     return Step(**{**fields, "splices": splices, "places": tuple(fields["places"]), "states": tuple(fields["states"])})
 
 
-def dump(fields: Dict[str, Any]) -> bytes:
-    """Return `fields` as JSON text, the same text for the same fields."""
+def dump(fields: Mapping[str, Any]) -> bytes:
+    """Return `fields` as the JSON text that `load` reads, the same text for the same fields."""
     import json
 
-    return json.dumps(fields, indent=1, sort_keys=True).encode() + b"\n"
+    return json.dumps({**fields, "format": FORMAT, "sitepatch": __version__}, indent=1, sort_keys=True).encode() + b"\n"
 
 
 def load(data: bytes, where: str, hint: str, kind: Table) -> Dict[str, Any]:

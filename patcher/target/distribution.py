@@ -34,8 +34,8 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
     Args:
         site: the site directory.
         package: the import package; its distribution may have any name (`mmengine-lite` ships `mmengine`).
-        files: `/`-separated paths relative to `site` that are meant: several owners are told apart by who lists them, and
-            by their hashes.
+        files: `/`-separated paths relative to `site` that are meant: of several owners the one counts whose RECORD lists
+            them, with the hashes that they have.
 
     Returns:
         The owner by RECORD; else by the metadata of egg-info, Debian or a checkout, with a note that says so.

@@ -1,4 +1,4 @@
-"""Plans, standings and patchsets as text and as JSON. Pure: it decides nothing, reads no file, prints nothing.
+"""Plans and their answers as text and as JSON. Pure: it decides nothing, reads no file, prints nothing.
 
 `patcher/answers.schema.json` says what the JSON answer of each command has (`sitepatch schema`). Text in JSON is ASCII; a byte
 that is not UTF-8 is written as the lone surrogate of `surrogateescape`.

@@ -49,7 +49,7 @@ class Counterparts:
             return self._moved[node]
         alike = [each for each in self._alike.get(self._hash(node), ()) if id(each) in self._matched]
         if node.kind in WITH_LINES:
-            lines, moved = (0, self._after.kept_line(node)), [*self._moved.values()]
+            lines, moved = (0, self._after.kept_line(node)), set(self._moved.values())
             alike = [each for each in alike if each not in moved and each not in self._changed]
             alike = [each for each in alike if self._before.kept_line(each) in lines]
             alike.sort(key=self._before.kept_line, reverse=True)  # that of its own line first
