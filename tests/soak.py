@@ -1,8 +1,8 @@
 """`python -m tests.soak [--rounds N] [--seed N]`: apply, update, restore and reinstall in disorder, killed at random moments.
 
 Every round is one command of `sitepatch` on a virtual environment with a small package, or `pip install --force-reinstall`
-of its wheel (offline). Four commands of five are killed by SIGKILL, at a random moment from the first call that changes
-a file on, for as long as the longest such command took. After each round the next command is let to recover, and then every file has to be, whole, as upstream shipped it or as one version of the patchset makes it,
+of its wheel (offline). Four commands of five are killed by SIGKILL from outside, soon after a random one of their calls that change
+a file: calls are the clock, because a clock of seconds depends on how busy the machine is. After each round the next command is let to recover, and then every file has to be, whole, as upstream shipped it or as one version of the patchset makes it,
 all of them the same (torn: 0), and the pristine bytes of every changed file have to be there (lost: 0).
 """
 
@@ -53,7 +53,7 @@ def soak(rounds, seed, folder, pip_every=PIP_EVERY):
     tiny.site = next(venv.glob("lib/python*/site-packages"))
     reinstall(venv, wheel)
     kills = recoveries = reinstalls = 0
-    usual = 0.05  # seconds from the first call that changes a file to the end of the command
+    usual = 20  # calls that change a file in one command
     for number in range(1, rounds + 1):
         told = f"round {number}, seed {seed}"
         if number % pip_every == 0:
@@ -62,9 +62,9 @@ def soak(rounds, seed, folder, pip_every=PIP_EVERY):
             assert Store(str(tiny.site)).interrupted() == "", told
         action = chance.choice(ACTIONS)
         words = (action[0], NAME) if action[0] == "apply" else ("restore",)
-        wait = chance.uniform(0, usual) if chance.random() < 0.8 else None
-        killed, text, seconds = run_killed(tiny, words, action[1], wait)
-        usual = usual if killed else (usual + min(2.0, seconds)) / 2
+        point = chance.randint(1, usual) if chance.random() < 0.8 else None
+        killed, text, calls_seen = run_killed(tiny, words, action[1], point)
+        usual = max(usual, calls_seen)
         kills += killed
         waiting = Store(str(tiny.site)).interrupted()
         recoveries += bool(waiting)
@@ -80,11 +80,11 @@ def soak(rounds, seed, folder, pip_every=PIP_EVERY):
     return Figures(rounds, kills, recoveries, reinstalls, 0, 0)
 
 
-def run_killed(tiny, words, version, wait):
-    """Run a command in a child; `wait` seconds (None: never) after its first call that changes a file it gets SIGKILL.
+def run_killed(tiny, words, version, point):
+    """Run a command in a child; once its `point`-th call that changes a file has begun (from 1; None: never) it gets SIGKILL.
 
     Returns:
-        Whether it was killed, what it wrote, and the seconds from that first call to the end.
+        Whether it was killed, what it wrote, and how many such calls were seen to begin.
     """
     output = tiny.folder / "output"
     reader, writer = os.pipe()
@@ -94,7 +94,7 @@ def run_killed(tiny, words, version, wait):
             fd = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(fd, 1)
             os.dup2(fd, 2)
-            tell_first_call(writer)
+            report_calls(writer)
             sys.argv = ["sitepatch", *tiny.words(*words, version=version)]
             os.chdir(tiny.folder)
             from patcher.cli.main import main
@@ -106,26 +106,24 @@ def run_killed(tiny, words, version, wait):
         finally:
             os._exit(70)
     os.close(writer)
-    os.read(reader, 1)  # b"" where it ends without having changed anything
-    os.close(reader)
-    begun = time.monotonic()
-    if wait is not None:
-        time.sleep(wait)
+    seen = 0
+    while seen != point and os.read(reader, 1):  # b"" where it has ended
+        seen += 1
+    if seen == point:
         os.kill(child, signal.SIGKILL)  # it may have ended: it is our child, and not waited for yet
     status = os.waitpid(child, 0)[1]
+    os.close(reader)
     text = output.read_text(errors="replace") if output.exists() else ""
     assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, text
-    return os.WIFSIGNALED(status), text, time.monotonic() - begun
+    return os.WIFSIGNALED(status), text, seen
 
 
-def tell_first_call(writer):
-    """In this process, write a byte to `writer` at the first call that changes a file; every call is carried out."""
-    write, told = os.write, []
+def report_calls(writer):
+    """In this process, write a byte to `writer` before each call that changes a file; every call is carried out."""
+    write = os.write
 
     def hook(name, real, args, kwargs):
-        if not told:
-            told.append(name)
-            write(writer, b"!")
+        write(writer, b"!")
         return (os_fsync if name == "fsync" else real)(*args, **kwargs)
 
     os_fsync = os.fsync
