@@ -1,0 +1,198 @@
+"""`status`: the patchsets that are applied in an environment, each with its state and what to do about it."""
+
+from __future__ import annotations
+
+import time
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+
+from patcher.errors import SitepatchError, StoreError
+from patcher.model import OptionValue, Requested, State, Step, release_name
+from patcher.ops.place import Place
+from patcher.project.selection import outdated
+from patcher.store.retry import settled
+from patcher.store.status import Condition, FileStatus, damaged, interrupted, named, recover, statuses, stores, unclaimed
+from patcher.target.backups import Backup, proven_backups
+from patcher.target.interpreter import Environment
+
+_NEWS = 24 * 60 * 60  # seconds for which an edited text that was set aside counts as recent
+OUTDATED = "outdated"
+_WORST_FIRST = (*(each.value for each in reversed(list(Condition)[1:])), OUTDATED, Condition.APPLIED.value)
+
+
+class AppliedPatchset(NamedTuple):
+    """A patchset that is applied in a site directory.
+
+    `digest` is the patchset's. `state` is the worst of its files: the value of a Condition, `outdated` (another version of it
+    is to be had), or, where another release was installed since, `upstream` or `not needed`: it can go. `files` are (path,
+    lines, state), `releases` those that were patched, `problems` one line each, `advice` what to do, "" where `problems` say
+    it or nothing is wrong.
+    """
+
+    site: str
+    name: str
+    version: str
+    digest: str
+    state: str
+    releases: Tuple[str, ...]
+    files: Tuple[Tuple[str, Tuple[int, ...], str], ...]
+    options: Mapping[str, OptionValue]
+    problems: Tuple[str, ...] = ()
+    advice: str = ""
+
+
+class FileState(NamedTuple):
+    """A file that is patched; `states` are those of its patchsets, in the order of the steps of its receipt."""
+
+    file: FileStatus
+    states: Tuple[str, ...]
+
+
+class StatusOutcome(NamedTuple):
+    """The state of an environment.
+
+    `recovered` has a sentence for each interrupted run that was finished or undone, `interrupted` (the word, the site
+    directory, why) of each that could not be. `damaged` are (problem, what to do) of the stores; with `unreadable` a receipt
+    is among them, so that what it was about is unknown. `broken` are patchsets, by name, that cannot be read. `backups` are
+    files edited by hand with a backup beside them. `kept` are the edited texts in the stores that were set aside, `recent`
+    those of the last day.
+    """
+
+    env: Environment
+    patchsets: Tuple[AppliedPatchset, ...]
+    files: Tuple[FileState, ...]
+    recovered: Tuple[str, ...]
+    interrupted: Tuple[Tuple[str, str, str], ...]
+    damaged: Tuple[Tuple[str, str], ...]
+    unreadable: bool
+    broken: Mapping[str, SitepatchError]
+    backups: Tuple[Backup, ...]
+    kept: Tuple[str, ...]
+    recent: Tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything is not as it was applied."""
+        states = {one.state for one in self.patchsets}
+        return bool(self.interrupted or self.damaged or states - {Condition.APPLIED.value})
+
+
+class Summary(NamedTuple):
+    """The names of the patchsets that are applied, in how many files; `ok` is whether all is as it was applied."""
+
+    env: Environment
+    patchsets: Tuple[str, ...]
+    files: int
+    ok: bool
+
+
+def status(place: Place) -> StatusOutcome:
+    """The state of what is applied; interrupted runs are recovered first.
+
+    Raises:
+        SitepatchError: no such environment; a journal is invalid.
+    """
+    env = place.environment()
+    recovered: List[str] = []
+
+    def look() -> Tuple[List[FileStatus], List[Tuple[str, str, str]], List[Tuple[str, str]], bool]:
+        done, left = recover(env)
+        recovered.extend(done)
+        bad: List[StoreError] = []
+        items = statuses(env, bad)
+        return items, left, [*damaged(items), *unclaimed(env, bad)], bool(bad)
+
+    items, left, problems, unreadable = settled(env, look)
+    newer, broken = outdated(items, place.patch_dirs)
+    homes, since = stores(env), time.time() - _NEWS
+    return StatusOutcome(
+        env,
+        tuple(_applied_patchsets(env, items, newer)),
+        tuple(FileState(item, tuple(_step_state(item, step, newer) for step in item.receipt.steps)) for item in items),
+        tuple(recovered),
+        tuple(left),
+        tuple(problems),
+        unreadable,
+        broken,
+        tuple(proven_backups(env.own, {(item.site, item.receipt.path) for item in items})),
+        tuple(path for store in homes for path in store.edited_copies()),
+        tuple(path for store in homes for path in store.edited_copies(since)),
+    )
+
+
+def summary(place: Place) -> Summary:
+    """What is applied, in short; nothing is recovered.
+
+    Raises:
+        SitepatchError: no such environment.
+    """
+    env = place.environment()
+    bad: List[StoreError] = []
+    items = statuses(env, bad)
+    names, _, _ = named(items, ())
+    ok = all(item.condition is Condition.APPLIED for item in items) and not (bad or interrupted(env))
+    return Summary(env, tuple(names), len(items), ok)
+
+
+def _applied_patchsets(env: Environment, items: Iterable[FileStatus], newer: Mapping[str, str]) -> List[AppliedPatchset]:
+    """Each patchset that is applied; `newer` maps the digest of one to what is found now (`patcher.project.selection`)."""
+    grouped: Dict[Tuple[str, str, str], List[Tuple[FileStatus, Step]]] = {}
+    for item in items:
+        for step in item.receipt.steps:
+            grouped.setdefault((item.site, step.patchset, step.digest), []).append((item, step))
+    return [_applied_patchset(env, several, newer) for several in grouped.values()]
+
+
+def _step_state(item: FileStatus, step: Step, newer: Mapping[str, str]) -> str:
+    """The word for a patchset in a file: that of the file, or `outdated` where another version of it is to be had."""
+    return OUTDATED if item.condition is Condition.APPLIED and step.digest in newer else item.condition.value
+
+
+def _applied_patchset(
+    env: Environment, several: Sequence[Tuple[FileStatus, Step]], newer: Mapping[str, str]
+) -> AppliedPatchset:
+    first, step = several[0]
+    files = tuple((item.receipt.path, each.places, _step_state(item, each, newer)) for item, each in several)
+    state = min((word for _, _, word in files), key=_WORST_FIRST.index)
+    found: Dict[str, List[str]] = {}
+    for item, _ in several:
+        found.setdefault(item.meaning, []).append(item.receipt.path)
+    problems = [text if len(paths) == len(files) else f"{', '.join(paths)}: {text}" for text, paths in found.items() if text]
+    advice = ""
+    if state == OUTDATED:
+        problems, advice = [*problems, newer[step.digest]], f"sitepatch apply {step.patchset}"
+    replaced = next((item for item, _ in several if item.replaced), first)
+    if state == Condition.OVERWRITTEN.value and replaced.replaced:
+        state, advice = _in_release(env, replaced, step)
+    releases = tuple(dict.fromkeys(item.release for item, _ in several))
+    about = (first.site, step.patchset, step.version, step.digest)
+    return AppliedPatchset(*about, state, releases, files, step.options, tuple(problems), advice)
+
+
+def _in_release(env: Environment, item: FileStatus, step: Step) -> Tuple[str, str]:
+    """The word and the advice for a patchset over which another release was installed: does that one need it?"""
+    import shlex
+
+    from patcher.ops.releases.check import one_line, state_of  # what is as it was applied needs no plan
+    from patcher.patchset.toml import option_text
+    from patcher.planner.plan import plan_apply
+    from patcher.planner.resolve import stored_patchset
+
+    release = release_name(item.receipt.package, item.receipt.distribution, item.installed)
+    try:
+        patchset = stored_patchset(item.site, step)
+        plan = plan_apply(env, [Requested(patchset, step.options)])
+    except SitepatchError as error:
+        return item.condition.value, error.brief
+    if plan.failed:
+        why = one_line(plan.failed[0].problem)
+        return item.condition.value, f"it does not fit {release} ({why}): sitepatch explain {step.patchset}"
+    state = state_of(plan)
+    drop = f"drop it: sitepatch restore {step.patchset}, and no project has to ask for it any more"
+    if state is State.UPSTREAM:
+        return state.value, f"{release} has the change itself; {drop}"
+    if state is State.NOT_NEEDED:
+        return state.value, f"{release} does not have the code that it changes; {drop}"
+    default = {one.name: one.default for one in patchset.options}
+    changed = [f"{name}={option_text(value)}" for name, value in step.options.items() if value != default.get(name)]
+    words = ["sitepatch", "apply", step.patchset, *(word for each in changed for word in ("--set", shlex.quote(each)))]
+    return item.condition.value, f"it fits {release}: {' '.join(words)}"
