@@ -50,6 +50,7 @@ STANDING = [
     "def g(p: {}): pass", "def g() -> {}: pass", "@{}\ndef g(): pass", "z({})", "[*{}]", "{{**{}}}", "z[z, {}]", "z = lambda p={}: z", "f'{{{}}}'", "f'{{{}:z}}'", "z = -{} ** z", "not {}",
     "({} for x in z)", "[z for x in {}]", "[z for x in z if {}]", "{{x: {} for x in z}}", "{{{}: z for x in z}}", "z[{}:]", "z[:{}]", "z[::{}]", "(z := {})",
 ]  # fmt: skip
+NEWER = ["try: pass\nexcept* {}: pass", "match {}:\n    case 1: pass", "match z:\n    case 1 if {}: pass", "type X = {}", "type X[T: {}] = z", "type X[T = {}] = z"]
 # enclosed all the same; two items; Python 3.8 alone needs none
 APART = [("await {}", "1"), ("with {}: pass", "(a, b)"), ("[z for x in z if {}]", "lambda: a")]
 
@@ -73,3 +74,23 @@ def test_and_where_they_are_needed_in_the_file(place: str) -> None:
     answer = run(head + "".join(lines(place.format(f"A({each})")) for each in allowed), "-A($X)\n+$X\n", flags="count=all")
     assert [each.problem for each in answer.answers] == [""]
     assert answer.data.decode() == head + "".join(lines(expected(place, each)) for each in allowed)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("place", [*STANDING, *NEWER])
+def test_and_where_the_hunk_writes_them(place: str) -> None:
+    head = "async def f(a, b, z):\n" if "await" in place else "def f(a, b, z):\n"
+
+    def source(code: str) -> str:
+        return head + "".join(f"    {line}\n" for line in place.format(code).split("\n"))
+
+    for inner in ("(a, b)", "(yield)", "(a := b)", "(lambda: a)", "(a if b else z)"):
+        try:
+            compile(source(inner), "place", "exec")
+            compile(source("z.y"), "place", "exec")
+        except SyntaxError:
+            continue
+        answer = run(source("z.y"), f"-z.y\n+{inner}\n")
+        two_items = place.startswith("with {}:") and inner == "(a, b)"
+        assert [bool(each.problem) for each in answer.answers] == [two_items], (inner, answer.answers)
+        assert two_items or ast.dump(ast.parse(answer.data)) == ast.dump(ast.parse(source(inner)))

@@ -90,6 +90,8 @@ def _likeness(hunk: Hunk, old: Node, new: Node) -> int:
         return 100
     if old.role or new.role:
         return 0
+    if old.field() == new.field() == "doc":
+        return 10
     if old.kind != new.kind:
         return 5 if _headed(old, new) and same(old.fields.get("body"), new.fields.get("body")) else 0
     if old.kind in ("FunctionDef", "ClassDef"):  # one node, even with another name (rule 11)

@@ -14,12 +14,12 @@ _OWN = {**_OWN, "Comparison": 7, "Await": 16, "Integer": 16}  # `3.x` would be r
 TIGHTEST = 17
 # how tightly an expression must bind -> where: KIND OF THE PARENT.FIELD; everywhere else it is 0
 _PLACES = {
-    1: "Subscript.slice",
+    1: "Subscript.slice Return.value Yield.value For.iter Match.subject",
     2: """IfExp.orelse Lambda.body Keyword.value Call.args ClassDef.args Tuple.elements List.elements Set.elements
         DictElement.key DictElement.value Slice.lower Slice.upper Slice.step NamedExpr.value If.test Elif.test While.test
         Assert.test Assert.msg Raise.exc Raise.cause From.item WithItem.item Decorator.decorator Param.default
         Param.annotation FunctionDef.returns Assign.annotation Except.type ListComp.elt SetComp.elt GeneratorExp.elt
-        DictComp.key DictComp.value""",
+        DictComp.key DictComp.value ExceptStar.type Case.guard TypeAlias.value TypeVar.bound TypeParam.default""",
     3: "FExpr.expression",
     4: "IfExp.body IfExp.test CompFor.iter CompIf.test",
     5: "Or.values",

@@ -19,7 +19,7 @@ from patcher.engine.rewrite.edits import Edits, ReplaceWhole
 from patcher.engine.rewrite.elements import change_chain, change_elements
 from patcher.engine.rewrite.layout import breaks_f_string, header_end
 from patcher.engine.rewrite.precedence import with_parentheses
-from patcher.engine.rewrite.statements import change_docstring, change_lines
+from patcher.engine.rewrite.statements import change_lines
 from patcher.engine.source import Source
 from patcher.engine.spatch.pattern import Hunk
 
@@ -133,12 +133,7 @@ class _Rewriter:
             raise ReplaceWhole
 
     def _block(self, before: Node, after: Node, code: Node) -> None:
-        old, new = before.fields["doc"], after.fields["doc"]
-        if isinstance(old, Node) and isinstance(new, Node):
-            self.change(old, new)
-        else:
-            change_docstring(self.edits, before, after, code)
-        change_lines(self.edits, self.change, before.items("body"), after.items("body"), code.items("body"), code)
+        change_lines(self.edits, self.change, before.statements(), after.statements(), code.statements(), code)
 
     def _optional_part(self, code: Node, key: str, new: Optional[Node]) -> bool:
         """Add or remove a default, an annotation or a return annotation, leaving the rest of the node alone."""

@@ -51,16 +51,6 @@ def change_lines(
             _insert(edits, gap, siblings, parent)
 
 
-def change_docstring(edits: Edits, before: Node, after: Node, block: Node) -> None:
-    """Add a docstring to a block that has none, or remove it; `before` and `after` are the block in the hunk."""
-    old, new = before.fields["doc"], after.fields["doc"]
-    if isinstance(old, Node):
-        stays = any(node.role != "run" for node in after.items("body"))
-        _delete(edits, old, None if stays else block)
-    elif isinstance(new, Node):
-        _insert_first(edits, Gap(None, [], [new], None), block.items("body"), block)
-
-
 def _rows(edits: Edits, gap: Gap) -> List[int]:
     """The rows of the after side that a gap inserts: those of its nodes, and the `+` comments and blank lines around them."""
     side = edits.hunk.after
@@ -208,11 +198,11 @@ def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]
     parted = above is not None and blank_between(side, above[1], gap.inserted[0])
     if above is not None and above[1].role != "run" and not (parted and below is not None and below[1].role != "run"):
         _insert_after(edits, gap, edits.codes(above[0])[-1], parent)
-    elif below is not None and below[1].role != "run":
+    elif below is not None and below[1].role != "run" and gap.inserted[0].field() != "doc":
         _insert_before(edits, gap, edits.codes(below[0])[0], parent)
     elif gap.inserted[0].kind == "Decorator" and not siblings and parent is not None:
         _insert_before(edits, gap, parent, None)
-    elif below is not None and above is None:
+    elif above is None and (below is not None or gap.inserted[0].field() == "doc"):
         _insert_first(edits, gap, siblings, parent)
     elif below is None and siblings:
         _insert_after(edits, gap, siblings[-1], parent, at=_block_end(edits, siblings[-1], parent))
