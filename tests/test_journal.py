@@ -120,6 +120,9 @@ UNDONE = {  # what is there; the entry; what is there afterwards, None where the
     "receipt dropped": ({FILE: "new", BACKUP: "old"}, entry(receipt=""), None),
     "no receipt afterwards": ({FILE: "new", BACKUP: "old"}, entry(journal.PUT, receipt=""), OLD),
     "folder not there any more": (OLD, entry(path="gone/a.py"), OLD),
+    "put back": ({FILE: "new"}, entry()._replace(old=""), {}),
+    "to be put back": ({TEMPORARY: "new"}, entry()._replace(old=""), {}),
+    "to be put back, and there is another": ({FILE: "other"}, entry()._replace(old=""), {FILE: "other"}),
 }
 
 
@@ -185,15 +188,15 @@ def test_what_recovery_will_do_is_reported_before():
         ({"named": [1]}, {}, "named[0]: found 1, expected a string"),
         ({}, {"path": "../a"}, 'files[0].path: found "../a", expected a path below a site directory'),
         ({}, {"action": "run"}, 'files[0].action: found "run", expected one of write, put, link, forget'),
-        ({}, {"old": ""}, 'files[0].old and new: found "", expected a sha256 in lower-case hex'),
-        ({}, {"new": ""}, 'files[0].old and new: found "", expected a sha256 in lower-case hex'),
-        ({}, {"action": "link", "new": ""}, 'files[0].old and new: found "", expected a sha256 in lower-case hex'),
+        ({}, {"new": ""}, 'files[0].new: found "", expected a sha256 in lower-case hex'),
+        ({}, {"action": "link", "new": ""}, 'files[0].new: found "", expected a sha256 in lower-case hex'),
         ({}, {"old": "x"}, 'files[0].old: found "x", expected a sha256 in lower-case hex'),
         ({}, {"new": "x"}, 'files[0].new: found "x", expected a sha256 in lower-case hex'),
         ({}, {"receipt": "x"}, 'files[0].receipt: found "x", expected a sha256 in lower-case hex'),
         ({}, {"link": 1}, "files[0].link: found 1, expected a string"),
         ({}, {"later": 1}, "files[0].later: found an unknown key, expected one of path, action"),
         ({}, {}, ""),
+        ({}, {"old": ""}, ""),
         ({}, {"action": "forget", "old": "", "new": "", "receipt": ""}, ""),
         ({}, {"action": "link", "link": ".."}, ""),
     ],

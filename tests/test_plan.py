@@ -459,7 +459,7 @@ def told(plan: Plan) -> Dict[str, Tuple[str, str, Tuple[str, ...]]]:
         (BOTH.replace("4", "5"), (), False, None, "the file was edited by hand where it was patched, at line 1: RETRIES = 5"),
         (BOTH.replace("4", "5"), (), True, (TEXT, "written aside " + BOTH.replace("4", "5"), ()), ""),
         (TEXT, (), False, (TEXT, "forgotten", ()), "a reinstall replaced the file, our change is gone; only the receipt is dropped"),
-        (None, (), False, ("", "forgotten", ()), "the file is not there any more; only the receipt is dropped"),
+        (None, (), False, (TEXT, "written", ()), "the file is not there any more; it is put back as it was before it was patched"),
     ],
 )
 def test_what_restore_plans_for_a_file(
@@ -475,6 +475,15 @@ def test_what_restore_plans_for_a_file(
     said = [*plan.notes, *(f"{answer.path}: {answer.problem}" for answer in plan.answers)]
     assert said[:1] == ([f"{OLD}: {words}"] if words else [])
     assert bool(plan.failed) is (expected is None and names != ("c",))
+
+
+def test_a_deleted_file_that_is_not_recorded_as_it_was_is_forgotten(world: World) -> None:
+    world.apply("a", "b")
+    world.edit(None)
+    world.record(OLD, B)
+    plan = plan_restore([item for item in statuses(world.env()) if item.receipt.path == OLD], ())
+    assert told(plan) == {OLD: ("", "forgotten", ())}
+    assert plan.notes == (f"{OLD}: the file is not there any more; only the receipt is dropped",)
 
 
 def test_a_release_that_has_our_very_bytes_keeps_them_when_all_is_restored(world: World) -> None:

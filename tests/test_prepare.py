@@ -50,7 +50,7 @@ REFUSED = {
     "two": ([change(), change(FILE)], f"{FILE}: 2 changes for one file"),
     "three": ([change()] * 3, f"{FILE}: 3 changes for one file"),
     "path": ([change("../a.py")], "../a.py: the path is not a plain path below the site directory"),
-    "not there": ([change("pkg/none.py", b"")], "pkg/none.py: is not there, so it can only be forgotten"),
+    "not there": ([change("pkg/none.py", b"")], "pkg/none.py: is not there, so it can only be restored or forgotten"),
     "no receipt": ([change(data=None)], f"{FILE}: there is no receipt to restore it by"),
     "link": ([change(LINKED, new=receipt(LINKED))], f"{LINKED}: is a link to ../../target.py, but its receipt says a regular file"),
     "link to": ([change(LINKED, new=receipt(LINKED, link="x"))], f"{LINKED}: is a link to ../../target.py, but its receipt says x"),

@@ -172,7 +172,7 @@ def _effects(items: Sequence[FileStatus], plan: Plan) -> Tuple[Effect, ...]:
             elif (old.digest, dict(old.options)) != (step.digest, dict(step.options)):
                 done[step.patchset] = "updated"
         gone = [name for name in was if name not in {step.patchset for step in file.steps}]
-        done.update(dict.fromkeys(gone, "restored" if item and item.live else "forgotten"))
+        done.update(dict.fromkeys(gone, "restored" if item and (item.live or item.deleted) else "forgotten"))
         for name, word in done.items():
             counts[word, name, file.site] = counts.get((word, name, file.site), 0) + 1
     return tuple(Effect(*key, number) for key, number in sorted(counts.items()))

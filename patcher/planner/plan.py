@@ -198,6 +198,10 @@ def _restored(item: FileStatus, names: Sequence[str], *, force: bool) -> Plan:
     going = [step for step in receipt.steps if not names or step.patchset in names]
     if not going:
         return Plan((), ())
+    if item.deleted:
+        data = Store(site).pristine(receipt.pristine)
+        note = f"{receipt.path}: {item.why[0]}; it is put back as it was before it was patched"
+        return Plan((FilePlan(site, receipt.path, b"", data, Change(receipt.path, "", None, None), ()),), (), (note,))
     old = sha256(item.data).hexdigest() if item.condition is not Condition.MISSING else ""
     shipped = item.condition is Condition.APPLIED and recorded_now(site, receipt.path) == old  # since
     if shipped or item.condition in (Condition.MISSING, Condition.OVERWRITTEN):

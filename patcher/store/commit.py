@@ -67,7 +67,7 @@ def plan_rollback(plan: Plan) -> Rollback:
 
     A file in which nothing was applied gets its pristine bytes, mode and mtime back; any other, and one that was edited by
     hand until a patchset or a backup took the place of the edit, its bytes and its receipt of before. The receipt of a file
-    that a reinstall had replaced already is of no use and is not restored.
+    that a reinstall had replaced already is of no use and is not restored; a file that had been deleted stays where it is put.
 
     Raises:
         StoreError: a receipt is invalid.
@@ -76,7 +76,7 @@ def plan_rollback(plan: Plan) -> Rollback:
     files: List[FilePlan] = []
     receipts = {site: Store(site).receipts() for site in _changes(plan.files)}
     for file in plan.files:
-        if file.change is None or file.change.forget:
+        if file.change is None or file.change.forget or not file.change.old:
             continue
         last = receipts[file.site].get(file.path)
         found = classify(file.site, last, file.before).condition if last else Condition.MISSING

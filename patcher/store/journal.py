@@ -48,7 +48,7 @@ class Entry(NamedTuple):
 
     `action` is WRITE (rename the temporary file over it), PUT (the same, with no receipt afterwards), LINK (rename the
     temporary symbolic link to `link` over it) or FORGET (leave it alone). `old` and `new` are the sha256 of the target before
-    and after. `receipt` is the sha256 of the receipt waiting beside the old one, "" to drop the receipt.
+    and after, "" where there is none. `receipt` is the sha256 of the receipt waiting beside the old one, "" to drop the receipt.
     """
 
     path: str
@@ -104,8 +104,8 @@ def read(home: Folder) -> Optional[Journal]:
     fields = load(data, where, hint, _JOURNAL)
     entries = tuple(Entry(**each) for each in fields["files"])
     for index, entry in enumerate(entries):
-        if entry.action != FORGET and not (entry.old and entry.new):
-            raise StoreError(f'{where}: files[{index}].old and new: found "", expected a sha256 in lower-case hex', hint)
+        if entry.action != FORGET and not entry.new:
+            raise StoreError(f'{where}: files[{index}].new: found "", expected a sha256 in lower-case hex', hint)
     return Journal(fields["phase"], entries, tuple(fields.get("named", ())))
 
 
@@ -166,17 +166,21 @@ def _roll_back(site: Folder, home: Folder, entries: Sequence[Entry]) -> bool:
         if any(entry.action != PUT and receipts.digest(file_name(entry.path)) == entry.receipt for entry in entries):
             return False
     targets = [entry for entry in entries if entry.action != FORGET]
-    backs: List[str] = []
+    backs: List[Entry] = []
     for entry in targets:
         with suppress(FileNotFoundError), site.holder(entry.path) as folder:
             now, saved = (folder.digest(name) for name in (entry.path.rpartition("/")[2], backup(entry.path)))
             if now in (entry.old, entry.new) and saved == entry.old:
-                backs.append(entry.path)
+                backs.append(entry)
             elif now == entry.new != entry.old:
                 return False
-    for path in backs:
-        with site.holder(path) as folder:
-            folder.move(backup(path), path.rpartition("/")[2])
+    for entry in backs:
+        name = entry.path.rpartition("/")[2]
+        with site.holder(entry.path) as folder:
+            if entry.old:
+                folder.move(backup(entry.path), name)
+            else:  # it was not there before
+                folder.remove(name)
     undo(site, targets)
     for entry in targets:
         bytecode.purge(site, entry.path)

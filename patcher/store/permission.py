@@ -94,7 +94,7 @@ def _target_problems(site: Folder, path: str, *, moved: bool) -> List[str]:
     with site.holder(path) as folder:
         found = _unwritable(folder)
         if not folder.has(name):
-            return [*found, f"{folder.path}/{name}: there is no such file"]
+            return found if moved else [*found, f"{folder.path}/{name}: there is no such file"]
         if folder.mounted(name):
             found.append(f"{folder.path}/{name}: {MOUNTED}")
         elif not os.access(name, os.R_OK, dir_fd=folder.fd):

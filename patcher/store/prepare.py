@@ -103,8 +103,8 @@ def _check_target(site: Folder, change: Change) -> None:
         pass  # the package is not there: no file
     if now != change.old:
         raise OutdatedError(f"{path}: has changed since the plan was made" if now else f"{path}: is not there any more")
-    if not now and not change.forget:
-        raise StoreError(f"{path}: is not there, so it can only be forgotten")
+    if not now and change.data is not None:
+        raise StoreError(f"{path}: is not there, so it can only be restored or forgotten")
     new = change.receipt
     if new and link and new.pristine == now and new.link != link:
         raise StoreError(f"{path}: is a link to {link}, but its receipt says {new.link or 'a regular file'}")
@@ -169,7 +169,7 @@ def check_possible(site: Folder, works: Sequence[Work]) -> None:
 
     For a restore the room is not checked: it has to work on a full disk.
     """
-    moved = {work.entry.path for work in works if work.back and not work.shared}
+    moved = {work.entry.path for work in works if work.back and not (work.shared and work.entry.old)}
     problems = permission.problems(site, [work.entry.path for work in works if work.entry.action != FORGET], moved)
     if any(work.text for work in works):
         sizes = [size for work in works for size in (len(work.data), len(work.text), _SPARE_EACH)]

@@ -58,6 +58,13 @@ class FileStatus(NamedTuple):
         return bool(self.installed) and self.installed != self.receipt.version
 
     @property
+    def deleted(self) -> bool:
+        """Whether the file alone is gone: its directory is there, and RECORD lists it as it was before it was patched."""
+        path = self.receipt.path
+        there = self.condition is Condition.MISSING and os.path.isdir(os.path.dirname(os.path.join(self.site, path)))
+        return there and recorded_now(self.site, path) == self.receipt.pristine
+
+    @property
     def meaning(self) -> str:
         """What the condition means and what to do; "" where all is in order."""
         return "; ".join(filter(None, self.why))
@@ -74,7 +81,8 @@ class FileStatus(NamedTuple):
             return "the file was changed after it was patched", "restore takes our change out and keeps the edit"
         if self.condition is Condition.MISSING:
             gone = self.receipt.origin != "unrecorded" and not self.installed
-            return f"{f'{name} is not installed' if gone else 'the file is not there'} any more", "restore forgets it"
+            then = "restore puts it back as it was before it was patched" if self.deleted else "restore forgets it"
+            return f"{f'{name} is not installed' if gone else 'the file is not there'} any more", then
         if self.condition is Condition.ASTRAY:
             from patcher.target.distribution import reinstall_command  # `status` does without where all is in order
 

@@ -149,7 +149,7 @@ class Store:
         """Carry out all changes or none, even if the process or the machine dies in between.
 
         Args:
-            changes: at most one for each file. `old` is "" for a file that is not there, which can only be forgotten.
+            changes: at most one for each file. `old` is "" for a file that is not there, which is restored or forgotten.
                 New bytes without a receipt (edits by hand that outlive a restore, a backup) drop the receipt.
             patchsets: digest (hex) to name and text of each file, for the patchsets the new receipts name; those that
                 are stored already may be left out.
