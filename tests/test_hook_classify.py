@@ -114,6 +114,13 @@ def wrong(found, *parts, name="two"):
         assert part in found.wrong[name], found.wrong
 
 
+def test_where_the_patchset_is_not_for_every_release_it_is_said_which_it_is_for(site):
+    site.install("2.0", text=b"VALUE = 7\n")
+    ranged = asked()._replace(versions={"demo": ">=1,<2"})
+    said = "; two is for demo >=1,<2: any other release needs a hook that is made with a newer two"
+    unknown(classify(str(site), hook(ranged), [precomputed()]), f"{M}: is not among the known files (here it is of demo_kit 2.0); {NEEDED}{said}")
+
+
 # a known file ---------------------------------------------------------------------------------------------------------
 def test_the_pristine_file_becomes_what_was_precomputed_with_the_receipt_that_apply_writes(site):
     os.utime(str(site.path / M), ns=(5, 1_600_000_000_123_456_789))

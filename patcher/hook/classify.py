@@ -122,6 +122,13 @@ def _needed(hook: Hook) -> str:
     return f"to patch it sitepatch itself is needed, in this environment: pip install sitepatch=={version}"
 
 
+def _for_others(one: HookPatchset, package: str) -> str:
+    """What helps where the release is none that a patchset is for; "" where it is for every one."""
+    versions = one.versions.get(package)
+    what = f"; {one.name} is for {package} {versions}: any other release needs a hook that is made with a newer {one.name}"
+    return what if versions else ""
+
+
 def _classify(site: str, file: _File, precomputed: Sequence[Precomputed], needed: str) -> Optional[Change]:
     """What is to be done with one file, None for nothing; `needed` says what else would help.
 
@@ -142,6 +149,7 @@ def _classify(site: str, file: _File, precomputed: Sequence[Precomputed], needed
             return None
         release = release_name(located.package, located.distribution, located.version)
         edited = "" if live else _edited(file)
+        needed += "".join(_for_others(one, located.package) for one in file.patchsets)
         raise Unknown(edited) if edited else Unknown(f"is not among the known files (here it is of {release})", needed)
     if applied == [_key(step) for step in entry.steps]:
         return None

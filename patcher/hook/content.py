@@ -24,7 +24,9 @@ _PATCHSET = Table(
         "options": OPTIONS,
         "files": STRINGS,
         "paths": Items(_PATHS),
-    }
+        "versions": Values(string),
+    },
+    optional=("versions",),  # which older hooks do not have
 )
 _HOOK = Table({"name": string, "version": string, "mode": string, "patchsets": Items(_PATCHSET)})
 _FILE = Table(
@@ -46,7 +48,7 @@ class HookPatchset(NamedTuple):
     """A patchset that a hook keeps applied.
 
     `files` are the names of its files, `paths` the target files that any of its variants names, by package; `/`-separated
-    and relative to the site directory.
+    and relative to the site directory; `versions` are the specifiers of its variants, by package, where they have some.
     """
 
     name: str
@@ -55,6 +57,7 @@ class HookPatchset(NamedTuple):
     options: Mapping[str, OptionValue]
     files: Tuple[str, ...]
     paths: Mapping[str, Tuple[str, ...]]
+    versions: Mapping[str, str] = {}
 
 
 class Precomputed(NamedTuple):
@@ -101,7 +104,8 @@ def write_hook(hook: Hook) -> bytes:
     patchsets = []
     for one in hook.patchsets:
         paths = [{"package": package, "paths": list(paths)} for package, paths in one.paths.items()]
-        patchsets.append(dict(one._asdict(), options=dict(one.options), files=list(one.files), paths=paths))
+        maps = {"options": dict(one.options), "versions": dict(one.versions)}
+        patchsets.append(dict(one._asdict(), files=list(one.files), paths=paths, **maps))
     return dump({**hook._asdict(), "patchsets": patchsets})
 
 

@@ -40,7 +40,10 @@ def hook_patchset(one: Requested) -> HookPatchset:
         named.update((path, None) for patch in variant.patches for path in patch.paths)
     found = {package: tuple(sorted(named)) for package, named in paths.items()}
     patchset = one.patchset
-    return HookPatchset(patchset.name, patchset.version, patchset.digest, one.options, tuple(sorted(patchset.files)), found)
+    ranges = {package: [each.versions for each in patchset.variants if each.package == package] for package in paths}
+    versions = {package: " or ".join(each) for package, each in ranges.items() if all(each)}
+    files = tuple(sorted(patchset.files))
+    return HookPatchset(patchset.name, patchset.version, patchset.digest, one.options, files, found, versions)
 
 
 def make(name: str, mode: str, requested: Sequence[Requested], changes: Sequence[Precomputed]) -> Content:

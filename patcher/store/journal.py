@@ -48,7 +48,7 @@ class Entry(NamedTuple):
 
     `action` is WRITE (rename the temporary file over it), PUT (the same, with no receipt afterwards), LINK (rename the
     temporary symbolic link to `link` over it) or FORGET (leave it alone). `old` and `new` are the sha256 of the target before
-    and after, "" where there is none. `receipt` is the sha256 of the receipt waiting beside the old one, "" to drop the receipt.
+    and after, "" where it is not there. `receipt` is the sha256 of the receipt waiting beside the old one, "" to drop it.
     """
 
     path: str
