@@ -114,7 +114,7 @@ def test_pieces_of_any_size_give_the_same(known, size):
     assert log.lines == 13
 
 
-@pytest.mark.parametrize("noise", ["KeyError: 'LOCAL_RANK'", "The server socket has failed to ", REFUSED[12:90]])
+@pytest.mark.parametrize("noise", ["KeyError: 'LOCAL_RANK'", "Error: The server socket has failed to ", REFUSED[12:90]])
 def test_the_work_grows_with_the_log_and_not_with_its_square(known, monkeypatch, noise):
     """A line without end in which a mark stands everywhere: how many bytes are searched in all."""
     looked, really = [], patterns._matches
@@ -131,7 +131,8 @@ def test_the_work_grows_with_the_log_and_not_with_its_square(known, monkeypatch,
 @pytest.mark.parametrize(
     ("prefix", "rank"),
     [("[rank3]: ", 3), ("[rank1]:[E1206 18:44 c10d] [Rank 3] ", 3), ("[default3]:", 3), ("[1,3]<stderr>:", 3), ("[prterun-node-1-22@1,3]<stderr>: ", 3), (" 3: ", 3), ("", None),
-     ("[2026]: ", None), ("train.py:3: ", None), ("[rank12345678]: ", None)],
+     ("2026-11-22T10:00:00.123456789Z [default3]: ", 3), ('{"log":"[default3]:', 3), ("[pod/train-0/main] 2026-11-22T10:00:00+08:00 3: ", 3),
+     ("2026-11-22T10:00:00.1Z stderr F [1,3]<stderr>:", 3), ("[2026]: ", None), ("train.py:3: ", None), ("[rank12345678]: ", None)],
 )  # fmt: skip
 def test_the_rank_is_told_by_the_line(known, prefix, rank):
     (one,) = found(known, prefix + REFUSED)

@@ -20,6 +20,9 @@ from patcher.text.printable import printable
 from patcher.text.width import clip, width
 
 _REFUSAL = REFUSAL.encode()
+_COLLECTED = re.compile(  # what docker, containerd and `kubectl logs --prefix --timestamps` write before a line
+    rb'^(?:\{"log":")?(?:\[pod/[^\]]*\] )?(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) )?(?:std(?:out|err) [FP] )?'
+)
 _RANKS = (  # how a rank is written: by torch, by torchrun --tee, by mpirun --tag-output, by srun --label
     re.compile(rb"\[rank ?([0-9]{1,7})\]", re.IGNORECASE),
     re.compile(rb"^ *\[[a-z_]+([0-9]{1,7})\]:"),
@@ -148,7 +151,8 @@ class LogReader:
 
 def _rank_of(before: bytes, of_file: Optional[int]) -> Optional[int]:
     """The rank that is written before a mark in its line, else that of the file."""
-    found = [ranks[-1] for ranks in (form.findall(before) for form in _RANKS) if ranks]
+    own = _COLLECTED.sub(b"", before)
+    found = [ranks[-1] for ranks in (form.findall(own) for form in _RANKS) if ranks]
     return int(found[0]) if found else of_file
 
 
