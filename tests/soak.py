@@ -1,9 +1,10 @@
 """`python -m tests.soak [--rounds N] [--seed N]`: apply, update, restore and reinstall in disorder, killed at random moments.
 
 Every round is one command of `sitepatch` on a virtual environment with a small package, or `pip install --force-reinstall`
-of its wheel (offline). Four commands of five are killed by SIGKILL from outside, soon after a random one of their calls that change
-a file: calls are the clock, because a clock of seconds depends on how busy the machine is. After each round the next command is let to recover, and then every file has to be, whole, as upstream shipped it or as one version of the patchset makes it,
-all of them the same (torn: 0), and the pristine bytes of every changed file have to be there (lost: 0).
+of its wheel (offline). Four commands of five are to get SIGKILL before or after a random one of their calls that change a file:
+nothing that is kept changes in between, and a clock of seconds would depend on how busy the machine is. After each round the
+next command is let to recover, and then every file has to be, whole, as upstream shipped it or as one version of the patchset
+makes it, all of them the same (torn: 0), and the pristine bytes of every changed file have to be there (lost: 0).
 """
 
 import argparse
@@ -20,7 +21,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from patcher.store.store import Store
-from tests.faults import calls
 from tests.faults.tiny import FILES, MODES, NAME, OTHER, Tiny, content, wheel_files
 
 ACTIONS = (("apply", 1), ("apply", 2), ("restore", 1))
@@ -62,72 +62,24 @@ def soak(rounds, seed, folder, pip_every=PIP_EVERY):
             assert Store(str(tiny.site)).interrupted() == "", told
         action = chance.choice(ACTIONS)
         words = (action[0], NAME) if action[0] == "apply" else ("restore",)
-        point = chance.randint(1, usual) if chance.random() < 0.8 else None
-        killed, text, calls_seen = run_killed(tiny, words, action[1], point)
-        usual = max(usual, calls_seen)
+        point = chance.randint(1, usual) if chance.random() < 0.8 else 0
+        ended = tiny.run(*words, version=action[1], point=point, how=chance.choice(("before", "after")))
+        assert ended.code in (0, -signal.SIGKILL), (told, ended.text)
+        killed = ended.code != 0
+        usual = max(usual, ended.count)
         kills += killed
         waiting = Store(str(tiny.site)).interrupted()
         recoveries += bool(waiting)
         done = tiny.run("restore", OTHER)
         assert done.code == 0, (told, done.text)
         assert not waiting or waiting.replace("will be", "was") in done.text, (told, done.text)
-        state = check(tiny, (told, words, text))
+        state = check(tiny, (told, words, ended.text))
         if not killed:
-            assert state == (0 if words[0] == "restore" else action[1]), (told, text)
+            assert state == (0 if words[0] == "restore" else action[1]), (told, ended.text)
     assert tiny.run("restore").code == 0
     assert check(tiny, "at the end") == 0
     assert not (tiny.site / ".sitepatch").exists()
     return Figures(rounds, kills, recoveries, reinstalls, 0, 0)
-
-
-def run_killed(tiny, words, version, point):
-    """Run a command in a child; once its `point`-th call that changes a file has begun (from 1; None: never) it gets SIGKILL.
-
-    Returns:
-        Whether it was killed, what it wrote, and how many such calls were seen to begin.
-    """
-    output = tiny.folder / "output"
-    reader, writer = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            fd = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            os.dup2(fd, 1)
-            os.dup2(fd, 2)
-            report_calls(writer)
-            sys.argv = ["sitepatch", *tiny.words(*words, version=version)]
-            os.chdir(tiny.folder)
-            from patcher.cli.main import main
-
-            main()
-        except SystemExit as end:
-            sys.stdout.flush()
-            os._exit(end.code or 0)
-        finally:
-            os._exit(70)
-    os.close(writer)
-    seen = 0
-    while seen != point and os.read(reader, 1):  # b"" where it has ended
-        seen += 1
-    if seen == point:
-        os.kill(child, signal.SIGKILL)  # it may have ended: it is our child, and not waited for yet
-    status = os.waitpid(child, 0)[1]
-    os.close(reader)
-    text = output.read_text(errors="replace") if output.exists() else ""
-    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, text
-    return os.WIFSIGNALED(status), text, seen
-
-
-def report_calls(writer):
-    """In this process, write a byte to `writer` before each call that changes a file; every call is carried out."""
-    write = os.write
-
-    def hook(name, real, args, kwargs):
-        write(writer, b"!")
-        return (os_fsync if name == "fsync" else real)(*args, **kwargs)
-
-    os_fsync = os.fsync
-    calls.watch(hook)
 
 
 def check(tiny, told):

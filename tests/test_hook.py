@@ -378,16 +378,20 @@ def test_a_start_that_is_killed_in_the_middle_leaves_nothing_half_done(place, co
 
 def test_while_the_child_works_the_lock_is_kept_also_when_its_parent_is_killed(place):
     place.install()
-    begun = place.path / "begun"
-    code = f"import time\ndef main(*words):\n    open({str(begun)!r}, 'w').close()\n    time.sleep(3)\n    return 0\n"
+    begun, go_on = place.path / "begun", place.path / "go on"
+    code = f"import os, time\ndef main(*words):\n    open({str(begun)!r}, 'w').close()\n"
+    code += f"    while not os.path.exists({str(go_on)!r}):\n        time.sleep(0.01)\n    return 0\n"
     (place.folder / "lib/patcher/hook/repair.py").write_text(code)
     parent = subprocess.Popen([str(place.python), "-c", "0"], env=environ(PYTHONPATH=""))
     while not begun.exists():
         time.sleep(0.01)
     parent.kill()
     parent.wait()
-    with open(str(place.folder / "lock")) as file, pytest.raises(BlockingIOError):
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with open(str(place.folder / "lock")) as file:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        go_on.touch()
+        fcntl.flock(file, fcntl.LOCK_EX)
 
 
 # other places ---------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from patcher.hook import installed, repair
+from patcher.store import retry
 from tests.command import environ
 from tests.hooks import Place
 from tests.places import patchset
@@ -109,9 +110,7 @@ def test_a_lock_file_that_anybody_may_open_is_replaced_by_a_private_one(place):
     lock.chmod(0o644)
     with lock.open() as file:  # as a local user could
         fcntl.flock(file, fcntl.LOCK_EX)
-        begun = time.monotonic()
-        assert started(place, "a file") == (0, "started\n")
-        assert time.monotonic() - begun < 10
+        assert started(place, "a file") == (0, "started\n"), "it would wait longer than `started` does"
         assert (place.site / "demo/m.py").read_text() == "VALUE = 22\n"
         assert stat.S_IMODE(lock.stat().st_mode) == 0o600
         (place.folder / "state").write_text("")
@@ -199,6 +198,7 @@ def test_the_middle_of_another_commit_is_no_difference(place, what, monkeypatch,
         threading.Timer(0.1, begun.go_on.touch).start()
         return seen[-1]
 
+    monkeypatch.setattr(retry, "_WAIT", 60.0)  # the other process takes as long as the machine does
     for module in (repair, installed):
         monkeypatch.setattr(module, "classify", judge_in_the_middle)
     if what == "hook status":

@@ -3,6 +3,7 @@
 import json
 import os
 import py_compile
+import re
 import shutil
 import signal
 import subprocess
@@ -94,9 +95,9 @@ def venv(tmp_path):
     return Venv(tmp_path)
 
 
-def until(good, seconds=30):
+def until(good):
     """Wait for something that must come."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + 120
     while not good():
         assert time.monotonic() < end, "it never came"
         time.sleep(0.02)
@@ -129,6 +130,22 @@ def rolled_back(venv, words, *texts, code=1, **more):
     return done
 
 
+def ended_by_time(venv, words, *texts, hanging=1):
+    """`rolled_back` by the first `--timeout` in which so many processes get to MARK, which a busy machine may not do in one second.
+
+    Returns:
+        How it ended, and that time-out in seconds.
+    """
+    for seconds in (1, 10, 60):
+        venv.marks.write_text("")
+        done = rolled_back(venv, [*words, "--timeout", seconds], f"gave no answer in {seconds} seconds")
+        if len(venv.pids()) == hanging:
+            break
+    for text in texts:
+        assert text in done.out, done
+    return done, seconds
+
+
 # what is good ---------------------------------------------------------------------------------------------------------
 def test_what_was_written_is_compiled_and_imported_and_nothing_else_is_left_in_the_site_directory(venv):
     name = venv.patchset("good", MARK)
@@ -136,7 +153,7 @@ def test_what_was_written_is_compiled_and_imported_and_nothing_else_is_left_in_t
     done = venv("apply", name)
     assert done.code == 0, done
     (line,) = [line for line in done.out.splitlines() if line.startswith("verified")]
-    assert line.startswith("verified  1 file compiled in 0.") and ", 1 module imported in " in line
+    assert re.match(r"verified  1 file compiled in \d+\.\d+ s, 1 module imported in ", line)
     assert done.out.index("verified") < done.out.index("applied ")
     assert len(venv.pids()) == 1, "imported once"
     after = {path for path in venv.tree() if not path.startswith(".sitepatch")}
@@ -265,7 +282,7 @@ def test_a_hang_is_ended_with_all_that_it_started(venv):
     child = "import subprocess, sys, os\nchild = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
     child += "with open(os.environ['MARKS'], 'a') as marks:\n    marks.write(str(child.pid) + ' ')\n"
     name = venv.patchset("bad", child + HANG)
-    rolled_back(venv, ["apply", name, "--timeout", "1"], "gave no answer in 1 seconds")
+    ended_by_time(venv, ["apply", name], hanging=2)
     assert len(venv.pids()) == 2
     until(lambda: not any(map(running, venv.pids())))
 
@@ -273,8 +290,9 @@ def test_a_hang_is_ended_with_all_that_it_started(venv):
 @pytest.mark.parametrize("end", ["time.sleep(600)", "os.kill(os.getpid(), signal.SIGSEGV)"])
 def test_the_place_where_a_module_hangs_or_crashes_is_shown_however_deep_it_lies(venv, end):
     code = "import os, signal, time\ndef deep(number):\n    if number:\n        deep(number - 1)\n    innermost()\n"
-    code += f"def innermost():\n    {end}\nprint('what it wrote', flush=True)\ndeep(40)"
-    done = rolled_back(venv, ["apply", venv.patchset("bad", code), "--timeout", "1.5"], "what it wrote")
+    code += f"def innermost():\n    {end}\nprint('what it wrote', flush=True)\n{MARK}deep(40)"
+    words = ["apply", venv.patchset("bad", code)]
+    done = ended_by_time(venv, words, "what it wrote")[0] if "sleep" in end else rolled_back(venv, words, "what it wrote")
     assert "in innermost\n" in done.out and "in deep\n" in done.out, done
     assert "importlib" not in done.out and "verify/child" not in done.out
 
@@ -543,16 +561,27 @@ def test_a_probe_runs_only_when_it_is_asked_for(venv):
     ("probe", "text"),
     [
         ("print('what it saw')\nraise SystemExit(3)", "failed  probe bad: the process ended with exit code 3"),
-        ("print('what it saw', flush=True)\nimport time\ntime.sleep(600)", "gave no answer in 1 seconds"),
         ("import demo.m\nassert demo.m.three == 4, 'what it saw'", "the process ended with exit code 1"),
         ("print('what it saw', flush=True)\nimport os\nos.abort()", "the process was killed by SIGABRT"),
     ],
 )
 def test_a_probe_that_fails_takes_apply_back_and_is_told_by_verify(venv, probe, text):
     name = venv.patchset("bad", "three = 3", probe=probe)
-    rolled_back(venv, ["apply", name, "--probe", "--timeout", "1" if "sleep" in probe else "60"], text, "what it saw")
+    rolled_back(venv, ["apply", name, "--probe"], text, "what it saw")
+    probe_fails_after_apply(venv, name, text)
+
+
+@pytest.mark.once
+def test_a_probe_that_hangs_takes_apply_back_and_is_told_by_verify(venv):
+    name = venv.patchset("bad", "three = 3", probe=f"print('what it saw', flush=True)\n{HANG}")
+    _, seconds = ended_by_time(venv, ["apply", name, "--probe"], "failed  probe bad: ", "what it saw")
+    probe_fails_after_apply(venv, name, f"gave no answer in {seconds} seconds", "--timeout", seconds)
+
+
+def probe_fails_after_apply(venv, name, text, *words):
+    """`verify --probe` says `text` of a patchset that is applied without its probe, and leaves it as it is."""
     assert venv("apply", name).code == 0
-    done = venv("verify", "--probe", "--timeout", "1" if "sleep" in probe else "60")
+    done = venv("verify", "--probe", *words)
     assert (done.code, text in done.out, "three" in venv.text()) == (1, True, True), done
 
 
@@ -583,7 +612,7 @@ def test_an_interrupt_while_verifying_takes_all_of_it_back(venv, number):
     until(venv.pids)
     assert "sleep" in venv.text(), "it stands applied while it is verified"
     child.send_signal(number)
-    out, err = child.communicate(timeout=30)
+    out, err = child.communicate(timeout=120)
     assert child.returncode == 130, err
     assert b"rolled back: interrupted while verifying; 1 file as before this run" in err
     assert b"Traceback" not in err and b"applied " not in out
@@ -597,7 +626,7 @@ def test_an_interrupt_of_verify_itself_ends_the_child_and_changes_nothing(venv):
     child = venv.start("verify")
     until(venv.pids)
     child.terminate()
-    child.communicate(timeout=30)
+    child.communicate(timeout=120)
     assert child.returncode == 130
     assert venv.tree() == before
     until(lambda: not running(venv.pids()[0]))
@@ -605,10 +634,14 @@ def test_an_interrupt_of_verify_itself_ends_the_child_and_changes_nothing(venv):
 
 @pytest.mark.once
 def test_killed_while_verifying_it_stands_applied_and_the_child_ends_by_itself(venv):
-    child = venv.start("apply", venv.patchset("slow", HANG), "--timeout", "2")
-    until(venv.pids)
-    child.kill()
-    child.communicate(timeout=30)
+    name = venv.patchset("slow", HANG)
+    for seconds in (2, 20, 120):  # on a busy machine the first are over before it hangs
+        child = venv.start("apply", name, "--timeout", seconds)
+        until(lambda poll=child.poll: venv.pids() or poll() is not None)
+        child.kill()
+        child.communicate(timeout=120)
+        if venv.pids():
+            break
     assert venv.standing() == {("demo/m.py", "slow", "1")}
     until(lambda: not running(venv.pids()[0]))
     assert venv("restore").code == 0
@@ -636,7 +669,7 @@ def test_a_second_command_on_the_same_file_waits_until_the_first_one_is_verified
         between = venv.text()
     finally:
         Path(f"{venv.marks}.go").touch()
-        ended = [child.communicate(timeout=60) for child in (first, second)]
+        ended = [child.communicate(timeout=120) for child in (first, second)]
     assert said.startswith("waiting: ") and f"process {first.pid}" in said, (said, ended)
     assert "second" not in between
     assert (first.returncode, second.returncode) == (int(fails), 0), ended

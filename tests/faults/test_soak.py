@@ -10,7 +10,7 @@ pytestmark = pytest.mark.once
 def test_rounds_of_commands_killed_at_random_lose_nothing(tmp_path, counted):
     figures = soak(60, 1, tmp_path, pip_every=25)
     assert (figures.rounds, figures.torn, figures.lost, figures.reinstalls) == (60, 0, 0, 2)
-    assert figures.kills > 5  # whether one falls before the end of its command is left to the machine; none would prove nothing
-    assert figures.recoveries > 2
+    assert figures.kills > 20
+    assert figures.recoveries > 10
     counted("rounds of the soak", figures.rounds)
     counted("kills", figures.kills)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import List, Optional, Tuple
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from patcher.engine.spatch.hunk import parse_spatch
@@ -44,7 +44,7 @@ def check(lines: List[Tuple[str, str, str]]) -> bool:
     return True
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
 @given(LINES)
 @example([(" ", "", "\\"), (" ", "", "# note"), ("-", "", "a.b"), ("+", "", "x = 1")])
 def test_every_line_of_an_accepted_hunk_is_accounted_for(lines: List[Tuple[str, str, str]]) -> None:
