@@ -586,7 +586,7 @@ def test_an_interrupt_ends_it_with_130_and_leaves_nothing_behind(index, patchset
     try:
         assert index.asked.wait(60)
         child.send_signal(signal.SIGINT)  # to it alone: nobody else tells pip
-        out, err = child.communicate(timeout=30)
+        out, err = child.communicate(timeout=120)
     finally:
         child.kill()
         index.held.clear()

@@ -299,7 +299,7 @@ def test_a_pipe_is_answered_while_it_is_written(tmp_path):
         child.stdin.write(b"Epoch 1\nRuntimeError: Address already in use\n")
         child.stdin.flush()
         assert child.stdout.readline().startswith(b"advice  port-in-use  standard input:2")
-        rest = child.communicate(timeout=60)[0]
+        rest = child.communicate(timeout=120)[0]
     assert child.returncode == 1 and b"port-in-use" not in rest
 
 

@@ -36,6 +36,7 @@ from patcher.store.retry import settled, undisturbed
 from patcher.store.status import statuses
 from patcher.target.interpreter import discover
 from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch
+from tests.faults import calls
 
 pytestmark = pytest.mark.once
 
@@ -62,11 +63,11 @@ def texts(site):
     return [site.file(path).read_bytes() for path in FILES]
 
 
-def start(site, *words):
-    command = [sys.executable, "-m", "patcher", *words, "--json", "--target", str(site.path)]
+def start(site, *words, command=(sys.executable, "-m", "patcher"), **more):
     return subprocess.Popen(
-        command, cwd=str(site.cwd), env=environ(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+        [*command, *words, "--json", "--target", str(site.path)], cwd=str(site.cwd), env=environ(),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more,
+    )  # fmt: skip
 
 
 def ended(processes):
@@ -423,8 +424,32 @@ def test_who_imports_meanwhile_gets_the_old_module_or_the_new_one(tmp_path, fres
 # --- killed ---------------------------------------------------------------------------------------------------------
 
 
-def flow(command, site, delay, *, fork=True):
-    """The whole command in a child that shares our modules; returns its process id."""
+LATEST = {"apply": 100, "restore": 50}  # every run of it makes more calls that change files
+DIES = """
+import sys
+sys.dont_write_bytecode = True  # which would be calls, too, and other ones each time
+from tests.faults import calls
+point, token = int(sys.argv.pop(1)), int(sys.argv.pop(1))
+calls.watch(calls.first_of_several(point, token))
+from patcher.cli.main import main
+main()
+"""
+
+
+@contextlib.contextmanager
+def one_dies():
+    """The pipe for `calls.first_of_several`."""
+    token, writer = os.pipe()
+    os.write(writer, b"!")
+    os.close(writer)
+    try:
+        yield token
+    finally:
+        os.close(token)
+
+
+def flow(command, site, delay, *, fork=True, hook=None):
+    """The whole command in a child that shares our modules; returns its process id. For `hook` see `calls.watch`."""
     child = os.fork() if fork else 0
     if child:
         return child
@@ -432,6 +457,9 @@ def flow(command, site, delay, *, fork=True):
     try:
         time.sleep(delay)
         os.chdir(str(site.cwd))
+        if hook:
+            sys.dont_write_bytecode = True
+            calls.watch(hook)
         words = [DDP] if command is apply else []
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err:
             code = command.main([*words, "--target", str(site.path)], standalone_mode=False)
@@ -445,25 +473,11 @@ def flow(command, site, delay, *, fork=True):
         os._exit(code)
 
 
-def victim(site, children, dice, took):
-    """One of the children, at some moment: in every second round any one at any moment, else the one that writes."""
-    any_one = dice.choice(children)
-    if dice.random() < 0.5:
-        time.sleep(dice.random() * took * 2)
-        return any_one
-    lock, end = site.path / ".sitepatch/lock", time.monotonic() + 4 * took
-    while time.monotonic() < end:
-        with contextlib.suppress(OSError, ValueError):
-            writer = int(lock.read_text().partition(" ")[0])
-            if writer in children:
-                time.sleep(dice.random() * 0.03)
-                return writer
-        time.sleep(0.001)
-    return any_one
-
-
 def test_rounds_in_which_a_random_process_is_killed(site):
-    """Four start together, to apply or to take it back; one is killed somewhere on its way; nothing is lost."""
+    """Four start together, to apply or to take it back; one is killed somewhere on its way; nothing is lost.
+
+    In every second pair of rounds it is any one at any moment, else the first that comes to some call that changes a file.
+    """
     dice = random.Random(20)
     rounds = 200 if ALL else 20
     pristine, before = texts(site), site.tree()
@@ -475,10 +489,16 @@ def test_rounds_in_which_a_random_process_is_killed(site):
     killed = recovered = 0
     for number in range(rounds):
         command = restore if number % 2 == 0 else apply
-        children = [flow(command, site, dice.random() * took / 2) for _ in range(4)]
-        os.kill(victim(site, children, dice, took), signal.SIGKILL)
-        statuses = [os.waitpid(child, 0)[1] for child in children]
-        killed += sum(os.WIFSIGNALED(status) for status in statuses)
+        at_a_call = number % 4 < 2
+        with one_dies() as token:
+            hook = calls.first_of_several(dice.randint(1, LATEST[command.name]), token) if at_a_call else None
+            children = [flow(command, site, dice.random() * took / 2, hook=hook) for _ in range(4)]
+            if not at_a_call:
+                time.sleep(dice.random() * took * 2)
+                os.kill(dice.choice(children), signal.SIGKILL)
+            statuses = [os.waitpid(child, 0)[1] for child in children]
+        assert not at_a_call or sum(map(os.WIFSIGNALED, statuses)) == 1, (number, statuses)
+        killed += sum(map(os.WIFSIGNALED, statuses))
         codes = [os.WEXITSTATUS(status) for status in statuses if not os.WIFSIGNALED(status)]
         assert set(codes) <= {0, 77}, (number, codes)
         recovered += codes.count(77)
@@ -487,8 +507,8 @@ def test_rounds_in_which_a_random_process_is_killed(site):
         receipts = list(site.path.glob(".sitepatch/receipts/*.json"))
         assert len(receipts) == (0 if command is restore else len(FILES)), number
     print(f"{rounds} rounds of 4 processes, {killed} killed on their way, {recovered} runs recovered by the next process")
-    assert killed >= rounds // 4
-    assert recovered >= rounds // 20
+    assert killed >= rounds // 2
+    assert recovered >= rounds // 5
     assert site("restore").code == 0
     assert site.tree() == before
 
@@ -497,22 +517,17 @@ def test_rounds_of_the_real_command_in_which_a_random_process_is_killed(site):
     dice = random.Random(21)
     rounds = 200 if ALL else 4
     pristine, before = texts(site), site.tree()
-    begun = time.monotonic()
     assert site("apply", DDP).code == 0
-    took = time.monotonic() - begun
-    patched, killed = texts(site), 0
+    patched = texts(site)
     for number in range(rounds):
         words = ("restore",) if number % 2 == 0 else ("apply", DDP)
-        processes = [start(site, *words) for _ in range(3)]
-        time.sleep(dice.random() * took * 2)
-        victim = dice.choice(processes)
-        victim.kill()
-        outs = [process.communicate(timeout=300) for process in processes]
-        killed += victim.returncode == -signal.SIGKILL
-        assert [p.returncode for p in processes if p is not victim] == [0, 0], outs
+        with one_dies() as token:
+            command = [sys.executable, "-c", DIES, str(dice.randint(1, LATEST[words[0]])), str(token)]
+            processes = [start(site, *words, command=command, pass_fds=[token]) for _ in range(3)]
+            outs = [process.communicate(timeout=300) for process in processes]
+        assert sorted(process.returncode for process in processes) == [-signal.SIGKILL, 0, 0], outs
         assert texts(site) == (pristine if number % 2 == 0 else patched)
-    print(f"{rounds} rounds of 3 real commands, {killed} killed on their way")
-    assert killed >= rounds // 4
+    print(f"{rounds} rounds of 3 real commands, one of each killed on its way")
     assert site("restore").code == 0
     assert site.tree() == before
 
@@ -565,7 +580,7 @@ def test_who_is_interrupted_while_it_waits_says_that_nothing_was_changed(site):
         process = start(site, "apply", DDP)
         assert process.stderr.readline().startswith(b"waiting: ")
         process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=60)[1].decode()
+        said = process.communicate(timeout=120)[1].decode()
     assert (process.returncode, said.strip()) == (130, f"interrupted: {site.path}: nothing was changed")
     assert texts(site) == before
 
@@ -666,7 +681,7 @@ def test_who_waited_and_finds_the_work_done_says_so(venv, planned_first):
             for _ in range(2)
         ]
         heads = [until_it_waits(process) for process in both]
-    outs = [[text.decode() for text in process.communicate(timeout=60)] for process in both]
+    outs = [[text.decode() for text in process.communicate(timeout=120)] for process in both]
     outs = [(out, head + err) for (out, err), head in zip(outs, heads)]
     assert [process.returncode for process in both] == [0, 0]
     (second,) = [(out, err) for out, err in outs if "nothing to do, it is applied already" in out]
@@ -776,6 +791,6 @@ def test_the_real_uv_waits_for_us(uv, venv):
         soon(lambda: waits(venv.cwd / "venv/.lock") or installing.poll() is not None)
         assert installing.poll() is None
         assert not (venv.path / "tiny.py").exists()
-    assert installing.communicate(timeout=60)[1] is not None
+    assert installing.communicate(timeout=120)[1] is not None
     assert installing.returncode == 0
     assert (venv.path / "tiny.py").exists()

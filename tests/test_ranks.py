@@ -29,12 +29,26 @@ class Trial:
 
     def __call__(self, *told, cards=0, size=2, words=()):
         """The field `trial` and the names of the symptoms, once the ranks have done what they are told."""
-        words = ["diagnose", "--ranks", size, "--timeout", "30", "--json", *PLACE, *words]
+        words = ["diagnose", "--ranks", size, "--timeout", "300", "--json", *PLACE, *words]
         done = sitepatch(*words, cwd=self.cwd, **self.variables(told, cards))
         answer = json.loads(done.out)
         assert done.code == (0 if answer["ok"] else 1) and answer["ok"] == answer["trial"]["ok"], done
         assert not any(map(running, self.pids()))
         return answer["trial"], [each["symptom"] for each in answer["findings"]]
+
+    def out_of_time(self, *told, size, arrived):
+        """A trial by the first `--timeout` in which the files `arrived` are made: one second is too short for a busy machine.
+
+        Returns:
+            The field `trial`, the names of the symptoms, and that time-out in seconds.
+        """
+        for seconds in (1, 10, 60):
+            for path in self.folder.iterdir():
+                path.unlink()
+            found = self(*told, size=size, words=["--timeout", str(seconds)])
+            if all((self.folder / name).exists() for name in arrived):
+                break
+        return (*found, seconds)
 
     def pids(self):
         return [int(path.name[4:]) for path in self.folder.glob("pid-*")]
@@ -80,15 +94,15 @@ def test_the_backend_that_fits_or_that_is_asked_for(trial, cards, words, devices
 
 
 def test_a_rank_that_does_not_arrive_is_named_with_the_place_where_it_stands(trial):
-    told, symptoms = trial("1 import hang", size=3, words=["--timeout", "1"])
-    verdict = "rank 1 did not arrive at the start of the process group within 1 s, still in import torch"
+    told, symptoms, seconds = trial.out_of_time("1 import hang", size=3, arrived=["hang-1", "start-0", "start-2"])
+    verdict = f"rank 1 did not arrive at the start of the process group within {seconds} s, still in import torch"
     assert (told["verdict"], states(told), symptoms) == (verdict, ["waited", "late", "waited"], [])
     assert "innermost call first:" in told["ranks"][1]["output"] and "in act" in told["ranks"][1]["output"]
 
 
 def test_where_none_comes_out_of_a_step_the_calls_tell_who_stands_elsewhere(trial):
-    told, _ = trial("1 barrier hang", words=["--timeout", "1"])
-    assert told["verdict"] == "all ranks arrived at the barrier, and none came out of it within 1 s" and states(told) == ["late", "late"]
+    told, _, seconds = trial.out_of_time("1 barrier hang", size=2, arrived=["hang-1", "barrier-0"])
+    assert told["verdict"] == f"all ranks arrived at the barrier, and none came out of it within {seconds} s" and states(told) == ["late", "late"]
     first, second = (rank["output"] for rank in told["ranks"])
     assert "in meet" in first and "in act" not in first and "in act" in second
 
@@ -111,7 +125,7 @@ def test_a_process_that_a_rank_leaves_behind_is_not_waited_for(trial):
     assert states(trial("0 import fork", "1 import fork")[0]) == ["ok", "ok"]
     found, _ = trial("1 import fork", "1 start no such thing")
     assert found["verdict"] == "rank 1 failed in the start of the process group: RuntimeError: no such thing"
-    assert time.monotonic() - begun < 25
+    assert time.monotonic() - begun < 200
 
 
 def test_a_wrong_sum_is_told(trial):
@@ -141,13 +155,13 @@ def test_no_rank_outlives_the_command(trial, number, code):
     with subprocess.Popen(command, cwd=str(trial.cwd), env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         until(lambda: len(trial.pids()) == 2)
         child.send_signal(number)
-        child.communicate(timeout=20)
+        child.communicate(timeout=120)
     assert child.returncode == code
     until(lambda: not any(map(running, trial.pids())))
 
 
 def until(holds):
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.02)

@@ -75,10 +75,10 @@ def test_it_is_the_same_process(project):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGPIPE])
 def test_a_signal_ends_the_command_as_without_sitepatch(project, number):
-    child = project.start("sh", "-c", "echo ready; exec sleep 60")
+    child = project.start("sh", "-c", "echo ready; exec sleep 600")
     assert child.stdout.readline() == b"ready\n"
     child.send_signal(number)
-    child.communicate(timeout=30)
+    child.communicate(timeout=120)
     assert child.returncode == -number
 
 

@@ -121,7 +121,7 @@ def main(request_path: str, results_path: str) -> None:
 
         faulthandler.enable()
         # reports where it hangs, and ends it even where the parent process is gone
-        faulthandler.dump_traceback_later(request["limit"], exit=True)
+        faulthandler.dump_traceback_later(max(0.1, request["until"] - time.monotonic()), exit=True)
     except (ImportError, AttributeError, ValueError, RuntimeError):
         pass  # an interpreter without it; the parent keeps the time as well
     sys.path[:] = request["search"] + (sys.path if request["ahead"] else [])

@@ -18,6 +18,7 @@ from patcher.model import Patchset
 from patcher.system.process import Ended, alone, ending, last_lines, relevant_lines, run
 from patcher.verify.checks import COMPILE, IMPORT, PROBE, CheckResult, FileToVerify, Verified, VerifySettings
 
+_AFTER = 0.1  # seconds after the limit at which a child that still runs shows where it is, and ends itself
 _GRACE = 1.0  # seconds after which a child is killed that should have ended itself at the limit
 _OWN = ("verify/child.py", "importlib/__init__.py")  # frames that are no part of what is verified
 
@@ -113,7 +114,8 @@ def _probe(one: Patchset, how: VerifySettings, folder: Path, serve: Mapping[str,
 
 def _child(request: Dict[str, Any], how: VerifySettings, folder: Path) -> Tuple[List[Dict[str, Any]], Ended]:
     """Run the child on a request, in a new and empty working directory; returns its results and how it ended."""
-    fields = {"search": list(how.env.search), "ahead": how.ahead, "limit": how.timeout, "probe": "", **request}
+    until = time.monotonic() + how.timeout + _AFTER  # one clock for all processes; the interpreter may take long to start
+    fields = {"search": list(how.env.search), "ahead": how.ahead, "until": until, "probe": "", **request}
     (folder / "request").write_text(json.dumps(fields), encoding="ascii")
     results = folder / "results"
     results.write_bytes(b"")

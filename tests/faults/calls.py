@@ -88,6 +88,23 @@ def fault(point, how, counted=None):
     return hook
 
 
+def first_of_several(point, token):
+    """A hook by which the first of several processes that begins its `point`-th call (from 1) dies of SIGKILL there.
+
+    `token` is the reading end of a pipe that all of them have: with one byte in it, and no writing end any more.
+    """
+    begun = 0
+
+    def hook(name, real, args, kwargs):
+        nonlocal begun
+        begun += 1
+        if begun == point and os.read(token, 1):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*args, **kwargs)
+
+    return hook
+
+
 def _failure(name):
     number = getattr(errno, name)
     return OSError(number, f"{os.strerror(number)} (injected)")
