@@ -6,7 +6,7 @@ import re
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
-VOID = ("input", "link", "meta")
+VOID = ("br", "input", "link", "meta")
 
 
 class Reader(HTMLParser):

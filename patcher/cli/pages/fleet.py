@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Iterable, List, Optional
+from typing import List, Optional
 
-from patcher.cli.pages.html import Html, html_document, join, tag
+from patcher.cli.pages.html import Html, html_document, join, tag, wide_table
 from patcher.ops.reports.fleet import APPLIED, Applied, Host
 from patcher.patchset.toml import options_text
 from patcher.text.listed import count
@@ -19,9 +19,10 @@ def fleet_page(hosts: List[Host]) -> bytes:
         have = {each.name: each for each in one.patchsets}
         state = tag("td", one.state, class_="ready" if one.ok else "red")
         cells = [tag("td", one.host), state, *(_patchset(have.get(name)) for name in names)]
-        rows.append(tag("tr", *cells, _several(one.releases), _several((*one.problems, *one.differences))))
+        astray = join(*one.problems, *one.differences, between="<br>")
+        rows.append(tag("tr", *cells, tag("td", join(*one.releases, between="<br>")), tag("td", astray, class_="prose")))
     summary = f"{count(len(hosts), 'host')}, {sum(not one.ok for one in hosts)} to look at"
-    body = (tag("p", summary, class_="soft"), tag("div", tag("table", *rows), class_="wide"))
+    body = (tag("p", summary, class_="soft"), wide_table("Hosts", rows))
     return html_document("sitepatch report --fleet", body, ["ranks"])
 
 
@@ -29,7 +30,3 @@ def _patchset(one: Optional[Applied]) -> Html:
     if one is None:
         return tag("td")
     return tag("td", f"{one.version} {options_text(one.options)}".rstrip(), class_="" if one.state == APPLIED else "red")
-
-
-def _several(lines: Iterable[str]) -> Html:
-    return tag("td", join(*lines, between="<br>"))

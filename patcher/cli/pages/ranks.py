@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Dict, Iterable, List, Sequence, Tuple
 
-from patcher.cli.pages.html import Html, html_document, localized, tag
+from patcher.cli.pages.html import Html, html_document, localized, tag, wide_table
 from patcher.cli.styles import Row
 from patcher.cli.translation import term
 from patcher.diagnose.conclusions import node, sentence
@@ -75,7 +75,7 @@ def _wrap(classified: ClassifiedWrap) -> Html:
         *(messages or [_message("", well(classified), (), "ready")]),
         tag("div", *grids, class_="grids"),
         tag("p", *_SAMPLES, class_="legend"),
-        tag("div", tag("table", *table), class_="wide", tabindex="0", role="region", aria_label="Ranks"),
+        wide_table("Ranks", table),
     )
 
 
