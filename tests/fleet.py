@@ -189,12 +189,15 @@ def scenario(fleet):
     print(fleet.done("sitepatch", "report", "--fleet", fleet.reports, "--html", fleet.folder / "fleet.html"), end="")
     yield "the report has 19 hosts, all applied"
 
-
-    newer = {"fleet_patch_dirs": [str(fleet.folder / "v2")], "batch": 4}
+    after_failure = fleet.folder / "after"
+    shutil.rmtree(after_failure, ignore_errors=True)
+    after_failure.mkdir()
+    newer = {"fleet_patch_dirs": [str(fleet.folder / "v2")], "batch": 4, "fleet_report": str(after_failure)}
     recap, text = fleet.play("--limit", f"all:!{GONE}", **newer)
     assert hosts_with(recap, "failed") == [BREAKS] and "import demo.m failed: ModuleNotFoundError" in text, text
     assert fleet.values() == {"3": HOSTS[:7], "2": HOSTS[7:-1], "1": [GONE]}, text
-    yield "a rolling update, four at a time: n08 fails to verify and is rolled back, n09 and later were not touched"
+    assert sorted(path.stem for path in after_failure.iterdir()) == HOSTS[:8], text
+    yield "a rolling update, four at a time: n08 fails to verify, is rolled back and reported, n09 and later were not touched"
 
     recap, text = fleet.play()
     assert hosts_with(recap, "changed") == HOSTS[:7] and fleet.values()["2"] == there, text
