@@ -18,7 +18,7 @@ from patcher.store import lock, retry, status
 from patcher.store.folder import Folder
 from patcher.store.lock import Patience, locked
 from patcher.system import flock
-from tests.users import ROOT_ONLY, give
+from tests.users import ROOT_ONLY, give, open_descriptors
 
 OWNER, GROUP = 1001, 1500
 NOTED = f"{os.getpid()} on {os.uname().nodename}\n"
@@ -27,10 +27,10 @@ NOTED = f"{os.getpid()} on {os.uname().nodename}\n"
 @pytest.fixture
 def site(tmp_path):
     """A site directory that is open; no descriptor and no lock may be left."""
-    before = len(os.listdir("/dev/fd"))
+    before = open_descriptors()
     with Folder.open(str(tmp_path)) as folder:
         yield folder
-    assert len(os.listdir("/dev/fd")) == before
+    assert open_descriptors() <= before
     assert lock._shared == {} and len(lock._patience) == 1
 
 

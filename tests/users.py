@@ -1,4 +1,4 @@
-"""Doing things as another, unprivileged user: what the tests of ownership share."""
+"""What the tests of files and their owners share: doing things as another, unprivileged user, and what is left open."""
 
 import json
 import os
@@ -46,6 +46,11 @@ def as_user(uid, do, *args, groups=()):
         told = out.read()
     assert os.waitpid(pid, 0)[1] == 0, f"the child of user {uid} failed: see above"
     return json.loads(told)
+
+
+def open_descriptors():
+    """Their numbers. There may be fewer later where nothing was left open, too: one that only garbage had is closed at any time."""
+    return set(os.listdir("/dev/fd"))
 
 
 def give(folder, uid, gid=None):
