@@ -98,7 +98,7 @@ def test_what_is_composed_is_translated_and_names_and_code_are_not(said, told):
 
 
 def test_a_hostile_text_does_not_hold_it_up():
-    begun = time.monotonic()
+    begun = time.process_time()
     for piece in (
         "the code has a: the file has b, found c, expected d; ",
         "is in a of the code has, and b: ",
@@ -107,7 +107,7 @@ def test_a_hostile_text_does_not_hold_it_up():
     ):
         for text in (piece * 30_000, (piece * 40 + "\n") * 30):
             assert ZH.text(text) is not None
-    assert time.monotonic() - begun < 20
+    assert time.process_time() - begun < 20
 
 
 @pytest.mark.parametrize("words", [[], ["apply"], ["capture"], ["diagnose"], ["hook", "init"]])
