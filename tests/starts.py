@@ -25,7 +25,7 @@ _MOST = 3  # processes that fork
 _servers = {}
 
 
-def run(words, *, cwd, env, timeout=120):
+def run(words, *, cwd, env, timeout=300):
     """Run `python -m patcher WORDS` without input, as `subprocess.run` would.
 
     A real process is started where a fork could not be the same: for variables that an interpreter heeds and few tests set.

@@ -48,7 +48,7 @@ class Ended:
         return f"exit code {self.code}, output:\n{self.out}"
 
 
-def run(command, *, cwd, limit=240, **more):
+def run(command, *, cwd, limit=600, **more):
     """Run a command with stdout and stderr as one text; at the limit its whole process group is killed."""
     child = subprocess.Popen(
         [str(part) for part in command],
@@ -107,7 +107,7 @@ class Environment:
     def probe(self, name):
         """Run the probe of a built-in patchset as `sitepatch verify` does: isolated, in an empty directory."""
         with tempfile.TemporaryDirectory() as empty:
-            return run([self.python, "-I", Path(builtin_dir()) / name / "probe.py"], cwd=empty, limit=60)
+            return run([self.python, "-I", Path(builtin_dir()) / name / "probe.py"], cwd=empty, limit=300)
 
     def replace_text(self, path, old, new):
         """Edit a file as a vendor's build would have shipped it: RECORD is adjusted, so it counts as pristine."""

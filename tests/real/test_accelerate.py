@@ -89,7 +89,7 @@ class Ranks:
         folder = Path(tempfile.mkdtemp(dir=str(self.tmp_path)))
         script = Path(__file__).with_name("accelerate_script.py")
         launch = ["launch", "--multi_gpu", "--num_processes", "2", "--main_process_port", free_port(), script, folder, str(seconds), *words]
-        ended = self.accelerate(*launch, ACCELERATE_USE_CPU="true", limit=150)
+        ended = self.accelerate(*launch, ACCELERATE_USE_CPU="true", limit=600)
         assert ended.code == 0, ended
         reports = [json.loads((folder / f"rank-{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)]
         assert [report.pop("world") for report in reports] == [2, 2]
