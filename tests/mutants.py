@@ -32,7 +32,6 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import coverage
-import hypothesis
 import libcst  # noqa: F401  (the forked processes need not import these again)
 import pytest
 
@@ -136,9 +135,6 @@ class Copy:
                 sys.path[0] = str(self.root)
                 for name in [name for name in sys.modules if name.split(".")[0] in ("tests", "patcher")]:
                     del sys.modules[name]
-                hypothesis.settings.register_profile("mutants", database=None, phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
-                                                     suppress_health_check=list(hypothesis.HealthCheck), deadline=None)  # fmt: skip
-                hypothesis.settings.load_profile("mutants")
                 code = int(function())
             except BaseException:
                 traceback.print_exc()

@@ -8,6 +8,7 @@ import pytest
 
 from patcher.author.draft import Draft, DraftFile, DraftHunk, LeftOut
 from tests.author import edits
+from tests.semantic import corpus
 
 pytestmark = pytest.mark.once
 
@@ -35,7 +36,9 @@ def test_what_comes_of_an_edit_is_told_apart(hunk, left, difference, outcome):
     assert edits.tried(edits.Edit(0, "literal", "p/m.py", BEFORE, AFTER), lambda given: draft).outcome == outcome
 
 
-def test_a_captured_edit_gives_the_edited_bytes_or_says_why_not(counted):
+def test_a_captured_edit_gives_the_edited_bytes_or_says_why_not(monkeypatch, counted):
+    files = corpus.files(installed=False)  # the same sample, whatever is installed
+    monkeypatch.setattr(edits, "_files", lambda: files)
     done = [edits.tried(edits.made(SEED, number)) for number in range(EDITS)]
     outcomes = Counter(each.outcome for each in done)
     counted("random edits", len(done))

@@ -44,11 +44,11 @@ class Made(NamedTuple):
     stop: int
 
 
-def files(largest: int = 120_000) -> List[Path]:
-    """The `.py` files of the standard library and of every installed distribution, in a fixed order."""
+def files(largest: int = 120_000, *, installed: bool = True) -> List[Path]:
+    """The `.py` files of at most so many bytes of the standard library, and of every installed distribution, in a fixed order."""
     stdlib = Path(sysconfig.get_path("stdlib"))
     found = [path for path in stdlib.rglob("*.py") if "site-packages" not in path.parts]
-    for distribution in importlib.metadata.distributions():
+    for distribution in importlib.metadata.distributions() if installed else ():
         found += [Path(str(item.locate())) for item in distribution.files or () if item.suffix == ".py"]
     return sorted({path.resolve() for path in found if path.is_file() and 200 < path.stat().st_size < largest})
 
