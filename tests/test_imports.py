@@ -255,17 +255,42 @@ def test_where_something_stands_status_reads_receipts_and_nothing_heavier(site):
     assert found & ((HEAVY | {"pathlib", "urllib.parse"}) - {"json"}) == set()
 
 
-def test_status_reads_each_patchset_of_a_store_once_to_see_if_it_is_whole(site, monkeypatch):
-    from patcher.store.status import damaged, statuses
+def test_status_reads_each_receipt_and_each_patchset_of_a_store_once(site, monkeypatch):
+    from patcher.store import receipt
+    from patcher.store.status import damaged, statuses, unclaimed
     from patcher.store.store import Store
     from patcher.target.interpreter import discover
 
     site("apply", DDP)
-    read, whole = [], Store.patchset_files
+    read, whole, decode = [], Store.patchset_files, receipt.decode
     monkeypatch.setattr(Store, "patchset_files", lambda store, digest: read.append(digest) or whole(store, digest))
-    items = statuses(discover(None, str(site.path)))
-    assert damaged(items) == [] and len(items) == 3
-    assert len(read) == 1
+    monkeypatch.setattr(receipt, "decode", lambda data, where: read.append(where) or decode(data, where))
+    env = discover(None, str(site.path))
+    items = statuses(env)
+    assert damaged(items) == unclaimed(env, items, []) == [] and len(items) == 3
+    assert len(read) == len(set(read)) == 4
+
+
+def test_a_repeated_apply_classifies_each_file_once(site, monkeypatch):
+    from patcher.planner import resolve
+    from patcher.planner.plan import plan_apply
+    from patcher.project.selection import choose
+    from patcher.store import status
+    from patcher.target.interpreter import discover
+
+    site("apply", DDP)
+    seen, real = [], status.classify
+    for module in (status, resolve):
+        monkeypatch.setattr(module, "classify", lambda site, receipt, data: seen.append(receipt.path) or real(site, receipt, data))
+    plan = plan_apply(discover(None, str(site.path)), choose([DDP], [], [])[0])
+    assert sorted(seen) == sorted(file.path for file in plan.files) and len(seen) == 3
+
+
+def test_the_last_garbage_collection_has_nothing_to_look_at():
+    code = "import atexit, gc, sys; atexit.register(lambda: print(len(gc.get_objects()))); sys.argv = ['sitepatch', '--version']\n"
+    code += "from patcher.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], env=environ(), capture_output=True, check=True)
+    assert int(done.stdout.split()[-1]) < 1000
 
 
 def test_a_repeated_apply_and_a_restore_of_all_need_no_syntax_tree(site):

@@ -250,7 +250,7 @@ def test_a_changed_file_whose_pristine_copy_no_receipt_names_is_reported(tmp_pat
     copy = f"{tmp_path}/.sitepatch/pristine/{digest}"
     problem = f"{copy}: is the pristine copy of {FILE}, which is changed and has no receipt"
     hint = f"put it back, then remove that copy: cp -p {copy} {tmp_path}/{FILE}"
-    assert status.unclaimed(env, [StoreError("bad", "do")]) == [("bad", "do"), *[(problem, hint)] * told]
+    assert status.unclaimed(env, [], [StoreError("bad", "do")]) == [("bad", "do"), *[(problem, hint)] * told]
 
 
 # bytecode -------------------------------------------------------------------------------------------------------------

@@ -957,6 +957,7 @@ def test_pristine_copies_that_no_receipt_names_are_reported_where_nothing_else_e
     (site / ".sitepatch/pristine/more").write_text("")
     (site / ".sitepatch/receipts" / file_name(A)).unlink()
     assert store.unclaimed() == [sha(PRISTINE[A])]
+    assert store.unclaimed([sha(PRISTINE[A])]) == []
     (site / ".sitepatch/journal.json").write_text("")
     assert store.unclaimed() == []
     (site / ".sitepatch/journal.json").unlink()

@@ -6,8 +6,9 @@ import ast
 import warnings
 from bisect import bisect_left, bisect_right
 from collections import Counter
+from copy import copy
 from itertools import accumulate
-from typing import Iterator, List, NamedTuple, Sequence, Set, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.engine.bounds import check_for_ast
 from patcher.engine.edit import Conflict, Edit
@@ -184,25 +185,34 @@ def _redefinitions(source: Source) -> Iterator[Tuple[str, int]]:
     waiting: List[Tuple[str, List[ast.stmt]]] = [("", source.tree.body if source.tree is not None else [])]
     while waiting:
         prefix, body = waiting.pop()
-        seen: Set[str] = set()
+        others: List[ast.stmt] = []
+        seen: Dict[str, int] = {}  # the number of other statements above the last `def`
         for node in body:
             if isinstance(node, ast.ClassDef):
                 waiting.append((f"{prefix}{node.name}.", node.body))
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not node.decorator_list:
-                if node.name in seen:
+                if node.name in seen and not any(_names(each, node.name) for each in others[seen[node.name] :]):
                     yield prefix + node.name, node.lineno
-                seen.add(node.name)
-            elif seen:
-                seen -= {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+                seen[node.name] = len(others)
+            else:
+                others.append(node)
+
+
+def _names(node: ast.AST, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 
 def _statements_near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> List[ast.stmt]:
-    """The statements at or beside the given lines, and `__future__` imports: compiling a whole file costs too much."""
+    """The statements at or beside the given lines, and `__future__` imports: to compile a whole file or class costs much."""
     found: List[ast.stmt] = []
     for node in body:
         first, last = lines_of(node)
         future = isinstance(node, ast.ImportFrom) and node.module == "__future__"  # has to be above the others
         if future or meets(lines, first - 1, last + 1):
+            if isinstance(node, ast.ClassDef):
+                inside = _statements_near(node.body, lines) or node.body[:1]
+                node = copy(node)
+                node.body = inside
             found.append(node)
     return found
 

@@ -152,7 +152,7 @@ def restore(request: RestoreRequest, events: Events = SILENT) -> Outcome:
             check_names(idle, applied, place.patch_dirs)
         plan = plan_restore(items, chosen, force=request.force) if chosen else Plan((), ())
         made = Outcome(place, env, plan, tuple(chosen), (), request.dry_run, recovered, idle=tuple(idle))
-        return made._replace(damaged=tuple(unclaimed(env, bad)))
+        return made._replace(damaged=tuple(unclaimed(env, items, bad)))
 
     outcome = undisturbed(env, planned, dry_run=request.dry_run)
     events.planned(outcome)

@@ -99,7 +99,7 @@ def status(place: Place) -> StatusOutcome:
         recovered.extend(done)
         bad: List[StoreError] = []
         items = statuses(env, bad)
-        return items, left, [*damaged(items), *unclaimed(env, bad)], bool(bad)
+        return items, left, [*damaged(items), *unclaimed(env, items, bad)], bool(bad)
 
     items, left, problems, unreadable = settled(env, look)
     newer, broken = outdated(items, place.patch_dirs)

@@ -19,9 +19,10 @@ def entry_points() -> Iterator[Tuple[str, Union[str, SitepatchError], str]]:
     """
     seen = set()
     for place in filter(None, sys.path):
-        if os.path.realpath(place) in seen or not os.path.isdir(place):
+        real = os.path.realpath(place)
+        if real in seen or not os.path.isdir(real):
             continue
-        seen.add(os.path.realpath(place))
+        seen.add(real)
         with os.scandir(place) as entries:
             names = sorted(entry.name for entry in entries if entry.name.endswith(".dist-info"))
         for name in names:

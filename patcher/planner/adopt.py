@@ -73,4 +73,4 @@ def _adopted(assignment: Assignment, edit: HandEdit, answers: List[Answer], note
     data, made, hunk_answers = resolve(located.site, path, found, order, {name: assignment})
     answers += hunk_answers
     found = found._replace(aside=edit.now if data != edit.now else b"")
-    return file_plan(located, path, found, data, made, receipt)
+    return file_plan(located, path, found, data, made, receipt)[0]

@@ -60,7 +60,7 @@ def plan_sync(env: Environment, requested: Sequence[Requested], *, force: bool =
     answers: List[Answer] = []
     notes: List[str] = []
     assignments = _assignments(env, requested, answers, notes)
-    going = [_restored(item, (), force=force) for item in statuses(env) if (item.site, item.receipt.path) not in assignments]
+    going = [_restored(item, (), force=force) for item in statuses(env, but=assignments)]
     made = list(derive_files(assignments, answers, notes, force=force, exact=True))
     files = [file for plan in going for file in plan.files] + [file for file, _ in made]
     answers = [*(answer for plan in going for answer in plan.answers), *reconciled(answers)]
@@ -139,9 +139,7 @@ def derive_files(
                     notes.append(f"{name}: an option changes: {key} {was[key]!r} -> {value!r}")
         data, made, hunk_answers = resolve(site, path, found, order, by_name)
         answers += hunk_answers
-        hashes = sha256(found.pristine).hexdigest(), sha256(data).hexdigest()
-        locked = LockedFile(located.package, located.distribution, located.version, path, *hashes)
-        yield file_plan(located, path, found, data, made, receipt), locked
+        yield file_plan(located, path, found, data, made, receipt)
 
 
 def reconciled(answers: Sequence[Answer]) -> List[Answer]:
@@ -266,9 +264,8 @@ def _left_behind(
     names = [one.patchset.name for one in requested]
     if not names or any(answer.state.failed for answer in answers):
         return []
-    left = [item for item in statuses(env) if (item.site, item.receipt.path) not in assignments]
     plans = []
-    for item in left:
+    for item in statuses(env, but=assignments):
         going = [step for step in item.receipt.steps if step.patchset in names]
         if going and item.condition is Condition.EDITED and not force:
             hint = "`sitepatch restore` takes our change out and keeps the edit"

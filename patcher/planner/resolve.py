@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError
-from patcher.model import Answer, Change, FilePlan, Located, Patchset, Receipt, Requested, Rewrite, State, Step
+from patcher.model import Answer, Change, FilePlan, Located, LockedFile, Patchset, Receipt, Requested, Rewrite, State, Step
 from patcher.patchset.manifest import load_patchset
 from patcher.planner.assignments import Assignment, answer_of
 from patcher.planner.carry import Carrier
@@ -172,21 +172,25 @@ def resolve(
 
 def file_plan(
     located: Located, path: str, found: TargetFile, data: bytes, steps: Tuple[Step, ...], receipt: Optional[Receipt]
-) -> FilePlan:
-    """The plan that makes a file of a package `data`, the result of `steps`; `receipt` is the present one, if any."""
+) -> Tuple[FilePlan, LockedFile]:
+    """The plan that makes a file of a package `data`, the result of `steps`, and what a lock has of it.
+
+    `receipt` is the present one, if any.
+    """
     change = None
-    old = sha256(found.now).hexdigest()
+    pristine, current = sha256(found.pristine).hexdigest(), sha256(data).hexdigest()
     if data != found.now or (receipt.steps if receipt else ()) != steps:
+        old = pristine if found.now == found.pristine else sha256(found.now).hexdigest()
         if steps:
-            pristine, origin = sha256(found.pristine).hexdigest(), found.origin
             past = receipt if receipt is not None and receipt.pristine == pristine else None
-            new = new_receipt(located, path, past)._replace(pristine=pristine, steps=steps, origin=origin)
-            new = new._replace(current=sha256(data).hexdigest())
+            new = new_receipt(located, path, past)
+            new = new._replace(pristine=pristine, current=current, steps=steps, origin=found.origin)
             keep = found.pristine if past is None and found.pristine != found.now else None
             change = Change(path, old, data, new, pristine=keep)
         else:
             change = Change(path, old, None, None, forget=data == found.now)
-    return FilePlan(located.site, path, found.now, data, change, steps, found.aside if change else b"")
+    file = FilePlan(located.site, path, found.now, data, change, steps, found.aside if change else b"")
+    return file, LockedFile(located.package, located.distribution, located.version, path, pristine, current)
 
 
 def _applied_answers(step: Step, assignment: Assignment) -> List[Answer]:

@@ -112,12 +112,12 @@ def _check_target(site: Folder, change: Change) -> None:
 
 def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, Mapping[str, str]]) -> Work:
     """Return the work for new bytes."""
-    new = change.receipt
+    new, digest = change.receipt, sha256(data)
     if new is None:
-        return Work(Entry(change.path, PUT, change.old, sha256(data), "", ""), data=data, mtime_ns=change.mtime_ns)
+        return Work(Entry(change.path, PUT, change.old, digest, "", ""), data=data, mtime_ns=change.mtime_ns)
     text = receipt.encode(new)
     receipt.decode(text, receipt.file_name(change.path))  # what could not be read back is not written
-    if new.current != sha256(data) and not change.merged:
+    if new.current != digest and not change.merged:
         raise StoreError(f"{change.path}: its receipt is for other bytes")
     save = new.pristine == change.old
     given = change.pristine
@@ -128,7 +128,7 @@ def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, 
     for step in new.steps:
         if step.digest not in patchsets and not _has(home, "patchsets", f"{step.digest}.json"):
             raise StoreError(f"{change.path}: the text of patchset {step.patchset!r} ({step.digest}) is missing")
-    return Work(Entry(change.path, WRITE, change.old, sha256(data), "", sha256(text)), text, data, save=save, given=given)
+    return Work(Entry(change.path, WRITE, change.old, digest, "", sha256(text)), text, data, save=save, given=given)
 
 
 def _restoring(site: Folder, home: Folder, change: Change, back: Receipt, *, shared: bool) -> Work:

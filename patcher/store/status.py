@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from enum import Enum
-from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Callable, Collection, Container, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from patcher.errors import BusyError, StoreError
 from patcher.model import Receipt, normalized, release_name
@@ -102,12 +102,15 @@ def named(items: Iterable[FileStatus], names: Iterable[str]) -> Tuple[List[str],
     return applied, idle, [name for name in dict.fromkeys(names) or applied if name in applied]
 
 
-def statuses(env: Environment, bad: Optional[List[StoreError]] = None) -> List[FileStatus]:
+def statuses(
+    env: Environment, bad: Optional[List[StoreError]] = None, *, but: Container[Tuple[str, str]] = ()
+) -> List[FileStatus]:
     """Every file of the environment's own directories that has a receipt, in a fixed order.
 
     Args:
         env: the environment.
         bad: takes an error for each receipt that is invalid.
+        but: (site directory, path) of files that are left out.
 
     Raises:
         StoreError: a receipt is invalid, and there is no `bad`.
@@ -115,7 +118,8 @@ def statuses(env: Environment, bad: Optional[List[StoreError]] = None) -> List[F
     found: List[FileStatus] = []
     for store in stores(env):
         for path, receipt in sorted(store.receipts(bad).items()):
-            found.append(classify(store.site, receipt, read(store.site, path)))
+            if (store.site, path) not in but:
+                found.append(classify(store.site, receipt, read(store.site, path)))
     return found
 
 
@@ -213,14 +217,19 @@ def damaged(items: Iterable[FileStatus]) -> List[Tuple[str, str]]:
     return found
 
 
-def unclaimed(env: Environment, bad: Iterable[StoreError] = ()) -> List[Tuple[str, str]]:
-    """Receipts that are invalid (`bad`), and files that are changed without one while the store has their pristine copy.
+def unclaimed(env: Environment, items: Collection[FileStatus], bad: Iterable[StoreError]) -> List[Tuple[str, str]]:
+    """Receipts that are invalid, and files that are changed without one while the store has their pristine copy.
+
+    Args:
+        env: the environment.
+        items: the files that have a receipt (of `statuses`).
+        bad: the errors of receipts.
 
     Returns:
         (problem, what to do) for each.
     """
     found = [(error.message, error.hint) for error in bad]
-    for copy, site, path in orphans(env):
+    for copy, site, path in orphans(env, items):
         from shlex import quote
 
         hint = f"put it back, then remove that copy: cp -p {quote(copy)} {quote(os.path.join(site, path))}"
@@ -228,10 +237,10 @@ def unclaimed(env: Environment, bad: Iterable[StoreError] = ()) -> List[Tuple[st
     return found
 
 
-def orphans(env: Environment) -> Iterator[Tuple[str, str, str]]:
-    """(pristine copy, site directory, path in it) of each file that is changed and has no receipt."""
+def orphans(env: Environment, items: Collection[FileStatus]) -> Iterator[Tuple[str, str, str]]:
+    """(pristine copy, site directory, path in it) of each file that is changed and has no receipt; `items` are those with."""
     for store in stores(env):
-        for digest in store.unclaimed():
+        for digest in store.unclaimed({item.receipt.pristine for item in items if item.site == store.site}):
             from patcher.target.distribution import files_recorded
 
             for path in files_recorded(store.site, digest):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Container, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Container, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from patcher.errors import OutdatedError, StoreError
 from patcher.model import Change, Receipt
@@ -74,13 +74,18 @@ class Store:
             raise StoreError(f"{where}: the pristine copy is damaged, its sha256 differs", _REINSTALL)
         return data
 
-    def unclaimed(self) -> List[str]:
-        """Return the pristine copies (sha256) that no receipt names; [] while a journal or a bad receipt may explain them."""
+    def unclaimed(self, claimed: Iterable[str] = ()) -> List[str]:
+        """Return the pristine copies (sha256) that no receipt names; [] while a journal or a bad receipt may explain them.
+
+        Args:
+            claimed: those of receipts that were read before; where it has them all, receipts are not read again.
+        """
         bad: List[StoreError] = []
         with permission.explained(self.site), suppress(FileNotFoundError), self._home() as home:
             with home.sub("pristine") as folder:
-                names = set(filter(is_sha256, folder.names()))
-            names -= {one.pristine for one in self.receipts(bad).values()}
+                names = set(filter(is_sha256, folder.names())).difference(claimed)
+            if names:
+                names -= {one.pristine for one in self.receipts(bad).values()}
             return [] if bad or home.has(journal.NAME) else sorted(names)
         return []
 

@@ -65,12 +65,13 @@ def open_file(name: str, dir_fd: Optional[int] = None, path: str = "") -> int:
     _check(os.stat(name, dir_fd=dir_fd), path)  # before it is opened: that alone makes some devices act
     fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=dir_fd)
     try:
-        info, here = os.fstat(fd), os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+        info = os.fstat(fd)
         _check(info, path)
-        private = stat.S_ISLNK(here.st_mode) and not info.st_mode & stat.S_IROTH
-        if private and here.st_uid not in (0, os.geteuid(), info.st_uid):
-            what = f"found a link, made by user {here.st_uid}, to a private file of user {info.st_uid}"
-            raise SitepatchError(f"{path}: {what}", "put the file itself there, if it is meant to be read")
+        if not info.st_mode & stat.S_IROTH:
+            here = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+            if stat.S_ISLNK(here.st_mode) and here.st_uid not in (0, os.geteuid(), info.st_uid):
+                what = f"found a link, made by user {here.st_uid}, to a private file of user {info.st_uid}"
+                raise SitepatchError(f"{path}: {what}", "put the file itself there, if it is meant to be read")
     except BaseException:
         os.close(fd)
         raise
@@ -81,7 +82,9 @@ def read_open(fd: int, path: str, limit: int = FILE) -> bytes:
     """Return the bytes of an open file and close it; SitepatchError with its `path` if they are more than `limit`."""
     with os.fdopen(fd, "rb") as file:
         size = os.fstat(fd).st_size
-        data = file.read(limit + 1) if size <= limit else b""
+        data = file.read(size + 1) if size <= limit else b""  # Python sets aside as much memory as it is asked to read
+        if len(data) > size:
+            data += file.read(limit - size)  # it grew, or is one of /proc, whose size is 0
     if max(size, len(data)) > limit:
         raise SitepatchError(f"{path}: found {max(size, len(data)):,} bytes or more, expected at most {limit:,}")
     return data

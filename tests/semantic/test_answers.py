@@ -67,6 +67,7 @@ COMPILES = {
     "a nonlocal without an outer function": ("def f(a):\n    a(1)\n", "+nonlocal b\n a(1)\n", "f", "no binding for nonlocal 'b'"),
     "a yield in a class": ("class A:\n    x = 1\n\n    def f(self):\n        pass\n", "-x = 1\n+x = yield\n", "A", "'yield' outside function"),
     "a return left by a method": ("class A:\n    def f(self):\n        return 1\n", "-def f(self):\n+ ...\n", "A", "'return' outside function"),
+    "in a class in a class": ("class A:\n    class B:\n        def f(self):\n            a(1)\n            a(2)\n\n    def g(self):\n        pass\n", "-a(2)\n+break\n", "A.B.f", "'break' outside loop"),
     "in a function of several lines": ("def f(a):\n    a(1)\n    a(2)\n", "-a(2)\n+break\n", "f", "'break' outside loop"),
     "code before a future import some lines away": ('"""Doc."""\n# a\n# b\n# c\nfrom __future__ import annotations\n', " \"\"\"Doc.\"\"\"\n+x = 1\n", "<module>", "__future__"),
     "code before a future import": ("from __future__ import annotations\n", "+x = 1\n from __future__ import annotations\n", "<module>", "__future__"),
@@ -78,6 +79,11 @@ def test_what_the_parser_takes_and_the_compiler_does_not_is_a_conflict(name: str
     source, hunk, scope, words = COMPILES[name]
     check_state(source, hunk, State.CONFLICT, "the result does not compile", scope=scope)
     check_state(source, hunk, State.CONFLICT, words, scope=scope)
+
+
+def test_the_header_of_a_class_is_compiled_without_the_body_that_lies_some_lines_below() -> None:
+    body = ":\n    # a\n    # b\n    # c\n    x = 1\n"
+    check_transformed(f"class A(B){body}", "-class A(B):\n+class A(B, metaclass=type):\n     ...\n", f"class A(B, metaclass=type){body}", scope="<module>")
 
 
 def test_a_file_that_did_not_compile_before_can_be_patched() -> None:

@@ -93,13 +93,14 @@ def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, 
             raise StoreError(f"{why}, and the change could not be undone: {verdict.problem.message}", hint)
     if outcome.written:
         show(console, outcome)
-    fields: Dict[str, Any] = {"written": outcome.written, "patchsets": list(outcome.patchsets), **more}
-    fields.update(plan_json(plan), recovered=list(outcome.recovered))
-    if verdict and verdict.verified:
-        fields["verify"] = verified_json(verdict.verified, rolled_back=verdict.rolled_back)
-    if outcome.dry_run:
-        fields["diff"] = decoded(b"".join(each.text for each in diffs))
-    console.data(outcome.ok, fields)
+    if console.as_json:
+        fields: Dict[str, Any] = {"written": outcome.written, "patchsets": list(outcome.patchsets), **more}
+        fields.update(plan_json(plan), recovered=list(outcome.recovered))
+        if verdict and verdict.verified:
+            fields["verify"] = verified_json(verdict.verified, rolled_back=verdict.rolled_back)
+        if outcome.dry_run:
+            fields["diff"] = decoded(b"".join(each.text for each in diffs))
+        console.data(outcome.ok, fields)
     return 0 if outcome.ok else 130 if verdict and not verdict.verified else 1
 
 

@@ -67,7 +67,7 @@ def diff_json(diff: FileDiff) -> Dict[str, Any]:
 
 
 def plan_json(plan: Plan) -> Dict[str, Any]:
-    """`answers`, `files` and `notes` of a plan."""
+    """`answers`, `files` (with the hash of each, before and after) and `notes` of a plan."""
     files = [
         {
             "site": file.site,

@@ -31,6 +31,7 @@ def lay_over(console: Console, request: Union[ApplyRequest, SyncRequest]) -> Out
     elif outcome.overlay:
         files = count(sum(file.before != file.after for file in outcome.plan.files), "file")
         console.info_rows([Row("overlay", (f"{files} in {outcome.overlay}",))])
-    fields = {"patchsets": list(outcome.patchsets), "overlay": str(outcome.overlay or ""), **plan_json(outcome.plan)}
-    console.data(outcome.ok, {**fields, **({"verify": verified_json(verified)} if verified else {})})
+    if console.as_json:
+        fields = {"patchsets": list(outcome.patchsets), "overlay": str(outcome.overlay or ""), **plan_json(outcome.plan)}
+        console.data(outcome.ok, {**fields, **({"verify": verified_json(verified)} if verified else {})})
     return outcome

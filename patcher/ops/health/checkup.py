@@ -145,7 +145,7 @@ def _applied(case: Case) -> _Found:
 
 
 def _store(case: Case) -> _Found:
-    for problem, hint in [*damaged(case.statuses), *unclaimed(case.env, case.damaged)]:
+    for problem, hint in [*damaged(case.statuses), *unclaimed(case.env, case.statuses, case.damaged)]:
         yield PROBLEM, problem, hint
 
 
@@ -188,7 +188,7 @@ def _mounts(case: Case) -> _Found:
 
 
 def _left(case: Case) -> _Found:
-    changed = [copy for copy, _, _ in orphans(case.env)]
+    changed = [copy for copy, _, _ in orphans(case.env, case.statuses)]
     for site in case.homes:
         home = Path(site) / HOME
         if case.damaged or (home / NAME).exists():
