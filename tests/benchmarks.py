@@ -24,7 +24,10 @@ from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 from patcher.ops.fixture import lay_out
 from tests import scaling
 
-LIMITS = {"sitepatch --help": 5.2, "sitepatch status, 12 files": 5.5, "sitepatch apply, first, one hunk": 26.0}
+LIMITS = {
+    "sitepatch --help": 5.2, "sitepatch status, 12 files": 5.5, "sitepatch apply, first, one hunk": 26.0,
+    "sitepatch apply, again": 7.0, "sitepatch apply, first, mmengine-ddp-debug": 10.0, "sitepatch run --overlay, again": 11.5,
+}  # fmt: skip
 ONE_HUNK = """Print the device_ids.
 
 --- mmengine/runner/runner.py
