@@ -480,10 +480,10 @@ def flow(command, site, delay, *, fork=True, hook=None):
 def test_rounds_in_which_a_random_process_is_killed(site):
     """Four start together, to apply or to take it back; one is killed somewhere on its way; nothing is lost.
 
-    In every second pair of rounds it is any one at any moment, else the first that comes to some call that changes a file.
+    In every third pair of rounds it is any one at any moment, else the first that comes to some call that changes a file.
     """
     dice = random.Random(20)
-    rounds = 200 if ALL else 20
+    rounds = 200 if ALL else 12
     pristine, before = texts(site), site.tree()
     begun = time.monotonic()
     assert os.waitpid(flow(apply, site, 0), 0)[1] == 0
@@ -493,7 +493,7 @@ def test_rounds_in_which_a_random_process_is_killed(site):
     killed = recovered = 0
     for number in range(rounds):
         command = restore if number % 2 == 0 else apply
-        at_a_call = number % 4 < 2
+        at_a_call = number % 6 < 4
         with one_dies() as token:
             hook = calls.first_of_several(dice.randint(1, LATEST[command.name]), token) if at_a_call else None
             children = [flow(command, site, dice.random() * took / 2, hook=hook) for _ in range(4)]
