@@ -317,6 +317,19 @@ def test_of_a_namespace_package_the_distribution_of_the_files_counts(tmp_path, i
             assert "name a file" in caught.value.hint
 
 
+def test_a_patched_file_tells_its_distribution_by_its_pristine_copy(tmp_path):
+    for name, version in (("first", "1.0"), ("second", "2.0")):
+        install(tmp_path, {"demo/__init__.py": "", "demo/m.py": f"x = {version}\n"}, name, version)
+    assert locate(directory(tmp_path), "demo", ["demo/m.py"]).distribution == "second"
+    pristine = (tmp_path / "demo/m.py").read_bytes()
+    (tmp_path / "demo/m.py").write_text("patched")
+    with pytest.raises(SitepatchError, match="its files do not tell which is right"):
+        locate(directory(tmp_path), "demo", ["demo/m.py"])
+    (tmp_path / ".sitepatch/pristine").mkdir(parents=True)
+    (tmp_path / ".sitepatch/pristine" / hashlib.sha256(pristine).hexdigest()).write_bytes(pristine)
+    assert locate(directory(tmp_path), "demo", ["demo/m.py"]).distribution == "second"
+
+
 def test_a_distribution_is_told_by_what_is_imported_of_it(tmp_path):
     install(tmp_path, {**DEMO, "_other.py": "", "demo/__pycache__/m.py": ""}, "Some-dist")
     with pytest.raises(SitepatchError, match=r"some\.dist is not installed") as caught:

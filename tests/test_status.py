@@ -103,8 +103,16 @@ def test_metadata_without_a_version_leave_that_of_the_folder(tmp_path):
 def test_the_hash_of_whichever_distribution_records_the_file(tmp_path):
     for name, text in (("a-1.dist-info", ""), ("b-1.dist-info", "old"), ("c-1.dist-info", "")):
         install(tmp_path, name, text)
-    assert status.recorded_now(str(tmp_path), FILE) == sha("old").hexdigest()
-    assert status.recorded_now(str(tmp_path), "demo/none.py") is None
+    install(tmp_path, "d-1.dist-info", "third")
+    assert status.recorded_now(str(tmp_path), FILE) == {sha("old").hexdigest(), sha("third").hexdigest()}
+    assert status.recorded_now(str(tmp_path), "demo/none.py") == set()
+
+
+@pytest.mark.parametrize(("data", "expected"), [("other", Condition.EDITED), ("third", Condition.OVERWRITTEN), ("old", Condition.OVERWRITTEN)])
+def test_a_file_that_two_distributions_list_is_compared_with_both(tmp_path, data, expected):
+    install(tmp_path, "another-1.dist-info", "third")
+    install(tmp_path, "de_mo-1.0.dist-info", "old")
+    assert classify(str(tmp_path), receipt(), data.encode()).condition is expected
 
 
 ANOTHER = "the file is that of de.mo 1.0 as we patched it, but another build of it is installed; put back what belongs there: pip install"

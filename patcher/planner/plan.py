@@ -201,7 +201,7 @@ def _restored(item: FileStatus, names: Sequence[str], *, force: bool) -> Plan:
         note = f"{receipt.path}: {item.why[0]}; it is put back as it was before it was patched"
         return Plan((FilePlan(site, receipt.path, b"", data, Change(receipt.path, "", None, None), ()),), (), (note,))
     old = sha256(item.data).hexdigest() if item.condition is not Condition.MISSING else ""
-    shipped = item.condition is Condition.APPLIED and recorded_now(site, receipt.path) == old  # since
+    shipped = item.condition is Condition.APPLIED and old in recorded_now(site, receipt.path)  # since
     if shipped or item.condition in (Condition.MISSING, Condition.OVERWRITTEN):
         change = Change(receipt.path, old, None, None, forget=True)
         file = FilePlan(site, receipt.path, item.data, item.data, change, (), edit_before_patch(site, receipt, item.data))

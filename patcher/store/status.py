@@ -5,7 +5,20 @@ from __future__ import annotations
 import os
 import re
 from enum import Enum
-from typing import TYPE_CHECKING, Callable, Collection, Container, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Callable,
+    Collection,
+    Container,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Set,
+    Tuple,
+)
 
 from patcher.errors import BusyError, StoreError
 from patcher.model import Receipt, normalized, release_name
@@ -62,7 +75,7 @@ class FileStatus(NamedTuple):
         """Whether the file alone is gone: its directory is there, and RECORD lists it as it was before it was patched."""
         path = self.receipt.path
         there = self.condition is Condition.MISSING and os.path.isdir(os.path.dirname(os.path.join(self.site, path)))
-        return there and recorded_now(self.site, path) == self.receipt.pristine
+        return there and self.receipt.pristine in recorded_now(self.site, path)
 
     @property
     def meaning(self) -> str:
@@ -192,9 +205,9 @@ def classify(site: str, receipt: Receipt, data: Optional[bytes]) -> FileStatus:
     recorded = recorded_now(site, receipt.path)
     # What was proven by RECORD then and is not what RECORD says now is of no use any more: the file belongs to another
     # build, whatever its version. Where nothing was proven, only the version shows that.
-    proven = receipt.origin == "recorded" and recorded is not None
-    stale = recorded != receipt.pristine and (item.replaced or proven)
-    if digest == recorded or (stale and digest != receipt.current):
+    proven = receipt.origin == "recorded" and recorded
+    stale = receipt.pristine not in recorded and (item.replaced or proven)
+    if digest in recorded or (stale and digest != receipt.current):
         return item._replace(condition=Condition.OVERWRITTEN)
     if stale:
         return item._replace(condition=Condition.ASTRAY)
@@ -280,8 +293,8 @@ def read(site: str, path: str) -> Optional[bytes]:
         return None
 
 
-def recorded_now(site: str, path: str) -> Optional[str]:
-    """The sha256 that any distribution of the site directory records for a file."""
-    from patcher.target.distribution import recorded_by_any
+def recorded_now(site: str, path: str) -> Set[str]:
+    """The sha256 (hex) that the distributions of the site directory record for a file."""
+    from patcher.target.distribution import hashes_recorded
 
-    return recorded_by_any(site, path)
+    return hashes_recorded(site, [path]).get(path, set())

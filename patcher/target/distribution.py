@@ -35,7 +35,7 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
         site: the site directory.
         package: the import package; its distribution may have any name (`mmengine-lite` ships `mmengine`).
         files: `/`-separated paths relative to `site` that are meant: of several owners the one counts whose RECORD lists
-            them, with the hashes that they have.
+            them, with the hashes that they have, or had before they were patched.
 
     Returns:
         The owner by RECORD; else by the metadata of egg-info, Debian or a checkout, with a note that says so.
@@ -57,6 +57,9 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
     owners = parts or owners
     scores = {path: _compare(path, samples)[0] if len(owners) > 1 else 0 for path in owners}
     best = [path for path in owners if scores[path] == max(scores.values())]
+    if len(best) > 1:
+        kept = {path: _patched(path, samples) for path in best}
+        best = [path for path in best if kept[path] == max(kept.values())]
     found = [Owner(*_headers(path / "METADATA"), str(path), True) for path in best]
     listed = " and ".join(f"{each.name} {each.version} ({Path(each.dist_info).name})" for each in found)
     if not plain and len({each.name for each in found}) > 1:
@@ -203,12 +206,6 @@ def hashes_recorded(site: str, paths: Collection[str]) -> Dict[str, Set[str]]:
     return found
 
 
-def recorded_by_any(site: str, path: str) -> Optional[str]:
-    """The sha256 (hex) that the first RECORD of a site directory which has one for a file gives."""
-    found = (recorded_hash(Located("", site, "", "", str(folder)), path) for folder in _dist_infos(site))
-    return next(filter(None, found), None)
-
-
 def _dist_infos(site: str) -> List[Path]:
     return sorted(Path(site).glob("*.dist-info"))
 
@@ -251,6 +248,12 @@ def _compare(folder: Path, files: Sequence[str]) -> Tuple[int, int]:
         if recorded is not None and file.is_file():
             counts[sha256(read_file(file)).hexdigest() != recorded] += 1
     return counts[0], counts[1]
+
+
+def _patched(folder: Path, files: Sequence[str]) -> int:
+    """How many of `files` have a pristine copy in the store with the hash that RECORD has: those are patched."""
+    record, store = _record(folder), folder.parent / ".sitepatch/pristine"
+    return sum((store / (recorded_in(record, path) or "none")).is_file() for path in dict.fromkeys(files))
 
 
 def _text(path: Path) -> str:
