@@ -170,9 +170,8 @@ def _reads(
         own = {part.arg for part in parts}
         own |= _bound_by(node.body) if isinstance(node, ast.Lambda) else _bound(node.body)
         name = f"{path}.{node.name}" if not isinstance(node, ast.Lambda) else path
-        enclosing = [scope for scope in scopes if not isinstance(scope, _ClassNames)]
         for child in body:
-            yield from _reads(child, [*enclosing, own], name, lines)
+            yield from _reads(child, [*_from_functions(scopes), own], name, lines)
     elif isinstance(node, ast.ClassDef):
         for child in [*node.decorator_list, *node.bases, *node.keywords]:
             yield from _reads(child, scopes, path, lines)
@@ -181,13 +180,22 @@ def _reads(
             yield from _reads(child, [*scopes, own], f"{path}.{node.name}", lines)
     elif isinstance(node, _COMPREHENSIONS):
         own = set().union(*(_bound_by(generator.target) for generator in node.generators))
+        first = node.generators[0].iter  # evaluated outside
+        yield from _reads(first, scopes, path, lines)
         for child in ast.iter_child_nodes(node):
-            yield from _reads(child, [*scopes, own], path, lines)
+            for part in ast.iter_child_nodes(child) if isinstance(child, ast.comprehension) else [child]:
+                if part is not first:
+                    yield from _reads(part, [*_from_functions(scopes), own], path, lines)
     else:
         for child in node.orelse if _for_type_checkers(node) else ast.iter_child_nodes(node):
             if isinstance(node, (ast.AnnAssign, ast.arg)) and child is node.annotation:
                 continue  # an annotation may be a string or never be evaluated
             yield from _reads(child, scopes, path, lines)
+
+
+def _from_functions(scopes: Sequence[Set[str]]) -> List[Set[str]]:
+    """The scopes that code in a function sees: not those of classes."""
+    return [scope for scope in scopes if not isinstance(scope, _ClassNames)]
 
 
 def _read_before(source: Source, path: str) -> Set[str]:

@@ -50,6 +50,8 @@ RULE_11 = {
     "all of a body comes for it": Changed("class f:\n    'Old.'  # c\n", " class f:\n-    'Old.'\n+    x = 1\n", "class f:\n    x = 1  # c\n"),
     "it comes above what stays": Changed("def f():\n    # why\n    x = 1\n", " def f():\n+    'Doc.'\n     x = 1\n", "def f():\n    'Doc.'\n    # why\n    x = 1\n"),
     "it is changed on the header's line": Changed("def f(): 'Old.'; x = 1\n", " def f():\n-    'Old.'\n+    'New.'\n     x = 1\n", "def f(): 'New.'; x = 1\n"),
+    "it comes above another that is written": Changed("def f():\n    'Old.'\n    x = 1\n", " def f():\n+    'Doc.'\n     'Old.'\n     ...\n", "def f():\n    'Doc.'\n    'Old.'\n    x = 1\n"),
+    "it is wrapped with the comment below it": Changed("def f():\n    'Doc.'  # b\n    # why\n    x = 1\n", " def f():\n-    'Doc.'\n-    x = 1\n+    if 1:\n+        'Doc.'\n+        x = 1\n", "def f():\n    if 1:\n        'Doc.'  # b\n        # why\n        x = 1\n"),
     "it is no more the first": Changed("def f():\n    'Doc.'\n    # why\n    x = 1\n", " def f():\n+    y = 0\n     'Doc.'\n     x = 1\n", "def f():\n    y = 0\n    'Doc.'\n    # why\n    x = 1\n"),
     "the parameters of a lambda that has none": inside("x = lambda: a", "-lambda: a\n+lambda d: a\n", "x = lambda d: a"),
     "an expression that is put into its like": inside("x = old(\n        a,  # one\n        b)", "-old($A, $B)\n+old(old($A, $B), $B)\n", "x = old(old(\n        a,  # one\n        b), b)"),

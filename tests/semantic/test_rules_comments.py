@@ -34,6 +34,11 @@ RULE_18 = {
     "at the end of the block": beside(" def f(a, b):\n     ...\n+    print(a)\n", "return x\n", "return x\n    print(a)\n"),
     "at the end of the block, below its last comments": Changed(TAIL, " if a:\n     ...\n+    c()\n", TAIL.replace("body\n", "body\n        c()\n")),
     "after a compound statement, below the comments of its body": Changed(TAIL, " if a:\n     ...\n+c()\n", TAIL.replace("body\n", "body\n    c()\n")),
+    "a new clause above those that are not written": inside("if a:\n        b()\n    # why\n    elif c:\n        d()\n    else:\n        a()", " if a:\n     ...\n+elif b:\n+    c()\n", "if a:\n        b()\n    elif b:\n        c()\n    # why\n    elif c:\n        d()\n    else:\n        a()"),
+    "a new handler above those that are not written": inside("try: a()\n    except A: b()\n    finally: c()", " try:\n     ...\n+except KeyError:\n+    c()\n", "try: a()\n    except KeyError:\n        c()\n    except A: b()\n    finally: c()"),
+    "a new `else` below handlers that are not written": inside("try: a()\n    except A: b()\n    finally: c()", " try:\n     ...\n except A:\n     ...\n+else:\n+    c()\n", "try: a()\n    except A: b()\n    else:\n        c()\n    finally: c()"),
+    "a new `elif` and `else` around an `elif` that is not written": stays("if a: b()\n    elif c: d()", " if a:\n     ...\n+elif b:\n+    c()\n+else:\n+    a()\n", State.CONFLICT, "the result does not parse"),
+    "a new `finally` is the last": inside("try: a()\n    except A: b()\n    else: c()", " try:\n     ...\n+finally:\n+    c()\n", "try: a()\n    except A: b()\n    else: c()\n    finally:\n        c()"),
     "a new clause below the comments of the body": Changed(TAIL, " if a:\n     ...\n+else:\n+    c()\n", TAIL.replace("body\n", "body\n    else:\n        c()\n")),
     "after a definition, below the comments of its body": Changed(
         "def f():\n    x = 1\n\n    # end\n# next\ny = 2\n", " def f():\n     ...\n+z = 3\n", "def f():\n    x = 1\n\n    # end\nz = 3\n# next\ny = 2\n", {"scope": "<module>"},

@@ -153,6 +153,8 @@ RULE_3 = {
         " if a:\n     ...\n+elif not a:\n+    return 3\n",
         "def f(a):\n    if a:\n        return 1\n    elif not a:\n        return 3\n    # after\n    return 2\n",
     ),
+    "a match without a case": Refused(" if a:\n-    match a:\n+    match b:\n", "write one of them below it", "match a:"),
+    "a match's subject is changed": inside("match a:\n        case 1: b\n        case 2: c", "-match a:\n+match d:\n     case 1:\n", "match d:\n        case 1: b\n        case 2: c"),
     "a clause on one side only": Refused("-else:\n+x = 1\n", "one side begins with a clause"),
     "an insertion into a body that is not written": Refused(" if a:\n+    x = 1\n", "the body of this header is not written: write ` ...` beside"),
     "into a clause's body that is not written": Refused(" except E:\n+    x = 1\n", "the body of this header is not written: write ` ...` beside"),

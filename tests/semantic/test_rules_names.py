@@ -64,6 +64,9 @@ RULE_27 = {
     "a name bound where an error is handled": ("def f():\n    try: pass\n    except E: y = 1\n    old()", "max(y)", True),
     "in the body of a class": ("def f():\n    old()", "class A:\n+    y = 1\n+    z = y", True),
     "in a method of an inserted class": ("def f():\n    old()", "class A:\n+    y = 1\n+    def g(self): return y", False),
+    "a class's name in a comprehension": ("def f():\n    old()", "class A:\n+    y = 1\n+    z = [y for x in []]", False),
+    "a class's name that a comprehension goes over": ("def f():\n    old()", "class A:\n+    y = []\n+    z = [x for x in y for z in x]", True),
+    "a comprehension's own that it goes over": ("def f(): old()", "[y for y in y]", False),
     "read for type checkers only": ("def f():\n    old()", "if TYPE_CHECKING:\n+    max(y)", True),
     "an annotation": ("def f():\n    old()", "x: y = 1", True),
     "behind letters of several bytes": ("def f():\n    'éé'; old()", "y", False),
@@ -112,6 +115,7 @@ ELSEWHERE = {  # names that stand elsewhere in the file count as bound where the
     "a name of an import that is renamed", "pristine code of another scope reads it", "for type checkers only",
     "for type checkers only, in the function", "a comprehension's own, read outside of it", "a class's name seen from a method", "a class's name seen from a method under if",
     "a class's name in a lambda of a default", "a type parameter of another function", "another function's", "in a method of an inserted class",
+    "a class's name in a comprehension", "a comprehension's own that it goes over",
 }  # fmt: skip
 
 

@@ -265,7 +265,9 @@ def implicit_run() -> Node:
 
 
 def is_literal(node: Node) -> bool:
-    """Whether an expression is a literal that `$option` matches."""
+    """Whether an expression is a literal that `$option` matches; so is another `$option`, where a pattern is matched."""
+    if node.role == "option":
+        return True
     if node.kind == "UnaryOperation":
         return node.node("operator").fields["value"] == "-" and is_literal(node.node("expression"))
     if node.kind == "Name":

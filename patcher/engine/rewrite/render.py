@@ -286,7 +286,7 @@ class Renderer:
 
 def _neighbours(above: Node, below: Node) -> bool:
     """Whether two statements follow each other in one block of the file."""
-    siblings = above.siblings()
+    siblings = above.parent.statements() if above.parent is not None and above.field() == "doc" else above.siblings()
     return siblings[siblings.index(above) + 1 :][:1] == [below]
 
 

@@ -12,6 +12,8 @@ from patcher.engine.rewrite.edits import Edits
 from patcher.engine.rewrite.layout import alone_on_lines, body_end, header_end, lines_end
 from patcher.engine.spatch.side import Side, blank_between
 
+_LAST_CLAUSES = {"Else": 1, "Finally": 2}
+
 
 def change_lines(
     edits: Edits,
@@ -195,14 +197,20 @@ def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]
     """Insert the nodes of a gap beside the line of the hunk that they touch (rule 18)."""
     side = edits.hunk.after
     above, below = gap.above, gap.below
+    unwritten = siblings if gap.inserted[0].kind in CLAUSES and above is None and below is None else []
+    last = _LAST_CLAUSES.get(gap.inserted[0].kind, 0)
+    following = next((clause for clause in unwritten if _LAST_CLAUSES.get(clause.kind, 0) >= last), None)
     parted = above is not None and blank_between(side, above[1], gap.inserted[0])
+    is_doc = gap.inserted[0].field() == "doc"
     if above is not None and above[1].role != "run" and not (parted and below is not None and below[1].role != "run"):
         _insert_after(edits, gap, edits.codes(above[0])[-1], parent)
-    elif below is not None and below[1].role != "run" and gap.inserted[0].field() != "doc":
+    elif below is not None and below[1].role != "run" and (not is_doc or below[0].field() == "doc"):
         _insert_before(edits, gap, edits.codes(below[0])[0], parent)
+    elif following is not None:
+        _insert_before(edits, gap, following, None)
     elif gap.inserted[0].kind == "Decorator" and not siblings and parent is not None:
         _insert_before(edits, gap, parent, None)
-    elif above is None and (below is not None or gap.inserted[0].field() == "doc"):
+    elif above is None and (below is not None or is_doc):
         _insert_first(edits, gap, siblings, parent)
     elif below is None and siblings:
         _insert_after(edits, gap, siblings[-1], parent, at=_block_end(edits, siblings[-1], parent))

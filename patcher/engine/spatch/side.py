@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import FrozenSet, List, Mapping, NamedTuple, NoReturn, Sequence, Set, Tuple
+from typing import FrozenSet, Iterator, List, Mapping, NamedTuple, NoReturn, Sequence, Set, Tuple
 
 from patcher.engine import lex
 from patcher.engine.node import MARK, WITH_LINES, Node, SyntaxProblem
@@ -66,6 +66,10 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
     what = "before" if tag == "-" else "after"
     _check_continuations(hunk, raw, logical, numbers)
     _check_indentation(hunk, what, raw, logical, numbers)
+    for line in _headers_alone(logical):
+        if line.first == "match":
+            message = "a `match` has no body but its cases: write one of them below it"
+            reject(hunk.origin, numbers[lex.Lines(raw).number(line.start) - 1], message, raw[line.start : line.end].split("\n")[0])
     clause = _CLAUSE.match(raw, logical[0].start) if logical else None
     case = " " if clause and clause.group() == "case" else ""
     text = _dedent(raw, logical[0].indent if logical else "", case)
@@ -167,12 +171,18 @@ def _with_bodies(text: str) -> Tuple[str, FrozenSet[int]]:
     """Add the body `...` to every header without one (rule 3); returns the text and the offset of each `...`."""
     logical = lex.logical_lines(text)
     added: List[int] = []
+    for line in _headers_alone(logical):
+        at = line.end + 4 * len(added)
+        text = text[:at] + " ..." + text[at:]
+        added.append(at + 1)
+    return text, frozenset(added)
+
+
+def _headers_alone(logical: Sequence[lex.LogicalLine]) -> Iterator[lex.LogicalLine]:
+    """The headers without a body."""
     for line, following in zip(logical, [*logical[1:], None]):
         if line.opens and (following is None or len(following.indent) <= len(line.indent)):
-            at = line.end + 4 * len(added)
-            text = text[:at] + " ..." + text[at:]
-            added.append(at + 1)
-    return text, frozenset(added)
+            yield line
 
 
 def _with_clauses(text: str, numbers: List[int], may: FrozenSet[int]) -> Tuple[str, FrozenSet[int]]:
