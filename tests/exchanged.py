@@ -34,8 +34,17 @@ def exchange(random: Random, tree: ast.Module) -> Optional[Tuple[str, str, str]]
         parts[0],
     ]
     new = random.choice(forms)
-    after = ast.unparse(ast.fix_missing_locations(_Exchange(pattern, new).visit(copy.deepcopy(tree))))
-    return _written(pattern), _written(new), after
+    made = ast.fix_missing_locations(_Exchange(pattern, new).visit(copy.deepcopy(tree)))
+    after = ast.unparse(made)
+    return (_written(pattern), _written(new), after) if _is(made, after) else None
+
+
+def _is(tree: ast.Module, text: str) -> bool:
+    """Whether a text is this tree: `ast.unparse` writes `with (a, b):` for a tuple, and Python reads two items."""
+    try:
+        return ast.dump(ast.parse(text)) == ast.dump(tree)
+    except SyntaxError:
+        return False
 
 
 def _written(node: ast.expr) -> str:

@@ -63,7 +63,9 @@ def _one(random: Random, scope: str, lines: List[Line], first: int, last: int, l
         for end in range(last, most + 1):
             whole = lines[begin:end]
             base = depth(whole[0])
-            if min(map(depth, whole)) == base and (end == len(lines) or depth(lines[end]) <= base):
+            sides = [[line for line in whole if line[0] in (" ", tag)][:1] for tag in "-+"]
+            alone = all(depth(line) == base for side in sides for line in side)  # else it is in the body of a line outside
+            if alone and min(map(depth, whole)) == base and (end == len(lines) or depth(lines[end]) <= base):
                 choices.append((begin, end))
     if not choices:
         return None
@@ -118,7 +120,7 @@ def _run(random: Random, lines: List[Line]) -> List[Line]:
     spots = []
     for begin, line in enumerate(lines):
         for end in range(begin + 1, len(lines) + 1):
-            if lines[end - 1][0] != " " or depth(lines[end - 1]) < depth(line):
+            if lines[end - 1][0] != " " or depth(lines[end - 1]) < depth(line) or is_text(lines[end - 1]):
                 break
             if not depth(line) and not all(any(tag != "+" for tag, _ in part) for part in (lines[:begin], lines[end:])):
                 continue  # at the edge of a hunk a `...` begins or ends its block (rule 18)
@@ -164,12 +166,17 @@ def _clause(random: Random, lines: List[Line]) -> List[Line]:
     return [*lines[:begin], *lines[end:]]
 
 
+def is_text(line: Line) -> bool:
+    """Whether a line begins with a string: as a docstring a placeholder does not stand for it (rule 10)."""
+    return line[1].lstrip().startswith(("'", '"'))
+
+
 def nodes(line: Line, kinds: Tuple[type, ...] = (ast.expr,)) -> List[Tuple[int, int, ast.AST]]:
     """The expressions of a line that is a statement or a header alone, with their columns."""
     text = line[1]
     shift = len(text) - len(text.lstrip(" "))
     code = text.strip()
-    if "..." in code or "$" in code or "f'" in code or code.startswith(("\x01", "#", "@")) or "\x03" in code:
+    if "..." in code or "$" in code or "f'" in code or is_text(line) or code.startswith(("\x01", "#", "@")) or "\x03" in code:
         return []
     head = {"elif": "if 1: pass\n", "else": "if 1: pass\n", "exce": "try: pass\n", "case": ""}.get(code[:4], "")
     for tail in ("", " pass"):

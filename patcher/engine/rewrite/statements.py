@@ -198,8 +198,8 @@ def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]
     side = edits.hunk.after
     above, below = gap.above, gap.below
     unwritten = siblings if gap.inserted[0].kind in CLAUSES and above is None and below is None else []
-    last = _LAST_CLAUSES.get(gap.inserted[0].kind, 0)
-    following = next((clause for clause in unwritten if _LAST_CLAUSES.get(clause.kind, 0) >= last), None)
+    rank = _LAST_CLAUSES.get(gap.inserted[0].kind, 0)
+    following = next((clause for clause in unwritten if _LAST_CLAUSES.get(clause.kind, 0) >= rank), None)
     parted = above is not None and blank_between(side, above[1], gap.inserted[0])
     is_doc = gap.inserted[0].field() == "doc"
     if above is not None and above[1].role != "run" and not (parted and below is not None and below[1].role != "run"):

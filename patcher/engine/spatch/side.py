@@ -66,10 +66,11 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
     what = "before" if tag == "-" else "after"
     _check_continuations(hunk, raw, logical, numbers)
     _check_indentation(hunk, what, raw, logical, numbers)
-    for line in _headers_alone(logical):
-        if line.first == "match":
+    for header in _headers_alone(logical):
+        if header.first == "match":
             message = "a `match` has no body but its cases: write one of them below it"
-            reject(hunk.origin, numbers[lex.Lines(raw).number(line.start) - 1], message, raw[line.start : line.end].split("\n")[0])
+            number, written = numbers[lex.Lines(raw).number(header.start) - 1], raw[header.start : header.end]
+            reject(hunk.origin, number, message, written.split("\n")[0])
     clause = _CLAUSE.match(raw, logical[0].start) if logical else None
     case = " " if clause and clause.group() == "case" else ""
     text = _dedent(raw, logical[0].indent if logical else "", case)
