@@ -34,6 +34,9 @@ def exchange(random: Random, tree: ast.Module) -> Optional[Tuple[str, str, str]]
         parts[0],
     ]
     new = random.choice(forms)
+    proves = not unified(new, pattern, {})  # rule 21; then code of this form counts as changed (rule 22)
+    if proves and any(unified(new, node, {}) for node in ast.walk(tree)):
+        return None
     made = ast.fix_missing_locations(_Exchange(pattern, new).visit(copy.deepcopy(tree)))
     after = ast.unparse(made)
     return (_written(pattern), _written(new), after) if _is(made, after) else None
