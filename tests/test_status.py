@@ -137,6 +137,16 @@ def test_what_a_condition_means(tmp_path, condition, installed, origin, said):
     assert FileStatus(str(tmp_path), receipt(origin), condition, b"", installed).meaning.startswith(said)
 
 
+@pytest.mark.parametrize(("recorded", "folder", "deleted"), [("old", True, True), ("old", False, False), ("third", True, False), ("", True, False)])
+def test_a_file_is_deleted_where_its_directory_is_there_and_record_lists_it_as_it_was(tmp_path, recorded, folder, deleted):
+    install(tmp_path, "de_mo-1.0.dist-info", recorded)
+    if folder:
+        (tmp_path / FILE).parent.mkdir(parents=True)
+    found = classify(str(tmp_path), receipt(), None)
+    assert (found.condition, found.deleted) == (Condition.MISSING, deleted)
+    assert found.why[1] == ("restore puts it back as it was before it was patched" if deleted else "restore forgets it")
+
+
 def test_what_is_in_order_means_nothing_and_a_package_without_a_distribution_has_a_name(tmp_path):
     assert FileStatus("", receipt(), Condition.APPLIED, b"", "1.0").meaning == ""
     bare = receipt(distribution="")._replace(version="")
