@@ -222,7 +222,8 @@ def test_links_into_a_cache_keep_their_content(site, tmp_path):
     assert os.readlink(site / C) == links(C)
 
 
-def test_twins_share_a_pristine_copy_and_each_gets_its_own_mode_and_mtime_back(site):
+@pytest.mark.parametrize("deleted", [False, True])
+def test_twins_share_a_pristine_copy_and_each_gets_its_own_mode_and_mtime_back(site, deleted):
     twin = "pkg/twin.py"
     (site / twin).write_bytes(PRISTINE[A])
     (site / twin).chmod(0o600)
@@ -232,7 +233,9 @@ def test_twins_share_a_pristine_copy_and_each_gets_its_own_mode_and_mtime_back(s
     changes = [Change(p, sha(PRISTINE[A]), new(A), r) for p, r in ((A, receipt(A)), (twin, of_twin))]
     Store(str(site)).commit(changes, {DIGESTS[1]: TEXTS[1]})
     for path in (twin, A):
-        Store(str(site)).commit([Change(path, sha(new(A)), None, None)], {})
+        if deleted:
+            (site / path).unlink()
+        Store(str(site)).commit([Change(path, "" if deleted else sha(new(A)), None, None)], {})
     assert tree(site) == before
 
 

@@ -210,7 +210,7 @@ def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]
         _insert_before(edits, gap, following, None)
     elif gap.inserted[0].kind == "Decorator" and not siblings and parent is not None:
         _insert_before(edits, gap, parent, None)
-    elif above is None and (below is not None or is_doc):
+    elif below is not None and above is None:
         _insert_first(edits, gap, siblings, parent)
     elif below is None and siblings:
         _insert_after(edits, gap, siblings[-1], parent, at=_block_end(edits, siblings[-1], parent))
