@@ -432,14 +432,19 @@ def test_a_reinstall_is_told_and_can_be_patched_again_or_forgotten(site):
     assert site.tree() == tree(site.cwd / "pristine")
 
 
-def test_a_missing_file_is_told(site):
+def test_a_file_that_was_deleted_by_mistake_is_told_and_put_back(site):
+    before = site.tree()
     site("apply", DDP)
     site.file().unlink()
-    assert f"missing  {DDP} {DDP_VERSION}" in site("status").out.replace("missing     ", "missing  ")
+    told = site("status")
+    assert f"missing  {DDP} {DDP_VERSION}" in told.out.replace("missing     ", "missing  ")
+    assert "the file is not there any more; restore puts it back as it was before it was patched" in told.out
     assert site("status", "--check").code == 1
+    assert "it is put back as it was before it was patched" in site("restore", "--dry-run").err
+    assert not site.file().exists()
     assert site("restore").code == 0
     assert site("status", "--check").code == 0
-    assert not site.file().exists()
+    assert site.tree() == before
 
 
 def test_a_newer_patchset_is_told_as_outdated_and_apply_brings_it_up_to_date(site):

@@ -66,6 +66,15 @@ def test_where_the_second_fails_the_first_is_as_before(sites, monkeypatch, befor
     assert before != OLD or not (sites[0] / ".sitepatch").exists()
 
 
+def test_a_deleted_file_that_is_put_back_stays_where_the_second_fails(sites):
+    commit(Plan(tuple(apply(site, OLD, NEW) for site in sites), ()), [PATCHSET])
+    (sites[0] / FILE).unlink()
+    put_back = FilePlan(str(sites[0]), FILE, b"", OLD, Change(FILE, "", None, None), ())
+    with pytest.raises(StoreError, match="has changed since"):
+        commit(Plan((put_back, apply(sites[1], NEWER, OLD)), ()), [PATCHSET])
+    assert status(sites) == ([OLD, NEW], [None, sha(NEW)])
+
+
 def test_a_plan_for_one_directory_is_one_commit(sites, monkeypatch):
     monkeypatch.setattr(Store, "commit", lambda store, changes, texts: "recovered")
     monkeypatch.setattr(module, "plan_rollback", lambda plan: pytest.fail("nothing to go back to"))

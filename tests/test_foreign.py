@@ -502,18 +502,6 @@ def test_our_file_of_one_release_in_another_is_refused_with_the_way_out(shop):
     forgets(shop)
 
 
-def test_a_file_that_was_deleted_by_mistake_is_put_back(site):
-    before = outside(site.tree())
-    done(site("apply", DDP))
-    site.file().unlink()
-    assert "the file is not there any more; restore puts it back as it was before it was patched" in done(site("status")).out
-    assert "it is put back" in done(site("restore", "--dry-run")).err
-    assert not site.file().exists()
-    done(site("restore"))
-    assert outside(site.tree()) == before
-    assert "nothing is applied" in done(site("restore")).out
-
-
 @pytest.mark.parametrize("edited", [False, True])
 def test_an_uninstall_leaves_no_ghost_and_restore_makes_none(shop, edited):
     if edited:

@@ -202,6 +202,7 @@ def test_an_edit_by_hand_stays_where_our_change_goes_and_stops_us_where_it_is_as
     before = site.tree()
     assert "the file was edited by hand after it was patched" in done(site("sync"), 1).out
     assert site.tree() == before
+    site.file().unlink()  # it is put back
     asks(site)
     assert f"restored  {DDP}: 3 files" in done(site("sync")).out
     assert edited.read_bytes() == pristine + b"# mine\n"
