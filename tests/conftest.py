@@ -13,6 +13,7 @@ pytest.register_assert_rewrite("tests.semantic.helpers")
 _HEEDED = ("SITEPATCH_", "_SITEPATCH_", "SOURCE_DATE_EPOCH", "SUDO_UID", "GITHUB_WORKSPACE")  # by sitepatch
 for _name in [name for name in os.environ if name.startswith(_HEEDED) and not name.startswith(("SITEPATCH_ALL_", "SITEPATCH_TEST_", "SITEPATCH_WRITE_"))]:
     del os.environ[_name]  # whatever is set where the tests run
+os.umask(0o022)  # whatever it is there; some tests act as other users below directories that are made here
 os.environ["SITEPATCH_LANG"] = "en"
 os.environ["SITEPATCH_CACHE"] = os.devnull  # nothing can be kept there: no test knows what another one has worked out
 

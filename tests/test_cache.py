@@ -1,5 +1,6 @@
 """`sitepatch cache` lists what can be made or fetched again, and removes what no process uses."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -139,18 +140,24 @@ def test_an_overlay_that_is_removed_while_it_is_asked_for_is_made_again(over, mo
     made = over.made
     monkeypatch.setenv("SITEPATCH_CACHE", str(over.cache))
     entry, _ = cache.entries()
-    begun = threading.Event()
-    rename = Path.rename
+    begun, asked = threading.Event(), threading.Event()
+    rename, flock = Path.rename, fcntl.flock
 
-    def slowly(path, target):
+    def late(path, target):
         begun.set()
-        time.sleep(0.3)
+        asked.wait(60)
         return rename(path, target)
 
-    monkeypatch.setattr(Path, "rename", slowly)
+    def noted(*words):
+        if begun.is_set():
+            asked.set()
+        return flock(*words)
+
+    monkeypatch.setattr(Path, "rename", late)
+    monkeypatch.setattr(fcntl, "flock", noted)
     thread = threading.Thread(target=cache.remove, args=[entry])
     thread.start()
-    begun.wait()
+    assert begun.wait(60)
     with pytest.raises(FileNotFoundError):
         cache.open_in_use(made)
     thread.join()

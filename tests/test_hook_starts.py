@@ -198,7 +198,8 @@ def test_the_middle_of_another_commit_is_no_difference(place, what, monkeypatch,
         threading.Timer(0.1, begun.go_on.touch).start()
         return seen[-1]
 
-    monkeypatch.setattr(retry, "_WAIT", 60.0)  # the other process takes as long as the machine does
+    for module, wait in ((retry, "_WAIT"), (repair, "_PATIENCE")):
+        monkeypatch.setattr(module, wait, 60.0)  # the other process takes as long as the machine does
     for module in (repair, installed):
         monkeypatch.setattr(module, "classify", judge_in_the_middle)
     if what == "hook status":
