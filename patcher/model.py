@@ -130,11 +130,24 @@ class Symptom(NamedTuple):
     follows: bool = False
 
 
+class PatchsetSource(NamedTuple):
+    """Where a patchset was found: a `kind` of `patcher.patchset.sources`, and the directory or entry point that is named.
+
+    That of one that was not searched for is of another kind: a text for messages, as `the store`.
+    """
+
+    kind: str
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}".rstrip()
+
+
 class Patchset(NamedTuple):
     """A loaded patchset folder.
 
-    `files` are the texts by file name, `digest` the sha256 (hex) over all of them, `source` says where the folder was found,
-    `prose` is the text above the first `---` line of its .spatch files.
+    `files` are the texts by file name, `digest` the sha256 (hex) over all of them, `prose` is the text above the first `---`
+    line of its .spatch files.
     """
 
     name: str
@@ -147,7 +160,7 @@ class Patchset(NamedTuple):
     variants: Tuple[Variant, ...]
     verify: Verify
     digest: str
-    source: str
+    source: PatchsetSource
     files: Mapping[str, str]
     symptoms: Tuple[Symptom, ...] = ()
 

@@ -22,8 +22,8 @@ from patcher.errors import SitepatchError
 from patcher.model import Requested
 from patcher.ops.fixture import fixtures, lay_out
 from patcher.ops.releases.against import Checked
-from patcher.ops.releases.check import Outcome, try_release
 from patcher.ops.releases.fetching import Fetcher, fetch_all
+from patcher.ops.releases.trying import ReleaseOutcome, try_release
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.sources import builtin_dir, resolve_options
 from patcher.planner.plan import plan_apply
@@ -203,10 +203,10 @@ def test_what_is_said_of_a_release(told, version, state, text):
 
 
 OUTCOMES = (
-    Outcome("demo", "1.0", "applies", ((SHARE, (2,)),)), Outcome("demo", "1.1", "applies", ((SHARE, (4,)), ("demo/other.py", (1,))), yanked=True),
-    Outcome("demo", "1.2", "not found", (), f"{SHARE}: gone", "look\nagain"), Outcome("demo", "1.3", "not found", (), f"{SHARE}: gone"),
-    Outcome("demo", "1.4", "no wheel"), Outcome("demo", "1.5", "upstream"), Outcome("demo", "1.6", "applies", ((SHARE, (2,)),)),
-    Outcome("demo-lite", "1.6", "applies", ((SHARE, (2,)),)),
+    ReleaseOutcome("demo", "1.0", "applies", ((SHARE, (2,)),)), ReleaseOutcome("demo", "1.1", "applies", ((SHARE, (4,)), ("demo/other.py", (1,))), yanked=True),
+    ReleaseOutcome("demo", "1.2", "not found", (), f"{SHARE}: gone", "look\nagain"), ReleaseOutcome("demo", "1.3", "not found", (), f"{SHARE}: gone"),
+    ReleaseOutcome("demo", "1.4", "no wheel"), ReleaseOutcome("demo", "1.5", "upstream"), ReleaseOutcome("demo", "1.6", "applies", ((SHARE, (2,)),)),
+    ReleaseOutcome("demo-lite", "1.6", "applies", ((SHARE, (2,)),)),
 )  # fmt: skip
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from patcher.errors import PatchError
 from patcher.model import HunkAnswer, HunkText, Rewrite, Splice, State
-from patcher.ops.fit import fit
 from patcher.ops.fixture import fixtures, lay_out
+from patcher.ops.listing import availability
 from patcher.patchset.sources import BUILT_IN, builtin_dir, load_patchset, resolve_options
 from patcher.planner import rewriter
 from patcher.planner.known import Request, Table, key_of, write_table
@@ -405,12 +405,12 @@ def test_only_the_table_of_the_built_in_folder_is_believed(tmp_path, monkeypatch
 def test_a_patchset_that_an_installed_release_is_known_to_do_without_is_not_available(tmp_path, monkeypatch):
     def state(site, name):
         env = Environment(sys.executable, (str(site.path),), (str(site.path),), sys.version_info[:2])
-        return fit(env, load_patchset(Path(builtin_dir()) / name, BUILT_IN), ()).state
+        return availability(env, load_patchset(Path(builtin_dir()) / name, BUILT_IN), ()).state
 
     stock, vendor = Site(tmp_path / "stock", "torch-2.9.0"), Site(tmp_path / "vendor", "torch-2.7.1-musa")
     shipped = {name: write_table({key: made for key, (_, _, made) in tables.results(name, [stock.path, vendor.path]).items()}) for name in (GUARD, DYNAMO)}
     assert [state(stock, GUARD), state(vendor, GUARD)] == ["available", "available"]  # stand-ins are in no table
-    monkeypatch.setattr("patcher.ops.fit.builtin_table", shipped.get)
+    monkeypatch.setattr("patcher.ops.listing.builtin_table", shipped.get)
     monkeypatch.setattr(rewriter, "_shipped", lambda name: Table(shipped[name]))
     assert [state(site, name) for site in (stock, vendor) for name in (GUARD, DYNAMO)] == ["not needed", "available", "available", "available"]
     path = stock.file("torch/multiprocessing/reductions.py")

@@ -11,7 +11,7 @@ from patcher.model import Answer, Option, Patchset, State, Variant, Verify
 from patcher.ops.diff import DiffOutcome, HandEdit
 from patcher.ops.reasons import Reason
 from patcher.ops.releases.against import Checked
-from patcher.ops.releases.check import APPLIES, Outcome
+from patcher.ops.releases.trying import APPLIES, ReleaseOutcome
 from patcher.ops.reports.fleet import Applied, Host
 from patcher.target.environment import Environment
 from patcher.text.diffs import diff_texts
@@ -51,7 +51,7 @@ def hostile_pages():
     answers = (Answer(NASTY, NASTY, NASTY, State.CONFLICT, (3,), NASTY, NASTY),)
     edits = (HandEdit(NASTY, NASTY, NASTY, NASTY, True, diff), HandEdit(NASTY, "other", NASTY))
     outcome = DiffOutcome(ENV, (diff,), (diff,), edits, answers=answers, notes=(NASTY,), waiting=((NASTY, NASTY),))
-    found = Outcome(NASTY, NASTY, "not found", problem=NASTY, hint=NASTY, yanked=True, diffs=(diff,), answers=answers)
+    found = ReleaseOutcome(NASTY, NASTY, "not found", problem=NASTY, hint=NASTY, yanked=True, diffs=(diff,), answers=answers)
     checked = Checked(one, (found, found._replace(version="2", answers=())))
     reasons = [Reason(one, {NASTY: NASTY}, True, f"{NASTY}\n{NASTY}")]
     return review.review_page(NASTY, outcome, reasons), releases.releases_page(NASTY, [checked])
@@ -156,9 +156,9 @@ def releases_page():
         old = b"# %d\n" % minor * 9 + code(3)
         diffs = differing(("pkg/m.py", old, old.replace(b"return 1\n", b"return 2\n")))
         fits = minor % 10 != 3
-        outcome = Outcome("pkg", f"1.{minor}", APPLIES, yanked=minor == 5, diffs=diffs, answers=(answer,))
+        outcome = ReleaseOutcome("pkg", f"1.{minor}", APPLIES, yanked=minor == 5, diffs=diffs, answers=(answer,))
         outcomes.append(outcome if fits else outcome._replace(word="not found", diffs=(), answers=(lost,)))
-    return releases.releases_page("t", [Checked(WHY, (*outcomes, Outcome("pkg", "9.0", "no wheel", problem="it has none")))])
+    return releases.releases_page("t", [Checked(WHY, (*outcomes, ReleaseOutcome("pkg", "9.0", "no wheel", problem="it has none")))])
 
 
 def test_the_table_of_releases_has_each_reason_and_each_change_once():

@@ -425,9 +425,9 @@ def test_the_first_place_wins_and_the_others_are_told(tmp_path):
     write(named), write(local, TOML.replace("schema = 1", "schema = 1  # another"))
     write(local, TOML.replace("demo-fix", "only-local"), "only-local")
     found = patchset.find_patchset("demo-fix", [named], tmp_path)
-    assert found.patchset.source == f"--patch-dir {named}"
+    assert str(found.patchset.source) == f"--patch-dir {named}"
     assert found.shadows == (f"demo-fix of ./patchsets ({local / 'demo-fix'})",)
-    assert patchset.find_patchset("only-local", [named], tmp_path) == (patchset.load_patchset(local / "only-local", "./patchsets"), ())
+    assert patchset.find_patchset("only-local", [named], tmp_path) == (patchset.load_patchset(local / "only-local", patchset.LOCAL), ())
     assert patchset.find_patchset("demo-fix", [Path("patchsets")], tmp_path).shadows == (), "one folder found twice is no shadow"
     write(tmp_path / "same")
     assert patchset.find_patchset("demo-fix", [named, tmp_path / "same"], tmp_path).shadows == found.shadows, "the same text is none"
@@ -486,7 +486,7 @@ def test_a_wheel_can_ship_patchsets_and_is_not_imported(tmp_path, monkeypatch, v
     add_wheel(site, f"[console_scripts]\nx = y:z\n\n[sitepatch.patchsets]\nvendor = {value}\n")
     monkeypatch.setattr(sys, "path", [*sys.path, str(site), str(site)])
     found = patchset.find_patchset("demo-fix", [], tmp_path)
-    assert found.patchset.source == "entry point vendor"
+    assert str(found.patchset.source) == "entry point vendor"
     assert found.shadows == ()
 
 

@@ -11,7 +11,7 @@ from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 
 from patcher.author.draft import Draft, package_of
 from patcher.errors import PatchError, UsageError
-from patcher.model import Patchset
+from patcher.model import Patchset, PatchsetSource
 from patcher.patchset.manifest import MANIFEST, load_patchset
 from patcher.patchset.toml import written_toml
 from patcher.system.decode import shown_value
@@ -128,7 +128,7 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             (made / name).write_bytes(text.encode("utf-8"))
         try:
-            load_patchset(made, str(folder))
+            load_patchset(made, PatchsetSource(str(folder)))
         except PatchError as error:
             raise PatchError(error.message.replace(str(made), str(folder)), error.hint) from None
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -141,7 +141,7 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
             with suppress(FileNotFoundError):
                 aside.rename(folder)
             raise
-    return load_patchset(folder, str(folder))
+    return load_patchset(folder, PatchsetSource(str(folder)))
 
 
 def proven_range(versions: Iterable[str], failed: Iterable[str] = ()) -> str:

@@ -52,9 +52,10 @@ class CaseItem(pytest.Item):
     def runtest(self) -> None:
         """Apply the patchset to the text of the case."""
         from patcher.author.cases import read_case, run_case
+        from patcher.model import PatchsetSource
         from patcher.patchset.manifest import load_patchset
 
-        outcome = run_case(load_patchset(self.path.parents[1].absolute(), "pytest"), read_case(self.path))
+        outcome = run_case(load_patchset(self.path.parents[1].absolute(), PatchsetSource("pytest")), read_case(self.path))
         if outcome.problem:
             raise Failed(f"{outcome.problem}\n{outcome.diff.decode('utf-8', 'backslashreplace')}".rstrip())
 

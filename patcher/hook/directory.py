@@ -21,7 +21,7 @@ from patcher.hook.content import (
     write_hook,
     write_precomputed,
 )
-from patcher.model import Requested
+from patcher.model import PatchsetSource, Requested
 from patcher.patchset.manifest import MANIFEST, load_patchset
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.toml import read_toml
@@ -125,7 +125,7 @@ def _requested(folder: Path, entry: Entry) -> Requested:
     if not (place / MANIFEST).is_file():
         hint = f"put it back, or take it out of {folder / 'pyproject.toml'} with: sitepatch hook init {folder.name} NAME..."
         raise SitepatchError(f"{entry.origin}: {place}: found no patchset", hint)
-    patchset = load_patchset(place, str(folder))
+    patchset = load_patchset(place, PatchsetSource(str(folder)))
     settings: Dict[str, str] = {}
     for text in entry.settings:
         option, _, value = text.partition("=")

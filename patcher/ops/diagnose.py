@@ -15,7 +15,7 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.model import OptionValue, Patchset, Plan, Requested, State, Symptom, release_name
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.ops.releases.check import is_absent, state_of
+from patcher.ops.releases.trying import is_absent, state_of
 from patcher.patchset.sources import builtin_dir, find_patchsets, resolve_options
 from patcher.patchset.symptoms import general_symptoms
 from patcher.patchset.toml import option_text

@@ -1,4 +1,4 @@
-"""Why each hunk of a patchset does or does not fit an environment: files to `patcher.engine.explain.explain`. Reads only."""
+"""`explain`: why each hunk of a patchset does or does not fit an environment. Reads only."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source, in_scope
 from patcher.errors import SitepatchError
 from patcher.model import Answer, Requested, Splice, State, Step
+from patcher.ops.outcome import SILENT, Events
+from patcher.ops.place import Place
 from patcher.planner.assignments import Assignment, apply_order, assignments_of, refused_answers
 from patcher.planner.plan import reconciled
 from patcher.planner.resolve import TargetFile, read_target, resolve
+from patcher.project.selection import choose
 from patcher.splice import apply_splices
+from patcher.store.retry import settled
 from patcher.store.status import read
 from patcher.store.store import Store
 from patcher.target.environment import Environment, locate
@@ -46,7 +50,41 @@ class HunkExplanation(NamedTuple):
     elsewhere: Tuple[Elsewhere, ...] = ()
 
 
-def explained(env: Environment, requested: Requested) -> Tuple[List[HunkExplanation], List[str]]:
+class ExplainRequest(NamedTuple):
+    """Explain this patchset; `settings` are texts as `--set` takes them."""
+
+    place: Place
+    name: str
+    settings: Tuple[str, ...] = ()
+
+
+class ExplainOutcome(NamedTuple):
+    """Every hunk of the patchset, and remarks."""
+
+    hunks: Tuple[HunkExplanation, ...]
+    notes: Tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every hunk fits."""
+        return not any(one.answer.state.failed for one in self.hunks)
+
+
+def explain(request: ExplainRequest, events: Events = SILENT) -> ExplainOutcome:
+    """Find out why each hunk of a patchset does or does not fit an environment.
+
+    Raises:
+        UsageError: an unknown name or option.
+        SitepatchError: as `explanations`; no such environment.
+    """
+    (requested,), notes = choose([request.name], request.settings, request.place.patch_dirs)
+    env = request.place.environment()
+    events.started(env)
+    hunks, more = settled(env, lambda: explanations(env, requested))
+    return ExplainOutcome(tuple(hunks), (*notes, *more))
+
+
+def explanations(env: Environment, requested: Requested) -> Tuple[List[HunkExplanation], List[str]]:
     """Every hunk of a patchset in an environment, and remarks.
 
     Raises:
@@ -75,8 +113,8 @@ def _file(assignment: Assignment, notes: List[str]) -> List[HunkExplanation]:
     ahead = order[: order.index(name)]
     data, _, _ = resolve(site, path, found, ahead, {})
     _, _, planned = resolve(site, path, found, [*ahead, name], {name: assignment})
-    explanations = explain_hunks(data, assignment.hunks, assignment.requested.options, assignment.names)
-    return [_explained(assignment, found, data, answer, one) for answer, one in zip(planned, explanations)]
+    alone = explain_hunks(data, assignment.hunks, assignment.requested.options, assignment.names)
+    return [_explained(assignment, found, data, answer, one) for answer, one in zip(planned, alone)]
 
 
 def _explained(assignment: Assignment, found: TargetFile, data: bytes, planned: Answer, one: Explanation) -> HunkExplanation:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Sequence
 
-from patcher.errors import SitepatchError
 from patcher.model import OptionValue, Patchset
 from patcher.ops.diff import DiffOutcome
-from patcher.patchset.sources import has_texts, patchset_folders
+from patcher.ops.show import compatibility_table
 from patcher.planner.resolve import stored_patchset
-from patcher.system.reading import TEXT, read_file
 
 
 class Reason(NamedTuple):
@@ -37,13 +33,4 @@ def reasons(outcome: DiffOutcome, patch_dirs: Sequence[str]) -> List[Reason]:
                 found[step.patchset] = Reason(stored_patchset(item.site, step), step.options, True)
     for one in outcome.requested:
         found[one.patchset.name] = Reason(one.patchset, one.options, False)
-    return [each._replace(checked=checked(each.patchset, patch_dirs)) for each in found.values()]
-
-
-def checked(patchset: Patchset, patch_dirs: Sequence[str]) -> str:
-    """The `compatibility.txt` beside this very patchset: what `check --against all` has found; "" where there is none."""
-    with suppress(OSError, UnicodeDecodeError, SitepatchError):
-        for folder, _ in patchset_folders(patch_dirs, Path.cwd()).get(patchset.name, ())[:1]:
-            if has_texts(folder, patchset.files):
-                return read_file(Path(folder, "compatibility.txt"), TEXT).decode("utf-8").strip()
-    return ""
+    return [each._replace(checked=compatibility_table(each.patchset, patch_dirs)) for each in found.values()]

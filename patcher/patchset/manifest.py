@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from patcher.errors import PatchError, SitepatchError
-from patcher.model import FilePatch, Option, Patchset, Variant, Verify
+from patcher.model import FilePatch, Option, Patchset, PatchsetSource, Variant, Verify
 from patcher.patchset.symptoms import SYMPTOM, SYMPTOMS, decode_symptoms
 from patcher.patchset.toml import decode_text, decode_toml
 from patcher.system.decode import STRINGS, Reader, Table, Values, anything, integer, one_of, shown_value, string, tables
@@ -76,7 +76,7 @@ class _Reader(Reader):
         return ""
 
 
-def load_patchset(folder: Path, source: str, texts: Optional[Mapping[str, str]] = None) -> Patchset:
+def load_patchset(folder: Path, source: PatchsetSource, texts: Optional[Mapping[str, str]] = None) -> Patchset:
     """Read a patchset folder.
 
     Args:

@@ -7,7 +7,7 @@ import re
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from patcher.errors import SitepatchError, UsageError
-from patcher.model import Option, OptionValue, Patchset, Variant
+from patcher.model import Option, OptionValue, Patchset, PatchsetSource, Variant
 from patcher.patchset.entry_points import entry_points
 from patcher.patchset.manifest import MANIFEST, load_patchset
 from patcher.patchset.toml import decode_text, option_text
@@ -16,13 +16,15 @@ from patcher.system.reading import TEXT, read_file
 from patcher.target.versions import accepts, says_nothing
 from patcher.text.listed import suggest
 
-BUILT_IN, LOCAL, PATCH_DIR = "built in", "./patchsets", "--patch-dir"
-"""What `Patchset.source` is or begins with; that of an entry point is `entry point NAME`."""
-_ENTRY_POINT = "entry point "
+BUILT_IN, LOCAL = PatchsetSource("built in"), PatchsetSource("./patchsets")
+PATCH_DIR, PROJECT_DIR, ENTRY_POINT = "--patch-dir", "patch-dir", "entry point"
+"""The other kinds of sources: a directory that the user names, one that a project names, an entry point."""
 _TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
 AnyPath = Union[str, "os.PathLike[str]"]
+Folders = Dict[str, List[Tuple[str, PatchsetSource]]]
+"""The (folder, source) pairs of each name of a patchset."""
 
 
 class FoundPatchset(NamedTuple):
@@ -47,8 +49,10 @@ def builtin_table(name: str) -> bytes:
         return b""
 
 
-def search_places(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Tuple[str, str]], Dict[str, SitepatchError]]:
-    """Every (directory, source) of patchsets, the first first, and what is wrong with entry points, by `Patchset.source`.
+def search_places(
+    patch_dirs: Sequence[AnyPath], cwd: AnyPath
+) -> Tuple[List[Tuple[str, PatchsetSource]], Dict[str, SitepatchError]]:
+    """Every (directory, source) of patchsets, the first first, and what is wrong with entry points, by their sources.
 
     The order is: `patch_dirs` (each a directory of patchset folders, or one such folder), `./patchsets` of `cwd`, the
     entry points of group `sitepatch.patchsets`, the built-in ones. The built-in directory always counts as built in unless
@@ -60,32 +64,33 @@ def search_places(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Tup
     places = named_places(patch_dirs, cwd)
     broken: Dict[str, SitepatchError] = {}
     for name, path, _ in entry_points():
+        source = PatchsetSource(ENTRY_POINT, name)
         if isinstance(path, SitepatchError):
-            broken[_ENTRY_POINT + name] = path
+            broken[str(source)] = path
         else:
-            places.append((path, _ENTRY_POINT + name))
+            places.append((path, source))
     return [*places, (builtin_dir(), BUILT_IN)], broken
 
 
-def named_places(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> List[Tuple[str, str]]:
+def named_places(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> List[Tuple[str, PatchsetSource]]:
     """The first of those places: `patch_dirs` and `./patchsets` of `cwd`.
 
     Raises:
         UsageError: when one of `patch_dirs` is not a directory.
     """
-    places: List[Tuple[str, str]] = []
+    places: List[Tuple[str, PatchsetSource]] = []
     for each in patch_dirs:
         if not os.path.isdir(os.path.join(cwd, each)):
             raise UsageError(f"{PATCH_DIR} {each}: found no such directory", "name a directory of patchset folders")
-        places.append((os.path.join(cwd, each), f"{PATCH_DIR} {each}"))
+        places.append((os.path.join(cwd, each), PatchsetSource(PATCH_DIR, str(each))))
     local = os.path.join(cwd, "patchsets")
     if os.path.realpath(local) != os.path.realpath(builtin_dir()):
         places.append((local, LOCAL))
     return places
 
 
-def patchset_folders(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Dict[str, List[Tuple[str, str]]]:
-    """Every patchset name with all the (folder, source) that have it, as `searched` has them; the first of them wins.
+def patchset_folders(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Folders:
+    """Every patchset name with all the (folder, source) that have it, in the order of `search_places`; the first wins.
 
     A folder that is reached twice counts once. Entry points that lead nowhere are passed over.
 
@@ -95,9 +100,9 @@ def patchset_folders(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Dict[str, L
     return folders_by_name(search_places(patch_dirs, cwd)[0])
 
 
-def folders_by_name(places: Sequence[Tuple[str, str]]) -> Dict[str, List[Tuple[str, str]]]:
-    """`folders` of the places that `searched` gave."""
-    found: Dict[str, List[Tuple[str, str]]] = {}
+def folders_by_name(places: Sequence[Tuple[str, PatchsetSource]]) -> Folders:
+    """`patchset_folders` of the places that `search_places` gave."""
+    found: Folders = {}
     seen = set()
     for place, source in places:
         names = sorted(os.listdir(place)) if os.path.isdir(place) else []
@@ -110,9 +115,7 @@ def folders_by_name(places: Sequence[Tuple[str, str]]) -> Dict[str, List[Tuple[s
     return found
 
 
-def find_patchset(
-    name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath, known: Optional[Mapping[str, List[Tuple[str, str]]]] = None
-) -> FoundPatchset:
+def find_patchset(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath, known: Optional[Folders] = None) -> FoundPatchset:
     """Load the patchset `name` from the first place that has it; `known` saves a call of `patchset_folders`.
 
     Raises:
@@ -125,7 +128,7 @@ def find_patchset(
     return _load(name, known[name])
 
 
-def _load(name: str, places: Sequence[Tuple[str, str]]) -> FoundPatchset:
+def _load(name: str, places: Sequence[Tuple[str, PatchsetSource]]) -> FoundPatchset:
     from pathlib import Path
 
     (folder, source), *others = places
@@ -141,7 +144,7 @@ def unknown_patchset(name: str, known: Iterable[str], patch_dirs: Sequence[AnyPa
     looked = []
     for place, source in places:
         state = "" if os.path.isdir(place) else ", not there"
-        which = f"{source} of the current directory{state}" if source == LOCAL else source
+        which = f"{source} of the current directory{state}" if source == LOCAL else str(source)
         looked.append(f"{os.path.abspath(place)} ({which})")
     hints = [f"known patchsets: {', '.join(known) or 'none'}", f"searched: {', '.join(looked)}"]
     hints += [error.message for error in broken.values()]
@@ -178,9 +181,10 @@ def find_patchsets(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Fo
 
 def providing_distribution(patchset: Patchset) -> Tuple[str, str]:
     """The metadata folder of the distribution whose entry point led to a patchset, and its own folder; "" both for none."""
-    if patchset.source.startswith(_ENTRY_POINT):
+    if patchset.source.kind == ENTRY_POINT:
         for name, path, info in entry_points():
-            known = folders_by_name([(path, "")]) if isinstance(path, str) and patchset.source == _ENTRY_POINT + name else {}
+            here = [(path, patchset.source)] if isinstance(path, str) and name == patchset.source.name else []
+            known = folders_by_name(here)
             if patchset.name in known:
                 return info, known[patchset.name][0][0]
     return "", ""

@@ -8,7 +8,20 @@ from pathlib import Path
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError
-from patcher.model import Answer, Change, FilePlan, Located, LockedFile, Patchset, Receipt, Requested, Rewrite, State, Step
+from patcher.model import (
+    Answer,
+    Change,
+    FilePlan,
+    Located,
+    LockedFile,
+    Patchset,
+    PatchsetSource,
+    Receipt,
+    Requested,
+    Rewrite,
+    State,
+    Step,
+)
 from patcher.patchset.manifest import load_patchset
 from patcher.planner.assignments import Assignment, answer_of
 from patcher.planner.carry import Carrier
@@ -220,7 +233,7 @@ def stored_patchset(site: str, step: Step) -> Patchset:
         StoreError: the copy is missing or damaged.
     """
     folder = Path(site) / HOME / "patchsets" / step.digest / step.patchset
-    return load_patchset(folder, "the store", Store(site).patchset_files(step.digest))
+    return load_patchset(folder, PatchsetSource("the store"), Store(site).patchset_files(step.digest))
 
 
 def _stored_assignment(site: str, path: str, step: Step) -> Assignment:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import Collection, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import LockError, UsageError
-from patcher.model import Plan, Requested
-from patcher.patchset.sources import PATCH_DIR
+from patcher.model import Patchset, Plan, Requested
+from patcher.patchset.sources import PATCH_DIR, PROJECT_DIR
 from patcher.project import lockfile
 from patcher.project.differing import differences
 from patcher.project.pyproject import Project, chosen, read_project
@@ -57,13 +57,17 @@ def read_request(request: ProjectFiles, patch_dirs: Sequence[str]) -> ProjectReq
     folders = tuple(dict.fromkeys([*patch_dirs, *named]))
     check_sources([entry.name for entry in entries], folders)
     found, notes = chosen(entries, folders)
-    # a probe is run from where the user points to, and a file of the project is not the user
-    there = {f"{PATCH_DIR} {folder}": f"patch-dir {folder}" for folder in named if folder not in patch_dirs}
-    patchsets = [
-        one._replace(patchset=one.patchset._replace(source=there.get(one.patchset.source, one.patchset.source)))
-        for one in found
-    ]
-    return ProjectRequest(tuple(patchsets), (*(note for project in projects for note in project.notes), *notes), folders)
+    only_there = set(named) - set(patch_dirs)
+    requested = (one._replace(patchset=_with_source(one.patchset, only_there)) for one in found)
+    return ProjectRequest(tuple(requested), (*(note for project in projects for note in project.notes), *notes), folders)
+
+
+def _with_source(patchset: Patchset, named: Collection[str]) -> Patchset:
+    """A probe is run from where the user points to, and a project that has `named` a directory is not the user."""
+    source = patchset.source
+    if source.kind != PATCH_DIR or source.name not in named:
+        return patchset
+    return patchset._replace(source=source._replace(kind=PROJECT_DIR))
 
 
 def _read(request: ProjectFiles) -> List[Project]:

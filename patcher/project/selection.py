@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Dict, Iterable, List, Sequence, Tuple
 
 from patcher.errors import PatchError, SitepatchError, StoreError, UsageError
-from patcher.model import Patchset, Requested
+from patcher.model import Patchset, PatchsetSource, Requested
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.sources import (
     BUILT_IN,
@@ -79,9 +79,9 @@ OTHERS_HINT = (
 )
 
 
-def others_change(folder: str, source: str) -> List[str]:
+def others_change(folder: str, source: PatchsetSource) -> List[str]:
     """How other users could change a patchset, which is code; nothing for one built in or installed, beside other code."""
-    named = source == LOCAL or source.startswith(f"{PATCH_DIR} ")
+    named = source == LOCAL or source.kind == PATCH_DIR
     return problems(os.path.abspath(folder), inside=True) if named else []
 
 
@@ -171,8 +171,8 @@ def trusted(patchset: Patchset, patch_dirs: Sequence[str]) -> bool:
     return False
 
 
-def _is_trusted(source: str) -> bool:
-    return source == BUILT_IN or source.startswith(f"{PATCH_DIR} ")
+def _is_trusted(source: PatchsetSource) -> bool:
+    return source == BUILT_IN or source.kind == PATCH_DIR
 
 
 def check_probes(patchsets: Iterable[Patchset], patch_dirs: Sequence[str]) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from patcher.cli.styles import Row, color_diff, hint_lines, style
 from patcher.cli.translation import term
@@ -15,9 +14,8 @@ from patcher.text.listed import count
 from patcher.text.printable import Styled, join_styled, printable_lines
 
 if TYPE_CHECKING:
-    from patcher.ops.fit import Fit  # not for the commands that look at no environment
-
-_TABLE_ROW = re.compile(r"(applies|upstream|not needed|[a-z ]+?)  +(\S+)  +(\S+)(?: \(yanked\))?(?:  .*)?")
+    from patcher.ops.listing import Availability  # not for the commands that look at no environment
+    from patcher.ops.show import Proven
 
 
 # list -----------------------------------------------------------------------------------------------------------------
@@ -31,13 +29,13 @@ def release_ranges(variants: Iterable[Variant]) -> str:
     return ", ".join(map(release_range, variants))
 
 
-def list_rows(fits: Iterable[Tuple[Patchset, Fit]]) -> List[Row]:
+def list_rows(listed: Iterable[Tuple[Patchset, Availability]]) -> List[Row]:
     """One row for each patchset: what it is here, and the release that is installed, else those that it is for."""
     rows = []
-    for one, fit in fits:
-        here = ", ".join(release_name(each.package, each.distribution, each.version) for each in fit.installed)
-        ranges = here if fit.in_range else release_ranges(one.variants)
-        rows.append(Row(fit.state, (one.name, one.version, one.kind, ranges, one.source), (one.summary,)))
+    for one, here in listed:
+        installed = ", ".join(release_name(each.package, each.distribution, each.version) for each in here.installed)
+        ranges = installed if here.in_range else release_ranges(one.variants)
+        rows.append(Row(here.state, (one.name, one.version, one.kind, ranges, str(one.source)), (one.summary,)))
     return rows
 
 
@@ -63,32 +61,6 @@ def symptom_details(symptom: Symptom, cure: str = "") -> List[str]:
 
 
 # show -----------------------------------------------------------------------------------------------------------------
-class Proven(NamedTuple):
-    """Releases on which a patchset was tried, with one answer: `releases` of them, from `first` to `last`."""
-
-    distribution: str
-    first: str
-    last: str
-    releases: int
-    state: str
-
-    @property
-    def text(self) -> str:
-        """As a phrase: `torch 2.0.0 to 2.4.1 (9 releases)`."""
-        several = f" to {self.last} ({count(self.releases, 'release')})" if self.releases > 1 else ""
-        return f"{self.distribution} {self.first}{several}"
-
-
-def proven(table: str) -> List[Proven]:
-    """The rows of a `compatibility.txt`, neighbours with one answer together."""
-    rows = [row.groups() for row in map(_TABLE_ROW.fullmatch, table.splitlines()[1:]) if row]
-    found = []
-    for (state, distribution), run in groupby(rows, key=lambda row: row[:2]):
-        versions = [version for _, _, version in run]
-        found.append(Proven(distribution, versions[0], versions[-1], len(versions), state))
-    return found
-
-
 def description(one: Patchset, tried: Sequence[Proven]) -> List[str]:
     """A patchset in lines: why, what, options, for which releases, how to undo it."""
 
@@ -97,7 +69,7 @@ def description(one: Patchset, tried: Sequence[Proven]) -> List[str]:
         return ["", style(term(title), bold=True), *lines] if lines else []
 
     def releases(*states: str) -> List[str]:
-        return [f"{each.text}: {each.state}" for each in tried if each.state in states]
+        return [_proven_text(each) for each in tried if each.state in states]
 
     idle, good = ("upstream", "not needed", "out of range"), ("applies",)
     found = [join_styled(style(f"{one.name} {one.version}", bold=True), f"  {one.kind}, {one.source}"), one.summary]
@@ -127,11 +99,16 @@ def description(one: Patchset, tried: Sequence[Proven]) -> List[str]:
     return found + part("to apply it, and to undo it", (f"sitepatch {verb} {one.name}" for verb in ("apply", "restore")))
 
 
+def _proven_text(one: Proven) -> str:
+    several = f" to {one.last} ({count(one.releases, 'release')})" if one.releases > 1 else ""
+    return f"{one.distribution} {one.first}{several}: {one.state}"
+
+
 # JSON -----------------------------------------------------------------------------------------------------------------
-def fit_json(fit: Fit) -> Dict[str, Any]:
+def availability_json(here: Availability) -> Dict[str, Any]:
     """What a patchset is to an environment, as JSON."""
-    installed = [{"package": one.package, "distribution": one.distribution, "version": one.version} for one in fit.installed]
-    return {"state": fit.state, "installed": installed}
+    installed = [{"package": one.package, "distribution": one.distribution, "version": one.version} for one in here.installed]
+    return {"state": here.state, "installed": installed}
 
 
 def symptoms_json(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Dict[str, Any]]:
@@ -145,7 +122,7 @@ def symptoms_json(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Dict[str, Any
 def patchset_json(one: Patchset) -> Dict[str, Any]:
     """A patchset as `list --json` has it."""
     ranges = [{"package": variant.package, "versions": variant.versions} for variant in one.variants]
-    fields = {"name": one.name, "version": one.version, "kind": one.kind, "summary": one.summary, "source": one.source}
+    fields = {"name": one.name, "version": one.version, "kind": one.kind, "summary": one.summary, "source": str(one.source)}
     return {**fields, "digest": one.digest, "packages": ranges}
 
 

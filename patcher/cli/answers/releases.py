@@ -16,11 +16,11 @@ from patcher.cli.styles import Row
 from patcher.cli.translation import term
 from patcher.model import Answer, State
 from patcher.ops.releases.against import Checked
-from patcher.ops.releases.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, Outcome
+from patcher.ops.releases.trying import NO_RELEASE, NO_WHEEL, NOT_FETCHED, ReleaseOutcome
 from patcher.text.listed import count
 from patcher.text.printable import Styled, printable
 
-_Releases = Tuple[Outcome, ...]
+_Releases = Tuple[ReleaseOutcome, ...]
 
 
 # text -----------------------------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def checked_rows(checked: Checked, *, each: bool) -> List[Row]:
     return found
 
 
-def folded(outcomes: Iterable[Outcome]) -> List[_Releases]:
+def folded(outcomes: Iterable[ReleaseOutcome]) -> List[_Releases]:
     """Neighbours with one answer together; each that failed by itself."""
     found: List[_Releases] = []
     for one in outcomes:
@@ -60,16 +60,16 @@ def folded(outcomes: Iterable[Outcome]) -> List[_Releases]:
     return found
 
 
-def _answer(one: Outcome) -> Tuple[str, str, str]:
+def _answer(one: ReleaseOutcome) -> Tuple[str, str, str]:
     return one.distribution, one.word, one.problem
 
 
-def version(outcome: Outcome) -> str:
+def version(outcome: ReleaseOutcome) -> str:
     """The version, and whether it was yanked."""
     return f"{outcome.version} (yanked)" if outcome.yanked else outcome.version
 
 
-def _places_and_problem(outcome: Outcome) -> str:
+def _places_and_problem(outcome: ReleaseOutcome) -> str:
     places = [f"{path}:{','.join(map(str, lines))}" for path, lines in outcome.places]
     return "  ".join([*places, outcome.problem] if outcome.problem else places)
 
@@ -128,7 +128,7 @@ def of_answers(answers: Iterable[Answer]) -> List[CiResult]:
     return found
 
 
-def _why(one: Union[Answer, Outcome], state: str) -> str:
+def _why(one: Union[Answer, ReleaseOutcome], state: str) -> str:
     return "\n".join(filter(None, (one.problem, one.hint))) or state
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Optional, Tuple
 
 import click
 
@@ -23,7 +23,15 @@ from patcher.ops.place import Place
 @click.option("--html", metavar="FILE", help="With --against: also write a page that can be read offline.")
 @common_options()
 @format_option("text", "github", "junit")
-def check(console: Console, place: Place, **options: Any) -> int:
+def check(
+    console: Console,
+    place: Place,
+    names: Tuple[str, ...],
+    against: Tuple[str, ...],
+    jobs: int,
+    html: Optional[str],
+    form: str,
+) -> int:
     """Check whether patchsets would apply.
 
     In this environment; with --against to those releases, of which pip fetches what matters, without installing them. All
@@ -32,8 +40,9 @@ def check(console: Console, place: Place, **options: Any) -> int:
     Releases with one answer are one line, with -v each has its own. --against newest looks at the newest release alone, and
     one that a patchset is not for is a failure then. --format github writes annotations, junit a report of tests.
     """
-    if options["html"] and not options["against"]:
+    if html and not against:
         raise UsageError("--html: found no --against, whose releases the page shows", "sitepatch diff --html shows this one")
-    from patcher.cli.verbs.check import CheckRequest, run_check
+    from patcher.cli.verbs.check import run_check
+    from patcher.ops.check import CheckRequest
 
-    return run_check(console, CheckRequest(place, **options))
+    return run_check(console, CheckRequest(place, names, against, jobs), form, html)

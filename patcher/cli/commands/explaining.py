@@ -22,5 +22,6 @@ def explain(console: Console, place: Place, name: str, settings: Tuple[str, ...]
     where it matches, what each placeholder stands for, and what changes. Writes nothing.
     """
     from patcher.cli.verbs.explain import run_explain
+    from patcher.ops.explain import ExplainRequest
 
-    return run_explain(console, place, name, settings)
+    return run_explain(console, ExplainRequest(place, name, settings))

@@ -14,7 +14,7 @@ from patcher.cli.pages.html import Html, html_document, join, lines, localized, 
 from patcher.cli.translation import term, translated
 from patcher.model import Answer, State
 from patcher.ops.releases.against import Checked
-from patcher.ops.releases.check import APPLIES, OUT_OF_RANGE, Outcome
+from patcher.ops.releases.trying import APPLIES, OUT_OF_RANGE, ReleaseOutcome
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import count
 from patcher.text.view import View
@@ -39,7 +39,7 @@ class _Group(NamedTuple):
 
     number: int
     anchor: str
-    outcomes: List[Outcome]
+    outcomes: List[ReleaseOutcome]
 
 
 def releases_page(title: str, results: Sequence[Checked]) -> bytes:
@@ -105,7 +105,7 @@ def _named(checked: Checked, given: Anchors) -> _Named:
     return named
 
 
-def _hunks(outcome: Outcome) -> Dict[_Hunk, Answer]:
+def _hunks(outcome: ReleaseOutcome) -> Dict[_Hunk, Answer]:
     """The answers of a release by column."""
     found: Dict[_Hunk, Answer] = {}
     for answer in outcome.answers:
@@ -114,7 +114,7 @@ def _hunks(outcome: Outcome) -> Dict[_Hunk, Answer]:
     return found
 
 
-def _reason(one: Union[Answer, Outcome]) -> str:
+def _reason(one: Union[Answer, ReleaseOutcome]) -> str:
     """Why a hunk, or a whole release, is in its state; "" where there is nothing to explain."""
     return "\n".join(filter(None, [one.problem, f"hint: {one.hint}" if one.hint else ""]))
 
@@ -125,7 +125,7 @@ def _change(diff: FileDiff) -> object:
 
 
 # the table ------------------------------------------------------------------------------------------------------------
-def _matrix(name: str, columns: Sequence[_Hunk], outcomes: Sequence[Outcome], named: _Named) -> Html:
+def _matrix(name: str, columns: Sequence[_Hunk], outcomes: Sequence[ReleaseOutcome], named: _Named) -> Html:
     head = [tag("th", "release", scope="col")]
     for number, (path, scope, _) in enumerate(columns, 1):
         head.append(tag("th", str(number), scope="col", title=f"{path} {scope}".rstrip()))
@@ -134,7 +134,7 @@ def _matrix(name: str, columns: Sequence[_Hunk], outcomes: Sequence[Outcome], na
     return tag("table", tag("caption", name), tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="matrix")
 
 
-def _row(outcome: Outcome, columns: Sequence[_Hunk], named: _Named) -> Html:
+def _row(outcome: ReleaseOutcome, columns: Sequence[_Hunk], named: _Named) -> Html:
     version = tag("span", outcome.version, class_="yanked") if outcome.yanked else join(outcome.version)
     yanked = join(" ", localized("yanked")) if outcome.yanked else ""
     cells = [tag("th", version, yanked, scope="row")]
@@ -171,7 +171,7 @@ def _versions(group: _Group, checked: Checked) -> Html:
     order = {(one.distribution, one.version): at for at, one in enumerate(checked.outcomes)}
     parts = []
     for name, several in groupby(group.outcomes, lambda one: one.distribution):
-        runs: List[List[Outcome]] = []
+        runs: List[List[ReleaseOutcome]] = []
         for one in several:
             last = runs[-1][-1] if runs else None
             if last and order[one.distribution, one.version] == order[last.distribution, last.version] + 1:
@@ -182,5 +182,5 @@ def _versions(group: _Group, checked: Checked) -> Html:
     return tag("span", translated(f"{count(len(group.outcomes), 'release')}: {'; '.join(parts)}"), class_="soft")
 
 
-def _range(run: Sequence[Outcome]) -> str:
+def _range(run: Sequence[ReleaseOutcome]) -> str:
     return version(run[0]) if len(run) == 1 else f"{version(run[0])} to {version(run[-1])}"

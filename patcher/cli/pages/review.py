@@ -94,7 +94,7 @@ def _why(reason: Reason) -> Html:
         value = option_text(reason.options.get(option.name, option.default))
         about = localized(f"{option.help} (default {option_text(option.default)})")
         rows.append(("option", join(tag("code", f"{option.name}={value}"), " ", about)))
-    rows += [("from", one.source), ("digest", tag("code", one.digest))]
+    rows += [("from", str(one.source)), ("digest", tag("code", one.digest))]
     first, _, table = reason.checked.partition("\n")
     checked = tag("details", tag("summary", f"proven on {first}"), tag("pre", lines(table))) if first else ""
     heading = tag("h2", f"{one.name} {one.version} ", tag("small", f"{one.kind}, {state}"))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import partial
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence
 
 import click
 
@@ -14,7 +13,6 @@ from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.patchsets import broken_json, broken_rows
 from patcher.cli.answers.plan import answer_json, answer_rows
 from patcher.cli.answers.releases import (
-    CiResult,
     checked_heading,
     checked_json,
     checked_rows,
@@ -26,32 +24,14 @@ from patcher.cli.answers.releases import (
 from patcher.cli.console import Console
 from patcher.cli.styles import Row
 from patcher.cli.translation import translated
-from patcher.model import Answer, Patchset, Requested
+from patcher.ops.check import CheckOutcome, CheckRequest, check
 from patcher.ops.place import Place
-from patcher.ops.releases.against import check_asked, check_releases
-from patcher.ops.releases.check import is_absent
+from patcher.ops.releases.against import Checked
 from patcher.patchset.manifest import MANIFEST
-from patcher.patchset.sources import find_patchsets, patchset_folders
-from patcher.planner.plan import plan_apply
-from patcher.project.selection import choose
-from patcher.store.retry import settled
+from patcher.patchset.sources import patchset_folders
 from patcher.target.remote import LARGE
 from patcher.text.listed import count
 from patcher.text.printable import printable_lines
-
-
-class CheckRequest(NamedTuple):
-    """Which patchsets (all without names), which releases (this environment without any), and the form of the answer.
-
-    `html` is a file for the page, `form` is `text`, `github` or `junit`.
-    """
-
-    place: Place
-    names: Sequence[str]
-    against: Sequence[str]
-    jobs: int = 4
-    html: Optional[str] = None
-    form: str = "text"
 
 
 class _ConfirmFetching(ConsoleEvents):
@@ -65,87 +45,63 @@ class _ConfirmFetching(ConsoleEvents):
         return not (sys.stdin.isatty() and sys.stderr.isatty()) or click.confirm(translated("Fetch them?"), err=True)
 
 
-def run_check(console: Console, request: CheckRequest) -> int:
-    """Check whether patchsets would apply."""
-    every, errors = find_patchsets(request.place.patch_dirs, os.getcwd())
-    known = [one.patchset for one in every]
-    if request.against:
-        check_asked(request.against)
-    requested, notes = choose(request.names or [one.name for one in known], (), request.place.patch_dirs)
-    problems = {} if request.names else errors
-    console.notes(notes)
-    if request.against:
-        code, fields = report_releases(console, requested, known, request)
+def run_check(console: Console, request: CheckRequest, form: str, html: Optional[str]) -> int:
+    """Check whether patchsets would apply; `form` is `text`, `github` or `junit`, `html` a file for the page of releases."""
+    outcome = check(request, ConsoleEvents(console) if request.names else _ConfirmFetching(console))
+    if form != "text":
+        _show_for_ci(console, request.place, outcome, form)
+    elif request.against:
+        show_releases(console, outcome.releases)
     else:
-        code, fields = _check_here(console, requested, request)
-        fields["notes"] = [*notes, *fields["notes"]]
-    console.rows(broken_rows(problems) if request.form == "text" else [])
-    for name, error in problems.items() if request.form != "text" else []:
-        if request.form == "github":
-            console.out(of_error(f"{name} is broken", error))
-        else:
-            console.note(f"{name}: {error.brief}", "broken")
-    code = 1 if problems else code
-    console.data(not code, {**fields, "broken": broken_json(problems)})
-    return code
-
-
-def _check_here(console: Console, requested: Sequence[Requested], request: CheckRequest) -> Tuple[int, Dict[str, Any]]:
-    """Those that are named together, as `apply` would take them; else each by itself, and absent packages are no fault."""
-    env = request.place.environment()
-    console.about(env)
-    answers: List[Answer] = []
-    notes: List[str] = []
-    groups = [requested] if request.names else [[one] for one in requested]
-    for number, group in enumerate(groups, 1):
-        plan = settled(env, partial(plan_apply, env, group))
-        answers += plan.answers
-        notes += plan.notes
-        console.progress(number, len(groups), "patchsets checked")
-    absent = [] if request.names else [answer for answer in answers if is_absent(answer)]
-    present = [answer for answer in answers if answer not in absent]
-    if request.form == "text":
-        console.rows(answer_rows(answer for answer in present if answer.state.failed or not console.quiet))
-        console.info_rows([Row("absent", (one.patchset, one.path), (one.problem,)) for one in absent])
-    else:
-        _for_ci(console, of_answers(present), request)
-    console.notes(dict.fromkeys(notes))
-    fields = {
-        "patchsets": [one.patchset.name for one in requested],
-        "answers": [answer_json(answer) for answer in present],
-        "absent": [answer_json(answer) for answer in absent],
-        "notes": list(dict.fromkeys(notes)),
-    }
-    return (1 if any(answer.state.failed for answer in present) else 0), fields
-
-
-def report_releases(
-    console: Console, requested: Sequence[Requested], known: Sequence[Patchset], request: CheckRequest
-) -> Tuple[int, Dict[str, Any]]:
-    """Report what becomes of patchsets on releases; returns the exit code and the JSON answer."""
-    events = ConsoleEvents(console) if request.names else _ConfirmFetching(console)
-    results = check_releases(requested, request.against, known, request.jobs, events)
-    if request.form == "text":
-        for number, checked in enumerate(results):
-            console.out(("\n" if number else "") + checked_heading(checked))
-            console.rows(checked_rows(checked, each=console.verbose))
-    else:
-        _for_ci(console, [result for checked in results for result in of_releases(checked)], request)
-    outcomes = [outcome for checked in results for outcome in checked.outcomes]
-    hints = dict.fromkeys(line for one in outcomes for line in one.hint.split("\n") if one.failed and line)
-    console.notes(hints, "hint")
-    if request.html:
+        answers = outcome.answers
+        console.rows(answer_rows(answer for answer in answers if answer.state.failed or not console.quiet))
+        console.info_rows([Row("absent", (one.patchset, one.path), (one.problem,)) for one in outcome.absent])
+    if html:
         from patcher.cli.pages.releases import releases_page  # with diff-match-patch
 
-        title = " ".join(["sitepatch check", *(one.patchset.name for one in requested)])
-        console.file(request.html, releases_page(title, results))
-    return (1 if any(one.failed for one in outcomes) else 0), {"patchsets": [checked_json(one) for one in results]}
+        title = " ".join(["sitepatch check", *(one.patchset.name for one in outcome.requested)])
+        console.file(html, releases_page(title, outcome.releases))
+    console.notes(dict.fromkeys(outcome.notes))
+    console.rows(broken_rows(outcome.broken) if form == "text" else [])
+    console.data(outcome.ok, _json(request, outcome))
+    return 0 if outcome.ok else 1
 
 
-def _for_ci(console: Console, results: Sequence[CiResult], request: CheckRequest) -> None:
-    if request.form == "junit":
+def _json(request: CheckRequest, outcome: CheckOutcome) -> Dict[str, Any]:
+    broken = broken_json(outcome.broken)
+    if request.against:
+        return {"patchsets": [checked_json(one) for one in outcome.releases], "broken": broken}
+    return {
+        "patchsets": [one.patchset.name for one in outcome.requested],
+        "answers": [answer_json(answer) for answer in outcome.answers],
+        "absent": [answer_json(answer) for answer in outcome.absent],
+        "notes": list(outcome.notes),
+        "broken": broken,
+    }
+
+
+def show_releases(console: Console, releases: Sequence[Checked]) -> None:
+    """Show what becomes of patchsets on releases."""
+    for number, checked in enumerate(releases):
+        console.out(("\n" if number else "") + checked_heading(checked))
+        console.rows(checked_rows(checked, each=console.verbose))
+    console.notes(_hints(releases), "hint")
+
+
+def _hints(releases: Sequence[Checked]) -> Mapping[str, None]:
+    failed = [one for checked in releases for one in checked.outcomes if one.failed]
+    return dict.fromkeys(line for one in failed for line in one.hint.split("\n") if line)
+
+
+def _show_for_ci(console: Console, place: Place, outcome: CheckOutcome, form: str) -> None:
+    results = [*of_answers(outcome.answers), *(each for checked in outcome.releases for each in of_releases(checked))]
+    if form == "junit":
         console.out(printable_lines(junit(results)))
-        return
-    where = patchset_folders(request.place.patch_dirs, os.getcwd())
-    for line in github(results, {name: f"{places[0][0]}/{MANIFEST}" for name, places in where.items()}):
-        console.out(line)
+        console.notes((f"{name}: {error.brief}" for name, error in outcome.broken.items()), "broken")
+    else:
+        where = patchset_folders(place.patch_dirs, os.getcwd())
+        for line in github(results, {name: f"{places[0][0]}/{MANIFEST}" for name, places in where.items()}):
+            console.out(line)
+        for name, error in outcome.broken.items():
+            console.out(of_error(f"{name} is broken", error))
+    console.notes(_hints(outcome.releases), "hint")

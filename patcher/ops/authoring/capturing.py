@@ -13,12 +13,12 @@ from patcher.author.hunks.generalise import generalise
 from patcher.author.hunks.trial import same_code
 from patcher.author.pristine import Original, find_originals
 from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
-from patcher.model import Located, Plan, Requested
+from patcher.model import Located, PatchsetSource, Plan, Requested
 from patcher.ops.authoring.proving import by_package, check_also, further_releases, made_there, proven_target, trial_patchset
 from patcher.ops.authoring.requests import CaptureRequest, EditRequest
 from patcher.ops.change import carry_out, note_interrupted, prepare
 from patcher.ops.outcome import SILENT, Events, Outcome
-from patcher.ops.releases.check import Outcome as Tried
+from patcher.ops.releases.trying import ReleaseOutcome
 from patcher.patchset.manifest import MANIFEST, load_patchset
 from patcher.patchset.sources import resolve_options
 from patcher.planner.adopt import HandEdit, plan_adopt
@@ -66,7 +66,7 @@ class CaptureOutcome(NamedTuple):
     notes: Tuple[str, ...]
     folder: Optional[Path] = None
     requested: Optional[Requested] = None
-    releases: Tuple[Tried, ...] = ()
+    releases: Tuple[ReleaseOutcome, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -101,7 +101,7 @@ def capture(request: CaptureRequest, events: Events = SILENT) -> CaptureOutcome:
         outcome, texts = _drafted(outcome, folder, events)
         if not texts:
             return outcome
-    patchset = load_patchset(folder, str(folder), texts)
+    patchset = load_patchset(folder, PatchsetSource(str(folder)), texts)
     outcome = _planned(outcome, Requested(patchset, resolve_options(patchset, {})))
     if outcome.plan.failed:
         return outcome

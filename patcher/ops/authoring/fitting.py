@@ -9,11 +9,11 @@ from typing import List, NamedTuple, Sequence, Tuple
 from patcher.author.ranges import widened
 from patcher.errors import SitepatchError
 from patcher.model import Located, Patchset, Requested, Variant
-from patcher.ops.explain import HunkExplanation, explained
+from patcher.ops.explain import HunkExplanation, explanations
 from patcher.ops.outcome import Events
 from patcher.ops.place import Place
 from patcher.ops.releases.against import distributions, named_releases
-from patcher.ops.releases.check import HOLDS, Outcome, one_line, try_release
+from patcher.ops.releases.trying import HOLDS, ReleaseOutcome, one_line, try_release
 from patcher.patchset.sources import pick_variants, resolve_options
 from patcher.target.environment import Environment, locate
 from patcher.target.versions import accepts, is_version, matching_versions, oldest_first, overlap, says_nothing
@@ -37,7 +37,7 @@ class TriedRelease(NamedTuple):
     variant: int
     inside: bool
     named: bool
-    outcome: Outcome
+    outcome: ReleaseOutcome
     hunks: Tuple[HunkExplanation, ...] = ()
 
     @property
@@ -102,7 +102,7 @@ def _try(patchset: Patchset, located: Located, named: bool) -> TriedRelease:
     every = [number for number, one in enumerate(patchset.variants) if one.package == located.package]
     inside = [number for number in every if accepts(patchset.variants[number].versions, located.version)]
     order = [*inside, *(number for number in every if number not in inside and _free(patchset, number, located.version))]
-    untried = Outcome(located.distribution, located.version, "")
+    untried = ReleaseOutcome(located.distribution, located.version, "")
     found = TriedRelease(located, (inside or every)[-1], bool(inside), named, untried)
     for number in order or every:
         requested = _requested(patchset, number)
@@ -135,5 +135,5 @@ def _requested(patchset: Patchset, number: int) -> Requested:
 
 def _explained(patchset: Patchset, one: TriedRelease) -> Tuple[HunkExplanation, ...]:
     env = Environment(sys.executable, (one.located.site,), (one.located.site,), sys.version_info[:2])
-    hunks, _ = explained(env, _requested(patchset, one.variant))
+    hunks, _ = explanations(env, _requested(patchset, one.variant))
     return tuple(each for each in hunks if each.answer.state.failed)

@@ -26,7 +26,7 @@ from patcher.ops.authoring.proving import (
 )
 from patcher.ops.authoring.requests import ImportRequest
 from patcher.ops.outcome import SILENT, Events
-from patcher.ops.releases.check import Outcome
+from patcher.ops.releases.trying import ReleaseOutcome
 from patcher.store.retry import settled
 from patcher.system.reading import read_file
 from patcher.target.interpreter import Environment
@@ -56,7 +56,7 @@ class ImportOutcome(NamedTuple):
     problems: Tuple[FileMatch, ...] = ()
     left_out: Tuple[LeftOut, ...] = ()
     files: Tuple[FileDiff, ...] = ()
-    releases: Tuple[Outcome, ...] = ()
+    releases: Tuple[ReleaseOutcome, ...] = ()
     notes: Tuple[str, ...] = ()
 
     @property

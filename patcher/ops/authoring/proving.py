@@ -11,10 +11,10 @@ from patcher.author.folder import Head, Target, patchset_files, proven_range
 from patcher.author.hunks.trial import same_code
 from patcher.engine.engine import rewrite
 from patcher.errors import SitepatchError, UsageError
-from patcher.model import Located, Patchset, Requested, State
+from patcher.model import Located, Patchset, PatchsetSource, Requested, State
 from patcher.ops.outcome import Events
 from patcher.ops.releases.against import named_releases
-from patcher.ops.releases.check import APPLIES, HOLDS, Outcome, one_line, try_release
+from patcher.ops.releases.trying import APPLIES, HOLDS, ReleaseOutcome, one_line, try_release
 from patcher.patchset.manifest import MANIFEST, load_patchset
 from patcher.system.reading import read_file
 from patcher.target.distribution import recorded_sources
@@ -127,7 +127,7 @@ def trial_patchset(folder: Path, head: Head, draft: Draft, homes: Sequence[Locat
         PatchError: it is invalid.
     """
     files = patchset_files(head, draft, [Target(home.package, home.distribution, "") for home in homes])
-    return load_patchset(folder, str(folder), {MANIFEST: "", **files})
+    return load_patchset(folder, PatchsetSource(str(folder)), {MANIFEST: "", **files})
 
 
 def made_here(edit: FileEdit, draft: Draft, trial: Patchset) -> FileDiff:
@@ -144,7 +144,7 @@ def made_here(edit: FileEdit, draft: Draft, trial: Patchset) -> FileDiff:
     return diff_texts("", edit.path, edit.before, made, [trial.name])
 
 
-def made_there(trial: Patchset, release: Release, expected: Mapping[str, bytes]) -> Outcome:
+def made_there(trial: Patchset, release: Release, expected: Mapping[str, bytes]) -> ReleaseOutcome:
     """What the patchset does to another release.
 
     Args:
@@ -162,7 +162,7 @@ def made_there(trial: Patchset, release: Release, expected: Mapping[str, bytes])
     return found
 
 
-def proven_target(home: Located, tried: Sequence[Outcome]) -> Target:
+def proven_target(home: Located, tried: Sequence[ReleaseOutcome]) -> Target:
     """The installed package, with the range of releases for which the outcomes prove the patchset."""
     mine = [each for each in tried if each.distribution == home.distribution]
     proven = [each.version for each in mine if each.word in HOLDS]

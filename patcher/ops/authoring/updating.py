@@ -22,7 +22,7 @@ from patcher.ops.authoring.requests import UpdateRequest
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.releases.against import check_asked
 from patcher.patchset.manifest import MANIFEST, load_patchset
-from patcher.patchset.sources import BUILT_IN, LOCAL, find_patchset, patchset_folders, pick_variants, resolve_options
+from patcher.patchset.sources import BUILT_IN, ENTRY_POINT, find_patchset, patchset_folders, pick_variants, resolve_options
 from patcher.patchset.toml import written_toml
 from patcher.store.status import read
 from patcher.system.reading import read_file
@@ -106,7 +106,7 @@ def _owned(request: UpdateRequest) -> Tuple[Path, Patchset]:
     known = patchset_folders(request.place.patch_dirs, Path.cwd())
     patchset = find_patchset(request.name, request.place.patch_dirs, Path.cwd(), known).patchset
     folder, source = known[request.name][0]
-    named = source == LOCAL or (source != BUILT_IN and not source.startswith("entry point"))
+    named = source.kind not in (BUILT_IN.kind, ENTRY_POINT)
     if not named or not (os.access(folder, os.W_OK) and os.access(Path(folder).parent, os.W_OK)):
         why = "its folder may not be written" if named else "it belongs to what is installed, and is not changed"
         hint = f"copy it, and update the copy: mkdir -p patchsets && cp -r {folder} patchsets/"

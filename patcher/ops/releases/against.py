@@ -9,8 +9,8 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tup
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Patchset, Requested, State
 from patcher.ops.outcome import SILENT, Events
-from patcher.ops.releases.check import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, Outcome, one_line, try_release
 from patcher.ops.releases.fetching import Key, Listings, fetch_all, fetching, list_releases, offered
+from patcher.ops.releases.trying import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, ReleaseOutcome, one_line, try_release
 from patcher.patchset.sources import choose_variant, pick_variants
 from patcher.target.index import Listing, NoWheel
 from patcher.target.releases import was_yanked
@@ -31,7 +31,7 @@ class Checked(NamedTuple):
     """A patchset and what became of it on each release, oldest first, one distribution after the other."""
 
     patchset: Patchset
-    outcomes: Tuple[Outcome, ...]
+    outcomes: Tuple[ReleaseOutcome, ...]
 
 
 def check_asked(asked: Sequence[str], option: str = "--against") -> None:
@@ -166,18 +166,18 @@ def _outcomes(
     listings: Listings,
     folders: Mapping[Key, Union[Path, SitepatchError]],
     cache: Path,
-) -> Iterator[Outcome]:
+) -> Iterator[ReleaseOutcome]:
     for package, (name, version), inside in chosen:
         listing, folder = listings[name], folders.get((name, version), cache)
         if not inside:
             ranges = " or ".join(variant.versions for variant in pick_variants(requested.patchset)[package])
-            outcome = Outcome(name, version, OUT_OF_RANGE, problem=f"the patchset is for {package} {ranges}")
+            outcome = ReleaseOutcome(name, version, OUT_OF_RANGE, problem=f"the patchset is for {package} {ranges}")
             if NEWEST in asked:  # who asks for it wants to know before people upgrade: `apply` would answer so
                 hint = f"does it hold for it? sitepatch update {requested.patchset.name} --to {version}"
                 outcome = outcome._replace(word=State.NOT_FOUND.value, hint=hint)
         elif isinstance(folder, SitepatchError):
             word = NO_WHEEL if isinstance(folder, NoWheel) else NOT_FETCHED
-            outcome = Outcome(name, version, word, problem=one_line(folder.message), hint=folder.hint)
+            outcome = ReleaseOutcome(name, version, word, problem=one_line(folder.message), hint=folder.hint)
         else:
             outcome = try_release(requested, package, name, version, folder)
         listed = isinstance(listing, Listing) and version in listing.yanked
@@ -187,14 +187,14 @@ def _outcomes(
 
 def _nothing_found(
     patchset: Patchset, asked: Sequence[str], chosen: Sequence[_Pick], listings: Listings
-) -> Iterator[Outcome]:
+) -> Iterator[ReleaseOutcome]:
     """An outcome for each distribution that could not be listed, and for each text that took no release at all."""
     names = list(dict.fromkeys(name for package in pick_variants(patchset) for name in distributions(patchset, package)))
     told = {pick.key[0] for pick in chosen}
     for name in names:
         error = listings[name]
         if isinstance(error, SitepatchError) and name not in told:
-            yield Outcome(name, "", NOT_FETCHED, problem=one_line(error.message), hint=error.hint)
+            yield ReleaseOutcome(name, "", NOT_FETCHED, problem=one_line(error.message), hint=error.hint)
     listed = [each for each in map(listings.get, names) if isinstance(each, Listing)]
     if len(listed) < len(names):
         return
@@ -207,4 +207,4 @@ def _nothing_found(
                 problem = "the index has no such release for macOS or Linux"
             if not any(each.versions for each in listed):
                 problem = "pip found no release at all of that name"
-            yield Outcome(" or ".join(names), text, NO_RELEASE, problem=problem)
+            yield ReleaseOutcome(" or ".join(names), text, NO_RELEASE, problem=problem)

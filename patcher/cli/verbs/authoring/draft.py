@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Sequence
 from patcher.author.draft import Draft
 from patcher.cli.console import Console
 from patcher.cli.styles import Row, color_diff, style
-from patcher.ops.releases.check import Outcome
+from patcher.ops.releases.trying import ReleaseOutcome
 from patcher.text.listed import count
 from patcher.text.printable import join_styled
 
@@ -47,12 +47,12 @@ def left_json(draft: Draft) -> List[Dict[str, Any]]:
     return [each._asdict() for each in draft.left_out]
 
 
-def release_rows(releases: Sequence[Outcome]) -> List[Row]:
+def release_rows(releases: Sequence[ReleaseOutcome]) -> List[Row]:
     """A row for each further release."""
     return [Row(one.word, (f"{one.distribution} {one.version}",), (one.problem,) if one.problem else ()) for one in releases]
 
 
-def releases_json(releases: Sequence[Outcome]) -> List[Dict[str, Any]]:
+def releases_json(releases: Sequence[ReleaseOutcome]) -> List[Dict[str, Any]]:
     """What came of further releases."""
     return [
         {"distribution": one.distribution, "version": one.version, "state": one.word, "problem": one.problem}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Sequence
+from typing import Sequence, Tuple
 
+from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.patchsets import broken_json, broken_rows
+from patcher.cli.answers.releases import checked_json
 from patcher.cli.console import Console
 from patcher.cli.styles import Row
-from patcher.cli.verbs.check import CheckRequest, report_releases
+from patcher.cli.verbs.check import show_releases
 from patcher.ops.authoring.requests import CasesRequest
 from patcher.ops.authoring.testing import try_cases
+from patcher.ops.check import CheckRequest, check
 from patcher.ops.place import Place
-from patcher.ops.releases.against import check_asked
-from patcher.patchset.sources import find_patchsets
-from patcher.project.selection import choose
+from patcher.ops.releases.against import Checked, check_asked
 
 
 def run_test(console: Console, place: Place, names: Sequence[str], against: Sequence[str], jobs: int) -> int:
@@ -33,12 +34,11 @@ def run_test(console: Console, place: Place, names: Sequence[str], against: Sequ
             rows.append(Row("no cases", (name,)))
     console.rows([row for row in rows if row.word == "failed" or not console.quiet])
     console.rows(broken_rows(made.broken))
-    code = 0 if made.ok else 1
-    releases: Dict[str, Any] = {"patchsets": []}
+    ok = made.ok
+    releases: Tuple[Checked, ...] = ()
     if against:
-        requested, _ = choose(list(made.outcomes), (), place.patch_dirs)
-        known = [one.patchset for one in find_patchsets(place.patch_dirs, ".")[0]]
-        failed, releases = report_releases(console, requested, known, CheckRequest(place, list(made.outcomes), against, jobs))
-        code = code or failed
-    console.data(not code, {"cases": cases, "broken": broken_json(made.broken), "releases": releases["patchsets"]})
-    return code
+        checked = check(CheckRequest(place, list(made.outcomes), against, jobs), ConsoleEvents(console))
+        show_releases(console, checked.releases)
+        releases, ok = checked.releases, ok and checked.ok
+    console.data(ok, {"cases": cases, "broken": broken_json(made.broken), "releases": list(map(checked_json, releases))})
+    return 0 if ok else 1

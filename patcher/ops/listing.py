@@ -1,21 +1,34 @@
-"""What patchsets are to an environment: which are for what is installed. Reads only."""
+"""`list`: the patchsets that can be named, and which of them are for what is installed in an environment. Reads only."""
 
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Collection, Dict, List, NamedTuple, Sequence, Tuple
+from pathlib import Path
+from typing import Collection, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
+from patcher.diagnose.search import search_patchsets
 from patcher.errors import SitepatchError
-from patcher.model import HunkText, Located, Patchset, Requested, State, Variant
-from patcher.patchset.sources import builtin_table, matching_variants, pick_variants, resolve_options
-from patcher.store.status import read
+from patcher.model import HunkText, Located, Patchset, Requested, State, Symptom, Variant
+from patcher.ops.place import Place
+from patcher.patchset.sources import (
+    builtin_dir,
+    builtin_table,
+    find_patchsets,
+    matching_variants,
+    pick_variants,
+    resolve_options,
+)
+from patcher.patchset.symptoms import general_symptoms
+from patcher.project.selection import shadow_notes
+from patcher.store.retry import settled
+from patcher.store.status import named, read, statuses
 from patcher.target.environment import Environment, find_file, locate
 
 APPLIED, AVAILABLE, OUT_OF_RANGE, ABSENT = "applied", "available", "out of range", "absent"
 UPSTREAM, NOT_NEEDED = State.UPSTREAM.value, State.NOT_NEEDED.value
 
 
-class Fit(NamedTuple):
+class Availability(NamedTuple):
     """What a patchset is to an environment, and its packages that are installed there, of whatever release."""
 
     state: str
@@ -32,7 +45,45 @@ class Fit(NamedTuple):
         return (APPLIED, AVAILABLE, UPSTREAM, NOT_NEEDED, OUT_OF_RANGE, ABSENT).index(self.state)
 
 
-def fit(env: Environment, patchset: Patchset, applied: Collection[str]) -> Fit:
+class ListRequest(NamedTuple):
+    """List all patchsets, or with a text (words or an error message) those that it is about."""
+
+    place: Place
+    text: str = ""
+
+
+class ListOutcome(NamedTuple):
+    """The patchsets, the nearest to what is installed first, and `broken` ones by name.
+
+    `symptoms` are those that the text is about, each with the name of the patchset that cures it, "" for none.
+    """
+
+    patchsets: Tuple[Tuple[Patchset, Availability], ...]
+    symptoms: Tuple[Tuple[Symptom, str], ...]
+    broken: Mapping[str, SitepatchError]
+    notes: Tuple[str, ...]
+
+
+def list_patchsets(request: ListRequest) -> ListOutcome:
+    """The patchsets that can be named, and what each is to an environment.
+
+    Raises:
+        SitepatchError: no such environment, or directory of patchsets.
+    """
+    place = request.place
+    env = place.environment()
+    every, broken = find_patchsets(place.patch_dirs, Path.cwd())
+    found = [one.patchset for one in every]
+    symptoms: List[Tuple[Symptom, str]] = []
+    if request.text:
+        found, symptoms = search_patchsets(request.text, found, general_symptoms(builtin_dir()))
+    notes = [note for one in every if one.patchset in found for note in shadow_notes(one)]
+    applied, _, _ = named(settled(env, lambda: statuses(env, [])), ())
+    listed = sorted(((one, availability(env, one, applied)) for one in found), key=lambda each: each[1].rank)
+    return ListOutcome(tuple(listed), tuple(symptoms), broken, tuple(notes))
+
+
+def availability(env: Environment, patchset: Patchset, applied: Collection[str]) -> Availability:
     """Whether a patchset is `applied`, or is for the releases that are installed.
 
     No code is matched: that such a release does without it (`upstream`, `not needed`) is known only where the results for its
@@ -53,7 +104,7 @@ def fit(env: Environment, patchset: Patchset, applied: Collection[str]) -> Fit:
         state = APPLIED
     elif ranged:
         state = _shipped_state(patchset, ranged)
-    return Fit(state, tuple(installed))
+    return Availability(state, tuple(installed))
 
 
 def _shipped_state(patchset: Patchset, ranged: Sequence[Tuple[Located, Sequence[Variant]]]) -> str:

@@ -18,7 +18,7 @@ HOLDS = (APPLIES, State.APPLIED.value, State.UPSTREAM.value)
 _GOOD = (*HOLDS, State.NOT_NEEDED.value, OUT_OF_RANGE)
 
 
-class Outcome(NamedTuple):
+class ReleaseOutcome(NamedTuple):
     """What a patchset would do to one release.
 
     `word` is `applies`, `out of range`, `no release`, `no wheel`, `not fetched` or the value of a State. `places` are the
@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
         return self.word not in _GOOD
 
 
-def try_release(requested: Requested, package: str, distribution: str, version: str, folder: Path) -> Outcome:
+def try_release(requested: Requested, package: str, distribution: str, version: str, folder: Path) -> ReleaseOutcome:
     """Plan a patchset against one release.
 
     Args:
@@ -65,13 +65,13 @@ def try_release(requested: Requested, package: str, distribution: str, version: 
         where = f"{first.path}: {first.scope}: " if first.scope else f"{first.path}: " if "/" in first.path else ""
         more = f" (and {len(others)} more)" if others else ""
         problem = where + one_line(first.problem).replace(str(folder), "the wheel") + more
-        return Outcome(distribution, version, first.state.value, (), problem, first.hint, answers=answers)
+        return ReleaseOutcome(distribution, version, first.state.value, (), problem, first.hint, answers=answers)
     state = state_of(plan)
     diffs = [
         _diff(file.path, file.before, file.after, requested.patchset.name) for file in plan.files if file.before != file.after
     ]
     word = APPLIES if state is State.APPLICABLE else state.value
-    return Outcome(distribution, version, word, _places(plan, state), diffs=tuple(diffs), answers=answers)
+    return ReleaseOutcome(distribution, version, word, _places(plan, state), diffs=tuple(diffs), answers=answers)
 
 
 @lru_cache(maxsize=256)  # many releases have the same text of a file
