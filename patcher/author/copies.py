@@ -13,6 +13,7 @@ from patcher.author.draft import package_of
 from patcher.author.pristine import Original
 from patcher.errors import SitepatchError, UsageError
 from patcher.store.status import read
+from patcher.system.decode import Reader, Values, decode_json, sha256_hex
 from patcher.system.reading import read_file
 from patcher.target.distribution import Owner
 from patcher.target.environment import Environment, locate
@@ -68,8 +69,7 @@ def copied(env: Environment, folder: Path) -> List[Tuple[InstalledFile, Original
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: found no such directory", "name the one that `sitepatch edit` made")
-    state = read(str(folder), _STATE)
-    hashes: Dict[str, str] = json.loads(state) if state else {}
+    hashes = _hashes(folder)
     found: List[Tuple[InstalledFile, Original]] = []
     problems: List[str] = []
     for path in sorted(each.relative_to(folder).as_posix() for each in folder.rglob("*.py")):
@@ -91,6 +91,21 @@ def copied(env: Environment, folder: Path) -> List[Tuple[InstalledFile, Original
     if not found:
         raise SitepatchError(f"{folder}: nothing was edited", "save the file in the editor")
     _check_clean(env, [one.path for one, _ in found])
+    return found
+
+
+def _hashes(folder: Path) -> Dict[str, str]:
+    """The sha256 (hex) of each copy before it was edited, by path; {} where there is no such record."""
+    data = read(str(folder), _STATE)
+    if data is None:
+        return {}
+    where, hint = folder / _STATE, "remove it to go on; that an installed file was changed since is not noticed then"
+    reader = Reader(where)
+    try:
+        found: Dict[str, str] = reader.read(decode_json(data), Values(sha256_hex))
+    except ValueError as error:
+        raise SitepatchError(f"{where}: is not the JSON that sitepatch writes: {error}", hint) from None
+    reader.stop(SitepatchError, hint)
     return found
 
 

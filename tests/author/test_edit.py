@@ -100,6 +100,25 @@ def test_without_an_editor_capture_goes_on_from_the_copies(world):
     assert done(world("check", "mine")).code == 0
 
 
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("{", "is not the JSON that sitepatch writes"),
+        ('["demo/m.py"]', "the file: found a list, expected a table"),
+        ('{"demo/m.py": 3}', "demo/m.py: found 3, expected a sha256 in lower-case hex"),
+    ],
+)
+def test_a_damaged_record_of_the_copies_is_one_error_with_what_to_do(world, state, said):
+    done(world("edit", "demo", "m.py", "--name", "mine", "--no-editor", TMPDIR=str(world.cwd)))
+    (folder,) = copies(world)
+    (folder / "demo/m.py").write_text(EDIT)
+    (folder / ".sitepatch-edit.json").write_text(state)
+    told = world("capture", "--from", folder, "--name", "mine")
+    assert told.code == 1 and f".sitepatch-edit.json: {said}" in told.err and "remove it to go on" in told.err, told
+    (folder / ".sitepatch-edit.json").unlink()
+    done(world("capture", "--from", folder, "--name", "mine"))
+
+
 def test_what_was_edited_by_hand_already_is_to_be_captured_first(world):
     world.edit()
     told = done(world("edit", "demo", "--name", "mine", "--no-editor"), 1)
