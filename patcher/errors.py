@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Dict, Sequence, Union
+from typing import TYPE_CHECKING, Dict, NamedTuple, Optional, Sequence, Type, TypeVar, Union
 
 if TYPE_CHECKING:
     from patcher.model import Answer
 
-_FILE = r"(?P<file>(?:(?!: )[^\n])*?\.(?:spatch|toml|py|txt|in|lock|json|patch|diff))"
-_PLACE = _FILE + r"(?::(?P<line>\d+)(?::(?P<column>\d+))?)?: "
+_Error = TypeVar("_Error", bound="SitepatchError")
+
+
+class Location(NamedTuple):
+    """A place in a file: its path, and the line and the column (from 1), 0 where there is none."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        """As a message begins with it: `FILE:LINE:COLUMN`, without what is 0."""
+        return ":".join(str(part) for part in self if part)
 
 
 class SitepatchError(Exception):
@@ -18,19 +28,24 @@ class SitepatchError(Exception):
     Args:
         message: what was found and what was expected, in one or a few lines.
         hint: what the user can do next; empty where there is nothing to do.
+        location: where in a file that is, of several problems the first.
     """
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", location: Optional[Location] = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.location = location
+
+    @classmethod
+    def at(cls: Type[_Error], location: Location, problem: str, hint: str = "") -> _Error:
+        """The error about a problem at a place: the message is `FILE:LINE:COLUMN: PROBLEM`."""
+        return cls(f"{location}: {problem}", hint, location)
 
     @property
     def place(self) -> Dict[str, Union[str, int]]:
-        """`file`, and `line` and `column` (from 1) where they are known, of what is wrong first; {} where it is no file."""
-        found = re.match(_PLACE, self.message)
-        named = found.groupdict() if found else {}
-        return {key: value if key == "file" else int(value) for key, value in named.items() if value}
+        """The location as JSON: `file`, `line` and `column` as far as they are known."""
+        return {key: value for key, value in self.location._asdict().items() if value} if self.location else {}
 
     @property
     def brief(self) -> str:
@@ -46,18 +61,8 @@ class UsageError(SitepatchError):
 class PatchError(SitepatchError):
     """A `.spatch` or `patchset.toml` that is wrong in itself, whatever it would be applied to.
 
-    The message begins with `FILE:LINE:` and, for a `.spatch`, ends with the line and a marker under the place. `line` and
-    `column` are that place (from 1) where the message is about one, else 0.
+    For a `.spatch` the message ends with the line and a marker under the place.
     """
-
-    def __init__(self, message: str, hint: str = "", line: int = 0, column: int = 0) -> None:
-        super().__init__(message, hint)
-        self.line, self.column = line, column
-
-    @property
-    def place(self) -> Dict[str, Union[str, int]]:
-        """That of any error, with the column."""
-        return {**super().place, **({"column": self.column} if self.column else {})}
 
 
 class AbsentError(SitepatchError):
@@ -67,8 +72,8 @@ class AbsentError(SitepatchError):
 class LockError(SitepatchError):
     """Something differs from the lock of a project; `answers` are those of the hunks that do not fit."""
 
-    def __init__(self, message: str, hint: str, answers: Sequence[Answer]) -> None:
-        super().__init__(message, hint)
+    def __init__(self, message: str, hint: str, answers: Sequence[Answer], location: Optional[Location] = None) -> None:
+        super().__init__(message, hint, location)
         self.answers = answers
 
 

@@ -133,14 +133,14 @@ class Symptom(NamedTuple):
 class PatchsetSource(NamedTuple):
     """Where a patchset was found: a `kind` of `patcher.patchset.sources`, and the directory or entry point that is named.
 
-    That of one that was not searched for is of another kind: a text for messages, as `the store`.
+    That of one that was not searched for is of another kind, as `the store`. The kind is its text, with `{}` for the name.
     """
 
     kind: str
     name: str = ""
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.name}".rstrip()
+        return self.kind.format(self.name) if self.name else self.kind
 
 
 class Patchset(NamedTuple):

@@ -74,13 +74,13 @@ _CODE = re.compile(
 _OURS = re.compile(r"(?<![\w.\[-])[a-z]{2,}(?![\w=\[.(]\w)")  # a word, and no part of a name
 _LONG = 4  # lines, from which on a text is a file or a program
 _STATES = {
-    "check",
     "checks",
     "diagnose",
     "doctor",
     "fleet",
     "lint",
-    "fit",
+    "listing",
+    "trying",
     "verdict",
 }  # modules that name some in a tuple
 _FIRST, _SECOND = slice(1), slice(1, 2)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from patcher.cli.console import exit_code
-from patcher.errors import SitepatchError, UsageError
+from patcher.errors import Location, PatchError, SitepatchError, UsageError
 from patcher.hook.directory import head
 from patcher.model import Option, Patchset
 from patcher.patchset.manifest import load_patchset
@@ -85,7 +85,9 @@ def said(read, *words):
         read(*words)
     assert time.process_time() - start < 5
     assert exit_code(caught.value) in (1, 2) and len(str(caught.value)) < 10_000
-    return str(caught.value)
+    error = caught.value
+    assert error.message.startswith(f"{error.location._replace(column=0)}:"), (error.location, error.message)
+    return error.message
 
 
 @pytest.mark.parametrize("shape", BAD)
@@ -196,16 +198,10 @@ def test_the_readers_above_are_all_that_read_toml():
     assert loaders == ["toml.py"]
 
 
-@pytest.mark.parametrize(
-    ("message", "place"),
-    [
-        ("a b/patchset.toml:3:8: found x", {"file": "a b/patchset.toml", "line": 3, "column": 8}),
-        ("r.txt:5: found foo", {"file": "r.txt", "line": 5}),
-        ("pyproject.toml: tool.sitepatch.nam: found an unknown key", {"file": "pyproject.toml"}),
-        ("/site: pkg/a.py: has changed since the plan was made", {}),  # which is no file `/site: pkg/a.py`
-        ("sitepatch could not apply two (exit code 3): a.json: x", {}),
-        ("torch is not installed", {}),
-    ],
-)
-def test_the_place_of_an_error_is_a_file_or_nothing(message, place):
-    assert SitepatchError(message).place == place
+def test_the_place_of_an_error_is_a_value_that_its_message_begins_with():
+    found = PatchError.at(Location("a b/patchset.toml", 3, 8), "found x", "write y")
+    assert (found.message, found.hint) == ("a b/patchset.toml:3:8: found x", "write y")
+    assert found.place == {"file": "a b/patchset.toml", "line": 3, "column": 8}
+    assert SitepatchError.at(Location("r.txt", 5), "found foo").place == {"file": "r.txt", "line": 5}
+    assert SitepatchError.at(Location("pyproject.toml"), "found foo").place == {"file": "pyproject.toml"}
+    assert SitepatchError("/site: pkg/a.py: has changed since the plan was made").place == {}

@@ -16,7 +16,7 @@ import shlex
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.errors import PatchError, SitepatchError
+from patcher.errors import Location, PatchError, SitepatchError
 from patcher.model import Answer, Patchset, State, Variant
 from patcher.patchset.sources import matching_variants, resolve_options
 from patcher.planner import rewriter
@@ -70,7 +70,8 @@ def find_cases(folder: Path) -> List[Path]:
     known = {*cases, *(name.replace(".before.py", ".after.py") for name in cases)}
     if names - known:
         ends = ", ".join(f"NAME{suffix}" for suffix in SUFFIXES)
-        raise PatchError(f"{folder / FOLDER / min(names - known)}: belongs to no case", f"cases are called {ends}")
+        stray = Location(str(folder / FOLDER / min(names - known)))
+        raise PatchError.at(stray, "belongs to no case", f"cases are called {ends}")
     return [folder / FOLDER / name for name in cases]
 
 
@@ -85,10 +86,10 @@ def read_case(path: Path) -> Case:
     expected = next(expected for suffix, expected in SUFFIXES.items() if path.name.endswith(suffix))
     head, text = _split(read_file(path, TEXT))
     if not head:
-        raise PatchError(f"{path}:1: found no path, {_FORM}")
+        raise PatchError.at(Location(str(path), 1), f"found no path, {_FORM}")
     other = path.with_name(path.name.replace(".before.py", ".after.py"))
     if expected == AFTER and not other.exists():
-        raise PatchError(f"{path}: found no {other.name} beside it, expected what it is to become")
+        raise PatchError.at(Location(str(path)), f"found no {other.name} beside it, expected what it is to become")
     return Case(path, expected, head, text, _split(read_file(other, TEXT))[1] if expected == AFTER else b"")
 
 

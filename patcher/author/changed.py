@@ -139,7 +139,7 @@ def _chosen(env: Environment, words: Sequence[str], every: Dict[str, _Site], *, 
     if problems:
         kind = UsageError if any(isinstance(error, UsageError) for error in problems) else SitepatchError
         hints = dict.fromkeys(error.hint for error in problems if error.hint)
-        raise kind("\n".join(error.message for error in problems), "\n".join(hints))
+        raise kind("\n".join(error.message for error in problems), "\n".join(hints), problems[0].location)
     return chosen
 
 

@@ -11,7 +11,7 @@ from typing import Dict, List, Mapping, Sequence, Tuple
 from patcher.author.changed import InstalledFile, find_changed, python_files
 from patcher.author.draft import package_of
 from patcher.author.pristine import Original
-from patcher.errors import SitepatchError, UsageError
+from patcher.errors import Location, SitepatchError, UsageError
 from patcher.store.status import read
 from patcher.system.decode import Reader, Values, decode_json, sha256_hex
 from patcher.system.reading import read_file
@@ -104,7 +104,7 @@ def _hashes(folder: Path) -> Dict[str, str]:
     try:
         found: Dict[str, str] = reader.read(decode_json(data), Values(sha256_hex))
     except ValueError as error:
-        raise SitepatchError(f"{where}: is not the JSON that sitepatch writes: {error}", hint) from None
+        raise SitepatchError.at(Location(str(where)), f"is not the JSON that sitepatch writes: {error}", hint) from None
     reader.stop(SitepatchError, hint)
     return found
 

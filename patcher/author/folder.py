@@ -130,7 +130,7 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
         try:
             load_patchset(made, PatchsetSource(str(folder)))
         except PatchError as error:
-            raise PatchError(error.message.replace(str(made), str(folder)), error.hint) from None
+            raise PatchError(error.message.replace(str(made), str(folder)), error.hint, error.location) from None
         folder.parent.mkdir(parents=True, exist_ok=True)
         aside = Path(scratch, "old")
         if replace:

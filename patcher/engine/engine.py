@@ -18,7 +18,7 @@ from patcher.engine.rewrite.rewriter import rewritten
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.pattern import Hunk, compile_hunk
-from patcher.errors import PatchError
+from patcher.errors import Location, PatchError
 from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State
 from patcher.splice import apply_splices
 
@@ -43,16 +43,17 @@ def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue])
         PatchError: with the problems of all of them, one a line.
     """
     compiled: List[Hunk] = []
-    problems: List[str] = []
+    problems: List[PatchError] = []
     for hunk in hunks:
         try:
             compiled.append(_compiled(hunk, tuple(sorted(options.items()))))
         except PatchError as error:
-            problems.append(error.message)
+            problems.append(error)
         except RecursionError:
-            problems.append(f"{hunk.origin}:{hunk.line}: the hunk is nested too deeply or too long to be read")
+            what = "the hunk is nested too deeply or too long to be read"
+            problems.append(PatchError.at(Location(hunk.origin, hunk.line), what))
     if problems:
-        raise PatchError("\n".join(problems))
+        raise PatchError("\n".join(error.message for error in problems), location=problems[0].location)
     return compiled
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Dict, Sequence, Tuple
 
 from patcher import __version__
-from patcher.errors import SitepatchError, StoreError, UsageError
+from patcher.errors import Location, SitepatchError, StoreError, UsageError
 from patcher.hook.boot import MODES
 from patcher.hook.content import (
     PATCHSETS,
@@ -74,7 +74,8 @@ def read(folder: Path) -> Content:
         except SitepatchError as error:
             errors.append(error)
     if not entries:
-        errors.append(UsageError(f"{path}: tool.sitepatch.patchsets: found none, expected the names of patchsets"))
+        problem = "tool.sitepatch.patchsets: found none, expected the names of patchsets"
+        errors.append(UsageError.at(Location(str(path)), problem))
     stop(errors)
     changes, digests = _precomputed(folder)
     content = make(name, mode, requested, changes)
@@ -96,7 +97,8 @@ def head(path: Path) -> Tuple[str, str, str]:
     try:
         top = read_toml(path)
     except OSError as error:
-        raise SitepatchError(f"{path}: cannot be read: {error}", "make it with: sitepatch hook init DIR") from None
+        hint = "make it with: sitepatch hook init DIR"
+        raise SitepatchError.at(Location(str(path)), f"cannot be read: {error}", hint) from None
     reader = Reader(path)
     found = reader.read(top, _HEAD)
     reader.stop(UsageError)
@@ -124,7 +126,7 @@ def _requested(folder: Path, entry: Entry) -> Requested:
     place = folder / PATCHSETS / entry.name
     if not (place / MANIFEST).is_file():
         hint = f"put it back, or take it out of {folder / 'pyproject.toml'} with: sitepatch hook init {folder.name} NAME..."
-        raise SitepatchError(f"{entry.origin}: {place}: found no patchset", hint)
+        raise SitepatchError(f"{entry.origin}: {place}: found no patchset", hint, entry.location)
     patchset = load_patchset(place, PatchsetSource(str(folder)))
     settings: Dict[str, str] = {}
     for text in entry.settings:
@@ -138,7 +140,8 @@ def _precomputed(folder: Path) -> Tuple[Tuple[Precomputed, ...], Dict[str, str]]
     try:
         return read_precomputed(path.read_bytes(), str(path))
     except FileNotFoundError:
-        raise StoreError(f"{path}: is missing", f"run again: sitepatch hook init {folder.name}") from None
+        hint = f"run again: sitepatch hook init {folder.name}"
+        raise StoreError.at(Location(str(path)), "is missing", hint) from None
 
 
 def earlier(folder: Path, patchsets: Sequence[HookPatchset]) -> Tuple[Precomputed, ...]:

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Iterator, Tuple, Union
 
-from patcher.errors import SitepatchError
+from patcher.errors import Location, SitepatchError
 from patcher.system.reading import TEXT, read_file
 
 GROUP = "sitepatch.patchsets"
@@ -48,12 +48,13 @@ def _parsed(path: str, data: bytes) -> Iterator[Tuple[str, Union[str, SitepatchE
         parser.read_string(data.decode("utf-8"))
     except (UnicodeDecodeError, configparser.Error) as error:
         words = str(error).split("\n")[0]
-        yield path, SitepatchError(f"{path}: found no valid entry points ({words})", "reinstall that distribution")
+        yield path, SitepatchError.at(Location(path), f"found no valid entry points ({words})", "reinstall that distribution")
         return
     for name, value in parser[GROUP].items() if GROUP in parser else ():
         parts = value.split(":")[0].strip().split(".")
         tries = [os.path.join(place, *parts) for place in filter(None, sys.path)]
         modules = [os.path.dirname(at) for at in tries if os.path.isfile(f"{at}.py")]
         found = [at for at in tries if os.path.isdir(at)] or modules
-        problem = f"{path}: the entry point {name} = {value} leads to no directory on sys.path"
-        yield name, found[0] if found else SitepatchError(problem, "reinstall that distribution, or uninstall it")
+        problem = f"the entry point {name} = {value} leads to no directory on sys.path"
+        hint = "reinstall that distribution, or uninstall it"
+        yield name, found[0] if found else SitepatchError.at(Location(path), problem, hint)

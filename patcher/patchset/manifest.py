@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from patcher.errors import PatchError, SitepatchError
+from patcher.errors import Location, PatchError, SitepatchError
 from patcher.model import FilePatch, Option, Patchset, PatchsetSource, Variant, Verify
 from patcher.patchset.symptoms import SYMPTOM, SYMPTOMS, decode_symptoms
 from patcher.patchset.toml import decode_text, decode_toml
@@ -70,9 +70,10 @@ class _Reader(Reader):
         try:
             return decode_text(read_file(path, LIMIT), path).replace("\r\n", "\n")
         except SitepatchError as error:
-            self.problems.append(error.message)
+            self.problems.append(error)
         except OSError as error:
-            self.problems.append(f"{path}: found no readable file ({error.strerror}), expected one")
+            problem = f"found no readable file ({error.strerror}), expected one"
+            self.problems.append(PatchError.at(Location(str(path)), problem))
         return ""
 
 
@@ -200,7 +201,7 @@ def _variant(
                     try:
                         parsed[name] = parse_spatch(files[name], str(reader.folder / name))
                     except PatchError as error:
-                        reader.problems.append(error.message)
+                        reader.problems.append(error)
             for patch in parsed[name][1]:
                 patches.append(patch)
                 for path in patch.paths:

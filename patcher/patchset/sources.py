@@ -17,7 +17,7 @@ from patcher.target.versions import accepts, says_nothing
 from patcher.text.listed import suggest
 
 BUILT_IN, LOCAL = PatchsetSource("built in"), PatchsetSource("./patchsets")
-PATCH_DIR, PROJECT_DIR, ENTRY_POINT = "--patch-dir", "patch-dir", "entry point"
+PATCH_DIR, PROJECT_DIR, ENTRY_POINT = "--patch-dir {}", "patch-dir {}", "entry point {}"
 """The other kinds of sources: a directory that the user names, one that a project names, an entry point."""
 _TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
@@ -81,7 +81,7 @@ def named_places(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> List[Tuple[str,
     places: List[Tuple[str, PatchsetSource]] = []
     for each in patch_dirs:
         if not os.path.isdir(os.path.join(cwd, each)):
-            raise UsageError(f"{PATCH_DIR} {each}: found no such directory", "name a directory of patchset folders")
+            raise UsageError(f"--patch-dir {each}: found no such directory", "name a directory of patchset folders")
         places.append((os.path.join(cwd, each), PatchsetSource(PATCH_DIR, str(each))))
     local = os.path.join(cwd, "patchsets")
     if os.path.realpath(local) != os.path.realpath(builtin_dir()):

@@ -6,7 +6,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Tuple, Union
 
-from patcher.errors import PatchError
+from patcher.errors import Location, PatchError
 from patcher.model import OptionValue
 from patcher.system.reading import TEXT as LIMIT
 from patcher.system.reading import read_file
@@ -46,7 +46,7 @@ def decode_text(data: bytes, origin: Union[Path, str]) -> str:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         found = f"found the byte 0x{error.object[error.start]:02x}, expected UTF-8"
-        raise PatchError(f"{origin}:{line}: {found}") from None
+        raise PatchError.at(Location(str(origin), line), found) from None
 
 
 def decode_toml(text: str, origin: Path) -> Dict[str, Any]:
@@ -63,19 +63,20 @@ def decode_toml(text: str, origin: Path) -> Dict[str, Any]:
     lines = text.split("\n")
     for number, each in enumerate(lines, 1):
         if each.count(".") > _DOTS:  # as the parts of a key they cost their square
-            raise PatchError(f"{origin}:{number}: found more than {_DOTS:,} dots in one line, expected fewer")
+            raise PatchError.at(Location(str(origin), number), f"found more than {_DOTS:,} dots in one line, expected fewer")
     try:
         top = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         place = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
         line, column = (int(place.group(1)), int(place.group(2))) if place else (len(lines), len(lines[-1]) + 1)
         shown = marked(lines[line - 1], column - 1, column)
-        raise PatchError(f"{origin}:{line}:{column}: {str(error).split(' (at ')[0]}\n{shown}") from None
+        problem = f"{str(error).split(' (at ')[0]}\n{shown}"
+        raise PatchError.at(Location(str(origin), line, column), problem) from None
     except RecursionError:
-        raise PatchError(f"{origin}: {_TOO_DEEP}") from None
+        raise PatchError.at(Location(str(origin)), _TOO_DEEP) from None
     except ValueError:  # the limit of Python on the digits of an integer
         line = next((number for number, each in enumerate(lines, 1) if re.search("[0-9][0-9_]{4299}", each)), 0)
-        raise PatchError(f"{origin}:{line}: {_TOO_LONG}") from None
+        raise PatchError.at(Location(str(origin), line), _TOO_LONG) from None
     _check_size(top, origin)
     return top
 
@@ -85,10 +86,10 @@ def _check_size(top: Dict[str, Any], origin: Path) -> None:
     while left:
         where, value, depth = left.pop()
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            raise PatchError(f"{origin}: {where}: {_TOO_LONG}")
+            raise PatchError.at(Location(str(origin)), f"{where}: {_TOO_LONG}")
         if isinstance(value, (dict, list)):
             if depth > _DEEPEST:
-                raise PatchError(f"{origin}: {clip(where, _WIDEST)}: {_TOO_DEEP}")
+                raise PatchError.at(Location(str(origin)), f"{clip(where, _WIDEST)}: {_TOO_DEEP}")
             items = value.items() if isinstance(value, dict) else enumerate(value)
             left += [(f"{where}.{key}" if where else str(key), each, depth + 1) for key, each in items]
 

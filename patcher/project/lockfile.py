@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.errors import PatchError, SitepatchError, UsageError
+from patcher.errors import Location, PatchError, SitepatchError, UsageError
 from patcher.model import LockedFile, OptionValue, Patchset, Requested, release_name
 from patcher.patchset.manifest import MANIFEST
 from patcher.patchset.sources import providing_distribution
@@ -165,17 +165,18 @@ def read(path: Path) -> Lock:
         SitepatchError: there is none.
         UsageError: it is written in another format, or damaged: all that is wrong with it.
     """
+    here = Location(str(path))
     if not path.is_file():
-        raise SitepatchError(f"{path}: found no such file, expected a lock", "write it with: sitepatch lock")
+        raise SitepatchError.at(here, "found no such file, expected a lock", "write it with: sitepatch lock")
     try:
         top = read_toml(path, _LARGEST)
     except PatchError as error:
-        raise UsageError(error.message, _ANEW) from None
+        raise UsageError(error.message, _ANEW, error.location) from None
     number = top.get("format")
     if number != FORMAT or isinstance(number, bool):
         hint = "use the sitepatch that wrote it, or a newer one" if isinstance(number, int) and number > FORMAT else _ANEW
         found = "nothing" if number is None else shown_value(number)
-        raise UsageError(f"{path}: format: found {found}, expected {FORMAT}", hint)
+        raise UsageError.at(here, f"format: found {found}, expected {FORMAT}", hint)
     reader = Reader(path)
     table = reader.read(top, _LOCK)
     reader.stop(UsageError, _ANEW)

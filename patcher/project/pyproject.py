@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.errors import SitepatchError, UsageError
+from patcher.errors import Location, SitepatchError, UsageError
 from patcher.model import Requested
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.toml import lookup, read_toml
@@ -30,13 +30,14 @@ class Entry(NamedTuple):
     """A patchset that is requested.
 
     `settings` are texts `option=VALUE`; `optional` says that its packages need not be installed; `origin` is `FILE:LINE`
-    or `FILE: FIELD`, for messages.
+    or `FILE: FIELD`, for messages; `location` is None where it is not from a file.
     """
 
     name: str
     settings: Tuple[str, ...]
     optional: bool
     origin: str
+    location: Optional[Location] = None
 
 
 class Project(NamedTuple):
@@ -47,7 +48,7 @@ class Project(NamedTuple):
     notes: Tuple[str, ...] = ()
 
 
-def parse_entry(text: str, origin: str) -> Entry:
+def parse_entry(text: str, origin: str, location: Location) -> Entry:
     """Read `NAME [option=VALUE]... [optional]`; a value with blanks is quoted as in a shell.
 
     Raises:
@@ -56,14 +57,15 @@ def parse_entry(text: str, origin: str) -> Entry:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise UsageError(f"{origin}: found {text} ({str(error).lower()}), {_FORM}") from None
+        raise UsageError(f"{origin}: found {text} ({str(error).lower()}), {_FORM}", location=location) from None
     if not words or "=" in words[0]:
-        raise UsageError(f"{origin}: found {text.strip() or 'nothing'}, {_FORM}")
+        raise UsageError(f"{origin}: found {text.strip() or 'nothing'}, {_FORM}", location=location)
     for word in words[1:]:
         name, equals, _ = word.partition("=")
         if word != OPTIONAL and not (name and equals):
-            raise UsageError(f'{origin}: found "{word}", {_FORM}{suggest(word, [OPTIONAL])}')
-    return Entry(words[0], tuple(word for word in words[1:] if word != OPTIONAL), OPTIONAL in words[1:], origin)
+            problem = f'found "{word}", {_FORM}{suggest(word, [OPTIONAL])}'
+            raise UsageError(f"{origin}: {problem}", location=location)
+    return Entry(words[0], tuple(word for word in words[1:] if word != OPTIONAL), OPTIONAL in words[1:], origin, location)
 
 
 def read_project(path: Path) -> Optional[Project]:
@@ -83,9 +85,9 @@ def read_project(path: Path) -> Optional[Project]:
     entries: List[Entry] = []
     for index, text in enumerate(found.get("patchsets", ())):
         try:
-            entries.append(parse_entry(text, f"{path}: tool.sitepatch.patchsets[{index}]"))
+            entries.append(parse_entry(text, f"{path}: tool.sitepatch.patchsets[{index}]", Location(str(path))))
         except UsageError as error:
-            reader.problems.append(error.message)
+            reader.problems.append(error)
     reader.stop(UsageError)
     folders = found.get("patch-dir", [])
     folders = [folders] if isinstance(folders, str) else folders
@@ -102,6 +104,7 @@ def chosen(entries: Iterable[Entry], patch_dirs: Sequence[str]) -> Tuple[List[Re
     """
     settings: Dict[str, Dict[str, str]] = {}
     origins: Dict[str, str] = {}
+    locations: Dict[str, Optional[Location]] = {}
     needed: Set[str] = set()
     found: List[Requested] = []
     notes: List[str] = []
@@ -113,8 +116,9 @@ def chosen(entries: Iterable[Entry], patch_dirs: Sequence[str]) -> Tuple[List[Re
             if settings[entry.name].setdefault(option, value) != value:
                 was = settings[entry.name][option]
                 both = f"{entry.name} {option}={value}: {origins[entry.name]} has {option}={was}"
-                errors.append(UsageError(f"{entry.origin}: {both}"))
+                errors.append(UsageError(f"{entry.origin}: {both}", location=entry.location))
         origins[entry.name] = f"{origins[entry.name]}, {entry.origin}" if entry.name in origins else entry.origin
+        locations.setdefault(entry.name, entry.location)
     for name, values in settings.items():
         try:
             patchsets, shadowed = find_all([name], patch_dirs)
@@ -122,6 +126,6 @@ def chosen(entries: Iterable[Entry], patch_dirs: Sequence[str]) -> Tuple[List[Re
             found.append(Requested(patchsets[0], options, name not in needed))
             notes += shadowed
         except SitepatchError as error:
-            errors.append(type(error)(f"{origins[name]}: {error.message}", error.hint))
+            errors.append(type(error)(f"{origins[name]}: {error.message}", error.hint, locations[name]))
     stop(errors)
     return found, notes

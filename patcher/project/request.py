@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Collection, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.errors import LockError, UsageError
+from patcher.errors import Location, LockError, UsageError
 from patcher.model import Patchset, Plan, Requested
 from patcher.patchset.sources import PATCH_DIR, PROJECT_DIR
 from patcher.project import lockfile
@@ -84,11 +84,12 @@ def _read(request: ProjectFiles) -> List[Project]:
         table = f"{path}: found no {'table [tool.sitepatch]' if path.is_file() else 'such file'}"
         if not request.requirements:
             how = 'write [tool.sitepatch] with patchsets = ["NAME"] there, or name a requirements file with -r'
-            raise UsageError(f"{table}, expected what the project asks for", how)
+            raise UsageError(f"{table}, expected what the project asks for", how, Location(str(path)))
         names = ", ".join(request.requirements)
         dropped = "pip-compile, uv pip compile and pip freeze drop comments: name the file that they are made from"
         nothing = "to request that nothing is applied, write [tool.sitepatch] with patchsets = [] in pyproject.toml"
-        raise UsageError(f'{names}: found no comment "# sitepatch: NAME"\n{table}', f"{dropped}\n{nothing}")
+        message = f'{names}: found no comment "# sitepatch: NAME"\n{table}'
+        raise UsageError(message, f"{dropped}\n{nothing}", Location(request.requirements[0]))
     return projects
 
 
@@ -106,4 +107,5 @@ def refuse_other(locked: Optional[lockfile.Lock], now: lockfile.Lock, plan: Plan
     problems = differences(locked, now, complete=not plan.failed) if locked else []
     if problems:
         hint = f"nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew"
-        raise LockError("\n".join(f"{path}: {problem}" for problem in problems), hint, plan.failed)
+        message = "\n".join(f"{path}: {problem}" for problem in problems)
+        raise LockError(message, hint, plan.failed, Location(str(path)))

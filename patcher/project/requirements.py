@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
-from typing import List, NamedTuple, Sequence, Set
+from typing import List, NamedTuple, Optional, Sequence, Set
 
-from patcher.errors import SitepatchError, UsageError
+from patcher.errors import Location, SitepatchError, UsageError
 from patcher.project.pyproject import Entry, Project, parse_entry
 from patcher.project.selection import stop
 from patcher.system.reading import TEXT, read_file
@@ -41,31 +41,34 @@ def read_requirements(paths: Sequence[str]) -> Project:
     """
     found = _Found([], [], [], [], set())
     for path in paths:
-        _follow(path, "", found)
+        _follow(path, None, found)
     stop(found.errors)
     return Project(tuple(found.entries), tuple(found.patch_dirs), tuple(found.notes))
 
 
-def _follow(path: str, asked_by: str, found: _Found) -> None:
-    """Read one file that was not read yet; `asked_by` is `FILE:LINE: ` of what includes it, "" for the command line."""
+def _follow(path: str, asked_by: Optional[Location], found: _Found) -> None:
+    """Read one file that was not read yet; `asked_by` is the line that includes it, None for the command line."""
     real = str(Path(path).resolve())
     if real in found.seen:
         return
     found.seen.add(real)
+    where = Location(path)
     try:
         _read(path, found)
     except OSError as error:
-        problem = f"found no readable file ({error.strerror}), expected one"
+        problem: SitepatchError = UsageError.at(where, f"found no readable file ({error.strerror}), expected one")
     except UnicodeDecodeError as error:
         byte = f"0x{error.object[error.start]:02x}"
-        problem = f"found the byte {byte}, which is not {error.encoding}, expected the text of a requirements file"
+        text = f"found the byte {byte}, which is not {error.encoding}, expected the text of a requirements file"
+        problem = UsageError.at(where, text)
     except (LookupError, ValueError) as error:
-        problem = f"found {error}, expected the text of a requirements file"
+        problem = UsageError.at(where, f"found {error}, expected the text of a requirements file")
     except SitepatchError as error:
-        problem = error.message[len(path) + 2 :]
+        problem = error
     else:
         return
-    found.errors.append(UsageError(f"{asked_by}{path}: {problem}"))
+    message = f"{asked_by}: {problem.message}" if asked_by else problem.message
+    found.errors.append(UsageError(message, location=asked_by or where))
 
 
 def _read(path: str, found: _Found) -> None:
@@ -80,7 +83,7 @@ def _read(path: str, found: _Found) -> None:
     if "\0" in auto_decode(read_file(path, TEXT)):
         raise ValueError("a NUL character")
     for line in RequirementsFile.parse(path):
-        origin = f"{path}:{line.line_number}"
+        origin = Location(path, line.line_number)
         if isinstance(line, CommentRequirementLine):
             _comment(line.line, origin, path, found)
         elif isinstance(line, InvalidRequirementLine):
@@ -90,20 +93,21 @@ def _read(path: str, found: _Found) -> None:
                 if re.match("[a-z]+://", name, re.IGNORECASE):
                     found.notes.append(f"{origin}: {name} is not looked at for what it asks for; only files are")
                 else:
-                    _follow(_beside(path, name), f"{origin}: ", found)
+                    _follow(_beside(path, name), origin, found)
 
 
-def _invalid(line: str, problem: str, origin: str, found: _Found) -> None:
+def _invalid(line: str, problem: str, origin: Location, found: _Found) -> None:
     """A line that is no requirement and no option of pip."""
     why = " ".join(problem.split("\n")[0].split("error: ")[-1].rstrip(":").split())
     if any(text in f"{problem}{line}" for text in _NOT_OURS_TO_JUDGE):
         found.notes.append(f"{origin}: {line} is passed over ({why}); pip may know it")
     else:
         shown = line if len(line) <= 60 else f"{line[:57]}..."
-        found.errors.append(UsageError(f"{origin}: found {shown} ({why}), expected a requirement or an option of pip"))
+        text = f"found {shown} ({why}), expected a requirement or an option of pip"
+        found.errors.append(UsageError.at(origin, text))
 
 
-def _comment(text: str, origin: str, path: str, found: _Found) -> None:
+def _comment(text: str, origin: Location, path: str, found: _Found) -> None:
     for directive in _DIRECTIVE.split(text)[1:]:
         asked = _REMARK.sub("", directive).strip()
         try:
@@ -113,11 +117,11 @@ def _comment(text: str, origin: str, path: str, found: _Found) -> None:
                     raise ValueError("one directory after it")
                 found.patch_dirs.append(str(Path(_beside(path, folders[0])).absolute()))
             else:
-                found.entries.append(parse_entry(asked, origin))
+                found.entries.append(parse_entry(asked, str(origin), origin))
         except UsageError as error:
             found.errors.append(error)
         except ValueError as error:
-            found.errors.append(UsageError(f"{origin}: found {asked} ({error}), expected {_PATCH_DIR} DIR"))
+            found.errors.append(UsageError.at(origin, f"found {asked} ({error}), expected {_PATCH_DIR} DIR"))
 
 
 def _beside(path: str, name: str) -> str:

@@ -93,7 +93,7 @@ def stop(errors: Sequence[SitepatchError]) -> None:
         message = "\n".join(error.message for error in errors)
         hint = "\n".join(dict.fromkeys(error.hint for error in errors if error.hint))
         worst = next((error for error in errors if isinstance(error, (UsageError, PatchError))), errors[0])
-        raise worst.__class__(message, hint)
+        raise worst.__class__(message, hint, errors[0].location)
 
 
 def choose(names: Sequence[str], texts: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Requested], List[str]]:

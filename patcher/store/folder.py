@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Iterator, List, Optional, Tuple, Type
 
-from patcher.errors import SitepatchError, StoreError
+from patcher.errors import Location, SitepatchError, StoreError
 from patcher.store.meta import Meta, date, group_bits, mount, read_xattrs, set_owner, set_xattrs, stamp
 from patcher.system.ownership import check_store
 from patcher.system.reading import open_file, read_open
@@ -150,7 +150,8 @@ class Folder:
             info, xattrs = os.fstat(fd), read_xattrs(fd)
             return read_open(fd, path), Meta.of(info)._replace(xattrs=xattrs)
         except SitepatchError as error:
-            raise StoreError(error.message, error.hint or "sitepatch changes regular files only") from error
+            hint = error.hint or "sitepatch changes regular files only"
+            raise StoreError(error.message, hint, error.location) from error
 
     def read(self, name: str) -> bytes:
         """Return the bytes of the regular file `name`, followed if it is a link."""
@@ -166,16 +167,16 @@ class Folder:
         """
         path = f"{self.path}/{name}"
         if self.link(name):
-            raise StoreError(f"{path}: is a link; sitepatch writes regular files there", HOME_HINT)
+            raise StoreError.at(Location(path), "is a link; sitepatch writes regular files there", HOME_HINT)
         try:
             data, meta = self.look(name)
         except FileNotFoundError:
             raise
         except StoreError as error:
-            raise StoreError(error.message, HOME_HINT) from error
+            raise StoreError(error.message, HOME_HINT, error.location) from error
         except OSError as error:
             hint = f"make it readable for user {os.getuid()}, or run this as its owner" if error.errno == errno.EACCES else ""
-            raise StoreError(f"{path}: cannot be read: {error.strerror}", hint) from error
+            raise StoreError.at(Location(path), f"cannot be read: {error.strerror}", hint) from error
         if not proven:
             self._check_trusted(meta, path)
         return data

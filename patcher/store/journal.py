@@ -12,7 +12,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.errors import StoreError
+from patcher.errors import Location, StoreError
 from patcher.store import bytecode
 from patcher.store.folder import Folder
 from patcher.store.receipt import dump, file_name, load, path_below
@@ -105,7 +105,8 @@ def read(home: Folder) -> Optional[Journal]:
     entries = tuple(Entry(**each) for each in fields["files"])
     for index, entry in enumerate(entries):
         if entry.action != FORGET and not entry.new:
-            raise StoreError(f'{where}: files[{index}].new: found "", expected a sha256 in lower-case hex', hint)
+            problem = f'files[{index}].new: found "", expected a sha256 in lower-case hex'
+            raise StoreError.at(Location(where), problem, hint)
     return Journal(fields["phase"], entries, tuple(fields.get("named", ())))
 
 

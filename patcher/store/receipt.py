@@ -7,7 +7,7 @@ import stat
 from typing import Any, Callable, Dict, Mapping, Optional
 
 from patcher import __version__
-from patcher.errors import FormatError, StoreError
+from patcher.errors import FormatError, Location, StoreError
 from patcher.model import Located, Receipt, Splice, State, Step
 from patcher.store.folder import HOME, sha256
 from patcher.system.decode import Items, Reader, Table, Values, decode_json, integer, one_of, option_value, sha256_hex, string
@@ -77,7 +77,8 @@ def decode(data: bytes, where: str) -> Receipt:
     fields = load(data, where, hint, _RECEIPT)
     receipt = Receipt(**{**fields, "steps": tuple(map(step_of, fields["steps"]))})
     if where.rpartition("/")[2] != file_name(receipt.path):
-        raise StoreError(f"{where}: path: found {receipt.path!r}, expected the path that this file is named after", hint)
+        problem = f"path: found {receipt.path!r}, expected the path that this file is named after"
+        raise StoreError.at(Location(where), problem, hint)
     return receipt
 
 
@@ -110,13 +111,14 @@ def load(data: bytes, where: str, hint: str, kind: Table) -> Dict[str, Any]:
     try:
         top = decode_json(data)
     except ValueError as error:
-        raise StoreError(f"{where}: is not the JSON that sitepatch writes: {error}", hint) from error
+        raise StoreError.at(Location(where), f"is not the JSON that sitepatch writes: {error}", hint) from error
     reader = Reader(where)
     head = reader.read(top, _HEAD)
     reader.stop(StoreError, hint)
     if head["format"] != FORMAT:
-        raise FormatError(
-            f"{where}: written by sitepatch {head['sitepatch']} in format {head['format']}; "
+        raise FormatError.at(
+            Location(where),
+            f"written by sitepatch {head['sitepatch']} in format {head['format']}; "
             f"this one, {__version__}, reads format {FORMAT}",
             "use that release of sitepatch, or a newer one, for this environment",
         )

@@ -12,7 +12,7 @@ import os
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Container, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from patcher.errors import OutdatedError, StoreError
+from patcher.errors import Location, OutdatedError, StoreError
 from patcher.model import Change, Receipt
 from patcher.store import journal, permission, prepare, receipt
 from patcher.store.folder import HOME, Folder, sha256
@@ -71,7 +71,7 @@ class Store:
         data = self._stored("pristine", digest, "", _REINSTALL)
         if sha256(data) != digest:
             where = f"{self.site}/{HOME}/pristine/{digest}"
-            raise StoreError(f"{where}: the pristine copy is damaged, its sha256 differs", _REINSTALL)
+            raise StoreError.at(Location(where), "the pristine copy is damaged, its sha256 differs", _REINSTALL)
         return data
 
     def unclaimed(self, claimed: Iterable[str] = ()) -> List[str]:
@@ -96,7 +96,7 @@ class Store:
         where = f"{self.site}/{HOME}/patchsets/{digest}.json"
         texts: Dict[str, str] = receipt.load(data, where, hint, _PATCHSET)["files"]
         if patchset_digest(texts) != digest:
-            raise StoreError(f"{where}: the stored patchset is damaged, its sha256 differs", hint)
+            raise StoreError.at(Location(where), "the stored patchset is damaged, its sha256 differs", hint)
         return texts
 
     def save_edited(self, path: str, data: bytes) -> str:
@@ -249,13 +249,13 @@ class Store:
         """Return the bytes of `.sitepatch/FOLDER_NAME/DIGEST+SUFFIX`."""
         where = f"{self.site}/{HOME}/{folder_name}/{digest}{suffix}"
         if not is_sha256(digest):
-            raise StoreError(f"{where}: expected a sha256 in hex")
+            raise StoreError.at(Location(where), "expected a sha256 in hex")
         with permission.explained(self.site):
             try:
                 with self._home(folder_name) as folder:
                     return folder.own(digest + suffix, proven=True)  # by its hash
             except FileNotFoundError as error:
-                raise StoreError(f"{where}: is missing", hint) from error
+                raise StoreError.at(Location(where), "is missing", hint) from error
 
     def _recover(self, site: Folder, home: Folder, outcome: List[str]) -> str:
         """Under the lock: undo or finish what the journal says; return the sentence about it, also added to `outcome`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Collection, Dict, List, Mapping, Tuple, Type, Union
 
-from patcher.errors import SitepatchError
+from patcher.errors import Location, SitepatchError
 from patcher.text.listed import suggest
 from patcher.text.width import clip
 
@@ -101,11 +101,12 @@ class Reader:
 
     def __init__(self, origin: object) -> None:
         self.origin = origin
-        self.problems: List[str] = []
+        self.problems: List[SitepatchError] = []
 
     def wrong(self, where: str, found: str, expected: str) -> None:
         """Add a problem; indices in `where` count from 0, as in JSON."""
-        self.problems.append(f"{self.origin}: {clip(where, _WIDEST) or 'the file'}: found {found}, expected {expected}")
+        problem = f"{clip(where, _WIDEST) or 'the file'}: found {found}, expected {expected}"
+        self.problems.append(SitepatchError.at(Location(str(self.origin)), problem))
 
     def check(self, where: str, value: object, good: object, expected: str) -> None:
         """Add a problem about `value` unless `good`."""
@@ -116,7 +117,8 @@ class Reader:
         """Raise what is wrong so far, if anything is."""
         if self.problems:
             more = [f"{self.origin}: and {len(self.problems) - _MOST} more"] if len(self.problems) > _MOST else []
-            raise error("\n".join([*self.problems[:_MOST], *more]), hint)
+            lines = [*(each.message for each in self.problems[:_MOST]), *more]
+            raise error("\n".join(lines), hint, self.problems[0].location)
 
     def read(self, value: object, kind: Kind, *path: Union[str, int]) -> Any:
         """The value if it is of that kind, of a table its items that are ({} where it is none); the rest becomes problems.

@@ -7,7 +7,7 @@ import stat
 from contextlib import suppress
 from typing import Mapping, Optional, Union
 
-from patcher.errors import SitepatchError
+from patcher.errors import Location, SitepatchError
 
 TEXT, FILE = 1 << 20, 1 << 28
 """Limits in bytes: of what a user writes (a patch, a table), and of what is installed or written by sitepatch."""
@@ -71,7 +71,7 @@ def open_file(name: str, dir_fd: Optional[int] = None, path: str = "") -> int:
             here = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
             if stat.S_ISLNK(here.st_mode) and here.st_uid not in (0, os.geteuid(), info.st_uid):
                 what = f"found a link, made by user {here.st_uid}, to a private file of user {info.st_uid}"
-                raise SitepatchError(f"{path}: {what}", "put the file itself there, if it is meant to be read")
+                raise SitepatchError.at(Location(path), what, "put the file itself there, if it is meant to be read")
     except BaseException:
         os.close(fd)
         raise
@@ -86,14 +86,15 @@ def read_open(fd: int, path: str, limit: int = FILE) -> bytes:
         if len(data) > size:
             data += file.read(limit - size)  # it grew, or is one of /proc, whose size is 0
     if max(size, len(data)) > limit:
-        raise SitepatchError(f"{path}: found {max(size, len(data)):,} bytes or more, expected at most {limit:,}")
+        problem = f"found {max(size, len(data)):,} bytes or more, expected at most {limit:,}"
+        raise SitepatchError.at(Location(path), problem)
     return data
 
 
 def _check(info: os.stat_result, path: str) -> None:
     if not stat.S_ISREG(info.st_mode):
         kind = _KINDS.get(stat.S_IFMT(info.st_mode), "something else")
-        raise SitepatchError(f"{path}: found {kind}, expected a regular file")
+        raise SitepatchError.at(Location(path), f"found {kind}, expected a regular file")
 
 
 def patchset_digest(files: Mapping[str, str]) -> str:

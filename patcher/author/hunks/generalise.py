@@ -182,7 +182,8 @@ class _Choice:
         try:
             made = rewrite(self.edit.before, hunks, {})
         except PatchError as error:  # two hunks insert at one place; its line is that of the second, above set to its number
-            return self.edit.before, {error.line - 1: error.brief}
+            line = error.location.line if error.location else 0
+            return self.edit.before, {line - 1: error.brief}
         return made.data, {index: answer.problem for index, answer in enumerate(made.answers) if answer.state.failed}
 
     def merged(self, parts: List[_Part], empty: _Part) -> List[_Part]:

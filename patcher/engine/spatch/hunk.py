@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import List, NoReturn, Optional, Set, Tuple
 
-from patcher.errors import PatchError
+from patcher.errors import Location, PatchError
 from patcher.model import FilePatch, HunkText
 from patcher.text.width import marked
 
@@ -32,7 +32,8 @@ def reject(origin: str, line: int, message: str, text: str = "", start: int = 0,
         end: the column after the last one.
     """
     place = "\n" + marked(text, start, end, "    ") if text else ""
-    raise PatchError(f"{origin}:{line}: {message}{place}", line=line, column=start + 1 if text else 0)
+    location = Location(origin, line, start + 1 if text else 0)
+    raise PatchError(f"{origin}:{line}: {message}{place}", location=location)
 
 
 def parse_spatch(text: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:

@@ -12,7 +12,7 @@ from patcher.author.diffs.unified import DiffProblem
 from patcher.author.draft import Draft, FileEdit, LeftOut
 from patcher.author.folder import Head, output_folder, patchset_files, write_folder
 from patcher.author.hunks.generalise import generalise
-from patcher.errors import UsageError
+from patcher.errors import Location, UsageError
 from patcher.model import Located, Patchset
 from patcher.ops.authoring.proving import (
     Release,
@@ -119,14 +119,14 @@ def _read(request: ImportRequest) -> List[Patch]:
         return _parsed({str(path): _bytes(path)})
     names, problems = read_series(_bytes(path).decode("utf-8", "replace"))
     if not names:
-        raise UsageError(f"{path}: it lists no patch")
+        raise UsageError.at(Location(str(path)), "it lists no patch")
     texts: Dict[str, bytes] = {}
-    wrong = [_message(str(path), each) for each in problems]
+    wrong = [_error(str(path), each) for each in problems]
     for name in names:
         try:
             texts[str(path.parent / name)] = _bytes(path.parent / name)
         except UsageError as error:
-            wrong.append(error.message)
+            wrong.append(error)
     _check(wrong)
     return _parsed(texts)
 
@@ -135,29 +135,30 @@ def _bytes(path: Path) -> bytes:
     try:
         return read_file(path)
     except OSError as error:
-        raise UsageError(f"{path}: found no readable file ({error.strerror}), expected a diff") from None
+        raise UsageError.at(Location(str(path)), f"found no readable file ({error.strerror}), expected a diff") from None
 
 
 def _parsed(texts: Mapping[str, bytes]) -> List[Patch]:
     found: List[Patch] = []
-    wrong: List[str] = []
+    wrong: List[UsageError] = []
     for name, data in texts.items():
         some, problems = read_patches(data)
         found += some
-        wrong += [_message(name, each) for each in problems]
+        wrong += [_error(name, each) for each in problems]
         if not problems and not any(each.sections for each in some):
-            wrong.append(f"{name}: found no unified diff in it")
+            wrong.append(UsageError.at(Location(name), "found no unified diff in it"))
     _check(wrong)
     return found
 
 
-def _message(name: str, problem: DiffProblem) -> str:
-    return f"{name}:{problem.line}: {problem.text}"
+def _error(name: str, problem: DiffProblem) -> UsageError:
+    return UsageError.at(Location(name, problem.line), problem.text)
 
 
-def _check(wrong: Sequence[str]) -> None:
+def _check(wrong: Sequence[UsageError]) -> None:
     if wrong:
-        raise UsageError("\n".join(wrong), "expected what diff -u, git diff and git format-patch write")
+        hint = "expected what diff -u, git diff and git format-patch write"
+        raise UsageError("\n".join(error.message for error in wrong), hint, wrong[0].location)
 
 
 # where it belongs -----------------------------------------------------------------------------------------------------
