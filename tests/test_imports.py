@@ -155,7 +155,7 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["system/cache.py", "system/results.py", "target/releases.py"], "the cache"),
     **dict.fromkeys(["overlay/make.py", "ops/overlay.py"], "the cache of overlays"),
     **dict.fromkeys(["author/folder.py"], "a patchset's folder"),
-    **dict.fromkeys(["cli/verbs/hook.py", "hook/backend.py", "hook/writer.py"], "a hook's directory and its wheel"),
+    **dict.fromkeys(["ops/hooks.py", "hook/backend.py", "hook/writer.py"], "a hook's directory and its wheel"),
     **dict.fromkeys(["hook/boot.py", "overlay/boot.py"], "stderr"),
     **dict.fromkeys(["hook/recheck.py", "hook/installed.py"], "the hook's own lock, and its files where it is removed"),
     **dict.fromkeys(["verify/run.py", "verify/child.py", "ranks/start.py"], "a directory of their own, for what the child reports"),

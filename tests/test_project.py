@@ -3,14 +3,14 @@
 import pytest
 
 from patcher.cli.console import exit_code
-from patcher.errors import SitepatchError
+from patcher.errors import Location, SitepatchError
 from patcher.project.pyproject import Entry, Project, chosen, parse_entry, read_project
 from tests.command import DDP, DYNAMO
 
 
 def test_a_wish_is_a_name_its_options_and_whether_its_package_may_be_absent():
-    assert parse_entry(f"{DDP} params=10 optional", "f:1") == Entry(DDP, ("params=10",), True, "f:1")
-    assert parse_entry(f"{DDP} title='a b'", "f:1").settings == ("title=a b",)
+    assert parse_entry(f"{DDP} params=10 optional", Location("f", 1)) == Entry(DDP, ("params=10",), True, Location("f", 1))
+    assert parse_entry(f"{DDP} title='a b'", Location("f", 1)).settings == ("title=a b",)
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ def test_a_wish_is_a_name_its_options_and_whether_its_package_may_be_absent():
 )
 def test_a_wish_that_cannot_be_read_says_what_was_found(text, found):
     with pytest.raises(SitepatchError) as caught:
-        parse_entry(text, "requirements.txt:3")
+        parse_entry(text, Location("requirements.txt", 3))
     assert caught.value.message.startswith("requirements.txt:3: found ")
     assert found in caught.value.message
     assert "expected" in caught.value.message
@@ -56,13 +56,14 @@ def test_all_that_is_wrong_with_the_table_is_told_at_once(tmp_path):
 
 
 def test_wishes_become_patchsets_with_their_options():
-    found, notes = chosen([parse_entry(f"{DDP} params=10", "a:1"), parse_entry(DDP, "b:1"), parse_entry(DYNAMO, "b:2")], ())
+    found, notes = chosen([parse_entry(f"{DDP} params=10", Location("a", 1)), parse_entry(DDP, Location("b", 1)), parse_entry(DYNAMO, Location("b", 2))], ())
     assert [(one.patchset.name, one.options.get("params")) for one in found] == [(DDP, 10), (DYNAMO, None)]
     assert notes == []
 
 
 def test_what_cannot_be_had_is_told_with_the_place_that_asks_for_it():
     with pytest.raises(SitepatchError) as caught:
-        chosen([parse_entry(f"{DDP} params=1", "a:1"), parse_entry(f"{DDP} params=2", "b:7"), parse_entry("nothing-such", "c:1")], ())
+        chosen([parse_entry(f"{DDP} params=1", Location("a", 1)), parse_entry(f"{DDP} params=2", Location("b", 7)), parse_entry("nothing-such", Location("c", 1))], ())
     assert "b:7: mmengine-ddp-debug params=2: a:1 has params=1" in caught.value.message
+    assert caught.value.location == Location("b", 7)
     assert 'c:1: there is no patchset "nothing-such"' in caught.value.message

@@ -29,15 +29,25 @@ _TABLE = Table({"patchsets": STRINGS, "patch-dir": _folders}, optional=("patchse
 class Entry(NamedTuple):
     """A patchset that is requested.
 
-    `settings` are texts `option=VALUE`; `optional` says that its packages need not be installed; `origin` is `FILE:LINE`
-    or `FILE: FIELD`, for messages; `location` is None where it is not from a file.
+    `settings` are texts `option=VALUE`; `optional` says that its packages need not be installed. `location` is where it is
+    requested, and `field` the path of the field there, "" for none; None is the command line.
     """
 
     name: str
     settings: Tuple[str, ...]
     optional: bool
-    origin: str
     location: Optional[Location] = None
+    field: str = ""
+
+    @property
+    def origin(self) -> str:
+        """Where it is requested, as a message begins with it."""
+        return _origin(self.location, self.field)
+
+
+def _origin(location: Optional[Location], field: str) -> str:
+    place = str(location or "the command line")
+    return f"{place}: {field}" if field else place
 
 
 class Project(NamedTuple):
@@ -48,12 +58,13 @@ class Project(NamedTuple):
     notes: Tuple[str, ...] = ()
 
 
-def parse_entry(text: str, origin: str, location: Location) -> Entry:
+def parse_entry(text: str, location: Location, field: str = "") -> Entry:
     """Read `NAME [option=VALUE]... [optional]`; a value with blanks is quoted as in a shell.
 
     Raises:
         UsageError: what was found instead.
     """
+    origin = _origin(location, field)
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -65,7 +76,7 @@ def parse_entry(text: str, origin: str, location: Location) -> Entry:
         if word != OPTIONAL and not (name and equals):
             problem = f'found "{word}", {_FORM}{suggest(word, [OPTIONAL])}'
             raise UsageError(f"{origin}: {problem}", location=location)
-    return Entry(words[0], tuple(word for word in words[1:] if word != OPTIONAL), OPTIONAL in words[1:], origin, location)
+    return Entry(words[0], tuple(word for word in words[1:] if word != OPTIONAL), OPTIONAL in words[1:], location, field)
 
 
 def read_project(path: Path) -> Optional[Project]:
@@ -85,7 +96,7 @@ def read_project(path: Path) -> Optional[Project]:
     entries: List[Entry] = []
     for index, text in enumerate(found.get("patchsets", ())):
         try:
-            entries.append(parse_entry(text, f"{path}: tool.sitepatch.patchsets[{index}]", Location(str(path))))
+            entries.append(parse_entry(text, Location(str(path)), f"tool.sitepatch.patchsets[{index}]"))
         except UsageError as error:
             reader.problems.append(error)
     reader.stop(UsageError)

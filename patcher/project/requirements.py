@@ -117,7 +117,7 @@ def _comment(text: str, origin: Location, path: str, found: _Found) -> None:
                     raise ValueError("one directory after it")
                 found.patch_dirs.append(str(Path(_beside(path, folders[0])).absolute()))
             else:
-                found.entries.append(parse_entry(asked, str(origin), origin))
+                found.entries.append(parse_entry(asked, origin))
         except UsageError as error:
             found.errors.append(error)
         except ValueError as error:

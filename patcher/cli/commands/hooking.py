@@ -41,9 +41,10 @@ def hook_init(
     Without names the patchsets are those of [tool.sitepatch] in ./pyproject.toml, or those that DIR asks for already. What
     they make of the files of this environment is kept in it, so that the hook needs no sitepatch where it is installed.
     """
-    from patcher.cli.verbs.hook import HookRequest, init_hook
+    from patcher.cli.verbs.hook import init_hook
+    from patcher.ops.hooks import HookRequest
 
-    return init_hook(console, place, HookRequest(directory, names, settings, mode, name))
+    return init_hook(console, HookRequest(place, directory, names, settings, mode, name))
 
 
 @hook.command("wheel", epilog="\b\nExample:\n  sitepatch hook wheel patches --out wheels")
