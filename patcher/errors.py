@@ -42,6 +42,11 @@ class SitepatchError(Exception):
         """The error about a problem at a place: the message is `FILE:LINE:COLUMN: PROBLEM`."""
         return cls(f"{location}: {problem}", hint, location)
 
+    @classmethod
+    def joined(cls: Type[_Error], errors: Sequence[SitepatchError], hint: str = "") -> _Error:
+        """Several problems as one error, at the place of the first."""
+        return cls("\n".join(error.message for error in errors), hint, errors[0].location)
+
     @property
     def place(self) -> Dict[str, Union[str, int]]:
         """The location as JSON: `file`, `line` and `column` as far as they are known."""
@@ -72,7 +77,9 @@ class AbsentError(SitepatchError):
 class LockError(SitepatchError):
     """Something differs from the lock of a project; `answers` are those of the hunks that do not fit."""
 
-    def __init__(self, message: str, hint: str, answers: Sequence[Answer], location: Optional[Location] = None) -> None:
+    def __init__(
+        self, message: str, hint: str = "", location: Optional[Location] = None, answers: Sequence[Answer] = ()
+    ) -> None:
         super().__init__(message, hint, location)
         self.answers = answers
 

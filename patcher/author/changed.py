@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Container, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.draft import package_of
-from patcher.errors import AbsentError, SitepatchError, UsageError
+from patcher.errors import AbsentError, Location, SitepatchError, UsageError
 from patcher.model import Located, Progress, Receipt, normalized
 from patcher.store.receipt import path_problem
 from patcher.store.status import Condition, FileStatus, classify
@@ -126,8 +126,9 @@ def _chosen(env: Environment, words: Sequence[str], every: Dict[str, _Site], *, 
         try:
             site, paths = named_file(word, every) if _is_file(word) else _package(env, word, every)
             if not unproven and not any(path in every[site] for path in paths):
-                raise SitepatchError(
-                    f"{word}: no RECORD in {site} lists it, so nothing tells what was installed",
+                raise SitepatchError.at(
+                    Location(word),
+                    f"no RECORD in {site} lists it, so nothing tells what was installed",
                     "give the text of before with --pristine: a file, a wheel or a directory",
                 )
             owner = Owner("", "", "") if not unproven else _owner(env, word, paths[0])
@@ -139,7 +140,7 @@ def _chosen(env: Environment, words: Sequence[str], every: Dict[str, _Site], *, 
     if problems:
         kind = UsageError if any(isinstance(error, UsageError) for error in problems) else SitepatchError
         hints = dict.fromkeys(error.hint for error in problems if error.hint)
-        raise kind("\n".join(error.message for error in problems), "\n".join(hints), problems[0].location)
+        raise kind.joined(problems, "\n".join(hints))
     return chosen
 
 
@@ -166,7 +167,8 @@ def named_file(word: str, every: Mapping[str, Container[str]]) -> Tuple[str, Lis
         if not path_problem(word) and ((top / word).is_file() or word in every[site]):
             return site, [word]
     sites = " or ".join(every)
-    raise UsageError(f"{word}: found no such Python file in {sites}", "name it as `mmengine/runner/runner.py`, or by its path")
+    hint = "name it as `mmengine/runner/runner.py`, or by its path"
+    raise UsageError.at(Location(word), f"found no such Python file in {sites}", hint)
 
 
 def _package(env: Environment, word: str, every: Dict[str, _Site]) -> Tuple[str, List[str]]:

@@ -43,7 +43,7 @@ def copy_out(env: Environment, package: str, file: str = "") -> Tuple[Path, Tupl
     if not paths:
         near = [path for path in every if path.rpartition("/")[2] == file.rpartition("/")[2]][:3]
         hint = f"expected one of {', '.join(near)}" if near else "name it as `runner/runner.py`, from the package on"
-        raise UsageError(f"{file or package}: found no such Python file in {located.site}", hint)
+        raise UsageError.at(Location(file or package), f"found no such Python file in {located.site}", hint)
     _check_clean(env, paths)
     texts = {path: read_file(Path(located.site) / path) for path in paths}
     folder = laid_out(texts)
@@ -71,23 +71,25 @@ def copied(env: Environment, folder: Path) -> List[Tuple[InstalledFile, Original
         raise UsageError(f"{folder}: found no such directory", "name the one that `sitepatch edit` made")
     hashes = _hashes(folder)
     found: List[Tuple[InstalledFile, Original]] = []
-    problems: List[str] = []
+    problems: List[SitepatchError] = []
     for path in sorted(each.relative_to(folder).as_posix() for each in folder.rglob("*.py")):
-        data = read_file(folder / path)
+        data, here = read_file(folder / path), Location(path)
         located = locate(env, package_of(path), [path])
         installed = read(located.site, path)
         if installed is None:
-            problems.append(f"{path}: is not installed; a new file is no part of a patchset, which changes files that are")
+            what = "is not installed; a new file is no part of a patchset, which changes files that are"
+            problems.append(SitepatchError.at(here, what))
         elif hashes.get(path, "") not in ("", sha256(installed).hexdigest()):
-            problems.append(f"{path}: was changed in {located.site} since it was copied")
+            problems.append(SitepatchError.at(here, f"was changed in {located.site} since it was copied"))
         elif data != installed:
             owner = Owner(located.distribution, located.version, located.dist_info)
             where = Original(installed, "the installed file", installed)
             found.append((InstalledFile(located.site, path, owner, (), data), where))
     gone = [path for path in sorted(hashes) if not (folder / path).is_file()]
-    problems += [f"{path}: was deleted here; that a file is deleted cannot be put into a patchset" for path in gone]
+    what = "was deleted here; that a file is deleted cannot be put into a patchset"
+    problems += [SitepatchError.at(Location(path), what) for path in gone]
     if problems:
-        raise SitepatchError("\n".join(problems), f"what was edited is still in {folder}")
+        raise SitepatchError.joined(problems, f"what was edited is still in {folder}")
     if not found:
         raise SitepatchError(f"{folder}: nothing was edited", "save the file in the editor")
     _check_clean(env, [one.path for one, _ in found])

@@ -53,7 +53,7 @@ def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue])
             what = "the hunk is nested too deeply or too long to be read"
             problems.append(PatchError.at(Location(hunk.origin, hunk.line), what))
     if problems:
-        raise PatchError("\n".join(error.message for error in problems), location=problems[0].location)
+        raise PatchError.joined(problems)
     return compiled
 
 

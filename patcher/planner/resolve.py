@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.errors import SitepatchError, StoreError
+from patcher.errors import Location, SitepatchError, StoreError
 from patcher.model import (
     Answer,
     Change,
@@ -244,4 +244,5 @@ def _stored_assignment(site: str, path: str, step: Step) -> Assignment:
         if hunks:
             located = Located(variant.package, site, "", "", "")
             return Assignment(Requested(patchset, step.options), located, path, hunks, variant.names)
-    raise SitepatchError(f"{path}: the stored copy of {step.patchset} does not mention this file", "restore all patchsets")
+    problem = f"the stored copy of {step.patchset} does not mention this file"
+    raise SitepatchError.at(Location(path), problem, "restore all patchsets")

@@ -108,4 +108,4 @@ def refuse_other(locked: Optional[lockfile.Lock], now: lockfile.Lock, plan: Plan
     if problems:
         hint = f"nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew"
         message = "\n".join(f"{path}: {problem}" for problem in problems)
-        raise LockError(message, hint, plan.failed, Location(str(path)))
+        raise LockError(message, hint, Location(str(path)), plan.failed)

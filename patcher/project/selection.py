@@ -90,10 +90,9 @@ def stop(errors: Sequence[SitepatchError]) -> None:
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        message = "\n".join(error.message for error in errors)
         hint = "\n".join(dict.fromkeys(error.hint for error in errors if error.hint))
         worst = next((error for error in errors if isinstance(error, (UsageError, PatchError))), errors[0])
-        raise worst.__class__(message, hint, errors[0].location)
+        raise worst.__class__.joined(errors, hint)
 
 
 def choose(names: Sequence[str], texts: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Requested], List[str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Iterator, List, Optional, Sequence, Tuple
 from urllib.parse import unquote, urlsplit
 
-from patcher.errors import AbsentError, SitepatchError
+from patcher.errors import AbsentError, Location, SitepatchError
 from patcher.model import Located, normalized, release_name
 from patcher.system.reading import read_file
 from patcher.target.distribution import owner, recorded_hash, recorded_sources
@@ -69,13 +69,14 @@ def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
         parts = path.split("/")
         inside = parts[0] in (located.package, f"{located.package}.py") and not {"", ".", ".."} & set(parts)
         if not inside or "\\" in path or "\0" in path:
-            raise SitepatchError(f"{path}: found a path outside the package {located.package}")
+            raise SitepatchError.at(Location(path), f"found a path outside the package {located.package}")
         directory, top = Path(located.site), os.path.realpath(located.site)
         for part in parts[:-1]:
             directory = directory / part
             if directory.is_symlink() and os.path.commonpath([top, os.path.realpath(directory)]) != top:
-                raise SitepatchError(
-                    f"{path}: {directory} is a link to {os.path.realpath(directory)}, outside the site directory",
+                raise SitepatchError.at(
+                    Location(path),
+                    f"{directory} is a link to {os.path.realpath(directory)}, outside the site directory",
                     "patch it there: --target with the directory that holds the package",
                 )
         if (directory / parts[-1]).is_file():

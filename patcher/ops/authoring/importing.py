@@ -158,7 +158,7 @@ def _error(name: str, problem: DiffProblem) -> UsageError:
 def _check(wrong: Sequence[UsageError]) -> None:
     if wrong:
         hint = "expected what diff -u, git diff and git format-patch write"
-        raise UsageError("\n".join(error.message for error in wrong), hint, wrong[0].location)
+        raise UsageError.joined(wrong, hint)
 
 
 # where it belongs -----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from patcher.author.draft import Draft, FileEdit
 from patcher.author.folder import Head, Target, patchset_files, proven_range
 from patcher.author.hunks.trial import same_code
 from patcher.engine.engine import rewrite
-from patcher.errors import SitepatchError, UsageError
+from patcher.errors import Location, SitepatchError, UsageError
 from patcher.model import Located, Patchset, PatchsetSource, Requested, State
 from patcher.ops.outcome import Events
 from patcher.ops.releases.against import named_releases
@@ -140,7 +140,7 @@ def made_here(edit: FileEdit, draft: Draft, trial: Patchset) -> FileDiff:
     (file,) = (each for each in draft.files if each.paths[0] == edit.path)
     if bad or not (file.left_out or made == edit.after or same_code(made, edit.after, anywhere=True)):
         what = f"the hunks do not make the edited file: {bad or 'other code comes of them'}"
-        raise SitepatchError(f"{edit.path}: {what}", "write the patchset by hand: sitepatch new")
+        raise SitepatchError.at(Location(edit.path), what, "write the patchset by hand: sitepatch new")
     return diff_texts("", edit.path, edit.before, made, [trial.name])
 
 

@@ -14,7 +14,7 @@ from patcher.author.ranges import ended, widened, with_variant, with_versions
 from patcher.engine.engine import answer_alone, rewrite
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
-from patcher.errors import SitepatchError
+from patcher.errors import Location, SitepatchError
 from patcher.model import Located, Patchset, State, Variant
 from patcher.ops.authoring.fitting import TriedRelease, overlapping, paths_of, releases_of, try_on_releases
 from patcher.ops.authoring.proving import made_here
@@ -143,8 +143,9 @@ def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping
     made = load_patchset(outcome.folder, outcome.patchset.source, {MANIFEST: manifest.replace("\r\n", "\n"), **texts})
     rest, was = (one._replace(variants=(), digest="", files={}, prose="") for one in (made, outcome.patchset))
     if rest != was or made.variants[: len(old)] != tuple(variants):
-        raise SitepatchError(
-            f"{outcome.folder / MANIFEST}: is not written in the usual form, so it cannot be changed without harm",
+        raise SitepatchError.at(
+            Location(str(outcome.folder / MANIFEST)),
+            "is not written in the usual form, so it cannot be changed without harm",
             "\n".join(f"write by hand: versions = {written_toml(variants[number].versions)}" for number in changed),
         )
     patchset = write_folder(outcome.folder, {MANIFEST: manifest, **texts}, replace=True)
@@ -196,7 +197,8 @@ def _with_variant(outcome: UpdateOutcome, request: UpdateRequest) -> UpdateOutco
     release = one.located.version.split("+")[0]
     spatch = f"{patchset.name}-{release}.spatch"
     if (outcome.folder / spatch).exists():
-        raise SitepatchError(f"{outcome.folder / spatch}: is there already", "edit it, or remove it and its [[variant]] first")
+        hint = "edit it, or remove it and its [[variant]] first"
+        raise SitepatchError.at(Location(str(outcome.folder / spatch)), "is there already", hint)
     nearest = patchset.variants[one.variant]
     owner = one.located.distribution if nearest.distributions else ""
     text = variant_text(Target(nearest.package, owner, f"=={release}"), [spatch])
