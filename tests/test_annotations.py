@@ -6,7 +6,7 @@ import pytest
 
 from patcher.cli.answers.annotations import ERROR, annotation, of_error
 from patcher.cli.answers.releases import CiResult, github
-from patcher.errors import PatchError, SitepatchError
+from patcher.errors import Location, PatchError, SitepatchError
 from tests.command import Site, done, sitepatch
 from tests.test_sync import asks
 
@@ -87,7 +87,7 @@ def test_an_annotation_is_escaped_and_names_no_file_outside_of_the_repository(tm
     assert annotation(ERROR, "a:b,c%", "1:2,\r\n3%", tmp_path / "x:y,%.toml", 7) == "::error file=x%3Ay%2C%25.toml,line=7,title=a%3Ab%2Cc%25::1:2,%0D%0A3%25"
     for path in ("/etc/hosts", tmp_path / "../x", tmp_path / ".venv/lib/python3.11/site-packages/p/patchset.toml", ""):
         assert annotation(ERROR, "t", "m", path, 7) == "::error title=t::m"
-    broken = {"a": PatchError(f"{tmp_path}/a/patchset.toml:3:1: wrong"), "b": SitepatchError("no file")}
+    broken = {"a": PatchError.at(Location(f"{tmp_path}/a/patchset.toml", 3, 1), "wrong"), "b": SitepatchError("no file")}
     told = [of_error(f"{name} is broken", error).split("::")[1] for name, error in broken.items()]
     assert told == ["error file=a/patchset.toml,line=3,title=a is broken", "error title=b is broken"]
     outside = CiResult("ask", "demo 3", "not found", "the patchset is for demo <3")

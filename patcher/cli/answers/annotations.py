@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Union
 
-from patcher.errors import SitepatchError
+from patcher.errors import Location, SitepatchError
 from patcher.text.printable import Styled, printable
 
 ERROR, WARNING, NOTICE = "error", "warning", "notice"
@@ -30,8 +30,8 @@ def annotation(kind: str, title: str, text: str, file: Union[str, Path] = "", li
 
 def of_error(title: str, error: SitepatchError) -> Styled:
     """What stops a command, or keeps it from reading a patchset, at the place that it is about."""
-    file, line = error.place.get("file", ""), error.place.get("line", 0)
-    return annotation(ERROR, title, error.message, str(file), int(line))
+    where = error.location or Location("")
+    return annotation(ERROR, title, error.message, where.file, where.line)
 
 
 def _in_repository(file: Union[str, Path]) -> str:
