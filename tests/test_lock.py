@@ -415,7 +415,7 @@ def test_a_lock_of_many_files_is_read_in_proportion_to_them(tmp_path):
     start = time.process_time()
     lockfile._once(reader, "target[0].file", [*names, *names[:3]])
     assert time.process_time() - start < 1
-    assert [each.partition("found ")[0] for each in reader.problems] == [f"{tmp_path}: target[0].file[{60_000 + at}]: " for at in range(3)]
+    assert [each.message.partition("found ")[0] for each in reader.problems] == [f"{tmp_path}: target[0].file[{60_000 + at}]: " for at in range(3)]
 
 
 def test_a_damaged_lock_is_one_error_for_every_command_and_lock_does_not_write_over_a_newer_one(site, lock):

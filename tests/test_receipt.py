@@ -98,13 +98,13 @@ def test_all_that_is_wrong_is_reported_up_to_a_limit_and_unknown_keys_only_where
     kind = Table({"a": string, "b": Items(Table({"c": integer}, others=True)), "d": STRINGS})
     found = reader.read({"a": "x", "b": [{"c": 1, "more": 1}, {"c": ""}, 2], "d": ["", 1]}, kind)
     assert found == {"a": "x", "b": [{"c": 1}, {}, {}]}
-    assert reader.problems == [
+    assert [each.message for each in reader.problems] == [
         'FILE: b[1].c: found "", expected an integer',
         "FILE: b[2]: found 2, expected a table",
         "FILE: d[1]: found 1, expected a string",
     ]
     reader.read([], kind)
-    assert reader.problems[3:] == ["FILE: the file: found a list, expected a table"]
+    assert [each.message for each in reader.problems[3:]] == ["FILE: the file: found a list, expected a table"]
     reader.read(["x"] * 20, Items(integer), "e")
     with pytest.raises(StoreError) as caught:
         reader.stop(StoreError)
