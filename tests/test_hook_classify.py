@@ -617,11 +617,11 @@ def test_the_child_patches_records_and_says_it_once(site, capfd, paths, count):
     ("answer", "mode", "reasons", "said"),
     [
         (None, "repair", [f"two: {M}: is not among the known files (here it is of demo_kit 2.0); {NEEDED}"], []),
-        (other.Answer(True, "", {}, 0), "repair", [], []),
-        (other.Answer(True, "", {}, 0), "warn", [], []),
-        (other.Answer(True, "", {}, 1), "repair", [], [APPLIED.format("1 file")]),
-        (other.Answer(True, "", {M: "other", "more.py": ""}, 1), "warn", ["two is not applied in {site}"], []),
-        (other.Answer(False, "why not", {M: "other"}, 1), "repair", ["two: why not"], []),
+        (other.ApplyAnswer(True, "", {}, 0), "repair", [], []),
+        (other.ApplyAnswer(True, "", {}, 0), "warn", [], []),
+        (other.ApplyAnswer(True, "", {}, 1), "repair", [], [APPLIED.format("1 file")]),
+        (other.ApplyAnswer(True, "", {M: "other", "more.py": ""}, 1), "warn", ["two is not applied in {site}"], []),
+        (other.ApplyAnswer(False, "why not", {M: "other"}, 1), "repair", ["two: why not"], []),
     ],
 )
 def test_what_is_not_known_is_left_to_sitepatch(site, capfd, monkeypatch, answer, mode, reasons, said):
@@ -647,12 +647,12 @@ def test_what_is_not_known_is_left_to_sitepatch(site, capfd, monkeypatch, answer
     [
         (77, b"", None),
         (0, b'{"ok": true, "files": [{"path": "a", "after": "1", "changes": [1]}, {"path": "b", "after": "2", "changes": []}]}',
-         other.Answer(True, "", {"a": "1", "b": "2"}, 1)),
-        (1, b'{"ok": false, "error": {"message": "m", "hint": "h"}}', other.Answer(False, "m; h", {}, 0)),
-        (1, b'{"ok": false, "error": {"message": "m", "hint": ""}}', other.Answer(False, "m", {}, 0)),
+         other.ApplyAnswer(True, "", {"a": "1", "b": "2"}, 1)),
+        (1, b'{"ok": false, "error": {"message": "m", "hint": "h"}}', other.ApplyAnswer(False, "m; h", {}, 0)),
+        (1, b'{"ok": false, "error": {"message": "m", "hint": ""}}', other.ApplyAnswer(False, "m", {}, 0)),
         (1, b'{"ok": false, "answers": [{"state": "applied", "path": "b", "problem": ""}, {"state": "conflict", "path": "a", "problem": "p"}]}',
-         other.Answer(False, "a: conflict: p", {}, 0)),
-        (1, b'{"ok": false, "answers": []}', other.Answer(False, "what was written failed to compile and was rolled back", {}, 0)),
+         other.ApplyAnswer(False, "a: conflict: p", {}, 0)),
+        (1, b'{"ok": false, "answers": []}', other.ApplyAnswer(False, "what was written failed to compile and was rolled back", {}, 0)),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(("write", "more"), [(True, ["--lock-timeout", "5"]), (False, ["--dry-run"])])
@@ -696,7 +696,7 @@ def test_what_sitepatch_made_of_a_file_is_what_is_expected_there(site, capfd, mo
 
     def apply(*words, write):
         site.write(b"VALUE = 9\n")
-        return other.Answer(True, "", {M: digest(b"VALUE = 9\n")}, 1)
+        return other.ApplyAnswer(True, "", {M: digest(b"VALUE = 9\n")}, 1)
 
     monkeypatch.setattr(repair, "apply_with_sitepatch", apply)
     assert ran(folder, "repair", capfd)[:2] == (0, [APPLIED.format("1 file")])

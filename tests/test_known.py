@@ -15,7 +15,7 @@ from patcher.ops.fixture import fixtures, lay_out
 from patcher.ops.listing import availability
 from patcher.patchset.sources import BUILT_IN, builtin_dir, load_patchset, resolve_options
 from patcher.planner import rewriter
-from patcher.planner.known import Request, Table, key_of, write_table
+from patcher.planner.known import KnownTable, Request, key_of, write_table
 from patcher.system import cache, results
 from patcher.target.interpreter import Environment
 from tests import tables
@@ -76,7 +76,7 @@ def test_a_hunk_for_another_file_has_to_be_right_too():
 
 def test_a_result_comes_back_as_the_engine_made_it(every):
     written = {key_of(data, request): made for data, request, made in every}
-    table = Table(write_table(written))
+    table = KnownTable(write_table(written))
     for data, request, made in every:
         good = not any(answer.state.failed for answer in made.answers)
         assert table.find(key_of(data, request), data, request) == (made if good else None)
@@ -89,14 +89,14 @@ def test_inserted_text_stands_in_a_table_once():
     answers = (MADE.answers[0]._replace(places=(3,), splices=moved), MADE.answers[1])
     table = write_table({KEY: MADE, key_of(other, REQUEST): Rewrite(b"# moved\n" + MADE.data, moved, answers)})
     assert json.loads(table)["texts"] == ["max", ", 0"]
-    assert Table(table).find(key_of(other, REQUEST), other, REQUEST).data == b"# moved\n" + MADE.data
+    assert KnownTable(table).find(key_of(other, REQUEST), other, REQUEST).data == b"# moved\n" + MADE.data
 
 
 def test_two_insertions_at_one_point_keep_their_order():
     first, second = Splice(0, 0, b"z\n"), Splice(0, 0, b"a\n")
     answers = (HunkAnswer(HUNK, State.APPLICABLE, (1,), (first,)), HunkAnswer(ABSENT, State.APPLICABLE, (1,), (second,)))
     made = Rewrite(b"z\na\n" + TEXT, (first, second), answers)
-    assert Table(write_table({KEY: made})).find(KEY, TEXT, REQUEST) == made
+    assert KnownTable(write_table({KEY: made})).find(KEY, TEXT, REQUEST) == made
 
 
 @pytest.mark.parametrize("change", [{"state": State.CONFLICT}, {"problem": "why"}, {"hint": "what to do"}, {"splices": ()}])
@@ -107,10 +107,10 @@ def test_a_result_of_which_one_answer_cannot_be_kept_is_left_out(change):
 
 def test_a_table_that_was_damaged_anywhere_gives_the_same_result_or_none():
     table, seen = write_table({KEY: MADE}), set()
-    assert Table(table).find(KEY, TEXT, REQUEST) == MADE
+    assert KnownTable(table).find(KEY, TEXT, REQUEST) == MADE
     for at in range(len(table)):
         for other in (table[:at], table[:at] + table[at + 1 :], *(table[:at] + new + table[at + 1 :] for new in (b"0", b"9", b'"', b"\xff", b"["))):
-            seen.add(Table(other).find(KEY, TEXT, REQUEST))
+            seen.add(KnownTable(other).find(KEY, TEXT, REQUEST))
     assert seen == {MADE, None}
 
 
@@ -125,7 +125,7 @@ def test_a_table_with_a_value_of_another_kind_gives_the_same_result_or_none(valu
                 copy[key] = other
                 yield copy
 
-    found = [Table(json.dumps(each).encode()).find(KEY, TEXT, REQUEST) for each in changed(json.loads(write_table({KEY: MADE})))]
+    found = [KnownTable(json.dumps(each).encode()).find(KEY, TEXT, REQUEST) for each in changed(json.loads(write_table({KEY: MADE})))]
     assert len(found) > 20 and set(found) <= {MADE, None} and None in found
 
 
@@ -148,7 +148,7 @@ def test_what_was_forged_without_its_seal_is_not_believed(what):
         key = key_of(TEXT, REQUEST._replace(names=()))
         table["results"][key] = row
     forged = json.dumps(table).encode() if what != "deep" else b"[" * 100_000
-    assert Table(forged).find(key, TEXT, REQUEST) is None
+    assert KnownTable(forged).find(key, TEXT, REQUEST) is None
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_result_is_worked_out_once_and_a_failure_is_not_kept(worked, folder, m
     assert rewriter.rewrite_cached(TEXT, failing).answers[0].state is State.NOT_FOUND
     assert len(list(folder.iterdir())) == 1
     monkeypatch.setenv("SITEPATCH_CACHE", os.devnull)
-    monkeypatch.setattr(rewriter, "_shipped", lambda name: Table(write_table({KEY: MADE})))
+    monkeypatch.setattr(rewriter, "_shipped", lambda name: KnownTable(write_table({KEY: MADE})))
     worked.clear()
     assert rewriter.rewrite_cached(TEXT, REQUEST) == MADE and worked == []
 
@@ -411,12 +411,12 @@ def test_a_patchset_that_an_installed_release_is_known_to_do_without_is_not_avai
     shipped = {name: write_table({key: made for key, (_, _, made) in tables.results(name, [stock.path, vendor.path]).items()}) for name in (GUARD, DYNAMO)}
     assert [state(stock, GUARD), state(vendor, GUARD)] == ["available", "available"]  # stand-ins are in no table
     monkeypatch.setattr("patcher.ops.listing.builtin_table", shipped.get)
-    monkeypatch.setattr(rewriter, "_shipped", lambda name: Table(shipped[name]))
+    monkeypatch.setattr(rewriter, "_shipped", lambda name: KnownTable(shipped[name]))
     assert [state(site, name) for site in (stock, vendor) for name in (GUARD, DYNAMO)] == ["not needed", "available", "available", "available"]
     path = stock.file("torch/multiprocessing/reductions.py")
     text = path.read_bytes()
     path.write_bytes(text + b"# edited\n")
     assert state(stock, GUARD) == "available"
     path.write_bytes(text)
-    monkeypatch.setattr(rewriter, "_shipped", lambda name: Table(b""))  # of another request for the same text
+    monkeypatch.setattr(rewriter, "_shipped", lambda name: KnownTable(b""))  # of another request for the same text
     assert state(stock, GUARD) == "available"

@@ -191,7 +191,8 @@ def test_every_receipt_of_the_own_directories_and_what_is_missing_for_a_restore(
 )
 def test_the_patchsets_that_are_meant(names, expected):
     items = [FileStatus("", receipt(path=path), Condition.APPLIED, b"") for path in (FILE, "demo/b.py")]
-    assert status.named(items, names) == expected
+    applied = status.applied_names(items)
+    assert (applied, *status.divide_names(applied, names)) == expected
 
 
 # runs that were interrupted -------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from patcher.errors import SitepatchError
 from patcher.ops.place import Place
 from patcher.patchset.sources import patchset_folders
 from patcher.project.selection import settings_for_completion
-from patcher.store.status import statuses
+from patcher.store.status import applied_names, statuses
 
 
 def names_for_completion(ctx: click.Context, begun: str) -> List[str]:
@@ -20,7 +20,7 @@ def names_for_completion(ctx: click.Context, begun: str) -> List[str]:
         names = set(patchset_folders(ctx.params.get("patch_dir") or (), os.getcwd()))
         if ctx.info_name in ("restore", "diff", "verify"):
             env = Place(ctx.params.get("python"), ctx.params.get("target"), (), bool(ctx.params.get("system"))).environment()
-            names |= {step.patchset for item in statuses(env) for step in item.receipt.steps}
+            names.update(applied_names(statuses(env)))
     except (SitepatchError, OSError):
         return []
     return sorted(name for name in names if name.startswith(begun))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Optional
 
-from patcher.diagnose.rank import NO_DEVICE, Message, kinds_of, names, release, without_ids
+from patcher.diagnose.rank import NO_DEVICE, Message, kinds_of, names, version_numbers, without_ids
 from patcher.diagnose.report import Report
 from patcher.diagnose.wrappers import DDP, family
 
@@ -18,7 +18,7 @@ _ANY_DEVICE, _ONE_ID = (1, 7), (1, 9)
 
 def ids_for_cuda(row: Report) -> Optional[Message]:
     """This torch takes device_ids for CUDA alone, and the model is on another kind of device."""
-    old = () < release(row.torch) < _ANY_DEVICE
+    old = () < version_numbers(row.torch) < _ANY_DEVICE
     if family(row) != DDP or not row.device_ids or len(names(row.parameters)) != 1 or not old:
         return None
     kind = kinds_of(row.parameters)[0]
@@ -29,6 +29,6 @@ def ids_for_cuda(row: Report) -> Optional[Message]:
 
 def several_ids(row: Report) -> Optional[Message]:
     """device_ids name several devices, of which this torch takes one."""
-    if family(row) != DDP or len(row.device_ids or ()) < 2 or () < release(row.torch) < _ONE_ID:
+    if family(row) != DDP or len(row.device_ids or ()) < 2 or () < version_numbers(row.torch) < _ONE_ID:
         return None
     return "device_ids name several devices, and DDP takes one, from torch 1.9 on", "one process for each device"

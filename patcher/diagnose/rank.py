@@ -117,7 +117,7 @@ def without_ids(row: Report) -> str:
 def _get_device(row: Report, kind: str) -> str:
     known = ", ".join(name + (f" (from {since})" if since else "") for name, since in KNOWN)
     since = dict(KNOWN).get(kind, "")
-    if kind in dict(KNOWN) and row.mmengine and since and release(row.mmengine) < release(since):
+    if kind in dict(KNOWN) and row.mmengine and since and version_numbers(row.mmengine) < version_numbers(since):
         return f"get_device of MMEngine {row.mmengine} does not know it; {since} does"
     if kind in dict(KNOWN):
         return (
@@ -127,7 +127,7 @@ def _get_device(row: Report, kind: str) -> str:
     return f"get_device knows {known}; {', '.join(UNKNOWN)} never: they become cpu"
 
 
-def release(version: str) -> Tuple[int, ...]:
+def version_numbers(version: str) -> Tuple[int, ...]:
     """The numbers of a version, to be compared."""
     return tuple(int(part) for part in version.split("+")[0].split(".") if part.isdigit())
 

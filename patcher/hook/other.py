@@ -28,7 +28,7 @@ _ANSWER = Table(
 )
 
 
-class Answer(NamedTuple):
+class ApplyAnswer(NamedTuple):
     """The result of `sitepatch apply`: `files` has the sha256 (hex) of each file after it, `changed` is their number."""
 
     ok: bool
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
     changed: int
 
 
-def apply_with_sitepatch(site: str, folder: str, one: HookPatchset, *, write: bool) -> Optional[Answer]:
+def apply_with_sitepatch(site: str, folder: str, one: HookPatchset, *, write: bool) -> Optional[ApplyAnswer]:
     """Apply a patchset, or only try it; None where no sitepatch can be imported.
 
     Args:
@@ -70,7 +70,7 @@ def apply_with_sitepatch(site: str, folder: str, one: HookPatchset, *, write: bo
         raise SitepatchError(reader.problems[0].message)
     files = {each["path"]: each["after"] for each in fields.get("files", ())}
     changed = sum(bool(each["changes"]) for each in fields.get("files", ()))
-    return Answer(fields["ok"], _problem(fields), files, changed)
+    return ApplyAnswer(fields["ok"], _problem(fields), files, changed)
 
 
 def _problem(fields: Dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from patcher.planner.plan import plan_apply, plan_restore
 from patcher.project.selection import check_names, check_probes, check_sources, choose
 from patcher.store.commit import commit, lock_sites, plan_rollback
 from patcher.store.retry import undisturbed
-from patcher.store.status import has_store, interrupted, named, statuses, stores, unclaimed
+from patcher.store.status import applied_names, divide_names, has_store, interrupted, statuses, stores, unclaimed
 from patcher.store.store import FINISHED, Store
 from patcher.target.environment import Environment
 from patcher.verify.checks import VerifyOptions, VerifySettings, files_to_verify
@@ -147,7 +147,8 @@ def restore(request: RestoreRequest, events: Events = SILENT) -> Outcome:
         for error in bad:
             if isinstance(error, FormatError):  # what its release knows of the other files is not known here
                 raise error
-        applied, idle, chosen = named(items, request.names)
+        applied = applied_names(items)
+        idle, chosen = divide_names(applied, request.names)
         if idle:
             check_names(idle, applied, place.patch_dirs)
         plan = plan_restore(items, chosen, force=request.force) if chosen else Plan((), ())

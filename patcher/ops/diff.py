@@ -16,7 +16,7 @@ from patcher.project.pyproject import read_project
 from patcher.project.request import PROJECT
 from patcher.project.selection import choose, find_all
 from patcher.store.retry import settled
-from patcher.store.status import Condition, FileStatus, interrupted, statuses
+from patcher.store.status import Condition, FileStatus, applied_names, interrupted, statuses
 from patcher.target.environment import Environment
 from patcher.text.confusable import diff_remarks
 from patcher.text.diffs import FileDiff, diff_texts, plan_diffs
@@ -89,7 +89,7 @@ def diff(request: DiffRequest, events: Events = SILENT) -> DiffOutcome:
     events.started(env)
     names = () if request.edited else request.names
     outcome = settled(env, lambda: _applied(env, names))
-    live = {step.patchset for item in outcome.items for step in item.receipt.steps if item.live}
+    live = applied_names(item for item in outcome.items if item.live)
     others = [name for name in dict.fromkeys(names) if name not in live]
     if others:
         outcome = _planned(outcome, request.place, others)

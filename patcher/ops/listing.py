@@ -21,7 +21,7 @@ from patcher.patchset.sources import (
 from patcher.patchset.symptoms import general_symptoms
 from patcher.project.selection import shadow_notes
 from patcher.store.retry import settled
-from patcher.store.status import named, read, statuses
+from patcher.store.status import applied_names, read, statuses
 from patcher.target.environment import Environment, find_file, locate
 
 APPLIED, AVAILABLE, OUT_OF_RANGE, ABSENT = "applied", "available", "out of range", "absent"
@@ -78,7 +78,7 @@ def list_patchsets(request: ListRequest) -> ListOutcome:
     if request.text:
         found, symptoms = search_patchsets(request.text, found, general_symptoms(builtin_dir()))
     notes = [note for one in every if one.patchset in found for note in shadow_notes(one)]
-    applied, _, _ = named(settled(env, lambda: statuses(env, [])), ())
+    applied = applied_names(settled(env, lambda: statuses(env, [])))
     listed = sorted(((one, availability(env, one, applied)) for one in found), key=lambda each: each[1].rank)
     return ListOutcome(tuple(listed), tuple(symptoms), broken, tuple(notes))
 

@@ -8,7 +8,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.errors import SitepatchError
 from patcher.hook.content import HOOK, read_hook
 from patcher.hook.places import folders
-from patcher.model import LockedFile, Plan, Requested, Step
+from patcher.model import LockedFile, Plan, Requested, Step, release_name
 from patcher.ops.change import carry_out, note_interrupted, prepare
 from patcher.ops.outcome import SILENT, Effect, Events, Outcome
 from patcher.ops.place import Place
@@ -18,7 +18,7 @@ from patcher.project import lockfile
 from patcher.project.differing import differences, elsewhere
 from patcher.project.request import ProjectFiles, read_lock, read_request, refuse_other
 from patcher.store.retry import undisturbed
-from patcher.store.status import FileStatus, statuses
+from patcher.store.status import FileStatus, applied_names, statuses
 from patcher.system.reading import read_file
 from patcher.target.interpreter import Environment
 from patcher.verify.checks import VerifyOptions
@@ -83,7 +83,7 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
     refuse_other(locked, lockfile.make(requested, held), plan, request.project.lock_path)
     names = [one.patchset.name for one in requested]
     going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
-    live = {step.patchset for item in items if item.live for step in item.receipt.steps}
+    live = applied_names(item for item in items if item.live)
     reverted = [f"{name} is applied and is not asked for: it is reverted" for name in going if name in live]
     plan = plan._replace(notes=(*asked_for.notes, *reverted, *plan.notes))
     answered = {answer.patchset for answer in plan.answers}
@@ -150,7 +150,7 @@ def _write(outcome: LockOutcome, old: Optional[lockfile.Lock], events: Events) -
         why = "locked in another environment" if word == "kept" else "locked with other patchsets; lock again where wanted"
         for release, _ in sorted(builds):
             another = "another build of " if release in {one for one, _ in here} else ""
-            events.note(f"{another}{lockfile.named(release)}, {why}", word)
+            events.note(f"{another}{release_name(*release)}, {why}", word)
     same = path.exists() and read_file(path) == lockfile.encode(made).encode("utf-8")
     if not same:
         lockfile.write(path, made)

@@ -10,7 +10,17 @@ from patcher.model import OptionValue, Requested, State, Step, release_name
 from patcher.ops.place import Place
 from patcher.project.selection import outdated
 from patcher.store.retry import settled
-from patcher.store.status import Condition, FileStatus, damaged, interrupted, named, recover, statuses, stores, unclaimed
+from patcher.store.status import (
+    Condition,
+    FileStatus,
+    applied_names,
+    damaged,
+    interrupted,
+    recover,
+    statuses,
+    stores,
+    unclaimed,
+)
 from patcher.target.backups import Backup, proven_backups
 from patcher.target.interpreter import Environment
 
@@ -128,9 +138,8 @@ def summary(place: Place) -> Summary:
     env = place.environment()
     bad: List[StoreError] = []
     items = statuses(env, bad)
-    names, _, _ = named(items, ())
     ok = all(item.condition is Condition.APPLIED for item in items) and not (bad or interrupted(env))
-    return Summary(env, tuple(names), len(items), ok)
+    return Summary(env, tuple(applied_names(items)), len(items), ok)
 
 
 def _applied_patchsets(env: Environment, items: Iterable[FileStatus], newer: Mapping[str, str]) -> List[AppliedPatchset]:

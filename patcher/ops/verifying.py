@@ -11,7 +11,7 @@ from patcher.planner.plan import before_and_after
 from patcher.planner.resolve import stored_patchset
 from patcher.project.selection import check_names
 from patcher.store.retry import settled
-from patcher.store.status import FileStatus, interrupted, named, statuses
+from patcher.store.status import FileStatus, applied_names, divide_names, interrupted, statuses
 from patcher.system.signals import stoppable
 from patcher.target.interpreter import Environment
 from patcher.verify.checks import FileToVerify, Verified
@@ -46,7 +46,8 @@ def verify(request: VerifyRequest, events: Events = SILENT) -> VerifyOutcome:
 
     def look() -> VerifyOutcome:
         waiting, items = interrupted(env), statuses(env)
-        applied, idle, chosen = named(items, request.names)
+        applied = applied_names(items)
+        idle, chosen = divide_names(applied, request.names)
         if idle:
             check_names(idle, applied, place.patch_dirs)
         patchsets = _stored(items, chosen)

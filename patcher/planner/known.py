@@ -84,7 +84,7 @@ def write_table(results: Mapping[str, Rewrite]) -> bytes:
     return "\n".join([head, ",\n".join(map(json.dumps, texts)), '], "results": {', ",\n".join(rows), "}}\n"]).encode()
 
 
-class Table:
+class KnownTable:
     """A table as read from its JSON; a damaged one has no results.
 
     Fields are not checked one by one (`patcher.system.decode`): a result counts only if its seal is right, and a table has

@@ -10,7 +10,7 @@ from typing import Optional, Tuple
 from patcher import __version__
 from patcher.model import HunkText, Requested, Rewrite
 from patcher.patchset.sources import builtin_table
-from patcher.planner.known import Request, Table, is_cacheable, key_of, write_table
+from patcher.planner.known import KnownTable, Request, is_cacheable, key_of, write_table
 from patcher.system import results
 
 _MAKER = (__version__, f"{sys.version_info[0]}.{sys.version_info[1]}")  # which names are builtins depends on the Python
@@ -39,7 +39,7 @@ def rewrite_cached(data: bytes, request: Request) -> Rewrite:
     if known is None:
         key = key_of(data, request, _MAKER)
         name = sha256(key.encode()).hexdigest()
-        known = Table(results.read(name)).find(key, data, request)
+        known = KnownTable(results.read(name)).find(key, data, request)
         if known is None:
             known = rewrite_uncached(data, request)
             if is_cacheable(known):
@@ -61,6 +61,6 @@ def shipped_result(data: bytes, request: Request) -> Optional[Rewrite]:
 
 
 @lru_cache(maxsize=None)
-def _shipped(name: str) -> Table:
+def _shipped(name: str) -> KnownTable:
     """The known results that ship with the built-in patchset of this name; those of other sources are not trusted."""
-    return Table(builtin_table(name))
+    return KnownTable(builtin_table(name))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, Optional, Tuple
 
-from patcher.model import LockedFile
+from patcher.model import LockedFile, release_name
 from patcher.patchset.toml import written_toml
-from patcher.project.lockfile import Distribution, Lock, Pinned, Target, build, named, release
+from patcher.project.lockfile import Distribution, Lock, Pinned, Target, build, release_of
 
 
 def differences(lock: Lock, now: Lock, *, complete: bool = True) -> List[str]:
@@ -27,11 +27,11 @@ def differences(lock: Lock, now: Lock, *, complete: bool = True) -> List[str]:
             found += changed(pinned[name], requested[name])
     same = not found
     for target in now.targets:
-        each, files = release(target[0]), _by_path(target)
-        builds = [other for other in lock.targets if release(other[0]) == each]
+        each, files = release_of(target[0]), _by_path(target)
+        builds = [other for other in lock.targets if release_of(other[0]) == each]
         if builds:
             nearest = max(builds, key=lambda other: len(set(build(other)[1]) & set(build(target)[1])))
-            found += _files(named(each), _by_path(nearest), files, same=same, complete=complete)
+            found += _files(release_name(*each), _by_path(nearest), files, same=same, complete=complete)
         else:
             found.append(not_locked(lock, each))
     return found
@@ -94,5 +94,6 @@ def _files(
 
 def not_locked(lock: Lock, installed: Tuple[str, str, str]) -> str:
     """The line about an installed release that is not in the lock: it names those of its distribution that are."""
-    others = ", ".join(dict.fromkeys(named(release(one)) for one in lock.files if release(one)[:2] == installed[:2]))
-    return f"{named(installed)} is installed, the lock has {others or f'no release of {installed[1] or installed[0]}'}"
+    releases = dict.fromkeys(release_of(one) for one in lock.files)
+    others = ", ".join(release_name(*each) for each in releases if each[:2] == installed[:2])
+    return f"{release_name(*installed)} is installed, the lock has {others or f'no release of {installed[1] or installed[0]}'}"

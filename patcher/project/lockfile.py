@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.errors import Location, PatchError, SitepatchError, UsageError
-from patcher.model import LockedFile, OptionValue, Patchset, Requested, release_name
+from patcher.model import LockedFile, OptionValue, Patchset, Requested
 from patcher.patchset.manifest import MANIFEST
 from patcher.patchset.sources import providing_distribution
 from patcher.patchset.toml import read_toml, written_toml
@@ -89,7 +89,7 @@ def make(requested: Iterable[Requested], locked: Iterable[LockedFile]) -> Lock:
     )
     files: Dict[Tuple[str, str, str], List[LockedFile]] = {}
     for one in sorted(set(locked)):
-        files.setdefault(release(one), []).append(one)
+        files.setdefault(release_of(one), []).append(one)
     return Lock(tuple(sorted(pinned, key=lambda one: one.name)), tuple(map(tuple, files.values())))
 
 
@@ -103,19 +103,14 @@ def _distribution(patchset: Patchset) -> Optional[Distribution]:
     return None
 
 
-def release(file: LockedFile) -> Tuple[str, str, str]:
+def release_of(file: LockedFile) -> Tuple[str, str, str]:
     """The import package, the distribution and the version that a file belongs to."""
     return file.package, file.distribution, file.version
 
 
 def build(target: Target) -> Tuple[Tuple[str, str, str], Tuple[Tuple[str, str], ...]]:
     """What identifies a build: its release, and each path with the sha256 of the pristine file."""
-    return release(target[0]), tuple((file.path, file.before) for file in target)
-
-
-def named(of: Tuple[str, str, str]) -> str:
-    """A release as a message names it."""
-    return release_name(*of)
+    return release_of(target[0]), tuple((file.path, file.before) for file in target)
 
 
 def merged(old: Lock, new: Lock) -> Lock:
@@ -138,7 +133,7 @@ def encode(lock: Lock) -> str:
     """The text of a lock: the same text for the same lock."""
     parts = [f"{_HEAD}format = {FORMAT}\n", *map(_patchset, lock.patchsets)]
     for target in lock.targets:
-        parts.append(_table("target", zip(("package", "distribution", "version"), release(target[0]))))
+        parts.append(_table("target", zip(("package", "distribution", "version"), release_of(target[0]))))
         parts += [_table("target.file", zip(("path", "before", "after"), file[3:])) for file in target]
     return "\n".join(parts)
 
@@ -186,7 +181,7 @@ def read(path: Path) -> Lock:
     builds: Set[object] = set()
     for index, files in enumerate(targets):
         if files and build(files) in builds:
-            reader.wrong(f"target[{index}]", f"{shown_value(' '.join(release(files[0])))} a second time", "every one once")
+            reader.wrong(f"target[{index}]", f"{shown_value(' '.join(release_of(files[0])))} a second time", "every one once")
         builds.add(files and build(files))
     reader.stop(UsageError, _ANEW)
     return Lock(tuple(pinned), tuple(sorted(targets)))

@@ -16,6 +16,7 @@ from typing import (
     List,
     NamedTuple,
     Optional,
+    Sequence,
     Set,
     Tuple,
 )
@@ -108,11 +109,15 @@ class FileStatus(NamedTuple):
         return "", ""
 
 
-def named(items: Iterable[FileStatus], names: Iterable[str]) -> Tuple[List[str], List[str], List[str]]:
-    """The patchsets that are applied, those of `names` that are not, and those of `names` that are: all without names."""
-    applied = list(dict.fromkeys(step.patchset for item in items for step in item.receipt.steps))
-    idle = [name for name in dict.fromkeys(names) if name not in applied]
-    return applied, idle, [name for name in dict.fromkeys(names) or applied if name in applied]
+def applied_names(items: Iterable[FileStatus]) -> List[str]:
+    """The names of the patchsets that are applied."""
+    return list(dict.fromkeys(step.patchset for item in items for step in item.receipt.steps))
+
+
+def divide_names(applied: Sequence[str], names: Iterable[str]) -> Tuple[List[str], List[str]]:
+    """Those of `names` that are not applied, and those that are: all that are applied without names."""
+    given = list(dict.fromkeys(names))
+    return [name for name in given if name not in applied], [name for name in given or applied if name in applied]
 
 
 def statuses(

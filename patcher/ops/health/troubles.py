@@ -7,10 +7,11 @@ import subprocess
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from patcher.diagnose.rank import KNOWN, VENDORS, release
+from patcher.diagnose.rank import KNOWN, VENDORS, version_numbers
 from patcher.model import Located
 from patcher.ops.diagnose import APPLIES, fit_of
 from patcher.ops.health.doctor import NOTE, PROBLEM, Case, Check
+from patcher.store.status import applied_names
 from patcher.system.reading import TEXT, read_file
 
 _Found = Iterator[Tuple[str, str, str]]
@@ -39,7 +40,7 @@ def _accelerators(case: Case) -> _Found:
     engine = _located(case, "mmengine")
     for package, (kind, _) in _vendors(case).items() if engine and _apply(case, DEVICE) else ():
         since: Optional[str] = dict(KNOWN).get(kind)
-        if since is None or (since and engine and release(engine.version) < release(since)):
+        if since is None or (since and engine and version_numbers(engine.version) < version_numbers(since)):
             version = engine.version if engine else ""
             what = f"{package} is installed, and get_device() of MMEngine {version} does not know {kind}: models go to the CPU"
             yield PROBLEM, what, _apply(case, DEVICE)
@@ -73,7 +74,7 @@ def _vendors(case: Case) -> Dict[str, Tuple[str, str]]:
 
 def _apply(case: Case, name: str) -> str:
     """The command that applies a patchset, "" where it is applied."""
-    applied = {step.patchset for item in case.statuses if item.live for step in item.receipt.steps}
+    applied = applied_names(item for item in case.statuses if item.live)
     return "" if name in applied else f"sitepatch apply {name}"
 
 

@@ -8,7 +8,7 @@ from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
 from patcher.errors import UsageError
 from patcher.model import OptionValue
 from patcher.project.differing import changed, not_locked
-from patcher.project.lockfile import Lock, Pinned, release
+from patcher.project.lockfile import Lock, Pinned, release_of
 from patcher.system.decode import STRINGS, Items, Reader, Table, Values, decode_json, option_value, string
 from patcher.system.reading import read_file
 
@@ -116,7 +116,7 @@ def _differences(answer: Mapping[str, Any], lock: Lock) -> List[str]:
     found += [f"{name} is applied, and not in the lock" for name in now if name not in locked]
     for name in sorted({*now} & {*locked}):
         found += changed(locked[name], now[name])
-    releases = {release(target[0]) for target in lock.targets}
+    releases = {release_of(target[0]) for target in lock.targets}
     for each in dict.fromkeys((one["package"], one["distribution"], one["installed"]) for one in answer["files"]):
         if each not in releases:
             found.append(not_locked(lock, each))
