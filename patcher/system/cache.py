@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import stat
+import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Iterator, List, NamedTuple, Sequence
@@ -126,6 +127,12 @@ def entries() -> List[Entry]:
             used = max(path.lstat().st_mtime for path in every)
             made.append(Entry(KNOWN, count(len(every), "result"), results, _size(results), used, False))
     return made
+
+
+def clean(older_than: float, *, dry_run: bool = False) -> List[Entry]:
+    """Remove what nobody uses and was not used for so many days; returns that, with `dry_run` what would be removed."""
+    old = [each for each in entries() if not each.in_use and each.used <= time.time() - older_than * 86400]
+    return [each for each in old if dry_run or remove(each)]
 
 
 def remove(entry: Entry) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Dict
 
 from patcher.cli.console import Console
 from patcher.cli.styles import Row
-from patcher.system.cache import Entry, cache_dir, entries, remove, size
+from patcher.system.cache import Entry, cache_dir, clean, entries, size
 
 
 def list_cache(console: Console) -> int:
@@ -21,8 +21,7 @@ def list_cache(console: Console) -> int:
 
 def clean_cache(console: Console, older_than: float, dry_run: bool) -> int:
     """Remove what was not used for so many days."""
-    chosen = [each for each in entries() if not each.in_use and each.used <= time.time() - older_than * 86400]
-    removed = [each for each in chosen if dry_run or remove(each)]
+    removed = clean(older_than, dry_run=dry_run)
     console.rows([_row("unused" if dry_run else "removed", each) for each in removed])
     amount, folder = size(removed), cache_dir().parent
     console.info(f"{amount} would be removed from {folder}" if dry_run else f"{amount} were removed from {folder}")

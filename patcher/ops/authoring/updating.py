@@ -57,9 +57,9 @@ class UpdateOutcome(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Whether the patchset holds for every release that was named or is in its range."""
+        """Whether the patchset holds for every release that was named or is in its range, or a variant makes it hold."""
         bad = [one for one in self.releases if not one.holds and (one.named or one.inside) and one.outcome.failed]
-        return bool(self.added) or not (bad or self.problems)
+        return bool(self.added) or not (bad or self.problems or self.draft.files)
 
 
 class CopiesOutcome(NamedTuple):

@@ -36,9 +36,8 @@ def run_update(console: Console, request: UpdateRequest) -> int:
     elif not made.ok and any(one.hunks for one in made.releases):
         words = [word for each in request.to for word in ("--to", each)]
         console.info(f"edit it there with: {command(request.place, 'update', request.name, *words, '--edit')}")
-    ok = made.ok and bool(made.added or not made.draft.files)
-    console.data(ok, _json(request, made))
-    return 0 if ok else 1
+    console.data(made.ok, _json(request, made))
+    return 0 if made.ok else 1
 
 
 def run_update_edited(console: Console, request: UpdateRequest) -> int:
