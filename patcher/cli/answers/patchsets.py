@@ -14,8 +14,8 @@ from patcher.text.listed import count
 from patcher.text.printable import Styled, join_styled, printable_lines
 
 if TYPE_CHECKING:
-    from patcher.ops.listing import Availability  # not for the commands that look at no environment
-    from patcher.ops.show import Proven
+    from patcher.ops.looking.listing import Availability  # not for the commands that look at no environment
+    from patcher.ops.looking.show import Proven
 
 
 # list -----------------------------------------------------------------------------------------------------------------

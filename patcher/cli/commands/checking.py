@@ -43,6 +43,6 @@ def check(
     if html and not against:
         raise UsageError("--html: found no --against, whose releases the page shows", "sitepatch diff --html shows this one")
     from patcher.cli.verbs.check import run_check
-    from patcher.ops.check import CheckRequest
+    from patcher.ops.releases.check import CheckRequest
 
     return run_check(console, CheckRequest(place, names, against, jobs), form, html)

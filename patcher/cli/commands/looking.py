@@ -67,7 +67,7 @@ def list_(console: Console, place: Place, text: Tuple[str, ...]) -> int:
     With TEXT, words or an error message, those that it is about, and what it means; exit code 1 if there is nothing.
     """
     from patcher.cli.verbs.list import list_all
-    from patcher.ops.listing import ListRequest
+    from patcher.ops.looking.listing import ListRequest
 
     return list_all(console, ListRequest(place, " ".join(text)))
 

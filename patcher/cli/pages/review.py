@@ -11,7 +11,7 @@ from patcher.cli.pages.code import Anchors, HunkLayout, anchors, counts, hunks, 
 from patcher.cli.pages.html import Html, html_document, join, lines, localized, tag
 from patcher.cli.translation import term
 from patcher.ops.diff import DiffOutcome, HandEdit
-from patcher.ops.reasons import Reason
+from patcher.ops.looking.reasons import Reason
 from patcher.patchset.toml import option_text
 from patcher.text.listed import count
 from patcher.text.view import View

@@ -24,9 +24,9 @@ from patcher.cli.answers.releases import (
 from patcher.cli.console import Console
 from patcher.cli.styles import Row
 from patcher.cli.translation import translated
-from patcher.ops.check import CheckOutcome, CheckRequest, check
 from patcher.ops.place import Place
 from patcher.ops.releases.against import Checked
+from patcher.ops.releases.check import CheckOutcome, CheckRequest, check
 from patcher.patchset.manifest import MANIFEST
 from patcher.patchset.sources import patchset_folders
 from patcher.target.remote import LARGE

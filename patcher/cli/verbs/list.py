@@ -14,9 +14,9 @@ from patcher.cli.answers.patchsets import (
     symptoms_json,
 )
 from patcher.cli.console import Console
-from patcher.ops.listing import ListRequest, list_patchsets
+from patcher.ops.looking.listing import ListRequest, list_patchsets
+from patcher.ops.looking.show import show
 from patcher.ops.place import Place
-from patcher.ops.show import show
 
 
 def list_all(console: Console, request: ListRequest) -> int:

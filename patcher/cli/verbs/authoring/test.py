@@ -12,9 +12,9 @@ from patcher.cli.styles import Row
 from patcher.cli.verbs.check import show_releases
 from patcher.ops.authoring.requests import CasesRequest
 from patcher.ops.authoring.testing import try_cases
-from patcher.ops.check import CheckRequest, check
 from patcher.ops.place import Place
 from patcher.ops.releases.against import Checked, check_asked
+from patcher.ops.releases.check import CheckRequest, check
 
 
 def run_test(console: Console, place: Place, names: Sequence[str], against: Sequence[str], jobs: int) -> int:

@@ -6,7 +6,7 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence
 
 from patcher.model import OptionValue, Patchset
 from patcher.ops.diff import DiffOutcome
-from patcher.ops.show import compatibility_table
+from patcher.ops.looking.show import compatibility_table
 from patcher.planner.resolve import stored_patchset
 
 

@@ -1,0 +1,1 @@
+"""`list` and `show`: the patchsets there are; and those that make a difference."""
