@@ -139,17 +139,16 @@ class _Reader:
             if f"{kind} to" in said:
                 path, refused = _named(said[f"{kind} to"]), f"a {kind} of {_named(said[f'{kind} from'])}"
         refused = "a new file" if "new file mode" in said else "a deleted file" if "deleted file mode" in said else refused
-        if not refused and "new mode" in said:
-            refused = f"a change of mode from {said.get('old mode', '?')} to {said['new mode']}"
+        mode = f"a change of mode from {said.get('old mode', '?')} to {said['new mode']}" if "new mode" in said else ""
         follow = [_text(each) for each in self.lines[self.at : self.at + 2]]
         if len(follow) == 2 and follow[0].startswith("--- ") and follow[1].startswith("+++ "):
             self.at += 2
-            self._plain(follow[0], follow[1], line, refused)
+            self._plain(follow[0], follow[1], line, refused, mode)
         else:
-            self.sections.append(Section(path, line, (), refused or "a section without a hunk"))
+            self.sections.append(Section(path, line, (), refused or mode or "a section without a hunk"))
 
-    def _plain(self, old: str, new: str, line: int, refused: str = "") -> None:
-        """Read the hunks below `--- PATH` and `+++ PATH`."""
+    def _plain(self, old: str, new: str, line: int, refused: str = "", mode: str = "") -> None:
+        """Read the hunks below `--- PATH` and `+++ PATH`: of what is `refused` none, of a change of `mode` all."""
         before, after = _named(old[4:]), _named(new[4:])
         if (before[:2], after[:2]) in (("a/", "b/"), ("b/", "a/"), ("i/", "w/"), ("c/", "w/"), ("c/", "i/"), ("o/", "w/")):
             before, after = before[2:], after[2:]
@@ -167,9 +166,8 @@ class _Reader:
             before, refused = after, refused or "a new file"
         elif after == _NOWHERE or (_EPOCH.search(new) and not any(hunk.side("+") for hunk in hunks)):
             after, refused = before, refused or "a deleted file"
-        keeps = not refused or refused.startswith("a change of mode")
-        path = before if keeps and (before.endswith(".py") or not after.endswith(".py")) else after  # `m.py.orig`
-        self.sections.append(Section(path, line, tuple(hunks) if keeps else (), refused))
+        path = before if not refused and (before.endswith(".py") or not after.endswith(".py")) else after  # `m.py.orig`
+        self.sections.append(Section(path, line, () if refused else tuple(hunks), refused or mode))
 
     def _hunk(self, number: int) -> Optional[UnifiedHunk]:
         here, found = self.at, _HUNK.match(self.lines[self.at])
