@@ -15,13 +15,13 @@ import argparse
 import ast
 import copy
 import difflib
-import inspect
 import re
 import sys
 import time
 import warnings
 from collections import Counter
 from random import Random
+from textwrap import dedent
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.engine.engine import rewrite
@@ -329,8 +329,9 @@ class _Normal(ast.NodeTransformer):
         return node
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        if isinstance(node.value, str) and "\n" in node.value:
-            node.value = inspect.cleandoc(node.value)
+        if isinstance(node.value, str) and node.end_lineno != node.lineno:
+            first, *more = node.value.split("\n")
+            node.value = "\n".join([first, dedent("\n".join(more))])
         return ast.Constant(node.value)
 
 

@@ -231,13 +231,17 @@ def _edits(source: Source, hunk: Hunk, place: Place) -> List[Edit]:
 
 # merging --------------------------------------------------------------------------------------------------------------
 def _merge(source: Source, matched: Sequence[Matched]) -> Tuple[List[HunkAnswer], List[Splice]]:
-    """All edits of all hunks as splices; hunks that overlap or insert at one place are in conflict (rule 14)."""
+    """All edits of all hunks as splices; hunks that overlap or insert at one place are in conflict (rule 14).
+
+    Lines for an inner block and lines for the block around it have one order at one place: the inner block's are first.
+    """
     answers = [each.answer for each in matched]
     every = [(edit, index) for index, each in enumerate(matched) for edit in each.edits]
-    ordered = sorted(_without_empty_blocks(every), key=lambda item: (item[0].start, item[0].end))
+    inner_first = sorted(_without_empty_blocks(every), key=lambda item: _depth(item[0]), reverse=True)
+    ordered = sorted(inner_first, key=lambda item: (item[0].start, item[0].end))
     for (left, one), (right, other) in zip(ordered, ordered[1:]):
         same_anchor = left.start == right.start and left.end == left.start and right.end == right.start and one != other
-        if right.start < left.end or same_anchor:
+        if right.start < left.end or (same_anchor and _depth(left) == _depth(right)):
             line = source.lines.number(right.start)
             text = f"two changes of this patchset meet at line {line}: write one hunk for both"
             answers = [
@@ -263,6 +267,14 @@ def _merge(source: Source, matched: Sequence[Matched]) -> Tuple[List[HunkAnswer]
         else answer._replace(splices=tuple(by_hunk.get(i, ())))
         for i, answer in enumerate(answers)
     ], splices
+
+
+def _depth(edit: Edit) -> Tuple[int, bool]:
+    """The indentation of the whole lines that an edit inserts, -1 for none, and whether they are a clause."""
+    whole = edit.text.endswith(("\n", "\r")) or edit.text.startswith(("\n", "\r"))  # the latter after the end of a file
+    code = next((line for line in edit.text.splitlines() if whole and line.strip()), "")
+    inside = code.lstrip()
+    return (len(code) - len(inside) if code else -1), bool(re.match(r"(elif|else|except|finally)\b", inside))
 
 
 def _without_empty_blocks(every: List[Tuple[Edit, int]]) -> List[Tuple[Edit, int]]:

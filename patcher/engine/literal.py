@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ast
-import inspect
 from contextlib import suppress
+from textwrap import dedent
 from typing import List
 
 from patcher.engine.node import Node
 
 
 def string_value(text: str) -> str:
-    """A string literal's type and value as one text, without the indentation of multi-line strings (rule 8)."""
+    """A string literal's type and value as one text; the indentation of one written on several lines is left out (rule 8)."""
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return text
-    return repr(inspect.cleandoc(value) if isinstance(value, str) and "\n" in value else value)
+    if isinstance(value, str) and "\n" in text:
+        first, *more = value.split("\n")
+        value = "\n".join([first, dedent("\n".join(more))])
+    return repr(value)
 
 
 def f_string_text(text: str, prefix: str) -> str:

@@ -74,6 +74,33 @@ CASES = {
         "def f(a):\n    send(a)\n\n    # the end\n    return a\n\n\ndef g(a):\n    send(a)\n",
         "@@ f @@\n send(a)\n+return a\n",
     ),
+    "a string that looks like a placeholder is written by its value": (
+        'def f(a):\n    return a.get("$HOME")\n',
+        'def f(a):\n    return a.get("$ROOT")\n',
+        '@@ f @@\n-a.get("\\x24HOME")\n+a.get("$ROOT")\n',
+    ),
+    "blanks at the end of a line in a string stay": (
+        "def f(a):\n    send(a)\n",
+        "def f(a):\n    send(a)\n    text = \"\"\"one  \n  two\"\"\"\n",
+        "@@ f @@\n send(...)\n+text = \"\"\"one  \n+  two\"\"\"\n",
+    ),
+    "a line break that comes into a string is a change": (
+        "def f(a):\n    send('', a)\n",
+        "def f(a):\n    send('\\n', a)\n",
+        "@@ f @@\n-send('', ...)\n+send('\\n', ...)\n",
+    ),
+    "what is inserted above a class that gets a decorator is one hunk with it": (
+        "class A:\n    x = 1\n",
+        "import lib\n\n\n@lib.known\nclass A:\n    x = 1\n",
+        "@@ <module> @@\n+import lib\n+\n+\n+@lib.known\n class A:\n",
+    ),
+    "what is inserted at the end of a block and below it are two hunks": (
+        "def f(a):\n    if a:\n        send(a)\n",
+        "def f(a):\n    if a:\n        send(a)\n        print(1)\n    print(2)\n",
+        "@@ f @@\n send(...)\n+print(1)\n\n@@ f @@\n if a:\n     ...\n+print(2)\n",
+    ),
+    "code that comes into an empty module": ("", "x = 1\n", "@@ <module> @@\n ...\n+x = 1\n"),
+    "code that comes into a module of comments": ("# none\n", "# none\nx = 1\n", "@@ <module> @@\n ...\n+x = 1\n"),
 }  # fmt: skip
 
 

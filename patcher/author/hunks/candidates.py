@@ -7,7 +7,7 @@ from typing import Iterator, List, Sequence, Set, Tuple
 from patcher.author.hunks.changes import Changes
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference
-from patcher.author.hunks.excerpts import Line, uncommented
+from patcher.author.hunks.excerpts import Line, tagged, uncommented
 from patcher.author.hunks.insertions import Runs
 from patcher.author.hunks.spans import Text
 
@@ -18,7 +18,7 @@ class Candidates:
     def __init__(self, before: Text, after: Text) -> None:
         changes, runs = Changes(before, after), Runs(before, after)
         self.makers = {"change": changes.change, "header": changes.header, "clause": changes.clause, "run": runs.run}
-        self.whole = changes.whole
+        self.whole, self.inserted = changes.whole, runs.inserted
 
     def of(self, difference: Difference) -> Iterator[Candidate]:
         """The candidates for one difference, each once."""
@@ -34,6 +34,15 @@ class Candidates:
             if bare.text not in seen:
                 seen.add(bare.text)
                 yield bare
+
+    def both(self, insertion: Difference, header: Difference) -> Iterator[Candidate]:
+        """Candidates for an insertion and a change of the header directly below it; none for other differences."""
+        neighbours = insertion.blocks[0] is header.blocks[0] and insertion.old == (header.old[0], header.old[0])
+        if neighbours and (insertion.kind, header.kind) == ("run", "header"):
+            inserted = tagged("+", self.inserted(insertion, below=True))
+            for each in self.of(header):
+                form = f"{each.form}, with what is inserted above it"
+                yield each._replace(scope=insertion.scope, lines=(*inserted, *each.lines), form=form)
 
 
 def _without_comments(lines: Sequence[Line]) -> Tuple[Line, ...]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.hunks.differences import Difference, scope_of
 from patcher.author.hunks.excerpts import Form, Line, enclosed, forms, tagged
 from patcher.author.hunks.spans import Text
 from patcher.engine.node import CLAUSES
+
+_DOLLAR = re.compile(r"""(?<=["'])\$(?=[A-Z][A-Z0-9_]*["'])""")
+"""The `$` of a string that would be taken for a placeholder: one that is nothing but `$NAME`."""
 
 
 class Candidate(NamedTuple):
@@ -27,7 +31,8 @@ class Candidate(NamedTuple):
     def text(self) -> str:
         """The hunk as it is written in a `.spatch`, ending in a line break."""
         flags = " count=all" * self.everywhere + " in-string" * self.in_string
-        body = "".join(f"{tag}{line}".rstrip() + "\n" for tag, line in self.lines)
+        escaped = [line if tag == "+" or self.in_string else _DOLLAR.sub(r"\\x24", line) for tag, line in self.lines]
+        body = "".join(f"{tag if line else tag.strip()}{line}\n" for (tag, _), line in zip(self.lines, escaped))
         return f"@@ {self.scope} @@{flags}\n{body}"
 
 

@@ -11,7 +11,7 @@ from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference, Pair, differences
 from patcher.author.hunks.loose import loose, moved_paths
 from patcher.author.hunks.spans import Text
-from patcher.author.hunks.trial import Trial, Tried, same_code
+from patcher.author.hunks.trial import Trial, Tried, same_code, why_invalid
 from patcher.engine.engine import rewrite
 from patcher.engine.names import unbound
 from patcher.engine.node import SyntaxProblem
@@ -183,12 +183,20 @@ class _Choice:
             made = rewrite(self.edit.before, hunks, {})
         except PatchError as error:  # two hunks insert at one place; its line is that of the second, above set to its number
             line = error.location.line if error.location else 0
-            return self.edit.before, {line - 1: error.brief}
+            return self.edit.before, {line - 1: why_invalid(error)}
         return made.data, {index: answer.problem for index, answer in enumerate(made.answers) if answer.state.failed}
 
     def merged(self, parts: List[_Part], empty: _Part) -> List[_Part]:
-        """Replace all parts inside the statement around one by a hunk for that statement."""
-        for old, new in _owners(empty.differences[0]):
+        """Replace all parts inside the statement around one by a hunk for that statement.
+
+        An insertion and a decorator for the definition below it, which go to one place, become a hunk for both.
+        """
+        first = empty.differences[0]
+        for part in parts:
+            made = self.ranked((*part.differences, *empty.differences), self.candidates.both(part.differences[-1], first))
+            if made.work:
+                return [made if each is part else each for each in parts if each is not empty]
+        for old, new in _owners(first):
             spans = [[each.span for each in part.differences] for part in parts]
             inside = [any(old.begin <= start and end <= old.outer_end + 1 for start, end in each) for each in spans]
             group = tuple(chain.from_iterable(part.differences for part in compress(parts, inside)))

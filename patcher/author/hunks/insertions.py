@@ -32,7 +32,7 @@ class Runs:
             yield from self._wrapped(difference)
         if difference.deleted:
             deleted = [line for node in difference.deleted for line in verbatim(self.before, node)]
-            lines = (*tagged("-", deleted), *tagged("+", self._inserted(difference, below=True)))
+            lines = (*tagged("-", deleted), *tagged("+", self.inserted(difference, below=True)))
             if len(distinctive_words(difference.deleted)) < 2:
                 short = Fragment(lines, "the code that goes, which says too little alone")
                 yield from with_context(self.before, difference, [short])
@@ -42,7 +42,7 @@ class Runs:
         else:
             yield from self._insertion(difference)
 
-    def _inserted(self, difference: Difference, *, below: bool, bare: bool = False) -> List[str]:
+    def inserted(self, difference: Difference, *, below: bool, bare: bool = False) -> List[str]:
         """The lines of the inserted statements with their comments; with the blank lines around them, unless `bare`.
 
         With `below` they are inserted above the statement below and its comments, else below the statement above.
@@ -81,7 +81,7 @@ class Runs:
         above, below = difference.neighbours
         if above is None and owner is not None and owner.kind == "FunctionDef":
             yield from self._at_an_end(difference)
-        inserted = {at: [self._inserted(difference, below=at, bare=bare) for bare in (False, True)] for at in (False, True)}
+        inserted = {at: [self.inserted(difference, below=at, bare=bare) for bare in (False, True)] for at in (False, True)}
         ordered = [
             (form, node is below, int(rank > 0) + 2 * _hides(form, node, difference.inserted))
             for node in self._anchors(difference)
@@ -110,11 +110,13 @@ class Runs:
         block = difference.blocks[0]
         above, below = difference.neighbours
         for bare in (False, True):
-            lines = tagged("+", self._inserted(difference, below=above is None, bare=bare))
+            lines = tagged("+", self.inserted(difference, below=above is None, bare=bare))
             whole = enclosed(self.before, block, lines, above is not None, below is not None)
             if whole is not None and block.parent is not None:
                 words = "first in its block" if above is None else "last in its block"
                 yield Candidate(scope_of(block.parent), tuple(whole), words)
+            elif block.parent is None and below is None:
+                yield Candidate("<module>", ((" ", "..."), *lines), "end of the module")
 
     def _elsewhere(self, difference: Difference) -> Iterator[Candidate]:
         """Imports of the standard library at the top of the module, functions at its end: where that makes no difference."""
@@ -122,11 +124,11 @@ class Runs:
         if difference.blocks[0].parent is not None or (names | {"*"}) & mentioned_during_import(self.before.tree):
             return
         if kinds <= {"Import", "ImportFrom"} and all(_standard(self.after, node) for node in difference.inserted):
-            inserted = tagged("+", self._inserted(difference, below=True, bare=True))
+            inserted = tagged("+", self.inserted(difference, below=True, bare=True))
             words = "an import of the standard library: top of the module"
             yield Candidate("<module>", (*inserted, (" ", "...")), words, elsewhere=True)
         elif kinds == {"FunctionDef"} and not read_during_import(self.after.tree, names):
-            code = "\n".join(self._inserted(difference, below=False))
+            code = "\n".join(self.inserted(difference, below=False))
             blank = max(len(code) - len(code.lstrip("\n")), len(code) - len(code.rstrip("\n")))
             lines = [*[""] * blank, *code.strip("\n").split("\n")]  # nothing follows at the end of a module
             words = "a helper that only functions use: end of the module"

@@ -38,18 +38,21 @@ def change_lines(
     """
     pairs, gaps = align(edits.hunk, before, after)
     edits.render.changed.update(old for old, _ in pairs if old.kind not in ("FunctionDef", "ClassDef"))
+    inserts = any(gap.inserted for gap in gaps)
+    above = {id(gap.below[1]): gap for gap in gaps if gap.below is not None and not gap.deleted}
     for old, new in pairs:
+        if id(new) in above:  # in the order of the text: before a decorator that is inserted at the same place
+            _insert(edits, above[id(new)], siblings, parent)
         if old.role != "run":
             _comments(edits, old, new)
             change(old, new)
-    inserts = any(gap.inserted for gap in gaps)
     for gap in gaps:
         if gap.deleted and gap.inserted:
             _swap(edits, gap)
         elif gap.deleted:
             for node in gap.deleted:
                 _delete(edits, node, None if inserts else parent)
-        else:
+        elif gap.below is None:
             _insert(edits, gap, siblings, parent)
 
 
