@@ -16,6 +16,7 @@ from patcher.store.store import Store
 from patcher.system.reading import read_file
 from patcher.target.distribution import Owner, RecordRow, installed_distributions, recorded_sources
 from patcher.target.environment import Environment, locate
+from patcher.text.listed import shortened
 
 _THREADS = 4  # reading waits for the disk, hashing does not hold the interpreter
 _BATCH = 200  # files between two reports of progress
@@ -93,7 +94,7 @@ def find_changed(env: Environment, words: Sequence[str], progress: Progress, *, 
                     remarks.setdefault(note, []).append(path)
                 looked += len(looks)
                 progress(looked, total, "files compared with what was installed")
-    notes += [f"{_some(paths)}: {note}" for note, paths in remarks.items() if note]
+    notes += [f"{shortened(paths, 3)}: {note}" for note, paths in remarks.items() if note]
     notes += _new_files({(item.site, item.path.split("/")[0]) for item in found if "/" in item.path}, every)
     return Search(tuple(sorted(found, key=lambda item: (item.site, item.path))), looked, tuple(notes))
 
@@ -231,13 +232,8 @@ def _new_files(packages: Iterable[Tuple[str, str]], every: Dict[str, _Site]) -> 
     for site, package in sorted(packages):
         new = [path for path in python_files(site, package) if path not in every[site]]
         if new and any(path.startswith(f"{package}/") for path in every[site]):
-            notes.append(f"{_some(new)}: new, and no part of a patchset, which changes files that are installed")
+            notes.append(f"{shortened(new, 3)}: new, and no part of a patchset, which changes files that are installed")
     return notes
-
-
-def _some(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
-    return ", ".join(paths[:3]) + more
 
 
 def python_files(site: str, package: str) -> List[str]:

@@ -16,6 +16,11 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
 
 
+def shortened(words: Sequence[str], most: int) -> str:
+    """The first words, and how many more there are: `a, b and 3 more`."""
+    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
+
+
 def number_ranges(numbers: Iterable[int]) -> str:
     """`0-3,7` for 0, 1, 2, 3 and 7."""
     parts = []

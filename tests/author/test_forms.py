@@ -18,6 +18,11 @@ CASES = {
         "@first(0)\n@second(2)\ndef f(a):\n    return a\n",
         "@@ f @@\n @first(0)\n-@second(1)\n+@second(2)\n def f(...):\n",
     ),
+    "a comment in a decorator does not stop its hunk": (
+        "@first([\n    # one\n    call(1),\n    2,\n])\ndef f(a):\n    return a\n",
+        "@first([\n    # one\n    call(3),\n    2,\n])\ndef f(a):\n    return a\n",
+        "@@ f @@\n-call(1)\n+call(3)\n",
+    ),
     "a comment in a call does not stop its hunk": (
         "def f(a):\n    return call(\n        first=[1],  # one\n        second=a,\n    )\n",
         "def f(a):\n    return call(\n        first=[2, 3],  # two\n        second=abs(a),\n    )\n",

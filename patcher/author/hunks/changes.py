@@ -6,14 +6,13 @@ from difflib import SequenceMatcher
 from typing import Iterator, List, Sequence, Tuple
 
 from patcher.author.hunks.context import Candidate, Fragment, with_context
-from patcher.author.hunks.differences import Difference, scope_of
+from patcher.author.hunks.differences import Difference, Pair, scope_of
 from patcher.author.hunks.excerpts import (
     Hole,
     Holes,
     Line,
     elided,
     excerpt,
-    expression_levels,
     header,
     kept_calls,
     one_line,
@@ -25,7 +24,7 @@ from patcher.author.hunks.excerpts import (
 from patcher.author.hunks.names import distinctive_words
 from patcher.author.hunks.spans import Text, header_end
 from patcher.author.hunks.strings import changed_part
-from patcher.engine.node import CLAUSES, COMPOUND, Node, same
+from patcher.engine.node import CLAUSES, COMPOUND, Node, is_expression, same
 from patcher.text.lines import line_edits
 
 
@@ -59,13 +58,7 @@ class Changes:
         if part is not None:
             lines = (*tagged("-", part[0]), *tagged("+", part[1]))
             yield Candidate(scope, lines, "the part of the string that changed", in_string=True)
-        smallest = len(difference.pairs) - 1
-        for index in expression_levels(difference.pairs):
-            old, new = difference.pairs[index]
-            form = "the smallest expression that changed" if index == smallest else "the expression around the change"
-            for holes in _with_and_without(elided(difference.pairs[index:])) if distinctive_words([old]) else ():
-                more = ", the rest of its list left open" if holes[0] else ""
-                yield Candidate(scope, self._replaced(old, new, holes), form + more)
+        yield from self._expressions(scope, difference.pairs)
         old, new = difference.pairs[0]
         simple = old.kind not in COMPOUND | CLAUSES
         found = elided(difference.pairs)
@@ -85,6 +78,17 @@ class Changes:
             yield from self._in_statement(difference, statement)
             return
         yield from with_context(self.before, difference, statement)
+
+    def _expressions(self, scope: str, pairs: Sequence[Pair]) -> Iterator[Candidate]:
+        """The expressions that hold all of the change, the smallest first."""
+        for index in range(len(pairs) - 1, 0, -1):
+            old, new = pairs[index]
+            if not (is_expression(old) and is_expression(new)) or old.kind == "Expr":
+                continue
+            form = "the smallest expression that changed" if index == len(pairs) - 1 else "the expression around the change"
+            for holes in _with_and_without(elided(pairs[index:])) if distinctive_words([old]) else ():
+                more = ", the rest of its list left open" if holes[0] else ""
+                yield Candidate(scope, self._replaced(old, new, holes), form + more)
 
     def _replaced(self, old: Node, new: Node, holes: Holes) -> Tuple[Line, ...]:
         before = one_line(uncommented(excerpt(self.before, old.outer_start, old.outer_end, holes[0])))
@@ -121,6 +125,7 @@ class Changes:
             general, full = (tagged(" ", header(self.before, old, general=each)) for each in (True, False))
             yield Candidate(scope, (*decorators, *general), "the decorators, above the name of the definition")
             yield Candidate(scope, (*decorators, *full), "the decorators, above the whole header")
+            yield from self._expressions(scope, difference.pairs)
             return
         decorators = decorators if any(tag != " " for tag, _ in decorators) else []
         lists = [(old.node("params"), new.node("params"))] if old.kind == "FunctionDef" else [(old, new)]

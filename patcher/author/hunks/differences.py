@@ -29,8 +29,8 @@ class Difference(NamedTuple):
         span: the characters of the text before the edit that are replaced.
         text: what replaces them.
         start: the offset of `text` in the text after the edit.
-        pairs: of a `change` the pairs from the statement or clause down to the smallest that differs; of a `header` or
-            `clause` the statement; of a `run` none.
+        pairs: of a `change` or `header` the pairs from the statement or clause down to the smallest that holds all of the
+            difference; of a `clause` the statement; of a `run` none.
     """
 
     kind: str
@@ -157,7 +157,7 @@ class _Comparison:
             return
         if old.kind in ("FunctionDef", "ClassDef"):
             if any(not same(value, new.fields[key]) for key, value in old.fields.items() if key != "body"):
-                yield self.replaced("header", blocks, ((i, i + 1), (j, j + 1)), self.headers(pair), (pair,))
+                yield self.replaced("header", blocks, ((i, i + 1), (j, j + 1)), self.headers(pair), tuple(_descent(*pair)))
         elif self.headers_differ(pair):
             yield self.change(blocks, i, j, pair)
         yield from self.bodies(pair)

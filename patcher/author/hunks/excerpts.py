@@ -8,7 +8,7 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.author.hunks.differences import Pair
 from patcher.author.hunks.spans import Text, header_end
 from patcher.engine import lex
-from patcher.engine.node import COMPOUND, Node, is_expression, same
+from patcher.engine.node import COMPOUND, Node, same
 
 Line = Tuple[str, str]
 """The tag (` `, `-` or `+`) and the code behind it."""
@@ -212,12 +212,3 @@ def enclosed(text: Text, block: Node, lines: Sequence[Line], above: bool, below:
         body.append((tag, step + line if line.strip() and offset not in inside else line))
         offset += len(line) + 1
     return [*tagged(" ", header(text, owner)), *(run if above else []), *body, *(run if below else [])]
-
-
-def expression_levels(pairs: Sequence[Pair]) -> List[int]:
-    """The indexes of `pairs` at which both sides are expressions inside a statement, the smallest first."""
-    return [
-        index
-        for index in range(len(pairs) - 1, 0, -1)
-        if is_expression(pairs[index][0]) and is_expression(pairs[index][1]) and pairs[index][0].kind != "Expr"
-    ]

@@ -27,6 +27,7 @@ from patcher.project.selection import check_sources
 from patcher.store.retry import settled
 from patcher.store.status import read, statuses
 from patcher.target.environment import Environment
+from patcher.text.listed import shortened
 from patcher.verify.checks import VerifyOptions
 
 
@@ -233,8 +234,7 @@ def _check_unchanged(request: CaptureRequest, files: Sequence[Captured]) -> None
 
 
 def _head(request: CaptureRequest, files: Sequence[Captured]) -> Head:
-    paths = [one.file.path for one in files]
-    named = ", ".join(paths[:2]) + (f" and {len(paths) - 2} more" if len(paths) > 2 else "")
+    named = shortened([one.file.path for one in files], 2)
     releases = ", ".join(dict.fromkeys(one.file.release for one in files))
     return Head(request.name, request.summary or f"Edits made by hand in {named}", f"Captured from {releases}.")
 
