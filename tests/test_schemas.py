@@ -1,11 +1,15 @@
 """The JSON Schemas of the answers: every golden file is valid, every field is documented, and nothing is left undocumented."""
 
+import io
 import json
 import re
 
 import pytest
 
 from patcher.cli.verbs.report import answer_schema
+from patcher.diagnose.log import read_log
+from patcher.diagnose.runs import find_runs
+from patcher.diagnose.table import classify, run_json
 from tests.command import sitepatch
 from tests.test_command_line import every_command
 from tests.test_golden import GOLDEN
@@ -40,6 +44,14 @@ def test_every_golden_file_is_as_the_schema_of_its_command_says():
                     assert [f"{path.name}: {record['command']}: {list(each.path)}: {each.message}" for each in found] == []
     commands = {name.replace(" ", "-") for name, one in every_command() if not hasattr(one, "commands") or one.invoke_without_command}
     assert seen == commands == {each["$ref"].rpartition("/")[2] for each in answer_schema()["anyOf"]} - {"failure"}
+
+
+def test_a_report_of_which_little_is_known_is_as_the_schema_says():
+    line = b'sitepatch-ddp {"schema": 1, "parameters": {"devices": {"cpu": 1}}, "buffers": {"devices": {}}, "device_ids": null, "warnings": []}'
+    (run,) = find_runs([read_log("log", io.BytesIO(line))])
+    shown = {**answer_schema("diagnose"), "anyOf": [{"$ref": "#/$defs/run_shown"}]}
+    found = jsonschema.Draft202012Validator(shown).iter_errors(json.loads(json.dumps(run_json(run, classify(run)))))
+    assert [each.message for one in found for each in one.context] == []
 
 
 def test_a_field_that_nobody_wrote_down_or_that_is_missing_is_an_error():

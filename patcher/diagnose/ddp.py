@@ -1,4 +1,4 @@
-"""What DDP refuses in some releases of torch only, by their sources (torch/nn/parallel/distributed.py). Pure.
+"""What DDP refuses in some releases of torch only, by their sources (torch/nn/parallel/distributed.py); as in `rank`. Pure.
 
 1.4 to 1.6     device_ids, unless all parameters are on one CUDA device
 1.7 and 1.8    device_ids for parameters on the CPU or on several devices
@@ -11,7 +11,6 @@ from typing import Optional
 
 from patcher.diagnose.rank import NO_DEVICE, Message, kinds_of, names, version_numbers, without_ids
 from patcher.diagnose.report import Report
-from patcher.diagnose.wrappers import DDP, family
 
 _ANY_DEVICE, _ONE_ID = (1, 7), (1, 9)
 
@@ -19,7 +18,7 @@ _ANY_DEVICE, _ONE_ID = (1, 7), (1, 9)
 def ids_for_cuda(row: Report) -> Optional[Message]:
     """This torch takes device_ids for CUDA alone, and the model is on another kind of device."""
     old = () < version_numbers(row.torch) < _ANY_DEVICE
-    if family(row) != DDP or not row.device_ids or len(names(row.parameters)) != 1 or not old:
+    if not row.device_ids or len(names(row.parameters)) != 1 or not old:
         return None
     kind = kinds_of(row.parameters)[0]
     if kind in (*NO_DEVICE, "cuda"):
@@ -29,6 +28,6 @@ def ids_for_cuda(row: Report) -> Optional[Message]:
 
 def several_ids(row: Report) -> Optional[Message]:
     """device_ids name several devices, of which this torch takes one."""
-    if family(row) != DDP or len(row.device_ids or ()) < 2 or () < version_numbers(row.torch) < _ONE_ID:
+    if len(row.device_ids or ()) < 2 or () < version_numbers(row.torch) < _ONE_ID:
         return None
     return "device_ids name several devices, and DDP takes one, from torch 1.9 on", "one process for each device"

@@ -52,12 +52,12 @@ class Refusal(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """The `number` of lines of a log that match a pattern, given by its index; line and text of the first one.
+    """The `number` of lines of a log that match a pattern; line and text of the first one.
 
     `ranks` are those that the lines name, each once; `text` may be shown on a terminal.
     """
 
-    pattern: int
+    pattern: str
     number: int
     ranks: Tuple[int, ...]
     line: int
@@ -101,7 +101,7 @@ class LogReader:
         self._reports: List[Report] = []
         self._raised: List[Raised] = []
         self._refusals: List[Refusal] = []
-        self._sightings: Dict[int, Sighting] = {}
+        self._sightings: Dict[str, Sighting] = {}
         self._cut: List[int] = []
         self._cut_count = 0
 
@@ -120,18 +120,19 @@ class LogReader:
                 self._sighted(pattern, rank, place)
 
     def _report(self, place: MarkedLine) -> None:
-        ours, facts = decode_line(place.text)
-        report = read_report(place.line, facts) if facts is not None else None
-        raised = read_raised(place.line, facts) if facts is not None else None
-        if report is not None:
+        facts = decode_line(place.text)
+        if facts is None:
+            return
+        report, raised = read_report(place.line, facts), read_raised(place.line, facts)
+        if report:
             self._reports.append(report)
-        elif raised is not None:
+        elif raised:
             self._raised += [raised] if len(self._raised) < _KEPT else []
-        elif ours:
+        else:
             self._cut_count += 1
             self._cut += [place.line] if len(self._cut) < _KEPT else []
 
-    def _sighted(self, pattern: int, rank: Optional[int], place: MarkedLine) -> None:
+    def _sighted(self, pattern: str, rank: Optional[int], place: MarkedLine) -> None:
         known = self._sightings.get(pattern)
         ranks = known.ranks if known else ()
         if rank is not None and rank not in ranks and len(ranks) < _KEPT:

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, Sequence, Tuple
 
 from patcher.diagnose.marks import MarkedLine
 
 LIMIT = 4096  # bytes of a line from the longest part of a pattern on that are looked at
 
 
-class _Pattern(NamedTuple):
-    number: int
-    parts: Tuple[bytes, ...]
-
-
 class Patterns:
     """Some patterns; `marks` are the texts without which none of them is in a line."""
 
-    def __init__(self, patterns: Sequence[str]) -> None:
-        self.marks: Dict[bytes, int] = {}
-        self._by_mark: Dict[bytes, List[_Pattern]] = {}
-        for index, pattern in enumerate(patterns):
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._by_mark: Dict[bytes, Dict[str, Tuple[bytes, ...]]] = {}  # the parts of each pattern
+        for pattern in patterns:
             parts = _parts(pattern)
-            mark = max(parts, key=len)
-            self.marks[mark] = LIMIT
-            self._by_mark.setdefault(mark, []).append(_Pattern(index, parts))
+            self._by_mark.setdefault(max(parts, key=len), {})[pattern] = parts
+        self.marks = dict.fromkeys(self._by_mark, LIMIT)
 
-    def matching(self, place: MarkedLine) -> Iterator[int]:
-        """The patterns (their numbers) that the line of a place matches."""
+    def matching(self, place: MarkedLine) -> Iterator[str]:
+        """The patterns that the line of a place matches."""
         line = place.before + place.text
         if b'\\"' in line:  # the log keeps its lines as JSON strings
             line = line.replace(b'\\"', b'"')
-        for pattern in self._by_mark.get(place.mark, ()):
-            if _matches(pattern.parts, line):
-                yield pattern.number
+        for pattern, parts in self._by_mark.get(place.mark, {}).items():
+            if _matches(parts, line):
+                yield pattern
 
 
 def matches_pattern(pattern: str, text: str) -> bool:

@@ -68,11 +68,11 @@ class Raised(NamedTuple):
     at: str
 
 
-def decode_line(text: bytes) -> Tuple[bool, Optional[Dict[str, Any]]]:
-    """Whether `text` begins with a line of ours, and its facts (None where it is cut)."""
+def decode_line(text: bytes) -> Optional[Dict[str, Any]]:
+    """The facts of the line of ours that `text` begins with: {} where it is cut, None where `text` is other text."""
     body = text[len(OURS) :].lstrip(b" ")
     if not text.startswith(OURS + b" ") or not body.startswith(b"{"):
-        return False, None  # our name in other text, for example in the patch itself
+        return None  # our name in other text, for example in the patch itself
 
     decoder = JSONDecoder()
     if body.startswith(b'{\\"'):  # the log itself is kept as JSON strings, as docker does it: undo one layer of them
@@ -83,11 +83,12 @@ def decode_line(text: bytes) -> Tuple[bool, Optional[Dict[str, Any]]]:
             string = string.replace('\\"', '"')  # cut: enough of it to see that it is ours
         body = string.encode("utf-8", "surrogatepass")
     if not body.startswith(_BEGIN) and not _BEGIN.startswith(body.rstrip()):
-        return False, None
+        return None
     try:
-        return True, decoder.raw_decode(body.decode("latin-1"))[0]  # what we print is ASCII
+        facts: Dict[str, Any] = decoder.raw_decode(body.decode("latin-1"))[0]  # what we print is ASCII
     except (ValueError, RecursionError):
-        return True, None
+        return {}
+    return facts
 
 
 def read_report(line: int, facts: Dict[str, Any]) -> Optional[Report]:

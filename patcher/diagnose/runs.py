@@ -38,7 +38,7 @@ class Run(NamedTuple):
     time: Optional[float]
     wraps: Tuple[Wrap, ...]
     refusals: Tuple[Optional[int], ...]
-    raised: Tuple[Raised, ...] = ()
+    raised: Tuple[Raised, ...]
 
 
 def find_runs(logs: Sequence[Log]) -> Tuple[Run, ...]:
@@ -52,12 +52,7 @@ def find_runs(logs: Sequence[Log]) -> Tuple[Run, ...]:
     groups += sorted(later, key=lambda group: min(source.report.time or 0 for source in group))
     refused = _refused(logs, groups)
     raised = list(dict.fromkeys(each._replace(line=0) for log in logs for each in log.raised))  # two logs may have a line
-    runs = (_run(number, group, refused[number - 1]) for number, group in enumerate(groups, 1))
-    return tuple(run._replace(raised=tuple(each for each in raised if _in_run(each, run))) for run in runs)
-
-
-def _in_run(raised: Raised, run: Run) -> bool:
-    return any(is_of(raised, row) for wrap in run.wraps for row in wrap.rows)
+    return tuple(_run(number, group, refused[number - 1], raised) for number, group in enumerate(groups, 1))
 
 
 def is_of(raised: Raised, row: Report) -> bool:
@@ -66,7 +61,8 @@ def is_of(raised: Raised, row: Report) -> bool:
     return one == other
 
 
-def _run(number: int, group: Sequence[LoggedReport], refusals: Iterable[Optional[int]]) -> Run:
+def _run(number: int, group: Sequence[LoggedReport], refusals: Iterable[Optional[int]], raised: Iterable[Raised]) -> Run:
+    """The run that some reports are of; of `raised`, which may be of any run, what its wrappings raised."""
     wraps: Dict[int, List[Report]] = {}
     counts: Dict[object, int] = {}  # how many reports of a rank without sequence there are so far
     for source in group:
@@ -81,7 +77,8 @@ def _run(number: int, group: Sequence[LoggedReport], refusals: Iterable[Optional
     ]
     times = [source.report.time for source in group if source.report.time is not None]
     logs = tuple(dict.fromkeys(source.log for source in group))
-    return Run(number, logs, min(times, default=None), tuple(ordered), tuple(dict.fromkeys(refusals)))
+    own = tuple(each for each in raised if any(is_of(each, source.report) for source in group))
+    return Run(number, logs, min(times, default=None), tuple(ordered), tuple(dict.fromkeys(refusals)), own)
 
 
 # lines that name no process -------------------------------------------------------------------------------------------

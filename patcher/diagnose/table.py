@@ -1,15 +1,4 @@
-"""The runs in logs as rows of a table and as JSON. Pure: it prints nothing.
-
-The answer of `sitepatch diagnose --json` has
-
-- `runs`: how many runs the logs have
-- `shown`: those that were requested: `run` (1 is the oldest), `time` (seconds since 1970 of its first report, null where not
-  known), `logs` (names), `wraps`: `wrap` (1 is the first), `ranks`, `conclusions`
-  - `ranks`: `rank`, `local_rank`, `world_size`, `host`, `pid`, `site`, `wrapper`, `model`, `device`, `device_ids`,
-    `parameters` and `buffers` (device: how many tensors), `trainable`, `get_device`, `mmengine`, `verdict` (the code of the
-    first conclusion that names the rank, else `ready`)
-  - `conclusions`, the most important first, none where all is well: `code`, `ranks` (numbers), `text`, `hint`
-"""
+"""The runs in logs as rows of a table and as JSON. Pure: it prints nothing."""
 
 from __future__ import annotations
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from functools import cached_property
+from io import BufferedReader
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, cast
 
 from patcher.diagnose.files import STDIN, Tail, is_gzip, log_files
 from patcher.diagnose.log import PIECE, Log, LogReader, read_log
@@ -115,7 +116,7 @@ def follow(request: DiagnoseRequest) -> Iterator[DiagnoseOutcome]:
         if len(files) > 1:
             raise UsageError("--follow: found standard input and files, expected one or the other")
         reader = LogReader(_STDIN, known.patterns)
-        while piece := _stdin().read1(PIECE):  # type: ignore[attr-defined]
+        while piece := _stdin().read1(PIECE):
             reader.feed(piece)
             yield known.outcome([reader.log()])
         reader.feed(b"", last=True)
@@ -137,15 +138,15 @@ def follow(request: DiagnoseRequest) -> Iterator[DiagnoseOutcome]:
         time.sleep(_PAUSE)
 
 
-def _stdin() -> object:
+def _stdin() -> BufferedReader:
     if sys.stdin is None:
         raise UsageError("standard input is closed", "name a file")
-    return sys.stdin.buffer
+    return cast(BufferedReader, sys.stdin.buffer)
 
 
 def _read(path: str, patterns: Sequence[str], progress: Callable[[int], None]) -> Log:
     if path == STDIN:
-        return read_log(_STDIN, _stdin(), patterns, progress)  # type: ignore[arg-type]
+        return read_log(_STDIN, _stdin(), patterns, progress)
     with Path(path).open("rb") as file:
         return read_log(path, file, patterns, progress)
 
@@ -161,8 +162,7 @@ class KnownSymptoms:
             (symptom, one.patchset) for one in every for symptom in one.patchset.symptoms
         ]
         self.symptoms += [(symptom, None) for symptom in general_symptoms(builtin_dir())]
-        self._lines = [(symptom.patterns, symptom.needs) for symptom, _ in self.symptoms]
-        self.patterns = [text for patterns, needs in self._lines for text in (*patterns, *needs)]
+        self.patterns = [text for symptom, _ in self.symptoms for text in (*symptom.patterns, *symptom.needs)]
         self._fits: Dict[Tuple[str, str], Fit] = {}
 
     @cached_property
@@ -175,15 +175,13 @@ class KnownSymptoms:
 
     def outcome(self, logs: Sequence[Log]) -> DiagnoseOutcome:
         """The outcome for these logs."""
-        found, begin = [], 0
-        for (symptom, patchset), (patterns, needs) in zip(self.symptoms, self._lines):
-            own, end = range(begin, begin + len(patterns)), begin + len(patterns) + len(needs)
-            needed = range(own.stop, end)
-            begin = end
-            finding = _found(symptom, own, logs)
-            if finding and (not needs or _found(symptom, needed, logs)) and self._is_installed(symptom):
+        seen = {each.pattern for log in logs for each in log.sightings}
+        found = []
+        for symptom, patchset in self.symptoms:
+            lacking = symptom.needs and seen.isdisjoint(symptom.needs)
+            if not seen.isdisjoint(symptom.patterns) and not lacking and self._is_installed(symptom):
                 fit = self._fit(patchset, symptom) if patchset else None
-                found.append(finding._replace(patchset=patchset, fit=fit))
+                found.append(_finding(symptom, patchset, fit, logs))
         names = [log.name for log in logs]
         found = _most_specific(found)
         found.sort(key=lambda each: (each.symptom.follows, names.index(each.log), each.line))
@@ -206,15 +204,14 @@ class KnownSymptoms:
         return self._fits[key]
 
 
-def _found(symptom: Symptom, patterns: Sequence[int], logs: Sequence[Log]) -> Optional[Finding]:
-    """The lines of some logs that match one of the patterns (given by index), as one finding; None without any."""
+def _finding(symptom: Symptom, patchset: Optional[Patchset], fit: Optional[Fit], logs: Sequence[Log]) -> Finding:
+    """All lines of some logs that match one of the symptom's patterns, as one finding."""
     every = [(log.name, each) for log in logs for each in sorted(log.sightings, key=lambda each: each.line)]
-    seen = [(name, each) for name, each in every if each.pattern in patterns]
-    if not seen:
-        return None
+    seen = [(name, each) for name, each in every if each.pattern in symptom.patterns]
     ranks = sorted({rank for _, each in seen for rank in each.ranks})
     name, first = seen[0]
-    return Finding(symptom, None, None, sum(each.number for _, each in seen), tuple(ranks), name, first.line, first.text)
+    number = sum(each.number for _, each in seen)
+    return Finding(symptom, patchset, fit, number, tuple(ranks), name, first.line, first.text)
 
 
 def _most_specific(findings: Sequence[Finding]) -> List[Finding]:

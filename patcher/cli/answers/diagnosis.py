@@ -1,17 +1,4 @@
-"""What `diagnose` has found, as text and as JSON.
-
-`sitepatch diagnose --json` answers with one object: `schema` (1), `command`, `ok` (whether the exit code is 0), and
-
-- `findings`, what came first first and consequences last: `symptom` (its name), `meaning`, `advice`, `follows` (whether it
-  mostly is a consequence), `lines` (how many), `ranks` (numbers), `log`, `line`, `text` (of the first one), `patchset` (that
-  cures it, "" for none), `fit` (`applies`, `applied`, `absent`, `does not fit`, `unknown`, `upstream`, `not needed`; "" for no
-  patchset), `fit_text`, `settings` (`option=VALUE` each)
-- `cure`: the one command to run, "" where there is none
-- `runs`, `shown`: what the reports of mmengine-ddp-debug say, see `patcher.diagnose.table`
-- `trial`: what `--ranks` has tried (see `patcher.cli.answers.trial`), null without it
-- `logs`: `log`, `lines`, `reports` (how many reports it has), `cut` (how many of them end too early), `cut_lines` (where, the
-  first thousand), `problem` (why reading ended before the log did, else "")
-"""
+"""What `diagnose` has found, as text and as JSON."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""What `diagnose --ranks N` has found, as text and as JSON.
-
-Its JSON answer is that of `diagnose` (see `patcher.cli.answers.diagnosis`) in which `trial` is not null: `ok`, `verdict` (a
-sentence), `hint`, `timeout` (seconds), and `ranks`: `rank`, `state` (`ok`, `failed`: first, `late`: the others waited for it,
-`waited`), `steps` (`name` and `seconds` of those that it has done), `inside` (the one that it did not come out of, else ""),
-`device`, `backend`, `torch`, `notes`, `problem` (why it failed), `output` (its last lines, or the calls in which it stood).
-"""
+"""What `diagnose --ranks N` has found, as text and as JSON."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from patcher.text.listed import count
 def fleet_page(hosts: List[Host]) -> bytes:
     """The page, in UTF-8: a row for each host, a column for each patchset."""
     names = sorted({each.name for one in hosts for each in one.patchsets})
-    heads = ("host", "state", *names, "releases", "what is astray, or not as locked")
+    heads = ("host", "state", *map(join, names), "releases", "what is astray, or not as locked")
     rows = [tag("tr", *(tag("th", each) for each in heads))]
     for one in hosts:
         have = {each.name: each for each in one.patchsets}

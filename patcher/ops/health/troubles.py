@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from patcher.diagnose.rank import KNOWN, VENDORS, version_numbers
+from patcher.diagnose.rank import DEVICE, KNOWN, VENDORS, version_numbers
 from patcher.model import Located
 from patcher.ops.diagnose import APPLIES, fit_of
 from patcher.ops.health.doctor import NOTE, PROBLEM, Case, Check
@@ -16,7 +16,6 @@ from patcher.system.reading import TEXT, read_file
 
 _Found = Iterator[Tuple[str, str, str]]
 _DRIVER = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")
-DEVICE = "mmengine-device"
 
 
 def _asked_for(case: Case) -> _Found:

@@ -95,8 +95,8 @@ def _of_answer(host: str, answer: Mapping[str, Any], lock: Optional[Lock]) -> Ho
     found = answer["patchsets"]
     patchsets = tuple(Applied(one["name"], one["version"], one["state"], dict(one["options"])) for one in found)
     problems = [one["problem"] for one in answer["interrupted"]]
-    problems += [f"{one['problem']}; {one['hint']}" for one in answer["damaged"]]
-    states = [word for word, key in (("interrupted", "interrupted"), ("damaged", "damaged")) if answer[key]]
+    problems += ["; ".join(filter(None, (one["problem"], one["hint"]))) for one in answer["damaged"]]
+    states = [key for key in ("interrupted", "damaged") if answer[key]]
     for one in found:
         if one["state"] != APPLIED:
             states.append(one["state"])
