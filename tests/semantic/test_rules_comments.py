@@ -34,6 +34,7 @@ RULE_18 = {
     "at the end of the block": beside(" def f(a, b):\n     ...\n+    print(a)\n", "return x\n", "return x\n    print(a)\n"),
     "at the end of the block, below its last comments": Changed(TAIL, " if a:\n     ...\n+    c()\n", TAIL.replace("body\n", "body\n        c()\n")),
     "after a compound statement, below the comments of its body": Changed(TAIL, " if a:\n     ...\n+c()\n", TAIL.replace("body\n", "body\n    c()\n")),
+    "a statement inside one that stays is not moved": inside("if a:\n        b()  # why\n    if c:\n        d()", "-if a:\n-    b()\n+if a:\n+    b()\n if c:\n-    d()\n+    for x in a: b()\n+    d()\n", "if a:\n        b()  # why\n    if c:\n        for x in a: b()\n        d()"),
     "a new clause above those that are not written": inside("if a:\n        b()\n    # why\n    elif c:\n        d()\n    else:\n        a()", " if a:\n     ...\n+elif b:\n+    c()\n", "if a:\n        b()\n    elif b:\n        c()\n    # why\n    elif c:\n        d()\n    else:\n        a()"),
     "a new handler above those that are not written": inside("try: a()\n    except A: b()\n    finally: c()", " try:\n     ...\n+except KeyError:\n+    c()\n", "try: a()\n    except KeyError:\n        c()\n    except A: b()\n    finally: c()"),
     "a new `else` below handlers that are not written": inside("try: a()\n    except A: b()\n    finally: c()", " try:\n     ...\n except A:\n     ...\n+else:\n+    c()\n", "try: a()\n    except A: b()\n    else:\n        c()\n    finally: c()"),
