@@ -19,7 +19,7 @@ import pytest
 from patcher.cli.pages.ranks import ranks_page
 from patcher.diagnose.log import read_log
 from patcher.diagnose.runs import find_runs
-from patcher.diagnose.table import WIDTH, classify, heading, is_wrong, table, well
+from patcher.diagnose.table import WIDTH, classified_wraps, heading, is_wrong, table, well
 from patcher.diagnose.wrappers import NOTES
 from patcher.text.listed import number_ranges
 from patcher.text.width import width
@@ -72,7 +72,7 @@ def read(*texts):
 
 def classified(*texts):
     """The first wrapping of the newest run, classified."""
-    return classify(find_runs(read(*texts))[-1])[0]
+    return classified_wraps(find_runs(read(*texts))[-1])[0]
 
 
 def codes(*texts):
@@ -583,7 +583,7 @@ def test_the_table_is_aligned_by_columns_and_what_a_terminal_carries_out_is_draw
 def made_page(*texts):
     logs = read(*texts)
     runs = find_runs(logs)
-    return ranks_page([(run, classify(run)) for run in runs], len(runs), logs).decode()
+    return ranks_page([(run, classified_wraps(run)) for run in runs], len(runs), logs).decode()
 
 
 def squares(text):

@@ -17,7 +17,7 @@ import pytest
 from patcher.errors import SitepatchError
 from patcher.ops.fixture import lay_out
 from patcher.ops.health.checkup import CHECKS
-from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Case, Check, examine
+from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Check, Examination, examine
 from patcher.ops.health.troubles import TROUBLES
 from patcher.store import journal
 from patcher.target.interpreter import Environment, discover
@@ -65,7 +65,7 @@ def expect(rows, *requested):
 
 def inside(env, patch_dirs=()):
     """What is found in an environment that is no directory of its own."""
-    rows = examine(Case(env, patch_dirs), CHECKS)
+    rows = examine(Examination(env, patch_dirs), CHECKS)
     return [(one.severity, one.check, f"{one.what} | {one.hint}") for one in rows if one.severity != OK]
 
 
@@ -123,7 +123,7 @@ def test_a_check_that_cannot_run_says_so_and_the_others_run():
         raise SitepatchError("no answer", "ask again")
 
     checks = [Check("a", "", fails), Check("b", "", refuses), Check("c", "fine", lambda case: [])]
-    rows = examine(Case(Environment("", (), (), (3, 11)), ()), checks)
+    rows = examine(Examination(Environment("", (), (), (3, 11)), ()), checks)
     assert [tuple(row) for row in rows] == [
         (NOTE, "a", "first", ""),
         (PROBLEM, "a", "this could not be looked at: ZeroDivisionError: by zero", ""),
@@ -144,7 +144,7 @@ def test_what_this_user_may_not_write():
         path.chmod(0o644)
     for folder in folders:
         folder.chmod(0o555)
-    case = Case(discover(None, str(site.path)), ())
+    case = Examination(discover(None, str(site.path)), ())
     case.statuses, case.targets  # noqa: B018  (located as root: the standard library may be closed to others)
     assert os.getuid() or {one.severity for one in examine(case, CHECKS)} == {OK}
     read, write = os.pipe()

@@ -16,7 +16,7 @@ import pytest
 
 from patcher.errors import OutdatedError, SitepatchError, StoreError
 from patcher.hook import boot, installed, other, places, recheck, repair
-from patcher.hook.classify import classify, environment
+from patcher.hook.classify import classify_targets, environment
 from patcher.hook.content import (
     Content,
     Hook,
@@ -118,14 +118,14 @@ def test_where_the_patchset_is_not_for_every_release_it_is_said_which_it_is_for(
     site.install("2.0", text=b"VALUE = 7\n")
     ranged = asked()._replace(versions={"demo": ">=1,<2"})
     said = "; two is for demo >=1,<2: any other release needs a hook that is made with a newer two"
-    unknown(classify(str(site), hook(ranged), [precomputed()]), f"{M}: is not among the known files (here it is of demo_kit 2.0); {NEEDED}{said}")
+    unknown(classify_targets(str(site), hook(ranged), [precomputed()]), f"{M}: is not among the known files (here it is of demo_kit 2.0); {NEEDED}{said}")
 
 
 # a known file ---------------------------------------------------------------------------------------------------------
 def test_the_pristine_file_becomes_what_was_precomputed_with_the_receipt_that_apply_writes(site):
     os.utime(str(site.path / M), ns=(5, 1_600_000_000_123_456_789))
     (site.path / M).chmod(0o640)
-    found = classify(str(site), hook(), [precomputed()])
+    found = classify_targets(str(site), hook(), [precomputed()])
     (change,) = found.changes
     assert change == Change(M, digest(PRISTINE), PATCHED, Receipt(
         M, "demo", "demo_kit", "1.0", digest(PRISTINE), digest(PATCHED), 0o640, 1_600_000_000_123_456_789, "", (step(),), "recorded",
@@ -140,25 +140,25 @@ def test_a_link_is_kept_as_one_and_a_file_without_record_is_unrecorded(site):
     os.utime(f"{site}/elsewhere.py", (5, 5))
     (site.path / M).symlink_to("../elsewhere.py")
     (site.path / "demo_kit-1.0.dist-info/RECORD").unlink()
-    found = classify(str(site), hook(), [precomputed(exact=False)])  # nothing tells its release any more
+    found = classify_targets(str(site), hook(), [precomputed(exact=False)])  # nothing tells its release any more
     (change,) = found.changes
     assert (change.receipt.link, change.receipt.origin, found.records) == ("../elsewhere.py", "unrecorded", {})
     assert change.receipt.mtime_ns == os.lstat(f"{site}/{M}").st_mtime_ns
-    unknown(classify(str(site), hook(), [precomputed()]), f"{M}: is not among the known files (here it is of demo); {NEEDED}")
+    unknown(classify_targets(str(site), hook(), [precomputed()]), f"{M}: is not among the known files (here it is of demo); {NEEDED}")
 
 
 def test_what_is_applied_stays_and_an_absent_file_or_package_is_no_failure(site):
     site.apply(step())
-    nothing(classify(str(site), hook(), [precomputed()]))
+    nothing(classify_targets(str(site), hook(), [precomputed()]))
     (site.path / M).unlink()
-    found = classify(str(site), hook(), [precomputed()])
+    found = classify_targets(str(site), hook(), [precomputed()])
     nothing(found)
     assert (found.before, found.sizes) == ({M: ""}, {})
 
 
 def test_an_earlier_version_is_replaced_by_way_of_the_pristine_copy(site):
     site.apply(step(new=b"333", level=1), data=b"VALUE = 333\n")
-    found = classify(str(site), hook(asked(level=2)), [precomputed(steps=(step(level=2),))])
+    found = classify_targets(str(site), hook(asked(level=2)), [precomputed(steps=(step(level=2),))])
     (change,) = found.changes
     assert (change.old, change.data) == (digest(b"VALUE = 333\n"), PATCHED)
     assert (change.receipt.mtime_ns, change.receipt.mode, change.receipt.origin) == (7_000_000_000, 0o644, "recorded")
@@ -169,13 +169,13 @@ def test_a_file_that_a_reinstall_put_back_is_patched_again_and_its_receipt_is_no
     site.apply(step(new=b"333"), data=b"VALUE = 333\n")
     site.install()
     os.utime(str(site.path / M), (9, 9))
-    (change,) = classify(str(site), hook(), [precomputed()]).changes
+    (change,) = classify_targets(str(site), hook(), [precomputed()]).changes
     assert (change.old, change.data, change.receipt.mtime_ns) == (digest(PRISTINE), PATCHED, 9_000_000_000)
 
 
 @pytest.mark.parametrize(("exact", "version", "known"), [(True, "1.0", True), (True, "1.1", False), (False, "1.1", True)])
 def test_a_release_outside_of_the_ranges_is_not_known_by_its_bytes(site, exact, version, known):
-    found = classify(str(site), hook(), [precomputed(version=version, exact=exact)])
+    found = classify_targets(str(site), hook(), [precomputed(version=version, exact=exact)])
     if known:
         assert [each.path for each in found.changes] == [M]
     else:
@@ -185,15 +185,15 @@ def test_a_release_outside_of_the_ranges_is_not_known_by_its_bytes(site, exact, 
 def test_of_entries_for_the_same_bytes_that_of_the_release_counts(site):
     other = precomputed(version="2.0", exact=False, after=b"VALUE = 9\n", steps=(step(new=b"9"),))
     for entries in ([other, precomputed()], [precomputed(), other]):
-        assert classify(str(site), hook(), entries).changes[0].data == PATCHED
+        assert classify_targets(str(site), hook(), entries).changes[0].data == PATCHED
 
 
 def test_a_file_in_which_nothing_is_to_be_changed_is_left_alone(site):
-    nothing(classify(str(site), hook(), [precomputed(after=PRISTINE, steps=())]))
+    nothing(classify_targets(str(site), hook(), [precomputed(after=PRISTINE, steps=())]))
 
 
 def test_a_precomputed_change_that_leads_to_other_bytes_is_damaged(site):
-    wrong(classify(str(site), hook(), [precomputed(after=b"VALUE = 3\n")]), f"{M}: {M}: the change that the hook carries is damaged")
+    wrong(classify_targets(str(site), hook(), [precomputed(after=b"VALUE = 3\n")]), f"{M}: {M}: the change that the hook carries is damaged")
 
 
 def test_a_receipt_that_cannot_be_trusted_is_an_error(site):
@@ -201,15 +201,15 @@ def test_a_receipt_that_cannot_be_trusted_is_an_error(site):
     (receipt,) = (site.path / ".sitepatch/receipts").iterdir()
     receipt.write_text("{")
     with pytest.raises(StoreError):
-        classify(str(site), hook(), [precomputed()])
+        classify_targets(str(site), hook(), [precomputed()])
 
 
 # what is not known, or in the way ---------------------------------------------------------------------------------------
 def test_bytes_that_nobody_knows_are_left_to_sitepatch_or_are_an_edit(site):
     site.install(text=b"VALUE = 7\n")
-    unknown(classify(str(site), hook(), [precomputed()]), f"{M}: is not among the known files (here it is of demo_kit 1.0); {NEEDED}")
+    unknown(classify_targets(str(site), hook(), [precomputed()]), f"{M}: is not among the known files (here it is of demo_kit 1.0); {NEEDED}")
     site.write(b"VALUE = 8\n")
-    found = classify(str(site), hook(), [precomputed()])
+    found = classify_targets(str(site), hook(), [precomputed()])
     assert list(found.unknown) == ["two"] and "the file is not what demo_kit 1.0 installed: somebody edited it" in found.unknown["two"]
     assert found.unknown["two"].endswith("pip install --force-reinstall --no-deps demo_kit==1.0")
 
@@ -217,26 +217,26 @@ def test_bytes_that_nobody_knows_are_left_to_sitepatch_or_are_an_edit(site):
 def test_known_bytes_that_record_disowns_are_an_edit(site):
     site.install(text=b"VALUE = 7\n")
     site.write(PRISTINE)
-    wrong(classify(str(site), hook(), [precomputed()]), f"{M}: the file is not what demo_kit 1.0 installed: somebody edited it")
+    wrong(classify_targets(str(site), hook(), [precomputed()]), f"{M}: the file is not what demo_kit 1.0 installed: somebody edited it")
 
 
 def test_an_edit_of_the_patched_file_stays(site):
     site.apply(step())
     site.write(PATCHED + b"# mine\n")
-    wrong(classify(str(site), hook(), [precomputed()]), f"{M}: the file was changed after it was patched; restore takes our change out")
+    wrong(classify_targets(str(site), hook(), [precomputed()]), f"{M}: the file was changed after it was patched; restore takes our change out")
 
 
 def test_a_patched_file_of_another_release_is_named(site):
     site.apply(step())
     site.install("2.0", text=b"VALUE = 7\n")
     site.write(PATCHED)
-    wrong(classify(str(site), hook(), [precomputed()]), f"{M}: the file is that of demo_kit 1.0 as we patched it, but another build")
+    wrong(classify_targets(str(site), hook(), [precomputed()]), f"{M}: the file is that of demo_kit 1.0 as we patched it, but another build")
 
 
 def test_a_compiled_module_beside_it_is_what_is_imported(site):
     name = "m.cpython-{}{}.so".format(*sys.version_info)
     (site.path / "demo" / name).write_bytes(b"")
-    wrong(classify(str(site), hook(), [precomputed()]), f"{M}: {M} is not what is imported: the compiled {name}")
+    wrong(classify_targets(str(site), hook(), [precomputed()]), f"{M}: {M} is not what is imported: the compiled {name}")
 
 
 def test_two_distributions_of_one_package_are_named_only_where_a_file_is_there(site):
@@ -246,44 +246,44 @@ def test_two_distributions_of_one_package_are_named_only_where_a_file_is_there(s
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: demo-too\nVersion: 3.0\n")
     (other / "RECORD").write_text((site.path / "demo_kit-1.0.dist-info/RECORD").read_text())
     absent = HookPatchset("three", "1", DIGEST, {}, (), {"nowhere": ("nowhere/m.py",)})
-    wrong(classify(str(site), hook(asked(paths=(M, "demo/absent.py")), absent), [precomputed()]), "two: ")
+    wrong(classify_targets(str(site), hook(asked(paths=(M, "demo/absent.py")), absent), [precomputed()]), "two: ")
     (site.path / M).unlink()
-    nothing(classify(str(site), hook(), [precomputed()]))
+    nothing(classify_targets(str(site), hook(), [precomputed()]))
 
 
 def test_what_sitepatch_applied_to_an_unknown_release_is_as_requested(site):
     site.install(text=b"VALUE = 5\n")
     receipt = Receipt(M, "demo", "demo_kit", "1.0", digest(b"VALUE = 5\n"), digest(PATCHED), 0o644, 7, "", (step(level=1),))
     Store(str(site)).commit([Change(M, digest(b"VALUE = 5\n"), PATCHED, receipt)], {DIGEST: TEXTS})
-    nothing(classify(str(site), hook(asked(level=1)), [precomputed()]))
-    nothing(classify(str(site), hook(asked(level=1), asked("other", (N,))), [precomputed(N, after=PRISTINE, steps=())]))
-    unknown(classify(str(site), hook(asked(level=2)), [precomputed()]), f"{M}: is not among the known files (here it is of demo_kit 1.0); {NEEDED}")
+    nothing(classify_targets(str(site), hook(asked(level=1)), [precomputed()]))
+    nothing(classify_targets(str(site), hook(asked(level=1), asked("other", (N,))), [precomputed(N, after=PRISTINE, steps=())]))
+    unknown(classify_targets(str(site), hook(asked(level=2)), [precomputed()]), f"{M}: is not among the known files (here it is of demo_kit 1.0); {NEEDED}")
     both = hook(asked(level=1), asked("three", level=1))
-    assert set(classify(str(site), both, [precomputed()]).unknown) == {"two", "three"}, "one of them is missing there"
+    assert set(classify_targets(str(site), both, [precomputed()]).unknown) == {"two", "three"}, "one of them is missing there"
     more = receipt._replace(steps=(step(level=1), step("three", level=1)))
     Store(str(site)).commit([Change(M, digest(PATCHED), PATCHED, more)], {DIGEST: TEXTS})
-    nothing(classify(str(site), both, []))
+    nothing(classify_targets(str(site), both, []))
 
 
 def test_what_another_patchset_changed_too_is_left_to_sitepatch(site):
     text = f"{M}: another patchset is applied in it, or another version of this one; {NEEDED}"
     other = step("other", b"22")._replace(splices=(Splice(0, 0, b"#\n"),))
     site.apply(other, data=b"#\nVALUE = 1\n")
-    unknown(classify(str(site), hook(), [precomputed()]), text)
+    unknown(classify_targets(str(site), hook(), [precomputed()]), text)
     site.apply(step(), other, data=b"#\nVALUE = 22\n")
-    nothing(classify(str(site), hook(), [precomputed()]))
+    nothing(classify_targets(str(site), hook(), [precomputed()]))
 
 
 def test_what_this_version_does_not_change_any_more_is_left_to_sitepatch(site):
     text = f"{M}: another patchset is applied in it, or another version of this one; {NEEDED}"
     site.apply(step())
-    unknown(classify(str(site), hook(), [precomputed(after=PRISTINE, steps=())]), text)
+    unknown(classify_targets(str(site), hook(), [precomputed(after=PRISTINE, steps=())]), text)
 
 
 def test_a_file_that_an_earlier_version_changed_is_left_to_sitepatch(site):
     site.apply(step(), path=N)
-    unknown(classify(str(site), hook(), [precomputed()]), f"{N}: an earlier version of it is applied there; {NEEDED}")
-    nothing(classify(str(site), hook(asked(paths=(N,))), [precomputed(N)]))
+    unknown(classify_targets(str(site), hook(), [precomputed()]), f"{N}: an earlier version of it is applied there; {NEEDED}")
+    nothing(classify_targets(str(site), hook(asked(paths=(N,))), [precomputed(N)]))
 
 
 # several patchsets, several files ---------------------------------------------------------------------------------------
@@ -291,25 +291,25 @@ def test_a_patchset_is_changed_in_all_of_its_files_or_in_none_and_so_is_what_sha
     two, three, four = asked(paths=(M, N)), asked("three", (N,)), asked("four", ("demo/__init__.py",))
     first = Precomputed(LockedFile("demo", "demo_kit", "1.0", "demo/__init__.py", digest(b""), digest(b"#\n")), True, (step("four")._replace(splices=(Splice(0, 0, b"#\n"),)),))
     entries = [precomputed(), precomputed(N, steps=(step(), step("three")._replace(splices=(Splice(0, 0, b"#\n"),))), after=b"#\nVALUE = 22\n"), first]
-    found = classify(str(site), hook(two, three, four), entries)
+    found = classify_targets(str(site), hook(two, three, four), entries)
     assert [each.path for each in found.changes] == ["demo/__init__.py", M, N]
     assert found.expected == {each.path: digest(each.data) for each in found.changes}
     site.write(b"VALUE = 8\n", M)
-    found = classify(str(site), hook(two, three, four), entries)
+    found = classify_targets(str(site), hook(two, three, four), entries)
     assert [each.path for each in found.changes] == ["demo/__init__.py"]
     assert "somebody edited it" in found.unknown["two"]
     assert found.unknown["three"] == f"{N}: shares it with a patchset that is not known there; {NEEDED}"
     assert found.expected == {**found.before, "demo/__init__.py": digest(b"#\n")}
     chain = hook(two, asked("three", (N, "demo/__init__.py")), four)
-    assert list(classify(str(site), chain, entries).unknown) == ["two", "three", "four"]
+    assert list(classify_targets(str(site), chain, entries).unknown) == ["two", "three", "four"]
     site.write(PATCHED, M)
     site.install()
     site.apply(step(), path=M)
     site.write(PATCHED + b"# mine\n", M)
-    found = classify(str(site), hook(two, three, four), entries)
+    found = classify_targets(str(site), hook(two, three, four), entries)
     assert list(found.wrong) == ["two"] and list(found.unknown) == ["three"], "what is wrong is not asked of sitepatch"
     site.write(b"VALUE = 8\n", N)
-    found = classify(str(site), hook(two, three, four), entries)
+    found = classify_targets(str(site), hook(two, three, four), entries)
     assert list(found.wrong) == ["two"] and list(found.unknown) == ["three"], "nor where it is unknown as well"
 
 
@@ -320,7 +320,7 @@ def test_of_two_hooks_that_want_it_otherwise_the_first_by_name_has_its_way(site,
     folder = site.path / "_other"
     folder.mkdir()
     (folder / "hook.json").write_bytes(write_hook(hook(asked(level=level), name=name)))
-    found = classify(str(site), hook(asked(level=0)), [precomputed(steps=(step(level=0),))])
+    found = classify_targets(str(site), hook(asked(level=0)), [precomputed(steps=(step(level=0),))])
     if rival:
         wrong(found, f"two: {name} keeps it applied in another version or with other options; uninstall {name} or sitepatch-hook-x")
         assert found.records["_other/hook.json"] == boot.signature(str(folder / "hook.json"))
@@ -348,7 +348,7 @@ def test_only_what_sitepatch_wrote_is_a_hook(site, files, counts):
         (folder / name).write_bytes(data)
     assert places.folders(environment(str(site))) == [str(folder)] * counts
     if not counts:
-        assert [each.path for each in classify(str(site), hook(), [precomputed()]).changes] == [M]
+        assert [each.path for each in classify_targets(str(site), hook(), [precomputed()]).changes] == [M]
 
 
 # what runs at a start, without starting ---------------------------------------------------------------------------------
@@ -724,7 +724,7 @@ def test_what_cannot_be_written_is_one_line_and_only_reported_where_something_is
 
 @pytest.mark.parametrize(("error", "said"), [(KeyboardInterrupt(), []), (ValueError("x"), [f"{FOLDER}: ValueError: x"])])
 def test_whatever_happens_in_the_child_is_one_line_at_most(site, capfd, monkeypatch, error, said):
-    monkeypatch.setattr(repair, "classify", lambda *_: (_ for _ in ()).throw(error))
+    monkeypatch.setattr(repair, "classify_targets", lambda *_: (_ for _ in ()).throw(error))
     assert ran(put(site, [precomputed()]), "repair", capfd) == (1, said, "")
 
 
@@ -750,12 +750,12 @@ def after_the_first_look(monkeypatch, action):
     actions = [action]
 
     def look(*words):
-        found = classify(*words)
+        found = classify_targets(*words)
         if actions:
             actions.pop()()
         return found
 
-    monkeypatch.setattr(repair, "classify", look)
+    monkeypatch.setattr(repair, "classify_targets", look)
 
 
 @pytest.mark.parametrize("meanwhile", [False, True])

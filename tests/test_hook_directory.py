@@ -19,7 +19,7 @@ from patcher.hook.wheel import wheel as wheel_of
 from patcher.model import LockedFile, Requested, Step
 from patcher.patchset.manifest import load_patchset
 from patcher.planner.plan import plan_apply
-from patcher.project.pyproject import Entry
+from patcher.project.pyproject import ProjectEntry
 from patcher.store.commit import commit
 from patcher.target.environment import Environment
 from tests.command import environ, tree
@@ -369,7 +369,7 @@ def test_what_is_written_is_read_again_and_a_change_is_refused(tmp_path):
     for name in ("two", "three"):
         patchset(tmp_path, name=name)
         requested.append(Requested(load_patchset(tmp_path / "mine" / name, "mine"), {}))
-        entries.append(Entry(name, (), False))
+        entries.append(ProjectEntry(name, (), False))
     both = directory.make("a-hook", "warn", requested, ())
     one = directory.make("a-hook", "warn", requested[:1], ())
     assert both.hook.patchsets[0].paths == {"demo": ("demo/m.py",)} and both.hook.version != one.hook.version
@@ -419,7 +419,7 @@ def test_the_value_of_an_option_may_have_an_equals_sign(tmp_path):
     (mine / "patchset.toml").write_text(toml.replace("[[variant]]", '[options.text]\ntype = "str"\ndefault = "a"\nhelp = "x"\n[[variant]]'))
     requested = [Requested(load_patchset(mine, "mine"), {"text": "a=b"})]
     made = directory.make("a-hook", "warn", requested, ())
-    writer.write(tmp_path / "hook", made, [Entry("two", ("text=a=b",), False)])
+    writer.write(tmp_path / "hook", made, [ProjectEntry("two", ("text=a=b",), False)])
     assert directory.read(tmp_path / "hook") == made
 
 
@@ -436,7 +436,7 @@ def hook(tmp_path, monkeypatch):
     patchset(tmp_path)
     requested = [Requested(load_patchset(tmp_path / "mine/two", "mine"), {})]
     made = directory.make("a-hook", "warn", requested, ())
-    writer.write(tmp_path / "hook", made, [Entry("two", (), False)])
+    writer.write(tmp_path / "hook", made, [ProjectEntry("two", (), False)])
     monkeypatch.chdir(tmp_path / "hook")
     return tmp_path / "hook"
 

@@ -188,7 +188,7 @@ class Applying:
 @pytest.mark.parametrize("what", ["hook status", "mode warn", "mode repair"])
 def test_the_middle_of_another_commit_is_no_difference(place, what, monkeypatch, capfd):
     """`repair` waits for a commit that has begun; here another one begins when it looks."""
-    classify, seen = repair.classify, []
+    classify, seen = repair.classify_targets, []
     begun = Applying(place, 22) if what != "mode repair" else None
 
     def judge_in_the_middle(*rest):

@@ -10,7 +10,7 @@ from patcher.errors import StoreError
 from patcher.model import Receipt, Step
 from patcher.store import journal, tidy
 from patcher.store.folder import Folder
-from patcher.store.journal import COMMITTING, FORGET, LINK, PREPARING, WRITE, Entry, Journal
+from patcher.store.journal import COMMITTING, FORGET, LINK, PREPARING, WRITE, Journal, JournalEntry
 from patcher.store.receipt import file_name
 
 FILE = "pkg/sub/a.py"
@@ -25,7 +25,7 @@ def sha(text):
 
 def entry(action=WRITE, path=FILE, link="", receipt="receipt"):
     new = "old" if action == FORGET else "new"
-    return Entry(path, action, sha("old"), sha(new), link, receipt and sha(receipt))
+    return JournalEntry(path, action, sha("old"), sha(new), link, receipt and sha(receipt))
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def test_a_journal_reads_back_as_written_and_is_refused_where_one_field_is_wrong
         del fields["named"]  # which older releases did not write
         path.write_text(json.dumps({**fields, "files": [one], **changed}))
         if not said:
-            assert journal.read(home) == Journal(COMMITTING, (Entry(**one),))
+            assert journal.read(home) == Journal(COMMITTING, (JournalEntry(**one),))
             return
         with pytest.raises(StoreError) as caught:
             journal.read(home)

@@ -8,7 +8,7 @@ from patcher.cli.pages import releases, review
 from patcher.cli.pages.fleet import fleet_page
 from patcher.cli.pages.html import Html, join, tag
 from patcher.model import Answer, Option, Patchset, State, Variant, Verify
-from patcher.ops.diff import DiffOutcome, HandEdit
+from patcher.ops.diff import DiffOutcome, HandEditDiff
 from patcher.ops.looking.reasons import Reason
 from patcher.ops.releases.against import Checked
 from patcher.ops.releases.trying import APPLIES, ReleaseOutcome
@@ -49,7 +49,7 @@ def hostile_pages():
     (diff,) = differing((NASTY, *source), names=(NASTY,))
     diff = diff._replace(site=NASTY, release=NASTY)
     answers = (Answer(NASTY, NASTY, NASTY, State.CONFLICT, (3,), NASTY, NASTY),)
-    edits = (HandEdit(NASTY, NASTY, NASTY, NASTY, True, diff), HandEdit(NASTY, "other", NASTY))
+    edits = (HandEditDiff(NASTY, NASTY, NASTY, NASTY, True, diff), HandEditDiff(NASTY, "other", NASTY))
     outcome = DiffOutcome(ENV, (diff,), (diff,), edits, answers=answers, notes=(NASTY,), waiting=((NASTY, NASTY),))
     found = ReleaseOutcome(NASTY, NASTY, "not found", problem=NASTY, hint=NASTY, yanked=True, diffs=(diff,), answers=answers)
     checked = Checked(one, (found, found._replace(version="2", answers=())))
@@ -99,7 +99,7 @@ def test_the_prose_of_a_reason_has_lists_and_keeps_what_is_set_in_columns():
 
 def test_what_people_edited_stands_apart_and_a_text_that_nothing_gives_is_named():
     (made,), (edited,) = differing(("m.py", b"a\n", b"b\n")), differing(("m.py", b"b\n", b"c\n"), names=())
-    edits = HandEdit("/site", "m.py", "pkg 1.0", "what p made of it", True, edited), HandEdit("/site", "lost.py", "pkg 1.0")
+    edits = HandEditDiff("/site", "m.py", "pkg 1.0", "what p made of it", True, edited), HandEditDiff("/site", "lost.py", "pkg 1.0")
     page = review.review_page("t", DiffOutcome(ENV, applied=(made,), edits=edits), [])
     read = whole(page)
     assert [each["id"] for name, each in read.elements if name == "section" and "id" in each] == ["m.py", "edited:m.py"]

@@ -6,7 +6,7 @@ from patcher.errors import OutdatedError, StoreError
 from patcher.model import Change, Receipt, Step
 from patcher.store import permission, prepare
 from patcher.store.folder import Folder
-from patcher.store.journal import FORGET, LINK, PUT, WRITE, Entry
+from patcher.store.journal import FORGET, LINK, PUT, WRITE, JournalEntry
 from patcher.store.prepare import Work
 from patcher.store.receipt import encode
 from patcher.store.store import Store
@@ -93,12 +93,12 @@ def test_what_is_to_be_done_for_each_kind_of_change(site):
 
     def write(path, old=OLD, data=NEW, new=None):
         text = b"" if new is None else encode(new)
-        return Work(Entry(path, WRITE if text else PUT, sha(old), sha(data), "", sha(text) if text else ""), text, data, save=new is not None)
+        return Work(JournalEntry(path, WRITE if text else PUT, sha(old), sha(data), "", sha(text) if text else ""), text, data, save=new is not None)
 
     forget = change("none/a.py", b"", None, forget=True)
-    assert check(site, [], forget) == [Work(Entry("none/a.py", FORGET, "", "", "", ""))]
+    assert check(site, [], forget) == [Work(JournalEntry("none/a.py", FORGET, "", "", "", ""))]
     forget = change(data=None, forget=True)
-    assert check(site, [], forget) == [Work(Entry(FILE, FORGET, sha(OLD), sha(OLD), "", ""))]
+    assert check(site, [], forget) == [Work(JournalEntry(FILE, FORGET, sha(OLD), sha(OLD), "", ""))]
     assert check(site, [], change(), change(TWIN, new=receipt(TWIN))) == [write(FILE), write(TWIN, new=receipt(TWIN))]
     merged = receipt(current=sha(b"ours"))
     assert check(site, [], change(new=merged, merged=True)) == [write(FILE, new=merged)]
@@ -109,7 +109,7 @@ def test_what_is_to_be_done_for_each_kind_of_change(site):
     assert check(site, [receipt()], change(old=NEW, new=AGAIN)) == [write(FILE, NEW, new=AGAIN)._replace(save=False)]
 
     (back,) = check(site, [receipt()], change(old=NEW, data=None))
-    assert back == Work(Entry(FILE, WRITE, sha(NEW), sha(OLD), "", ""), data=OLD, back=receipt())
+    assert back == Work(JournalEntry(FILE, WRITE, sha(NEW), sha(OLD), "", ""), data=OLD, back=receipt())
     assert check(site, [receipt(), receipt(TWIN)], change(old=NEW, data=None)) == [back._replace(shared=True)]
     shared = check(site, [receipt()], change(old=NEW, data=None), change(TWIN, new=receipt(TWIN)))
     assert shared == [back._replace(shared=True), write(TWIN, new=receipt(TWIN))]
@@ -117,10 +117,10 @@ def test_what_is_to_be_done_for_each_kind_of_change(site):
     (site / LINKED).unlink()
     (site / LINKED).write_bytes(NEW)
     (back,) = check(site, [linked], change(LINKED, NEW, None))
-    assert back == Work(Entry(LINKED, LINK, sha(NEW), sha(OLD), "../../target.py", ""), back=linked)
+    assert back == Work(JournalEntry(LINKED, LINK, sha(NEW), sha(OLD), "../../target.py", ""), back=linked)
     (site / "target.py").write_bytes(b"of the next release")
     (back,) = check(site, [linked], change(LINKED, NEW, None))
-    assert back == Work(Entry(LINKED, WRITE, sha(NEW), sha(OLD), "", ""), data=OLD, back=linked)
+    assert back == Work(JournalEntry(LINKED, WRITE, sha(NEW), sha(OLD), "", ""), data=OLD, back=linked)
 
 
 def test_room_is_asked_for_by_apply_alone_and_problems_are_reported_at_once(site, monkeypatch):

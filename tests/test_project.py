@@ -4,12 +4,12 @@ import pytest
 
 from patcher.cli.console import exit_code
 from patcher.errors import Location, SitepatchError
-from patcher.project.pyproject import Entry, Project, chosen, parse_entry, read_project
+from patcher.project.pyproject import Project, ProjectEntry, chosen, parse_entry, read_project
 from tests.command import DDP, DYNAMO
 
 
 def test_a_wish_is_a_name_its_options_and_whether_its_package_may_be_absent():
-    assert parse_entry(f"{DDP} params=10 optional", Location("f", 1)) == Entry(DDP, ("params=10",), True, Location("f", 1))
+    assert parse_entry(f"{DDP} params=10 optional", Location("f", 1)) == ProjectEntry(DDP, ("params=10",), True, Location("f", 1))
     assert parse_entry(f"{DDP} title='a b'", Location("f", 1)).settings == ("title=a b",)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from patcher.cli.console import exit_code
 from patcher.errors import Location, SitepatchError
-from patcher.project.pyproject import Entry
+from patcher.project.pyproject import ProjectEntry
 from patcher.project.requirements import read_requirements
 from tests.command import DDP, DYNAMO, GUARD, done, sitepatch
 
@@ -54,7 +54,7 @@ def problems(*paths):
 )  # fmt: skip
 def test_a_comment_asks_for_a_patchset_on_a_line_of_its_own_or_behind_a_requirement(write, text, entries):
     write(r=text)
-    assert read_requirements(["r.txt"]).entries == tuple(Entry(*rest, Location("r.txt", line)) for *rest, line in entries)
+    assert read_requirements(["r.txt"]).entries == tuple(ProjectEntry(*rest, Location("r.txt", line)) for *rest, line in entries)
 
 
 def test_included_files_and_constraints_are_read_each_once_and_from_where_they_are_named(write):

@@ -9,7 +9,7 @@ import pytest
 from patcher.cli.verbs.report import answer_schema
 from patcher.diagnose.log import read_log
 from patcher.diagnose.runs import find_runs
-from patcher.diagnose.table import classify, run_json
+from patcher.diagnose.table import classified_wraps, run_json
 from tests.command import sitepatch
 from tests.test_command_line import every_command
 from tests.test_golden import GOLDEN
@@ -50,7 +50,7 @@ def test_a_report_of_which_little_is_known_is_as_the_schema_says():
     line = b'sitepatch-ddp {"schema": 1, "parameters": {"devices": {"cpu": 1}}, "buffers": {"devices": {}}, "device_ids": null, "warnings": []}'
     (run,) = find_runs([read_log("log", io.BytesIO(line))])
     shown = {**answer_schema("diagnose"), "anyOf": [{"$ref": "#/$defs/run_shown"}]}
-    found = jsonschema.Draft202012Validator(shown).iter_errors(json.loads(json.dumps(run_json(run, classify(run)))))
+    found = jsonschema.Draft202012Validator(shown).iter_errors(json.loads(json.dumps(run_json(run, classified_wraps(run)))))
     assert [each.message for one in found for each in one.context] == []
 
 

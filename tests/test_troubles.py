@@ -5,7 +5,7 @@ import json
 import pytest
 
 from patcher.ops.health import troubles
-from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Case, examine
+from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Examination, examine
 from patcher.ops.health.troubles import TROUBLES
 from patcher.target.interpreter import discover
 from tests.command import GUARD, Site
@@ -25,7 +25,7 @@ def machine(tmp_path, monkeypatch):
 
 
 def found(site):
-    rows = examine(Case(discover(None, str(site.path)), ()), TROUBLES)
+    rows = examine(Examination(discover(None, str(site.path)), ()), TROUBLES)
     return {one.check: (one.severity, one.what, one.hint) for one in rows if one.severity != OK}
 
 

@@ -31,7 +31,7 @@ class Head(NamedTuple):
     version: str = "1.0"
 
 
-class Target(NamedTuple):
+class PackageRange(NamedTuple):
     """An import package, the distribution that provides it, and the range (PEP 440) for which the hunks are proven."""
 
     package: str
@@ -61,7 +61,7 @@ def _check_free(folder: Path) -> None:
         raise UsageError(f"{folder}: found a directory that is not empty, expected none or an empty one", hint)
 
 
-def patchset_files(head: Head, draft: Draft, targets: Sequence[Target]) -> Dict[str, str]:
+def patchset_files(head: Head, draft: Draft, targets: Sequence[PackageRange]) -> Dict[str, str]:
     """The texts of a patchset's folder by file name: a `.spatch` for each import package, with the prose in the first."""
     texts: Dict[str, str] = {}
     variants: List[str] = []
@@ -80,7 +80,7 @@ def patchset_files(head: Head, draft: Draft, targets: Sequence[Target]) -> Dict[
     return {MANIFEST: "\n".join(tables), **texts}
 
 
-def variant_text(target: Target, patches: Iterable[str]) -> str:
+def variant_text(target: PackageRange, patches: Iterable[str]) -> str:
     """A `[[variant]]` of a manifest."""
     text = "[[variant]]\n" + _items({"package": target.package, "versions": target.versions})
     if target.distribution not in ("", target.package):

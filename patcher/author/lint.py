@@ -28,7 +28,7 @@ _FEW_NAMES = 2  # of a statement that may stand in another branch as well
 _LITERALS = ("Integer", "Float", "String")
 
 
-class Finding(NamedTuple):
+class LintFinding(NamedTuple):
     """What was found: `line` is 1-based (0 for none), `rule` a name for it, `text` what is wrong, `hint` what to do."""
 
     level: str
@@ -39,7 +39,7 @@ class Finding(NamedTuple):
     hint: str = ""
 
 
-def lint(patchset: Patchset, folder: Path) -> List[Finding]:
+def lint(patchset: Patchset, folder: Path) -> List[LintFinding]:
     """Check a patchset in its folder; the findings are sorted by file and line."""
     options = {option.name: option.default for option in patchset.options}
     patches = {(patch.hunks[0].origin, patch.line): patch for variant in patchset.variants for patch in variant.patches}
@@ -51,32 +51,32 @@ def lint(patchset: Patchset, folder: Path) -> List[Finding]:
     return sorted(dict.fromkeys(found), key=lambda each: (each.file != MANIFEST, each.file, each.line))
 
 
-def _manifest(patchset: Patchset, folder: Path) -> Iterator[Finding]:
+def _manifest(patchset: Patchset, folder: Path) -> Iterator[LintFinding]:
     to_do = [each for each in (patchset.summary, patchset.prose, *patchset.provenance.values()) if each.startswith(TO_DO)]
     if to_do:
-        yield Finding(ERROR, MANIFEST, 0, "skeleton", f"this is still the skeleton: {to_do[0].splitlines()[0]}")
+        yield LintFinding(ERROR, MANIFEST, 0, "skeleton", f"this is still the skeleton: {to_do[0].splitlines()[0]}")
     if not patchset.provenance.get("remove_when"):
         hint = 'add to [provenance]: remove_when = "upstream ..."'
-        yield Finding(ADVICE, MANIFEST, 0, "remove-when", "nothing says when it can be removed", hint)
+        yield LintFinding(ADVICE, MANIFEST, 0, "remove-when", "nothing says when it can be removed", hint)
     if not {"author", "origin", "bug"} & set(patchset.provenance):
         hint = "add one of author, origin and bug to [provenance]"
-        yield Finding(ADVICE, MANIFEST, 0, "provenance", "nothing says where it comes from", hint)
+        yield LintFinding(ADVICE, MANIFEST, 0, "provenance", "nothing says where it comes from", hint)
     if not (folder / FOLDER).is_dir():
-        yield Finding(NOTE, MANIFEST, 0, "cases", "it has no cases", "see `sitepatch test --help`")
+        yield LintFinding(NOTE, MANIFEST, 0, "cases", "it has no cases", "see `sitepatch test --help`")
 
 
-def _ranges(patchset: Patchset) -> Iterator[Finding]:
+def _ranges(patchset: Patchset) -> Iterator[LintFinding]:
     for variant in patchset.variants:
         if overlap(variant.versions, "") is None:
-            yield Finding(ERROR, MANIFEST, 0, "unreachable", f'no release is in the range "{variant.versions}"')
+            yield LintFinding(ERROR, MANIFEST, 0, "unreachable", f'no release is in the range "{variant.versions}"')
 
 
-def _options(patchset: Patchset, patches: Sequence[FilePatch]) -> Iterator[Finding]:
+def _options(patchset: Patchset, patches: Sequence[FilePatch]) -> Iterator[LintFinding]:
     used = {name for patch in patches for hunk in patch.hunks for side in ("-", "+") for name in _holes(hunk, side)}
     for option in patchset.options:
         if option.name not in used:
             hint = f"remove [options.{option.name}]"
-            yield Finding(ERROR, MANIFEST, 0, "unused-option", f"no hunk writes ${option.name}", hint)
+            yield LintFinding(ERROR, MANIFEST, 0, "unused-option", f"no hunk writes ${option.name}", hint)
 
 
 def _holes(hunk: HunkText, side: str) -> List[str]:
@@ -95,24 +95,24 @@ def _cases(folder: Path) -> List[Tuple[str, Source]]:
 
 def _patch(
     patch: FilePatch, options: Dict[str, OptionValue], file: str, line: int, cases: Sequence[Source]
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     """The findings about the hunks for one file; `cases` are texts that they change."""
     for path in sorted({path for path in patch.paths if patch.paths.count(path) > 1}):
-        yield Finding(ERROR, file, line, "unreachable", f"{path} is named twice", "remove one of the two `---` lines")
+        yield LintFinding(ERROR, file, line, "unreachable", f"{path} is named twice", "remove one of the two `---` lines")
     try:
         rewrite(b"", patch.hunks, options)  # what is wrong with them together is seen with any text
         compiled = compile_hunks(patch.hunks, options)
     except PatchError as error:
-        yield Finding(ERROR, file, line, "wrong", error.message)
+        yield LintFinding(ERROR, file, line, "wrong", error.message)
         return
     for hunk in compiled:
         found = (*_general(hunk), *_specific(hunk), *_literals(hunk), *_unmarked(hunk), *_unguarded(hunk, cases))
         for rule, level, text, hint in found:
-            yield Finding(level, file, hunk.text.line, rule, text, hint)
+            yield LintFinding(level, file, hunk.text.line, rule, text, hint)
     for one, other in ((one, other) for one in compiled for other in compiled if one is not other):
         if one.text.scope == other.text.scope and _meet(one, other):
             text = f"it changes code that the hunk in line {other.text.line} changes too"
-            yield Finding(ERROR, file, one.text.line, "overlap", text, "write one hunk for both")
+            yield LintFinding(ERROR, file, one.text.line, "overlap", text, "write one hunk for both")
 
 
 _Found = Iterator[Tuple[str, str, str, str]]  # rule, level, text, hint

@@ -18,7 +18,7 @@ from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.splice import apply_splices
 from patcher.store.store import Store
 from patcher.system import ownership
-from patcher.system.archive import damaged, member
+from patcher.system.archive import archive_errors, member
 from patcher.system.cache import cache_dir, in_use
 from patcher.system.reading import read_file
 from patcher.target.distribution import Owner, recorded_size
@@ -147,7 +147,7 @@ def _given(file: InstalledFile, given: str, count: int) -> Original:
 
 
 def _member(wheel: Path, path: str) -> Optional[bytes]:
-    with damaged(str(wheel)), zipfile.ZipFile(wheel) as archive:
+    with archive_errors(str(wheel)), zipfile.ZipFile(wheel) as archive:
         return member(archive, path) if path in archive.namelist() else None
 
 

@@ -6,7 +6,7 @@ import ast
 from typing import Dict, Iterator, NamedTuple, Optional, Union
 
 from patcher.author.draft import Draft, DraftFile, DraftHunk
-from patcher.author.folder import Head, Target, patchset_files
+from patcher.author.folder import Head, PackageRange, patchset_files
 from patcher.author.lint import TO_DO
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import State
@@ -65,7 +65,7 @@ def _is_plain(node: Union[ast.FunctionDef, ast.AsyncFunctionDef]) -> bool:
     return not node.decorator_list and node.body[0].lineno > node.lineno
 
 
-def skeleton(name: str, target: Target, place: TargetFunction) -> Optional[Dict[str, str]]:
+def skeleton(name: str, target: PackageRange, place: TargetFunction) -> Optional[Dict[str, str]]:
     """The texts of a patchset's folder with a hunk for a function, by file name; None where that hunk does not fit there.
 
     Args:

@@ -14,14 +14,14 @@ from typing import IO, Dict, List, NamedTuple, Sequence, Tuple
 from patcher.author.export import PatchedFile
 from patcher.errors import SitepatchError
 from patcher.model import normalized
-from patcher.system.archive import damaged, member
+from patcher.system.archive import archive_errors, member
 
 _LOCAL = "sitepatch.1"
 _CHUNK = 1 << 20  # bytes that are read at a time: a wheel may be larger than the memory
 _SIGNATURES = ("RECORD.jws", "RECORD.p7s")  # of the RECORD that there was
 
 
-class Wheel(NamedTuple):
+class OpenWheel(NamedTuple):
     """An open wheel: its file name, its folder of metadata (`demo-1.0.dist-info`), its members by name."""
 
     name: str
@@ -35,7 +35,7 @@ class Wheel(NamedTuple):
 
     def text(self, name: str) -> bytes:
         """The bytes of a member."""
-        with damaged(self.name):
+        with archive_errors(self.name):
             return member(self.archive, name)
 
 
@@ -44,14 +44,14 @@ def local(version: str) -> str:
     return f"{version}{'.' if '+' in version else '+'}{_LOCAL}"
 
 
-def open_wheel(path: Path) -> Wheel:
+def open_wheel(path: Path) -> OpenWheel:
     """Open a wheel.
 
     Raises:
         SitepatchError: it is none.
         OSError: it cannot be read.
     """
-    with damaged(str(path)):
+    with archive_errors(str(path)):
         archive = zipfile.ZipFile(str(path))
     names = archive.namelist()
     infos = [name[: -len("/RECORD")] for name in names if re.fullmatch(r"[^/]+\.dist-info/RECORD", name)]
@@ -59,7 +59,7 @@ def open_wheel(path: Path) -> Wheel:
         archive.close()
         raise SitepatchError(f"{path}: found no wheel, which has one RECORD and the name NAME-VERSION-PYTHON-ABI-PLATFORM.whl")
     members = {info.filename: info for info in archive.infolist() if not info.is_dir()}
-    return Wheel(path.name, archive, infos[0], members)
+    return OpenWheel(path.name, archive, infos[0], members)
 
 
 def recorded(record: bytes) -> Dict[str, str]:
@@ -68,13 +68,13 @@ def recorded(record: bytes) -> Dict[str, str]:
     return {row[0]: row[1] for row in rows if len(row) > 1}
 
 
-def new_name(wheel: Wheel) -> str:
+def new_name(wheel: OpenWheel) -> str:
     """The file name of the wheel that `repack` makes."""
     name, version, *tags = wheel.name.split("-")
     return "-".join([name, local(version), *tags])
 
 
-def repack(wheel: Wheel, files: Sequence[PatchedFile], out: IO[bytes]) -> None:
+def repack(wheel: OpenWheel, files: Sequence[PatchedFile], out: IO[bytes]) -> None:
     """Write a wheel with changed files.
 
     The same wheel and changes give the same bytes: members are sorted, stored (what deflate makes differs between
@@ -92,7 +92,7 @@ def repack(wheel: Wheel, files: Sequence[PatchedFile], out: IO[bytes]) -> None:
     stem = wheel.info[: -len(".dist-info")]
     compiled = {f"{parts[0]}{parts[1]}__pycache__/{parts[2][:-3]}." for parts in (name.rpartition("/") for name in changed)}
     rows: List[Tuple[str, str, str]] = []
-    with damaged(wheel.name, "fetch the wheel again"), zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
+    with archive_errors(wheel.name, "fetch the wheel again"), zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(wheel.members, key=lambda name: (name.startswith(f"{wheel.info}/"), name)):
             inside = name[len(wheel.info) + 1 :] if name.startswith(f"{wheel.info}/") else ""
             if inside in ("RECORD", *_SIGNATURES) or any(name.startswith(each) and name.endswith(".pyc") for each in compiled):
@@ -110,7 +110,7 @@ def repack(wheel: Wheel, files: Sequence[PatchedFile], out: IO[bytes]) -> None:
         archive.writestr(_member_info(f"{local(stem)}.dist-info/RECORD"), record.getvalue().encode("utf-8"))
 
 
-def _member(wheel: Wheel, file: PatchedFile) -> str:
+def _member(wheel: OpenWheel, file: PatchedFile) -> str:
     """The member that is installed as this file."""
     data = f"{wheel.info[: -len('.dist-info')]}.data"
     version = re.search(rb"^Version:[ \t]*(\S+)", wheel.read("METADATA"), re.MULTILINE | re.IGNORECASE)

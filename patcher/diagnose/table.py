@@ -33,7 +33,7 @@ class TableLine(NamedTuple):
     verdict: str
 
 
-def classify(run: Run) -> Tuple[ClassifiedWrap, ...]:
+def classified_wraps(run: Run) -> Tuple[ClassifiedWrap, ...]:
     """Every wrapping of a run, with its conclusions."""
     found = []
     for wrap in run.wraps:

@@ -15,8 +15,7 @@ from patcher.model import Change, Located, OptionValue, Receipt, Step, release_n
 from patcher.splice import apply_splices
 from patcher.store.folder import sha256
 from patcher.store.receipt import new_receipt
-from patcher.store.status import Condition, FileStatus, read
-from patcher.store.status import classify as file_status
+from patcher.store.status import Condition, FileStatus, classify, read
 from patcher.store.store import Store
 from patcher.target.distribution import edited_message
 from patcher.target.environment import Environment, blocker, locate, recorded_hash
@@ -55,7 +54,7 @@ class _File(NamedTuple):
     patchsets: Tuple[HookPatchset, ...]
 
 
-def classify(site: str, hook: Hook, precomputed: Sequence[Precomputed]) -> Classified:
+def classify_targets(site: str, hook: Hook, precomputed: Sequence[Precomputed]) -> Classified:
     """Compare every target file of a hook with what is requested; writes nothing.
 
     Raises:
@@ -74,7 +73,7 @@ def classify(site: str, hook: Hook, precomputed: Sequence[Precomputed]) -> Class
         if data is None or located is None:
             continue
         receipt = receipts.get(path)
-        item = file_status(site, receipt, data) if receipt else None
+        item = classify(site, receipt, data) if receipt else None
         file = _File(path, data, located, item, tuple(one for one in hook.patchsets if one.name in names))
         try:
             change = _classify(site, file, precomputed, _needed(hook))

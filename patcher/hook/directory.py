@@ -25,7 +25,7 @@ from patcher.model import PatchsetSource, Requested
 from patcher.patchset.manifest import MANIFEST, load_patchset
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.toml import read_toml
-from patcher.project.pyproject import Entry, read_project
+from patcher.project.pyproject import ProjectEntry, read_project
 from patcher.project.selection import stop
 from patcher.system.decode import Reader, Table, one_of, string
 
@@ -122,7 +122,7 @@ _TOOL = Table({TABLE: Table({"mode": one_of(*MODES)}, others=True)}, others=True
 _HEAD = Table({"project": _PROJECT, "tool": _TOOL}, others=True)
 
 
-def _requested(folder: Path, entry: Entry) -> Requested:
+def _requested(folder: Path, entry: ProjectEntry) -> Requested:
     place = folder / PATCHSETS / entry.name
     if not (place / MANIFEST).is_file():
         hint = f"put it back, or take it out of {folder / 'pyproject.toml'} with: sitepatch hook init {folder.name} NAME..."

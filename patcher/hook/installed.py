@@ -9,7 +9,7 @@ from typing import List, NamedTuple, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.hook import boot
-from patcher.hook.classify import classify, environment
+from patcher.hook.classify import classify_targets, environment
 from patcher.hook.repair import Installed, load
 from patcher.hook.wheel import module, stem
 from patcher.store.retry import settled
@@ -51,7 +51,8 @@ def look(folder: str) -> HookStatus:
             messages.append(f"{name} is not installed in {installed.site}; elsewhere it is not looked at")
     if reasons is not None:
         return HookStatus(installed, mode, not reasons, (*messages, *reasons))
-    found = settled(environment(installed.site), lambda: classify(installed.site, installed.hook, installed.precomputed))
+    site, hook = installed.site, installed.hook
+    found = settled(environment(site), lambda: classify_targets(site, hook, installed.precomputed))
     for name in found.applied:
         warned = f"the next start of Python warns of {name}"
         messages.append(warned if mode == "warn" else f"the next start of Python applies {name}")

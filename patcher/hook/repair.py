@@ -12,7 +12,7 @@ from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 from patcher.errors import BusyError, OutdatedError, SitepatchError, StoreError
 from patcher.hook import boot
-from patcher.hook.classify import Classified, classify, environment
+from patcher.hook.classify import Classified, classify_targets, environment
 from patcher.hook.content import (
     HOOK,
     PATCHSETS,
@@ -117,7 +117,7 @@ def repair(installed: Installed, *, write: bool) -> Classified:
         recovered = Store(site).recover()
         if recovered:
             boot.report(f"{site}: {recovered}")
-    found = (undisturbed if write else settled)(environment(site), lambda: classify(site, hook, installed.precomputed))
+    found = (undisturbed if write else settled)(environment(site), lambda: classify_targets(site, hook, installed.precomputed))
     if not write:
         found.expected.update(found.before)
     patchsets = {one.name: one for one in hook.patchsets}

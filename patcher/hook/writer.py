@@ -12,7 +12,7 @@ from patcher.hook.content import PATCHSETS, PRECOMPUTED, Content, write_precompu
 from patcher.hook.directory import TABLE
 from patcher.hook.wheel import module, wheel
 from patcher.patchset.toml import decode_text, written_toml
-from patcher.project.pyproject import Entry
+from patcher.project.pyproject import ProjectEntry
 from patcher.system.reading import read_file
 
 BACKEND = "backend.py"
@@ -35,7 +35,7 @@ def check_place(folder: Path) -> None:
         raise UsageError(f"{folder}: found {what}", "name a directory that does not exist yet, or one that hook init made")
 
 
-def write(folder: Path, content: Content, entries: Sequence[Entry]) -> List[str]:
+def write(folder: Path, content: Content, entries: Sequence[ProjectEntry]) -> List[str]:
     """Write or update the directory of a hook; returns the names of the files, `/`-separated."""
     for old in _listed(folder):  # before the new ones come: a patchset that is no longer requested goes
         if old not in content.texts:
@@ -63,7 +63,7 @@ def _listed(folder: Path) -> List[str]:
     return [path.relative_to(top).as_posix() for path in sorted(top.rglob("*")) if path.is_file()]
 
 
-def _pyproject(folder: Path, content: Content, entries: Sequence[Entry], files: Sequence[str]) -> str:
+def _pyproject(folder: Path, content: Content, entries: Sequence[ProjectEntry], files: Sequence[str]) -> str:
     hook = content.hook
     texts = [" ".join([entry.name, *map(shlex.quote, entry.settings), *["optional"] * entry.optional]) for entry in entries]
     names = ", ".join(entry.name for entry in entries)

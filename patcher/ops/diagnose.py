@@ -50,7 +50,7 @@ class Fit(NamedTuple):
     settings: Tuple[str, ...] = ()
 
 
-class Finding(NamedTuple):
+class FoundSymptom(NamedTuple):
     """A symptom that was found: in `number` lines, of `ranks` as far as they are known; `log`, `line` and `text` of the first.
 
     `patchset` cures it, None where none does; `fit` is whether that one fits, None where there is none.
@@ -73,7 +73,7 @@ class DiagnoseOutcome(NamedTuple):
     cannot be read.
     """
 
-    findings: Tuple[Finding, ...]
+    findings: Tuple[FoundSymptom, ...]
     cure: Tuple[str, ...]
     logs: Tuple[Log, ...]
     runs: Tuple[Run, ...]
@@ -204,20 +204,20 @@ class KnownSymptoms:
         return self._fits[key]
 
 
-def _finding(symptom: Symptom, patchset: Optional[Patchset], fit: Optional[Fit], logs: Sequence[Log]) -> Finding:
+def _finding(symptom: Symptom, patchset: Optional[Patchset], fit: Optional[Fit], logs: Sequence[Log]) -> FoundSymptom:
     """All lines of some logs that match one of the symptom's patterns, as one finding."""
     every = [(log.name, each) for log in logs for each in sorted(log.sightings, key=lambda each: each.line)]
     seen = [(name, each) for name, each in every if each.pattern in symptom.patterns]
     ranks = sorted({rank for _, each in seen for rank in each.ranks})
     name, first = seen[0]
     number = sum(each.number for _, each in seen)
-    return Finding(symptom, patchset, fit, number, tuple(ranks), name, first.line, first.text)
+    return FoundSymptom(symptom, patchset, fit, number, tuple(ranks), name, first.line, first.text)
 
 
-def _most_specific(findings: Sequence[Finding]) -> List[Finding]:
+def _most_specific(findings: Sequence[FoundSymptom]) -> List[FoundSymptom]:
     """Of findings in one line the most specific: that for what is installed here, else those that a patchset cures."""
 
-    def weight(one: Finding) -> Tuple[bool, bool]:
+    def weight(one: FoundSymptom) -> Tuple[bool, bool]:
         return bool(one.symptom.installed), one.patchset is not None
 
     most: Dict[Tuple[str, int], Tuple[bool, bool]] = {}
@@ -226,7 +226,7 @@ def _most_specific(findings: Sequence[Finding]) -> List[Finding]:
     return [one for one in findings if weight(one) == most[one.log, one.line]]
 
 
-def _cure(findings: Sequence[Finding]) -> Tuple[str, ...]:
+def _cure(findings: Sequence[FoundSymptom]) -> Tuple[str, ...]:
     """The words of the one command that cures what can be cured here; where there is a cause, not for its consequences."""
     able = [each for each in findings if each.fit and each.fit.word == APPLIES]
     able = [each for each in able if not each.symptom.follows] or able

@@ -37,7 +37,7 @@ class DiffRequest(NamedTuple):
     fetch: bool = False
 
 
-class HandEdit(NamedTuple):
+class HandEditDiff(NamedTuple):
     """A file that somebody edited; `compared` is what the text of before is, `diff` None where nothing here gives that.
 
     `release` is its distribution with the version, `proven` whether RECORD's sha256 is that of the text of before.
@@ -61,7 +61,7 @@ class DiffOutcome(NamedTuple):
     env: Environment
     applied: Tuple[FileDiff, ...] = ()
     planned: Tuple[FileDiff, ...] = ()
-    edits: Tuple[HandEdit, ...] = ()
+    edits: Tuple[HandEditDiff, ...] = ()
     items: Tuple[FileStatus, ...] = ()
     requested: Tuple[Requested, ...] = ()
     answers: Tuple[Answer, ...] = ()
@@ -143,7 +143,7 @@ def _edited(outcome: DiffOutcome, request: DiffRequest, events: Events) -> DiffO
         if request.names:
             raise
         return outcome._replace(notes=(*outcome.notes, *error.message.split("\n")))
-    edits: List[HandEdit] = []
+    edits: List[HandEditDiff] = []
     notes = [*outcome.notes, *search.notes]
     if search.files:
         from patcher.author.pristine import search_pristine as search_before  # with the index, which few need
@@ -152,7 +152,7 @@ def _edited(outcome: DiffOutcome, request: DiffRequest, events: Events) -> DiffO
         notes += [f"{one.file.path}: {one.tried[-1]}" for one in lost] if request.fetch else []
         for file in search.files:
             text = before.get((file.site, file.path))
-            edit = HandEdit(file.site, file.path, file.release)
+            edit = HandEditDiff(file.site, file.path, file.release)
             if text:
                 made = diff_texts(file.site, file.path, text.data, file.data)._replace(release=file.release)
                 edit = edit._replace(compared=text.where, proven=text.proven, diff=made)

@@ -23,7 +23,7 @@ from patcher.model import Answer
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
 from patcher.patchset.toml import lookup, read_toml
-from patcher.project.pyproject import Entry, chosen, read_project
+from patcher.project.pyproject import ProjectEntry, chosen, read_project
 from patcher.project.selection import check_sources, read_settings
 from patcher.store.retry import undisturbed
 from patcher.target.environment import Environment
@@ -99,12 +99,12 @@ def _release(change: Precomputed) -> Tuple[str, str, str]:
     return change.file.path, change.file.version, change.file.before
 
 
-def _entries(folder: Path, request: HookRequest) -> Tuple[List[Entry], List[str]]:
+def _entries(folder: Path, request: HookRequest) -> Tuple[List[ProjectEntry], List[str]]:
     """What is asked for, and the directories of patchsets: of the command line, the project, or the hook as it was."""
     project, before, names = Path("pyproject.toml"), folder / "pyproject.toml", request.names
     settings = read_project(project) if project.is_file() else None
     patch_dirs = [*request.place.patch_dirs, *(settings.patch_dirs if settings else ())]
-    entries: List[Entry] = [Entry(name, (), False) for name in dict.fromkeys(names)]
+    entries: List[ProjectEntry] = [ProjectEntry(name, (), False) for name in dict.fromkeys(names)]
     if not names and settings and settings.entries:
         entries = list(settings.entries)
     elif not names and before.is_file():

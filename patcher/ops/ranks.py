@@ -11,7 +11,7 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.ops.diagnose import DiagnoseOutcome, KnownSymptoms
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.ranks.start import Rank, TrialRequest, try_ranks
+from patcher.ranks.start import EndedRank, TrialRequest, try_ranks
 from patcher.ranks.verdict import Verdict, verdict_on
 from patcher.system.signals import stoppable
 
@@ -30,7 +30,7 @@ class RanksRequest(NamedTuple):
 class RanksOutcome(NamedTuple):
     """How each rank ended, the verdict on all of them, and what is known of the errors that they wrote."""
 
-    ranks: Tuple[Rank, ...]
+    ranks: Tuple[EndedRank, ...]
     verdict: Verdict
     found: DiagnoseOutcome
 

@@ -26,7 +26,7 @@ def _folders(value: object) -> str:
 _TABLE = Table({"patchsets": STRINGS, "patch-dir": _folders}, optional=("patchsets", "patch-dir"))
 
 
-class Entry(NamedTuple):
+class ProjectEntry(NamedTuple):
     """A patchset that is requested.
 
     `settings` are texts `option=VALUE`; `optional` says that its packages need not be installed. `location` is where it is
@@ -53,12 +53,12 @@ def _origin(location: Optional[Location], field: str) -> str:
 class Project(NamedTuple):
     """What a project requests, its directories of patchsets (absolute), and remarks."""
 
-    entries: Tuple[Entry, ...]
+    entries: Tuple[ProjectEntry, ...]
     patch_dirs: Tuple[str, ...]
     notes: Tuple[str, ...] = ()
 
 
-def parse_entry(text: str, location: Location, field: str = "") -> Entry:
+def parse_entry(text: str, location: Location, field: str = "") -> ProjectEntry:
     """Read `NAME [option=VALUE]... [optional]`; a value with blanks is quoted as in a shell.
 
     Raises:
@@ -76,7 +76,8 @@ def parse_entry(text: str, location: Location, field: str = "") -> Entry:
         if word != OPTIONAL and not (name and equals):
             problem = f'found "{word}", {_FORM}{suggest(word, [OPTIONAL])}'
             raise UsageError(f"{origin}: {problem}", location=location)
-    return Entry(words[0], tuple(word for word in words[1:] if word != OPTIONAL), OPTIONAL in words[1:], location, field)
+    settings = tuple(word for word in words[1:] if word != OPTIONAL)
+    return ProjectEntry(words[0], settings, OPTIONAL in words[1:], location, field)
 
 
 def read_project(path: Path) -> Optional[Project]:
@@ -93,7 +94,7 @@ def read_project(path: Path) -> Optional[Project]:
         return None
     reader = Reader(path)
     found = reader.read(table, _TABLE, "tool.sitepatch")
-    entries: List[Entry] = []
+    entries: List[ProjectEntry] = []
     for index, text in enumerate(found.get("patchsets", ())):
         try:
             entries.append(parse_entry(text, Location(str(path)), f"tool.sitepatch.patchsets[{index}]"))
@@ -105,7 +106,7 @@ def read_project(path: Path) -> Optional[Project]:
     return Project(tuple(entries), tuple(str(path.absolute().parent / folder) for folder in folders))
 
 
-def chosen(entries: Iterable[Entry], patch_dirs: Sequence[str]) -> Tuple[List[Requested], List[str]]:
+def chosen(entries: Iterable[ProjectEntry], patch_dirs: Sequence[str]) -> Tuple[List[Requested], List[str]]:
     """The patchsets that are requested with their options, and remarks (see `patcher.project.selection.choose`).
 
     One that is requested more than once is optional where each of its entries says so.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import List, NamedTuple, Optional, Sequence, Set
 
 from patcher.errors import Location, SitepatchError, UsageError
-from patcher.project.pyproject import Entry, Project, parse_entry
+from patcher.project.pyproject import Project, ProjectEntry, parse_entry
 from patcher.project.selection import stop
 from patcher.system.reading import TEXT, read_file
 
@@ -22,7 +22,7 @@ _NOT_OURS_TO_JUDGE = ("no such option", "${")
 class _Found(NamedTuple):
     """What was found so far; `seen` holds the real paths of the files that were begun, so that a circle of them ends."""
 
-    entries: List[Entry]
+    entries: List[ProjectEntry]
     patch_dirs: List[str]
     notes: List[str]
     errors: List[SitepatchError]

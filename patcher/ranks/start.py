@@ -39,7 +39,7 @@ class TrialRequest(NamedTuple):
     limit: float
 
 
-class Rank(NamedTuple):
+class EndedRank(NamedTuple):
     """How a rank ended: the `steps` that it has done, with their seconds; the one that it was in ("": none, or all are done).
 
     `problem` is what it raised, one line, and `code` how it ended by itself, None where it was ended or ran out of time;
@@ -89,7 +89,7 @@ class _Child:
             os.close(writer)
         assert self.process.stdout is not None
         self.report, self.output = reader, self.process.stdout.fileno()
-        self.rank = Rank(number)
+        self.rank = EndedRank(number)
         self._held = b""
 
     def close(self) -> None:
@@ -122,7 +122,7 @@ class _Child:
         self.rank = self.rank._replace(output=(self.rank.output + data)[-_KEPT:])
 
 
-def try_ranks(request: TrialRequest, progress: Progress) -> Tuple[Rank, ...]:
+def try_ranks(request: TrialRequest, progress: Progress) -> Tuple[EndedRank, ...]:
     """Start the ranks, and end when all have ended, when the time is up, or soon after one of them has failed.
 
     Raises:

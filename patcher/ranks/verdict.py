@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Sequence, Tuple
 
-from patcher.ranks.start import STEPS, Rank
+from patcher.ranks.start import STEPS, EndedRank
 from patcher.system.process import ending, relevant_lines
 from patcher.text.listed import listed
 from patcher.text.listed import ranks as numbered
@@ -27,7 +27,7 @@ class Verdict(NamedTuple):
     states: Tuple[str, ...]
 
 
-def verdict_on(ranks: Sequence[Rank], limit: float) -> Verdict:
+def verdict_on(ranks: Sequence[EndedRank], limit: float) -> Verdict:
     """The verdict on ranks that had `limit` seconds."""
     failed = sorted((one for one in ranks if one.order is not None), key=lambda one: (bool(one.problem), one.order))
     if failed:  # one that was killed raises nothing; the others do then
@@ -43,14 +43,14 @@ def verdict_on(ranks: Sequence[Rank], limit: float) -> Verdict:
     return Verdict(True, text, "", (OK,) * len(ranks))
 
 
-def _failed(ranks: Sequence[Rank], first: Rank) -> Verdict:
+def _failed(ranks: Sequence[EndedRank], first: EndedRank) -> Verdict:
     same = [one for one in ranks if one.order is not None and (one.inside, failure(one)) == (first.inside, failure(first))]
     states = tuple(FAILED if one in same else OK if one.done else WAITED for one in ranks)
     missing = "install PyTorch there, or name an environment that has it: --python" if _NO_TORCH in failure(first) else ""
     return Verdict(False, f"{_called(same)} failed in {within(first)}: {failure(first)}", missing, states)
 
 
-def _late(ranks: Sequence[Rank], least: int, limit: float) -> Verdict:
+def _late(ranks: Sequence[EndedRank], least: int, limit: float) -> Verdict:
     """Nobody failed, and the time is up: the ranks that have come least far are those that the others wait for."""
     late = [one for one in ranks if len(one.steps) == least]
     inside = within(late[0])
@@ -70,24 +70,24 @@ def _late(ranks: Sequence[Rank], least: int, limit: float) -> Verdict:
     return Verdict(False, text, hint, tuple(LATE if one in late else OK if one.done else WAITED for one in ranks))
 
 
-def within(rank: Rank) -> str:
+def within(rank: EndedRank) -> str:
     """The step that a rank is in, or has to begin."""
     name = rank.inside or (STEPS[len(rank.steps)] if not rank.done else "")
     words = {"start": "the start of the process group", "device": "the choice of the device", "end": "the end of the group"}
     return words.get(name, f"the {name}" if name in _TOGETHER else name)
 
 
-def failure(rank: Rank) -> str:
+def failure(rank: EndedRank) -> str:
     """Why a rank failed, in one line; "" where it did not."""
     if rank.order is None:
         return ""
     return rank.problem or (ending(rank.code) if rank.code is not None else "it closed every file, and goes on")
 
 
-def last_calls(rank: Rank) -> str:
+def last_calls(rank: EndedRank) -> str:
     """The last lines of a rank's output, or the calls that it was in."""
     return relevant_lines(rank.output.decode("utf-8", "replace"), _OWN)
 
 
-def _called(some: Sequence[Rank]) -> str:
+def _called(some: Sequence[EndedRank]) -> str:
     return numbered([one.number for one in some])

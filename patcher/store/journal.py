@@ -43,7 +43,7 @@ _JOURNAL = Table(
 )
 
 
-class Entry(NamedTuple):
+class JournalEntry(NamedTuple):
     """What becomes of one target file.
 
     `action` is WRITE (rename the temporary file over it), PUT (the same, with no receipt afterwards), LINK (rename the
@@ -63,7 +63,7 @@ class Journal(NamedTuple):
     """What a commit was about to do, how far it had come, and the pristine copies (sha256) that its old receipts named."""
 
     phase: str
-    entries: Tuple[Entry, ...]
+    entries: Tuple[JournalEntry, ...]
     named: Tuple[str, ...] = ()
 
 
@@ -82,7 +82,7 @@ def staged(path: str) -> str:
     return f"{file_name(path)}.new"
 
 
-def write(home: Folder, phase: str, entries: Sequence[Entry], named: Sequence[str] = ()) -> None:
+def write(home: Folder, phase: str, entries: Sequence[JournalEntry], named: Sequence[str] = ()) -> None:
     """Put the journal on the disk in one atomic step; with phase COMMITTING this is the commit point."""
     files = [entry._asdict() for entry in entries]
     home.put(NAME, dump({"phase": phase, "files": files, "named": list(named)}))
@@ -102,7 +102,7 @@ def read(home: Folder) -> Optional[Journal]:
     where = f"{home.path}/{NAME}"
     hint = f"reinstall the packages that it names, then delete {where}"
     fields = load(data, where, hint, _JOURNAL)
-    entries = tuple(Entry(**each) for each in fields["files"])
+    entries = tuple(JournalEntry(**each) for each in fields["files"])
     for index, entry in enumerate(entries):
         if entry.action != FORGET and not entry.new:
             problem = f'files[{index}].new: found "", expected a sha256 in lower-case hex'
@@ -110,7 +110,7 @@ def read(home: Folder) -> Optional[Journal]:
     return Journal(fields["phase"], entries, tuple(fields.get("named", ())))
 
 
-def undo(site: Folder, entries: Sequence[Entry]) -> None:
+def undo(site: Folder, entries: Sequence[JournalEntry]) -> None:
     """Remove the temporary files of a commit, and the second names of the files that it was to replace."""
     for entry in entries:
         try:
@@ -123,7 +123,7 @@ def undo(site: Folder, entries: Sequence[Entry]) -> None:
             folder.sync()
 
 
-def finish(site: Folder, home: Folder, entries: Sequence[Entry]) -> List[str]:
+def finish(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> List[str]:
     """Do what the entries say, from whatever point an earlier try had reached.
 
     Returns:
@@ -155,7 +155,7 @@ def finish(site: Folder, home: Folder, entries: Sequence[Entry]) -> List[str]:
     return [entry.path for entry, verdict in verdicts if verdict == "changed"]
 
 
-def _roll_back(site: Folder, home: Folder, entries: Sequence[Entry]) -> bool:
+def _roll_back(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> bool:
     """Put every old file back after the commit point; may be repeated.
 
     Returns:
@@ -167,7 +167,7 @@ def _roll_back(site: Folder, home: Folder, entries: Sequence[Entry]) -> bool:
         if any(entry.action != PUT and receipts.digest(file_name(entry.path)) == entry.receipt for entry in entries):
             return False
     targets = [entry for entry in entries if entry.action != FORGET]
-    backs: List[Entry] = []
+    backs: List[JournalEntry] = []
     for entry in targets:
         with suppress(FileNotFoundError), site.holder(entry.path) as folder:
             now, saved = (folder.digest(name) for name in (entry.path.rpartition("/")[2], backup(entry.path)))
@@ -188,7 +188,7 @@ def _roll_back(site: Folder, home: Folder, entries: Sequence[Entry]) -> bool:
     return True
 
 
-def _verdict(site: Folder, entry: Entry) -> str:
+def _verdict(site: Folder, entry: JournalEntry) -> str:
     """Return "ready" to rename, "done" already, or "changed" by somebody else; StoreError if it is none of them."""
     try:
         folder = site.holder(entry.path)

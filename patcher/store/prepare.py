@@ -9,7 +9,7 @@ from patcher.errors import OutdatedError, StoreError
 from patcher.model import Change, Receipt
 from patcher.store import bytecode, permission, receipt
 from patcher.store.folder import Folder, sha256
-from patcher.store.journal import FORGET, LINK, PUT, WRITE, Entry, backup, staged, temporary
+from patcher.store.journal import FORGET, LINK, PUT, WRITE, JournalEntry, backup, staged, temporary
 from patcher.system.decode import is_sha256
 
 SPARE = "spare"
@@ -26,7 +26,7 @@ class Work(NamedTuple):
     the pristine copy, `given` that copy itself where it is not the file, `mtime_ns` as in `Change`.
     """
 
-    entry: Entry
+    entry: JournalEntry
     text: bytes = b""
     data: bytes = b""
     back: Optional[Receipt] = None
@@ -70,7 +70,7 @@ def check(
         try:
             _check_target(site, change)
             if change.forget:
-                works.append(Work(Entry(change.path, FORGET, change.old, change.old, "", "")))
+                works.append(Work(JournalEntry(change.path, FORGET, change.old, change.old, "", "")))
             elif change.data is not None:
                 works.append(_writing(home, change, change.data, patchsets))
             elif change.path not in receipts:
@@ -114,7 +114,7 @@ def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, 
     """Return the work for new bytes."""
     new, digest = change.receipt, sha256(data)
     if new is None:
-        return Work(Entry(change.path, PUT, change.old, digest, "", ""), data=data, mtime_ns=change.mtime_ns)
+        return Work(JournalEntry(change.path, PUT, change.old, digest, "", ""), data=data, mtime_ns=change.mtime_ns)
     text = receipt.encode(new)
     receipt.decode(text, receipt.file_name(change.path))  # what could not be read back is not written
     if new.current != digest and not change.merged:
@@ -128,16 +128,16 @@ def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, 
     for step in new.steps:
         if step.digest not in patchsets and not _has(home, "patchsets", f"{step.digest}.json"):
             raise StoreError(f"{change.path}: the text of patchset {step.patchset!r} ({step.digest}) is missing")
-    return Work(Entry(change.path, WRITE, change.old, digest, "", sha256(text)), text, data, save=save, given=given)
+    return Work(JournalEntry(change.path, WRITE, change.old, digest, "", sha256(text)), text, data, save=save, given=given)
 
 
 def _restoring(site: Folder, home: Folder, change: Change, back: Receipt, *, shared: bool) -> Work:
     """Return the work for the pristine file: the old link, the pristine copy itself, or a copy of it."""
     with site.holder(change.path) as folder:
         if back.link and folder.digest(back.link) == back.pristine:
-            return Work(Entry(change.path, LINK, change.old, back.pristine, back.link, ""), back=back)
+            return Work(JournalEntry(change.path, LINK, change.old, back.pristine, back.link, ""), back=back)
         data = _pristine(home, back)  # the link leads nowhere now: restore the file itself
-        return Work(Entry(change.path, WRITE, change.old, back.pristine, "", ""), data=data, back=back, shared=shared)
+        return Work(JournalEntry(change.path, WRITE, change.old, back.pristine, "", ""), data=data, back=back, shared=shared)
 
 
 def _pristine(home: Folder, of: Receipt) -> bytes:

@@ -16,7 +16,7 @@ EDITED = "edited"
 
 def clean(
     home: Folder,
-    entries: Sequence[journal.Entry],
+    entries: Sequence[journal.JournalEntry],
     named: Sequence[str],
     receipts: Callable[[List[StoreError]], Mapping[str, Receipt]],
 ) -> None:

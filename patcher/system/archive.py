@@ -13,7 +13,7 @@ from patcher.system.reading import FILE
 
 
 @contextmanager
-def damaged(name: str, hint: str = "") -> Iterator[None]:
+def archive_errors(name: str, hint: str = "") -> Iterator[None]:
     """Turn what `zipfile` raises for an archive that is none, or a damaged one, into a SitepatchError; OSError passes."""
     try:
         yield
@@ -25,7 +25,7 @@ def member(archive: zipfile.ZipFile, name: str, limit: int = FILE) -> bytes:
     """The bytes of a file in an archive.
 
     Args:
-        archive: an open one, inside of `damaged`.
+        archive: an open one, inside of `archive_errors`.
         name: as the archive has it.
         limit: how many bytes it may have; `zipfile` reads no more than the archive says.
 

@@ -24,7 +24,7 @@ _RELEASES = re.compile(f"[0-9a-f]{{16}}|yanked|{_PART}")
 _RESULTS = re.compile(f"[0-9a-f]{{64}}|{_PART}")
 
 
-class Entry(NamedTuple):
+class CacheEntry(NamedTuple):
     """An overlay, a release that was fetched, or all known results (`patcher.system.results`).
 
     `size` is in bytes, `used` when it was made or used last (seconds since the epoch), `in_use` whether a process uses it.
@@ -107,7 +107,7 @@ def in_use(folder: Path) -> Iterator[None]:
         os.close(fd)
 
 
-def entries() -> List[Entry]:
+def entries() -> List[CacheEntry]:
     """Everything in the cache; what does not look like ours is left out."""
     overlays, releases, results = cache_dir("overlay"), cache_dir(), cache_dir(KNOWN)
     found = [(OVERLAY, path.name, path) for path in sorted(overlays.glob("*")) if _OVERLAYS.fullmatch(path.name)]
@@ -120,22 +120,22 @@ def entries() -> List[Entry]:
     for kind, name, path in found:
         with suppress(FileNotFoundError), _alone(kind, path) as alone:
             in_use = not alone or _named(path, started)
-            made.append(Entry(kind, name, path, _size(path), path.stat().st_mtime, in_use))
+            made.append(CacheEntry(kind, name, path, _size(path), path.stat().st_mtime, in_use))
     with suppress(OSError):  # there are none, or they belong to another user
         every = list(results.iterdir())
         if every and all(_RESULTS.fullmatch(path.name) for path in every):
             used = max(path.lstat().st_mtime for path in every)
-            made.append(Entry(KNOWN, count(len(every), "result"), results, _size(results), used, False))
+            made.append(CacheEntry(KNOWN, count(len(every), "result"), results, _size(results), used, False))
     return made
 
 
-def clean(older_than: float, *, dry_run: bool = False) -> List[Entry]:
+def clean(older_than: float, *, dry_run: bool = False) -> List[CacheEntry]:
     """Remove what nobody uses and was not used for so many days; returns that, with `dry_run` what would be removed."""
     old = [each for each in entries() if not each.in_use and each.used <= time.time() - older_than * 86400]
     return [each for each in old if dry_run or remove(each)]
 
 
-def remove(entry: Entry) -> bool:
+def remove(entry: CacheEntry) -> bool:
     """Remove an entry unless a process uses it; returns whether it is gone.
 
     Raises:
@@ -202,7 +202,7 @@ def _named(folder: Path, environments: List[bytes]) -> bool:
     return any(os.fsencode(folder) in each for each in environments)
 
 
-def size(found: Sequence[Entry]) -> str:
+def size(found: Sequence[CacheEntry]) -> str:
     """The size of entries as a message has it: `1.5 MB`."""
     count = sum(each.size for each in found)
     return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"

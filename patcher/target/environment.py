@@ -148,10 +148,10 @@ def _zip_holds(place: Path, package: str) -> bool:
         return False
     import zipfile
 
-    from patcher.system.archive import damaged
+    from patcher.system.archive import archive_errors
 
     try:
-        with damaged(str(place)), zipfile.ZipFile(place) as archive:
+        with archive_errors(str(place)), zipfile.ZipFile(place) as archive:
             return bool({f"{package}/__init__.py", f"{package}.py"} & set(archive.namelist()))
     except (SitepatchError, OSError):
         return False  # the interpreter skips it too

@@ -20,7 +20,7 @@ from typing import IO, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from patcher.errors import SitepatchError
 from patcher.model import Located, normalized
-from patcher.system.archive import damaged, member
+from patcher.system.archive import archive_errors, member
 from patcher.system.reading import read_file
 from patcher.target.distribution import recorded_hash, recorded_in
 from patcher.target.index import Listing, Pip
@@ -166,7 +166,7 @@ def _home(cache: Path, distribution: str, version: str) -> Path:
 
 def _members(wheel: str, file: IO[bytes], paths: Sequence[str]) -> Dict[str, bytes]:
     """The metadata of a wheel and those of `paths` that it has; `NAME/` without bytes is a package that it has."""
-    with damaged(wheel), zipfile.ZipFile(file) as archive:
+    with archive_errors(wheel), zipfile.ZipFile(file) as archive:
         names = set(archive.namelist())
         infos = [name for name in names if re.fullmatch(r"[^/]{1,200}\.dist-info/RECORD", name)]
         if len(infos) != 1:

@@ -6,13 +6,13 @@ import pytest
 
 from patcher.author import folder
 from patcher.author.draft import Draft, DraftFile, DraftHunk
-from patcher.author.folder import Head, Target, output_folder, patchset_files, proven_range, write_folder
+from patcher.author.folder import Head, PackageRange, output_folder, patchset_files, proven_range, write_folder
 from patcher.errors import PatchError, UsageError
 from patcher.patchset.manifest import load_patchset
 from tests.command import tree
 
 HUNK = "@@ double @@\n-VALUE * x\n+VALUE + x\n"
-TARGET = Target("demo", "demo", "==1.0")
+TARGET = PackageRange("demo", "demo", "==1.0")
 
 
 def draft(*paths, text=HUNK):
@@ -40,7 +40,7 @@ def test_what_is_written_is_what_is_read(tmp_path):
 def test_every_import_package_has_a_variant_with_its_files(tmp_path):
     one = draft("demo/__init__.py", "demo/__main__.py", "yaml/a-b.py", "alone.py")
     one = Draft((*one.files, DraftFile(("demo/left.py",), ())))
-    targets = (TARGET, Target("yaml", "PyYAML", ">=5,<=6"), Target("alone", "alone", ""))
+    targets = (TARGET, PackageRange("yaml", "PyYAML", ">=5,<=6"), PackageRange("alone", "alone", ""))
     made = write_folder(tmp_path / "mine", files(one=one, targets=targets, prose="Why."))
     found = [(each.package, each.versions, each.distributions, [patch.paths for patch in each.patches]) for each in made.variants]
     assert found == [

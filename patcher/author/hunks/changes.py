@@ -15,7 +15,7 @@ from patcher.author.hunks.excerpts import (
     excerpt,
     header,
     kept_calls,
-    one_line,
+    on_one_line,
     opened,
     tagged,
     uncommented,
@@ -91,18 +91,18 @@ class Changes:
                 yield Candidate(scope, self._replaced(old, new, holes), form + more)
 
     def _replaced(self, old: Node, new: Node, holes: Holes) -> Tuple[Line, ...]:
-        before = one_line(uncommented(excerpt(self.before, old.outer_start, old.outer_end, holes[0])))
-        after = one_line(uncommented(excerpt(self.after, new.outer_start, new.outer_end, holes[1])))
+        before = on_one_line(uncommented(excerpt(self.before, old.outer_start, old.outer_end, holes[0])))
+        after = on_one_line(uncommented(excerpt(self.after, new.outer_start, new.outer_end, holes[1])))
         return (*tagged("-", before), *tagged("+", after))
 
     def _statement(self, old: Node, new: Node, holes: Holes) -> Tuple[Line, ...]:
         lines: List[Line] = []
         for tag, text, node, side in (("-", self.before, old, holes[0]), ("+", self.after, new, holes[1])):
             if node.kind in COMPOUND | CLAUSES:
-                lines += tagged(tag, one_line(excerpt(text, node.start, header_end(text, node), side)))
+                lines += tagged(tag, on_one_line(excerpt(text, node.start, header_end(text, node), side)))
             else:
                 shown = excerpt(text, node.begin, node.outer_end, side)
-                lines += tagged(tag, shown if tag == "+" else one_line(uncommented(shown)))
+                lines += tagged(tag, shown if tag == "+" else on_one_line(uncommented(shown)))
         return tuple(lines)
 
     def _in_statement(self, difference: Difference, fragments: Sequence[Fragment]) -> Iterator[Candidate]:
@@ -138,7 +138,7 @@ class Changes:
         for holes in [*most, *_with_and_without(hides)]:
             lines: List[Line] = []
             for sign, text, node, side in (("-", self.before, old, holes[0]), ("+", self.after, new, holes[1])):
-                shown = one_line(excerpt(text, node.start, header_end(text, node), side))
+                shown = on_one_line(excerpt(text, node.start, header_end(text, node), side))
                 lines += tagged(sign, shown if keeps_returns or not side else _without_returns(text, node, side))
             form = "the header, what did not change left open" if holes[0] else "the whole header"
             yield Candidate(scope, (*decorators, *lines), form)
@@ -206,7 +206,7 @@ def _without_returns(text: Text, node: Node, holes: Sequence[Hole]) -> List[str]
     """A header without its return annotation."""
     returns = node.fields.get("returns")
     if not isinstance(returns, Node):
-        return one_line(excerpt(text, node.start, header_end(text, node), holes))
-    lines = one_line(excerpt(text, node.start, returns.outer_start, holes))
+        return on_one_line(excerpt(text, node.start, header_end(text, node), holes))
+    lines = on_one_line(excerpt(text, node.start, returns.outer_start, holes))
     cut = "\n".join(lines).rstrip()
     return (cut[:-2].rstrip() + ":").split("\n") if cut.endswith("->") else [cut + ":"]

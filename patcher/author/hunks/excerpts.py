@@ -61,7 +61,7 @@ def uncommented(lines: Sequence[str]) -> List[str]:
     return [line.rstrip() for line in kept.split("\n")] if kept != text else list(lines)
 
 
-def one_line(lines: Sequence[str]) -> List[str]:
+def on_one_line(lines: Sequence[str]) -> List[str]:
     """Lines of code joined to one, unless that would be too long, or they have comments, long strings or backslashes."""
     text = "\n".join(lines)
     if len(lines) == 1 or "#" in text or '"""' in text or "'''" in text or "\\\n" in text:
@@ -144,7 +144,7 @@ def header(text: Text, node: Node, general: bool = True) -> List[str]:
             return [f"class {name}:"]
         asynchronous = "async " if node.fields.get("asynchronous") else ""
         return [f"{asynchronous}def {name}({'...' if node.node('params').items('params') else ''}):"]
-    return one_line(excerpt(text, node.start, header_end(text, node)))
+    return on_one_line(excerpt(text, node.start, header_end(text, node)))
 
 
 def opened(text: Text, node: Node) -> List[str]:
@@ -169,7 +169,7 @@ def forms(text: Text, node: Node, suffix: str = "") -> List[Form]:
     value = node.fields.get("value")
     if isinstance(value, Node) and node.kind in ("Assign", "AugAssign") and value.kind not in ("Name", "Integer"):
         lines = excerpt(text, node.begin, node.outer_end, [(value.outer_start, value.outer_end, f"$V{suffix}")])
-        found.append(Form(tuple(one_line(lines)), "its value left open"))
+        found.append(Form(tuple(on_one_line(lines)), "its value left open"))
     calls = [
         part
         for part in (value, node.fields.get("exc"))
@@ -178,11 +178,11 @@ def forms(text: Text, node: Node, suffix: str = "") -> List[Form]:
     for call in calls:
         args = call.items("args")
         lines = excerpt(text, node.begin, node.outer_end, [(args[0].outer_start, args[-1].outer_end, "...")])
-        found.append(Form(tuple(one_line(lines)), "its arguments left open"))
+        found.append(Form(tuple(on_one_line(lines)), "its arguments left open"))
         if len(args) > 1 and args[0].kind == "String":
             lines = excerpt(text, node.begin, node.outer_end, [(args[1].outer_start, args[-1].outer_end, "...")])
-            found.append(Form(tuple(one_line(lines)), "its first argument"))
-    found.append(Form(tuple(one_line(verbatim(text, node))), "all of it"))
+            found.append(Form(tuple(on_one_line(lines)), "its first argument"))
+    found.append(Form(tuple(on_one_line(verbatim(text, node))), "all of it"))
     return found
 
 

@@ -13,7 +13,7 @@ from patcher.diagnose.conclusions import sentence
 from patcher.diagnose.log import Log
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import DOUBTS, READY, WIDTH, ClassifiedWrap, heading, run_json, table, well
-from patcher.ops.diagnose import DiagnoseOutcome, Finding
+from patcher.ops.diagnose import DiagnoseOutcome, FoundSymptom
 from patcher.ops.place import Place
 from patcher.text.listed import count, ranks
 from patcher.text.printable import Styled
@@ -22,12 +22,12 @@ from patcher.text.width import width, wrapped
 Shown = Sequence[Tuple[Run, Sequence[ClassifiedWrap]]]
 
 
-def finding_rows(findings: Iterable[Finding]) -> List[Row]:
+def finding_rows(findings: Iterable[FoundSymptom]) -> List[Row]:
     """A row for each finding; its word is the state of the patchset that cures it, `advice` where none does."""
     return [_row(each) for each in findings]
 
 
-def _row(finding: Finding) -> Row:
+def _row(finding: FoundSymptom) -> Row:
     symptom, fit = finding.symptom, finding.fit
     known = [ranks(finding.ranks)] if finding.ranks else []
     more = [count(finding.number, "line")] if finding.number > 1 else []
@@ -116,7 +116,7 @@ def outcome_json(outcome: DiagnoseOutcome, shown: Shown, place: Place) -> Dict[s
     }
 
 
-def _finding_json(one: Finding) -> Dict[str, Any]:
+def _finding_json(one: FoundSymptom) -> Dict[str, Any]:
     symptom, fit = one.symptom, one.fit
     head = {"symptom": symptom.name, "meaning": symptom.meaning, "advice": symptom.advice, "follows": symptom.follows}
     seen = {"lines": one.number, "ranks": list(one.ranks), "log": one.log, "line": one.line, "text": one.text}

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Tuple
 
 from patcher.cli.styles import Row
 from patcher.ops.ranks import RanksOutcome
-from patcher.ranks.start import Rank
+from patcher.ranks.start import EndedRank
 from patcher.ranks.verdict import FAILED, LATE, OK, failure, last_calls, within
 
 
@@ -24,7 +24,7 @@ def trial_rows(outcome: RanksOutcome) -> List[Row]:
     return found
 
 
-def _far(rank: Rank) -> str:
+def _far(rank: EndedRank) -> str:
     done = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in rank.steps)
     why = failure(rank)
     problem = f"failed in {within(rank)}: {why}" if why else "" if rank.done else f"still in {within(rank)}"
@@ -38,7 +38,7 @@ def trial_json(outcome: RanksOutcome, timeout: float) -> Dict[str, Any]:
     return {"ok": verdict.ok, "verdict": verdict.text, "hint": verdict.hint, "timeout": timeout, "ranks": ranks}
 
 
-def _rank_json(rank: Rank, state: str) -> Dict[str, Any]:
+def _rank_json(rank: EndedRank, state: str) -> Dict[str, Any]:
     known = {name: getattr(rank, name) for name in ("inside", "device", "backend", "torch")}
     steps = [{"name": name, "seconds": round(seconds, 3)} for name, seconds in rank.steps]
     output = "" if state == OK else last_calls(rank)

@@ -10,7 +10,7 @@ from patcher.cli.answers.plan import answer_rows
 from patcher.cli.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
 from patcher.cli.pages.html import Html, html_document, join, lines, localized, tag
 from patcher.cli.translation import term
-from patcher.ops.diff import DiffOutcome, HandEdit
+from patcher.ops.diff import DiffOutcome, HandEditDiff
 from patcher.ops.looking.reasons import Reason
 from patcher.patchset.toml import option_text
 from patcher.text.listed import count
@@ -61,7 +61,7 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
     )
 
 
-def _compared(edit: HandEdit) -> str:
+def _compared(edit: HandEditDiff) -> str:
     doubt = "" if edit.proven else ", which nothing proves to be what was installed"
     return f"edited by hand, compared with {edit.compared}{doubt}"
 

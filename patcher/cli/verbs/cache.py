@@ -7,7 +7,7 @@ from typing import Any, Dict
 
 from patcher.cli.console import Console
 from patcher.cli.styles import Row
-from patcher.system.cache import Entry, cache_dir, clean, entries, size
+from patcher.system.cache import CacheEntry, cache_dir, clean, entries, size
 
 
 def list_cache(console: Console) -> int:
@@ -29,10 +29,10 @@ def clean_cache(console: Console, older_than: float, dry_run: bool) -> int:
     return 0
 
 
-def _row(word: str, entry: Entry) -> Row:
+def _row(word: str, entry: CacheEntry) -> Row:
     days = max(0, int((time.time() - entry.used) // 86400))
     return Row(word, (entry.kind, entry.name, size([entry]), f"used {days} days ago" if days else "used today"))
 
 
-def _json(entry: Entry) -> Dict[str, Any]:
+def _json(entry: CacheEntry) -> Dict[str, Any]:
     return {**entry._asdict(), "path": str(entry.path)}

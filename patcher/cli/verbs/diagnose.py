@@ -12,7 +12,7 @@ from patcher.cli.console import Console
 from patcher.cli.pages.ranks import ranks_page
 from patcher.cli.styles import Row, hint_lines
 from patcher.diagnose.runs import Run
-from patcher.diagnose.table import classify, is_wrong
+from patcher.diagnose.table import classified_wraps, is_wrong
 from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
 from patcher.ops.diagnose import DiagnoseRequest
@@ -22,7 +22,7 @@ from patcher.ops.ranks import RanksRequest, diagnose_ranks
 def run_diagnose(console: Console, request: DiagnoseRequest, which: Optional[str], html: Optional[str]) -> int:
     """Show what is in logs, of the newest run or of `which`; and write a page of it to the file `html`."""
     outcome = ops.diagnose(request, ConsoleEvents(console))
-    shown = [(run, classify(run)) for run in _chosen(outcome.runs, which)]
+    shown = [(run, classified_wraps(run)) for run in _chosen(outcome.runs, which)]
     console.notes((error.brief for error in outcome.broken), "broken")
     for run, classified in shown:
         show_run(console, run, len(outcome.runs), classified)
@@ -51,7 +51,7 @@ def run_follow(console: Console, request: DiagnoseRequest) -> int:
         number = sum(len(log.reports) for log in outcome.logs)
         if number > reports:
             run = outcome.runs[-1]
-            classified = classify(run)
+            classified = classified_wraps(run)
             concluded = concluded or any(map(is_wrong, classified))
             show_run(console, run, len(outcome.runs), classified)
         reports = number

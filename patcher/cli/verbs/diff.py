@@ -10,7 +10,7 @@ from patcher.cli.answers.plan import answer_json, answer_rows, decoded, diff_jso
 from patcher.cli.console import Console, command
 from patcher.cli.styles import style
 from patcher.cli.translation import translated
-from patcher.ops.diff import DiffOutcome, DiffRequest, HandEdit, diff
+from patcher.ops.diff import DiffOutcome, DiffRequest, HandEditDiff, diff
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import count
 
@@ -56,7 +56,7 @@ def show_diff(console: Console, request: DiffRequest, options: DiffOptions) -> i
     return code
 
 
-def _named(edit: HandEdit, request: DiffRequest) -> str:
+def _named(edit: HandEditDiff, request: DiffRequest) -> str:
     """A file that was edited by hand, and the command that shows the edit."""
     what = f"{edit.path}: edited by hand ({edit.release})"
     if edit.diff:
@@ -68,7 +68,7 @@ def _named(edit: HandEdit, request: DiffRequest) -> str:
     return f"{what}, and nothing here has the text of before; to fetch that from the index: {how}"
 
 
-def _heading(edit: HandEdit) -> str:
+def _heading(edit: HandEditDiff) -> str:
     doubt = "" if edit.proven else ", which nothing proves"
     return f"edited by hand: {edit.path} ({edit.release}), against {edit.compared}{doubt}"
 
@@ -96,6 +96,6 @@ def _json(outcome: DiffOutcome) -> Dict[str, Any]:
     }
 
 
-def _edit_json(edit: HandEdit) -> Dict[str, Any]:
+def _edit_json(edit: HandEditDiff) -> Dict[str, Any]:
     lines = {"added": edit.diff.added, "removed": edit.diff.removed} if edit.diff else {"added": 0, "removed": 0}
     return {**edit._asdict(), **lines, "diff": decoded(edit.diff.text) if edit.diff else ""}

@@ -11,7 +11,7 @@ from typing import IO, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 from patcher.author import export as forms
 from patcher.author.draft import package_of
 from patcher.author.export import PatchedFile
-from patcher.author.wheel import Wheel, new_name, open_wheel, recorded, repack
+from patcher.author.wheel import OpenWheel, new_name, open_wheel, recorded, repack
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Plan, Requested, State, normalized
 from patcher.ops.authoring.requests import ExportRequest
@@ -142,7 +142,7 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _fetched(pip: Pip, env: Environment, file: PatchedFile, events: Events) -> Wheel:
+def _fetched(pip: Pip, env: Environment, file: PatchedFile, events: Events) -> OpenWheel:
     """The wheel that a release was installed from, fetched by pip.
 
     Raises:

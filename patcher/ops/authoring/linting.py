@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Dict, NamedTuple, Tuple
 
-from patcher.author.lint import ADVICE, ERROR, Finding, lint
+from patcher.author.lint import ADVICE, ERROR, LintFinding, lint
 from patcher.errors import SitepatchError
 from patcher.ops.authoring.requests import LintRequest
 from patcher.ops.authoring.testing import asked_for
@@ -16,7 +16,7 @@ class LintOutcome(NamedTuple):
     """The findings and the folder of each patchset, and why others cannot be read (`broken`), by name."""
 
     request: LintRequest
-    findings: Dict[str, Tuple[Finding, ...]]
+    findings: Dict[str, Tuple[LintFinding, ...]]
     broken: Dict[str, SitepatchError]
     folders: Dict[str, Path]
 

@@ -7,7 +7,7 @@ from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tup
 
 from patcher.author.changed import python_files
 from patcher.author.draft import Draft, FileEdit
-from patcher.author.folder import Head, Target, patchset_files, proven_range
+from patcher.author.folder import Head, PackageRange, patchset_files, proven_range
 from patcher.author.hunks.trial import same_code
 from patcher.engine.engine import rewrite
 from patcher.errors import Location, SitepatchError, UsageError
@@ -126,7 +126,7 @@ def trial_patchset(folder: Path, head: Head, draft: Draft, homes: Sequence[Locat
     Raises:
         PatchError: it is invalid.
     """
-    files = patchset_files(head, draft, [Target(home.package, home.distribution, "") for home in homes])
+    files = patchset_files(head, draft, [PackageRange(home.package, home.distribution, "") for home in homes])
     return load_patchset(folder, PatchsetSource(str(folder)), {MANIFEST: "", **files})
 
 
@@ -162,12 +162,12 @@ def made_there(trial: Patchset, release: Release, expected: Mapping[str, bytes])
     return found
 
 
-def proven_target(home: Located, tried: Sequence[ReleaseOutcome]) -> Target:
+def proven_target(home: Located, tried: Sequence[ReleaseOutcome]) -> PackageRange:
     """The installed package, with the range of releases for which the outcomes prove the patchset."""
     mine = [each for each in tried if each.distribution == home.distribution]
     proven = [each.version for each in mine if each.word in HOLDS]
     failed = [each.version for each in mine if each.word not in HOLDS]
-    return Target(home.package, home.distribution, proven_range([home.version, *proven], failed))
+    return PackageRange(home.package, home.distribution, proven_range([home.version, *proven], failed))
 
 
 def _rewritten(path: str, text: bytes, trial: Patchset) -> Tuple[bytes, str]:

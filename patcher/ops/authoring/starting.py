@@ -8,7 +8,7 @@ from typing import NamedTuple, Tuple
 
 from patcher.author.changed import named_file, python_files
 from patcher.author.draft import package_of
-from patcher.author.folder import Target, output_folder, proven_range, write_folder
+from patcher.author.folder import PackageRange, output_folder, proven_range, write_folder
 from patcher.author.skeleton import functions, skeleton
 from patcher.errors import SitepatchError
 from patcher.ops.authoring.requests import NewRequest
@@ -45,7 +45,7 @@ def new(request: NewRequest, events: Events = SILENT) -> NewOutcome:
     else:
         located = locate(env, request.package)
         paths = python_files(located.site, located.package)
-    target = Target(located.package, located.distribution, proven_range([located.version]))
+    target = PackageRange(located.package, located.distribution, proven_range([located.version]))
     public_first = sorted(paths, key=lambda path: any(part.startswith("_") for part in path.split("/")))[:_MOST_FILES]
     texts = [(path, read_file(Path(located.site) / path)) for path in public_first]
     places = (place for public in (True, False) for path, text in texts for place in functions(path, text, public=public))

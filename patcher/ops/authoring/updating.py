@@ -8,7 +8,7 @@ from typing import Dict, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.author.copies import laid_out
 from patcher.author.draft import Draft, FileEdit
-from patcher.author.folder import Target, variant_text, write_folder, written_list
+from patcher.author.folder import PackageRange, variant_text, write_folder, written_list
 from patcher.author.hunks.generalise import generalise
 from patcher.author.ranges import ended, widened, with_variant, with_versions
 from patcher.engine.engine import answer_alone, rewrite
@@ -201,7 +201,7 @@ def _with_variant(outcome: UpdateOutcome, request: UpdateRequest) -> UpdateOutco
         raise SitepatchError.at(Location(str(outcome.folder / spatch)), "is there already", hint)
     nearest = patchset.variants[one.variant]
     owner = one.located.distribution if nearest.distributions else ""
-    text = variant_text(Target(nearest.package, owner, f"=={release}"), [spatch])
+    text = variant_text(PackageRange(nearest.package, owner, f"=={release}"), [spatch])
     if nearest.names:
         text += f"names = {written_list(nearest.names)}\n"
     variants = list(patchset.variants)

@@ -1,4 +1,4 @@
-"""`doctor`, and most of its checks: small functions, each from a Case to what is unusual in it. Reads only."""
+"""`doctor`, and most of its checks: small functions, each from an Examination to what is unusual in it. Reads only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Dict, Iterator, List, Set, Tuple
 from patcher.hook.installed import look
 from patcher.hook.places import folders
 from patcher.model import normalized
-from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Case, Check, DoctorOutcome, examine
+from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Check, DoctorOutcome, Examination, examine
 from patcher.ops.health.troubles import OF_MACHINE, TROUBLES
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
@@ -40,13 +40,13 @@ _ROOM = 16 << 20  # bytes: many times what the largest commit needs
 
 
 # the directories and files --------------------------------------------------------------------------------------------
-def _writable(case: Case) -> _Found:
+def _writable(case: Examination) -> _Found:
     for site, paths in case.sites.items():
         for problem in Store(site).check_writable(paths):
             yield PROBLEM, problem, ""
 
 
-def _space(case: Case) -> _Found:
+def _space(case: Examination) -> _Found:
     for site in case.sites:
         disk = os.statvfs(site)
         if disk.f_blocks and disk.f_bavail * disk.f_frsize < _ROOM:
@@ -56,7 +56,7 @@ def _space(case: Case) -> _Found:
             yield PROBLEM, f"{site}: its disk can take no more files (inodes)", "remove some files"
 
 
-def _links(case: Case) -> _Found:
+def _links(case: Examination) -> _Found:
     infos = [(target, target.file.lstat()) for target in case.targets]
     hint = "nothing to do: sitepatch puts a file of its own there; an edit in place would change the cache too"
     links = [f"{target.path} -> {os.readlink(target.file)}" for target, info in infos if stat.S_ISLNK(info.st_mode)]
@@ -70,7 +70,7 @@ def _links(case: Case) -> _Found:
             yield NOTE, f"{what}: {', '.join(paths)}", hint
 
 
-def _backups(case: Case) -> _Found:
+def _backups(case: Examination) -> _Found:
     backups = proven_backups(case.env.own, {(item.site, item.receipt.path) for item in case.statuses})
     for one in backups:
         back = f"put it back: sitepatch restore --from-backup {one.path}"
@@ -86,7 +86,7 @@ def _backups(case: Case) -> _Found:
 
 
 # the packages ---------------------------------------------------------------------------------------------------------
-def _installed(case: Case) -> _Found:
+def _installed(case: Examination) -> _Found:
     for error in case.unpatchable:
         yield PROBLEM, error.message, error.hint
     for package, folder in case.ghosts.items():
@@ -97,7 +97,7 @@ def _installed(case: Case) -> _Found:
             yield NOTE, note, ""
 
 
-def _twice(case: Case) -> _Found:
+def _twice(case: Examination) -> _Found:
     for one in case.located:
         here: Dict[str, List[str]] = {}
         for path in sorted(Path(one.site).glob("*.dist-info")):
@@ -108,7 +108,7 @@ def _twice(case: Case) -> _Found:
             yield PROBLEM, what, "an install was interrupted: install it again, with --force-reinstall"
 
 
-def _outside(case: Case) -> _Found:
+def _outside(case: Examination) -> _Found:
     prefix = Path(case.env.python).parent.parent
     if (prefix / "pyvenv.cfg").is_file() and case.env.search != case.env.sites:  # no --target
         for one in case.located:
@@ -117,14 +117,14 @@ def _outside(case: Case) -> _Found:
                 yield NOTE, what, f"to patch it for this environment alone, install it here: {case.env.python} -m pip install"
 
 
-def _imported(case: Case) -> _Found:
+def _imported(case: Examination) -> _Found:
     for target in case.targets:
         problem = blocker(target.located, target.path, case.env)
         if problem:
             yield PROBLEM, problem, "a change of it would have no effect: install the package without compiled modules"
 
 
-def _recorded(case: Case) -> _Found:
+def _recorded(case: Examination) -> _Found:
     patched = {(item.site, item.receipt.path) for item in case.statuses}
     for target in case.targets:
         recorded = recorded_hash(target.located, target.path)
@@ -136,7 +136,7 @@ def _recorded(case: Case) -> _Found:
 
 
 # what is applied --------------------------------------------------------------------------------------------------
-def _applied(case: Case) -> _Found:
+def _applied(case: Examination) -> _Found:
     for item in case.statuses:
         if item.condition is not Condition.APPLIED:
             yield PROBLEM, f"{item.receipt.path}: {item.condition.value}", item.meaning
@@ -144,12 +144,12 @@ def _applied(case: Case) -> _Found:
         yield NOTE, text, "apply it again to have the one that is at hand now"
 
 
-def _store(case: Case) -> _Found:
+def _store(case: Examination) -> _Found:
     for problem, hint in [*damaged(case.statuses), *unclaimed(case.env, case.statuses, case.damaged)]:
         yield PROBLEM, problem, hint
 
 
-def _stopped(case: Case) -> _Found:
+def _stopped(case: Examination) -> _Found:
     for site, sentence in interrupted(case.env):
         if _LOCKS.exists() and holders(site):
             yield NOTE, f"{site}: another process is in the middle of a change", "wait until it has ended"
@@ -157,7 +157,7 @@ def _stopped(case: Case) -> _Found:
             yield PROBLEM, f"{site}: {sentence}, by the next apply or restore", "run one of them"
 
 
-def _set_aside(case: Case) -> _Found:
+def _set_aside(case: Examination) -> _Found:
     for site in case.homes:
         paths = [Path(path) for path in Store(site).edited_copies()]
         if paths:
@@ -168,7 +168,7 @@ def _set_aside(case: Case) -> _Found:
             yield NOTE, what, f"when nobody needs them any more: rm -r {paths[0].parent}"
 
 
-def _lock_holders(case: Case) -> _Found:
+def _lock_holders(case: Examination) -> _Found:
     if not _LOCKS.exists():
         yield NOTE, f"there is no {_LOCKS} that shows who is at work here", ""
         return
@@ -177,7 +177,7 @@ def _lock_holders(case: Case) -> _Found:
             yield NOTE, who, "apply and restore wait until it has ended"
 
 
-def _mounts(case: Case) -> _Found:
+def _mounts(case: Examination) -> _Found:
     table = mounts.read_table()
     for site in case.sites:
         what, kind = mounts.own_locks(site, table), mounts.untried(site, table)
@@ -187,7 +187,7 @@ def _mounts(case: Case) -> _Found:
             yield NOTE, what, mounts.ONE_WRITER
 
 
-def _left(case: Case) -> _Found:
+def _left(case: Examination) -> _Found:
     changed = [copy for copy, _, _ in orphans(case.env, case.statuses)]
     for site in case.homes:
         home = Path(site) / HOME
@@ -212,7 +212,7 @@ def _left(case: Case) -> _Found:
                     yield NOTE, f"{left} was left by a run that ended too early", "it can be removed"
 
 
-def _bytecode(case: Case) -> _Found:
+def _bytecode(case: Examination) -> _Found:
     prefix = os.environ.get("PYTHONPYCACHEPREFIX")
     if prefix:
         what = f"PYTHONPYCACHEPREFIX is set to {prefix}: bytecode of the old source is looked for there too"
@@ -231,14 +231,14 @@ def _bytecode(case: Case) -> _Found:
         yield PROBLEM, f"{pyc} is not of the {path} that stands there, and is what runs", "remove that file"
 
 
-def _hooks(case: Case) -> _Found:
+def _hooks(case: Examination) -> _Found:
     for folder in folders(case.env):
         found = look(folder)
         for what in () if found.good else found.messages:
             yield PROBLEM, f"{found.installed.hook.name}: {what}", "see: sitepatch hook status"
 
 
-def _cache(case: Case) -> _Found:
+def _cache(case: Examination) -> _Found:
     try:
         found = cache.entries()
     except PermissionError:  # of another user, whose HOME is still set
@@ -249,7 +249,7 @@ def _cache(case: Case) -> _Found:
 
 
 # who runs it ----------------------------------------------------------------------------------------------------------
-def _sources(case: Case) -> _Found:
+def _sources(case: Examination) -> _Found:
     for error in case.broken.values():
         yield PROBLEM, error.brief, error.hint
     import_module("patcher.engine.syntax")  # raises SitepatchError, which says what to install, where libcst is broken
@@ -293,5 +293,5 @@ def doctor(place: Place, events: Events = SILENT) -> DoctorOutcome:
     env = place.environment()
     events.started(env)
     checks = [each for each in (*CHECKS, *TROUBLES) if not (env.root and each.name in OF_MACHINE)]
-    findings = settled(env, lambda: examine(Case(env, place.patch_dirs), checks, events.progress))
+    findings = settled(env, lambda: examine(Examination(env, place.patch_dirs), checks, events.progress))
     return DoctorOutcome(env, tuple(findings))

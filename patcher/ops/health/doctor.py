@@ -44,10 +44,10 @@ class Check(NamedTuple):
 
     name: str
     fine: str
-    look: Callable[[Case], Iterable[Tuple[str, str, str]]]
+    look: Callable[[Examination], Iterable[Tuple[str, str, str]]]
 
 
-class Target(NamedTuple):
+class PatchableFile(NamedTuple):
     """A file that a patchset at hand would change."""
 
     located: Located
@@ -60,7 +60,7 @@ class Target(NamedTuple):
 
 
 def examine(
-    case: Case, checks: Sequence[Check], progress: Progress = lambda done, total, what: None
+    case: Examination, checks: Sequence[Check], progress: Progress = lambda done, total, what: None
 ) -> List[Finding]:
     """Run every check; one that cannot run is a finding itself."""
     found: List[Finding] = []
@@ -78,7 +78,7 @@ def examine(
     return found
 
 
-class Case:
+class Examination:
     """An environment and what of it is looked at: the target files of the patchsets at hand, and what is applied.
 
     Args:
@@ -153,9 +153,9 @@ class Case:
         return list(self._located[1].values())
 
     @cached_property
-    def targets(self) -> List[Target]:
+    def targets(self) -> List[PatchableFile]:
         """The target files that are there."""
-        return [Target(one, path) for one, paths in self._located[0].items() for path in dict.fromkeys(paths)]
+        return [PatchableFile(one, path) for one, paths in self._located[0].items() for path in dict.fromkeys(paths)]
 
     @cached_property
     def sites(self) -> Dict[str, List[str]]:

@@ -10,7 +10,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from patcher.diagnose.rank import DEVICE, KNOWN, VENDORS, version_numbers
 from patcher.model import Located
 from patcher.ops.diagnose import APPLIES, fit_of
-from patcher.ops.health.doctor import NOTE, PROBLEM, Case, Check
+from patcher.ops.health.doctor import NOTE, PROBLEM, Check, Examination
 from patcher.store.status import applied_names
 from patcher.system.reading import TEXT, read_file
 
@@ -18,7 +18,7 @@ _Found = Iterator[Tuple[str, str, str]]
 _DRIVER = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")
 
 
-def _asked_for(case: Case) -> _Found:
+def _asked_for(case: Examination) -> _Found:
     """Code that only a trouble has: patchsets all of whose hunks are `when-present`."""
     for one in case.patchsets:
         hunks = [hunk for variant in one.variants for patch in variant.patches for hunk in patch.hunks]
@@ -28,14 +28,14 @@ def _asked_for(case: Case) -> _Found:
                 yield PROBLEM, one.symptoms[0].meaning, f"sitepatch apply {one.name}: {fit.text}"
 
 
-def _libcuda(case: Case) -> _Found:
+def _libcuda(case: Examination) -> _Found:
     listed = _listed("libcuda.so") if _located(case, "triton") else []
     if listed and not any(Path(path).exists() for path in listed):
         what = f"ldconfig lists {', '.join(listed)}, and there is no such file: triton does not find the driver's library"
         yield PROBLEM, what, _apply(case, "triton-libcuda-path") or "it is applied; is the driver there at all?"
 
 
-def _accelerators(case: Case) -> _Found:
+def _accelerators(case: Examination) -> _Found:
     engine = _located(case, "mmengine")
     for package, (kind, _) in _vendors(case).items() if engine and _apply(case, DEVICE) else ():
         since: Optional[str] = dict(KNOWN).get(kind)
@@ -45,14 +45,14 @@ def _accelerators(case: Case) -> _Found:
             yield PROBLEM, what, _apply(case, DEVICE)
 
 
-def _driver(case: Case) -> _Found:
+def _driver(case: Examination) -> _Found:
     torch = _located(case, "torch")
     if torch and _built_for(torch, "cuda") and not _has_driver():
         what = f"torch {torch.version} is a build for CUDA, and this machine has no driver for it"
         yield NOTE, what, "to train on the CPU install PyTorch's CPU build; in a container: docker run --gpus all"
 
 
-def _backend(case: Case) -> _Found:
+def _backend(case: Examination) -> _Found:
     torch, engine = _located(case, "torch"), _located(case, "mmengine")
     if not (torch and engine and _apply(case, DEVICE)) or _built_for(torch, "cuda") is not False or _built_for(torch, "hip"):
         return
@@ -62,16 +62,16 @@ def _backend(case: Case) -> _Found:
 
 
 # what is there --------------------------------------------------------------------------------------------------------
-def _located(case: Case, package: str) -> Optional[Located]:
+def _located(case: Examination, package: str) -> Optional[Located]:
     return next((one for one in case.located if one.package == package), None)
 
 
-def _vendors(case: Case) -> Dict[str, Tuple[str, str]]:
+def _vendors(case: Examination) -> Dict[str, Tuple[str, str]]:
     """The vendors' packages that are installed."""
     return {name: what for name, what in VENDORS.items() if any((Path(site) / name).is_dir() for site in case.places)}
 
 
-def _apply(case: Case, name: str) -> str:
+def _apply(case: Examination, name: str) -> str:
     """The command that applies a patchset, "" where it is applied."""
     applied = applied_names(item for item in case.statuses if item.live)
     return "" if name in applied else f"sitepatch apply {name}"
