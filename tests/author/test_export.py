@@ -159,7 +159,7 @@ def test_a_patchset_is_installed_as_a_package_by_its_hash_and_found_beside_sitep
     getattr(env, installer)("install", "--no-index", "--require-hashes", "-r", "requirements.txt", cwd=site.parent)
     monkeypatch.setattr(sys, "path", [*sys.path, str(env.site)])
     (found,) = (one for one in find_patchsets([], "/")[0] if one.patchset.name == "two")
-    assert found.patchset.source == "entry point two"
+    assert str(found.patchset.source) == "entry point two"
     info, folder = providing_distribution(found.patchset)
     with zipfile.ZipFile(path) as archive:
         archive.extractall("unpacked")

@@ -13,7 +13,7 @@ import pytest
 from conftest import COMMAND_ROOT, child_environ
 
 from patcher.patchset.sources import builtin_dir
-from patcher.planner.known import Table
+from patcher.planner.known import KnownTable
 from tests.tables import TABLE, releases, results
 from tests.test_commands import tutorial
 
@@ -69,7 +69,7 @@ def test_the_tutorial_of_the_readme_applies_to_the_releases_that_it_is_for(check
 
 def check_known(name, sites):
     """The known results of these releases are those that the engine makes; returns for how many texts."""
-    known = Table((Path(builtin_dir()) / name / TABLE).read_bytes())
+    known = KnownTable((Path(builtin_dir()) / name / TABLE).read_bytes())
     found = [(made, known.find(key, data, request)) for key, (data, request, made) in results(name, sites).items()]
     assert [(made, kept) for made, kept in found if kept not in (made, None)] == []
     return sum(kept is not None for _, kept in found), len(found)
