@@ -201,7 +201,7 @@ def test_the_middle_of_another_commit_is_no_difference(place, what, monkeypatch,
     for module, wait in ((retry, "_WAIT"), (repair, "_PATIENCE")):
         monkeypatch.setattr(module, wait, 60.0)  # the other process takes as long as the machine does
     for module in (repair, installed):
-        monkeypatch.setattr(module, "classify", judge_in_the_middle)
+        monkeypatch.setattr(module, "classify_targets", judge_in_the_middle)
     if what == "hook status":
         assert installed.look(str(place.folder))[2:] == (True, ())
     else:
