@@ -130,7 +130,9 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
         try:
             load_patchset(made, PatchsetSource(str(folder)))
         except PatchError as error:
-            raise PatchError(error.message.replace(str(made), str(folder)), error.hint, error.location) from None
+            where = error.location
+            there = where and where._replace(file=where.file.replace(str(made), str(folder)))
+            raise PatchError(error.message.replace(str(made), str(folder)), error.hint, there) from None
         folder.parent.mkdir(parents=True, exist_ok=True)
         aside = Path(scratch, "old")
         if replace:

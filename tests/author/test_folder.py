@@ -56,6 +56,7 @@ def test_what_cannot_be_read_is_not_put_there(tmp_path):
         write_folder(tmp_path / "some" / "mine", files(one=draft("demo/m.py", text="@@ double @@\n x\n"), summary=" "))
     assert f"{tmp_path / 'some' / 'mine' / 'mine.spatch'}:2: the hunk changes nothing" in error.value.message
     assert "summary" in error.value.message and ".sitepatch" not in error.value.message
+    assert str(error.value.place["file"]).startswith(str(tmp_path / "some" / "mine")), "not the temporary folder"
     assert os.listdir(tmp_path) == []
 
 
