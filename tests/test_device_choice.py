@@ -156,6 +156,16 @@ def test_where_objects_are_put_that_a_group_sends(module):
     assert made.comm_device(BOTH).type == made.comm_device("gloo").type == "cpu"
 
 
+def test_a_device_that_torch_has_no_module_for(module):
+    """XLA before torch 2.0, where a group is of one backend; its scaler is MMEngine's, which turns itself off without CUDA."""
+    made = module(options={"device": "xla", "backend": "xla"})
+    del made.torch.distributed.distributed_c10d.BackendConfig
+    assert made.backend("nccl") == "xla"
+    there = made.comm_device("xla")
+    assert (there.type, there.index) == ("xla", None)
+    assert made.scaler(lambda *args: ("theirs", *args))(2.0) == ("theirs", 2.0)
+
+
 def model(*devices, ignored=()):
     parameters = [(f"p{at}", SimpleNamespace(device=Device(*each))) for at, each in enumerate(devices)]
     for at, (_, parameter) in enumerate(parameters):
