@@ -29,6 +29,8 @@ class SitepatchError(Exception):
         message: what was found and what was expected, in one or a few lines.
         hint: what the user can do next; empty where there is nothing to do.
         location: where in a file that is, of several problems the first.
+
+    `problem` is the message without the location and the line that is shown, of several problems that of the first.
     """
 
     def __init__(self, message: str, hint: str = "", location: Optional[Location] = None) -> None:
@@ -36,16 +38,25 @@ class SitepatchError(Exception):
         self.message = message
         self.hint = hint
         self.location = location
+        self.problem = message
 
     @classmethod
-    def at(cls: Type[_Error], location: Location, problem: str, hint: str = "") -> _Error:
-        """The error about a problem at a place: the message is `FILE:LINE:COLUMN: PROBLEM`."""
-        return cls(f"{location}: {problem}", hint, location)
+    def at(cls: Type[_Error], location: Location, problem: str, hint: str = "", shown: str = "") -> _Error:
+        """The error about a problem at a place: the message is `FILE:LINE:COLUMN: PROBLEM`.
+
+        With the line `shown` below it, where a marker stands for the column.
+        """
+        message = f"{location._replace(column=0)}: {problem}\n{shown}" if shown else f"{location}: {problem}"
+        error = cls(message, hint, location)
+        error.problem = problem
+        return error
 
     @classmethod
     def joined(cls: Type[_Error], errors: Sequence[SitepatchError], hint: str = "") -> _Error:
         """Several problems as one error, at the place of the first."""
-        return cls("\n".join(error.message for error in errors), hint, errors[0].location)
+        joined = cls("\n".join(error.message for error in errors), hint, errors[0].location)
+        joined.problem = errors[0].problem
+        return joined
 
     @property
     def place(self) -> Dict[str, Union[str, int]]:

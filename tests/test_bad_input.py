@@ -205,3 +205,4 @@ def test_the_place_of_an_error_is_a_value_that_its_message_begins_with():
     assert SitepatchError.at(Location("r.txt", 5), "found foo").place == {"file": "r.txt", "line": 5}
     assert SitepatchError.at(Location("pyproject.toml"), "found foo").place == {"file": "pyproject.toml"}
     assert SitepatchError("/site: pkg/a.py: has changed since the plan was made").place == {}
+    assert SitepatchError.joined([SitepatchError.at(Location("a: b.txt", 5), "found foo"), SitepatchError("x")]).problem == "found foo"

@@ -66,8 +66,7 @@ def apply_with_sitepatch(site: str, folder: str, one: HookPatchset, *, write: bo
         fields = reader.read(decode_json(done.stdout), _ANSWER)
     except ValueError:
         raise SitepatchError(failed) from None
-    if reader.problems:
-        raise SitepatchError(reader.problems[0].message)
+    reader.stop(SitepatchError)
     files = {each["path"]: each["after"] for each in fields.get("files", ())}
     changed = sum(bool(each["changes"]) for each in fields.get("files", ()))
     return ApplyAnswer(fields["ok"], _problem(fields), files, changed)

@@ -116,9 +116,9 @@ class Reader:
     def stop(self, error: Type[SitepatchError], hint: str = "") -> None:
         """Raise what is wrong so far, if anything is."""
         if self.problems:
-            more = [f"{self.origin}: and {len(self.problems) - _MOST} more"] if len(self.problems) > _MOST else []
-            lines = [*(each.message for each in self.problems[:_MOST]), *more]
-            raise error("\n".join(lines), hint, self.problems[0].location)
+            left = len(self.problems) - _MOST
+            more = [SitepatchError.at(Location(str(self.origin)), f"and {left} more")] if left > 0 else []
+            raise error.joined([*self.problems[:_MOST], *more], hint)
 
     def read(self, value: object, kind: Kind, *path: Union[str, int]) -> Any:
         """The value if it is of that kind, of a table its items that are ({} where it is none); the rest becomes problems.

@@ -11,7 +11,7 @@ from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference, Pair, differences
 from patcher.author.hunks.loose import loose, moved_paths
 from patcher.author.hunks.spans import Text
-from patcher.author.hunks.trial import Trial, Tried, same_code, why_invalid
+from patcher.author.hunks.trial import Trial, Tried, same_code
 from patcher.engine.engine import rewrite
 from patcher.engine.names import unbound
 from patcher.engine.node import SyntaxProblem
@@ -183,7 +183,7 @@ class _Choice:
             made = rewrite(self.edit.before, hunks, {})
         except PatchError as error:  # two hunks insert at one place; its line is that of the second, above set to its number
             line = error.location.line if error.location else 0
-            return self.edit.before, {line - 1: why_invalid(error)}
+            return self.edit.before, {line - 1: error.problem}
         return made.data, {index: answer.problem for index, answer in enumerate(made.answers) if answer.state.failed}
 
     def merged(self, parts: List[_Part], empty: _Part) -> List[_Part]:

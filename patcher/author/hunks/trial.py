@@ -61,7 +61,7 @@ class Trial:
             hunk = self.parsed(candidate.text)
             answer = answer_alone(self.before.source, hunk, {})
         except PatchError as error:
-            return Tried(candidate, why_invalid(error))
+            return Tried(candidate, error.problem)
         except RecursionError:
             return Tried(candidate, "the hunk is nested too deeply")
         if answer.state is not State.APPLICABLE:
@@ -77,11 +77,6 @@ class Trial:
     def encoded(self, text: str) -> bytes:
         """A text of the file as bytes."""
         return self.before.source.data[: self.before.source.skipped] + text.encode(self.before.source.encoding)
-
-
-def why_invalid(error: PatchError) -> str:
-    """What is wrong with a hunk, without the line: nobody has seen the text that it is in."""
-    return error.message.split("\n")[0].partition(": ")[2]
 
 
 def same_code(one: bytes, other: bytes, *, anywhere: bool) -> bool:

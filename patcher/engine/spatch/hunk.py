@@ -31,9 +31,8 @@ def reject(origin: str, line: int, message: str, text: str = "", start: int = 0,
         start: the first column (0-based) to mark.
         end: the column after the last one.
     """
-    place = "\n" + marked(text, start, end, "    ") if text else ""
     location = Location(origin, line, start + 1 if text else 0)
-    raise PatchError(f"{origin}:{line}: {message}{place}", location=location)
+    raise PatchError.at(location, message, shown=marked(text, start, end, "    ") if text else "")
 
 
 def parse_spatch(text: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
