@@ -440,8 +440,10 @@ def test_a_file_that_was_deleted_by_mistake_is_told_and_put_back(site):
     assert f"missing  {DDP} {DDP_VERSION}" in told.out.replace("missing     ", "missing  ")
     assert "the file is not there any more; restore puts it back as it was before it was patched" in told.out
     assert site("status", "--check").code == 1
-    assert "it is put back as it was before it was patched" in site("restore", "--dry-run").err
+    dry = site("restore", "--dry-run")
+    assert "it is put back as it was before it was patched" in dry.err
     assert not site.file().exists()
+    assert f"--- /dev/null\n+++ b/{RUNNER}\n" in dry.out
     assert site("restore").code == 0
     assert site("status", "--check").code == 0
     assert site.tree() == before

@@ -45,11 +45,12 @@ def test_applying_the_diff_makes_exactly_the_new_bytes(tmp_path, tool, monkeypat
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     every, expected = b"", {}
     for number, (before, after) in enumerate(PAIRS):
-        if before and after and before != after:  # an empty side would mean that the file comes or goes
+        if after and before != after:  # an empty side would mean that the file goes
             path = f"dir {number % 2}/f{number}.py"
             (tmp_path / path).parent.mkdir(exist_ok=True)
-            (tmp_path / path).write_bytes(before)
-            every += diff_texts("", path, before, after).text
+            if before:
+                (tmp_path / path).write_bytes(before)
+            every += diff_texts("", path, before or None, after).text
             expected[path] = after
     assert len(expected) > 50
     done = subprocess.run(tool, input=every, cwd=str(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

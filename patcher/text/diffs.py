@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.model import Plan, release_name
 from patcher.text.lines import LineEdit, line_edits
@@ -15,7 +15,8 @@ class FileDiff(NamedTuple):
     """The difference of a file: `text` is a unified diff with `a/` and `b/` before the path, in the file's own bytes.
 
     `patchsets` are the names of those that make the difference, () for edits by hand; `before` and `after` are the sha256
-    (hex) of the bytes `old` and `new`, `release` the name and version of the file's distribution, where that is known.
+    (hex) of the bytes `old` and `new`, `before` "" for a file that is not there; `release` is the name and version of the
+    file's distribution, where that is known.
     """
 
     site: str
@@ -31,22 +32,23 @@ class FileDiff(NamedTuple):
     release: str = ""
 
 
-def diff_texts(site: str, path: str, before: bytes, after: bytes, patchsets: Iterable[str] = ()) -> FileDiff:
+def diff_texts(site: str, path: str, before: Optional[bytes], after: bytes, patchsets: Iterable[str] = ()) -> FileDiff:
     """The difference between two texts of a file; `text` is b"" where they are the same.
 
-    Only LF ends a line, as it does for git and patch: a lone CR and the CR of CRLF are bytes like any other.
+    `before` is None for a file that is not there. Only LF ends a line, as it does for git and patch: a lone CR and the CR of
+    CRLF are bytes like any other.
     """
-    old, new = _lines(before), _lines(after)
+    old, new = _lines(before or b""), _lines(after)
     edits = line_edits(old, new) if before != after else []
     out: List[bytes] = []
     if edits:
         name = path.encode("utf-8", "surrogateescape") + (b"\t" if " " in path else b"")  # ends a name with spaces
-        out = [b"--- a/%s\n" % name, b"+++ b/%s\n" % name]
+        out = [b"--- /dev/null\n" if before is None else b"--- a/%s\n" % name, b"+++ b/%s\n" % name]
     for group in _groups(edits):
         out += _hunk(old, new, group)
     added, removed = sum(j2 - j1 for _, _, j1, j2 in edits), sum(i2 - i1 for i1, i2, _, _ in edits)
-    hashes = sha256(before).hexdigest(), sha256(after).hexdigest()
-    return FileDiff(site, path, tuple(patchsets), *hashes, added, removed, b"".join(out), before, after)
+    hashes = "" if before is None else sha256(before).hexdigest(), sha256(after).hexdigest()
+    return FileDiff(site, path, tuple(patchsets), *hashes, added, removed, b"".join(out), before or b"", after)
 
 
 def _lines(data: bytes) -> List[bytes]:
@@ -93,5 +95,6 @@ def plan_diffs(plan: Plan) -> List[FileDiff]:
         if file.before != file.after:
             names, receipt = [step.patchset for step in file.steps], file.change.receipt if file.change else None
             release = release_name(receipt.package, receipt.distribution, receipt.version) if receipt else ""
-            diffs.append(diff_texts(file.site, file.path, file.before, file.after, names)._replace(release=release))
+            before = None if file.change and not file.change.old else file.before
+            diffs.append(diff_texts(file.site, file.path, before, file.after, names)._replace(release=release))
     return diffs

@@ -27,7 +27,8 @@ _TAGS = {"-": "red", "+": "green", "\\": "yellow"}
 
 def highlighted_diff(diff: FileDiff, *, columns: int = 0, words: bool = False) -> Iterator[Styled]:
     """The lines of a diff for a reader: side by side in `columns` together, one below the other for 0, or word by word."""
-    yield from (style(f"--- a/{diff.path}", bold=True), style(f"+++ b/{diff.path}", bold=True))
+    before = f"a/{diff.path}" if diff.before else "/dev/null"
+    yield from (style(f"--- {before}", bold=True), style(f"+++ b/{diff.path}", bold=True))
     for hunk in View(diff).hunks:
         yield style(f"{hunk.range} {hunk.scope}".rstrip(), fg="cyan")
         if words:
