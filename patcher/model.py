@@ -1,7 +1,6 @@
 """The immutable types that several packages share. No I/O, no third-party import."""
 
 # without `from __future__ import annotations`: NamedTuple compiles each annotation that is text, 2 ms at every start
-import re
 from enum import Enum
 from typing import Callable, Mapping, NamedTuple, Optional, Tuple, Union
 
@@ -297,18 +296,3 @@ class LockedFile(NamedTuple):
     path: str
     before: str
     after: str
-
-
-def untagged(version: str) -> bool:
-    """Whether a version is that of a build without one: "", `0.0.0`, `0+untagged`, or nothing like a version."""
-    return not re.match(r"v?[\d.]*[1-9]", version)
-
-
-def release_name(package: str, distribution: str, version: str) -> str:
-    """A release as a message names it: the distribution, where one is known, and the version."""
-    return f"{distribution or package} {version}".rstrip()
-
-
-def normalized(name: str) -> str:
-    """The name of a distribution as PEP 503 compares it."""
-    return re.sub(r"[-_.]+", "-", name).lower()

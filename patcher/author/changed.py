@@ -9,14 +9,16 @@ from typing import Container, Dict, Iterable, List, Mapping, NamedTuple, Optiona
 
 from patcher.author.draft import package_of
 from patcher.errors import AbsentError, Location, SitepatchError, UsageError
-from patcher.model import Located, Progress, Receipt, normalized
+from patcher.model import Located, Progress, Receipt
 from patcher.store.receipt import path_problem
 from patcher.store.status import Condition, FileStatus, classify
 from patcher.store.store import Store
 from patcher.system.reading import read_file
-from patcher.target.distribution import Owner, RecordRow, installed_distributions, recorded_sources
+from patcher.target.distribution import Owner, installed_distributions
 from patcher.target.environment import Environment, locate
+from patcher.target.record import RecordRow, recorded_sources
 from patcher.text.listed import shortened
+from patcher.text.release import normalized
 
 _THREADS = 4  # reading waits for the disk, hashing does not hold the interpreter
 _BATCH = 200  # files between two reports of progress

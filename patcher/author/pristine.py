@@ -21,8 +21,9 @@ from patcher.system import ownership
 from patcher.system.archive import archive_errors, member
 from patcher.system.cache import cache_dir, in_use
 from patcher.system.reading import read_file
-from patcher.target.distribution import Owner, recorded_size
+from patcher.target.distribution import Owner
 from patcher.target.index import Listing, Pip
+from patcher.target.record import recorded_size
 from patcher.target.releases import cached_release, fetch_release
 
 _LARGE = 16 << 20  # bytes of an installed distribution; of a larger one only parts of the wheel are fetched

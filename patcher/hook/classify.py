@@ -11,7 +11,7 @@ from patcher.errors import SitepatchError, StoreError
 from patcher.hook import boot
 from patcher.hook.content import HOOK, Hook, HookPatchset, Precomputed, find_change, read_hook
 from patcher.hook.places import folders
-from patcher.model import Change, Located, OptionValue, Receipt, Step, release_name
+from patcher.model import Change, Located, OptionValue, Receipt, Step
 from patcher.splice import apply_splices
 from patcher.store.folder import sha256
 from patcher.store.receipt import new_receipt
@@ -19,6 +19,7 @@ from patcher.store.status import Condition, FileStatus, classify, read
 from patcher.store.store import Store
 from patcher.target.distribution import edited_message
 from patcher.target.environment import Environment, blocker, locate, recorded_hash
+from patcher.text.release import release_name
 
 
 class Classified(NamedTuple):

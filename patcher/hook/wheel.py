@@ -14,8 +14,8 @@ CARRIED = (
     *(f"store/{name}" for name in ("__init__", "bytecode", "folder", "journal", "lock", "meta", "permission", "prepare")),
     *(f"store/{name}" for name in ("receipt", "retry", "status", "store", "tidy")),
     *(f"system/{name}" for name in ("__init__", "archive", "decode", "flock", "ownership", "reading")),
-    *("target/__init__", "target/distribution", "target/environment", "target/interpreter"),
-    *("text/__init__", "text/listed", "text/width"),
+    *("target/__init__", "target/distribution", "target/environment", "target/interpreter", "target/record"),
+    *("text/__init__", "text/listed", "text/release", "text/width"),
 )
 """The modules of ours that a hook carries, so that it works where sitepatch is not installed."""
 OWN = ("state", "state.tmp", "lock")

@@ -13,7 +13,7 @@ from patcher.diagnose.files import STDIN, Tail, is_gzip, log_files
 from patcher.diagnose.log import PIECE, Log, LogReader, read_log
 from patcher.diagnose.runs import Run, find_runs
 from patcher.errors import SitepatchError, UsageError
-from patcher.model import OptionValue, Patchset, Plan, Requested, State, Symptom, release_name
+from patcher.model import OptionValue, Patchset, Plan, Requested, State, Symptom
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
 from patcher.ops.releases.trying import is_absent, state_of
@@ -24,6 +24,7 @@ from patcher.planner.plan import plan_apply
 from patcher.store.retry import settled
 from patcher.store.status import FileStatus, statuses
 from patcher.target.environment import Environment
+from patcher.text.release import release_name
 
 APPLIES, APPLIED, ABSENT, MISFIT, UNKNOWN = "applies", "applied", "absent", "does not fit", "unknown"
 _STDIN = "standard input"

@@ -8,7 +8,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.errors import SitepatchError
 from patcher.hook.content import HOOK, read_hook
 from patcher.hook.places import folders
-from patcher.model import LockedFile, Plan, Requested, Step, release_name
+from patcher.model import LockedFile, Plan, Requested, Step
 from patcher.ops.change import carry_out, note_interrupted, prepare
 from patcher.ops.outcome import SILENT, Effect, Events, Outcome
 from patcher.ops.place import Place
@@ -21,6 +21,7 @@ from patcher.store.retry import undisturbed
 from patcher.store.status import FileStatus, applied_names, statuses
 from patcher.system.reading import read_file
 from patcher.target.interpreter import Environment
+from patcher.text.release import release_name
 from patcher.verify.checks import VerifyOptions
 
 

@@ -6,7 +6,7 @@ import time
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError
-from patcher.model import OptionValue, Requested, State, Step, release_name
+from patcher.model import OptionValue, Requested, State, Step
 from patcher.ops.place import Place
 from patcher.project.selection import outdated
 from patcher.store.retry import settled
@@ -23,6 +23,7 @@ from patcher.store.status import (
 )
 from patcher.target.backups import Backup, proven_backups
 from patcher.target.interpreter import Environment
+from patcher.text.release import release_name
 
 _NEWS = 24 * 60 * 60  # seconds for which an edited text that was set aside counts as recent
 OUTDATED = "outdated"

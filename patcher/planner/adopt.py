@@ -12,8 +12,8 @@ from patcher.planner.plan import reconciled
 from patcher.planner.resolve import TargetFile, file_plan, resolve
 from patcher.store.status import Condition, classify
 from patcher.store.store import Store
-from patcher.target.distribution import recorded_hash
 from patcher.target.environment import Environment
+from patcher.target.record import recorded_hash
 
 
 class HandEdit(NamedTuple):

@@ -30,7 +30,8 @@ from patcher.store.folder import HOME
 from patcher.store.receipt import new_receipt
 from patcher.store.status import Condition, classify, read
 from patcher.store.store import Store
-from patcher.target.distribution import edited_message, recorded_hash
+from patcher.target.distribution import edited_message
+from patcher.target.record import recorded_hash
 
 
 class TargetFile(NamedTuple):

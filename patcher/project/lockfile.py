@@ -18,7 +18,8 @@ from patcher.patchset.toml import read_toml, written_toml
 from patcher.store.folder import Folder
 from patcher.store.receipt import path_below
 from patcher.system.decode import Reader, Table, Values, integer, option_value, sha256_hex, shown_value, string, tables
-from patcher.target.distribution import hashes_recorded, identity
+from patcher.target.distribution import identity
+from patcher.target.record import hashes_recorded
 
 NAME = "sitepatch.lock"
 FORMAT = 1

@@ -22,12 +22,13 @@ from typing import (
 )
 
 from patcher.errors import BusyError, StoreError
-from patcher.model import Receipt, normalized, release_name
+from patcher.model import Receipt
 from patcher.store.folder import HOME, sha256
 from patcher.store.journal import NAME as JOURNAL
 from patcher.store.store import Store
 from patcher.system.ownership import trusted
 from patcher.system.reading import look_again, read_file
+from patcher.text.release import normalized, release_name
 
 if TYPE_CHECKING:
     from patcher.target.interpreter import Environment
@@ -259,7 +260,7 @@ def orphans(env: Environment, items: Collection[FileStatus]) -> Iterator[Tuple[s
     """(pristine copy, site directory, path in it) of each file that is changed and has no receipt; `items` are those with."""
     for store in stores(env):
         for digest in store.unclaimed({item.receipt.pristine for item in items if item.site == store.site}):
-            from patcher.target.distribution import files_recorded
+            from patcher.target.record import files_recorded
 
             for path in files_recorded(store.site, digest):
                 data = read(store.site, path)
@@ -300,6 +301,6 @@ def read(site: str, path: str) -> Optional[bytes]:
 
 def recorded_now(site: str, path: str) -> Set[str]:
     """The sha256 (hex) that the distributions of the site directory record for a file."""
-    from patcher.target.distribution import hashes_recorded
+    from patcher.target.record import hashes_recorded
 
     return hashes_recorded(site, [path]).get(path, set())

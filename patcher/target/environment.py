@@ -10,10 +10,12 @@ from typing import Iterator, List, Optional, Sequence, Tuple
 from urllib.parse import unquote, urlsplit
 
 from patcher.errors import AbsentError, Location, SitepatchError
-from patcher.model import Located, normalized, release_name
+from patcher.model import Located
 from patcher.system.reading import read_file
-from patcher.target.distribution import owner, recorded_hash, recorded_sources
+from patcher.target.distribution import owner
 from patcher.target.interpreter import Environment, discover
+from patcher.target.record import recorded_hash, recorded_sources
+from patcher.text.release import normalized, release_name
 
 __all__ = ["Environment", "blocker", "check_not_shared", "discover", "find_file", "locate", "nearest_file", "recorded_hash"]
 

@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import IO, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from patcher.errors import SitepatchError
-from patcher.model import Located, normalized
+from patcher.model import Located
 from patcher.system.archive import archive_errors, member
 from patcher.system.reading import read_file
-from patcher.target.distribution import recorded_hash, recorded_in
 from patcher.target.index import Listing, Pip
+from patcher.target.record import recorded_hash, recorded_in
 from patcher.target.remote import open_url
+from patcher.text.release import normalized
 
 _METADATA = ("METADATA", "RECORD", "WHEEL")
 _YANKED = "yanked"

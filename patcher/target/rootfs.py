@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from patcher.errors import UsageError
-from patcher.model import normalized
+from patcher.text.listed import shortened
+from patcher.text.release import normalized
 
 _DEPTH = 8  # ROOTFS/home/me/.local/share/uv/python/cpython-3.13/lib
 _LIBRARY = re.compile(r"(?:python|pypy)3(?:\.(\d+)t?)?")
@@ -59,24 +60,19 @@ def image(target: str) -> Optional[Image]:
     found = [one for one in every if any(map(_has_packages, one.sites))] or every
     if len(found) > 1:
         places = [site for one in found for site in one.sites if _has_packages(site)] or [one.sites[0] for one in found]
-        names = _some(os.path.relpath(place, root) for place in places)
+        names = shortened([os.path.relpath(place, root) for place in places], _SHOWN)
         hint = f"name one of these directories, as in: --target {os.path.join(target, os.path.relpath(places[0], directory))}"
         raise UsageError(f"--target {target}: found {len(found)} Pythons in an image, with packages in {names}", hint)
     chosen = found[0] if found else Image(root, (directory,), _version(root, directory))
     for site in chosen.sites:
-        out = _some(f"{os.path.relpath(link, root)} -> {os.readlink(link)}" for link in _leaving(root, site))
+        links = [f"{os.path.relpath(link, root)} -> {os.readlink(link)}" for link in _leaving(root, site)]
+        out = shortened(links, _SHOWN)
         if out:
             raise UsageError(
                 f"--target {target}: found links out of the image {root}: {out}",
                 "seen from this machine they lead elsewhere: run sitepatch in the image, or replace them by what they mean",
             )
     return chosen
-
-
-def _some(names: Iterable[str]) -> str:
-    """The first of many names as a list."""
-    every = list(names)
-    return ", ".join(every[:_SHOWN]) + (f" and {len(every) - _SHOWN} more" if len(every) > _SHOWN else "")
 
 
 def _root(directory: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.model import Plan, release_name
+from patcher.model import Plan
 from patcher.text.lines import LineEdit, line_edits
+from patcher.text.release import release_name
 
 CONTEXT = 3
 

@@ -14,8 +14,8 @@ from patcher.model import Located, Receipt
 from patcher.planner.resolve import read_target
 from patcher.store.status import read
 from patcher.store.store import Store
-from patcher.target.distribution import recorded_sources
 from patcher.target.environment import Environment, blocker, locate
+from patcher.target.record import recorded_sources
 
 _FEWEST = 3  # old lines, not blank, without which a file is not taken by its name alone
 _BESIDE = ("test", "tests", "doc", "docs", "example", "examples", "script", "scripts", "tools", "benchmarks", "setup.py")

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Sequence, 
 from patcher.cli.styles import Row, color_diff, hint_lines, style
 from patcher.cli.translation import term
 from patcher.errors import SitepatchError
-from patcher.model import Patchset, Symptom, Variant, release_name
+from patcher.model import Patchset, Symptom, Variant
 from patcher.patchset.toml import option_text
 from patcher.text.listed import count
 from patcher.text.printable import Styled, join_styled, printable_lines
+from patcher.text.release import release_name
 
 if TYPE_CHECKING:
     from patcher.ops.looking.listing import Availability  # not for the commands that look at no environment

@@ -13,7 +13,7 @@ from patcher.author.draft import package_of
 from patcher.author.export import PatchedFile
 from patcher.author.wheel import OpenWheel, new_name, open_wheel, recorded, repack
 from patcher.errors import SitepatchError, UsageError
-from patcher.model import Plan, Requested, State, normalized
+from patcher.model import Plan, Requested, State
 from patcher.ops.authoring.requests import ExportRequest
 from patcher.ops.authoring.wheels import patchset_wheel
 from patcher.ops.outcome import SILENT, Events
@@ -23,6 +23,7 @@ from patcher.store.retry import settled
 from patcher.target.environment import Environment, locate
 from patcher.target.index import NoWheel, Pip
 from patcher.target.releases import fetch_wheel
+from patcher.text.release import normalized
 
 SERIES, WHEELS = "patches", "dist"
 """The folders that a series and wheels are written to where none is named."""

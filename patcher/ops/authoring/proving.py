@@ -17,9 +17,9 @@ from patcher.ops.releases.against import named_releases
 from patcher.ops.releases.trying import APPLIES, HOLDS, ReleaseOutcome, one_line, try_release
 from patcher.patchset.manifest import MANIFEST, load_patchset
 from patcher.system.reading import read_file
-from patcher.target.distribution import recorded_sources
 from patcher.target.environment import locate
 from patcher.target.interpreter import discover
+from patcher.target.record import recorded_sources
 from patcher.target.versions import is_version
 from patcher.text.diffs import FileDiff, diff_texts
 

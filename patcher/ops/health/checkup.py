@@ -13,7 +13,6 @@ from typing import Dict, Iterator, List, Set, Tuple
 
 from patcher.hook.installed import look
 from patcher.hook.places import folders
-from patcher.model import normalized
 from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Check, DoctorOutcome, Examination, examine
 from patcher.ops.health.troubles import OF_MACHINE, TROUBLES
 from patcher.ops.outcome import SILENT, Events
@@ -33,6 +32,7 @@ from patcher.system.reading import read_file
 from patcher.target.backups import is_backup, proven_backups
 from patcher.target.distribution import edited_message
 from patcher.target.environment import blocker, recorded_hash
+from patcher.text.release import normalized
 
 _Found = Iterator[Tuple[str, str, str]]
 _LOCKS = Path("/proc/locks")
