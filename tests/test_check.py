@@ -524,7 +524,7 @@ def test_progress_is_drawn_on_a_terminal_and_removed_and_is_lines_elsewhere(inde
 
 
 def test_before_much_is_fetched_it_is_said_what_and_asked_on_a_terminal(index, tmp_path, monkeypatch, capsys):
-    from patcher.cli.verbs.check import _ConfirmFetching
+    from patcher.cli.commands.check import _ConfirmFetching
 
     events = _ConfirmFetching(Console("check", False, False, False, False))
     assert events.fetching({"torch": 30, "numpy": 1}), "nobody is there to be asked"

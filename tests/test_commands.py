@@ -693,7 +693,7 @@ runpy.run_module("patcher", run_name="__main__")
     ("where", "words"),
     [
         ("patcher.cli.main", ["status"]), ("click", ["list"]), ("patcher.cli.console", ["show", DDP]),
-        ("patcher.cli.commands.looking", ["status"]), ("patcher.target.interpreter", ["status"]), ("patcher.cli.answers.plan", ["diff"]),
+        ("patcher.cli.commands.status", ["status"]), ("patcher.target.interpreter", ["status"]), ("patcher.cli.answers.plan", ["diff"]),
         ("patcher.ops.health.doctor", ["doctor"]), ("patcher.store.status", ["verify"]), ("patcher.project.selection", ["check"]), ("libcst", ["apply", DDP]),
     ],
 )  # fmt: skip

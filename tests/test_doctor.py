@@ -377,7 +377,7 @@ def test_bytecode_under_a_prefix(patched, tmp_path):
 
 @told
 def test_an_interrupted_run_and_one_that_is_under_way(site):
-    from patcher.cli.commands.patching import apply
+    from patcher.cli.commands.apply import apply
 
     child = os.fork()
     if not child:

@@ -151,7 +151,7 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["author/wheel.py", "ops/authoring/exporting.py"], "what is exported, where --output says"),
     "ranks/child.py": "a pipe to the command",
     "author/standalone.py": "the files that a program without sitepatch patches",
-    **dict.fromkeys(["author/copies.py", "cli/demo.py", "ops/fixture.py", "target/index.py"], "a directory of their own"),
+    **dict.fromkeys(["author/copies.py", "cli/commands/demo.py", "ops/fixture.py", "target/index.py"], "a directory of their own"),
     **dict.fromkeys(["system/cache.py", "system/results.py", "target/releases.py"], "the cache"),
     **dict.fromkeys(["overlay/make.py", "ops/overlay.py"], "the cache of overlays"),
     **dict.fromkeys(["author/folder.py"], "a patchset's folder"),

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.cli.commands.patching import apply, restore
+from patcher.cli.commands.apply import apply, restore
 from patcher.cli.main import commands
 from patcher.errors import OutdatedError, StoreError
 from patcher.ops import verifying as verify

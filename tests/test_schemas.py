@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from patcher.cli.verbs.report import answer_schema
+from patcher.cli.commands.report import answer_schema
 from patcher.diagnose.log import read_log
 from patcher.diagnose.runs import find_runs
 from patcher.diagnose.table import classified_wraps, run_json

@@ -52,8 +52,8 @@ def commands(ctx: click.Context) -> Optional[int]:
     """Patch installed Python packages by syntax, and restore them exactly."""
     if ctx.invoked_subcommand is not None:
         return None
+    from patcher.cli.commands.status import welcome
     from patcher.cli.console import Console
-    from patcher.cli.verbs.status import welcome
 
     return welcome(Console("sitepatch", False, False, False, None), ctx.command.help or "")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from json import JSONDecoder
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from patcher.text.printable import printable
@@ -73,6 +72,8 @@ def decode_line(text: bytes) -> Optional[Dict[str, Any]]:
     body = text[len(OURS) :].lstrip(b" ")
     if not text.startswith(OURS + b" ") or not body.startswith(b"{"):
         return None  # our name in other text, for example in the patch itself
+
+    from json import JSONDecoder  # `diagnose --help` has no use for it
 
     decoder = JSONDecoder()
     if body.startswith(b'{\\"'):  # the log itself is kept as JSON strings, as docker does it: undo one layer of them

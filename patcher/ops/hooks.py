@@ -10,7 +10,6 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.hook import directory
-from patcher.hook.backend import Wheel
 from patcher.hook.boot import MODES
 from patcher.hook.content import Content, Precomputed
 from patcher.hook.installed import HookStatus, look, remove
@@ -18,7 +17,6 @@ from patcher.hook.places import folders
 from patcher.hook.precompute import precompute
 from patcher.hook.repair import Installed, load
 from patcher.hook.wheel import wheel
-from patcher.hook.writer import check_place, write
 from patcher.model import Answer
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
@@ -72,6 +70,8 @@ def init_hook(request: HookRequest, events: Events = SILENT) -> HookOutcome:
         UsageError: no patchset is named anywhere, or a name, mode or option is none.
         SitepatchError: what keeps it from making a plan.
     """
+    from patcher.hook.writer import check_place, write  # with the build backend, and that with json
+
     folder = Path(request.directory)
     check_place(folder)
     entries, patch_dirs = _entries(folder, request)
@@ -139,6 +139,8 @@ def make_wheel(folder: Path, out: Path) -> Tuple[Path, str]:
         SitepatchError: what is wrong with the directory.
         OSError: the wheel cannot be written.
     """
+    from patcher.hook.backend import Wheel  # with json, which `hook remove` does without
+
     one = Wheel(*wheel(directory.read(folder)))
     out.mkdir(parents=True, exist_ok=True)
     data = one.pack()

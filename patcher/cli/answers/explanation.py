@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List
+from typing import TYPE_CHECKING, Any, Dict, List
 
 from patcher.cli.answers.plan import decoded
 from patcher.cli.styles import Row, color_diff, style
 from patcher.cli.translation import translated
-from patcher.engine.explain.explain import Explanation, MatchedPlace
-from patcher.engine.explain.nearest import Closest, Mark
 from patcher.model import State
-from patcher.ops.explain import HunkExplanation
 from patcher.text.printable import join_styled, printable
 from patcher.text.width import clip, underline, wrapped
+
+if TYPE_CHECKING:
+    from patcher.engine.explain.explain import Explanation, MatchedPlace
+    from patcher.engine.explain.nearest import Closest, Mark
+    from patcher.ops.explain import HunkExplanation
 
 _WIDTH = 86  # columns beside the states
 _LONGEST = 60  # of the code that a metavariable stands for

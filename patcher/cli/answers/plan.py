@@ -22,7 +22,7 @@ _PLAIN = {
 }
 
 
-def stat(diffs: Sequence[FileDiff]) -> str:
+def stat_table(diffs: Sequence[FileDiff]) -> str:
     """The table of `git diff --stat`, "" where nothing differs."""
     if not diffs:
         return ""

@@ -17,49 +17,48 @@ from patcher.text.listed import suggest
 SECTIONS = {
     "Start here": {
         "demo": ("demo", "Show the whole story on a throw-away copy."),
-        "list": ("looking", "List the patchsets that can be named, first those for what is installed."),
-        "show": ("looking", "Show why a patchset exists, what it changes and where."),
+        "list": ("list", "List the patchsets that can be named, first those for what is installed."),
+        "show": ("list", "Show why a patchset exists, what it changes and where."),
     },
     "Every day": {
-        "diff": ("looking", "Show what would change, or what is changed."),
-        "apply": ("patching", "Apply patchsets, all of them or none."),
-        "verify": ("patching", "Compile and import what is patched."),
-        "status": (
-            "looking", "Show which patchsets are applied, the state of their files, and what to do about it."
-        ),
-        "restore": ("patching", "Restore the files that patchsets changed, byte for byte."),
-        "run": ("running", "Apply patchsets, then run a command in place of sitepatch."),
+        "diff": ("diff", "Show what would change, or what is changed."),
+        "apply": ("apply", "Apply patchsets, all of them or none."),
+        "verify": ("apply", "Compile and import what is patched."),
+        "status": ("status", "Show which patchsets are applied, the state of their files, and what to do about it."),
+        "restore": ("apply", "Restore the files that patchsets changed, byte for byte."),
+        "run": ("run", "Apply patchsets, then run a command in place of sitepatch."),
     },
     "Projects": {
-        "sync": ("syncing", "Make the environment what the project asks for."),
-        "lock": ("syncing", "Write down what the project asks for, and what it makes."),
-        "hook": ("hooking", "Keep patchsets applied after every install, by a line in requirements.txt."),
+        "sync": ("sync", "Make the environment what the project asks for."),
+        "lock": ("sync", "Write down what the project asks for, and what it makes."),
+        "hook": ("hook", "Keep patchsets applied after every install, by a line in requirements.txt."),
     },
     "Write a patchset": {
-        "new": ("authoring.starting", "Make a patchset to begin with."),
-        "edit": ("authoring.capturing", "Edit a copy of installed files, and make a patchset of that."),
-        "capture": ("authoring.capturing", "Make a patchset of what was edited in the environment."),
+        "new": ("authoring.new", "Make a patchset to begin with."),
+        "edit": ("authoring.capture", "Edit a copy of installed files, and make a patchset of that."),
+        "capture": ("authoring.capture", "Make a patchset of what was edited in the environment."),
         "import": ("authoring.importing", "Make a patchset of a diff."),
-        "update": ("authoring.updating", "Make a patchset hold for further releases."),
+        "update": ("authoring.update", "Make a patchset hold for further releases."),
         "lint": (
-            "authoring.linting",
+            "authoring.lint",
             "Report what is wrong with patchsets, and what makes them fit fewer releases than they could.",
         ),
-        "test": ("authoring.testing", "Try the cases beside patchsets: what they are to make of small texts."),
+        "test": ("authoring.test", "Try the cases beside patchsets: what they are to make of small texts."),
         "export": (
-            "authoring.exporting", "Export what patchsets make of the release that is installed, for those without sitepatch."
+            "authoring.export",
+            "Export what patchsets make of the release that is installed, for those without sitepatch.",
         ),
     },
     "When something is wrong": {
-        "diagnose": ("diagnosing", "Explain an error in a log, and name the patchset that cures it."),
-        "doctor": ("doctoring", "Report known problems of this environment, and what to do."),
-        "check": ("checking", "Check whether patchsets would apply."),
-        "explain": ("explaining", "Explain why each hunk of a patchset does or does not fit here."),
-        "cache": ("caching", "List the overlays, fetched releases and known results that are kept."),
+        "diagnose": ("diagnose", "Explain an error in a log, and name the patchset that cures it."),
+        "doctor": ("doctor", "Report known problems of this environment, and what to do."),
+        "check": ("check", "Check whether patchsets would apply."),
+        "explain": ("explain", "Explain why each hunk of a patchset does or does not fit here."),
+        "cache": ("cache", "List the overlays, fetched releases and known results that are kept."),
     },
     "For other tools": {
-        "report": ("reporting", "Report what is applied, here or on many hosts."),
-        "schema": ("reporting", "Print the JSON Schema of what a command answers with --json."),
+        "report": ("report", "Report what is applied, here or on many hosts."),
+        "schema": ("report", "Print the JSON Schema of what a command answers with --json."),
     },
 }
 """By section: the module below this package that has a function of the command's name, and the first sentence of its help."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any, Dict
+
 import click
 
 from patcher.cli.commands import Group
 from patcher.cli.console import Console
 from patcher.cli.options import Number, common_options
+from patcher.cli.styles import Row
 from patcher.ops.place import Place
+from patcher.system.cache import CacheEntry, cache_dir, clean, entries, size
 
 
 @click.group(
@@ -23,9 +28,11 @@ def cache(console: Console, place: Place) -> int:
     """
     if click.get_current_context().invoked_subcommand:
         return 0
-    from patcher.cli.verbs.cache import list_cache
-
-    return list_cache(console)
+    found = entries()
+    console.rows([_row("in use" if each.in_use else "unused", each) for each in found])
+    console.info(f"{size(found)} in {cache_dir().parent}")
+    console.data(True, {"folder": str(cache_dir().parent), "entries": [_json(each) for each in found]})
+    return 0
 
 
 @cache.command("clean", epilog="\b\nExample:\n  sitepatch cache clean --older-than 30 --dry-run")
@@ -38,6 +45,18 @@ def cache_clean(console: Console, place: Place, older_than: float, dry_run: bool
     Processes of other machines that share the cache are seen where the filesystem locks across machines; with
     --older-than what they may have begun to use is kept.
     """
-    from patcher.cli.verbs.cache import clean_cache
+    removed = clean(older_than, dry_run=dry_run)
+    console.rows([_row("unused" if dry_run else "removed", each) for each in removed])
+    amount, folder = size(removed), cache_dir().parent
+    console.info(f"{amount} would be removed from {folder}" if dry_run else f"{amount} were removed from {folder}")
+    console.data(True, {"folder": str(cache_dir().parent), "dry_run": dry_run, "removed": [_json(each) for each in removed]})
+    return 0
 
-    return clean_cache(console, older_than, dry_run)
+
+def _row(word: str, entry: CacheEntry) -> Row:
+    days = max(0, int((time.time() - entry.used) // 86400))
+    return Row(word, (entry.kind, entry.name, size([entry]), f"used {days} days ago" if days else "used today"))
+
+
+def _json(entry: CacheEntry) -> Dict[str, Any]:
+    return {**entry._asdict(), "path": str(entry.path)}

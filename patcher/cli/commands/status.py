@@ -1,30 +1,33 @@
-"""What `status` does, and `sitepatch` without a command."""
+"""`status`, and `sitepatch` without a command."""
 
 from __future__ import annotations
 
 from typing import Any, Dict
 
+import click
+
 from patcher.cli.console import Console, command
+from patcher.cli.options import common_options
 from patcher.cli.styles import Row, hint_lines, style
 from patcher.cli.translation import translated
 from patcher.errors import SitepatchError
+from patcher.ops import status as ops
 from patcher.ops.place import Place
-from patcher.ops.status import AppliedPatchset, FileState, status, summary
+from patcher.ops.status import AppliedPatchset, FileState
 from patcher.patchset.toml import options_text
 from patcher.text.listed import count
 from patcher.text.printable import join_styled
 
-_FIRST = {
-    "list": "what there is for this environment, and what is applied",
-    "diff NAME": "what a patchset would change",
-    "apply NAME": "apply it, and verify it",
-    "restore NAME": "put the files back exactly",
-}
 
+@click.command(epilog="\b\nExample:\n  sitepatch status --check || sitepatch apply mmengine-ddp-debug")
+@click.option("--check", is_flag=True, help="Exit with 1 if anything is not as it was applied.")
+@common_options()
+def status(console: Console, place: Place, check: bool) -> int:
+    """Show which patchsets are applied, the state of their files, and what to do about it.
 
-def show_status(console: Console, place: Place, check: bool) -> int:
-    """Show which patchsets are applied, the state of their files, and what to do about it."""
-    outcome = status(place)
+    One line for each patchset; with -v also its files and lines.
+    """
+    outcome = ops.status(place)
     console.about(outcome.env)
     console.notes(outcome.recovered, "recovered")
     console.notes((error.brief for error in outcome.broken.values()), "broken")
@@ -80,6 +83,14 @@ def _file_json(one: FileState) -> Dict[str, Any]:
     return {**head, "version": receipt.version, "condition": item.condition.value, "patchsets": steps}
 
 
+_FIRST = {
+    "list": "what there is for this environment, and what is applied",
+    "diff NAME": "what a patchset would change",
+    "apply NAME": "apply it, and verify it",
+    "restore NAME": "put the files back exactly",
+}
+
+
 def welcome(console: Console, about: str) -> int:
     """Show the commands to begin with, and what is applied here; nothing is recovered."""
     console.out(f"{about}\n")
@@ -88,7 +99,7 @@ def welcome(console: Console, about: str) -> int:
         console.out(join_styled("  ", style(f"sitepatch {words:<{longest}}", bold=True), f"  {translated(text)}"))
     place = Place()
     try:
-        here = summary(place)
+        here = ops.summary(place)
     except (SitepatchError, OSError) as error:
         console.note(str(error))
     else:

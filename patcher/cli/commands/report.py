@@ -1,4 +1,4 @@
-"""What `report` does: a CycloneDX document; a table, JSON and a page of many hosts; and `schema`."""
+"""`report` and `schema`: what is applied, for other tools, and on many hosts; the form of the answers in JSON."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import click
 
 import patcher
 from patcher.cli.console import Console
+from patcher.cli.options import common_options
 from patcher.cli.pages.fleet import fleet_page
 from patcher.cli.styles import Row
 from patcher.errors import UsageError
 from patcher.ops.place import Place
+from patcher.ops.reports import fleet as hosts
 from patcher.ops.reports.bill import bill, document
-from patcher.ops.reports.fleet import Applied, fleet
+from patcher.ops.reports.fleet import Applied
 from patcher.patchset.toml import options_text
 from patcher.project.lockfile import read
 from patcher.text.listed import count, suggest
@@ -26,7 +28,38 @@ _REF = re.compile(r'"#/\$defs/([\w-]+)"')
 _FEW = 4  # names of hosts that one line has
 
 
-def write_bill(console: Console, place: Place, path: str) -> int:
+@click.command(
+    epilog="\b\nExamples:\n  sitepatch report --cyclonedx patches.cdx.json\n"
+    "  sitepatch report --fleet reports --lock sitepatch.lock --html fleet.html"
+)
+@click.option("--cyclonedx", "path", metavar="FILE", help="Write a CycloneDX document, in JSON; - for stdout.")
+@click.option("--fleet", metavar="DIR", help="Read HOST.json of each host: what its status --json answered.")
+@click.option("--lock", metavar="FILE", help="With --fleet: also what differs from this lock.")
+@click.option("--html", metavar="FILE", help="With --fleet: also write a page that can be read offline.")
+@common_options()
+def report(
+    console: Console, place: Place, path: Optional[str], fleet: Optional[str], lock: Optional[str], html: Optional[str]
+) -> int:
+    """Report what is applied, here or on many hosts.
+
+    --cyclonedx lists the distributions that are patched; each has its patches as pedigree.patches: the diff, with a DEP-3
+    header that says why. The same patches make the same bytes; the date is that of SOURCE_DATE_EPOCH, if it is set. It needs
+    the extra of `pip install 'sitepatch[sbom]'`.
+
+    --fleet shows the patchsets and releases of hosts, those that are alike in one line (-v: with all their names), what is
+    astray, and with --lock what differs from it; exit code 1 if anything is.
+    """
+    if bool(path) == bool(fleet):
+        found = "both" if path else "none"
+        raise UsageError(f"--cyclonedx FILE or --fleet DIR: found {found}, expected one of them")
+    if fleet:
+        return _show_fleet(console, fleet, lock, html)
+    if lock or html:
+        raise UsageError(f"{'--lock' if lock else '--html'}: found no --fleet, which it belongs to")
+    return _write_bill(console, place, path or "-")
+
+
+def _write_bill(console: Console, place: Place, path: str) -> int:
     """Write what is applied as a CycloneDX document."""
     made = bill(place)
     data = document(made)
@@ -49,11 +82,11 @@ def write_bill(console: Console, place: Place, path: str) -> int:
     return 0
 
 
-def show_fleet(console: Console, folder: str, lock: Optional[str], html: Optional[str]) -> int:
+def _show_fleet(console: Console, folder: str, lock: Optional[str], html: Optional[str]) -> int:
     """Show what many hosts have; exit code 1 where something is astray or differs from the lock."""
-    hosts = fleet(Path(folder), read(Path(lock)) if lock else None)
+    found = hosts.fleet(Path(folder), read(Path(lock)) if lock else None)
     alike: Dict[Tuple[Any, ...], List[str]] = {}
-    for one in hosts:
+    for one in found:
         text = tuple(map(_text, one.patchsets))
         alike.setdefault((one.state, text, one.releases, one.problems, one.differences), []).append(one.host)
     rows = []
@@ -63,9 +96,9 @@ def show_fleet(console: Console, folder: str, lock: Optional[str], html: Optiona
         rows.append(Row(state, cells, (*problems, *differences)))
     console.rows(rows)
     if html:
-        console.file(html, fleet_page(hosts))
-    good = all(one.ok for one in hosts)
-    console.data(good, {"hosts": [{**one._asdict(), "patchsets": [_json(each) for each in one.patchsets]} for one in hosts]})
+        console.file(html, fleet_page(found))
+    good = all(one.ok for one in found)
+    console.data(good, {"hosts": [{**one._asdict(), "patchsets": [_json(each) for each in one.patchsets]} for one in found]})
     return 0 if good else 1
 
 
@@ -77,9 +110,15 @@ def _json(one: Applied) -> Dict[str, Any]:
     return {**one._asdict(), "options": dict(one.options)}
 
 
-def show_schema(console: Console, command: str) -> int:
-    """Print it."""
-    made = answer_schema(command)
+@click.command(epilog="\b\nExamples:\n  sitepatch schema hook init\n  sitepatch schema > answers.schema.json")
+@click.argument("words", metavar="[COMMAND]", nargs=-1)
+@common_options(environment=False, sources=False)
+def schema(console: Console, place: Place, words: Tuple[str, ...]) -> int:
+    """Print the JSON Schema of what a command answers with --json.
+
+    Of all commands without a name. It is draft 2020-12, and says what each field means.
+    """
+    made = answer_schema("-".join(words))
     console.out(printable_lines(json.dumps(made, indent=2)))
     console.data(True, {"json_schema": made})
     return 0

@@ -1,24 +1,40 @@
-"""What `lint` found, as text, as JSON and as an exit code."""
+"""`lint`."""
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import TYPE_CHECKING, Iterator, Tuple
 
-from patcher.author import lint
+import click
+
 from patcher.cli.answers.annotations import ERROR, NOTICE, WARNING, annotation, of_error
 from patcher.cli.answers.patchsets import broken_json, broken_rows
 from patcher.cli.console import Console
+from patcher.cli.options import common_options, complete_names, format_option
 from patcher.cli.styles import Row, hint_lines
-from patcher.ops.authoring.linting import LintOutcome, lint_all
 from patcher.ops.authoring.requests import LintRequest
+from patcher.ops.place import Place
 from patcher.text.listed import count
 
-_KINDS = {lint.ERROR: ERROR, lint.ADVICE: WARNING, lint.NOTE: NOTICE}
+if TYPE_CHECKING:
+    from patcher.ops.authoring.linting import LintOutcome
+
+_KINDS = {"error": ERROR, "advice": WARNING, "note": NOTICE}
 
 
-def run_lint(console: Console, request: LintRequest, form: str) -> int:
-    """Lint patchsets, and report it; `form` is `text` or `github`."""
-    made = lint_all(request)
+@click.command(epilog="\b\nExample:\n  sitepatch lint my-fix --strict")
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@click.option("--strict", is_flag=True, help="Exit with 1 on advice too.")
+@common_options(environment=False)
+@format_option("text", "github")
+def lint(console: Console, place: Place, names: Tuple[str, ...], strict: bool, form: str) -> int:
+    """Report what is wrong with patchsets, and what makes them fit fewer releases than they could.
+
+    No environment is looked at. Errors, as options that no hunk uses and hunks that meet, exit with 1; advice, as context
+    that is written out, does with --strict. All patchsets without a name.
+    """
+    from patcher.ops.authoring.linting import lint_all  # with the engine
+
+    made = lint_all(LintRequest(place, names, strict))
     if form == "github":
         for line in _annotated(made):
             console.out(line)

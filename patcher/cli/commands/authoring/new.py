@@ -6,7 +6,7 @@ from typing import Optional
 
 import click
 
-from patcher.cli.console import Console
+from patcher.cli.console import Console, command
 from patcher.cli.options import common_options
 from patcher.ops.authoring.requests import NewRequest
 from patcher.ops.place import Place
@@ -23,6 +23,12 @@ def new(console: Console, place: Place, name: str, package: str, output: Optiona
     Its hunk is for a real function of the package, and fits; its text says how to write another one. It has a case, and lint
     says what is still to be written.
     """
-    from patcher.cli.verbs.authoring.new import run_new
+    from patcher.ops.authoring import starting as ops  # with the engine
 
-    return run_new(console, NewRequest(place, name, package, output))
+    made = ops.new(NewRequest(place, name, package, output))
+    console.notes(made.notes)
+    console.info(f"wrote {made.folder}: a hunk for {made.scope} in {made.path}; read it, then write yours in its place")
+    more = ["--patch-dir", str(made.folder)] if output else []
+    console.info(f"see what it changes: {command(place, 'diff', name, *more)}")
+    console.data(True, {"folder": str(made.folder), "path": made.path, "scope": made.scope, "notes": list(made.notes)})
+    return 0

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Tuple
+from typing import TYPE_CHECKING, Sequence, Tuple
 
 import click
 
+from patcher.cli.answers.outcome import ConsoleEvents
+from patcher.cli.answers.plan import answer_json, answer_rows, decoded
 from patcher.cli.console import Console
 from patcher.cli.options import common_options, complete_names, settings_option
+from patcher.cli.styles import color_diff
+from patcher.ops.authoring import exporting as ops
 from patcher.ops.authoring.requests import ExportRequest
 from patcher.ops.place import Place
 
+if TYPE_CHECKING:
+    from patcher.model import Requested
+    from patcher.target.environment import Environment
+
 _FORMATS = ("patch", "series", "wheel", "script", "patchset-wheel")
+
+
+class _ExportEvents(ConsoleEvents):
+    """Shows no patchsets with their options: stdout is the patch."""
+
+    def started(self, env: Environment, requested: Sequence[Requested] = ()) -> None:
+        """Write nothing."""
 
 
 @click.command(
@@ -48,6 +63,26 @@ def export(
     A patchset-wheel is for those who have sitepatch: it holds the patchset itself, for every release, and is installed beside
     sitepatch, which then lists it.
     """
-    from patcher.cli.verbs.authoring.export import run_export
-
-    return run_export(console, ExportRequest(place, names, form, settings, output, wheels))
+    request = ExportRequest(place, names, form, settings, output, wheels)
+    made = ops.export(request, _ExportEvents(console))
+    console.notes(made.plan.notes)
+    console.rows(answer_rows(made.plan.failed), err=True)
+    console.suggest_explain(place, made.plan.failed)
+    text = decoded(made.text)
+    if form == "patch" and not console.plain:
+        console.page(color_diff(text))
+    elif not console.as_json:
+        click.echo(made.text, nl=False)
+    for path, digest in made.written:
+        line = f"{path if path.startswith(('/', '.')) else f'./{path}'} --hash=sha256:{digest}"
+        console.out(line if form.endswith("wheel") else f"wrote {path}")
+    fields = {
+        "format": form,
+        "patchsets": list(names),
+        "text": text,
+        "written": [{"path": path, "sha256": digest} for path, digest in made.written],
+        "answers": [answer_json(each) for each in made.plan.answers],
+        "notes": list(made.plan.notes),
+    }
+    console.data(made.ok, fields)
+    return 0 if made.ok else 1

@@ -6,6 +6,8 @@ from typing import Tuple
 
 import click
 
+from patcher.cli.answers.explanation import explanation_row, hunk_json
+from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.console import Console
 from patcher.cli.options import common_options, complete_names, settings_option
 from patcher.ops.place import Place
@@ -21,7 +23,12 @@ def explain(console: Console, place: Place, name: str, settings: Tuple[str, ...]
     Of one that does not fit: the code that comes closest, the first difference, and what to write. Of one that does:
     where it matches, what each placeholder stands for, and what changes. Writes nothing.
     """
-    from patcher.cli.verbs.explain import run_explain
-    from patcher.ops.explain import ExplainRequest
+    from patcher.ops import explain as ops  # with the engine
 
-    return run_explain(console, ExplainRequest(place, name, settings))
+    outcome = ops.explain(ops.ExplainRequest(place, name, settings), ConsoleEvents(console))
+    chosen = [one for one in outcome.hunks if one.answer.state.failed or not console.quiet]
+    console.rows([explanation_row(one, 10_000 if console.verbose else 20) for one in chosen])
+    console.notes(outcome.notes)
+    hunks = [hunk_json(one) for one in outcome.hunks]
+    console.data(outcome.ok, {"patchset": name, "hunks": hunks, "notes": list(outcome.notes)})
+    return 0 if outcome.ok else 1

@@ -1,15 +1,18 @@
-"""What came of the cases of patchsets, as text, as JSON and as an exit code."""
+"""`test`: the cases of patchsets, and the releases that they are for."""
 
 from __future__ import annotations
 
-from typing import Sequence, Tuple
+from typing import Tuple
+
+import click
 
 from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.patchsets import broken_json, broken_rows
 from patcher.cli.answers.releases import checked_json
+from patcher.cli.commands.check import show_releases
 from patcher.cli.console import Console
+from patcher.cli.options import common_options, complete_names
 from patcher.cli.styles import Row
-from patcher.cli.verbs.check import show_releases
 from patcher.ops.authoring.requests import CasesRequest
 from patcher.ops.authoring.testing import try_cases
 from patcher.ops.place import Place
@@ -17,10 +20,19 @@ from patcher.ops.releases.against import Checked, check_asked
 from patcher.ops.releases.check import CheckRequest, check
 
 
-def run_test(console: Console, place: Place, names: Sequence[str], against: Sequence[str], jobs: int) -> int:
-    """Try the cases, and the releases of `against`."""
+@click.command(epilog="\b\nExamples:\n  sitepatch test my-fix\n  sitepatch test my-fix --against all")
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@click.option("--against", metavar="VERSION", multiple=True, help="Also as `check --against`; repeatable.")
+@click.option("--jobs", metavar="N", type=click.IntRange(1, 64), default=4, help="Releases fetched at a time (default 4).")
+@common_options(environment=False)
+def test(console: Console, place: Place, names: Tuple[str, ...], against: Tuple[str, ...], jobs: int) -> int:
+    """Try the cases beside patchsets: what they are to make of small texts.
+
+    cases/NAME.before.py becomes NAME.after.py; NAME.upstream.py, NAME.not-needed.py and NAME.refused.py get that answer.
+    pytest collects them too. All patchsets without a name; no environment is looked at.
+    """
     check_asked(against)
-    made = try_cases(CasesRequest(place, tuple(names)))
+    made = try_cases(CasesRequest(place, names))
     rows, cases = [], []
     for name, outcomes in made.outcomes.items():
         for one in outcomes:

@@ -1,20 +1,62 @@
-"""What `sync` and `lock` did, as text, as JSON and as an exit code."""
+"""`sync` and `lock`."""
 
 from __future__ import annotations
+
+from typing import Any, Tuple
+
+import click
 
 from patcher.cli.answers.outcome import ConsoleEvents, note_running, report_outcome, show_plan
 from patcher.cli.answers.plan import answer_json, answer_rows
 from patcher.cli.console import Console
+from patcher.cli.options import common_options, format_option, project_options, retried, verify_options, writing_options
 from patcher.cli.styles import Row
+from patcher.errors import UsageError
+from patcher.ops import project as ops
 from patcher.ops.outcome import Outcome
-from patcher.ops.project import LockRequest, SyncRequest, lock, sync
+from patcher.ops.place import Place
+from patcher.ops.project import LockRequest, SyncRequest
 from patcher.project.lockfile import build
+from patcher.project.request import ProjectFiles
 from patcher.text.listed import count
 
 
-def run_sync(console: Console, request: SyncRequest) -> int:
+@click.command(epilog="\b\nExample:\n  pip install -r requirements.txt && sitepatch sync -r requirements.txt --locked")
+@project_options
+@click.option("--locked", is_flag=True, help="Do nothing where anything differs from the lock; report all that does.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all.")
+@writing_options
+@common_options()
+@retried
+def sync(
+    console: Console,
+    place: Place,
+    project: str,
+    requirements: Tuple[str, ...],
+    lock_file: str,
+    locked: bool,
+    dry_run: bool,
+    force: bool,
+    no_verify: bool,
+    **ways: Any,
+) -> int:
+    """Make the environment what the project asks for.
+
+    What is missing is applied, what changed is updated, and what is applied but is not asked for is REVERTED, also
+    what was applied by hand. All of it or nothing, and verified as by apply.
+
+    The project asks in [tool.sitepatch] of its pyproject.toml and in comments of requirements files.
+    """
+    if lock_file and not locked:
+        raise UsageError("--lock: found no --locked, without which no lock is looked at")
+    files = ProjectFiles(project, requirements, lock_file, locked)
+    how = verify_options(no_verify=no_verify, **ways)
+    return report_synced(console, SyncRequest(place, files, how, dry_run, force))
+
+
+def report_synced(console: Console, request: SyncRequest) -> int:
     """Make the environment what the project asks for, and report it."""
-    outcome = sync(request, ConsoleEvents(console, _show_sync_plan))
+    outcome = ops.sync(request, ConsoleEvents(console, _show_sync_plan))
     return report_outcome(console, outcome, _show_synced, restored=list(outcome.restored))
 
 
@@ -34,9 +76,21 @@ def _show_synced(console: Console, outcome: Outcome) -> None:
     note_running(console, outcome)
 
 
-def run_lock(console: Console, request: LockRequest, form: str) -> int:
-    """Write the lock of a project, and report it; where `form` is `github`, what differs is annotated."""
-    done = lock(request, ConsoleEvents(console))
+@click.command(epilog="\b\nExamples:\n  sitepatch lock\n  sitepatch lock -r requirements.txt --check")
+@project_options
+@click.option("--check", is_flag=True, help="Write nothing; exit code 1, and what differs, where the lock would be another.")
+@common_options()
+@format_option("text", "github")
+def lock(
+    console: Console, place: Place, project: str, requirements: Tuple[str, ...], lock_file: str, check: bool, form: str
+) -> int:
+    """Write down what the project asks for, and what it makes.
+
+    The version and the sha256 of each patchset, and for each release that is installed the sha256 of every file before
+    and after. The environment stays as it is. Releases that were locked in other environments stay in the lock as long
+    as the patchsets and their options are the same.
+    """
+    done = ops.lock(LockRequest(place, ProjectFiles(project, requirements, lock_file), check), ConsoleEvents(console))
     path, plan, made = done.path, done.plan, done.lock
     console.rows(answer_rows(plan.failed))
     console.suggest_explain(done.place, plan.answers)
@@ -49,14 +103,14 @@ def run_lock(console: Console, request: LockRequest, form: str) -> int:
         console.out(line)
     if plan.failed:
         console.note(f"{path} was not written: {count(len(plan.failed), 'hunk')} failed", "stopped")
-    elif request.check and not done.differences:
+    elif check and not done.differences:
         console.info(f"{path} holds what `sitepatch lock` would write")
     elif done.written:
         releases = {build(target)[0] for target in made.targets}
         counts = ((len(made.patchsets), "patchset"), (len(releases), "release"), (len(made.files), "file"))
         cells = (f"{', '.join(count(*each) for each in counts)} in {path}",)
         console.info_rows([Row("locked", cells)])
-    elif not request.check:
+    elif not check:
         console.info(f"{path}: nothing to do, it is as it would be written")
     fields = {
         "written": done.written,

@@ -1,10 +1,10 @@
-"""What `check` does, here and on releases."""
+"""`check`: would it apply here, would it apply to other releases."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple
 
 import click
 
@@ -22,16 +22,73 @@ from patcher.cli.answers.releases import (
     of_releases,
 )
 from patcher.cli.console import Console
+from patcher.cli.options import common_options, complete_names, format_option
 from patcher.cli.styles import Row
 from patcher.cli.translation import translated
+from patcher.errors import UsageError
 from patcher.ops.place import Place
-from patcher.ops.releases.against import Checked
-from patcher.ops.releases.check import CheckOutcome, CheckRequest, check
 from patcher.patchset.manifest import MANIFEST
 from patcher.patchset.sources import patchset_folders
 from patcher.target.remote import LARGE
 from patcher.text.listed import count
 from patcher.text.printable import printable_lines
+
+if TYPE_CHECKING:
+    from patcher.ops.releases.against import Checked
+    from patcher.ops.releases.check import CheckOutcome
+
+
+@click.command(
+    epilog="\b\nExamples:\n  sitepatch check\n  sitepatch check mmengine-ddp-debug --against 0.10.7 --against '<0.3'\n"
+    "  sitepatch check torch-musa-guard --against all --html releases.html\n"
+    "  sitepatch check mmengine-ddp-debug --against newest --format github   # once a week, in CI"
+)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@click.option("--against", metavar="VERSION", multiple=True, help="A release, a range as '>=2.4', all or newest; repeatable.")
+@click.option("--jobs", metavar="N", type=click.IntRange(1, 64), default=4, help="Releases fetched at a time (default 4).")
+@click.option("--html", metavar="FILE", help="With --against: also write a page that can be read offline.")
+@common_options()
+@format_option("text", "github", "junit")
+def check(
+    console: Console,
+    place: Place,
+    names: Tuple[str, ...],
+    against: Tuple[str, ...],
+    jobs: int,
+    html: Optional[str],
+    form: str,
+) -> int:
+    """Check whether patchsets would apply.
+
+    In this environment; with --against to those releases, of which pip fetches what matters, without installing them. All
+    patchsets without a name. Nothing is written but a cache of the files that matter (SITEPATCH_CACHE).
+
+    Releases with one answer are one line, with -v each has its own. --against newest looks at the newest release alone, and
+    one that a patchset is not for is a failure then. --format github writes annotations, junit a report of tests.
+    """
+    if html and not against:
+        raise UsageError("--html: found no --against, whose releases the page shows", "sitepatch diff --html shows this one")
+    from patcher.ops.releases import check as ops  # with pip
+
+    request = ops.CheckRequest(place, names, against, jobs)
+    outcome = ops.check(request, ConsoleEvents(console) if names else _ConfirmFetching(console))
+    if form != "text":
+        _show_for_ci(console, place, outcome, form)
+    elif against:
+        show_releases(console, outcome.releases)
+    else:
+        answers = outcome.answers
+        console.rows(answer_rows(answer for answer in answers if answer.state.failed or not console.quiet))
+        console.info_rows([Row("absent", (one.patchset, one.path), (one.problem,)) for one in outcome.absent])
+    if html:
+        from patcher.cli.pages.releases import releases_page  # with diff-match-patch
+
+        title = " ".join(["sitepatch check", *(one.patchset.name for one in outcome.requested)])
+        console.file(html, releases_page(title, outcome.releases))
+    console.notes(dict.fromkeys(outcome.notes))
+    console.rows(broken_rows(outcome.broken) if form == "text" else [])
+    console.data(outcome.ok, _json(outcome, against=bool(against)))
+    return 0 if outcome.ok else 1
 
 
 class _ConfirmFetching(ConsoleEvents):
@@ -45,31 +102,9 @@ class _ConfirmFetching(ConsoleEvents):
         return not (sys.stdin.isatty() and sys.stderr.isatty()) or click.confirm(translated("Fetch them?"), err=True)
 
 
-def run_check(console: Console, request: CheckRequest, form: str, html: Optional[str]) -> int:
-    """Check whether patchsets would apply; `form` is `text`, `github` or `junit`, `html` a file for the page of releases."""
-    outcome = check(request, ConsoleEvents(console) if request.names else _ConfirmFetching(console))
-    if form != "text":
-        _show_for_ci(console, request.place, outcome, form)
-    elif request.against:
-        show_releases(console, outcome.releases)
-    else:
-        answers = outcome.answers
-        console.rows(answer_rows(answer for answer in answers if answer.state.failed or not console.quiet))
-        console.info_rows([Row("absent", (one.patchset, one.path), (one.problem,)) for one in outcome.absent])
-    if html:
-        from patcher.cli.pages.releases import releases_page  # with diff-match-patch
-
-        title = " ".join(["sitepatch check", *(one.patchset.name for one in outcome.requested)])
-        console.file(html, releases_page(title, outcome.releases))
-    console.notes(dict.fromkeys(outcome.notes))
-    console.rows(broken_rows(outcome.broken) if form == "text" else [])
-    console.data(outcome.ok, _json(request, outcome))
-    return 0 if outcome.ok else 1
-
-
-def _json(request: CheckRequest, outcome: CheckOutcome) -> Dict[str, Any]:
+def _json(outcome: CheckOutcome, *, against: bool) -> Dict[str, Any]:
     broken = broken_json(outcome.broken)
-    if request.against:
+    if against:
         return {"patchsets": [checked_json(one) for one in outcome.releases], "broken": broken}
     return {
         "patchsets": [one.patchset.name for one in outcome.requested],

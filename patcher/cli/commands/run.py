@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import redirect_stdout
-from typing import Any, List, Tuple, Union
+from typing import TYPE_CHECKING, Any, List, Tuple, Union
 
 import click
 
+from patcher.cli.answers.outcome import ConsoleEvents, show_plan, verified_json, verified_rows
+from patcher.cli.answers.plan import plan_json
+from patcher.cli.commands.apply import report_applied
 from patcher.cli.console import Console
 from patcher.cli.options import (
     common_options,
@@ -19,10 +22,16 @@ from patcher.cli.options import (
     verify_options,
     verifying_options,
 )
+from patcher.cli.styles import Row
 from patcher.cli.translation import translated
 from patcher.errors import UsageError
-from patcher.ops.outcome import ApplyRequest
+from patcher.ops.outcome import ApplyRequest, Outcome
 from patcher.ops.place import Place
+from patcher.target import launch
+from patcher.text.listed import count
+
+if TYPE_CHECKING:
+    from patcher.ops.project import SyncRequest
 
 
 class _Launcher(click.Command):
@@ -79,8 +88,6 @@ def run(
     With --overlay nothing is written in the environment, which may be read-only: every Python process that the command
     starts imports the patched source, unless it is started with -I, -E or -S, or without PYTHONPATH.
     """
-    from patcher.target import launch
-
     verify = verify_options(no_verify=no_verify, **ways)
     if lock_file and not locked:
         raise UsageError("--lock: found no --locked, without which no lock is looked at")
@@ -110,21 +117,41 @@ def run(
 
             request = SyncRequest(place, ProjectFiles(project, requirements, lock_file, locked), verify)
         if overlay:
-            from patcher.cli.verbs.overlay import lay_over
             from patcher.overlay.make import search_path
 
-            made = lay_over(console, request)
+            made = _lay_over(console, request)
             code = 0 if made.ok else 1
             if made.ok and made.overlay:
                 variables["PYTHONPATH"] = search_path(made.overlay, variables)
         elif isinstance(request, ApplyRequest):
-            from patcher.cli.verbs.apply import run_apply
-
-            code = run_apply(console, request)
+            code = report_applied(console, request)
         else:
-            from patcher.cli.verbs.sync import run_sync
+            from patcher.cli.commands.sync import report_synced
 
-            code = run_sync(console, request)
+            code = report_synced(console, request)
     if not code:
         launch.execute(program, command, variables)
     return code
+
+
+def _lay_over(console: Console, request: Union[ApplyRequest, SyncRequest]) -> Outcome:
+    """Make an overlay, and report it."""
+    from patcher.ops.overlay import make_overlay
+
+    outcome = make_overlay(request, ConsoleEvents(console, show_plan))
+    verified = outcome.verdict.verified if outcome.verdict else None
+    if outcome.plan.failed:
+        hunks = count(len(outcome.plan.answers), "hunk")
+        console.note(f"nothing was run: {len(outcome.plan.failed)} of {hunks} failed", "stopped")
+    elif outcome.overlay is None:
+        console.info("nothing to lay over: what is asked for stands there already, or is not needed")
+    console.rows(verified_rows(verified, quiet=console.quiet) if verified else [])
+    if verified and verified.failed:
+        console.note("nothing was run: verification failed", "stopped")
+    elif outcome.overlay:
+        files = count(sum(file.before != file.after for file in outcome.plan.files), "file")
+        console.info_rows([Row("overlay", (f"{files} in {outcome.overlay}",))])
+    if console.as_json:
+        fields = {"patchsets": list(outcome.patchsets), "overlay": str(outcome.overlay or ""), **plan_json(outcome.plan)}
+        console.data(outcome.ok, {**fields, **({"verify": verified_json(verified)} if verified else {})})
+    return outcome

@@ -1,22 +1,51 @@
-"""What `update` found and wrote, as text, as JSON and as an exit code."""
+"""`update`."""
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import TYPE_CHECKING, Any, Dict, Tuple
 
+import click
+
+from patcher.cli.answers.draft import hunks_json, left_json, left_rows, show_hunks
 from patcher.cli.answers.explanation import explanation_row, hunk_json
 from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.console import Console, command
+from patcher.cli.editor import edit_copies
+from patcher.cli.options import common_options, complete_names
 from patcher.cli.styles import Row
-from patcher.cli.verbs.authoring.draft import hunks_json, left_json, left_rows, show_hunks
-from patcher.cli.verbs.authoring.editor import edit_copies
-from patcher.ops.authoring.fitting import TriedRelease
 from patcher.ops.authoring.requests import UpdateRequest
-from patcher.ops.authoring.updating import UpdateOutcome, copies, update
+from patcher.ops.place import Place
+
+if TYPE_CHECKING:
+    from patcher.ops.authoring.fitting import TriedRelease
+    from patcher.ops.authoring.updating import UpdateOutcome
 
 
-def run_update(console: Console, request: UpdateRequest) -> int:
+@click.command(
+    epilog="\b\nExamples:\n  sitepatch update runner-debug --to 0.11.0\n  sitepatch update runner-debug --to 0.11.0 --edit"
+)
+@click.argument("name", shell_complete=complete_names)
+@click.option(
+    "--to", metavar="RELEASE|all", multiple=True, help="A version, a range or all (default: what is installed); repeatable."
+)
+@click.option("--edit", is_flag=True, help="Edit the files of the one release that it does not fit, and add a variant for it.")
+@click.option("--from", "copy", metavar="DIR", default="", help="The directory of copies that were edited with --edit before.")
+@common_options()
+def update(console: Console, place: Place, name: str, to: Tuple[str, ...], edit: bool, copy: str) -> int:
+    """Make a patchset hold for further releases.
+
+    Where it fits, the range of its variant is widened to there. Where it does not, the code is shown that came in the place
+    of what it looks for; with --edit the files of that release are opened in $VISUAL or $EDITOR, and what is edited becomes
+    a further variant, so that one patchset holds on both sides of the change. The environment is not touched.
+    """
+    request = UpdateRequest(place, name, to, copy)
+    return _edit(console, request) if edit and not copy else _update(console, request)
+
+
+def _update(console: Console, request: UpdateRequest) -> int:
     """Update a patchset, and report it."""
+    from patcher.ops.authoring.updating import update  # with the engine
+
     made = update(request, ConsoleEvents(console))
     console.rows([_row(one) for one in made.releases if one.outcome.failed or not console.quiet])
     for one in made.releases if not request.edited else ():
@@ -40,14 +69,16 @@ def run_update(console: Console, request: UpdateRequest) -> int:
     return 0 if made.ok else 1
 
 
-def run_update_edited(console: Console, request: UpdateRequest) -> int:
+def _edit(console: Console, request: UpdateRequest) -> int:
     """Open the files of the release that a patchset does not fit in an editor, then update it with what was edited."""
+    from patcher.ops.authoring.updating import copies  # with the engine
+
     made = copies(request, ConsoleEvents(console))
     words = ("update", request.name, *(word for each in request.to for word in ("--to", each)), "--from", str(made.folder))
     go_on = command(request.place, *words)
     first = made.paths[0] if len(made.paths) == 1 else ""
     edited = request._replace(edited=str(made.folder))
-    return edit_copies(console, made.folder, first, go_on, lambda: run_update(console, edited))
+    return edit_copies(console, made.folder, first, go_on, lambda: _update(console, edited))
 
 
 def _row(one: TriedRelease) -> Row:

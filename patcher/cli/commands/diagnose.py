@@ -1,0 +1,125 @@
+"""`diagnose`: logs that have ended, logs that grow (`--follow`); `--ranks` is in answers/trial.py."""
+
+from __future__ import annotations
+
+import sys
+from typing import Optional, Sequence, Tuple
+
+import click
+
+from patcher.cli.answers.diagnosis import finding_rows, outcome_json, show_cure, show_damage, show_run
+from patcher.cli.answers.outcome import ConsoleEvents
+from patcher.cli.console import Console
+from patcher.cli.options import Number, common_options
+from patcher.cli.pages.ranks import ranks_page
+from patcher.diagnose.runs import Run
+from patcher.diagnose.table import classified_wraps, is_wrong
+from patcher.errors import UsageError
+from patcher.ops import diagnose as ops
+from patcher.ops.diagnose import DiagnoseRequest
+from patcher.ops.place import Place
+
+
+@click.command(
+    epilog=(
+        "\b\nExamples:\n  torchrun --nproc_per_node=8 train.py 2>&1 | sitepatch diagnose\n"
+        "  sitepatch diagnose work_dirs/logs --html ranks.html\n  sitepatch diagnose train.log --follow\n"
+        "  sitepatch diagnose --ranks 2 --timeout 30"
+    )
+)
+@click.argument("logs", metavar="[LOG]...", nargs=-1, type=click.Path())
+@click.option("--follow", "grows", is_flag=True, help="Also what is written from now on, until Ctrl-C.")
+@click.option("--run", "which", metavar="N|all", help="Which run, where the logs hold several; default: the newest.")
+@click.option("--html", metavar="FILE", help="Write a page with a picture of ranks by devices, that can be read offline.")
+@click.option(
+    "--ranks", "count", metavar="N", type=click.IntRange(1, 256), help="No log: start N ranks here, and see if they can talk."
+)
+@click.option(
+    "--backend", metavar="NAME", help="With --ranks: gloo, nccl, cpu:gloo,gcu:eccl, ...; default: what fits the device."
+)
+@click.option("--timeout", type=Number(1, 86400), metavar="SECONDS", help="With --ranks: how long they have; default: 60.")
+@common_options()
+def diagnose(
+    console: Console,
+    place: Place,
+    logs: Tuple[str, ...],
+    grows: bool,
+    which: Optional[str],
+    html: Optional[str],
+    count: Optional[int],
+    backend: Optional[str],
+    timeout: Optional[float],
+) -> int:
+    """Explain an error in a log, and name the patchset that cures it.
+
+    It reads the logs of all ranks: files (compressed by gzip, too), directories with all that is below them, or standard
+    input (-). For each known problem it shows what has happened, whether the patchset that cures it fits this environment
+    or is applied there already, and the one command to run. What mmengine-ddp-debug printed becomes a table of all ranks.
+    Exit code 1 if anything was found.
+
+    With --ranks it reads no log: it starts ranks of this environment's Python and torch on this machine, which make an
+    all-reduce and wait at a barrier, and reports which of them did not arrive, and why. Exit code 1 if they cannot
+    communicate.
+    """
+    if count is not None:
+        if logs or grows or which or html:
+            raise UsageError("--ranks: found a log, --follow, --run or --html, which are for logs", "leave one of both out")
+        from patcher.cli.answers.trial import report_trial  # with subprocess
+
+        return report_trial(console, place, count, backend or "", timeout or 60.0)
+    if backend is not None or timeout is not None:
+        raise UsageError("--backend and --timeout: found no --ranks, which they are for")
+    if not logs and (sys.stdin is None or sys.stdin.isatty()):
+        raise UsageError("no log was given", "name files or directories, or pipe a log into the command")
+    if grows and (html or which or console.as_json):
+        raise UsageError("--follow: found --html, --run or --json, which are for logs that have ended")
+    request = DiagnoseRequest(place, logs or ("-",))
+    if grows:
+        return _follow(console, request)
+    outcome = ops.diagnose(request, ConsoleEvents(console))
+    shown = [(run, classified_wraps(run)) for run in _chosen(outcome.runs, which)]
+    console.notes((error.brief for error in outcome.broken), "broken")
+    for run, classified in shown:
+        show_run(console, run, len(outcome.runs), classified)
+    rows = finding_rows(outcome.findings)
+    console.rows(rows)
+    show_damage(console, outcome.logs)
+    show_cure(console, place, outcome)
+    if html:
+        console.file(html, ranks_page(shown, len(outcome.runs), outcome.logs, rows))
+    concluded = any(is_wrong(each) for _, classified in shown for each in classified)
+    damaged = any(log.cut_count or log.problem for log in outcome.logs)
+    ok = not (outcome.findings or concluded or damaged)
+    console.data(ok, outcome_json(outcome, shown, place))
+    return 0 if ok else 1
+
+
+def _chosen(runs: Sequence[Run], which: Optional[str]) -> Sequence[Run]:
+    if which is None:
+        return runs[-1:]
+    if which == "all":
+        return runs
+    if not (which.isdigit() and 1 <= int(which) <= len(runs)):
+        expected = f"all or a number from 1 to {len(runs)}" if runs else "none: no log has a report of mmengine-ddp-debug"
+        raise UsageError(f"--run: found {which}, expected {expected}", "1 is the oldest run")
+    return runs[int(which) - 1 : int(which)]
+
+
+def _follow(console: Console, request: DiagnoseRequest) -> int:
+    """Write each finding when it is seen first, and the newest run whenever more of its ranks have reported."""
+    shown, reports, concluded = {""}, 0, False
+    for outcome in ops.follow(request):
+        new = [each for each in outcome.findings if each.symptom.name not in shown]
+        shown |= {each.symptom.name for each in new}
+        console.rows(finding_rows(new))
+        if new:
+            show_cure(console, request.place, outcome)
+        number = sum(len(log.reports) for log in outcome.logs)
+        if number > reports:
+            run = outcome.runs[-1]
+            classified = classified_wraps(run)
+            concluded = concluded or any(map(is_wrong, classified))
+            show_run(console, run, len(outcome.runs), classified)
+        reports = number
+        sys.stdout.flush()
+    return 1 if concluded or len(shown) > 1 else 0

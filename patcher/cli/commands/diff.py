@@ -1,0 +1,131 @@
+"""`diff`."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import click
+
+from patcher.cli.answers.diffs import DiffLayout, show_parts
+from patcher.cli.answers.outcome import ConsoleEvents
+from patcher.cli.answers.plan import answer_json, answer_rows, decoded, diff_json, stat_table
+from patcher.cli.console import Console, command
+from patcher.cli.options import common_options, complete_names
+from patcher.cli.styles import style
+from patcher.cli.translation import translated
+from patcher.errors import UsageError
+from patcher.ops import diff as ops
+from patcher.ops.diff import DiffOutcome, DiffRequest, HandEditDiff
+from patcher.ops.place import Place
+from patcher.text.diffs import FileDiff
+from patcher.text.listed import count
+
+
+@click.command(
+    epilog="\b\nExamples:\n  sitepatch diff mmengine-ddp-debug | git apply --directory=site-packages\n"
+    "  sitepatch diff --html review.html\n  sitepatch diff --edited mmengine"
+)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@click.option("--stat", is_flag=True, help="Only how many lines change in each file.")
+@click.option("--word-diff", "words", is_flag=True, help="Show the words that differ: [-what goes-]{+what comes+}.")
+@click.option("-y", "--side-by-side", "sides", is_flag=True, help="Two columns, where the terminal is wide enough.")
+@click.option("--html", metavar="FILE", help="Write a page to review, which can be read offline.")
+@click.option("--edited", is_flag=True, help="What was edited by hand, alone; NAME is then a package or file.")
+@click.option("--all", "everywhere", is_flag=True, help="Look for edits in all packages, not only in those of patchsets.")
+@click.option("--fetch", is_flag=True, help="Ask the index for what edited files were before, where nothing here has it.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs.")
+@common_options()
+def diff(
+    console: Console,
+    place: Place,
+    names: Tuple[str, ...],
+    stat: bool,
+    words: bool,
+    sides: bool,
+    html: Optional[str],
+    edited: bool,
+    everywhere: bool,
+    fetch: bool,
+    exit_code: bool,
+) -> int:
+    """Show what would change, or what is changed.
+
+    Of a patchset that is not applied: what apply would change. Of one that is: what it changes. Without names: what is
+    changed by patchsets and, apart from that, what somebody edited by hand. Where the output is piped it is a plain diff for
+    git apply and patch -p1, without the edits by hand: those are named, and shown by --edited.
+    """
+    if names and everywhere:
+        raise UsageError(f"--all: found {names[0]} too", "it is about all that is installed")
+    request = DiffRequest(place, names, edited, everywhere, fetch)
+    outcome = ops.diff(request, ConsoleEvents(console))
+    layout = DiffLayout(sides, words)
+    console.notes(f"{site}: {problem}" for site, problem in outcome.waiting)
+    silent = [answer for answer in outcome.answers if answer.state.value != "applicable"]
+    console.rows(answer_rows(silent), err=True)
+    console.suggest_explain(place, outcome.answers)
+    console.notes(outcome.notes)
+    by_hand = [edit for edit in outcome.edits if edit.diff]
+    apart = console.plain and not any(layout) and not (edited or stat or html)
+    for edit in outcome.edits if apart or html else [edit for edit in outcome.edits if not edit.diff]:
+        console.note(_named(edit, request))
+    if html:
+        _write_page(console, request, outcome, html)
+    elif stat:
+        console.page(_stat(outcome))
+    else:
+        first = "changed by patchsets" if by_hand else ""
+        parts: List[Tuple[str, Sequence[FileDiff]]] = [(first, [*outcome.applied, *outcome.planned])]
+        parts += [(_heading(edit), [edit.diff]) for edit in by_hand if edit.diff and not apart]
+        show_parts(console, parts, layout, pager=True)
+    if not outcome.differs and not names:
+        by_hand_too = "nothing is edited by hand here in the packages of patchsets; --all looks at every package"
+        nothing = "nothing is edited by hand here" if everywhere else by_hand_too
+        console.note(nothing if edited else "nothing is changed here")
+    code = 1 if outcome.failed or (exit_code and outcome.differs) else 0
+    console.data(not code, _json(outcome))
+    return code
+
+
+def _named(edit: HandEditDiff, request: DiffRequest) -> str:
+    """A file that was edited by hand, and the command that shows the edit."""
+    what = f"{edit.path}: edited by hand ({edit.release})"
+    if edit.diff:
+        how = command(request.place, "diff", "--edited", edit.path)
+        return f"{what}, {count(edit.diff.added, 'line')} more and {edit.diff.removed} less; to see it: {how}"
+    if request.fetch:
+        return f"{what}, and nothing has the text of before"
+    how = command(request.place, "diff", "--edited", "--fetch", edit.path)
+    return f"{what}, and nothing here has the text of before; to fetch that from the index: {how}"
+
+
+def _heading(edit: HandEditDiff) -> str:
+    doubt = "" if edit.proven else ", which nothing proves"
+    return f"edited by hand: {edit.path} ({edit.release}), against {edit.compared}{doubt}"
+
+
+def _stat(outcome: DiffOutcome) -> List[str]:
+    lines = stat_table([*outcome.applied, *outcome.planned]).split("\n")[:-1]
+    by_hand = stat_table([edit.diff for edit in outcome.edits if edit.diff]).split("\n")[:-1]
+    return [*lines, *([style(translated("edited by hand"), bold=True), *by_hand] if by_hand else [])]
+
+
+def _write_page(console: Console, request: DiffRequest, outcome: DiffOutcome, path: str) -> None:
+    from patcher.cli.pages.review import review_page  # with diff-match-patch
+    from patcher.ops.looking.reasons import reasons
+
+    title = " ".join(["sitepatch diff", *(["--edited"] if request.edited else []), *request.names])
+    console.file(path, review_page(title, outcome, reasons(outcome, request.place.patch_dirs)))
+
+
+def _json(outcome: DiffOutcome) -> Dict[str, Any]:
+    return {
+        "files": [diff_json(each) for each in (*outcome.applied, *outcome.planned)],
+        "edited": [_edit_json(each) for each in outcome.edits],
+        "answers": [answer_json(each) for each in outcome.answers],
+        "notes": list(outcome.notes),
+    }
+
+
+def _edit_json(edit: HandEditDiff) -> Dict[str, Any]:
+    lines = {"added": edit.diff.added, "removed": edit.diff.removed} if edit.diff else {"added": 0, "removed": 0}
+    return {**edit._asdict(), **lines, "diff": decoded(edit.diff.text) if edit.diff else ""}

@@ -1,1 +1,0 @@
-"""The same for the commands that make, try and export patchsets."""
