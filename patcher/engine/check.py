@@ -24,14 +24,22 @@ from patcher.engine.spatch.pattern import Hunk
 from patcher.engine.spatch.side import identifiers, writes_body
 from patcher.model import HunkAnswer, Splice, State
 
+_NESTED = "where one place is inside another, write a hunk that has both"
+
+
+class Change(NamedTuple):
+    """The change of one place: its match, and the edits that make it."""
+
+    match: Match
+    edits: Sequence[Edit]
+
 
 class Matched(NamedTuple):
-    """A hunk, its answer, and one match for each place still to change; `edits` are those of all places."""
+    """A hunk, its answer, and the change of each place that it still has to change."""
 
     hunk: Hunk
     answer: HunkAnswer
-    edits: Sequence[Edit] = ()
-    matches: Sequence[Match] = ()
+    changes: Sequence[Change] = ()
 
 
 def check_result(
@@ -70,15 +78,17 @@ def check_result(
     if problem:
         return [answer._replace(state=State.CONFLICT, problem=problem) if answer.splices else answer for answer in answers]
     checked: List[HunkAnswer] = []
-    for hunk, answer, edits, matches in matched:
-        others = [edit for other in matched if other.hunk is not hunk for edit in other.edits]
+    every = [(edit, change) for each in matched for change in each.changes for edit in change.edits]
+    for each in matched:
+        answer, hint = each.answer, ""
         try:
-            problem = _second_change(result, hunk) or _check_hunk(result, hunk, matches, edits, others, offsets)
+            problem = _second_change(result, each.hunk) or _check_hunk(result, each, every, offsets)
+            hint = _NESTED if each.hunk.text.expected != 1 else ""
         except (SyntaxProblem, TooManySteps) as error:
             problem = f"the result cannot be read for checking: {error}"
         except Conflict as error:
             problem = f"applying it a second time would fail: {error}"
-        checked.append(answer._replace(state=State.CONFLICT, problem=problem) if problem else answer)
+        checked.append(answer._replace(state=State.CONFLICT, problem=problem, hint=hint) if problem else answer)
     missing = unbound(source, result, inserted, injected)
     if missing:
         names = ", ".join(f"`{item.name}` (line {item.line} of the result)" for item in missing)
@@ -114,23 +124,25 @@ def _second_change(result: Source, hunk: Hunk) -> str:
     return ""
 
 
-def _check_hunk(
-    result: Source, hunk: Hunk, matches: Sequence[Match], edits: Sequence[Edit], others: Sequence[Edit], offsets: _OffsetMap
-) -> str:
-    if not matches or not (hunk.after.written if hunk.form == IN_STRING else hunk.after.nodes):
+def _check_hunk(result: Source, matched: Matched, every: Sequence[Tuple[Edit, Change]], offsets: _OffsetMap) -> str:
+    """The problem where the after side of a hunk does not match at each place that was changed, else ""."""
+    hunk = matched.hunk
+    if not matched.changes or not (hunk.after.written if hunk.form == IN_STRING else hunk.after.nodes):
         return ""
     places = _after_side_places(result, hunk)
     byte = offsets.source.byte
-    for match in matches:
-        inside = [edit for edit in edits if edit.end >= match.start and edit.start <= match.end] or list(edits)
+    for change in matched.changes:
+        match, edits = change
+        inside = [edit for edit in edits if edit.end >= match.start and edit.start <= match.end] or edits
         start = offsets.to(byte(min([match.start, *(edit.start for edit in inside)])))
         end = offsets.to(byte(max([match.end, *(edit.end for edit in inside)])), end=True)
         if not any(
-            place.start < end and start < place.end and any(_same_names(match, other, others) for other in place.matches)
+            place.start < end and start < place.end and any(_same_names(change, other, every) for other in place.matches)
             for place in places
         ):
             line = result.lines.number(start)
-            shared = next((edit for edit in others if edit.start < match.end and match.start < edit.end), None)
+            foreign = (edit for edit, other in every if all(other is not own for own in matched.changes))
+            shared = next((edit for edit in foreign if edit.start < match.end and match.start < edit.end), None)
             if shared is not None:
                 where = offsets.source.lines.number(shared.start)
                 return (
@@ -149,13 +161,14 @@ def _after_side_places(result: Source, hunk: Hunk) -> List[Place]:
     return [place for block in blocks for place in side_places(hunk, hunk.after, block, matcher)]
 
 
-def _same_names(match: Match, other: Match, edits: Sequence[Edit]) -> bool:
-    """Whether the metavariables are bound to the same code, leaving out code that another hunk changes."""
-    return all(
-        same(match.names[name], node)
-        or any(match.names[name].start <= edit.start and edit.end <= match.names[name].end for edit in edits)
-        for name, node in other.names.items()
-    )
+def _same_names(change: Change, after: Match, every: Sequence[Tuple[Edit, Change]]) -> bool:
+    """Whether the metavariables are bound to the same code in the result, leaving out code that another change edits."""
+    for name, node in after.names.items():
+        old = change.match.names[name]
+        edited = (other for edit, other in every if old.start <= edit.start and edit.end <= old.end)
+        if not same(old, node) and all(other is change for other in edited):
+            return False
+    return True
 
 
 def _compile_problem(source: Source, result: Source, inserted: Sequence[Tuple[int, int]]) -> str:

@@ -7,11 +7,11 @@ import re
 from functools import lru_cache
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.engine.check import Matched, check_result
+from patcher.engine.check import Change, Matched, check_result
 from patcher.engine.edit import Conflict, Edit, Removed
 from patcher.engine.in_string import compile_part
 from patcher.engine.match.find import FoundPlaces, already_deleted, find_hunk
-from patcher.engine.match.match import MAX_MATCHES, Match, Place, TooManySteps
+from patcher.engine.match.match import MAX_MATCHES, Place, TooManySteps
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.rewrite.align import insertion_anchors
 from patcher.engine.rewrite.rewriter import rewritten
@@ -200,15 +200,18 @@ def _matched(source: Source, hunk: Hunk) -> Matched:
     if not found.todo:
         answer = HunkAnswer(hunk.text, State.UPSTREAM, tuple(source.lines.number(place.start) for place in found.done))
         return Matched(hunk, answer)
-    edits: List[Edit] = []
-    matches: List[Match] = []
-    lines: List[int] = []
+    changes: List[Change] = []
     for place in found.todo:
-        made = _edits(source, hunk, place)
-        edits += made
-        matches.append(place.matches[0])
-        lines.append(source.lines.number(min((edit.start for edit in made), default=place.start)))
-    return Matched(hunk, HunkAnswer(hunk.text, State.APPLICABLE, tuple(lines)), edits, matches)
+        if count or not any(_reaches_into(place, outer) for outer in changes):
+            changes.append(Change(place.matches[0], _edits(source, hunk, place)))
+    lines = [min((edit.start for edit in edits), default=match.start) for match, edits in changes]
+    return Matched(hunk, HunkAnswer(hunk.text, State.APPLICABLE, tuple(map(source.lines.number, lines))), changes)
+
+
+def _reaches_into(place: Place, outer: Change) -> bool:
+    """Whether the change of a place that this one is inside of writes this one's code anew (rule 23)."""
+    within = outer.match.start <= place.start and place.end <= outer.match.end
+    return within and any(edit.start < place.end and place.start < edit.end for edit in outer.edits)
 
 
 def _edits(source: Source, hunk: Hunk, place: Place) -> List[Edit]:
@@ -236,7 +239,7 @@ def _merge(source: Source, matched: Sequence[Matched]) -> Tuple[List[HunkAnswer]
     Lines for an inner block and lines for the block around it have one order at one place: the inner block's are first.
     """
     answers = [each.answer for each in matched]
-    every = [(edit, index) for index, each in enumerate(matched) for edit in each.edits]
+    every = [(edit, index) for index, each in enumerate(matched) for change in each.changes for edit in change.edits]
     inner_first = sorted(_without_empty_blocks(every), key=lambda item: _depth(item[0]), reverse=True)
     ordered = sorted(inner_first, key=lambda item: (item[0].start, item[0].end))
     for (left, one), (right, other) in zip(ordered, ordered[1:]):

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from tests.semantic.helpers import run
+from tests.semantic.helpers import hold, inside, run
 
 BINARY = ["or", "and", "<", "in", "not in", "is", "is not", "==", "|", "^", "&", "<<", ">>", "+", "-", "*", "@", "/", "//", "%", "**"]
 INNER = [
@@ -94,3 +94,21 @@ def test_and_where_the_hunk_writes_them(place: str) -> None:
         two_items = place.startswith("with {}:") and inner == "(a, b)"
         assert [bool(each.problem) for each in answer.answers] == [two_items], (inner, answer.answers)
         assert two_items or ast.dump(ast.parse(answer.data)) == ast.dump(ast.parse(source(inner)))
+
+
+@pytest.mark.parametrize(
+    ("source", "hunk", "result"),
+    [
+        ("for x in A(a): pass", "-A($X)\n+(*$X, b)\n", "for x in (*a, b): pass"),
+        ("for x in a: pass", "-for x in $X: pass\n+for x in *$X, b: pass\n", "for x in (*a, b): pass"),
+        ("for x in a, b: pass", "-for x in a, b: pass\n+for x in a, b, *c: pass\n", "for x in (a, b, *c): pass"),
+        ("for x in (*a, b): pass", "-for x in *a, b: pass\n+for x in *a, c: pass\n", "for x in (*a, c): pass"),
+        ("x = *a, b", "-x = $X\n+for x in $X: pass\n", "for x in (*a, b): pass"),
+        ("x += A(a)", "-A($X)\n+(*$X, b)\n", "x += (*a, b)"),
+        ("x = b[A(a)]", "-A($X)\n+(*$X, b)\n", "x = b[(*a, b)]"),
+        ("x = b[a, c]", "-b[a, c]\n+b[a, *c]\n", "x = b[(a, *c)]"),
+        ("return A(a)", "-A($X)\n+(*$X, b)\n", "return *a, b"),
+    ],
+)
+def test_a_tuple_with_a_star_is_one_that_python_3_8_reads(source: str, hunk: str, result: str) -> None:
+    hold(inside(source, hunk, result))

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.engine.edit import Conflict
-from patcher.engine.engine import compile_hunks, rewrite
+from patcher.engine.engine import answer_alone, compile_hunks, rewrite
 from patcher.engine.explain.nearest import Closest, closest, near_scopes
 from patcher.engine.in_string import IN_STRING
 from patcher.engine.match.find import FoundPlaces, find_hunk, find_in_scope, side_places, surroundings
 from patcher.engine.match.match import MAX_MATCHES, Matcher, Place, TooManySteps
 from patcher.engine.node import CLAUSES, COMPOUND, Node, SyntaxProblem
-from patcher.engine.rewrite.rewriter import rewritten
 from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.pattern import Hunk
 from patcher.model import HunkAnswer, HunkText, OptionValue, Splice, State
 
 _MOST = 5  # places elsewhere in the file that are reported
 _CLOSE = 0.6  # least likeness of the code closest to a `when-present` hunk: below it is other code
-_Failures = (SyntaxProblem, TooManySteps, Conflict)
+_Failures = (SyntaxProblem, TooManySteps)
 
 
 class Scope(NamedTuple):
@@ -103,7 +101,7 @@ def _explained(source: Source, hunk: Hunk, answer: HunkAnswer) -> Explanation:
         if answer.state is State.AMBIGUOUS and len(one.matches) > 1:
             one = one._replace(hint=_telling_apart(source, [*found.todo, *found.done], text))
         if answer.state is State.APPLICABLE and not answer.splices:
-            one = one._replace(splices=_splices_alone(source, hunk, found))
+            one = one._replace(splices=answer_alone(source, text, hunk.options).splices)
     except _Failures:
         pass  # the answer says why; there is no place to report
     return _unmatched(source, hunk, one) if answer.state in (State.NOT_FOUND, State.NOT_NEEDED) else _with_problem(one)
@@ -140,14 +138,6 @@ def _around(source: Source, offset: int) -> str:
     """The innermost definition that holds an offset."""
     holding = [one for one in source.definitions() if one.start <= offset < one.end]
     return min(holding, key=lambda one: one.end - one.start).name if holding else ""
-
-
-def _splices_alone(source: Source, hunk: Hunk, found: FoundPlaces) -> Tuple[Splice, ...]:
-    """What a hunk would change if it were the only one; () where its edits overlap (nested places)."""
-    edits = sorted({edit for place in found.todo for edit in rewritten(source, hunk, place, place.matches[0])})
-    if any(left.end > right.start for left, right in zip(edits, edits[1:])):
-        return ()
-    return tuple(source.splice(edit.start, edit.end, edit.text) for edit in edits)
 
 
 # nothing matches ------------------------------------------------------------------------------------------------------

@@ -50,12 +50,12 @@ def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
 
 def _found(hunk: Hunk, before: List[Place], after: List[Place]) -> FoundPlaces:
     """Sort the places of the two sides into `todo` and `done`."""
-    if hunk.text.expected == 0:
-        before = _outermost(before, before)
     if hunk.before.nodes and all(node.role == "run" for node in hunk.before.nodes):
         todo = [] if after else before
     else:
-        todo = [place for place in before if not any(_covers(hunk, other, place) for other in after)]
+        in_place = [place for place in before if any(_covers(hunk, other, place) for other in after)]
+        todo = [place for place in before if place not in in_place]
+        todo = _outermost(todo, in_place) if hunk.text.expected == 0 else todo
     # An after match inside a place still to change proves nothing (rule 22), nor does one inside another.
     return FoundPlaces(todo, _outermost(after, [*todo, *after]), 0, 0)
 

@@ -23,6 +23,7 @@ METHODS = "methods"  # the name of a class body that definitions are added to, i
 _NAMED = frozenset(["Keyword", "DoubleStar"])
 # what `$NAME` can be bound to, by the kind of its place; anywhere else any expression
 _STANDS_FOR = {"Expr": STATEMENTS, "MatchAs": CASE_PATTERNS, "Param": {"Param"}, "Alias": {"Alias"}}
+_NAME_ALONE = frozenset(["Alias", "Param", "MatchAs"])
 
 Bound = Union[Node, List[Node]]
 
@@ -133,11 +134,11 @@ class Matcher:
         self.nodes.pop(id(pattern), None)
 
     def _meta(self, pattern: Node, node: Node) -> Iterator[None]:
-        kinds, bound = _STANDS_FOR.get(pattern.kind), self.names.get(pattern.name)
-        if (node.kind not in kinds if kinds else not is_expression(node)) or (bound is not None and not same(bound, node)):
+        kinds, bound, code = _STANDS_FOR.get(pattern.kind), self.names.get(pattern.name), _name_alone(node)
+        if (node.kind not in kinds if kinds else not is_expression(node)) or (bound is not None and not same(bound, code)):
             return
         if bound is None and pattern.name != "_":
-            self.names[pattern.name] = node
+            self.names[pattern.name] = code
         yield from self._at(pattern, node, iter([None]))
         if bound is None:
             self.names.pop(pattern.name, None)
@@ -255,6 +256,12 @@ class Matcher:
         for index, node in enumerate(nodes):
             for _ in self.node(patterns[0], node):
                 yield from self._keywords(patterns[1:], [*nodes[:index], *nodes[index + 1 :]])
+
+
+def _name_alone(node: Node) -> Node:
+    """The name alone of an import, a parameter or a pattern of `case` that has no more: it is the same name elsewhere."""
+    written = [value for value in node.fields.values() if value] if node.kind in _NAME_ALONE else []
+    return written[0] if len(written) == 1 and isinstance(written[0], Node) else node
 
 
 def implicit_run() -> Node:

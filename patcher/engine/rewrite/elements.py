@@ -12,7 +12,7 @@ from patcher.engine.node import Node, index_of
 from patcher.engine.rewrite.align import Gap, Pair, align, align_arguments
 from patcher.engine.rewrite.edits import Edits, ReplaceWhole
 from patcher.engine.rewrite.layout import is_continuation
-from patcher.engine.rewrite.precedence import is_bare
+from patcher.engine.rewrite.precedence import has_star, is_bare
 
 
 class _Row:
@@ -78,6 +78,8 @@ def change_elements(
         raise ReplaceWhole
     if code.kind == "Tuple" and code.parenthesised and any(node.kind == "Slice" for node in after):
         raise ReplaceWhole  # a slice cannot stand in parentheses
+    if code.kind == "Tuple" and not code.parenthesised and has_star(after) and not has_star(elements):
+        raise ReplaceWhole  # which may need parentheses now
     bare = elements[0] if len(elements) == 1 < remaining and is_bare(elements[0]) else None
     _change(change, pairs, gaps, _Row(edits, elements, ","), code, bare)
 

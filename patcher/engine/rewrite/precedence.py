@@ -5,16 +5,21 @@ The numbers are those of the operator precedence table in the Python language re
 
 from __future__ import annotations
 
+from typing import Sequence
+
 from patcher.engine.node import Node
 
 _LEVELS = {8: "|", 9: "^", 10: "&", 11: "<< >>", 12: "+ -", 13: "* @ / // %", 15: "**"}
 _OPERATORS = {operator: level for level, operators in _LEVELS.items() for operator in operators.split()}
-_OWN = {"GeneratorExp": -1, "NamedExpr": -1, "Yield": 0, "Tuple": 1, "Lambda": 2, "IfExp": 3, "Or": 4, "And": 5}
+_OWN = {"GeneratorExp": -2, "NamedExpr": -2, "Yield": -1, "Tuple": 1, "Lambda": 2, "IfExp": 3, "Or": 4, "And": 5}
 _OWN = {**_OWN, "Comparison": 7, "Await": 16, "Integer": 16}  # `3.x` would be read as a number
+_STARRED = 0  # a tuple with a `*`: Python 3.8 does not read it everywhere without parentheses
+_ANYTHING = -1
 TIGHTEST = 17
-# how tightly an expression must bind -> where: KIND OF THE PARENT.FIELD; everywhere else it is 0
+# how tightly an expression must bind -> where: KIND OF THE PARENT.FIELD; everywhere else it may be anything
 _PLACES = {
-    1: "Subscript.slice Return.value Yield.value For.iter Match.subject",
+    0: "Return.value Yield.value Match.subject",
+    1: "Subscript.slice For.iter AugAssign.value",
     2: """IfExp.orelse Lambda.body Keyword.value Call.args ClassDef.args Tuple.elements List.elements Set.elements
         DictElement.key DictElement.value Slice.lower Slice.upper Slice.step NamedExpr.value If.test Elif.test While.test
         Assert.test Assert.msg Raise.exc Raise.cause From.item WithItem.item Decorator.decorator Param.default
@@ -36,7 +41,14 @@ def binding(node: Node) -> int:
         return _OPERATORS[str(node.node("operator").fields["value"])]
     if node.kind == "UnaryOperation":
         return 6 if node.node("operator").fields["value"] == "not" else 14
+    if node.kind == "Tuple" and has_star(node.items("elements")):
+        return _STARRED
     return _OWN.get(node.kind, TIGHTEST)
+
+
+def has_star(elements: Sequence[Node]) -> bool:
+    """Whether one of the elements of a tuple is unpacked into it."""
+    return any(element.kind == "Star" for element in elements)
 
 
 def is_bare(node: Node) -> bool:
@@ -55,7 +67,7 @@ def needed(node: Node) -> int:
     """How tightly an expression in the place of `node` must bind."""
     parent = node.parent
     if parent is None:
-        return 0
+        return _ANYTHING
     field = node.field()
     if parent.kind == "BinaryOperation" and field in ("left", "right"):
         operator = str(parent.node("operator").fields["value"])
@@ -63,4 +75,4 @@ def needed(node: Node) -> int:
         return (16 if field == "left" else 14) if operator == "**" else tight + (field == "right")
     if parent.kind == "UnaryOperation" and field == "expression":
         return 6 if parent.node("operator").fields["value"] == "not" else 14
-    return _NEEDED.get(f"{parent.kind}.{field}", 0)
+    return _NEEDED.get(f"{parent.kind}.{field}", _ANYTHING)
