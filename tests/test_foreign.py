@@ -20,7 +20,7 @@ from patcher.planner.merge import parses
 from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose as chosen
 from patcher.store.commit import commit, plan_rollback, roll_back
-from patcher.store.status import recover
+from patcher.store.health import recover
 from patcher.store.store import Store
 from patcher.target.interpreter import discover
 from tests.command import DDP, RUNNER, Site, done, environ, sitepatch, tree

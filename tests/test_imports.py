@@ -257,7 +257,8 @@ def test_where_something_stands_status_reads_receipts_and_nothing_heavier(site):
 
 def test_status_reads_each_receipt_and_each_patchset_of_a_store_once(site, monkeypatch):
     from patcher.store import receipt
-    from patcher.store.status import damaged, statuses, unclaimed
+    from patcher.store.health import damaged, unclaimed
+    from patcher.store.status import statuses
     from patcher.store.store import Store
     from patcher.target.interpreter import discover
 

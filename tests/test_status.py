@@ -10,11 +10,12 @@ import pytest
 
 from patcher.errors import StoreError
 from patcher.model import Receipt, Step
-from patcher.store import bytecode, status
+from patcher.store import bytecode, health, status
 from patcher.store.folder import Folder
+from patcher.store.health import damaged
 from patcher.store.lock import locked
 from patcher.store.receipt import encode, file_name
-from patcher.store.status import Condition, FileStatus, classify, damaged, read
+from patcher.store.status import Condition, FileStatus, classify, read
 from patcher.store.store import Store
 from patcher.target.interpreter import Environment
 
@@ -181,7 +182,7 @@ def test_every_receipt_of_the_own_directories_and_what_is_missing_for_a_restore(
         f"{words[0]}/.sitepatch/pristine/{sha('old').hexdigest()}",
         f"{words[0]}/.sitepatch/patchsets/{HEX}.json",
     ]
-    assert status.interrupted(env) == [] and status.recover(env) == ([], [])
+    assert health.interrupted(env) == [] and health.recover(env) == ([], [])
     assert [status.has_store(word) for word in words] == [True, True, False, True]
 
 
@@ -211,11 +212,11 @@ def interrupted(tmp_path):
 )
 def test_a_run_of_another_user_is_left_to_that_user(interrupted, monkeypatch, me, writer, mine):
     (site,) = interrupted.stores
-    found = writer if writer is not None else status._writer("/nowhere")
-    monkeypatch.setattr(status, "_writer", lambda site: found)
+    found = writer if writer is not None else health._writer("/nowhere")
+    monkeypatch.setattr(health, "_writer", lambda site: found)
     monkeypatch.setattr(os, "geteuid", lambda: me)
     monkeypatch.setattr(Store, "recover", lambda store, lock_timeout: "an interrupted run was undone")
-    said, left = status.recover(interrupted)
+    said, left = health.recover(interrupted)
     assert said == [f"{site}: an interrupted run was undone"] * mine
     assert [each[:2] for each in left] == [("interrupted", site)] * (not mine)
     assert mine or (left[0][2].startswith("an interrupted run will be undone: ") and f"; it is user {writer}'s: " in left[0][2])
@@ -223,26 +224,26 @@ def test_a_run_of_another_user_is_left_to_that_user(interrupted, monkeypatch, me
 
 def test_a_run_is_of_the_user_whose_journal_it_is_a_link_included(interrupted):
     (site,) = interrupted.stores
-    assert status._writer(site) == os.geteuid()
+    assert health._writer(site) == os.geteuid()
     os.unlink(f"{site}/.sitepatch/journal.json")
     os.symlink("nowhere", f"{site}/.sitepatch/journal.json")
-    assert status._writer(site) == os.geteuid()
+    assert health._writer(site) == os.geteuid()
 
 
 def test_a_run_that_is_recovered_or_was_by_another_process_meanwhile(interrupted, monkeypatch):
     (site,) = interrupted.stores
-    ((said,), left) = status.recover(interrupted)
+    ((said,), left) = health.recover(interrupted)
     assert said.startswith(f"{site}: an interrupted run was undone") and left == []
     os.makedirs(f"{site}/.sitepatch", exist_ok=True)
     monkeypatch.setattr(Store, "interrupted", lambda store: "an interrupted run will be undone")
-    assert status.recover(interrupted) == ([], [])
+    assert health.recover(interrupted) == ([], [])
 
 
 def test_a_run_that_is_under_way_is_not_waited_for(interrupted, monkeypatch):
     (site,) = interrupted.stores
     monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waits"))
     with Folder.open(site) as folder, locked(folder):
-        said, ((word, where, why),) = status.recover(interrupted)
+        said, ((word, where, why),) = health.recover(interrupted)
     assert (said, word, where) == ([], "under way", site) and f"process {os.getpid()}" in why
 
 
@@ -251,7 +252,7 @@ def test_a_run_that_cannot_be_recovered_says_why(interrupted, monkeypatch):
         raise StoreError("why not")
 
     monkeypatch.setattr(Store, "recover", recover)
-    said, ((word, _, why),) = status.recover(interrupted)
+    said, ((word, _, why),) = health.recover(interrupted)
     assert (said, word) == ([], "interrupted")
     assert why.startswith("an interrupted run will be undone: ") and why.endswith(", when the store can be written: why not")
 
@@ -269,7 +270,7 @@ def test_a_changed_file_whose_pristine_copy_no_receipt_names_is_reported(tmp_pat
     copy = f"{tmp_path}/.sitepatch/pristine/{digest}"
     problem = f"{copy}: is the pristine copy of {FILE}, which is changed and has no receipt"
     hint = f"put it back, then remove that copy: cp -p {copy} {tmp_path}/{FILE}"
-    assert status.unclaimed(env, [], [StoreError("bad", "do")]) == [("bad", "do"), *[(problem, hint)] * told]
+    assert health.unclaimed(env, [], [StoreError("bad", "do")]) == [("bad", "do"), *[(problem, hint)] * told]
 
 
 # bytecode -------------------------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose
 from patcher.store.commit import commit
 from patcher.store.folder import Folder
+from patcher.store.health import recover
 from patcher.store.lock import locked
-from patcher.store.status import recover
 from patcher.store.store import Store
 from patcher.target.interpreter import discover
 from tests.command import done, tree

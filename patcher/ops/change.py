@@ -13,8 +13,9 @@ from patcher.ops.place import Place
 from patcher.planner.plan import plan_apply, plan_restore
 from patcher.project.selection import check_names, check_probes, check_sources, choose
 from patcher.store.commit import commit, lock_sites, plan_rollback
+from patcher.store.health import interrupted, unclaimed
 from patcher.store.retry import undisturbed
-from patcher.store.status import applied_names, divide_names, has_store, interrupted, statuses, stores, unclaimed
+from patcher.store.status import applied_names, divide_names, has_store, statuses, stores
 from patcher.store.store import FINISHED, Store
 from patcher.target.environment import Environment
 from patcher.verify.checks import VerifyOptions, VerifySettings, files_to_verify

@@ -15,8 +15,9 @@ from patcher.planner.plan import before_and_after, plan_apply
 from patcher.project.pyproject import read_project
 from patcher.project.request import PROJECT
 from patcher.project.selection import choose, find_all
+from patcher.store.health import interrupted
 from patcher.store.retry import settled
-from patcher.store.status import Condition, FileStatus, applied_names, interrupted, statuses
+from patcher.store.status import Condition, FileStatus, applied_names, statuses
 from patcher.target.environment import Environment
 from patcher.text.confusable import diff_remarks
 from patcher.text.diffs import FileDiff, diff_texts, plan_diffs

@@ -9,18 +9,9 @@ from patcher.errors import SitepatchError, StoreError
 from patcher.model import OptionValue, Requested, State, Step
 from patcher.ops.place import Place
 from patcher.project.selection import outdated
+from patcher.store.health import damaged, interrupted, recover, unclaimed
 from patcher.store.retry import settled
-from patcher.store.status import (
-    Condition,
-    FileStatus,
-    applied_names,
-    damaged,
-    interrupted,
-    recover,
-    statuses,
-    stores,
-    unclaimed,
-)
+from patcher.store.status import Condition, FileStatus, applied_names, statuses, stores
 from patcher.target.backups import Backup, proven_backups
 from patcher.target.interpreter import Environment
 from patcher.text.release import release_name

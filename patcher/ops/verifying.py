@@ -10,8 +10,9 @@ from patcher.ops.outcome import SILENT, Events, VerifyRequest
 from patcher.planner.plan import before_and_after
 from patcher.planner.resolve import stored_patchset
 from patcher.project.selection import check_names
+from patcher.store.health import interrupted
 from patcher.store.retry import settled
-from patcher.store.status import FileStatus, applied_names, divide_names, interrupted, statuses
+from patcher.store.status import FileStatus, applied_names, divide_names, statuses
 from patcher.system.signals import stoppable
 from patcher.target.interpreter import Environment
 from patcher.verify.checks import FileToVerify, Verified

@@ -5,28 +5,12 @@ from __future__ import annotations
 import os
 import re
 from enum import Enum
-from typing import (
-    TYPE_CHECKING,
-    Callable,
-    Collection,
-    Container,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import TYPE_CHECKING, Container, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.errors import BusyError, StoreError
+from patcher.errors import StoreError
 from patcher.model import Receipt
 from patcher.store.folder import HOME, sha256
-from patcher.store.journal import NAME as JOURNAL
 from patcher.store.store import Store
-from patcher.system.ownership import trusted
 from patcher.system.reading import look_again, read_file
 from patcher.text.release import normalized, release_name
 
@@ -142,54 +126,10 @@ def statuses(
     return found
 
 
-def interrupted(env: Environment) -> List[Tuple[str, str]]:
-    """(site directory, sentence) for each interrupted run that waits to be undone or finished; changes nothing."""
-    found = ((store.site, store.interrupted()) for store in stores(env))
-    return [(site, sentence) for site, sentence in found if sentence]
-
-
-def recover(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
-    """Finish or undo interrupted runs of this user, without waiting for another process.
-
-    Returns:
-        A sentence for each that was finished or undone, and (`interrupted` or `under way`, site directory, why) for each
-        that could not be.
-
-    Raises:
-        StoreError: a journal is invalid.
-    """
-    recovered: List[str] = []
-    left: List[Tuple[str, str, str]] = []
-    mine = trusted() - ({0} if os.geteuid() else set())
-    for site, sentence in interrupted(env):
-        writer = _writer(site)
-        if writer not in {-1, *mine}:
-            how = f"it is user {writer}'s: that user's `sitepatch status` does it, or an `apply` or `restore` of yours"
-            left.append(("interrupted", site, f"{sentence}; {how}"))
-            continue
-        try:
-            done = Store(site).recover(lock_timeout=0)
-        except BusyError as error:
-            left.append(("under way", site, error.message))
-        except StoreError as error:
-            left.append(("interrupted", site, f"{sentence}, when the store can be written: {error.message}"))
-        else:
-            recovered += [f"{site}: {done}"] if done else []
-    return recovered, left
-
-
 def has_store(site: str) -> bool:
     """Whether something was patched in a site directory, and not all of it restored."""
     look_again(site)
     return os.path.lexists(os.path.join(site, HOME))
-
-
-def _writer(site: str) -> int:
-    """The id of the user whose run was interrupted, -1 if there is no journal any more."""
-    try:
-        return os.lstat(os.path.join(site, HOME, JOURNAL)).st_uid
-    except FileNotFoundError:
-        return -1
 
 
 def stores(env: Environment) -> List[Store]:
@@ -218,54 +158,6 @@ def classify(site: str, receipt: Receipt, data: Optional[bytes]) -> FileStatus:
     if stale:
         return item._replace(condition=Condition.ASTRAY)
     return item._replace(condition=Condition.APPLIED if digest == receipt.current else Condition.EDITED)
-
-
-def damaged(items: Iterable[FileStatus]) -> List[Tuple[str, str]]:
-    """What restore and later changes need and is missing from the stores, or damaged: (problem, what to do) for each."""
-    found: List[Tuple[str, str]] = []
-    tries: Dict[Tuple[str, Callable[[Store, str], object], str], None] = {}  # files share patchsets: each is read once
-    for item in items:
-        if item.live:  # else there is nothing to restore
-            tries[item.site, Store.pristine, item.receipt.pristine] = None
-            tries.update(((item.site, Store.patchset_files, step.digest), None) for step in item.receipt.steps)
-    for site, get, digest in tries:
-        try:
-            get(Store(site), digest)
-        except StoreError as error:
-            found.append((error.message, error.hint))
-    return found
-
-
-def unclaimed(env: Environment, items: Collection[FileStatus], bad: Iterable[StoreError]) -> List[Tuple[str, str]]:
-    """Receipts that are invalid, and files that are changed without one while the store has their pristine copy.
-
-    Args:
-        env: the environment.
-        items: the files that have a receipt (of `statuses`).
-        bad: the errors of receipts.
-
-    Returns:
-        (problem, what to do) for each.
-    """
-    found = [(error.message, error.hint) for error in bad]
-    for copy, site, path in orphans(env, items):
-        from shlex import quote
-
-        hint = f"put it back, then remove that copy: cp -p {quote(copy)} {quote(os.path.join(site, path))}"
-        found.append((f"{copy}: is the pristine copy of {path}, which is changed and has no receipt", hint))
-    return found
-
-
-def orphans(env: Environment, items: Collection[FileStatus]) -> Iterator[Tuple[str, str, str]]:
-    """(pristine copy, site directory, path in it) of each file that is changed and has no receipt; `items` are those with."""
-    for store in stores(env):
-        for digest in store.unclaimed({item.receipt.pristine for item in items if item.site == store.site}):
-            from patcher.target.record import files_recorded
-
-            for path in files_recorded(store.site, digest):
-                data = read(store.site, path)
-                if data is not None and sha256(data) != digest:
-                    yield f"{store.site}/{HOME}/pristine/{digest}", store.site, path
 
 
 def _installed(site: str, receipt: Receipt) -> str:

@@ -20,11 +20,12 @@ from patcher.ops.place import Place
 from patcher.patchset import sources as patchset
 from patcher.project.selection import OTHERS_HINT, others_change, outdated
 from patcher.store.folder import HOME, sha256
+from patcher.store.health import damaged, interrupted, orphans, unclaimed
 from patcher.store.journal import NAME, backup, temporary
 from patcher.store.lock import holders
 from patcher.store.receipt import file_name
 from patcher.store.retry import settled
-from patcher.store.status import Condition, damaged, interrupted, orphans, unclaimed
+from patcher.store.status import Condition
 from patcher.store.store import Store
 from patcher.store.tidy import EDITED
 from patcher.system import cache, mounts

@@ -1,0 +1,109 @@
+"""What is wrong with the stores of an environment: interrupted runs, lost copies, files that no receipt explains."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Callable, Collection, Dict, Iterable, Iterator, List, Tuple
+
+from patcher.errors import BusyError, StoreError
+from patcher.store.folder import HOME, sha256
+from patcher.store.journal import NAME as JOURNAL
+from patcher.store.status import FileStatus, read, stores
+from patcher.store.store import Store
+from patcher.system.ownership import trusted
+
+if TYPE_CHECKING:
+    from patcher.target.interpreter import Environment
+
+
+def interrupted(env: Environment) -> List[Tuple[str, str]]:
+    """(site directory, sentence) for each interrupted run that waits to be undone or finished; changes nothing."""
+    found = ((store.site, store.interrupted()) for store in stores(env))
+    return [(site, sentence) for site, sentence in found if sentence]
+
+
+def recover(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
+    """Finish or undo interrupted runs of this user, without waiting for another process.
+
+    Returns:
+        A sentence for each that was finished or undone, and (`interrupted` or `under way`, site directory, why) for each
+        that could not be.
+
+    Raises:
+        StoreError: a journal is invalid.
+    """
+    recovered: List[str] = []
+    left: List[Tuple[str, str, str]] = []
+    mine = trusted() - ({0} if os.geteuid() else set())
+    for site, sentence in interrupted(env):
+        writer = _writer(site)
+        if writer not in {-1, *mine}:
+            how = f"it is user {writer}'s: that user's `sitepatch status` does it, or an `apply` or `restore` of yours"
+            left.append(("interrupted", site, f"{sentence}; {how}"))
+            continue
+        try:
+            done = Store(site).recover(lock_timeout=0)
+        except BusyError as error:
+            left.append(("under way", site, error.message))
+        except StoreError as error:
+            left.append(("interrupted", site, f"{sentence}, when the store can be written: {error.message}"))
+        else:
+            recovered += [f"{site}: {done}"] if done else []
+    return recovered, left
+
+
+def _writer(site: str) -> int:
+    """The id of the user whose run was interrupted, -1 if there is no journal any more."""
+    try:
+        return os.lstat(f"{site}/{HOME}/{JOURNAL}").st_uid
+    except FileNotFoundError:
+        return -1
+
+
+def damaged(items: Iterable[FileStatus]) -> List[Tuple[str, str]]:
+    """What restore and later changes need and is missing from the stores, or damaged: (problem, what to do) for each."""
+    found: List[Tuple[str, str]] = []
+    tries: Dict[Tuple[str, Callable[[Store, str], object], str], None] = {}  # files share patchsets: each is read once
+    for item in items:
+        if item.live:  # else there is nothing to restore
+            tries[item.site, Store.pristine, item.receipt.pristine] = None
+            tries.update(((item.site, Store.patchset_files, step.digest), None) for step in item.receipt.steps)
+    for site, get, digest in tries:
+        try:
+            get(Store(site), digest)
+        except StoreError as error:
+            found.append((error.message, error.hint))
+    return found
+
+
+def unclaimed(env: Environment, items: Collection[FileStatus], bad: Iterable[StoreError]) -> List[Tuple[str, str]]:
+    """Receipts that are invalid, and files that are changed without one while the store has their pristine copy.
+
+    Args:
+        env: the environment.
+        items: the files that have a receipt (of `statuses`).
+        bad: the errors of receipts.
+
+    Returns:
+        (problem, what to do) for each.
+    """
+    found = [(error.message, error.hint) for error in bad]
+    for copy, site, path in orphans(env, items):
+        from shlex import quote
+
+        file = f"{site}/{path}"
+        hint = f"put it back, then remove that copy: cp -p {quote(copy)} {quote(file)}"
+        found.append((f"{copy}: is the pristine copy of {path}, which is changed and has no receipt", hint))
+    return found
+
+
+def orphans(env: Environment, items: Collection[FileStatus]) -> Iterator[Tuple[str, str, str]]:
+    """(pristine copy, site directory, path in it) of each file that is changed and has no receipt; `items` are those with."""
+    for store in stores(env):
+        for digest in store.unclaimed({item.receipt.pristine for item in items if item.site == store.site}):
+            from patcher.target.record import files_recorded
+
+            for path in files_recorded(store.site, digest):
+                data = read(store.site, path)
+                if data is not None and sha256(data) != digest:
+                    yield f"{store.site}/{HOME}/pristine/{digest}", store.site, path
