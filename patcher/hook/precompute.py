@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.hook.content import Precomputed
 from patcher.hook.directory import hook_patchset
 from patcher.model import Answer, Located, LockedFile, Requested, State
-from patcher.planner.assignments import assignments_of
-from patcher.planner.plan import Assignments, derive_files, reconciled
+from patcher.planner.plan import assignments_by_file, derive_files, reconciled
+from patcher.store.folder import sha256
 from patcher.store.status import read
 from patcher.target.environment import Environment, locate
 
@@ -32,18 +31,16 @@ def precompute(env: Environment, requested: Sequence[Requested]) -> Precomputati
         PatchError: a hunk is wrong in itself.
         StoreError: a receipt is invalid.
     """
+    problems: List[Answer] = []
     answers: List[Answer] = []
     notes: List[str] = []
-    assignments: Assignments = {}
-    for one in requested:
-        problems: List[Answer] = []
-        for assignment in assignments_of(env, one, problems, notes):
-            assignments.setdefault((assignment.located.site, assignment.path), []).append(assignment)
-        for answer in problems:
-            if answer.state is State.NOT_FOUND and not answer.scope and not _is_there(env, one, answer.path):
-                notes.append(f"{one.patchset.name}: {answer.problem}; where it is, sitepatch itself has to patch it")
-            else:
-                answers.append(answer)
+    assignments = assignments_by_file(env, requested, problems, notes)
+    by_name = {one.patchset.name: one for one in requested}
+    for answer in problems:
+        if answer.state is State.NOT_FOUND and not answer.scope and not _is_there(env, by_name[answer.patchset], answer.path):
+            notes.append(f"{answer.patchset}: {answer.problem}; where it is, sitepatch itself has to patch it")
+        else:
+            answers.append(answer)
     changes: List[Precomputed] = []
     for file, locked in derive_files(assignments, answers, notes, fresh=True):
         every = (assignment.requested.patchset for assignment in assignments[file.site, file.path])
@@ -70,7 +67,7 @@ def _others(requested: Sequence[Requested], places: Sequence[Located], done: Seq
             for path in hook_patchset(one).paths.get(located.package, ()):
                 data = read(located.site, path)
                 if data is not None and path not in done:
-                    digest = sha256(data).hexdigest()
+                    digest = sha256(data)
                     file = LockedFile(located.package, located.distribution, located.version, path, digest, digest)
                     found[path] = Precomputed(file, True, ())
     return list(found.values())

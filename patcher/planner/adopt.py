@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import List, Mapping, NamedTuple, Tuple
 
 from patcher.errors import SitepatchError
@@ -10,6 +9,7 @@ from patcher.model import Answer, FilePlan, Plan, Requested
 from patcher.planner.assignments import Assignment, apply_order, assignments_of, refused_answers
 from patcher.planner.plan import reconciled
 from patcher.planner.resolve import TargetFile, file_plan, resolve
+from patcher.store.folder import sha256
 from patcher.store.status import Condition, classify
 from patcher.store.store import Store
 from patcher.target.environment import Environment
@@ -62,7 +62,7 @@ def _adopted(assignment: Assignment, edit: HandEdit, answers: List[Answer], note
     if receipt and classify(located.site, receipt, edit.now).condition is Condition.EDITED:
         found = TargetFile(edit.pristine, edit.now, receipt.steps, receipt.current, receipt.origin)
     else:
-        proven = recorded_hash(located, path) == sha256(edit.pristine).hexdigest()
+        proven = recorded_hash(located, path) == sha256(edit.pristine)
         found = TargetFile(edit.pristine, edit.now, origin="recorded" if proven else "unrecorded")
         if receipt:
             lost = ", ".join(step.patchset for step in receipt.steps)

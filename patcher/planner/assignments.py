@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.errors import AbsentError, SitepatchError
 from patcher.model import Answer, FilePatch, HunkAnswer, HunkText, Located, Requested, State, Step, Variant
 from patcher.patchset.sources import matching_variants, pick_variants
+from patcher.store.folder import sha256
 from patcher.store.store import Store
 from patcher.system.reading import read_file
 from patcher.target.environment import Environment, blocker, check_not_shared, find_file, locate, nearest_file
@@ -100,7 +100,7 @@ def _traces(requested: Requested, located: Located, path: str, patch: FilePatch)
     store = Store(located.site)
     data = read_file(Path(located.site) / path)
     receipt = store.receipts().get(path)
-    if receipt is not None and receipt.current == sha256(data).hexdigest():
+    if receipt is not None and receipt.current == sha256(data):
         data = store.pristine(receipt.pristine)
     return fit_score(data, patch.hunks, requested.options)
 

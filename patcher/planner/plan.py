@@ -6,7 +6,6 @@ patchset are the same operation, and their order does not matter.
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from patcher.errors import SitepatchError
@@ -14,6 +13,7 @@ from patcher.model import Answer, Change, FilePlan, LockedFile, Plan, Receipt, R
 from patcher.planner.assignments import Assignment, apply_order, assignments_of, refused_answers
 from patcher.planner.resolve import TargetFile, edit_before_patch, file_plan, read_target, resolve
 from patcher.splice import apply_splices
+from patcher.store.folder import sha256
 from patcher.store.status import Condition, FileStatus, recorded_now, statuses
 from patcher.store.store import Store
 from patcher.target.environment import Environment
@@ -36,7 +36,7 @@ def plan_apply(env: Environment, requested: Sequence[Requested], *, force: bool 
     """
     answers: List[Answer] = []
     notes: List[str] = []
-    assignments = _assignments(env, requested, answers, notes)
+    assignments = assignments_by_file(env, requested, answers, notes)
     files = _left_behind(env, requested, assignments, answers, force=force)
     files += [file for file, _ in derive_files(assignments, answers, notes, force=force)]
     return Plan(tuple(files), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
@@ -59,13 +59,12 @@ def plan_sync(env: Environment, requested: Sequence[Requested], *, force: bool =
     """
     answers: List[Answer] = []
     notes: List[str] = []
-    assignments = _assignments(env, requested, answers, notes)
-    going = [_restored(item, (), force=force) for item in statuses(env, but=assignments)]
+    assignments = assignments_by_file(env, requested, answers, notes)
+    others = plan_restore(statuses(env, but=assignments), (), force=force)
     made = list(derive_files(assignments, answers, notes, force=force, exact=True))
-    files = [file for plan in going for file in plan.files] + [file for file, _ in made]
-    answers = [*(answer for plan in going for answer in plan.answers), *reconciled(answers)]
-    notes += [note for plan in going for note in plan.notes]
-    return Plan(tuple(files), tuple(answers), tuple(dict.fromkeys(notes))), tuple(sorted(locked for _, locked in made))
+    files = (*others.files, *(file for file, _ in made))
+    plan = Plan(files, (*others.answers, *reconciled(answers)), tuple(dict.fromkeys((*notes, *others.notes))))
+    return plan, tuple(sorted(locked for _, locked in made))
 
 
 def plan_pristine(env: Environment, requested: Sequence[Requested]) -> Tuple[Plan, Tuple[LockedFile, ...]]:
@@ -80,7 +79,7 @@ def plan_pristine(env: Environment, requested: Sequence[Requested]) -> Tuple[Pla
     """
     answers: List[Answer] = []
     notes: List[str] = []
-    made = list(derive_files(_assignments(env, requested, answers, notes), answers, notes, fresh=True))
+    made = list(derive_files(assignments_by_file(env, requested, answers, notes), answers, notes, fresh=True))
     plan = Plan(tuple(file for file, _ in made), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
     return plan, tuple(locked for _, locked in made)
 
@@ -89,7 +88,10 @@ Assignments = Dict[Tuple[str, str], List[Assignment]]
 """By site directory and path."""
 
 
-def _assignments(env: Environment, requested: Sequence[Requested], answers: List[Answer], notes: List[str]) -> Assignments:
+def assignments_by_file(
+    env: Environment, requested: Sequence[Requested], answers: List[Answer], notes: List[str]
+) -> Assignments:
+    """The assignments of patchsets, as `assignments_of` gives those of one."""
     assignments: Assignments = {}
     for one in requested:
         for assignment in assignments_of(env, one, answers, notes):
@@ -200,7 +202,7 @@ def _restored(item: FileStatus, names: Sequence[str], *, force: bool) -> Plan:
         data = Store(site).pristine(receipt.pristine)
         note = f"{receipt.path}: {item.why[0]}; it is put back as it was before it was patched"
         return Plan((FilePlan(site, receipt.path, b"", data, Change(receipt.path, "", None, None), ()),), (), (note,))
-    old = sha256(item.data).hexdigest() if item.condition is not Condition.MISSING else ""
+    old = sha256(item.data) if item.condition is not Condition.MISSING else ""
     shipped = item.condition is Condition.APPLIED and old in recorded_now(site, receipt.path)  # since
     if shipped or item.condition in (Condition.MISSING, Condition.OVERWRITTEN):
         change = Change(receipt.path, old, None, None, forget=True)
@@ -214,7 +216,7 @@ def _restored(item: FileStatus, names: Sequence[str], *, force: bool) -> Plan:
     found = TargetFile(pristine, item.data, receipt.steps, receipt.current)
     data, made, hunk_answers = resolve(site, receipt.path, found, staying, {})
     failed = tuple(answer for answer in hunk_answers if answer.state.failed)
-    new = receipt._replace(current=sha256(data).hexdigest(), steps=made) if made else None
+    new = receipt._replace(current=sha256(data), steps=made) if made else None
     aside = item.data if item.condition is Condition.EDITED and force else b""
     if item.condition is Condition.EDITED and not force:
         try:

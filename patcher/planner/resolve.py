@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -26,7 +25,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.planner.assignments import Assignment, answer_of
 from patcher.planner.carry import Carrier
 from patcher.splice import apply_splices
-from patcher.store.folder import HOME
+from patcher.store.folder import HOME, sha256
 from patcher.store.receipt import new_receipt
 from patcher.store.status import Condition, classify, read
 from patcher.store.store import Store
@@ -88,9 +87,9 @@ def read_target(located: Located, path: str, receipt: Optional[Receipt], notes: 
         if located.recorded:  # else a note about the whole package says so
             notes.append(f"{path}: no hash is recorded for it, so nothing proves that it is as upstream shipped it")
         return found._replace(origin="unrecorded")
-    if recorded != sha256(data).hexdigest():
+    if recorded != sha256(data):
         if force:
-            where = f"{site}/{HOME}/pristine/{sha256(data).hexdigest()}"
+            where = f"{site}/{HOME}/pristine/{sha256(data)}"
             notes.append(f"{path}: was edited by hand; restore gives the edited file back, the store keeps it as {where}")
             return found._replace(origin="edited")
         what, hint = edited_message(located, path)
@@ -100,7 +99,7 @@ def read_target(located: Located, path: str, receipt: Optional[Receipt], notes: 
 
 def edit_before_patch(site: str, receipt: Optional[Receipt], now: bytes) -> bytes:
     """The bytes of a file that was edited by hand before it was patched, where only the store has them; else b""."""
-    if receipt is None or receipt.origin != "edited" or receipt.pristine == sha256(now).hexdigest():
+    if receipt is None or receipt.origin != "edited" or receipt.pristine == sha256(now):
         return b""
     with suppress(StoreError):  # `status` reports that it is lost
         return Store(site).pristine(receipt.pristine)
@@ -134,7 +133,7 @@ def resolve(
     for step in found.steps:
         texts[step.patchset] = old_text
         old_text = apply_splices(old_text, step.splices)
-    if found.steps and sha256(old_text).hexdigest() != found.current:
+    if found.steps and sha256(old_text) != found.current:
         raise StoreError(
             f"{site}/{path}: its receipt does not lead to what was written there",
             "reinstall the package it belongs to, then run this again",
@@ -192,9 +191,9 @@ def file_plan(
     `receipt` is the present one, if any.
     """
     change = None
-    pristine, current = sha256(found.pristine).hexdigest(), sha256(data).hexdigest()
+    pristine, current = sha256(found.pristine), sha256(data)
     if data != found.now or (receipt.steps if receipt else ()) != steps:
-        old = pristine if found.now == found.pristine else sha256(found.now).hexdigest()
+        old = pristine if found.now == found.pristine else sha256(found.now)
         if steps:
             past = receipt if receipt is not None and receipt.pristine == pristine else None
             new = new_receipt(located, path, past)

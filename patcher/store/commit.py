@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, contextmanager, suppress
-from hashlib import sha256
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence
 
 from patcher.errors import StoreError
 from patcher.model import Change, FilePlan, Patchset, Plan
+from patcher.store.folder import sha256
 from patcher.store.status import Condition, classify, read
 from patcher.store.store import Store
 from patcher.system.signals import ignored
@@ -85,7 +85,7 @@ def plan_rollback(plan: Plan) -> Rollback:
         adopted = file.change.pristine is not None  # then the file of before is not the pristine one
         unrecorded = last is None and file.change.receipt is None  # nothing else could roll it back
         data = file.before if old or adopted or unrecorded else None
-        back = Change(file.path, sha256(file.after).hexdigest(), data, old, merged=edited)
+        back = Change(file.path, sha256(file.after), data, old, merged=edited)
         files.append(FilePlan(file.site, file.path, file.after, file.before, back, old.steps if old else ()))
         for step in old.steps if old else ():
             with suppress(StoreError):  # a missing copy is an error only where the rollback is carried out
