@@ -205,26 +205,31 @@ def project_options(function: CommandFunction) -> CommandFunction:
     return function
 
 
-lock_timeout_option = click.option(
-    "--lock-timeout",
-    type=Number(0),
-    metavar="SECONDS",
-    default=60.0,
-    show_default=True,
-    envvar="SITEPATCH_LOCK_TIMEOUT",
-    show_envvar=True,
-    help="How long to wait for another process that changes the environment.",
-)
-"""Gives a command its `--lock-timeout`."""
+def patient(function: CommandFunction) -> CommandFunction:
+    """Give a command `--lock-timeout`: how long it waits for each lock; after a second it reports for whom."""
+
+    @wraps(function)
+    def run(console: Console, place: Place, lock_timeout: float, **rest: Any) -> int:
+        with patience(lock_timeout, lambda text: console.note(text, "waiting")):
+            return function(console, place, **rest)
+
+    return click.option(
+        "--lock-timeout",
+        type=Number(0),
+        metavar="SECONDS",
+        default=60.0,
+        show_default=True,
+        envvar="SITEPATCH_LOCK_TIMEOUT",
+        show_envvar=True,
+        help="How long to wait for another process that changes the environment.",
+    )(run)
 
 
 def retried(function: CommandFunction) -> CommandFunction:
     """Give a command `--lock-timeout`, and call it again where another process changed the environment meanwhile."""
 
     @wraps(function)
-    def run(console: Console, place: Place, lock_timeout: float, **rest: Any) -> int:
-        with patience(lock_timeout, lambda text: console.note(text, "waiting")):
-            return retry(lambda: function(console, place, **rest), console.note)
+    def run(console: Console, place: Place, **rest: Any) -> int:
+        return retry(lambda: function(console, place, **rest), console.note)
 
-    wrapped: CommandFunction = lock_timeout_option(run)
-    return wrapped
+    return patient(run)

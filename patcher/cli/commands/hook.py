@@ -13,13 +13,14 @@ from patcher.cli.answers.plan import answer_rows
 from patcher.cli.commands import Group
 from patcher.cli.commands.apply import report_restored
 from patcher.cli.console import Console, command
-from patcher.cli.options import common_options, complete_names, retried, settings_option
+from patcher.cli.options import common_options, complete_names, patient, settings_option
 from patcher.cli.styles import Row
 from patcher.errors import SitepatchError
 from patcher.hook.installed import HookStatus
 from patcher.ops import hooks as ops
 from patcher.ops.outcome import RestoreRequest
 from patcher.ops.place import Place
+from patcher.store.retry import retry
 from patcher.text.listed import count
 
 
@@ -121,7 +122,7 @@ def _json(folder: str, found: Union[HookStatus, SitepatchError]) -> Dict[str, An
 @click.argument("name", metavar="[NAME]", required=False)
 @click.option("--restore", "back", is_flag=True, help="Then restore the files that it has patched, too.")
 @common_options(sources=False)
-@retried
+@patient
 def hook_remove(console: Console, place: Place, name: Optional[str], back: bool) -> int:
     """Take a hook out of an environment, as pip uninstall does.
 
@@ -132,7 +133,7 @@ def hook_remove(console: Console, place: Place, name: Optional[str], back: bool)
         console.info(f"removed {each.hook.name} {each.hook.version} from {each.site}")
     patchsets = tuple(dict.fromkeys(one.name for each in removed for one in each.hook.patchsets))
     if back:
-        return report_restored(console, RestoreRequest(place, patchsets))
+        return retry(lambda: report_restored(console, RestoreRequest(place, patchsets)), console.note)
     console.info(f"its files stay patched; restore them with: {command(place, 'restore', *patchsets)}")
     console.data(True, {"removed": [each.hook.name for each in removed]})
     return 0

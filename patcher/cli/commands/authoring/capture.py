@@ -23,13 +23,12 @@ from patcher.cli.answers.patchsets import release_ranges
 from patcher.cli.answers.plan import answer_rows, decoded
 from patcher.cli.console import Console, command
 from patcher.cli.editor import edit_copies
-from patcher.cli.options import common_options, lock_timeout_option
+from patcher.cli.options import common_options, patient
 from patcher.cli.styles import Row
 from patcher.cli.translation import translated
 from patcher.errors import UsageError
 from patcher.ops.authoring.requests import CaptureRequest, EditRequest
 from patcher.ops.place import Place
-from patcher.store.lock import patience
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.verify.checks import VerifyOptions
 
@@ -67,7 +66,7 @@ def _makes_a_patchset(function: Callable[..., int]) -> Callable[..., int]:
 @click.option("--adopt", is_flag=True, help="Put the files back and apply the patchset in the place of the edit.")
 @click.option("--no-verify", is_flag=True, help="With --adopt: do not verify what was written.")
 @common_options()
-@lock_timeout_option
+@patient
 def capture(
     console: Console,
     place: Place,
@@ -82,7 +81,6 @@ def capture(
     copy: str,
     adopt: bool,
     no_verify: bool,
-    lock_timeout: float,
 ) -> int:
     """Make a patchset of what was edited in the environment.
 
@@ -96,8 +94,7 @@ def capture(
     if copy and (words or pristine or adopt):
         raise UsageError("--from: found packages, files, --pristine or --adopt too", "it takes the copies alone")
     request = CaptureRequest(place, name, words, output, pristine, copy, partial, summary, also, adopt)
-    with patience(lock_timeout, lambda text: console.note(text, "waiting")):
-        return _capture(console, request, VerifyOptions(no_verify=no_verify), explain=explain)
+    return _capture(console, request, VerifyOptions(no_verify=no_verify), explain=explain)
 
 
 def _capture(console: Console, request: CaptureRequest, verify: VerifyOptions, *, explain: bool) -> int:
