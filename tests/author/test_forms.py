@@ -104,6 +104,21 @@ CASES = {
         "def f(a):\n    if a:\n        send(a)\n        print(1)\n    print(2)\n",
         "@@ f @@\n send(...)\n+print(1)\n\n@@ f @@\n if a:\n     ...\n+print(2)\n",
     ),
+    "an argument in parentheses is left open as another one is": (
+        "def f(a):\n    send((a), 2, 3)\n    return a\n",
+        "def f(a):\n    send((a), 2, 4)\n    return a\n",
+        "@@ f @@\n-send(..., 3)\n+send(..., 4)\n",
+    ),
+    "one of two functions of the same name and body is named by what stands beside it": (
+        "X = 1\n\n\ndef f(a):\n    send(a)\n    return a\n\n\nY = f(X)\n\n\ndef f(a):\n    send(a)\n    return a\n",
+        "X = 1\n\n\ndef f(a):\n    send(a)\n    return a\n\n\nY = f(X)\n\n\ndef f(a):\n    send(a)\n    return [a]\n",
+        "@@ <module> @@\n Y = $V\n def f(a):\n     send(a)\n-    return a\n+    return [a]\n",
+    ),
+    "the first of two functions of the same name and body is named by what stands below it": (
+        "def f(a):\n    send(a)\n\n\nX = 1\n\n\ndef f(a):\n    send(a)\n",
+        "def f(a):\n    send(a, 1)\n\n\nX = 1\n\n\ndef f(a):\n    send(a)\n",
+        "@@ <module> @@\n def f(a):\n-    send(a)\n+    send(a, 1)\n X = 1\n",
+    ),
     "code that comes into an empty module": ("", "x = 1\n", "@@ <module> @@\n ...\n+x = 1\n"),
     "code that comes into a module of comments": ("# none\n", "# none\nx = 1\n", "@@ <module> @@\n ...\n+x = 1\n"),
 }  # fmt: skip

@@ -18,7 +18,7 @@ class Candidates:
     def __init__(self, before: Text, after: Text) -> None:
         changes, runs = Changes(before, after), Runs(before, after)
         self.makers = {"change": changes.change, "header": changes.header, "clause": changes.clause, "run": runs.run}
-        self.whole, self.inserted = changes.whole, runs.inserted
+        self.whole, self.opened, self.inserted = changes.whole, changes.opened, runs.inserted
 
     def of(self, difference: Difference) -> Iterator[Candidate]:
         """The candidates for one difference, each once."""

@@ -15,10 +15,12 @@ from patcher.author.hunks.excerpts import (
     excerpt,
     header,
     kept_calls,
+    left_open,
     on_one_line,
     opened,
     tagged,
     uncommented,
+    untyped,
     verbatim,
 )
 from patcher.author.hunks.names import distinctive_words
@@ -46,9 +48,12 @@ class Changes:
         scope = scope_of(old)
         yield Candidate(scope, tuple(lines), "all of the statement: nothing smaller is safe")
         yield Candidate(scope, (*tagged("-", one), *tagged("+", other)), "all of the statement, replaced")
-        outer = scope_of(old.parent) if old.parent is not None else scope
-        if outer != scope:
-            yield Candidate(outer, tuple(lines), "all of the statement, in the scope around it")
+        assert old.parent is not None and new.parent is not None, "a statement is in a block"
+        at, to = old.parent.statements().index(old), new.parent.statements().index(new)
+        place = Difference("run", (old.parent, new.parent), (at, at + 1), (to, to + 1), (0, 0), "", 0)
+        if place.scope != scope:
+            yield Candidate(place.scope, tuple(lines), "all of the statement, in the scope around it")
+        yield from with_context(self.before, place, [Fragment(tuple(lines), "all of the statement")])
 
     # an expression, or a statement that changed ---------------------------------------------------------------------------
     def change(self, difference: Difference) -> Iterator[Candidate]:
@@ -62,11 +67,11 @@ class Changes:
         old, new = difference.pairs[0]
         simple = old.kind not in COMPOUND | CLAUSES
         found = elided(difference.pairs)
-        if simple and not found[0]:
+        if simple and not found:
             found = kept_calls(old, new)
         statement: List[Fragment] = []
         for holes in _with_and_without(found):
-            form = "the statement" + (", what did not change left open" if holes[0] else "")
+            form = "the statement" + (", what did not change left open" if holes else "")
             statement.append(Fragment(self._statement(old, new, holes), form))
         owner = difference.blocks[0].parent
         inside = owner is not None and owner.kind != "ClassDef"  # elsewhere a name is bound once
@@ -79,6 +84,17 @@ class Changes:
             return
         yield from with_context(self.before, difference, statement)
 
+    def opened(self, difference: Difference) -> Iterator[Candidate]:
+        """Candidates for an assignment of another value that leave the old one open; none for other differences."""
+        old, new = difference.pairs[0] if difference.kind == "change" else (difference.blocks[0], difference.blocks[1])
+        values = old.fields.get("value"), new.fields.get("value")
+        names = [(node.fields.get("targets"), node.fields.get("annotation")) for node in (old, new)]
+        if old.kind == "Assign" and isinstance(values[0], Node) and isinstance(values[1], Node) and all(map(same, *names)):
+            hole, whole = (values[0].outer_start, values[0].outer_end, "$OLD"), (values[1].end, values[1].end, "")
+            fragment = Fragment(self._statement(old, new, [(hole, whole)]), "the statement, the old value left open")
+            yield Candidate(difference.scope, fragment.lines, fragment.form)
+            yield from with_context(self.before, difference, [fragment])
+
     def _expressions(self, scope: str, pairs: Sequence[Pair]) -> Iterator[Candidate]:
         """The expressions that hold all of the change, the smallest first."""
         for index in range(len(pairs) - 1, 0, -1):
@@ -87,23 +103,29 @@ class Changes:
                 continue
             form = "the smallest expression that changed" if index == len(pairs) - 1 else "the expression around the change"
             for holes in _with_and_without(elided(pairs[index:])) if distinctive_words([old]) else ():
-                more = ", the rest of its list left open" if holes[0] else ""
+                more = ", the rest of its list left open" if holes else ""
                 yield Candidate(scope, self._replaced(old, new, holes), form + more)
 
     def _replaced(self, old: Node, new: Node, holes: Holes) -> Tuple[Line, ...]:
-        before = on_one_line(uncommented(excerpt(self.before, old.outer_start, old.outer_end, holes[0])))
-        after = on_one_line(uncommented(excerpt(self.after, new.outer_start, new.outer_end, holes[1])))
-        return (*tagged("-", before), *tagged("+", after))
+        lines: List[Line] = []
+        for tag, text, node, side in self._sides(old, new, holes):
+            lines += tagged(tag, on_one_line(uncommented(excerpt(text, node.outer_start, node.outer_end, side))))
+        return tuple(lines)
 
     def _statement(self, old: Node, new: Node, holes: Holes) -> Tuple[Line, ...]:
         lines: List[Line] = []
-        for tag, text, node, side in (("-", self.before, old, holes[0]), ("+", self.after, new, holes[1])):
+        for tag, text, node, side in self._sides(old, new, holes):
             if node.kind in COMPOUND | CLAUSES:
                 lines += tagged(tag, on_one_line(excerpt(text, node.start, header_end(text, node), side)))
             else:
                 shown = excerpt(text, node.begin, node.outer_end, side)
                 lines += tagged(tag, shown if tag == "+" else on_one_line(uncommented(shown)))
         return tuple(lines)
+
+    def _sides(self, old: Node, new: Node, holes: Holes) -> Iterator[Tuple[str, Text, Node, List[Hole]]]:
+        """The tag, the text, the node and the holes before and after the edit."""
+        yield "-", self.before, old, [one for one, _ in holes]
+        yield "+", self.after, new, [other for _, other in holes]
 
     def _in_statement(self, difference: Difference, fragments: Sequence[Fragment]) -> Iterator[Candidate]:
         """The lines of a clause below the header of its statement."""
@@ -129,18 +151,18 @@ class Changes:
             return
         decorators = decorators if any(tag != " " for tag, _ in decorators) else []
         lists = [(old.node("params"), new.node("params"))] if old.kind == "FunctionDef" else [(old, new)]
-        hides = elided(lists) if set(rest) & {"params", "args"} else ([], [])
+        hides = elided(lists) if set(rest) & {"params", "args"} else ()
         if old.kind == "FunctionDef" and "params" not in rest and old.node("params").items("params"):
-            hides = _all_of(old.node("params").items("params")), _all_of(new.node("params").items("params"))
+            hides = [(left_open(old.node("params").items("params")), left_open(new.node("params").items("params")))]
+        bare = _annotations(old, new, hides) if "params" in rest else ()
+        most = [[*hides, *bare]] if bare else []
         keeps_returns = "returns" in rest or old.fields.get("returns") is None
-        untyped = _annotations(old, new, hides) if "params" in rest else ([], [])
-        most = [(hides[0] + untyped[0], hides[1] + untyped[1])] if untyped[0] else []
+        returns = () if keeps_returns else [(_returns(self.before, old), _returns(self.after, new))]
         for holes in [*most, *_with_and_without(hides)]:
             lines: List[Line] = []
-            for sign, text, node, side in (("-", self.before, old, holes[0]), ("+", self.after, new, holes[1])):
-                shown = on_one_line(excerpt(text, node.start, header_end(text, node), side))
-                lines += tagged(sign, shown if keeps_returns or not side else _without_returns(text, node, side))
-            form = "the header, what did not change left open" if holes[0] else "the whole header"
+            for sign, text, node, side in self._sides(old, new, [*holes, *returns] if holes else ()):
+                lines += tagged(sign, on_one_line(excerpt(text, node.start, header_end(text, node), side)))
+            form = "the header, what did not change left open" if holes else "the whole header"
             yield Candidate(scope, (*decorators, *lines), form)
 
     def _decorators(self, old: Sequence[Node], new: Sequence[Node]) -> List[Line]:
@@ -180,33 +202,17 @@ class Changes:
 
 
 def _with_and_without(holes: Holes) -> List[Holes]:
-    return [holes, ([], [])] if holes[0] or holes[1] else [([], [])]
+    return [holes, ()] if holes else [()]
 
 
-def _all_of(nodes: Sequence[Node]) -> List[Hole]:
-    return [(nodes[0].begin, nodes[-1].outer_end, "...")]
+def _returns(text: Text, node: Node) -> Hole:
+    """The hole that leaves out the annotation of what a function returns."""
+    returns = node.node("returns")
+    return text.code_before(text.code_before(returns.outer_start) - len("->")), returns.outer_end, ""
 
 
 def _annotations(old: Node, new: Node, hidden: Holes) -> Holes:
-    """Holes that leave out the annotations of unchanged parameters: what is not written may be anything (format rule 10)."""
-    sides = [node.node("params").items("params") for node in (old, new)]
-    found: Holes = ([], [])
-    for params, others, holes, runs in zip(sides, reversed(sides), found, hidden):
-        for param in params:
-            annotation = param.fields.get("annotation")
-            written = not any(start <= param.start < end for start, end, _ in runs)
-            if isinstance(annotation, Node) and written and any(same(param, other) for other in others):
-                default = param.fields.get("default")
-                end, equals = (default.outer_start, "=") if isinstance(default, Node) else (annotation.outer_end, "")
-                holes.append((param.node("name").end, end, equals))
-    return found
-
-
-def _without_returns(text: Text, node: Node, holes: Sequence[Hole]) -> List[str]:
-    """A header without its return annotation."""
-    returns = node.fields.get("returns")
-    if not isinstance(returns, Node):
-        return on_one_line(excerpt(text, node.start, header_end(text, node), holes))
-    lines = on_one_line(excerpt(text, node.start, returns.outer_start, holes))
-    cut = "\n".join(lines).rstrip()
-    return (cut[:-2].rstrip() + ":").split("\n") if cut.endswith("->") else [cut + ":"]
+    """The holes that leave out the annotations of parameters that stay."""
+    written = [each for each in old.node("params").items("params") if not any(a <= each.start < b for (a, b, _), _ in hidden)]
+    pairs = ((one, other) for one in written for other in new.node("params").items("params") if same(one, other))
+    return [(untyped(one), untyped(other)) for one, other in pairs if one.fields.get("annotation") is not None]

@@ -14,8 +14,8 @@ Line = Tuple[str, str]
 """The tag (` `, `-` or `+`) and the code behind it."""
 Hole = Tuple[int, int, str]
 """The start and the end of a piece of text (offsets), and what is written in its place."""
-Holes = Tuple[List[Hole], List[Hole]]
-"""The holes before and after an edit."""
+Holes = Sequence[Tuple[Hole, Hole]]
+"""Pairs of a hole before an edit and the one after it that corresponds to it."""
 _LISTS = ("args", "elements", "params", "names", "items", "decorators")
 
 
@@ -73,38 +73,41 @@ def on_one_line(lines: Sequence[str]) -> List[str]:
 
 
 # leaving out what did not change --------------------------------------------------------------------------------------
+def left_open(nodes: Sequence[Node]) -> Hole:
+    """The hole by which consecutive elements of a list become `...`."""
+    return nodes[0].outer_start, nodes[-1].outer_end, "..."
+
+
+def untyped(node: Node) -> Hole:
+    """The hole that leaves out the annotation of an assignment or a parameter: it may then be any (format rule 10)."""
+    name, default = node.items("targets")[0] if node.kind == "Assign" else node.node("name"), node.fields.get("default")
+    if isinstance(default, Node):
+        return name.end, default.outer_start, "="
+    return name.outer_end, node.node("annotation").outer_end, ""
+
+
 def elided(pairs: Sequence[Pair]) -> Holes:
     """Holes by which runs of unchanged elements in the lists of `pairs` become `...`."""
-    old_holes: List[Hole] = []
-    new_holes: List[Hole] = []
+    holes: List[Tuple[Hole, Hole]] = []
     for old, new in pairs:
-        notes = [node.fields.get("annotation") for node in (old, new)]
-        if old.kind == "Assign" and all(isinstance(node.fields.get("value"), Node) for node in (old, new)) and same(*notes):
-            for node, note, holes in zip((old, new), notes, (old_holes, new_holes)):
-                if isinstance(note, Node):
-                    holes.append((node.items("targets")[0].outer_end, note.outer_end, ""))
-        for key in _LISTS:
-            one, other = old.fields.get(key), new.fields.get(key)
-            if isinstance(one, list) and isinstance(other, list) and one and other and _may_elide(old):
-                for run_old, run_new in _runs(one, other):
-                    old_holes.append((run_old[0].begin, run_old[-1].outer_end, "..."))
-                    new_holes.append((run_new[0].begin, run_new[-1].outer_end, "..."))
-    return old_holes, new_holes
+        if old.kind == "Assign" and all(isinstance(node.fields.get("value"), Node) for node in (old, new)):
+            notes = old.fields.get("annotation"), new.fields.get("annotation")
+            holes += [(untyped(old), untyped(new))] if notes[0] is not None and same(*notes) else []
+        for key in _LISTS if _may_elide(old) else ():
+            holes += [(left_open(one), left_open(other)) for one, other in _runs(old.items(key), new.items(key))]
+    return holes
 
 
 def kept_calls(old: Node, new: Node) -> Holes:
     """Holes by which the arguments of calls that both statements have become `...`."""
     calls = [[node for node in side.walk() if node.kind == "Call" and node.items("args")] for side in (old, new)]
-    old_holes: List[Hole] = []
-    new_holes: List[Hole] = []
+    holes: List[Tuple[Hole, Hole]] = []
     for call in calls[0]:
         twins = [other for other in calls[1] if same(call, other)]
         alone = len(twins) == 1 and sum(same(call, other) for other in calls[0]) == 1
-        if alone and not any(start <= call.start < end for start, end, _ in old_holes):
-            for node, holes in ((call, old_holes), (twins[0], new_holes)):
-                args = node.items("args")
-                holes.append((args[0].outer_start, args[-1].outer_end, "..."))
-    return old_holes, new_holes
+        if alone and not any(start <= call.start < end for (start, end, _), _ in holes):
+            holes.append((left_open(call.items("args")), left_open(twins[0].items("args"))))
+    return holes
 
 
 def _may_elide(node: Node) -> bool:
@@ -177,10 +180,10 @@ def forms(text: Text, node: Node, suffix: str = "") -> List[Form]:
     ]
     for call in calls:
         args = call.items("args")
-        lines = excerpt(text, node.begin, node.outer_end, [(args[0].outer_start, args[-1].outer_end, "...")])
+        lines = excerpt(text, node.begin, node.outer_end, [left_open(args)])
         found.append(Form(tuple(on_one_line(lines)), "its arguments left open"))
         if len(args) > 1 and args[0].kind == "String":
-            lines = excerpt(text, node.begin, node.outer_end, [(args[1].outer_start, args[-1].outer_end, "...")])
+            lines = excerpt(text, node.begin, node.outer_end, [left_open(args[1:])])
             found.append(Form(tuple(on_one_line(lines)), "its first argument"))
     found.append(Form(tuple(on_one_line(verbatim(text, node))), "all of it"))
     return found

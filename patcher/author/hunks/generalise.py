@@ -140,7 +140,8 @@ class _Choice:
             if number >= _MOST or (after_first > _AHEAD and holds):
                 break
         best = max((each.holds for each in works), default=0)
-        for candidate in loose([each.candidate for each in works]) if best < len(self.trial.others) else ():
+        opened = chain.from_iterable(map(self.candidates.opened, group))
+        for candidate in loose([each.candidate for each in works], opened) if best < len(self.trial.others) else ():
             tried = self.trial.of(candidate, group)
             if tried.holds > best:  # 0 for one that does not make the edit
                 works.append(tried)

@@ -2,56 +2,25 @@
 
 from __future__ import annotations
 
-import ast
-from itertools import chain, combinations
-from textwrap import dedent
-from typing import Iterator, Mapping, Optional, Sequence, Tuple
+from itertools import chain, combinations, islice
+from typing import Iterable, Iterator, Mapping, Sequence, Tuple
 
 from patcher.author.hunks.context import Candidate
-from patcher.author.hunks.excerpts import Line
 from patcher.author.hunks.trial import holds, readable
 from patcher.model import HunkText
 
 _MOST = 8  # candidates that are loosened
 
 
-def loose(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
-    """The candidates with the old value left open, in the same function of any class, and with both; each once."""
+def loose(candidates: Sequence[Candidate], opened: Iterable[Candidate]) -> Iterator[Candidate]:
+    """The candidates in the same function of any class, those that leave the old value `opened`, and both; each once."""
     seen = {candidate.text for candidate in candidates}
-    some = candidates[:_MOST]
-    opened = [each for each in map(_opened, some) if each is not None]
-    wide = [each for candidate in (*some, *opened) for each in _anywhere(candidate)]
-    for candidate in (*opened, *wide):
+    some = [*islice(opened, _MOST)]
+    wide = [each for candidate in (*candidates[:_MOST], *some) for each in _anywhere(candidate)]
+    for candidate in (*some, *wide):
         if candidate.text not in seen:
             seen.add(candidate.text)
             yield candidate
-
-
-def _opened(candidate: Candidate) -> Optional[Candidate]:
-    """An assignment of another value with the old one left open: `-X = $OLD`; None for another hunk."""
-    deleted, inserted = ([line for tag, line in candidate.lines if tag == sign] for sign in "-+")
-    try:
-        (old,), (new,) = (ast.parse(dedent("\n".join(side))).body for side in (deleted, inserted))
-    except (SyntaxError, ValueError):  # no statement, or several
-        return None
-    if not (isinstance(old, (ast.Assign, ast.AnnAssign)) and isinstance(new, type(old)) and old.value is not None):
-        return None
-    if [ast.dump(each) for each in _targets(old)] != [ast.dump(each) for each in _targets(new)]:
-        return None
-    lines = dedent("\n".join(deleted)).encode().split(b"\n")
-    head = b"\n".join([*lines[: old.value.lineno - 1], lines[old.value.lineno - 1][: old.value.col_offset]])
-    margin = deleted[0][: len(deleted[0]) - len(deleted[0].lstrip())]
-    shown = [margin + line for line in (head.decode().rstrip("( \t\n\\") + " $OLD").split("\n")]
-    first = next(at for at, (tag, _) in enumerate(candidate.lines) if tag == "-")
-    kept: Tuple[Line, ...] = tuple(line for line in candidate.lines[first:] if line[0] != "-")
-    made = (*candidate.lines[:first], *(("-", line) for line in shown), *kept)
-    return candidate._replace(lines=made, form=f"{candidate.form}, the old value left open")
-
-
-def _targets(node: ast.stmt) -> Sequence[ast.AST]:
-    if isinstance(node, ast.AnnAssign):
-        return [node.target, node.annotation]
-    return node.targets if isinstance(node, ast.Assign) else []
 
 
 def _anywhere(candidate: Candidate) -> Iterator[Candidate]:
