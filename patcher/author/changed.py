@@ -14,7 +14,7 @@ from patcher.store.receipt import path_problem
 from patcher.store.status import Condition, FileStatus, classify
 from patcher.store.store import Store
 from patcher.system.reading import read_file
-from patcher.target.distribution import Owner, installed_distributions
+from patcher.target.distribution import installed_distributions
 from patcher.target.environment import Environment, locate
 from patcher.target.record import RecordRow, recorded_sources
 from patcher.text.listed import shortened
@@ -25,28 +25,27 @@ _BATCH = 200  # files between two reports of progress
 
 
 class InstalledFile(NamedTuple):
-    """A Python file as it is on disk, and the distribution that it belongs to.
+    """A Python file as it is on disk, and the package and the distribution that it belongs to.
 
-    `path` is `/`-separated and relative to `site`. `recorded` are its rows in RECORD files, `status` is that of the patchsets
-    applied in it, None without any.
+    `path` is `/`-separated and relative to the site directory. `recorded` are its rows in RECORD files, `status` is that of
+    the patchsets applied in it, None without any.
     """
 
-    site: str
+    located: Located
     path: str
-    owner: Owner
     recorded: Tuple[RecordRow, ...]
     data: bytes
     status: Optional[FileStatus] = None
 
     @property
-    def located(self) -> Located:
-        """The import package, as the planner takes it."""
-        return Located(package_of(self.path), self.site, self.owner.name, self.owner.version, self.owner.dist_info)
+    def site(self) -> str:
+        """The site directory."""
+        return self.located.site
 
     @property
     def release(self) -> str:
         """The distribution and its version."""
-        return f"{self.owner.name} {self.owner.version}".rstrip()
+        return f"{self.located.distribution} {self.located.version}".strip()
 
 
 class Search(NamedTuple):
@@ -58,7 +57,7 @@ class Search(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    owner: Owner
+    located: Located
     rows: List[RecordRow]
 
 
@@ -112,7 +111,8 @@ def _listed(site: Path, notes: List[str]) -> _Site:
             bare.append(f"{owner.name} {owner.version}".rstrip())
         for row in recorded_sources(Path(owner.dist_info)) if owner.recorded else ():
             if not path_problem(row.path):
-                found.setdefault(row.path, _Candidate(owner, [])).rows.append(row)
+                located = Located(package_of(row.path), str(site), owner.name, owner.version, owner.dist_info)
+                found.setdefault(row.path, _Candidate(located, [])).rows.append(row)
     if editable:
         notes.append(f"not looked at, as an editable install is edited where its files lie: {', '.join(editable)}")
     if bare:
@@ -134,10 +134,10 @@ def _chosen(env: Environment, words: Sequence[str], every: Dict[str, _Site], *, 
                     f"no RECORD in {site} lists it, so nothing tells what was installed",
                     "give the text of before with --pristine: a file, a wheel or a directory",
                 )
-            owner = Owner("", "", "") if not unproven else _owner(env, word, paths[0])
-            for path in paths:
-                if path in every[site] or unproven:
-                    chosen[site][path] = every[site].get(path) or _Candidate(owner, [])
+            if unproven:
+                home = home_of(env, paths[0])._replace(site=site)
+                chosen[site].update((path, _Candidate(home._replace(package=package_of(path)), [])) for path in paths)
+            chosen[site].update((path, every[site][path]) for path in paths if path in every[site])
         except SitepatchError as error:
             problems.append(error)
     if problems:
@@ -184,7 +184,7 @@ def _package(env: Environment, word: str, every: Dict[str, _Site]) -> Tuple[str,
         located = locate(env, word)
     except AbsentError:
         for site, candidates in every.items():
-            paths = [path for path, one in candidates.items() if normalized(one.owner.name) == normalized(word)]
+            paths = [path for path, one in candidates.items() if normalized(one.located.distribution) == normalized(word)]
             if paths:
                 return site, paths
         raise
@@ -195,10 +195,9 @@ def _package(env: Environment, word: str, every: Dict[str, _Site]) -> Tuple[str,
     return site, paths or python_files(site, word)
 
 
-def _owner(env: Environment, word: str, path: str) -> Owner:
-    """The distribution of a file that no RECORD lists, as far as it is known."""
-    located = locate(env, package_of(path), [path])
-    return Owner(located.distribution, located.version, located.dist_info)
+def home_of(env: Environment, path: str) -> Located:
+    """The package of a file, without what is remarked of the file: equal for all files of a package."""
+    return locate(env, package_of(path), [path])._replace(notes=(), recorded=True)
 
 
 def _look(site: str, path: str, one: _Candidate, receipt: Optional[Receipt]) -> Tuple[Optional[InstalledFile], str]:
@@ -211,7 +210,8 @@ def _look(site: str, path: str, one: _Candidate, receipt: Optional[Receipt]) -> 
             data = read_file(Path(site) / path)
         if data is not None and sha256(data).hexdigest() in [row.digest for row in one.rows]:
             return None, ""
-        item = InstalledFile(site, path, one.owner, tuple(one.rows), read_file(Path(site) / path) if data is None else data)
+        data = read_file(Path(site) / path) if data is None else data
+        item = InstalledFile(one.located, path, tuple(one.rows), data)
     except (FileNotFoundError, NotADirectoryError):
         return None, "is not there any more; that a file was deleted cannot be put into a patchset"
     except (OSError, SitepatchError) as error:

@@ -6,32 +6,36 @@ import json
 import tempfile
 from hashlib import sha256
 from pathlib import Path
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.author.changed import InstalledFile, find_changed, python_files
-from patcher.author.draft import package_of
+from patcher.author.changed import InstalledFile, find_changed, home_of, python_files
 from patcher.author.pristine import Original
 from patcher.errors import Location, SitepatchError, UsageError
+from patcher.model import Located
 from patcher.store.status import read
 from patcher.system.decode import Reader, Values, decode_json, sha256_hex
 from patcher.system.reading import read_file
-from patcher.target.distribution import Owner
 from patcher.target.environment import Environment, locate
 
 _STATE = ".sitepatch-edit.json"
 """The file in a directory of copies that has the sha256 (hex) of each copy before it is edited, by path."""
 
 
-def copy_out(env: Environment, package: str, file: str = "") -> Tuple[Path, Tuple[str, ...]]:
+class Copies(NamedTuple):
+    """A new folder, which the caller removes, with copies of files of a package, laid out as a site directory."""
+
+    folder: Path
+    located: Located
+    paths: Tuple[str, ...]
+
+
+def copy_out(env: Environment, package: str, file: str = "") -> Copies:
     """Copy the Python files of an import package, as they are installed, to a new directory.
 
     Args:
         env: the environment.
         package: the import package.
         file: only this file, by its path in the site directory or in the package; "" for all.
-
-    Returns:
-        the directory, which the caller removes, laid out as the site directory; and the paths in it.
 
     Raises:
         UsageError: there is no such file.
@@ -46,18 +50,18 @@ def copy_out(env: Environment, package: str, file: str = "") -> Tuple[Path, Tupl
         raise UsageError.at(Location(file or package), f"found no such Python file in {located.site}", hint)
     _check_clean(env, paths)
     texts = {path: read_file(Path(located.site) / path) for path in paths}
-    folder = laid_out(texts)
-    (folder / _STATE).write_text(json.dumps({path: sha256(data).hexdigest() for path, data in texts.items()}))
-    return folder, tuple(paths)
+    copies = laid_out(located, texts)
+    (copies.folder / _STATE).write_text(json.dumps({path: sha256(data).hexdigest() for path, data in texts.items()}))
+    return copies
 
 
-def laid_out(texts: Mapping[str, bytes]) -> Path:
-    """A new directory, which the caller removes, with these files by path."""
+def laid_out(located: Located, texts: Mapping[str, bytes]) -> Copies:
+    """Write these files of a package, by path, to a new directory."""
     folder = Path(tempfile.mkdtemp(prefix="sitepatch-edit-"))
     for path, data in texts.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)
-    return folder
+    return Copies(folder, located, tuple(texts))
 
 
 def copied(env: Environment, folder: Path) -> List[Tuple[InstalledFile, Original]]:
@@ -74,7 +78,7 @@ def copied(env: Environment, folder: Path) -> List[Tuple[InstalledFile, Original
     problems: List[SitepatchError] = []
     for path in sorted(each.relative_to(folder).as_posix() for each in folder.rglob("*.py")):
         data, here = read_file(folder / path), Location(path)
-        located = locate(env, package_of(path), [path])
+        located = home_of(env, path)
         installed = read(located.site, path)
         if installed is None:
             what = "is not installed; a new file is no part of a patchset, which changes files that are"
@@ -82,9 +86,7 @@ def copied(env: Environment, folder: Path) -> List[Tuple[InstalledFile, Original
         elif hashes.get(path, "") not in ("", sha256(installed).hexdigest()):
             problems.append(SitepatchError.at(here, f"was changed in {located.site} since it was copied"))
         elif data != installed:
-            owner = Owner(located.distribution, located.version, located.dist_info)
-            where = Original(installed, "the installed file", installed)
-            found.append((InstalledFile(located.site, path, owner, (), data), where))
+            found.append((InstalledFile(located, path, (), data), Original(installed, "the installed file", installed)))
     gone = [path for path in sorted(hashes) if not (folder / path).is_file()]
     what = "was deleted here; that a file is deleted cannot be put into a patchset"
     problems += [SitepatchError.at(Location(path), what) for path in gone]

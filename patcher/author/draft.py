@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Tuple
+from typing import List, NamedTuple, Tuple
 
 
 def package_of(path: str) -> str:
@@ -80,6 +80,11 @@ class Draft(NamedTuple):
     def complete(self) -> bool:
         """Whether every part of the edit is in a hunk."""
         return not self.left_out
+
+    def remarks(self, like: str) -> List[str]:
+        """A remark for each file that is not byte for byte as it should be; `like` says what that is."""
+        unlike = [file for file in self.files if file.difference]
+        return [f"{file.paths[0]}: it is not byte for byte {like}: {file.difference}" for file in unlike]
 
     def spatch(self, prose: str = "") -> str:
         """The text of the `.spatch` file."""

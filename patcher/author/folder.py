@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 
 from patcher.author.draft import Draft, package_of
-from patcher.errors import PatchError, UsageError
+from patcher.errors import UsageError
 from patcher.model import Patchset, PatchsetSource
 from patcher.patchset.manifest import MANIFEST, load_patchset
 from patcher.patchset.toml import written_toml
 from patcher.system.decode import shown_value
-from patcher.target.versions import accepts, oldest_first, says_nothing
 
 PATCHSETS = "patchsets"
 
@@ -105,7 +104,7 @@ def written_list(texts: Iterable[str]) -> str:
 
 
 def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = False) -> Patchset:
-    """Write a patchset's folder, complete or not at all, once it has been read back without a problem.
+    """Write a patchset's folder, complete or not at all, and only if it can be read without a problem.
 
     Args:
         folder: the folder, which has the name of the patchset.
@@ -119,6 +118,7 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
     """
     if not replace:
         _check_free(folder)
+    load_patchset(folder, PatchsetSource(str(folder)), files)
     home = next(each for each in folder.absolute().parents if each.is_dir())
     with tempfile.TemporaryDirectory(prefix=".sitepatch-", dir=str(home)) as scratch:
         made = Path(scratch, folder.absolute().name)
@@ -127,12 +127,6 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
         for name, text in files.items():
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             (made / name).write_bytes(text.encode("utf-8"))
-        try:
-            load_patchset(made, PatchsetSource(str(folder)))
-        except PatchError as error:
-            where = error.location
-            there = where and where._replace(file=where.file.replace(str(made), str(folder)))
-            raise PatchError(error.message.replace(str(made), str(folder)), error.hint, there) from None
         folder.parent.mkdir(parents=True, exist_ok=True)
         aside = Path(scratch, "old")
         if replace:
@@ -144,22 +138,3 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
                 aside.rename(folder)
             raise
     return load_patchset(folder, PatchsetSource(str(folder)))
-
-
-def proven_range(versions: Iterable[str], failed: Iterable[str] = ()) -> str:
-    """The narrowest range (PEP 440) from the lowest to the highest proven release.
-
-    Args:
-        versions: the releases for which it is proven; of a vendor's build (`2.7.1+cu128`) the release counts, and one that
-            says nothing (`patcher.target.versions.says_nothing`) is passed over.
-        failed: releases for which it is proven not to hold: left out by name where they lie in between.
-
-    Returns:
-        `==X`, `>=LOWEST,<=HIGHEST`, or "" (any version) where no release says which one it is.
-    """
-    known = oldest_first({each.split("+")[0] for each in versions if not says_nothing(each)})
-    if len(known) < 2:
-        return "".join(f"=={each}" for each in known)
-    bounds = f">={known[0]},<={known[-1]}"
-    between = oldest_first({each.split("+")[0] for each in failed if not says_nothing(each)} - set(known))
-    return ",".join([bounds, *(f"!={each}" for each in between if accepts(bounds, each))])

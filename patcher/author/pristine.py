@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 import zipfile
 from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 from urllib.parse import unquote, urlsplit
 
 from patcher.author.changed import InstalledFile
@@ -21,7 +22,6 @@ from patcher.system import ownership
 from patcher.system.archive import archive_errors, member
 from patcher.system.cache import cache_dir, in_use
 from patcher.system.reading import read_file
-from patcher.target.distribution import Owner
 from patcher.target.index import Listing, Pip
 from patcher.target.record import recorded_size
 from patcher.target.releases import cached_release, fetch_release
@@ -74,7 +74,7 @@ def find_originals(files: Sequence[InstalledFile], given: str, report: Callable[
     found, missing = search_pristine(files, report, given)
     if missing:
         lines = [line for one in missing for line in (f"{one.file.path}: found nowhere what it was before", *one.tried)]
-        hints = dict.fromkeys(_FIRST.format(one.file.owner.name, one.file.owner.version) for one in missing)
+        hints = dict.fromkeys(_FIRST.format(one.file.located.distribution, one.file.located.version) for one in missing)
         raise SitepatchError("\n".join(lines), "\n".join(hints))
     return [found[file.site, file.path] for file in files]
 
@@ -94,42 +94,42 @@ def search_pristine(
         SitepatchError: `given` is nothing of that kind, or has no text for a file.
     """
     found: Originals = {}
-    missing: List[NotFound] = []
-    for file in files:
-        tried: List[str] = []
-        if given and not file.status:
-            text: Optional[Original] = _given(file, given, len(files))
-        else:
-            text = _stored(file, tried) or _beside(file, tried)
-        if text:
-            found[file.site, file.path] = text
-        else:
-            missing.append(NotFound(file, tried))
+
+    def search(missing: List[NotFound], place: Callable[[InstalledFile], Union[Original, str]]) -> List[NotFound]:
+        """Search for files in one place; returns those that are not there, with the reason added."""
+        for one in missing:
+            text = place(one.file)
+            if isinstance(text, Original):
+                found[one.file.site, one.file.path] = text
+            elif text:
+                one.tried.append(text)
+        return [one for one in missing if (one.file.site, one.file.path) not in found]
+
+    missing = [NotFound(file, []) for file in files]
+    for place in (partial(_given, given, len(files)), _stored, _beside, _where_installed_from):
+        missing = search(missing, place)
     releases: Dict[Tuple[str, str], List[NotFound]] = {}
     for one in missing:
-        releases.setdefault((one.file.site, one.file.owner.dist_info), []).append(one)
+        key = one.file.located.dist_info if fetch else one.file.path  # what is fetched is all that is needed of a release
+        releases.setdefault((one.file.site, key), []).append(one)
+    lost = []
     for several in releases.values():
-        found.update(_of_origin(several))
-        rest = _without(several, found)
-        if rest:
-            found.update(_of_index(rest, report) if fetch else _of_cache(rest))
-    return found, _without(missing, found)
-
-
-def _without(missing: Sequence[NotFound], found: Originals) -> List[NotFound]:
-    return [one for one in missing if (one.file.site, one.file.path) not in found]
+        lost += search(several, partial(_of_release, _release([one.file for one in several], report if fetch else None)))
+    return found, lost
 
 
 def _fits(file: InstalledFile, data: bytes) -> bool:
     return sha256(data).hexdigest() in [row.digest for row in file.recorded]
 
 
-def _given(file: InstalledFile, given: str, count: int) -> Original:
-    """The original in what `--pristine` names.
+def _given(given: str, count: int, file: InstalledFile) -> Union[Original, str]:
+    """The original in what `--pristine` names, "" where it names nothing, or the file has what patchsets made.
 
     Raises:
         SitepatchError: it has none for this file.
     """
+    if not given or file.status:
+        return ""
     place, data = Path(given), None
     if place.is_dir():
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -152,7 +152,7 @@ def _member(wheel: Path, path: str) -> Optional[bytes]:
         return member(archive, path) if path in archive.namelist() else None
 
 
-def _stored(file: InstalledFile, tried: List[str]) -> Optional[Original]:
+def _stored(file: InstalledFile) -> Union[Original, str]:
     """The text that our patchsets made, where some are applied in the file; else a pristine copy in the store."""
     store = Store(file.site)
     if file.status:
@@ -166,11 +166,10 @@ def _stored(file: InstalledFile, tried: List[str]) -> Optional[Original]:
         with suppress(StoreError):
             data = store.pristine(row.digest)
             return Original(data, "the pristine copy in the store", data)
-    tried.append(f"the store, {file.site}/.sitepatch: has no copy of it")
-    return None
+    return f"the store, {file.site}/.sitepatch: has no copy of it"
 
 
-def _beside(file: InstalledFile, tried: List[str]) -> Optional[Original]:
+def _beside(file: InstalledFile) -> Union[Original, str]:
     """A file of the same folder, of any name, that has the sha256 in RECORD."""
     folder = (Path(file.site) / file.path).parent
     sizes = {row.size for row in file.recorded}
@@ -180,73 +179,53 @@ def _beside(file: InstalledFile, tried: List[str]) -> Optional[Original]:
                 data = read_file(path)
                 if _fits(file, data):
                     return Original(data, f"{path.name} beside it", data)
-    tried.append(f"the files beside it: none in {folder} has the sha256 that RECORD gives")
-    return None
+    return f"the files beside it: none in {folder} has the sha256 that RECORD gives"
 
 
-def _of_origin(missing: Sequence[NotFound]) -> Originals:
-    """The originals in the wheel that the distribution was installed from, if that is still on this machine."""
-    found: Originals = {}
+def _where_installed_from(file: InstalledFile) -> Union[Original, str]:
+    """The original in the wheel that the distribution was installed from, if that is still on this machine."""
     try:
-        text = read_file(Path(missing[0].file.owner.dist_info) / "direct_url.json").decode("utf-8", "replace")  # PEP 610
+        text = read_file(Path(file.located.dist_info) / "direct_url.json").decode("utf-8", "replace")  # PEP 610
     except OSError:
-        return found
+        return ""
     url = re.search(r'"url"\s*:\s*"(file:[^"]+\.whl)"', text)
-    wheel = Path(unquote(urlsplit(url.group(1)).path)) if url else None
-    for file, tried in missing if wheel else ():
-        data = _member(wheel, file.path) if wheel and wheel.is_file() else None
-        if data is not None and _fits(file, data):
-            found[file.site, file.path] = Original(data, str(wheel), data)
-        else:
-            tried.append(f"where it was installed from, {wheel}: is not there, or has another text")
-    return found
+    if url is None:
+        return ""
+    wheel = Path(unquote(urlsplit(url.group(1)).path))
+    data = _member(wheel, file.path) if wheel.is_file() else None
+    if data is not None and _fits(file, data):
+        return Original(data, str(wheel), data)
+    return f"where it was installed from, {wheel}: is not there, or has another text"
 
 
-def _of_index(missing: Sequence[NotFound], report: Callable[[str], None]) -> Originals:
-    """The originals in the installed release, from the cache of releases or fetched by pip."""
-    owner, paths = missing[0].file.owner, [one.file.path for one in missing]
-    try:
-        folder = _release(owner, paths, report)
-    except (SitepatchError, OSError) as error:
-        for one in missing:
-            one.tried.append(f"{one.file.release} in the index: {error}")
-        return {}
-    return _in(folder, missing)
-
-
-def _of_cache(missing: Sequence[NotFound]) -> Originals:
-    """The originals in the installed release, if it is in the cache of releases."""
-    found: Originals = {}
-    for one in missing:
-        folder = cached_release(cache_dir(), one.file.owner.name, one.file.owner.version, [one.file.path])
-        if folder is None:
-            one.tried.append("the releases that were fetched: this one was not, or without this file")
-        found.update(_in(folder, [one]) if folder else {})
-    return found
-
-
-def _in(folder: Path, missing: Sequence[NotFound]) -> Originals:
-    """The originals in the cached files of a release."""
-    found: Originals = {}
-    for file, tried in missing:
-        path = folder / file.path
-        data = read_file(path) if path.is_file() else None
-        if data is not None and _fits(file, data):
-            found[file.site, file.path] = Original(data, f"{file.release} of the index", data)
-        else:
-            what = "has no such file" if data is None else "has another text than was installed (its sha256 differs)"
-            tried.append(f"{file.release} in the index: {what}")
-    return found
-
-
-def _release(owner: Owner, paths: Sequence[str], report: Callable[[str], None]) -> Path:
-    cache, name, version = cache_dir(), owner.name, owner.version
-    ownership.check(str(cache), "set SITEPATCH_CACHE to a directory of your own")
-    with Pip(cached=True) as pip, in_use(cache):
-        folder = cached_release(cache, name, version, paths)
-        if folder is None:
-            report(f"fetching {name} {version}, to see what was installed")
-            large = recorded_size(Path(owner.dist_info)) >= _LARGE
-            where = Listing(wheels={version: pip.link(name, version)}) if large else None
-            folder = fetch_release(pip, cache, name, version, paths, where)
+def _of_release(folder: Union[Path, str], file: InstalledFile) -> Union[Original, str]:
+    """The original in the cached files of the installed release; `folder` may say why there are none."""
+    if isinstance(folder, str):
         return folder
+    path = folder / file.path
+    data = read_file(path) if path.is_file() else None
+    if data is not None and _fits(file, data):
+        return Original(data, f"{file.release} of the index", data)
+    what = "has no such file" if data is None else "has another text than was installed (its sha256 differs)"
+    return f"{file.release} in the index: {what}"
+
+
+def _release(files: Sequence[InstalledFile], report: Optional[Callable[[str], None]]) -> Union[Path, str]:
+    """The folder with these files of their release, from the cache or, with `report`, fetched by pip; else why not."""
+    cache, located, paths = cache_dir(), files[0].located, [file.path for file in files]
+    name, version = located.distribution, located.version
+    if report is None:
+        folder = cached_release(cache, name, version, paths)
+        return folder or "the releases that were fetched: this one was not, or without this file"
+    try:
+        ownership.check(str(cache), "set SITEPATCH_CACHE to a directory of your own")
+        with Pip(cached=True) as pip, in_use(cache):
+            folder = cached_release(cache, name, version, paths)
+            if folder is None:
+                report(f"fetching {name} {version}, to see what was installed")
+                large = recorded_size(Path(located.dist_info)) >= _LARGE
+                where = Listing(wheels={version: pip.link(name, version)}) if large else None
+                folder = fetch_release(pip, cache, name, version, paths, where)
+            return folder
+    except (SitepatchError, OSError) as error:
+        return f"{files[0].release} in the index: {error}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import List, Sequence, Tuple
+from typing import Iterable, List, Sequence, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.patchset.toml import written_toml
-from patcher.target.versions import accepts, oldest_first
+from patcher.target.versions import accepts, oldest_first, says_nothing
 
 _CLAUSE = r"(>=|<=|>|<|===|==|!=|~=)\s*(\S+)"
 _TABLE = re.compile(r"[ \t]*\[")
@@ -38,6 +38,22 @@ def widened(versions: str, proven: Sequence[str], failed: Sequence[str] = ()) ->
     made = ",".join(filter(None, [lower, upper, *others]))
     excluded = {each.split("+")[0] for each in failed if not accepts(versions, each)} - set(wanted)
     return ",".join([made, *(f"!={each}" for each in oldest_first(excluded) if accepts(made, each))])
+
+
+def proven_range(versions: Iterable[str], failed: Sequence[str] = ()) -> str:
+    """The narrowest range (PEP 440) from the lowest to the highest proven release, as `widened` writes it.
+
+    Args:
+        versions: the releases for which it is proven; one that says nothing (`patcher.target.versions.says_nothing`) is
+            passed over.
+        failed: releases for which it is proven not to hold: left out by name where they lie in between.
+
+    Returns:
+        `==X`, `>=LOWEST,<=HIGHEST`, or "" (any version) where no release says which one it is.
+    """
+    known = [each for each in versions if not says_nothing(each)]
+    first = f"=={known[0].split('+')[0]}" if known else ""
+    return widened(first, known, [each for each in failed if not says_nothing(each)])
 
 
 def ended(versions: str, version: str, known: str = "") -> str:

@@ -6,7 +6,8 @@ import pytest
 
 from patcher.author import folder
 from patcher.author.draft import Draft, DraftFile, DraftHunk
-from patcher.author.folder import Head, PackageRange, output_folder, patchset_files, proven_range, write_folder
+from patcher.author.folder import Head, PackageRange, output_folder, patchset_files, write_folder
+from patcher.author.ranges import proven_range
 from patcher.errors import PatchError, UsageError
 from patcher.patchset.manifest import load_patchset
 from tests.command import tree

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.author.changed import InstalledFile, find_changed
-from patcher.author.copies import copied, copy_out
+from patcher.author.copies import Copies, copied, copy_out
 from patcher.author.draft import Draft, FileEdit
 from patcher.author.folder import PATCHSETS, Head, output_folder, patchset_files, write_folder
 from patcher.author.hunks.generalise import generalise
@@ -159,14 +159,7 @@ def _check_same(outcome: CaptureOutcome, folder: Path) -> None:
         raise SitepatchError(f"{', '.join(other)}: the patchset {folder} makes other code of it than the edit", hint)
 
 
-class EditOutcome(NamedTuple):
-    """The folder with the copies, laid out as the site directory, and their paths in it."""
-
-    folder: Path
-    paths: Tuple[str, ...]
-
-
-def edit(request: EditRequest, events: Events = SILENT) -> EditOutcome:
+def edit(request: EditRequest, events: Events = SILENT) -> Copies:
     """Copy installed files to a new temporary directory, to be edited there and captured with `CaptureRequest.copy`.
 
     Raises:
@@ -174,7 +167,7 @@ def edit(request: EditRequest, events: Events = SILENT) -> EditOutcome:
     """
     env = request.place.environment()
     events.started(env)
-    return EditOutcome(*copy_out(env, request.package, request.file))
+    return copy_out(env, request.package, request.file)
 
 
 def adopt(captured: CaptureOutcome, verify: VerifyOptions, events: Events = SILENT) -> Outcome:

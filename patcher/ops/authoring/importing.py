@@ -88,9 +88,8 @@ def import_(request: ImportRequest, events: Events = SILENT) -> ImportOutcome:
     edits = _edits(taken)
     draft = generalise(edits, [release.texts for release in releases])
     left += draft.left_out
-    unlike = [file for file in draft.files if file.difference]
-    other = [f"{file.paths[0]}: it is not byte for byte as with the diff: {file.difference}" for file in unlike]
-    outcome = outcome._replace(draft=draft, left_out=tuple(left), notes=(*outcome.notes, *other))
+    notes = (*outcome.notes, *draft.remarks("as with the diff"))
+    outcome = outcome._replace(draft=draft, left_out=tuple(left), notes=notes)
     written = {file.paths[0] for file in draft.files if file.hunks}
     homes = list(_packages(one for one in taken if one.path in written))
     if not homes:

@@ -7,8 +7,9 @@ from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tup
 
 from patcher.author.changed import python_files
 from patcher.author.draft import Draft, FileEdit
-from patcher.author.folder import Head, PackageRange, patchset_files, proven_range
+from patcher.author.folder import Head, PackageRange, patchset_files
 from patcher.author.hunks.trial import same_code
+from patcher.author.ranges import proven_range
 from patcher.engine.engine import rewrite
 from patcher.errors import Location, SitepatchError, UsageError
 from patcher.model import Located, Patchset, PatchsetSource, Requested, State

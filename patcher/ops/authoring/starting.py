@@ -8,7 +8,8 @@ from typing import NamedTuple, Tuple
 
 from patcher.author.changed import named_file, python_files
 from patcher.author.draft import package_of
-from patcher.author.folder import PackageRange, output_folder, proven_range, write_folder
+from patcher.author.folder import PackageRange, output_folder, write_folder
+from patcher.author.ranges import proven_range
 from patcher.author.skeleton import functions, skeleton
 from patcher.errors import SitepatchError
 from patcher.ops.authoring.requests import NewRequest

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Dict, Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.author.copies import laid_out
+from patcher.author.copies import Copies, laid_out
 from patcher.author.draft import Draft, FileEdit
 from patcher.author.folder import PackageRange, variant_text, write_folder, written_list
 from patcher.author.hunks.generalise import generalise
@@ -15,7 +15,7 @@ from patcher.engine.engine import answer_alone, rewrite
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError
-from patcher.model import Located, Patchset, State, Variant
+from patcher.model import Patchset, State, Variant
 from patcher.ops.authoring.fitting import TriedRelease, overlapping, paths_of, releases_of, try_on_releases
 from patcher.ops.authoring.proving import made_here
 from patcher.ops.authoring.requests import UpdateRequest
@@ -62,14 +62,6 @@ class UpdateOutcome(NamedTuple):
         return bool(self.added) or not (bad or self.problems or self.draft.files)
 
 
-class CopiesOutcome(NamedTuple):
-    """A folder with copies of files of a release, laid out as a site directory; the hunks that fit are applied to them."""
-
-    folder: Path
-    located: Located
-    paths: Tuple[str, ...]
-
-
 def update(request: UpdateRequest, events: Events = SILENT) -> UpdateOutcome:
     """Try a patchset on releases and widen its range to those that it is proven for, or add a variant for one.
 
@@ -87,8 +79,8 @@ def update(request: UpdateRequest, events: Events = SILENT) -> UpdateOutcome:
     return _wider(outcome)
 
 
-def copies(request: UpdateRequest, events: Events = SILENT) -> CopiesOutcome:
-    """Copy the files of the release that the patchset does not fit to a new directory, to be edited there.
+def copies(request: UpdateRequest, events: Events = SILENT) -> Copies:
+    """Copy the files of the release that the patchset does not fit, with the hunks that fit, to be edited.
 
     Raises:
         SitepatchError: as for `update`; or it fits every release, or several do not fit.
@@ -96,8 +88,7 @@ def copies(request: UpdateRequest, events: Events = SILENT) -> CopiesOutcome:
     _, patchset = _owned(request)
     releases, _ = releases_of(request.place, patchset, request.to, events)
     one = _unfit(try_on_releases(patchset, releases, request.to))
-    texts = {path: begun for path, (_, begun) in _texts(patchset, one).items()}
-    return CopiesOutcome(laid_out(texts), one.located, tuple(texts))
+    return laid_out(one.located, {path: begun for path, (_, begun) in _texts(patchset, one).items()})
 
 
 def _owned(request: UpdateRequest) -> Tuple[Path, Patchset]:
@@ -208,14 +199,12 @@ def _with_variant(outcome: UpdateOutcome, request: UpdateRequest) -> UpdateOutco
     if one.inside:
         variants[one.variant] = nearest._replace(versions=_ended(outcome, one, request))
     files = {spatch: outcome.draft.spatch()}
-    _prove(outcome, edits, nearest, files[spatch])
-    differs = [
-        f"{file.paths[0]}: it is not byte for byte as edited: {file.difference}"
-        for file in outcome.draft.files
-        if file.difference
-    ]
+    trial = patchset._replace(variants=(nearest._replace(patches=parse_spatch(files[spatch], spatch)[1]),))
+    for edit in edits:
+        made_here(edit, outcome.draft, trial)
     fixed = ["the values of options are written out in the new hunks"] if patchset.options else []
-    return _written(outcome, variants, files, text)._replace(added=spatch, notes=(*differs, *fixed))
+    notes = (*outcome.draft.remarks("as edited"), *fixed)
+    return _written(outcome, variants, files, text)._replace(added=spatch, notes=notes)
 
 
 def _ended(outcome: UpdateOutcome, one: TriedRelease, request: UpdateRequest) -> str:
@@ -236,11 +225,3 @@ def _installed(patchset: Patchset, variant: Variant, request: UpdateRequest) -> 
     except SitepatchError:
         return ""
     return version if is_version(version) and accepts(variant.versions, version) else ""
-
-
-def _prove(outcome: UpdateOutcome, edits: Sequence[FileEdit], variant: Variant, text: str) -> None:
-    """Refuse hunks that do not make the edited files."""
-    patches = tuple(parse_spatch(text, "the edit")[1])
-    trial = outcome.patchset._replace(variants=(variant._replace(patches=patches),))
-    for edit in edits:
-        made_here(edit, outcome.draft, trial)
