@@ -1,9 +1,10 @@
-"""Which lines of two texts differ."""
+"""Which lines of two texts differ, and what two sequences have in common at their ends."""
 
 from __future__ import annotations
 
-from typing import List, Sequence, Tuple
+from typing import List, Sequence, Tuple, TypeVar
 
+T = TypeVar("T")
 LineEdit = Tuple[int, int, int, int]
 _JUNK_LIMIT = 5000  # lines; above it difflib may pass over frequent lines, or a big file would take minutes
 
@@ -15,10 +16,15 @@ def line_edits(old: Sequence[bytes], new: Sequence[bytes]) -> List[LineEdit]:
     """
     from difflib import SequenceMatcher
 
-    shorter = min(len(old), len(new))
-    head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
-    most = shorter - head
-    tail = next((index for index in range(most) if old[-1 - index] != new[-1 - index]), most)
+    head, tail = common_ends(old, new)
     middle, changed = old[head : len(old) - tail], new[head : len(new) - tail]
     matcher = SequenceMatcher(None, middle, changed, autojunk=len(middle) > _JUNK_LIMIT)
     return [(i1 + head, i2 + head, j1 + head, j2 + head) for kind, i1, i2, j1, j2 in matcher.get_opcodes() if kind != "equal"]
+
+
+def common_ends(old: Sequence[T], new: Sequence[T]) -> Tuple[int, int]:
+    """How many items two sequences have in common at their beginning, and how many of the others at their end."""
+    shorter = min(len(old), len(new))
+    head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
+    most = shorter - head
+    return head, next((index for index in range(most) if old[-1 - index] != new[-1 - index]), most)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, Sequence, Set, Tuple
+from typing import Iterator, Set
 
 from patcher.author.hunks.changes import Changes
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference
-from patcher.author.hunks.excerpts import Line, tagged, uncommented
+from patcher.author.hunks.excerpts import tagged
 from patcher.author.hunks.insertions import Runs
 from patcher.author.hunks.spans import Text
 
@@ -23,17 +23,10 @@ class Candidates:
     def of(self, difference: Difference) -> Iterator[Candidate]:
         """The candidates for one difference, each once."""
         seen: Set[str] = set()
-        made: List[Candidate] = []
         for candidate in self.makers[difference.kind](difference):
             if candidate.text not in seen and any(tag != " " for tag, _ in candidate.lines):
                 seen.add(candidate.text)
-                made.append(candidate)
                 yield candidate
-        for candidate in made if difference.kind == "change" else ():
-            bare = candidate._replace(lines=_without_comments(candidate.lines), form=f"{candidate.form}, without comments")
-            if bare.text not in seen:
-                seen.add(bare.text)
-                yield bare
 
     def both(self, insertion: Difference, header: Difference) -> Iterator[Candidate]:
         """Candidates for an insertion and a change of the header directly below it; none for other differences."""
@@ -43,9 +36,3 @@ class Candidates:
             for each in self.of(header):
                 form = f"{each.form}, with what is inserted above it"
                 yield each._replace(scope=insertion.scope, lines=(*inserted, *each.lines), form=form)
-
-
-def _without_comments(lines: Sequence[Line]) -> Tuple[Line, ...]:
-    """The lines of a hunk without comments; a line that was one alone is dropped."""
-    bare = [(tag, line, *uncommented([line])) for tag, line in lines]
-    return tuple((tag, code) for tag, line, code in bare if code.strip() or not line.strip())

@@ -27,7 +27,7 @@ from patcher.author.hunks.names import distinctive_words
 from patcher.author.hunks.spans import Text, header_end
 from patcher.author.hunks.strings import changed_part
 from patcher.engine.node import CLAUSES, COMPOUND, Node, is_expression, same
-from patcher.text.lines import line_edits
+from patcher.text.lines import common_ends, line_edits
 
 
 class Changes:
@@ -179,11 +179,7 @@ class Changes:
         """Candidates for clauses that are inserted, deleted or replaced."""
         old, new = difference.pairs[0]
         one, other = old.items("clauses"), new.items("clauses")
-        first, last = 0, 0
-        while first < min(len(one), len(other)) and same(one[first], other[first]):
-            first += 1
-        while last < min(len(one), len(other)) - first and same(one[-1 - last], other[-1 - last]):
-            last += 1
+        first, last = common_ends(list(map(repr, one)), list(map(repr, other)))
         inner = [
             *(line for node in one[first : len(one) - last] for line in tagged("-", verbatim(self.before, node))),
             *(line for node in other[first : len(other) - last] for line in tagged("+", verbatim(self.after, node))),

@@ -7,7 +7,7 @@ from typing import List, Optional, Tuple
 
 from patcher.author.hunks.spans import Text
 from patcher.engine.node import Node
-from patcher.text.lines import line_edits
+from patcher.text.lines import common_ends, line_edits
 
 _LITERAL = re.compile(r"([A-Za-z]{0,3})('''|\"\"\"|'|\")(.*)\2\Z", re.DOTALL)
 _FEWEST = 2  # words of a line that name a place
@@ -45,11 +45,7 @@ def changed_part(before: Text, after: Text, old: Node, new: Node) -> Optional[Tu
 def _words(old: str, new: str) -> Optional[Tuple[List[str], List[str]]]:
     """The words of one line that changed, with as many beside them as name a place."""
     left, right = re.findall(r"\S+\s*|\s+", old), re.findall(r"\S+\s*|\s+", new)
-    head = tail = 0
-    while head < min(len(left), len(right)) and left[head] == right[head]:
-        head += 1
-    while tail < min(len(left), len(right)) - head and left[-1 - tail] == right[-1 - tail]:
-        tail += 1
+    head, tail = common_ends(left, right)
     while head + tail > 0 and len(left) - head - tail < _FEWEST:
         head, tail = (head - 1, tail) if head else (head, tail - 1)
     if head + tail == 0:
