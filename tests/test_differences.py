@@ -92,10 +92,11 @@ def test_the_pieces_of_each_line_are_the_line():
 # what is shown --------------------------------------------------------------------------------------------------------
 def test_on_a_terminal_words_are_marked_and_the_function_is_named():
     lines = list(highlighted_diff(diff_texts("", "m.py", OLD, NEW)))
-    assert SGR.sub("", lines[2]) == "@@ -5,6 +5,6 @@ A.wait"
+    assert [SGR.sub("", line) for line in lines[:3]] == ["--- a/m.py", "+++ b/m.py", "@@ -5,6 +5,6 @@ A.wait"]
     marked = [re.findall("\x1b\\[7m([^\x1b]*)\x1b", re.sub("\x1b\\[[^7]m(?=\x1b\\[7m)", "", line)) for line in lines]
     assert [each for each in marked if each] == [["None"], ["timeout=30"]]
     assert [SGR.sub("", line) for line in lines][3:5] == ["         x = '''", " def no(): pass"]
+    assert shown(None, NEW)[:3] == ["--- /dev/null", "+++ b/m.py", "@@ -0,0 +1,10 @@ A"]
 
 
 def test_word_by_word():

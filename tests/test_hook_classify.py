@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.errors import OutdatedError, SitepatchError, StoreError
+from patcher.errors import FormatError, OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.hook import boot, installed, other, places, recheck, repair
 from patcher.hook.classify import classify_targets, environment
 from patcher.hook.content import (
@@ -30,6 +30,8 @@ from patcher.hook.content import (
 )
 from patcher.hook.wheel import wheel as hook_wheel
 from patcher.model import Change, LockedFile, Receipt, Splice, Step
+from patcher.ops.hooks import remove_hook
+from patcher.ops.place import Place
 from patcher.store.store import Store
 from patcher.system.reading import patchset_digest
 from tests.places import wheel
@@ -327,6 +329,12 @@ def test_of_two_hooks_that_want_it_otherwise_the_first_by_name_has_its_way(site,
     else:
         assert [each.path for each in found.changes] == [M]
         assert list(found.records) == ["demo_kit-1.0.dist-info/RECORD"]
+    (folder / "hook.json").write_bytes(b'{"sitepatch"')
+    found = classify_targets(str(site), hook(asked(level=0)), [precomputed(steps=(step(level=0),))])
+    assert [each.path for each in found.changes] == [M], "a damaged hook does nothing"
+    (folder / "hook.json").write_bytes(b'{"format": 2, "sitepatch": "9.0"}')
+    with pytest.raises(FormatError):
+        classify_targets(str(site), hook(asked(level=0)), [])
 
 
 @pytest.mark.parametrize(
@@ -860,6 +868,19 @@ def test_a_hook_is_found_and_removed(site):
     shutil.rmtree(f"{site}/not_a_hook")
     assert places.folders(env) == []
     assert sorted(path.relative_to(site.path).as_posix() for path in site.path.rglob("*")) == before
+
+
+def test_a_damaged_hook_does_not_keep_another_from_being_removed(site):
+    folder = put(site, [precomputed()])
+    shutil.copytree(folder, f"{site}/_sitepatch_hook_a_b")
+    (site.path / "_sitepatch_hook_a_b/hook.json").write_text("{")
+    place = Place(target=str(site))
+    with pytest.raises(StoreError, match=r"_sitepatch_hook_a_b/hook\.json: is not the JSON that sitepatch writes"):
+        remove_hook(place, "sitepatch-hook-a-b")
+    with pytest.raises(UsageError, match="found 2 hooks"):
+        remove_hook(place, None)
+    assert [each.folder for each in remove_hook(place, "sitepatch-hook-x")] == [folder]
+    assert places.folders(environment(str(site))) == [f"{site}/_sitepatch_hook_a_b"]
 
 
 def test_a_hook_that_cannot_be_removed_says_why(site, monkeypatch):

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.errors import SitepatchError, StoreError
+from patcher.errors import FormatError, SitepatchError, StoreError
 from patcher.hook import boot
 from patcher.hook.content import HOOK, Hook, HookPatchset, Precomputed, find_change, read_hook
 from patcher.hook.places import folders
@@ -211,8 +211,13 @@ def _rivals(site: str, hook: Hook, found: Classified) -> None:
     mine = {one.name: one for one in hook.patchsets}
     for folder in folders(environment(site)):
         path = f"{folder}/{HOOK}"
-        with open(path, "rb") as file:
-            other = read_hook(file.read(), path)
+        try:
+            with open(path, "rb") as file:
+                other = read_hook(file.read(), path)
+        except FormatError:  # of a newer release: it works, and what it keeps applied is not known here
+            raise
+        except StoreError:
+            continue  # it is damaged, and does nothing
         for one in other.patchsets:
             own = mine.get(one.name)
             if other.name < hook.name and own and (own.digest, dict(own.options)) != (one.digest, dict(one.options)):

@@ -32,7 +32,11 @@ def _is_hook(folder: str) -> bool:
     return False
 
 
+def name_of(folder: str) -> str:
+    """The name of the hook in a folder, which has that of its module (`patcher.hook.wheel`)."""
+    return os.path.basename(folder)[1:].replace("_", "-")
+
+
 def keeping(env: Environment, names: Sequence[str]) -> List[str]:
     """The names of the hooks that keep one of these patchsets applied."""
-    found = [each for each in folders(env) if any(os.path.isdir(f"{each}/patchsets/{name}") for name in names)]
-    return [os.path.basename(each)[1:].replace("_", "-") for each in found]
+    return [name_of(each) for each in folders(env) if any(os.path.isdir(f"{each}/patchsets/{name}") for name in names)]

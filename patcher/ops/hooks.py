@@ -13,7 +13,7 @@ from patcher.hook import directory
 from patcher.hook.boot import MODES
 from patcher.hook.content import Content, Precomputed
 from patcher.hook.installed import HookStatus, look, remove
-from patcher.hook.places import folders
+from patcher.hook.places import folders, name_of
 from patcher.hook.precompute import precompute
 from patcher.hook.repair import Installed, load
 from patcher.hook.wheel import wheel
@@ -170,17 +170,18 @@ def remove_hook(place: Place, name: Optional[str]) -> Tuple[Installed, ...]:
 
     Raises:
         UsageError: there is none, or several.
-        SitepatchError: no such environment; a file cannot be removed.
+        SitepatchError: no such environment; it is damaged; a file cannot be removed.
     """
     env = place.environment()
-    found = [load(folder) for folder in folders(env)]
-    names = [each.hook.name for each in found]
-    picked = [each for each in found if name in (None, each.hook.name)]
+    every = folders(env)
+    names = list(map(name_of, every))
+    picked = [folder for folder in every if name in (None, name_of(folder))]
     if not picked or (name is None and len(picked) > 1):
         where = ", ".join(env.sites)
         several = f"found {len(names)} hooks in {where}, expected the name of one"
         none = f'there is no hook "{name}" in {where}' if name and names else f"there is no hook in {where}"
         raise UsageError(several if picked else none, f"there are: {', '.join(names)}" if names else "")
-    for each in picked:
+    hooks = tuple(map(load, picked))
+    for each in hooks:
         remove(each)
-    return tuple(picked)
+    return hooks
