@@ -19,7 +19,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 from patcher.ops.fixture import lay_out
 
-LOG = "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'\n"
+LOG = (
+    '  File "/opt/venv/lib/python3.11/site-packages/mmengine/dist/utils.py", line 130, in _init_dist_pytorch\n'
+    "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'\n"
+)
 SCENES = (  # command, its exit code, lines of its output that are drawn (0: all), seconds until the next one
     ("sitepatch diagnose train.log", 1, 0, 3),
     ("sitepatch diff mmengine-ddp-device", 0, 14, 4),

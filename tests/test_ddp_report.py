@@ -21,6 +21,9 @@ from patcher.diagnose.log import read_log
 from patcher.diagnose.runs import find_runs
 from patcher.diagnose.table import WIDTH, classified_wraps, heading, is_wrong, table, well
 from patcher.diagnose.wrappers import NOTES
+from patcher.errors import UsageError
+from patcher.ops import diagnose as ops
+from patcher.ops.place import Place
 from patcher.text.listed import number_ranges
 from patcher.text.width import width
 from tests.command import environ, sitepatch
@@ -732,6 +735,8 @@ def test_the_newest_run_is_shown_and_any_other_on_request(tmp_path):
         done = sitepatch("diagnose", "log", "--run", wrong, cwd=tmp_path)
         assert done.code == 2
         assert f"--run: found {wrong}, expected all or a number from 1 to 2" in done.err
+        with pytest.raises(UsageError, match=f"--run: found {wrong}, "):  # those who call it from Python get it, too
+            ops.diagnose(ops.DiagnoseRequest(Place(target=str(tmp_path)), (str(tmp_path / "log"),), wrong))
 
 
 def test_json_has_what_the_module_says(tmp_path):

@@ -32,6 +32,9 @@ REFUSED = (
     "modules or CPU modules, but got device_ids [0], output_device None, and module parameters {device(type='cpu')}.\n"
 )
 
+PLAIN = "device-ids-without-a-device"  # what it is where the log shows no MMEngine
+FRAME = '  File "/opt/venv/lib/python3.11/site-packages/mmengine/runner/runner.py", line 890, in wrap_model\n'
+
 
 def sections(*names):
     """(heading, text) of each part of the files of logs."""
@@ -98,7 +101,7 @@ def test_what_is_no_log_says_nothing(known, noise):
     ids=["rank", "crlf", "progress bar", "colours", "tput", "docker", "in a long line", "gzip"],
 )
 def test_whatever_stands_around_an_error(known, change):
-    assert names(known, change(REFUSED)) == ["ddp-refuses-device-ids"]
+    assert names(known, change(REFUSED)) == [PLAIN]
 
 
 @pytest.mark.parametrize("size", [1, 50, 4096])
@@ -160,7 +163,7 @@ def test_a_log_that_cannot_be_read_is_no_good_one(tmp_path, pack):
 def test_what_came_first_is_first_and_consequences_are_last(known):
     gone = "[rank1]: RuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:17426\n"
     port = "RuntimeError: Address already in use\n"
-    assert names(known, gone + port + REFUSED) == ["port-in-use", "ddp-refuses-device-ids", "peer-gone"]
+    assert names(known, gone + port + REFUSED) == ["port-in-use", PLAIN, "peer-gone"]
     assert names(known, gone) == ["peer-gone"], "alone it is told all the same"
 
 
@@ -168,6 +171,94 @@ def test_a_line_of_another_log_can_be_what_a_symptom_needs(known):
     source, error = "    torch.cuda.set_device(rank % num_gpus)\n", "ZeroDivisionError: integer modulo by zero\n"
     assert names(known, error) == []
     assert names(known, source, error) == ["rank-divided-by-no-gpus"]
+
+
+# which rank failed first ----------------------------------------------------------------------------------------------
+def failures(known, *texts):
+    """What is known of the first failure in each launcher's summary, as the headings of torchrun.log have it."""
+    logs = [read_log(f"rank{at}.log" if len(texts) > 1 else "log", io.BytesIO(text.encode()), known.patterns) for at, text in enumerate(texts)]
+    found = [(each, each.signal or f"exit code {each.exitcode}") for each in known.outcome(logs).failures]
+    return [f"rank {each.rank}, {ended}" + (f": {each.error} at {each.at}" if each.error else "") for each, ended in found]
+
+
+def prefixed(prefix, text):
+    return "".join(prefix + line for line in text.splitlines(keepends=True))
+
+
+TORCHRUN = sections("torchrun")
+AROUND = {
+    "as it is": lambda text: text,
+    "docker": lambda text: "".join(json.dumps({"log": line, "stream": "stderr"}) + "\n" for line in text.splitlines(keepends=True)),
+    "kubectl": lambda text: prefixed("[pod/train-0/main] 2026-11-22T10:00:00+08:00 ", text),
+    "crlf": lambda text: text.replace("\n", "\r\n"),
+    "colours": lambda text: re.sub(r"(\w+Error)", "\x1b[1;35m\\1\x1b[0m", text),
+    "progress bar": lambda text: prefixed("12%|##   |\r", text),
+}
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
+@pytest.mark.parametrize(("heading", "text"), [pytest.param(*each, id=f"{at}") for at, each in enumerate(TORCHRUN)])
+def test_the_rank_that_failed_first_is_named_with_its_exception(known, heading, text, around):
+    assert failures(known, around(text)) == [heading]
+
+
+@pytest.mark.parametrize("size", [1, 50, 4096])
+def test_a_failure_is_read_from_pieces_of_any_size(known, size):
+    class Dribble(io.BytesIO):
+        def read1(self, _=-1):
+            return super().read(size)
+
+    text = ("x" * 5000 + "\n" * 9 + "".join(text for _, text in TORCHRUN)).encode()
+    found = read_log("log", Dribble(text)).failures
+    assert found == read_log("log", io.BytesIO(text)).failures and len(found) == len(TORCHRUN)
+    assert text.splitlines()[found[0].line - 1].endswith(found[0].error.encode())
+
+
+def test_a_later_run_in_a_log_has_its_own_failure(known):
+    (first, run), (_, other) = TORCHRUN[0], TORCHRUN[2]
+    nothing = re.sub(r"^\[rank1\].*\n", "", run, flags=re.MULTILINE).replace("2026-11-23_01:46:45", "2026-11-23_09:00:00")
+    assert failures(known, run + nothing) == [first, "rank 1, exit code 1"]
+    assert failures(known, nothing + run) == [first, "rank 1, exit code 1"], "in the order of time"
+    assert failures(known, run + other) == [first, TORCHRUN[2][0]]
+
+
+def test_the_traceback_may_be_in_the_log_of_the_rank(known):
+    first, text = TORCHRUN[0]
+    at = text.index("W1123")
+    own = re.findall(r"^(?:\[rank1\]: )(.*\n)", text, flags=re.MULTILINE)
+    assert failures(known, text[at:], "".join(own)) == [first]
+    assert failures(known, text[at:], text[at:]) == ["rank 1, exit code 1"], "the same summary in two logs"
+
+
+def test_a_traceback_of_an_unnamed_rank_is_taken_where_there_is_no_other(known):
+    first, text = TORCHRUN[2]
+    other = text[: text.index("W1123")].replace("no_such_package", "another")
+    assert failures(known, text) == [first]
+    assert failures(known, other + text) == ["rank 1, exit code 1"]
+    chained = other + "\nDuring handling of the above exception, another exception occurred:\n\n" + text
+    assert failures(known, chained) == [first]
+
+
+def test_ranks_whose_tracebacks_run_into_each_other(known):
+    first, text = TORCHRUN[0]
+    at = text.index("W1123")
+    of_ranks = [re.findall(rf"^\[rank{rank}\]: .*\n", text[:at], flags=re.MULTILINE) for rank in (0, 1)]
+    mixed = "".join(a + b for a, b in zip(*of_ranks)) + "".join(of_ranks[0][len(of_ranks[1]) :] + of_ranks[1][len(of_ranks[0]) :])
+    assert failures(known, mixed + text[at:]) == [first]
+
+
+def test_the_failure_is_told_first_and_ends_with_1(tmp_path):
+    (tmp_path / "log").write_text(TORCHRUN[0][1], encoding="utf-8")
+    done = sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path)
+    assert done.code == 1 and done.out.splitlines()[:4] == [
+        "failed   rank 1     log:16",
+        "         KeyError: 'loss_weight'",
+        "         /home/me/base.py:17 in forward",
+        "         torchrun saw it fail first: exit code 1, on localhost, 2026-11-23_01:46:45",
+    ]
+    assert "a-rank-failed" not in done.out
+    assert sitepatch("diagnose", "log", "--html", "page.html", "--target", tmp_path, cwd=tmp_path).code == 1
+    assert "rank 1: log:16" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 # what cures -----------------------------------------------------------------------------------------------------------
@@ -197,39 +288,45 @@ def test_the_command_that_is_told_can_be_run_and_then_it_is_applied(tmp_path, kn
 
 def test_a_patchset_that_does_not_help_here_is_not_told_to_be_applied(tmp_path):
     site = Site(tmp_path, "torch-2.9.0")
-    (one,) = told(site, REFUSED)["findings"]
+    (one,) = told(site, FRAME + REFUSED)["findings"]
     assert (one["fit"], one["fit_text"]) == ("absent", f"mmengine is not installed in {site.path}")
     musa = "AttributeError: 'UntypedStorage' object has no attribute 'is_musa'\n"
     answer = told(site, musa)
     assert (answer["findings"][0]["fit"], answer["cure"]) == ("not needed", "")
 
 
+def test_a_job_without_mmengine_is_not_told_to_patch_it_though_it_is_installed(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    answer = told(site, TORCHRUN[0][1] + REFUSED)
+    assert [(each["symptom"], each["patchset"]) for each in answer["findings"]][:1] == [(PLAIN, "")] and answer["cure"] == ""
+
+
 def test_where_the_code_is_another_one_explain_is_named(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     file = site.file("mmengine/dist/utils.py")
     file.write_text(file.read_text().replace("torch.cuda.set_device(", "torch.gpu.choose("))
-    (one,) = told(site, REFUSED)["findings"]
+    (one,) = told(site, FRAME + REFUSED)["findings"]
     assert one["fit"] == "does not fit" and one["fit_text"].endswith(f"see sitepatch explain {DEVICE}")
 
 
 def test_an_environment_is_looked_at_only_where_something_is_to_be_cured(tmp_path):
     (tmp_path / "log").write_text("RuntimeError: Address already in use\n")
     assert sitepatch("diagnose", "log", "--python", "nowhere", cwd=tmp_path).code == 1
-    (tmp_path / "log").write_text(REFUSED)
+    (tmp_path / "log").write_text(FRAME + REFUSED)
     assert "nowhere" in sitepatch("diagnose", "log", "--python", "nowhere", cwd=tmp_path).err
 
 
 def test_where_an_accelerator_is_installed_its_own_patchset_is_told(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     (site.path / "torch_gcu").mkdir()
-    answer = told(site, REFUSED)
+    answer = told(site, FRAME + REFUSED)
     assert [each["symptom"] for each in answer["findings"]] == ["moved-back-to-the-cpu"]
     assert answer["findings"][0]["patchset"] == "mmengine-device"
 
 
 def test_what_is_told(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
-    (tmp_path / "job.log").write_text("".join(f"[rank{rank}]: {REFUSED}" for rank in (0, 1, 2, 5)))
+    (tmp_path / "job.log").write_text("".join(f"[rank{rank}]: {REFUSED}" for rank in (0, 1, 2, 5)) + FRAME)
     done = site("diagnose", "job.log")
     assert (done.code, done.err) == (1, "")
     first, *details, run = done.out.splitlines()
@@ -245,7 +342,7 @@ def test_an_escape_sequence_is_drawn(tmp_path):
 
 
 def test_the_page_has_it_too(tmp_path):
-    (tmp_path / "log").write_text(f"<b>[rank0]: {REFUSED}")
+    (tmp_path / "log").write_text(f"<b>[rank0]: {REFUSED}{FRAME}")
     assert sitepatch("diagnose", "log", "--html", "page.html", "--target", tmp_path, cwd=tmp_path).code == 1
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "ddp-refuses-device-ids: log:1, rank 0" in page and "&lt;b&gt;[rank0]: ValueError" in page and "<b>" not in page
@@ -279,12 +376,12 @@ def test_a_file_that_grows_is_followed_also_where_it_is_begun_anew(tmp_path, mon
     assert now() == []
     with log.open("a") as file:
         file.write(REFUSED[50:])
-    assert now() == [("ddp-refuses-device-ids", "0.log", 2)]
+    assert now() == [(PLAIN, "0.log", 2)]
     (tmp_path / "logs" / "1.log").write_text("RuntimeError: Address already in use\n")
     (tmp_path / "logs" / "0.log.1.gz").write_bytes(gzip.compress(b"KeyError: 'LOCAL_RANK'\n"))  # an old one, which does not grow
     assert now()[1:] == [("port-in-use", "1.log", 1)]
     log.write_text("KeyError: 'LOCAL_RANK'\n")
-    assert [name for name, *_ in now()] == ["ddp-refuses-device-ids", "not-started-by-launcher", "port-in-use"]
+    assert [name for name, *_ in now()] == [PLAIN, "not-started-by-launcher", "port-in-use"]
 
 
 def test_what_is_compressed_is_not_followed(tmp_path):

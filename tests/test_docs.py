@@ -32,6 +32,7 @@ STUBS = {
     "editor": 'sed -i "$EDIT" "$1"',
     "torchrun": """if grep -q 'sitepatch: mmengine-ddp-device' "$VIRTUAL_ENV"/lib/python*/site-packages/mmengine/dist/utils.py; then
 echo '11/22 12:31:07 - mmengine - INFO - Epoch(train) [1][8/8]  lr: 1.0000e-04  loss: 4462.0618'; else
+echo '  File "/opt/venv/lib/python3.11/site-packages/mmengine/dist/utils.py", line 130, in _init_dist_pytorch'
 for rank in 0 1; do echo "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'"; done
 echo 'torch.distributed.elastic.multiprocessing.errors.ChildFailedError:'; exit 1; fi""",
 }

@@ -11,25 +11,17 @@ import gzip
 import re
 import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from typing import BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, cast
+from typing import BinaryIO, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, cast
 
-from patcher.diagnose.marks import MarkedLine, Marks
+from patcher.diagnose.failures import Failure, FailureReader, Traceback
+from patcher.diagnose.marks import MarkedLine, Marks, Plain
+from patcher.diagnose.origin import rank_of_file, rank_of_line
 from patcher.diagnose.patterns import LIMIT, Patterns
 from patcher.diagnose.report import OURS, REFUSAL, Raised, Report, decode_line, read_raised, read_report
 from patcher.text.printable import printable
 from patcher.text.width import clip, width
 
 _REFUSAL = REFUSAL.encode()
-_COLLECTED = re.compile(  # what docker, containerd and `kubectl logs --prefix --timestamps` write before a line
-    rb'^(?:\{"log":")?(?:\[pod/[^\]]*\] )?(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) )?(?:std(?:out|err) [FP] )?'
-)
-_RANKS = (  # how a rank is written: by torch, by torchrun --tee, by mpirun --tag-output, by srun --label
-    re.compile(rb"\[rank ?([0-9]{1,7})\]", re.IGNORECASE),
-    re.compile(rb"^ *\[[a-z_]+([0-9]{1,7})\]:"),
-    re.compile(rb"^ *\[(?:[\w.-]+@)?[0-9]+,([0-9]{1,7})\](?:<std(?:out|err)>)?:"),
-    re.compile(rb"^ *([0-9]{1,7}): "),
-)
-_RANK_OF_FILE = re.compile(r"attempt_\d+/(\d{1,7})/std(?:out|err)\.log$|(?<![A-Za-z])rank[_-]?(\d{1,7})(?!\d)[^/]*$")
 PIECE = 1 << 20
 GZIP = b"\x1f\x8b"  # how a file that gzip has compressed begins
 _LONGEST = 1 << 18  # bytes of one of our lines; the helper keeps it below 4096, its first version did not
@@ -67,7 +59,7 @@ class Sighting(NamedTuple):
 class Log(NamedTuple):
     """What one log has. `cut` are the line numbers of reports that end too early (of the first thousand), `lines` all lines.
 
-    `raised` is what wrappings raised, as mmengine-ddp-debug reported it.
+    `raised` is what wrappings raised, as mmengine-ddp-debug reported it; `failures` and `tracebacks` are of a `FailureReader`.
 
     `problem` says why reading ended before the end of the log, else it is "".
     """
@@ -77,10 +69,17 @@ class Log(NamedTuple):
     raised: Tuple[Raised, ...]
     refusals: Tuple[Refusal, ...]
     sightings: Tuple[Sighting, ...]
+    failures: Tuple[Failure, ...]
+    tracebacks: Mapping[Optional[int], Traceback]
     lines: int
     cut: Tuple[int, ...]
     cut_count: int
     problem: str
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether the log, or a report in it, could not be read to its end."""
+        return bool(self.cut_count or self.problem)
 
 
 class LogReader:
@@ -96,8 +95,8 @@ class LogReader:
         self._patterns = Patterns(patterns)
         limits = {OURS: _LONGEST, _REFUSAL: LIMIT, **self._patterns.marks}
         self._marks = Marks(limits, (OURS,))
-        of_file = _RANK_OF_FILE.search(name)
-        self._rank = int(of_file.group(1) or of_file.group(2)) if of_file else None
+        self._plain, self._rank = Plain(), rank_of_file(name)
+        self._failures = FailureReader(name, self._rank)
         self._reports: List[Report] = []
         self._raised: List[Raised] = []
         self._refusals: List[Refusal] = []
@@ -107,13 +106,16 @@ class LogReader:
 
     def feed(self, piece: bytes, *, last: bool = False) -> None:
         """Read a piece; with the last one a line that is not ended is read, too."""
-        for place in self._marks.feed(piece, last=last):
+        text = self._plain.feed(piece, last=last)
+        self._failures.feed(text, last=last)
+        for place in self._marks.feed(text, last=last):
             if place.mark == OURS:
                 self._report(place)
                 continue
             if _EVENT.search(place.before):  # what was raised: the line before it, for people, has it too
                 continue
-            rank = _rank_of(place.before, self._rank)
+            rank = rank_of_line(place.before)
+            rank = self._rank if rank is None else rank
             if place.mark == _REFUSAL and len(self._refusals) < _KEPT:
                 self._refusals.append(Refusal(place.line, rank, len(self._reports)))
             for pattern in self._patterns.matching(place):
@@ -146,15 +148,19 @@ class LogReader:
 
     def log(self) -> Log:
         """What was found so far."""
-        found = tuple(self._reports), tuple(self._raised), tuple(self._refusals), tuple(self._sightings.values())
-        return Log(self.name, *found, self._marks.lines, tuple(self._cut), self._cut_count, self.problem)
-
-
-def _rank_of(before: bytes, of_file: Optional[int]) -> Optional[int]:
-    """The rank that is written before a mark in its line, else that of the file."""
-    own = _COLLECTED.sub(b"", before)
-    found = [ranks[-1] for ranks in (form.findall(own) for form in _RANKS) if ranks]
-    return int(found[0]) if found else of_file
+        return Log(
+            name=self.name,
+            reports=tuple(self._reports),
+            raised=tuple(self._raised),
+            refusals=tuple(self._refusals),
+            sightings=tuple(self._sightings.values()),
+            failures=tuple(self._failures.failures),
+            tracebacks=dict(self._failures.tracebacks),
+            lines=self._marks.lines,
+            cut=tuple(self._cut),
+            cut_count=self._cut_count,
+            problem=self.problem,
+        )
 
 
 def _shown(text: bytes) -> str:

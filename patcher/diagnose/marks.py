@@ -1,7 +1,7 @@
 """A stream of bytes -> the places in its lines at which one of some texts is found. Linear in time, bounded in memory.
 
-The pieces that a stream is read in may end anywhere. Colours are removed. A line ends with a line feed or, as the bars that
-show progress end it, with a carriage return; of a longer one than `_BEFORE` and a mark's limit the rest is not looked at.
+The pieces that a stream is read in may end anywhere. A line ends with a line feed or, as the bars that show progress end it,
+with a carriage return; of a longer one than `_BEFORE` and a mark's limit the rest is not looked at.
 """
 
 from __future__ import annotations
@@ -14,6 +14,22 @@ _COLOR = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[()][0-9A-Z])")  # CSI of ECMA
 _LONGEST_COLOR = 32
 _END = re.compile(rb"[\r\n]")
 _BEFORE = 1024  # bytes before a mark that are kept
+
+
+class Plain:
+    """Takes the colours out of a stream that comes in pieces."""
+
+    def __init__(self) -> None:
+        self._color = b""
+
+    def feed(self, piece: bytes, *, last: bool = False) -> bytes:
+        """The piece without colours; one that may go on in the next piece is kept until then."""
+        piece = self._color + piece
+        cut = piece.rfind(b"\x1b", -_LONGEST_COLOR)
+        if last or cut < 0 or _COLOR.match(piece, cut):
+            cut = len(piece)
+        self._color = piece[cut:]
+        return _COLOR.sub(b"", piece[:cut]) if b"\x1b" in piece else piece[:cut]
 
 
 class MarkedLine(NamedTuple):
@@ -39,14 +55,14 @@ class Marks:
     def __init__(self, limits: Mapping[bytes, int], repeated: Tuple[bytes, ...] = ()) -> None:
         self.line, self.lines = 1, 0
         self._limits, self._repeated = limits, repeated
-        self._held, self._color = b"", b""
+        self._held = b""
         self._counted = 0  # where in `_held` the line `line` was counted to
         self._from: Dict[bytes, int] = dict.fromkeys(limits, 0)  # where each mark is to be looked for from
         self._overlap = max(map(len, limits))
 
     def feed(self, piece: bytes, *, last: bool = False) -> Iterator[MarkedLine]:
         """The places that are known now that `piece` is read, too; all of the iterator has to be taken."""
-        self._held += self._plain(piece, last)
+        self._held += piece
         held = self._held
         known = [(held.find(mark, begin), mark) for mark, begin in self._from.items()]
         known = [each for each in known if each[0] >= 0]
@@ -71,15 +87,6 @@ class Marks:
         self._held, self._counted = held[kept:], self._counted - kept
         self.lines = self.line - (held[-1:] in (b"", b"\n"))
         self._from = {mark: max(begin, rest) - kept for mark, begin in self._from.items()}
-
-    def _plain(self, piece: bytes, last: bool) -> bytes:
-        """The piece without colours; one that may go on in the next piece is kept until then."""
-        piece = self._color + piece
-        cut = piece.rfind(b"\x1b", -_LONGEST_COLOR)
-        if last or cut < 0 or _COLOR.match(piece, cut):
-            cut = len(piece)
-        self._color = piece[cut:]
-        return _COLOR.sub(b"", piece[:cut]) if b"\x1b" in piece else piece[:cut]
 
     def _count(self, to: int) -> None:
         if to > self._counted:

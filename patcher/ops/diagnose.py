@@ -9,9 +9,11 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, cast
 
+from patcher.diagnose.failures import Failure, first_failures
 from patcher.diagnose.files import STDIN, Tail, is_gzip, log_files
 from patcher.diagnose.log import PIECE, Log, LogReader, read_log
 from patcher.diagnose.runs import Run, find_runs
+from patcher.diagnose.table import ClassifiedWrap, classified_wraps, is_wrong
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import OptionValue, Patchset, Plan, Requested, State, Symptom
 from patcher.ops.outcome import SILENT, Events
@@ -29,14 +31,19 @@ from patcher.text.release import release_name
 APPLIES, APPLIED, ABSENT, MISFIT, UNKNOWN = "applies", "applied", "absent", "does not fit", "unknown"
 _STDIN = "standard input"
 _MB = 1_000_000
+_OF_SUMMARY = ("a-rank-failed", "rank-ended-by-sigkill")  # symptoms that are known better from a summary of torchrun
 _PAUSE = 0.5  # seconds between two looks at a file that grows
 
 
 class DiagnoseRequest(NamedTuple):
-    """What to read: files, directories, `-` for standard input; and the environment that is to be cured."""
+    """What to read: files, directories, `-` for standard input; and the environment that is to be cured.
+
+    `run` says which runs are shown: "all", or a number as text, 1 being the oldest; None for the newest.
+    """
 
     place: Place = Place()
     logs: Tuple[str, ...] = (STDIN,)
+    run: Optional[str] = None
 
 
 class Fit(NamedTuple):
@@ -70,22 +77,35 @@ class FoundSymptom(NamedTuple):
 class DiagnoseOutcome(NamedTuple):
     """What was found: in the order of the logs, consequences last. `cure` are the words of a command, or empty.
 
-    `logs` are those that were read, `runs` come from the reports of mmengine-ddp-debug in them; `broken` are patchsets that
-    cannot be read.
+    `failures` are those that torchrun saw first, the earliest first: one of each launcher whose summary is in the logs.
+    `logs` are those that were read, `runs` come from the reports of mmengine-ddp-debug in them, and `shown` are those that
+    were requested, each with the conclusions about its wrappings; `broken` are patchsets that cannot be read.
     """
 
+    failures: Tuple[Failure, ...]
     findings: Tuple[FoundSymptom, ...]
     cure: Tuple[str, ...]
     logs: Tuple[Log, ...]
     runs: Tuple[Run, ...]
+    shown: Tuple[Tuple[Run, Tuple[ClassifiedWrap, ...]], ...]
     broken: Tuple[SitepatchError, ...]
+
+    @property
+    def concluded(self) -> bool:
+        """Whether anything is wrong in the runs that are shown."""
+        return any(is_wrong(wrap) for _, wraps in self.shown for wrap in wraps)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong, as far as is known, and everything was read."""
+        return not (self.failures or self.findings or self.concluded or any(log.is_damaged for log in self.logs))
 
 
 def diagnose(request: DiagnoseRequest, events: Events = SILENT) -> DiagnoseOutcome:
     """Read logs and find what is wrong in them; `events` takes how many megabytes were read.
 
     Raises:
-        UsageError: logs that are not there or may not be read.
+        UsageError: logs that are not there or may not be read; a run that they do not have.
         SitepatchError: no such environment, where something is to be cured in it.
     """
     known = KnownSymptoms(request.place)
@@ -100,7 +120,7 @@ def diagnose(request: DiagnoseRequest, events: Events = SILENT) -> DiagnoseOutco
 
     logs = [_read(path, known.patterns, read) for path in files]
     events.progress(1, 1, "logs read")
-    return known.outcome(logs)
+    return known.outcome(logs, request.run)
 
 
 def follow(request: DiagnoseRequest) -> Iterator[DiagnoseOutcome]:
@@ -174,8 +194,8 @@ class KnownSymptoms:
     def _statuses(self) -> List[FileStatus]:
         return settled(self._env, lambda: statuses(self._env))
 
-    def outcome(self, logs: Sequence[Log]) -> DiagnoseOutcome:
-        """The outcome for these logs."""
+    def outcome(self, logs: Sequence[Log], which: Optional[str] = None) -> DiagnoseOutcome:
+        """The outcome for these logs, with the runs that `which` names."""
         seen = {each.pattern for log in logs for each in log.sightings}
         found = []
         for symptom, patchset in self.symptoms:
@@ -184,9 +204,12 @@ class KnownSymptoms:
                 fit = self._fit(patchset, symptom) if patchset else None
                 found.append(_finding(symptom, patchset, fit, logs))
         names = [log.name for log in logs]
-        found = _most_specific(found)
+        failures = first_failures([(log.name, log.failures, log.tracebacks) for log in logs])
+        found = [one for one in _most_specific(found) if not (failures and one.symptom.name in _OF_SUMMARY)]
         found.sort(key=lambda each: (each.symptom.follows, names.index(each.log), each.line))
-        return DiagnoseOutcome(tuple(found), _cure(found), tuple(logs), find_runs(logs), self.broken)
+        runs = find_runs(logs)
+        shown = tuple((run, classified_wraps(run)) for run in _chosen(runs, which))
+        return DiagnoseOutcome(failures, tuple(found), _cure(found), tuple(logs), runs, shown, self.broken)
 
     def _is_installed(self, symptom: Symptom) -> bool:
         if not symptom.installed:
@@ -203,6 +226,17 @@ class KnownSymptoms:
             except SitepatchError as error:
                 self._fits[key] = Fit(UNKNOWN, f"whether it fits could not be looked at: {error.message}")
         return self._fits[key]
+
+
+def _chosen(runs: Sequence[Run], which: Optional[str]) -> Sequence[Run]:
+    if which is None:
+        return runs[-1:]
+    if which == "all":
+        return runs
+    if not (which.isdecimal() and 1 <= int(which) <= len(runs)):
+        expected = f"all or a number from 1 to {len(runs)}" if runs else "none: no log has a report of mmengine-ddp-debug"
+        raise UsageError(f"--run: found {which}, expected {expected}", "1 is the oldest run")
+    return runs[int(which) - 1 : int(which)]
 
 
 def _finding(symptom: Symptom, patchset: Optional[Patchset], fit: Optional[Fit], logs: Sequence[Log]) -> FoundSymptom:

@@ -29,12 +29,12 @@ def shows(symptom, *, group=False, compiles=False):
     return keep
 
 
-@shows("ddp-refuses-device-ids", group=True)
+@shows("device-ids-without-a-device", group=True)
 def ddp_on_the_cpu():
     DistributedDataParallel(nn.Linear(2, 2), device_ids=[0])
 
 
-@shows("ddp-refuses-several-devices", group=True)
+@shows("parameters-on-several-devices", group=True)
 def ddp_on_two_kinds():
     DistributedDataParallel(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2, device="meta")))
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Dict, Iterable, List, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Sequence
 
 from patcher.cli.answers.patchsets import symptom_details
 from patcher.cli.console import Console, command
-from patcher.cli.styles import Row, style
+from patcher.cli.styles import Row, hint_lines, style
 from patcher.cli.translation import Verbatim, term, translated
 from patcher.diagnose.conclusions import sentence
+from patcher.diagnose.failures import Failure
 from patcher.diagnose.log import Log
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import DOUBTS, READY, WIDTH, ClassifiedWrap, heading, run_json, table, well
@@ -19,7 +20,29 @@ from patcher.text.listed import count, ranks
 from patcher.text.printable import Styled
 from patcher.text.width import width, wrapped
 
-Shown = Sequence[Tuple[Run, Sequence[ClassifiedWrap]]]
+_NO_TRACEBACK = (
+    "its traceback is not in these logs: torchrun --log-dir DIR --redirects 3 keeps a log of each rank, "
+    "and @record of torch.distributed.elastic.multiprocessing.errors adds it to torchrun's summary"
+)
+
+
+def outcome_rows(failures: Iterable[Failure], findings: Sequence[FoundSymptom]) -> List[Row]:
+    """A row for each rank that failed first, between the causes that were found and their consequences."""
+    causes, consequences = ([each for each in findings if each.symptom.follows == follows] for follows in (False, True))
+    return [*finding_rows(causes), *map(_failure_row, failures), *finding_rows(consequences)]
+
+
+def _failure_row(failure: Failure) -> Row:
+    details: List[str] = [Verbatim(failure.error), Verbatim(failure.at)] if failure.error else []
+    if failure.signal:
+        details.append(f"torchrun saw it fail first: ended by {failure.signal}, on {failure.host}, {failure.time}")
+    else:
+        details.append(f"torchrun saw it fail first: exit code {failure.exitcode}, on {failure.host}, {failure.time}")
+    if failure.error_file:
+        details.append(f"its error file: {failure.error_file}")
+    elif not (failure.error or failure.signal):
+        details += hint_lines(_NO_TRACEBACK)
+    return Row("failed", (f"rank {failure.rank}", f"{failure.log}:{failure.line}"), tuple(details))
 
 
 def finding_rows(findings: Iterable[FoundSymptom]) -> List[Row]:
@@ -45,7 +68,7 @@ def show_cure(console: Console, place: Place, outcome: DiagnoseOutcome) -> None:
     """Write the one command to run, or that there is nothing to be done."""
     if outcome.cure:
         console.out(style("run", bold=True), "  ", _cure(place, outcome))
-    elif not (outcome.findings or outcome.runs or any(log.cut_count or log.problem for log in outcome.logs)):
+    elif outcome.ok and not outcome.runs:
         lines = sum(log.lines for log in outcome.logs)
         console.info(f"nothing that is known is wrong in {count(lines, 'line')} of {count(len(outcome.logs), 'log')}")
 
@@ -54,8 +77,13 @@ def _cure(place: Place, outcome: DiagnoseOutcome) -> str:
     return command(place, *outcome.cure, sources=True) if outcome.cure else ""
 
 
-def show_run(console: Console, run: Run, total: int, classified: Sequence[ClassifiedWrap]) -> None:
-    """Write the table of a run for each wrapping, and the conclusions."""
+def show_runs(console: Console, outcome: DiagnoseOutcome) -> None:
+    """Write the table of each run that is shown, for each wrapping, and the conclusions."""
+    for run, wraps in outcome.shown:
+        _show_run(console, run, len(outcome.runs), wraps)
+
+
+def _show_run(console: Console, run: Run, total: int, classified: Sequence[ClassifiedWrap]) -> None:
     if total > 1:
         console.info(f"run {run.number} of {total}{_when(run)}")
     for each in classified:
@@ -103,13 +131,14 @@ def _places(logs: Sequence[Log]) -> str:
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
-def outcome_json(outcome: DiagnoseOutcome, shown: Shown, place: Place) -> Dict[str, Any]:
+def outcome_json(outcome: DiagnoseOutcome, place: Place) -> Dict[str, Any]:
     """The whole answer."""
     return {
+        "failures": [each._asdict() for each in outcome.failures],
         "findings": [_finding_json(each) for each in outcome.findings],
         "cure": _cure(place, outcome),
         "runs": len(outcome.runs),
-        "shown": [run_json(run, classified) for run, classified in shown],
+        "shown": [run_json(run, classified) for run, classified in outcome.shown],
         "logs": [_log_json(log) for log in outcome.logs],
         "trial": None,
         "broken": [{"problem": error.message, **error.place} for error in outcome.broken],

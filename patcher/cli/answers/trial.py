@@ -25,7 +25,7 @@ def report_trial(console: Console, place: Place, size: int, backend: str, timeou
     console.rows([Row("ok" if verdict.ok else "failed", (verdict.text,), tuple(hint_lines(verdict.hint)))])
     if found.cure:
         show_cure(console, place, found)
-    answer = outcome_json(found, (), place)
+    answer = outcome_json(found, place)
     console.data(verdict.ok, {**answer, "trial": _json(outcome, timeout)})
     return 0 if verdict.ok else 1
 

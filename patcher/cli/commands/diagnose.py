@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Optional, Sequence, Tuple
+from typing import Optional, Set, Tuple
 
 import click
 
-from patcher.cli.answers.diagnosis import finding_rows, outcome_json, show_cure, show_damage, show_run
+from patcher.cli.answers.diagnosis import outcome_json, outcome_rows, show_cure, show_damage, show_runs
 from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.console import Console
 from patcher.cli.options import Number, common_options
 from patcher.cli.pages.ranks import ranks_page
-from patcher.diagnose.runs import Run
-from patcher.diagnose.table import classified_wraps, is_wrong
 from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
 from patcher.ops.diagnose import DiagnoseRequest
@@ -73,53 +71,37 @@ def diagnose(
         raise UsageError("no log was given", "name files or directories, or pipe a log into the command")
     if grows and (html or which or console.as_json):
         raise UsageError("--follow: found --html, --run or --json, which are for logs that have ended")
-    request = DiagnoseRequest(place, logs or ("-",))
+    request = DiagnoseRequest(place, logs or ("-",), which)
     if grows:
         return _follow(console, request)
     outcome = ops.diagnose(request, ConsoleEvents(console))
-    shown = [(run, classified_wraps(run)) for run in _chosen(outcome.runs, which)]
     console.notes((error.brief for error in outcome.broken), "broken")
-    for run, classified in shown:
-        show_run(console, run, len(outcome.runs), classified)
-    rows = finding_rows(outcome.findings)
+    show_runs(console, outcome)
+    rows = outcome_rows(outcome.failures, outcome.findings)
     console.rows(rows)
     show_damage(console, outcome.logs)
     show_cure(console, place, outcome)
     if html:
-        console.file(html, ranks_page(shown, len(outcome.runs), outcome.logs, rows))
-    concluded = any(is_wrong(each) for _, classified in shown for each in classified)
-    damaged = any(log.cut_count or log.problem for log in outcome.logs)
-    ok = not (outcome.findings or concluded or damaged)
-    console.data(ok, outcome_json(outcome, shown, place))
-    return 0 if ok else 1
-
-
-def _chosen(runs: Sequence[Run], which: Optional[str]) -> Sequence[Run]:
-    if which is None:
-        return runs[-1:]
-    if which == "all":
-        return runs
-    if not (which.isdigit() and 1 <= int(which) <= len(runs)):
-        expected = f"all or a number from 1 to {len(runs)}" if runs else "none: no log has a report of mmengine-ddp-debug"
-        raise UsageError(f"--run: found {which}, expected {expected}", "1 is the oldest run")
-    return runs[int(which) - 1 : int(which)]
+        console.file(html, ranks_page(outcome.shown, len(outcome.runs), outcome.logs, rows))
+    console.data(outcome.ok, outcome_json(outcome, place))
+    return 0 if outcome.ok else 1
 
 
 def _follow(console: Console, request: DiagnoseRequest) -> int:
     """Write each finding when it is seen first, and the newest run whenever more of its ranks have reported."""
-    shown, reports, concluded = {""}, 0, False
+    seen: Set[object] = set()
+    reports, ok = 0, True
     for outcome in ops.follow(request):
-        new = [each for each in outcome.findings if each.symptom.name not in shown]
-        shown |= {each.symptom.name for each in new}
-        console.rows(finding_rows(new))
+        failed = [each for each in outcome.failures if (each.rank, each.time) not in seen]
+        new = [each for each in outcome.findings if each.symptom.name not in seen]
+        seen |= {*((each.rank, each.time) for each in failed), *(each.symptom.name for each in new)}
+        console.rows(outcome_rows(failed, new))
         if new:
             show_cure(console, request.place, outcome)
         number = sum(len(log.reports) for log in outcome.logs)
         if number > reports:
-            run = outcome.runs[-1]
-            classified = classified_wraps(run)
-            concluded = concluded or any(map(is_wrong, classified))
-            show_run(console, run, len(outcome.runs), classified)
+            show_runs(console, outcome)
+            ok = ok and not outcome.concluded
         reports = number
         sys.stdout.flush()
-    return 1 if concluded or len(shown) > 1 else 0
+    return 0 if ok and not seen else 1

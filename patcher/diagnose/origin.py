@@ -1,0 +1,30 @@
+"""Which rank has written a line of a log, by what launchers and loggers write before it and by the name of the file."""
+
+from __future__ import annotations
+
+import re
+from typing import Optional
+
+_COLLECTED = re.compile(  # what docker, containerd and `kubectl logs --prefix --timestamps` write before a line
+    rb'^(?:\{"log":")?(?:\[pod/[^\]]*\] )?(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) )?(?:std(?:out|err) [FP] )?'
+)
+_RANKS = (  # how a rank is written: by torch, by torchrun --tee, by mpirun --tag-output, by srun --label
+    re.compile(rb"\[rank ?([0-9]{1,7})\]", re.IGNORECASE),
+    re.compile(rb"^ *\[[a-z_]+([0-9]{1,7})\]:"),
+    re.compile(rb"^ *\[(?:[\w.-]+@)?[0-9]+,([0-9]{1,7})\](?:<std(?:out|err)>)?:"),
+    re.compile(rb"^ *([0-9]{1,7}): "),
+)
+_RANK_OF_FILE = re.compile(r"attempt_\d+/(\d{1,7})/std(?:out|err)\.log$|(?<![A-Za-z])rank[_-]?(\d{1,7})(?!\d)[^/]*$")
+
+
+def rank_of_file(name: str) -> Optional[int]:
+    """The rank whose log a file is, by its path."""
+    found = _RANK_OF_FILE.search(name)
+    return int(found.group(1) or found.group(2)) if found else None
+
+
+def rank_of_line(begin: bytes) -> Optional[int]:
+    """The rank that the beginning of a line names."""
+    own = _COLLECTED.sub(b"", begin)
+    found = [ranks[-1] for ranks in (form.findall(own) for form in _RANKS) if ranks]
+    return int(found[0]) if found else None
