@@ -213,5 +213,23 @@ def test_the_scaler_is_that_of_the_device(module):
         assert made.scaler(lambda *args: ("theirs", *args))(2.0) == expected
 
 
+@pytest.mark.parametrize(
+    ("visible", "local_rank", "found"),
+    [("0,1", 1, 1), ("0", 1, 1), ("", 0, ""), ("MIG-1,MIG-2", 1, "MIG-2"), ("MIG-1", 1, 1), (None, 1, 1), (None, 2, 2)],
+)
+def test_the_logger_does_not_stop_a_rank_that_has_no_cuda_device(monkeypatch, visible, local_rank, found):
+    torch = ModuleType("torch")
+    torch.cuda = card()
+    torch.cuda.is_available = lambda: True
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setenv("LOCAL_RANK", str(local_rank))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    scope = {}
+    exec(compile((SPATCH.parent / "cases" / "logger.after.py").read_text(), "logger.py", "exec"), scope)
+    assert scope["_get_device_id"]() == found
+
+
 def test_the_inserted_code_is_python_3_7():
     ast.parse(source(), feature_version=(3, 7))
