@@ -203,14 +203,9 @@ def home_of(env: Environment, path: str) -> Located:
 def _look(site: str, path: str, one: _Candidate, receipt: Optional[Receipt]) -> Tuple[Optional[InstalledFile], str]:
     """The file, if it differs or has no RECORD; and a remark, "" for none."""
     try:
-        if receipt is None and one.rows and all(row.size >= 0 for row in one.rows):
-            size = (Path(site) / path).stat().st_size
-            data = read_file(Path(site) / path) if size in [row.size for row in one.rows] else None
-        else:
-            data = read_file(Path(site) / path)
-        if data is not None and sha256(data).hexdigest() in [row.digest for row in one.rows]:
+        data = read_file(Path(site) / path)
+        if sha256(data).hexdigest() in [row.digest for row in one.rows]:
             return None, ""
-        data = read_file(Path(site) / path) if data is None else data
         item = InstalledFile(one.located, path, tuple(one.rows), data)
     except (FileNotFoundError, NotADirectoryError):
         return None, "is not there any more; that a file was deleted cannot be put into a patchset"

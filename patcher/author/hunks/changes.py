@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from typing import Iterator, List, Sequence, Tuple
 
-from patcher.author.hunks.context import Candidate, Fragment, with_context
+from patcher.author.hunks.context import Candidate, Fragment, alone_and_around, with_context
 from patcher.author.hunks.differences import Difference, Pair, scope_of
 from patcher.author.hunks.excerpts import (
     Hole,
@@ -75,14 +75,11 @@ class Changes:
             statement.append(Fragment(self._statement(old, new, holes), form))
         owner = difference.blocks[0].parent
         inside = owner is not None and owner.kind != "ClassDef"  # elsewhere a name is bound once
-        if inside and simple and len(distinctive_words([old])) < 2:
-            yield from with_context(self.before, difference, statement)
-        for each in statement:
-            yield Candidate(scope, each.lines, each.form)
         if old.kind in CLAUSES:
-            yield from self._in_statement(difference, statement)
-            return
-        yield from with_context(self.before, difference, statement)
+            yield from self._in_clause(difference, statement)
+        else:
+            little = inside and simple and len(distinctive_words([old])) < 2
+            yield from alone_and_around(self.before, difference, statement, little=little)
 
     def opened(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for an assignment of another value that leave the old one open; none for other differences."""
@@ -92,8 +89,7 @@ class Changes:
         if old.kind == "Assign" and isinstance(values[0], Node) and isinstance(values[1], Node) and all(map(same, *names)):
             hole, whole = (values[0].outer_start, values[0].outer_end, "$OLD"), (values[1].end, values[1].end, "")
             fragment = Fragment(self._statement(old, new, [(hole, whole)]), "the statement, the old value left open")
-            yield Candidate(difference.scope, fragment.lines, fragment.form)
-            yield from with_context(self.before, difference, [fragment])
+            yield from alone_and_around(self.before, difference, [fragment])
 
     def _expressions(self, scope: str, pairs: Sequence[Pair]) -> Iterator[Candidate]:
         """The expressions that hold all of the change, the smallest first."""
@@ -127,10 +123,12 @@ class Changes:
         yield "-", self.before, old, [one for one, _ in holes]
         yield "+", self.after, new, [other for _, other in holes]
 
-    def _in_statement(self, difference: Difference, fragments: Sequence[Fragment]) -> Iterator[Candidate]:
-        """The lines of a clause below the header of its statement."""
+    def _in_clause(self, difference: Difference, fragments: Sequence[Fragment]) -> Iterator[Candidate]:
+        """The lines of a clause alone, and below the header of its statement."""
         owner = difference.blocks[0].statements()[difference.old[0]]
         head = tagged(" ", opened(self.before, owner))
+        for each in fragments:
+            yield Candidate(difference.scope, each.lines, each.form)
         for each in fragments:
             yield Candidate(difference.scope, (*head, *each.lines), f"{each.form}, below the header of its statement")
 

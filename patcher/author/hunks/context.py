@@ -45,18 +45,22 @@ class Fragment(NamedTuple):
     below: bool = False
 
 
-def with_context(text: Text, difference: Difference, fragments: Sequence[Fragment]) -> Iterator[Candidate]:
-    """The lines of a change with more around them: one neighbour, the header, both neighbours."""
+def alone_and_around(
+    text: Text, difference: Difference, fragments: Sequence[Fragment], *, little: bool = False
+) -> Iterator[Candidate]:
+    """The lines of a change alone, and with more around them; alone last where they say too `little` of their place."""
+    alone = [Candidate(difference.scope, each.lines, each.form) for each in fragments]
+    yield from () if little else alone
+    yield from with_context(text, difference, fragments)
+    yield from alone if little else ()
+
+
+def with_context(
+    text: Text, difference: Difference, fragments: Sequence[Fragment], near: Sequence[Fragment] = ()
+) -> Iterator[Candidate]:
+    """The lines of a change with more around them: one neighbour, the header, both neighbours; `near` have a neighbour."""
     above, below = difference.neighbours
-    higher, lower = (ends(forms(text, node)) if node is not None else [] for node in (above, below))
-    near: List[Fragment] = []
-    for each in fragments:
-        for form in higher:
-            lines = (*tagged(" ", form.lines), *each.lines)
-            near.append(Fragment(lines, f"{each.form}, beside the statement above", above=True))
-        for form in lower:
-            lines = (*each.lines, *tagged(" ", form.lines))
-            near.append(Fragment(lines, f"{each.form}, beside the statement below", below=True))
+    near = near or list(_near(text, difference, fragments))
     for each in near:
         yield Candidate(difference.scope, each.lines, each.form)
     yield from in_headers(text, difference, fragments)
@@ -68,6 +72,18 @@ def with_context(text: Text, difference: Difference, fragments: Sequence[Fragmen
     yield from in_headers(text, difference, near)
 
 
+def _near(text: Text, difference: Difference, fragments: Sequence[Fragment]) -> Iterator[Fragment]:
+    """The lines of a change beside a neighbour, in its most general and its most specific form."""
+    higher, lower = (ends(forms(text, node)) if node is not None else [] for node in difference.neighbours)
+    for each in fragments:
+        for form in higher:
+            lines = (*tagged(" ", form.lines), *each.lines)
+            yield Fragment(lines, f"{each.form}, beside the statement above", above=True)
+        for form in lower:
+            lines = (*each.lines, *tagged(" ", form.lines))
+            yield Fragment(lines, f"{each.form}, beside the statement below", below=True)
+
+
 def in_headers(text: Text, difference: Difference, fragments: Sequence[Fragment]) -> Iterator[Candidate]:
     """The lines of a change inside the header of their block, and of the block around that."""
     first, last = difference.old
@@ -76,6 +92,8 @@ def in_headers(text: Text, difference: Difference, fragments: Sequence[Fragment]
         block = difference.blocks[0]
         higher = first > 1 if each.above else above is not None
         lower = last + 1 < len(block.statements()) if each.below else below is not None
+        if higher and lower and all(tag == "+" for tag, _ in each.lines):
+            continue  # between `...` and `...` there is no place
         inner: Optional[List[Line]] = enclosed(text, block, each.lines, higher, lower)
         for _ in range(2):
             if inner is None or block.parent is None:

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import Iterator, List, Sequence, Tuple
 
-from patcher.author.hunks.context import Candidate, Fragment, ends, in_headers, with_context
-from patcher.author.hunks.differences import Difference, kept_in, scope_of
-from patcher.author.hunks.excerpts import Form, Hole, enclosed, excerpt, forms, tagged, verbatim
+from patcher.author.hunks.context import Candidate, Fragment, alone_and_around, in_headers, with_context
+from patcher.author.hunks.differences import Difference, kept_in
+from patcher.author.hunks.excerpts import Form, Hole, excerpt, forms, tagged, verbatim
 from patcher.author.hunks.names import distinctive_words, mentioned_during_import, names_bound, names_in, read_during_import
 from patcher.author.hunks.spans import Text
 from patcher.engine.node import COMPOUND, Node
@@ -33,12 +33,8 @@ class Runs:
         if difference.deleted:
             deleted = [line for node in difference.deleted for line in verbatim(self.before, node)]
             lines = (*tagged("-", deleted), *tagged("+", self.inserted(difference, below=True)))
-            if len(distinctive_words(difference.deleted)) < 2:
-                short = Fragment(lines, "the code that goes, which says too little alone")
-                yield from with_context(self.before, difference, [short])
-            whole = Fragment(lines, "the code that goes, word for word")
-            yield Candidate(difference.scope, whole.lines, whole.form)
-            yield from with_context(self.before, difference, [whole])
+            little = len(distinctive_words(difference.deleted)) < 2
+            yield from alone_and_around(self.before, difference, [Fragment(lines, "the code that goes")], little=little)
         else:
             yield from self._insertion(difference)
 
@@ -77,46 +73,30 @@ class Runs:
 
     def _insertion(self, difference: Difference) -> Iterator[Candidate]:
         yield from self._elsewhere(difference)
-        owner, scope = difference.blocks[0].parent, difference.scope
+        owner = difference.blocks[0].parent
         above, below = difference.neighbours
+        inserted = {
+            at: [tuple(tagged("+", self.inserted(difference, below=at, bare=bare))) for bare in (False, True)]
+            for at in (False, True)
+        }
+        alone = [Fragment(lines, "the new code") for lines in inserted[above is None]]
         if above is None and owner is not None and owner.kind == "FunctionDef":
-            yield from self._at_an_end(difference)
-        inserted = {at: [self.inserted(difference, below=at, bare=bare) for bare in (False, True)] for at in (False, True)}
+            yield from in_headers(self.before, difference, alone)
         ordered = [
             (form, node is below, int(rank > 0) + 2 * _hides(form, node, difference.inserted))
             for node in self._anchors(difference)
             for rank, form in enumerate(forms(self.before, node))
         ]
         ordered.sort(key=lambda each: each[2])
-        fragments: List[Fragment] = []
+        near: List[Fragment] = []
         for form, lower, _ in ordered:
             for lines in inserted[lower]:
-                new, context = tagged("+", lines), tagged(" ", form.lines)
+                context = tagged(" ", form.lines)
                 words = f"beside the statement {'below' if lower else 'above'}, {form.words}"
-                both = (*new, *context) if lower else (*context, *new)
-                fragments.append(Fragment(both, words, above=not lower, below=lower))
-                yield Candidate(scope, both, words)
-        if above is not None and below is not None:
-            for one, other in zip(ends(forms(self.before, above)), ends(forms(self.before, below, "2"))):
-                for lines in inserted[False]:
-                    both = (*tagged(" ", one.lines), *tagged("+", lines), *tagged(" ", other.lines))
-                    yield Candidate(scope, both, f"between both neighbours, {one.words}")
-        if above is None or below is None:
-            yield from self._at_an_end(difference)
-        yield from in_headers(self.before, difference, fragments)
-
-    def _at_an_end(self, difference: Difference) -> Iterator[Candidate]:
-        """First or last in a block: its header and `...`."""
-        block = difference.blocks[0]
-        above, below = difference.neighbours
-        for bare in (False, True):
-            lines = tagged("+", self.inserted(difference, below=above is None, bare=bare))
-            whole = enclosed(self.before, block, lines, above is not None, below is not None)
-            if whole is not None and block.parent is not None:
-                words = "first in its block" if above is None else "last in its block"
-                yield Candidate(scope_of(block.parent), tuple(whole), words)
-            elif block.parent is None and below is None:
-                yield Candidate("<module>", ((" ", "..."), *lines), "end of the module")
+                near.append(Fragment((*lines, *context) if lower else (*context, *lines), words, not lower, lower))
+        yield from with_context(self.before, difference, alone, near)
+        for each in alone if owner is None and below is None else ():
+            yield Candidate("<module>", ((" ", "..."), *each.lines), "end of the module")
 
     def _elsewhere(self, difference: Difference) -> Iterator[Candidate]:
         """Imports of the standard library at the top of the module, functions at its end: where that makes no difference."""
