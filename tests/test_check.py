@@ -19,7 +19,7 @@ import pytest
 from patcher.cli.answers.releases import CiResult, checked_rows, github, junit, of_releases
 from patcher.cli.console import Console
 from patcher.errors import SitepatchError
-from patcher.model import Requested
+from patcher.model import Located, Requested
 from patcher.ops.fixture import fixtures, lay_out
 from patcher.ops.releases.against import Checked
 from patcher.ops.releases.fetching import Fetcher, fetch_all
@@ -286,7 +286,7 @@ def test_what_is_said_of_a_release_is_what_is_said_where_it_is_installed(tmp_pat
             site, version = tmp_path / fixture, fixture.split("-")[1]
             if not site.exists():
                 lay_out(fixture, site)
-            there = try_release(requested, package, package, version, site)
+            there = try_release(requested, Located(package, str(site), package, version, ""))
             here = plan_apply(discover(None, str(site)), [requested])
             states = [answer.state.value.replace("applicable", "applies") for answer in here.answers]
             assert [there.word] == states, there

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import Counter
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -114,7 +113,7 @@ def _locate(site: str, hook: Hook, texts: Dict[str, Optional[bytes]], found: Cla
 
 def environment(site: str) -> Environment:
     """The environment of a hook: the site directory that it lies in."""
-    return Environment(sys.executable, (site,), (site,), sys.version_info[:2])
+    return Environment.alone(site)
 
 
 def _needed(hook: Hook) -> str:

@@ -78,6 +78,11 @@ class Environment(NamedTuple):
     outer: Tuple[str, ...] = ()
     root: str = ""
 
+    @classmethod
+    def alone(cls, site: str) -> Environment:
+        """A directory of packages by itself, for the Python that runs this."""
+        return cls(sys.executable, (site,), (site,), sys.version_info[:2])
+
     @property
     def name(self) -> str:
         """Its name for messages: the interpreter or the image, and the version."""

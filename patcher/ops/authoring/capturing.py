@@ -8,13 +8,13 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 from patcher.author.changed import InstalledFile, find_changed
 from patcher.author.copies import Copies, copied, copy_out
 from patcher.author.draft import Draft, FileEdit
-from patcher.author.folder import PATCHSETS, Head, output_folder, patchset_files, write_folder
+from patcher.author.folder import PATCHSETS, Head, output_folder, write_folder
 from patcher.author.hunks.generalise import generalise
 from patcher.author.hunks.trial import same_code
 from patcher.author.pristine import Original, find_originals
 from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.model import Located, PatchsetSource, Plan, Requested
-from patcher.ops.authoring.proving import by_package, check_also, further_releases, made_there, proven_target, trial_patchset
+from patcher.ops.authoring.proving import by_package, check_also, further_releases, prove
 from patcher.ops.authoring.requests import CaptureRequest, EditRequest
 from patcher.ops.change import carry_out, note_interrupted, prepare
 from patcher.ops.outcome import SILENT, Events, Outcome
@@ -131,10 +131,8 @@ def _drafted(outcome: CaptureOutcome, folder: Path, events: Events) -> Tuple[Cap
         return outcome, {}
     kept = [one for one in files if one.file.path in written]
     homes, head = list(_packages(kept)), _head(request, kept)
-    trial = trial_patchset(folder, head, draft, homes)
-    packages = [home.package for home in homes]
-    tried = tuple(made_there(trial, each, {}) for each in releases if each.located.package in packages)
-    return outcome._replace(releases=tried), patchset_files(head, draft, [proven_target(home, tried) for home in homes])
+    proof = prove(folder, head, draft, homes, ((each, {}) for each in releases))
+    return outcome._replace(releases=proof.releases), proof.texts
 
 
 def _planned(outcome: CaptureOutcome, requested: Requested) -> CaptureOutcome:

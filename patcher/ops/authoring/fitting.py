@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import List, NamedTuple, Sequence, Tuple
 
@@ -105,8 +104,7 @@ def _try(patchset: Patchset, located: Located, named: bool) -> TriedRelease:
     untried = ReleaseOutcome(located.distribution, located.version, "")
     found = TriedRelease(located, (inside or every)[-1], bool(inside), named, untried)
     for number in order or every:
-        requested = _requested(patchset, number)
-        tried = try_release(requested, located.package, located.distribution, located.version, Path(located.site))
+        tried = try_release(_requested(patchset, number), located)
         if tried.word in HOLDS or not found.outcome.word:
             found = found._replace(variant=number, outcome=tried)
         if tried.word in HOLDS or inside:
@@ -134,6 +132,5 @@ def _requested(patchset: Patchset, number: int) -> Requested:
 
 
 def _explained(patchset: Patchset, one: TriedRelease) -> Tuple[HunkExplanation, ...]:
-    env = Environment(sys.executable, (one.located.site,), (one.located.site,), sys.version_info[:2])
-    hunks, _ = explanations(env, _requested(patchset, one.variant))
+    hunks, _ = explanations(Environment.alone(one.located.site), _requested(patchset, one.variant))
     return tuple(each for each in hunks if each.answer.state.failed)

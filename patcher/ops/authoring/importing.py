@@ -10,20 +10,11 @@ from patcher.author.diffs.locate import FileMatch, InstalledSources
 from patcher.author.diffs.patchfile import Patch, merge_patches, read_patches, read_series
 from patcher.author.diffs.unified import DiffProblem
 from patcher.author.draft import Draft, FileEdit, LeftOut
-from patcher.author.folder import Head, output_folder, patchset_files, write_folder
+from patcher.author.folder import Head, output_folder, write_folder
 from patcher.author.hunks.generalise import generalise
 from patcher.errors import Location, UsageError
 from patcher.model import Located, Patchset
-from patcher.ops.authoring.proving import (
-    Release,
-    by_package,
-    check_also,
-    further_releases,
-    made_here,
-    made_there,
-    proven_target,
-    trial_patchset,
-)
+from patcher.ops.authoring.proving import Release, by_package, check_also, further_releases, made_here, prove
 from patcher.ops.authoring.requests import ImportRequest
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.releases.trying import ReleaseOutcome
@@ -95,14 +86,12 @@ def import_(request: ImportRequest, events: Events = SILENT) -> ImportOutcome:
     if not homes:
         return outcome
     head = Head(request.name, patch.subject or _summary(request, homes), patch.prose, patch.provenance)
-    trial = trial_patchset(folder, head, draft, homes)
-    files = tuple(diff for diff in (made_here(edit, draft, trial) for edit in edits) if diff.text)
-    tried = tuple(made_there(trial, each, _expected(each, taken)) for each in releases if _has(homes, each))
-    outcome = outcome._replace(files=files, releases=tried)
+    proof = prove(folder, head, draft, homes, ((each, _expected(each, taken)) for each in releases))
+    files = tuple(diff for diff in (made_here(edit, draft, proof.trial) for edit in edits) if diff.text)
+    outcome = outcome._replace(files=files, releases=proof.releases)
     if left and not request.partial:
         return outcome
-    targets = [proven_target(home, tried) for home in homes]
-    return outcome._replace(patchset=write_folder(folder, patchset_files(head, draft, targets)))
+    return outcome._replace(patchset=write_folder(folder, proof.texts))
 
 
 # what is read ---------------------------------------------------------------------------------------------------------
@@ -168,10 +157,6 @@ def _matches(env: Environment, patch: Patch, fuzz: int) -> List[FileMatch]:
 
 def _packages(matches: Iterable[FileMatch]) -> Dict[Located, Set[str]]:
     return by_package((one.located, one.path) for one in matches if one.located)
-
-
-def _has(homes: Sequence[Located], release: Release) -> bool:
-    return any(home.package == release.located.package for home in homes)
 
 
 def _notes(taken: Sequence[FileMatch]) -> Iterator[str]:

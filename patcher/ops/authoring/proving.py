@@ -153,8 +153,7 @@ def made_there(trial: Patchset, release: Release, expected: Mapping[str, bytes])
         release: the release.
         expected: the files that it must make there, by path, as far as they are known.
     """
-    located = release.located
-    found = try_release(Requested(trial, {}), located.package, located.distribution, located.version, Path(located.site))
+    found = try_release(Requested(trial, {}), release.located)
     for path, right in expected.items() if found.word == APPLIES else ():
         made, _ = _rewritten(path, release.texts[path], trial)
         if not same_code(made, right, anywhere=True):
@@ -163,7 +162,30 @@ def made_there(trial: Patchset, release: Release, expected: Mapping[str, bytes])
     return found
 
 
-def proven_target(home: Located, tried: Sequence[ReleaseOutcome]) -> PackageRange:
+class Proof(NamedTuple):
+    """A patchset that is not written yet: for any release, what it does to the further ones, and the texts of its folder."""
+
+    trial: Patchset
+    releases: Tuple[ReleaseOutcome, ...]
+    texts: Dict[str, str]
+
+
+def prove(
+    folder: Path, head: Head, draft: Draft, homes: Sequence[Located], releases: Iterable[Tuple[Release, Mapping[str, bytes]]]
+) -> Proof:
+    """Try a draft on further releases; its ranges are those for which it is proven.
+
+    Each of `releases` comes with the files that the patchset must make there, by path, as far as they are known.
+
+    Raises:
+        PatchError: it is invalid.
+    """
+    trial, packages = trial_patchset(folder, head, draft, homes), [home.package for home in homes]
+    tried = tuple(made_there(trial, one, expected) for one, expected in releases if one.located.package in packages)
+    return Proof(trial, tried, patchset_files(head, draft, [_proven(home, tried) for home in homes]))
+
+
+def _proven(home: Located, tried: Sequence[ReleaseOutcome]) -> PackageRange:
     """The installed package, with the range of releases for which the outcomes prove the patchset."""
     mine = [each for each in tried if each.distribution == home.distribution]
     proven = [each.version for each in mine if each.word in HOLDS]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, Union
 
 from patcher.errors import SitepatchError, UsageError
-from patcher.model import Patchset, Requested, State
+from patcher.model import Located, Patchset, Requested, State
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.releases.fetching import Key, Listings, fetch_all, fetching, list_releases, offered
 from patcher.ops.releases.trying import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, ReleaseOutcome, one_line, try_release
@@ -179,7 +179,7 @@ def _outcomes(
             word = NO_WHEEL if isinstance(folder, NoWheel) else NOT_FETCHED
             outcome = ReleaseOutcome(name, version, word, problem=one_line(folder.message), hint=folder.hint)
         else:
-            outcome = try_release(requested, package, name, version, folder)
+            outcome = try_release(requested, Located(package, str(folder), name, version, ""))
         listed = isinstance(listing, Listing) and version in listing.yanked
         yield outcome._replace(yanked=listed or was_yanked(cache, name, version))
     yield from _nothing_found(requested.patchset, asked, chosen, listings)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from functools import lru_cache
-from pathlib import Path
 from typing import Dict, NamedTuple, Set, Tuple
 
-from patcher.model import Answer, Plan, Requested, State
+from patcher.model import Answer, Located, Plan, Requested, State
 from patcher.patchset.sources import pick_variants
 from patcher.planner.plan import plan_apply
 from patcher.target.interpreter import Environment
@@ -42,29 +40,26 @@ class ReleaseOutcome(NamedTuple):
         return self.word not in _GOOD
 
 
-def try_release(requested: Requested, package: str, distribution: str, version: str, folder: Path) -> ReleaseOutcome:
+def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
     """Plan a patchset against one release.
 
     Args:
         requested: the patchset and its options.
-        package: the import package that the release provides; variants of other packages are not looked at.
-        distribution: the name of the release's distribution.
-        version: its version.
-        folder: its kept files (`patcher.target.releases`), a site directory.
+        release: the import package, of which alone variants are looked at, with its kept files (`patcher.target.releases`).
 
     Raises:
         PatchError: a hunk is wrong in itself.
     """
-    variants = tuple(pick_variants(requested.patchset)[package])
+    _, site, distribution, version, *_ = release
+    variants = tuple(pick_variants(requested.patchset)[release.package])
     only = requested._replace(patchset=requested.patchset._replace(variants=variants))
-    env = Environment(sys.executable, (str(folder),), (str(folder),), sys.version_info[:2])
-    plan = plan_apply(env, [only])
-    answers = tuple(one._replace(problem=one.problem.replace(str(folder), "the wheel")) for one in plan.answers)
+    plan = plan_apply(Environment.alone(site), [only])
+    answers = tuple(one._replace(problem=one.problem.replace(site, "the wheel")) for one in plan.answers)
     if plan.failed:
         first, *others = plan.failed
         where = f"{first.path}: {first.scope}: " if first.scope else f"{first.path}: " if "/" in first.path else ""
         more = f" (and {len(others)} more)" if others else ""
-        problem = where + one_line(first.problem).replace(str(folder), "the wheel") + more
+        problem = where + one_line(first.problem).replace(site, "the wheel") + more
         return ReleaseOutcome(distribution, version, first.state.value, (), problem, first.hint, answers=answers)
     state = state_of(plan)
     diffs = [
