@@ -16,7 +16,7 @@ from patcher.cli.language import Catalog
 from patcher.cli.main import commands
 from patcher.model import Symptom
 from patcher.patchset.manifest import load_patchset
-from patcher.patchset.sources import BUILT_IN, builtin_dir
+from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.symptoms import general_symptoms
 
 _BUILT_IN = [load_patchset(path.parent, BUILT_IN) for path in sorted(Path(builtin_dir()).glob("*/patchset.toml"))]

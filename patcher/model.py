@@ -130,16 +130,16 @@ class Symptom(NamedTuple):
 
 
 class PatchsetSource(NamedTuple):
-    """Where a patchset was found: a `kind` of `patcher.patchset.sources`, and the directory or entry point that is named.
+    """Where a patchset was found: a `kind` of `patcher.patchset.places`, and the directory or entry point that is named.
 
-    That of one that was not searched for is of another kind, as `the store`. The kind is its text, with `{}` for the name.
+    That of one that was not searched for is of another kind, as `the store`.
     """
 
     kind: str
     name: str = ""
 
     def __str__(self) -> str:
-        return self.kind.format(self.name) if self.name else self.kind
+        return f"{self.kind} {self.name}".rstrip()
 
 
 class Patchset(NamedTuple):

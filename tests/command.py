@@ -84,7 +84,7 @@ class Site:
 
     def source(self, name, **changes):
         """A copy of a built-in patchset in ./patchsets beside the site, with texts replaced; returns its folder."""
-        from patcher.patchset.sources import builtin_dir
+        from patcher.patchset.places import builtin_dir
 
         folder = self.cwd / "patchsets" / name
         folder.mkdir(parents=True)

@@ -15,7 +15,9 @@ from typing import Dict, Iterable, List, Tuple
 from unittest import mock
 
 from patcher.model import Requested, Rewrite
-from patcher.patchset.sources import BUILT_IN, builtin_dir, load_patchset, resolve_options
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.places import BUILT_IN, builtin_dir
+from patcher.patchset.sources import resolve_options
 from patcher.planner import rewriter
 from patcher.planner.known import Request, key_of, write_table
 from patcher.planner.plan import plan_apply

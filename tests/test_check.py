@@ -25,7 +25,8 @@ from patcher.ops.releases.against import Checked
 from patcher.ops.releases.fetching import Fetcher, fetch_all
 from patcher.ops.releases.trying import ReleaseOutcome, try_release
 from patcher.patchset.manifest import load_patchset
-from patcher.patchset.sources import builtin_dir, resolve_options
+from patcher.patchset.places import builtin_dir
+from patcher.patchset.sources import resolve_options
 from patcher.planner.plan import plan_apply
 from patcher.target.index import Listing
 from patcher.target.interpreter import discover

@@ -19,7 +19,7 @@ import pytest
 
 from patcher import __version__
 from patcher.ops.fixture import lay_out
-from patcher.patchset.sources import builtin_dir
+from patcher.patchset.places import builtin_dir
 from tests.command import (
     DDP,
     DDP_VERSION,

@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from patcher.patchset.sources import builtin_dir
+from patcher.patchset.places import builtin_dir
 
 pytestmark = pytest.mark.once
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from patcher.ops.fixture import lay_out
-from patcher.patchset.sources import BUILT_IN, builtin_dir, load_patchset, resolve_options
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.places import BUILT_IN, builtin_dir
+from patcher.patchset.sources import resolve_options
 
 pytestmark = pytest.mark.once
 

@@ -14,7 +14,9 @@ import pytest
 from patcher.errors import UsageError
 from patcher.model import State
 from patcher.ops.fixture import fixtures, lay_out
-from patcher.patchset.sources import BUILT_IN, builtin_dir, choose_variant, load_patchset, resolve_options
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.places import BUILT_IN, builtin_dir
+from patcher.patchset.sources import choose_variant, resolve_options
 
 WRAP = """
 from mmengine.model import BaseModel

@@ -247,7 +247,8 @@ def test_what_looks_like_a_placeholder_in_a_string_is_pointed_out(site, command)
 def test_nothing_is_pointed_out_about_the_built_in_patchsets():
     from pathlib import Path
 
-    from patcher.patchset.sources import builtin_dir, load_patchset
+    from patcher.patchset.manifest import load_patchset
+    from patcher.patchset.places import builtin_dir
     from patcher.text.confusable import remarks
 
     folders = [path for path in Path(builtin_dir()).iterdir() if path.is_dir()]

@@ -13,7 +13,9 @@ from patcher.errors import PatchError
 from patcher.model import HunkAnswer, HunkText, Rewrite, Splice, State
 from patcher.ops.fixture import fixtures, lay_out
 from patcher.ops.looking.listing import availability
-from patcher.patchset.sources import BUILT_IN, builtin_dir, load_patchset, resolve_options
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.places import BUILT_IN, builtin_dir
+from patcher.patchset.sources import resolve_options
 from patcher.planner import rewriter
 from patcher.planner.known import KnownTable, Request, key_of, write_table
 from patcher.system import cache, results

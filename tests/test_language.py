@@ -14,7 +14,7 @@ from patcher.cli.commands import SECTIONS
 from patcher.cli.language import Catalog, _numbered
 from patcher.cli.main import _language, commands
 from patcher.patchset.manifest import load_patchset
-from patcher.patchset.sources import BUILT_IN, builtin_dir
+from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.symptoms import general_symptoms
 from patcher.text.width import width, wrapped
 from tests.command import DDP, ROOT, RUNNER, Site, done, sitepatch

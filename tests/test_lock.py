@@ -22,7 +22,7 @@ from patcher.ops.place import Place
 from patcher.ops.project import LockRequest, SyncRequest, sync
 from patcher.ops.project import lock as write_lock
 from patcher.patchset.manifest import load_patchset
-from patcher.patchset.sources import builtin_dir
+from patcher.patchset.places import builtin_dir
 from patcher.project import lockfile
 from patcher.project.differing import differences
 from patcher.project.request import ProjectFiles

@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from patcher.errors import PatchError, UsageError
 from patcher.model import Option, Patchset, Symptom, Variant, Verify
-from patcher.patchset import manifest, toml
+from patcher.patchset import manifest, places, toml
 from patcher.patchset import sources as patchset
 from patcher.patchset.symptoms import general_symptoms
 from patcher.system.reading import patchset_digest
@@ -90,7 +90,7 @@ def write(parent: Path, toml: str = TOML, name: str = "demo-fix") -> Path:
 
 def refusal(folder: Path) -> str:
     with pytest.raises(PatchError) as caught:
-        patchset.load_patchset(folder, "here")
+        manifest.load_patchset(folder, "here")
     return caught.value.message
 
 
@@ -98,7 +98,7 @@ def refusal(folder: Path) -> str:
 
 
 def test_a_folder_becomes_a_patchset_with_everything_it_says(tmp_path):
-    loaded = patchset.load_patchset(write(tmp_path), "here")
+    loaded = manifest.load_patchset(write(tmp_path), "here")
     assert loaded[:4] == ("demo-fix", "1.0", "debug", "Show what is there")
     assert loaded.prose == "Why it is there.\n\nWhere it is there."
     assert loaded.provenance == {"author": "someone", "remove_when": "never"}
@@ -119,17 +119,17 @@ def test_a_folder_becomes_a_patchset_with_everything_it_says(tmp_path):
 
 def test_the_digest_follows_every_file_and_nothing_else(tmp_path):
     folder = write(tmp_path)
-    first = patchset.load_patchset(folder, "here").digest
+    first = manifest.load_patchset(folder, "here").digest
     assert re.fullmatch("[0-9a-f]{64}", first)
     (folder / "README.md").write_text("not part of it")
     for name in ("patchset.toml", "first.spatch", "probe.py"):
         data = (folder / name).read_bytes()
         (folder / name).write_bytes(data.replace(b"\n", b"\r\n"))
-        assert patchset.load_patchset(folder, "elsewhere").digest == first, "neither the source nor CRLF of a checkout counts"
+        assert manifest.load_patchset(folder, "elsewhere").digest == first, "neither the source nor CRLF of a checkout counts"
         (folder / name).write_bytes(b"# a remark\n" + data if name != "first.spatch" else b"Prose. " + data)
-        assert patchset.load_patchset(folder, "here").digest != first
+        assert manifest.load_patchset(folder, "here").digest != first
         (folder / name).write_bytes(data)
-    assert patchset.load_patchset(folder, "here").digest == first
+    assert manifest.load_patchset(folder, "here").digest == first
     assert patchset_digest({"ab": "c"}) != patchset_digest({"a": "bc"})
 
 
@@ -204,7 +204,7 @@ follows = true
 
 
 def test_a_symptom_is_read(tmp_path):
-    (one,) = patchset.load_patchset(write(tmp_path, TOML + SYMPTOM), "here").symptoms
+    (one,) = manifest.load_patchset(write(tmp_path, TOML + SYMPTOM), "here").symptoms
     assert one == Symptom(
         "it-fails", ("DemoError: * failed", "it failed as always"), "it has failed", "ask again", {"params": 6, "lang": "zh"},
         ("demo/runner.py",), ("demo",), True,
@@ -413,7 +413,7 @@ def test_the_variant_is_the_one_whose_range_holds_the_version(variants, version,
 
 def test_variants_are_grouped_by_package(tmp_path):
     other = Variant("other", "", ())
-    made = patchset.load_patchset(write(tmp_path), "here")._replace(variants=(OLD, other, NEW))
+    made = manifest.load_patchset(write(tmp_path), "here")._replace(variants=(OLD, other, NEW))
     assert patchset.pick_variants(made) == {"demo": [OLD, NEW], "other": [other]}
 
 
@@ -427,7 +427,7 @@ def test_the_first_place_wins_and_the_others_are_told(tmp_path):
     found = patchset.find_patchset("demo-fix", [named], tmp_path)
     assert str(found.patchset.source) == f"--patch-dir {named}"
     assert found.shadows == (f"demo-fix of ./patchsets ({local / 'demo-fix'})",)
-    assert patchset.find_patchset("only-local", [named], tmp_path) == (patchset.load_patchset(local / "only-local", patchset.LOCAL), ())
+    assert patchset.find_patchset("only-local", [named], tmp_path) == (manifest.load_patchset(local / "only-local", places.LOCAL), ())
     assert patchset.find_patchset("demo-fix", [Path("patchsets")], tmp_path).shadows == (), "one folder found twice is no shadow"
     write(tmp_path / "same")
     assert patchset.find_patchset("demo-fix", [named, tmp_path / "same"], tmp_path).shadows == found.shadows, "the same text is none"
@@ -437,7 +437,7 @@ def test_a_patch_dir_may_be_one_patchset_and_must_exist(tmp_path):
     folder = write(tmp_path)
     assert patchset.find_patchset("demo-fix", [folder], tmp_path).patchset.name == "demo-fix"
     with pytest.raises(UsageError, match="gone: found no such directory"):
-        patchset.patchset_folders([tmp_path / "gone"], tmp_path)
+        places.patchset_folders([tmp_path / "gone"], tmp_path)
 
 
 def test_an_unknown_name_gets_a_suggestion_and_the_list(tmp_path):
@@ -448,7 +448,7 @@ def test_an_unknown_name_gets_a_suggestion_and_the_list(tmp_path):
     known, searched = caught.value.hint.split("\n")
     assert "demo-fix" in known
     assert searched.startswith(f"searched: {tmp_path / 'patchsets'} (./patchsets of the current directory), ")
-    assert searched.endswith(f"{patchset.builtin_dir()} (built in)")
+    assert searched.endswith(f"{places.builtin_dir()} (built in)")
     with pytest.raises(UsageError) as caught:
         patchset.find_patchset("demo-fux", [tmp_path / "patchsets"], tmp_path / "elsewhere")
     named, local = caught.value.hint.partition("searched: ")[2].split(", ", 1)
@@ -457,17 +457,17 @@ def test_an_unknown_name_gets_a_suggestion_and_the_list(tmp_path):
 
 
 def test_built_in_patchsets_stay_built_in_when_the_checkout_is_the_working_directory(tmp_path):
-    for cwd in (tmp_path, Path(patchset.builtin_dir()).parent):
-        sources = {source for places in patchset.patchset_folders([], cwd).values() for _, source in places}
-        assert sources <= {patchset.BUILT_IN}
+    for cwd in (tmp_path, Path(places.builtin_dir()).parent):
+        sources = {source for places in places.patchset_folders([], cwd).values() for _, source in places}
+        assert sources <= {places.BUILT_IN}
 
 
 def test_the_built_in_directory_of_a_wheel_lies_inside_the_package(tmp_path, monkeypatch):
     (tmp_path / "patcher" / "_patchsets").mkdir(parents=True)
     monkeypatch.setattr(patchset, "__file__", str(tmp_path / "patcher" / "patchset" / "sources.py"))
-    assert patchset.builtin_dir() == str(tmp_path / "patcher" / "_patchsets")
+    assert places.builtin_dir() == str(tmp_path / "patcher" / "_patchsets")
     (tmp_path / "patcher" / "_patchsets").rmdir()
-    assert patchset.builtin_dir() == str(tmp_path / "patchsets")
+    assert places.builtin_dir() == str(tmp_path / "patchsets")
 
 
 def add_wheel(site: Path, entry_points: str) -> None:
@@ -513,16 +513,16 @@ def test_hundreds_of_variants_are_compared_with_their_neighbours_alone(tmp_path,
     order = list(range(400))
     Random(3).shuffle(order)
     text = head + "".join(one.format(f">={number},<{number + 1}") for number in order)
-    assert len(patchset.load_patchset(write(tmp_path / "good", text), "here").variants) == 400
+    assert len(manifest.load_patchset(write(tmp_path / "good", text), "here").variants) == 400
     assert len(asked) < 2_000
     text = head + "".join(one.format(f">={number},<={number + 1}") for number in range(300))
     with pytest.raises(PatchError) as caught:
-        patchset.load_patchset(write(tmp_path / "bad", text), "here")
+        manifest.load_patchset(write(tmp_path / "bad", text), "here")
     assert "no version in common with" in caught.value.message
     asked.clear()
     text = head + one.format("") * 300
     with pytest.raises(PatchError):
-        patchset.load_patchset(write(tmp_path / "same", text), "here")
+        manifest.load_patchset(write(tmp_path / "same", text), "here")
     assert len(asked) < 2_000
 
 
@@ -530,7 +530,7 @@ def test_hundreds_of_variants_are_compared_with_their_neighbours_alone(tmp_path,
 
 
 def test_settings_are_read_by_the_type_of_the_option(tmp_path):
-    made = patchset.load_patchset(write(tmp_path), "here")
+    made = manifest.load_patchset(write(tmp_path), "here")
     assert patchset.resolve_options(made, {}) == {"params": 5, "lang": "en", "ratio": 1.0, "loud": False}
     settings = {
         "demo-fix.params": "-7",
@@ -557,14 +557,14 @@ def test_settings_are_read_by_the_type_of_the_option(tmp_path):
     ],
 )
 def test_a_wrong_setting_is_told_with_what_was_expected(tmp_path, key, text, line):
-    made = patchset.load_patchset(write(tmp_path), "here")
+    made = manifest.load_patchset(write(tmp_path), "here")
     with pytest.raises(UsageError) as caught:
         patchset.resolve_options(made, {f"demo-fix.{key}": text})
     assert caught.value.message == f"--set demo-fix.{key}: {line}"
 
 
 def test_all_wrong_settings_are_told_together(tmp_path):
-    made = patchset.load_patchset(write(tmp_path), "here")
+    made = manifest.load_patchset(write(tmp_path), "here")
     with pytest.raises(UsageError) as caught:
         patchset.resolve_options(made, {"demo-fix.params": "x", "demo-fix.none": "x"})
     assert len(caught.value.message.split("\n")) == 2
@@ -636,12 +636,12 @@ def test_plain_versions_are_compared_as_packaging_compares_them(versions):
         assert accepts(versions, version) == SpecifierSet(versions).contains(version), (versions, version)
 
 
-BUILT_IN = sorted(each.parent for each in Path(patchset.builtin_dir()).glob("*/patchset.toml"))
+BUILT_IN = sorted(each.parent for each in Path(places.builtin_dir()).glob("*/patchset.toml"))
 
 
 @pytest.mark.parametrize("folder", BUILT_IN, ids=lambda folder: folder.name)
 def test_every_built_in_patchset_loads_and_fits_the_json_schema(folder):
-    loaded = patchset.load_patchset(folder, patchset.BUILT_IN)
+    loaded = manifest.load_patchset(folder, places.BUILT_IN)
     assert isinstance(loaded, Patchset) and all(variant.patches for variant in loaded.variants)
     assert fits(SCHEMA, decoded(loaded.files["patchset.toml"]))
 

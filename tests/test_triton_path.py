@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.patchset.sources import builtin_dir
+from patcher.patchset.places import builtin_dir
 from tests.command import Site
 
 pytestmark = pytest.mark.once

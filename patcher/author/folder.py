@@ -12,7 +12,8 @@ from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 from patcher.author.draft import Draft, package_of
 from patcher.errors import UsageError
 from patcher.model import Patchset, PatchsetSource
-from patcher.patchset.manifest import MANIFEST, load_patchset
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.places import MANIFEST
 from patcher.patchset.toml import written_toml
 from patcher.system.decode import shown_value
 

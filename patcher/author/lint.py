@@ -17,7 +17,7 @@ from patcher.engine.spatch.pattern import Hunk
 from patcher.engine.spatch.side import identifiers
 from patcher.errors import PatchError, SitepatchError
 from patcher.model import FilePatch, HunkText, OptionValue, Patchset
-from patcher.patchset.manifest import MANIFEST
+from patcher.patchset.places import MANIFEST
 from patcher.target.versions import overlap
 
 ERROR, ADVICE, NOTE = "error", "advice", "note"

@@ -9,7 +9,7 @@ import click
 
 from patcher.errors import SitepatchError
 from patcher.ops.place import Place
-from patcher.patchset.sources import patchset_folders
+from patcher.patchset.places import patchset_folders
 from patcher.project.selection import settings_for_completion
 from patcher.store.status import applied_names, statuses
 

@@ -8,8 +8,8 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import FormatError, SitepatchError, StoreError
 from patcher.hook import boot
-from patcher.hook.content import HOOK, Hook, HookPatchset, Precomputed, find_change, read_hook
-from patcher.hook.places import folders
+from patcher.hook.content import Hook, HookPatchset, Precomputed, find_change, read_hook
+from patcher.hook.places import HOOK, folders
 from patcher.model import Change, Located, OptionValue, Receipt, Step
 from patcher.splice import apply_splices
 from patcher.store.folder import sha256

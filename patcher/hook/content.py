@@ -13,7 +13,6 @@ from patcher.store.receipt import OPTIONS, STEP, dump, load, path_below, step_fi
 from patcher.system.decode import STRINGS, Items, Table, Values, sha256_hex, string
 from patcher.system.reading import patchset_digest
 
-HOOK, PRECOMPUTED, PATCHSETS = "hook.json", "kept.json", "patchsets"
 _AGAIN = "run `sitepatch hook init` again, and install the hook again"
 _PATHS = Table({"package": string, "paths": Items(path_below)})
 _PATCHSET = Table(

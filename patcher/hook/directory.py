@@ -11,8 +11,6 @@ from patcher import __version__
 from patcher.errors import Location, SitepatchError, StoreError, UsageError
 from patcher.hook.boot import MODES
 from patcher.hook.content import (
-    PATCHSETS,
-    PRECOMPUTED,
     Content,
     Hook,
     HookPatchset,
@@ -21,8 +19,10 @@ from patcher.hook.content import (
     write_hook,
     write_precomputed,
 )
+from patcher.hook.places import PATCHSETS, PRECOMPUTED
 from patcher.model import PatchsetSource, Requested
-from patcher.patchset.manifest import MANIFEST, load_patchset
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.places import MANIFEST
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.toml import read_toml
 from patcher.project.pyproject import ProjectEntry, read_project

@@ -1,15 +1,18 @@
-"""The folders of the hooks in an environment."""
+"""The folders of the hooks in an environment, and what is in each: hook.json, kept.json and the patchsets."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import List, Sequence
+from typing import TYPE_CHECKING, List, Sequence
 
 from patcher.errors import SitepatchError
-from patcher.hook.content import HOOK, PRECOMPUTED
 from patcher.system.reading import read_file
-from patcher.target.interpreter import Environment
+
+if TYPE_CHECKING:
+    from patcher.target.interpreter import Environment
+
+HOOK, PRECOMPUTED, PATCHSETS = "hook.json", "kept.json", "patchsets"
 
 
 def folders(env: Environment) -> List[str]:

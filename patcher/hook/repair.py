@@ -14,9 +14,6 @@ from patcher.errors import BusyError, OutdatedError, SitepatchError, StoreError
 from patcher.hook import boot
 from patcher.hook.classify import Classified, classify_targets, environment
 from patcher.hook.content import (
-    HOOK,
-    PATCHSETS,
-    PRECOMPUTED,
     Hook,
     HookPatchset,
     Precomputed,
@@ -25,6 +22,7 @@ from patcher.hook.content import (
     read_texts,
 )
 from patcher.hook.other import apply_with_sitepatch
+from patcher.hook.places import HOOK, PATCHSETS, PRECOMPUTED
 from patcher.store.folder import Folder, sha256
 from patcher.store.lock import patience
 from patcher.store.meta import Meta

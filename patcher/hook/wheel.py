@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Dict, Tuple
 
 import patcher
-from patcher.hook.content import HOOK, PATCHSETS, PRECOMPUTED, Content, write_hook, write_precomputed
+from patcher.hook.content import Content, write_hook, write_precomputed
+from patcher.hook.places import HOOK, PATCHSETS, PRECOMPUTED
 
 CARRIED = (
     *("__init__", "errors", "model", "splice"),

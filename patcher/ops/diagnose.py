@@ -19,7 +19,8 @@ from patcher.model import OptionValue, Patchset, Plan, Requested, State, Symptom
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
 from patcher.ops.releases.trying import is_absent, state_of
-from patcher.patchset.sources import builtin_dir, find_patchsets, resolve_options
+from patcher.patchset.places import builtin_dir
+from patcher.patchset.sources import find_patchsets, resolve_options
 from patcher.patchset.symptoms import general_symptoms
 from patcher.patchset.toml import option_text
 from patcher.planner.plan import plan_apply

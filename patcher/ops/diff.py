@@ -10,7 +10,8 @@ from patcher.errors import SitepatchError
 from patcher.model import Answer, Patchset, Requested
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.patchset.sources import find_patchsets, folders_by_name, named_places
+from patcher.patchset.places import folders_by_name, named_places
+from patcher.patchset.sources import find_patchsets
 from patcher.planner.plan import before_and_after, plan_apply
 from patcher.project.pyproject import read_project
 from patcher.project.request import PROJECT

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.hook.content import HOOK, read_hook
-from patcher.hook.places import folders
+from patcher.hook.places import HOOK, folders
 from patcher.model import LockedFile, Plan, Requested, Step
 from patcher.ops.change import carry_out, note_interrupted, prepare
 from patcher.ops.outcome import SILENT, Effect, Events, Outcome
@@ -99,6 +98,8 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
     asked = {one.patchset.name: one for one in requested}
     problems = []
     for folder in folders(env._replace(sites=env.own)):
+        from patcher.hook.content import read_hook  # few environments have a hook
+
         hook = read_hook(read_file(f"{folder}/{HOOK}"), f"{folder}/{HOOK}")
         for kept in hook.patchsets:
             mine = asked.get(kept.name)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError
 from patcher.model import OptionValue, Requested, State, Step
 from patcher.ops.place import Place
-from patcher.project.selection import outdated
+from patcher.patchset.places import folders_by_name, has_texts, search_places
 from patcher.store.health import damaged, interrupted, recover, unclaimed
 from patcher.store.retry import settled
 from patcher.store.status import Condition, FileStatus, applied_names, statuses, stores
+from patcher.store.store import Store
 from patcher.target.backups import Backup, proven_backups
 from patcher.target.interpreter import Environment
 from patcher.text.release import release_name
@@ -132,6 +134,39 @@ def summary(place: Place) -> Summary:
     items = statuses(env, bad)
     ok = all(item.condition is Condition.APPLIED for item in items) and not (bad or interrupted(env))
     return Summary(env, tuple(applied_names(items)), len(items), ok)
+
+
+def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Dict[str, str], Dict[str, SitepatchError]]:
+    """The patchsets that are applied in another version than can be found now: a remark by digest, and broken folders by name.
+
+    Texts are compared with the copies in the stores; a manifest is decoded only where they differ. A name that is not
+    found, or whose folder is broken, is not outdated.
+    """
+    looked, broken = search_places(patch_dirs, os.getcwd())
+    places = folders_by_name(looked)
+    found: Dict[str, str] = {}
+    classified = set()
+    for item in items:
+        for step in item.receipt.steps:
+            if step.digest in classified or step.patchset not in places:
+                continue
+            classified.add(step.digest)
+            folder, source = places[step.patchset][0]
+            try:
+                if has_texts(folder, Store(item.site).patchset_files(step.digest)):
+                    continue
+            except StoreError:
+                pass  # its copy is lost: the digests are compared below
+            from patcher.patchset.manifest import load_patchset  # costs more than the rest of `status`
+
+            try:
+                one = load_patchset(folder, source)
+            except SitepatchError as error:
+                broken[step.patchset] = error
+                continue
+            if one.digest != step.digest:
+                found[step.digest] = f"{one.name} {one.version} ({one.source}) is another one than is applied"
+    return found, broken
 
 
 def _applied_patchsets(env: Environment, items: Iterable[FileStatus], newer: Mapping[str, str]) -> List[AppliedPatchset]:

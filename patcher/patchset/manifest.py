@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from patcher.errors import Location, PatchError, SitepatchError
 from patcher.model import FilePatch, Option, Patchset, PatchsetSource, Variant, Verify
+from patcher.patchset.places import MANIFEST, AnyPath
 from patcher.patchset.symptoms import SYMPTOM, SYMPTOMS, decode_symptoms
 from patcher.patchset.toml import decode_text, decode_toml
 from patcher.system.decode import STRINGS, Reader, Table, Values, anything, integer, one_of, shown_value, string, tables
@@ -16,10 +18,6 @@ from patcher.system.reading import patchset_digest, read_file
 from patcher.target.versions import extent, is_range, is_version, overlap
 from patcher.text.confusable import look_alike
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-MANIFEST = "patchset.toml"
 _NEVER = "===none"  # stands for a wrong range, so that it overlaps with no other
 KINDS = ("fix", "default", "debug")
 OPTION_TYPES: Mapping[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
@@ -77,7 +75,7 @@ class _Reader(Reader):
         return ""
 
 
-def load_patchset(folder: Path, source: PatchsetSource, texts: Optional[Mapping[str, str]] = None) -> Patchset:
+def load_patchset(folder: AnyPath, source: PatchsetSource, texts: Optional[Mapping[str, str]] = None) -> Patchset:
     """Read a patchset folder.
 
     Args:
@@ -88,6 +86,7 @@ def load_patchset(folder: Path, source: PatchsetSource, texts: Optional[Mapping[
     Raises:
         PatchError: with every problem of `patchset.toml` and of its .spatch files, one after the other.
     """
+    folder = Path(folder)
     reader = _Reader(folder, texts)
     files = {MANIFEST: reader.text(MANIFEST)}
     reader.stop(PatchError)

@@ -1,30 +1,28 @@
-"""Patchsets by name: the places they come from, the variant that fits a version, the options of a command line."""
+"""A patchset by its name: loaded from the first place that has it; its variant for a version, the values of its options."""
 
 from __future__ import annotations
 
-import os
 import re
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Option, OptionValue, Patchset, PatchsetSource, Variant
-from patcher.patchset.entry_points import entry_points
-from patcher.patchset.manifest import MANIFEST, load_patchset
-from patcher.patchset.toml import decode_text, option_text
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.places import (
+    AnyPath,
+    Folders,
+    folders_by_name,
+    has_texts,
+    patchset_folders,
+    search_places,
+    unknown_patchset,
+)
+from patcher.patchset.toml import option_text
 from patcher.system.decode import shown_value
-from patcher.system.reading import TEXT, read_file
 from patcher.target.versions import accepts, says_nothing
 from patcher.text.listed import suggest
 
-BUILT_IN, LOCAL = PatchsetSource("built in"), PatchsetSource("./patchsets")
-PATCH_DIR, PROJECT_DIR, ENTRY_POINT = "--patch-dir {}", "patch-dir {}", "entry point {}"
-"""The other kinds of sources: a directory that the user names, one that a project names, an entry point."""
 _TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-
-
-AnyPath = Union[str, "os.PathLike[str]"]
-Folders = Dict[str, List[Tuple[str, PatchsetSource]]]
-"""The (folder, source) pairs of each name of a patchset."""
 
 
 class FoundPatchset(NamedTuple):
@@ -32,87 +30,6 @@ class FoundPatchset(NamedTuple):
 
     patchset: Patchset
     shadows: Tuple[str, ...]
-
-
-def builtin_dir() -> str:
-    """The directory of the built-in patchsets: inside the installed package, or beside it in a checkout."""
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    installed = os.path.join(package, "_patchsets")
-    return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(package), "patchsets")
-
-
-def builtin_table(name: str) -> bytes:
-    """The known results that ship with the built-in patchset of this name (`patcher.planner.known`); b"" if it has none."""
-    try:
-        return read_file(os.path.join(builtin_dir(), name, "known.json"))
-    except (OSError, SitepatchError):
-        return b""
-
-
-def search_places(
-    patch_dirs: Sequence[AnyPath], cwd: AnyPath
-) -> Tuple[List[Tuple[str, PatchsetSource]], Dict[str, SitepatchError]]:
-    """Every (directory, source) of patchsets, the first first, and what is wrong with entry points, by their sources.
-
-    The order is: `patch_dirs` (each a directory of patchset folders, or one such folder), `./patchsets` of `cwd`, the
-    entry points of group `sitepatch.patchsets`, the built-in ones. The built-in directory always counts as built in unless
-    it is named in `patch_dirs`.
-
-    Raises:
-        UsageError: when one of `patch_dirs` is not a directory.
-    """
-    places = named_places(patch_dirs, cwd)
-    broken: Dict[str, SitepatchError] = {}
-    for name, path, _ in entry_points():
-        source = PatchsetSource(ENTRY_POINT, name)
-        if isinstance(path, SitepatchError):
-            broken[str(source)] = path
-        else:
-            places.append((path, source))
-    return [*places, (builtin_dir(), BUILT_IN)], broken
-
-
-def named_places(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> List[Tuple[str, PatchsetSource]]:
-    """The first of those places: `patch_dirs` and `./patchsets` of `cwd`.
-
-    Raises:
-        UsageError: when one of `patch_dirs` is not a directory.
-    """
-    places: List[Tuple[str, PatchsetSource]] = []
-    for each in patch_dirs:
-        if not os.path.isdir(os.path.join(cwd, each)):
-            raise UsageError(f"--patch-dir {each}: found no such directory", "name a directory of patchset folders")
-        places.append((os.path.join(cwd, each), PatchsetSource(PATCH_DIR, str(each))))
-    local = os.path.join(cwd, "patchsets")
-    if os.path.realpath(local) != os.path.realpath(builtin_dir()):
-        places.append((local, LOCAL))
-    return places
-
-
-def patchset_folders(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Folders:
-    """Every patchset name with all the (folder, source) that have it, in the order of `search_places`; the first wins.
-
-    A folder that is reached twice counts once. Entry points that lead nowhere are passed over.
-
-    Raises:
-        UsageError: when one of `patch_dirs` is not a directory.
-    """
-    return folders_by_name(search_places(patch_dirs, cwd)[0])
-
-
-def folders_by_name(places: Sequence[Tuple[str, PatchsetSource]]) -> Folders:
-    """`patchset_folders` of the places that `search_places` gave."""
-    found: Folders = {}
-    seen = set()
-    for place, source in places:
-        names = sorted(os.listdir(place)) if os.path.isdir(place) else []
-        inside = [os.path.normpath(place)] if MANIFEST in names else [os.path.join(place, name) for name in names]
-        for folder in inside:
-            real = os.path.realpath(folder)
-            if real not in seen and os.path.isfile(os.path.join(folder, MANIFEST)):
-                seen.add(real)
-                found.setdefault(os.path.basename(folder), []).append((folder, source))
-    return found
 
 
 def find_patchset(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath, known: Optional[Folders] = None) -> FoundPatchset:
@@ -129,38 +46,10 @@ def find_patchset(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath, known:
 
 
 def _load(name: str, places: Sequence[Tuple[str, PatchsetSource]]) -> FoundPatchset:
-    from pathlib import Path
-
     (folder, source), *others = places
-    one = load_patchset(Path(folder), source)
+    one = load_patchset(folder, source)
     shadows = (f"{name} of {other} ({where})" for where, other in others if not has_texts(where, one.files))
     return FoundPatchset(one, tuple(shadows))
-
-
-def unknown_patchset(name: str, known: Iterable[str], patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> UsageError:
-    """The error for a name that no place has: the nearest name, all names, and the places that were searched."""
-    known = sorted(known)
-    places, broken = search_places(patch_dirs, cwd)
-    looked = []
-    for place, source in places:
-        state = "" if os.path.isdir(place) else ", not there"
-        which = f"{source} of the current directory{state}" if source == LOCAL else str(source)
-        looked.append(f"{os.path.abspath(place)} ({which})")
-    hints = [f"known patchsets: {', '.join(known) or 'none'}", f"searched: {', '.join(looked)}"]
-    hints += [error.message for error in broken.values()]
-    return UsageError(f'there is no patchset "{name}"{suggest(name, known)}', "\n".join(hints))
-
-
-def has_texts(folder: str, files: Mapping[str, str]) -> bool:
-    """Whether a folder holds these files (name -> text), with other line ends perhaps."""
-    try:
-        for name, text in files.items():
-            path = os.path.join(folder, name)
-            if decode_text(read_file(path, TEXT), path).replace("\r\n", "\n") != text:
-                return False
-    except (OSError, SitepatchError):
-        return False
-    return True
 
 
 def find_patchsets(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[FoundPatchset], Dict[str, SitepatchError]]:
@@ -177,17 +66,6 @@ def find_patchsets(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Fo
         except SitepatchError as error:
             broken[name] = error
     return found, broken
-
-
-def providing_distribution(patchset: Patchset) -> Tuple[str, str]:
-    """The metadata folder of the distribution whose entry point led to a patchset, and its own folder; "" both for none."""
-    if patchset.source.kind == ENTRY_POINT:
-        for name, path, info in entry_points():
-            here = [(path, patchset.source)] if isinstance(path, str) and name == patchset.source.name else []
-            known = folders_by_name(here)
-            if patchset.name in known:
-                return info, known[patchset.name][0][0]
-    return "", ""
 
 
 def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:

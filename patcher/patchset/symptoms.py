@@ -7,6 +7,7 @@ literal parts, in time that is linear in the log.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, List, Mapping, Sequence, Tuple
 
 from patcher.errors import PatchError
@@ -39,8 +40,6 @@ def general_symptoms(folder: str) -> Tuple[Symptom, ...]:
     Raises:
         PatchError: with every problem of that file.
     """
-    from pathlib import Path  # not for `status`, which reads no symptoms
-
     path = Path(folder) / FILE
     if not path.is_file():
         return ()

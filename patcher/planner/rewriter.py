@@ -9,7 +9,7 @@ from typing import Optional, Tuple
 
 from patcher import __version__
 from patcher.model import HunkText, Requested, Rewrite
-from patcher.patchset.sources import builtin_table
+from patcher.patchset.places import builtin_table
 from patcher.planner.known import KnownTable, Request, is_cacheable, key_of, write_table
 from patcher.system import results
 

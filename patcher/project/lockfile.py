@@ -12,8 +12,7 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Seq
 
 from patcher.errors import Location, PatchError, SitepatchError, UsageError
 from patcher.model import LockedFile, OptionValue, Patchset, Requested
-from patcher.patchset.manifest import MANIFEST
-from patcher.patchset.sources import providing_distribution
+from patcher.patchset.places import MANIFEST, providing_distribution
 from patcher.patchset.toml import read_toml, written_toml
 from patcher.store.folder import Folder
 from patcher.store.receipt import path_below

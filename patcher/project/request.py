@@ -7,7 +7,7 @@ from typing import Collection, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import Location, LockError, UsageError
 from patcher.model import Patchset, Plan, Requested
-from patcher.patchset.sources import PATCH_DIR, PROJECT_DIR
+from patcher.patchset.places import PATCH_DIR, PROJECT_DIR
 from patcher.project import lockfile
 from patcher.project.differing import differences
 from patcher.project.pyproject import Project, chosen, read_project

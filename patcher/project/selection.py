@@ -1,4 +1,4 @@
-"""From the words of a command line to patchsets: names, `--set`, what is outdated. All problems are reported at once."""
+"""From the words of a command line to patchsets: names and `--set`. All problems are reported at once."""
 
 from __future__ import annotations
 
@@ -6,26 +6,20 @@ import os
 from contextlib import suppress
 from typing import Dict, Iterable, List, Sequence, Tuple
 
-from patcher.errors import PatchError, SitepatchError, StoreError, UsageError
+from patcher.errors import PatchError, SitepatchError, UsageError
 from patcher.model import Patchset, PatchsetSource, Requested
 from patcher.patchset.manifest import load_patchset
-from patcher.patchset.sources import (
+from patcher.patchset.places import (
     BUILT_IN,
     LOCAL,
     PATCH_DIR,
-    FoundPatchset,
-    find_patchset,
     folders_by_name,
-    has_texts,
     named_places,
     patchset_folders,
-    resolve_options,
-    search_places,
     unknown_patchset,
 )
+from patcher.patchset.sources import FoundPatchset, find_patchset, resolve_options
 from patcher.patchset.toml import option_text
-from patcher.store.status import FileStatus
-from patcher.store.store import Store
 from patcher.system.ownership import problems
 from patcher.text.confusable import remarks
 from patcher.text.listed import suggest
@@ -162,10 +156,8 @@ def trusted(patchset: Patchset, patch_dirs: Sequence[str]) -> bool:
         return True
     for folder, source in patchset_folders(patch_dirs, os.getcwd()).get(patchset.name, ()):
         if _is_trusted(source):
-            from pathlib import Path
-
             with suppress(SitepatchError):  # `list` reports what is wrong with it
-                if load_patchset(Path(folder), source).digest == patchset.digest:
+                if load_patchset(folder, source).digest == patchset.digest:
                     return True
     return False
 
@@ -183,39 +175,6 @@ def check_probes(patchsets: Iterable[Patchset], patch_dirs: Sequence[str]) -> No
     hint = "read it; if you trust it, name its directory, in the same version, with --patch-dir"
     bad = [one for one in patchsets if one.verify.probe and not trusted(one, patch_dirs)]
     stop([UsageError(f"{one.name} ({one.source}): its probe is code, and is not run from there", hint) for one in bad])
-
-
-def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Dict[str, str], Dict[str, SitepatchError]]:
-    """The patchsets that are applied in another version than can be found now: a remark by digest, and broken folders by name.
-
-    Texts are compared with the copies in the stores; a manifest is decoded only where they differ, since that costs more than
-    the rest of `status`. A name that is not found, or whose folder is broken, is not outdated.
-    """
-    looked, broken = search_places(patch_dirs, os.getcwd())
-    places = folders_by_name(looked)
-    found: Dict[str, str] = {}
-    classified = set()
-    for item in items:
-        for step in item.receipt.steps:
-            if step.digest in classified or step.patchset not in places:
-                continue
-            classified.add(step.digest)
-            folder, source = places[step.patchset][0]
-            try:
-                if has_texts(folder, Store(item.site).patchset_files(step.digest)):
-                    continue
-            except StoreError:
-                pass  # its copy is lost: the digests are compared below
-            from pathlib import Path
-
-            try:
-                one = load_patchset(Path(folder), source)
-            except SitepatchError as error:
-                broken[step.patchset] = error
-                continue
-            if one.digest != step.digest:
-                found[step.digest] = f"{one.name} {one.version} ({one.source}) is another one than is applied"
-    return found, broken
 
 
 def settings_for_completion(begun: str, names: Sequence[str], patch_dirs: Sequence[str]) -> List[str]:

@@ -12,7 +12,7 @@ from patcher.errors import PatchError, UsageError
 from patcher.ops.authoring.testing import CasesRequest, try_cases
 from patcher.ops.place import Place
 from patcher.patchset.manifest import load_patchset
-from patcher.patchset.sources import builtin_dir
+from patcher.patchset.places import builtin_dir
 from tests.command import ROOT, environ, sitepatch
 
 BUILT_IN = sorted(path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml"))

@@ -17,7 +17,8 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.ops.authoring.exporting import ExportRequest, export
 from patcher.ops.change import ApplyRequest, apply
 from patcher.ops.place import Place
-from patcher.patchset.sources import find_patchsets, providing_distribution
+from patcher.patchset.places import providing_distribution
+from patcher.patchset.sources import find_patchsets
 from patcher.target.distribution import identity
 from tests.command import ROOT
 from tests.index import Index

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import patcher
-from patcher.patchset.sources import builtin_dir
+from patcher.patchset.places import builtin_dir
 
 TORCH, MMENGINE = "2.13.0", "0.10.7"
 # mmengine's own requirements, with the OpenCV that needs no libGL; the versions are whatever fits together today.

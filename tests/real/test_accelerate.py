@@ -14,7 +14,7 @@ import pytest
 from conftest import Environment, alone, linked, run, stream
 from wheels import ALL, files_of, install, sitepatch, slow
 
-from patcher.patchset.sources import builtin_dir
+from patcher.patchset.places import builtin_dir
 
 pytestmark = pytest.mark.real
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import COMMAND_ROOT, child_environ
 
-from patcher.patchset.sources import builtin_dir
+from patcher.patchset.places import builtin_dir
 from patcher.planner.known import KnownTable
 from tests.tables import TABLE, releases, results
 from tests.test_commands import tutorial

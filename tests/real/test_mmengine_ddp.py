@@ -10,7 +10,8 @@ from test_releases import target_files
 from wheels import ALL, slow
 
 from patcher.engine.engine import rewrite
-from patcher.patchset.sources import BUILT_IN, builtin_dir, load_patchset
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.places import BUILT_IN, builtin_dir
 
 pytestmark = pytest.mark.real
 

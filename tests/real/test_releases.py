@@ -13,7 +13,9 @@ from conftest import TARGETS, TORCH, Environment
 from wheels import files_of
 
 from patcher.model import State
-from patcher.patchset.sources import BUILT_IN, builtin_dir, choose_variant, load_patchset, resolve_options
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.places import BUILT_IN, builtin_dir
+from patcher.patchset.sources import choose_variant, resolve_options
 
 pytestmark = pytest.mark.real
 

@@ -8,7 +8,7 @@ import pytest
 from conftest import fingerprint
 from wheels import slow
 
-from patcher.patchset.sources import builtin_dir
+from patcher.patchset.places import builtin_dir
 
 pytestmark = pytest.mark.real
 

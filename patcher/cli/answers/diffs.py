@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, List, NamedTuple, Sequence, Tuple
 
 import click
 
 from patcher.cli.console import Console
 from patcher.cli.styles import style
 from patcher.cli.translation import translated
-from patcher.text.diffs import FileDiff
 from patcher.text.width import terminal_width
+
+if TYPE_CHECKING:
+    from patcher.text.diffs import FileDiff
 
 _NEEDED = 100  # columns of a terminal, for two sides
 

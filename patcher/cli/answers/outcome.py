@@ -13,13 +13,13 @@ from patcher.errors import StoreError
 from patcher.model import Plan, State
 from patcher.ops.outcome import Events, Outcome
 from patcher.patchset.toml import options_text
-from patcher.text.diffs import plan_diffs
 from patcher.text.listed import count
 from patcher.verify.checks import COMPILE, IMPORT, PROBE, Verified
 
 if TYPE_CHECKING:
     from patcher.model import Requested
     from patcher.target.environment import Environment
+    from patcher.text.diffs import FileDiff
 
 RUNNING = "processes that are running keep the code they have loaded until they are started again"
 
@@ -74,7 +74,7 @@ def show_plan(console: Console, outcome: Outcome) -> None:
 def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, Outcome], None], **more: Any) -> int:
     """Report what came of a plan, with `show` what was written; `more` are further fields of the JSON answer."""
     plan, changed, verdict = outcome.plan, outcome.changed, outcome.verdict
-    diffs = plan_diffs(plan) if outcome.dry_run else []
+    diffs = _diffs(plan) if outcome.dry_run else []
     if plan.failed:
         console.note(f"nothing was written: {len(plan.failed)} of {count(len(plan.answers), 'hunk')} failed", "stopped")
     elif not changed:
@@ -102,6 +102,12 @@ def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, 
             fields["diff"] = decoded(b"".join(each.text for each in diffs))
         console.data(outcome.ok, fields)
     return 0 if outcome.ok else 130 if verdict and not verdict.verified else 1
+
+
+def _diffs(plan: Plan) -> List[FileDiff]:
+    from patcher.text.diffs import plan_diffs  # a repeated `apply` shows none
+
+    return plan_diffs(plan)
 
 
 def note_running(console: Console, outcome: Outcome) -> None:

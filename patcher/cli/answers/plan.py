@@ -7,14 +7,16 @@ that is not UTF-8 is written as the lone surrogate of `surrogateescape`.
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Any, Dict, Iterable, List, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Sequence
 
 from patcher.cli.styles import Row, hint_lines
 from patcher.model import Answer, Plan, State
-from patcher.text.diffs import FileDiff
 from patcher.text.listed import count
 from patcher.text.printable import printable
 from patcher.text.width import padded, width
+
+if TYPE_CHECKING:
+    from patcher.text.diffs import FileDiff
 
 _PLAIN = {
     State.UPSTREAM: "the code is already as the patch would make it: fixed upstream",

@@ -27,8 +27,7 @@ from patcher.cli.styles import Row
 from patcher.cli.translation import translated
 from patcher.errors import UsageError
 from patcher.ops.place import Place
-from patcher.patchset.manifest import MANIFEST
-from patcher.patchset.sources import patchset_folders
+from patcher.patchset.places import MANIFEST, patchset_folders
 from patcher.target.remote import LARGE
 from patcher.text.listed import count
 from patcher.text.printable import printable_lines

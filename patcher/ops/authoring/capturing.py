@@ -19,7 +19,8 @@ from patcher.ops.authoring.requests import CaptureRequest, EditRequest
 from patcher.ops.change import carry_out, note_interrupted, prepare
 from patcher.ops.outcome import SILENT, Events, Outcome
 from patcher.ops.releases.trying import ReleaseOutcome
-from patcher.patchset.manifest import MANIFEST, load_patchset
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.places import MANIFEST
 from patcher.patchset.sources import resolve_options
 from patcher.planner.adopt import HandEdit, plan_adopt
 from patcher.planner.plan import plan_apply

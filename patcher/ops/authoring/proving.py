@@ -16,7 +16,8 @@ from patcher.model import Located, Patchset, PatchsetSource, Requested, State
 from patcher.ops.outcome import Events
 from patcher.ops.releases.against import named_releases
 from patcher.ops.releases.trying import APPLIES, HOLDS, ReleaseOutcome, one_line, try_release
-from patcher.patchset.manifest import MANIFEST, load_patchset
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.places import MANIFEST
 from patcher.system.reading import read_file
 from patcher.target.environment import locate
 from patcher.target.interpreter import discover

@@ -11,7 +11,8 @@ from patcher.model import Patchset
 from patcher.ops.authoring.requests import CasesRequest
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.patchset.sources import find_patchsets, patchset_folders
+from patcher.patchset.places import patchset_folders
+from patcher.patchset.sources import find_patchsets
 from patcher.project.selection import find_all
 
 

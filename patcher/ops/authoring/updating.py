@@ -21,8 +21,9 @@ from patcher.ops.authoring.proving import made_here
 from patcher.ops.authoring.requests import UpdateRequest
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.releases.against import check_asked
-from patcher.patchset.manifest import MANIFEST, load_patchset
-from patcher.patchset.sources import BUILT_IN, ENTRY_POINT, find_patchset, patchset_folders, pick_variants, resolve_options
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.places import BUILT_IN, ENTRY_POINT, MANIFEST, patchset_folders
+from patcher.patchset.sources import find_patchset, pick_variants, resolve_options
 from patcher.patchset.toml import written_toml
 from patcher.store.status import read
 from patcher.system.reading import read_file

@@ -17,8 +17,9 @@ from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Check, DoctorOutcome, E
 from patcher.ops.health.troubles import OF_MACHINE, TROUBLES
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.patchset import sources as patchset
-from patcher.project.selection import OTHERS_HINT, others_change, outdated
+from patcher.ops.status import outdated
+from patcher.patchset.places import patchset_folders
+from patcher.project.selection import OTHERS_HINT, others_change
 from patcher.store.folder import HOME, sha256
 from patcher.store.health import damaged, interrupted, orphans, unclaimed
 from patcher.store.journal import NAME, backup, temporary
@@ -256,7 +257,7 @@ def _sources(case: Examination) -> _Found:
     import_module("patcher.engine.syntax")  # raises SitepatchError, which says what to install, where libcst is broken
     if os.geteuid():
         return
-    for places in patchset.patchset_folders(case.patch_dirs, Path.cwd()).values():
+    for places in patchset_folders(case.patch_dirs, Path.cwd()).values():
         for what in others_change(*places[0]):
             yield PROBLEM, what, OTHERS_HINT
 

@@ -10,14 +10,8 @@ from patcher.diagnose.search import search_patchsets
 from patcher.errors import SitepatchError
 from patcher.model import HunkText, Located, Patchset, Requested, State, Symptom, Variant
 from patcher.ops.place import Place
-from patcher.patchset.sources import (
-    builtin_dir,
-    builtin_table,
-    find_patchsets,
-    matching_variants,
-    pick_variants,
-    resolve_options,
-)
+from patcher.patchset.places import builtin_dir, builtin_table
+from patcher.patchset.sources import find_patchsets, matching_variants, pick_variants, resolve_options
 from patcher.patchset.symptoms import general_symptoms
 from patcher.project.selection import shadow_notes
 from patcher.store.retry import settled

@@ -11,7 +11,7 @@ from typing import List, NamedTuple, Sequence, Tuple
 from patcher.errors import SitepatchError
 from patcher.model import Patchset
 from patcher.ops.place import Place
-from patcher.patchset.sources import has_texts, patchset_folders
+from patcher.patchset.places import has_texts, patchset_folders
 from patcher.project.selection import find_all
 from patcher.system.reading import TEXT, read_file
 
