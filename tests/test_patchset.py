@@ -20,7 +20,7 @@ from patcher.patchset.symptoms import general_symptoms
 from patcher.system.reading import patchset_digest
 from patcher.target.versions import accepts, extent, overlap
 
-CHECKOUT = Path(patchset.__file__).parents[2]
+CHECKOUT = Path(places.__file__).parents[2]
 SCHEMA = json.loads((CHECKOUT / "patcher" / "patchset.schema.json").read_text(encoding="utf-8"))
 
 TOML = """\
@@ -464,7 +464,7 @@ def test_built_in_patchsets_stay_built_in_when_the_checkout_is_the_working_direc
 
 def test_the_built_in_directory_of_a_wheel_lies_inside_the_package(tmp_path, monkeypatch):
     (tmp_path / "patcher" / "_patchsets").mkdir(parents=True)
-    monkeypatch.setattr(patchset, "__file__", str(tmp_path / "patcher" / "patchset" / "sources.py"))
+    monkeypatch.setattr(places, "__file__", str(tmp_path / "patcher" / "patchset" / "sources.py"))
     assert places.builtin_dir() == str(tmp_path / "patcher" / "_patchsets")
     (tmp_path / "patcher" / "_patchsets").rmdir()
     assert places.builtin_dir() == str(tmp_path / "patchsets")

@@ -14,8 +14,8 @@ from patcher.project.selection import settings_for_completion
 from patcher.store.status import applied_names, statuses
 
 
-def names_for_completion(ctx: click.Context, begun: str) -> List[str]:
-    """Names of patchsets, and those that are applied where that matters."""
+def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> List[str]:
+    """The names of patchsets that begin so, also of those that are applied where that matters."""
     try:
         names = set(patchset_folders(ctx.params.get("patch_dir") or (), os.getcwd()))
         if ctx.info_name in ("restore", "diff", "verify"):
@@ -26,11 +26,22 @@ def names_for_completion(ctx: click.Context, begun: str) -> List[str]:
     return sorted(name for name in names if name.startswith(begun))
 
 
-def values_for_completion(ctx: click.Context, begun: str) -> List[str]:
+def complete_settings(ctx: click.Context, param: click.Parameter, begun: str) -> List[str]:
     """`NAME.option=` of the patchsets named so far, and the choices after it."""
     dirs = ctx.params.get("patch_dir") or ()
     named = [*(ctx.params.get("names") or ()), *ctx.args]  # click leaves them in args while --set waits for its value
     try:
-        return list(settings_for_completion(begun, named, dirs))
+        return settings_for_completion(begun, named, dirs)
     except (SitepatchError, OSError):
         return []
+
+
+settings_option = click.option(
+    "--set",
+    "settings",
+    metavar="NAME.option=VALUE",
+    multiple=True,
+    shell_complete=complete_settings,
+    help="Give an option a value; repeatable. NAME. may be left out where one patchset is named.",
+)
+"""Gives a command its `--set`."""

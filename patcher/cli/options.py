@@ -74,31 +74,6 @@ def common_options(
     return decorate
 
 
-def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> List[str]:
-    """The names of patchsets that begin so, for the shell."""
-    from patcher.cli.completion import names_for_completion
-
-    return names_for_completion(ctx, begun)
-
-
-def complete_settings(ctx: click.Context, param: click.Parameter, begun: str) -> List[str]:
-    """What `--set` can be that begins so, for the shell."""
-    from patcher.cli.completion import values_for_completion
-
-    return values_for_completion(ctx, begun)
-
-
-settings_option = click.option(
-    "--set",
-    "settings",
-    metavar="NAME.option=VALUE",
-    multiple=True,
-    shell_complete=complete_settings,
-    help="Give an option a value; repeatable. NAME. may be left out where one patchset is named.",
-)
-"""Gives a command its `--set`."""
-
-
 def format_option(*forms: str) -> Callable[[CommandFunction], CommandFunction]:
     """Give a command `--format`, which takes these; the first is the default, and the only one beside `--json`."""
 

@@ -16,16 +16,9 @@ from patcher.cli.answers.outcome import (
     verified_rows,
 )
 from patcher.cli.answers.plan import answer_rows
+from patcher.cli.completion import complete_names, settings_option
 from patcher.cli.console import Console
-from patcher.cli.options import (
-    common_options,
-    complete_names,
-    retried,
-    settings_option,
-    verify_options,
-    verifying_options,
-    writing_options,
-)
+from patcher.cli.options import common_options, retried, verify_options, verifying_options, writing_options
 from patcher.cli.styles import Row, hint_lines
 from patcher.errors import UsageError
 from patcher.model import FilePlan

@@ -21,8 +21,9 @@ from patcher.cli.answers.releases import (
     of_answers,
     of_releases,
 )
+from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
-from patcher.cli.options import common_options, complete_names, format_option
+from patcher.cli.options import common_options, format_option
 from patcher.cli.styles import Row
 from patcher.cli.translation import translated
 from patcher.errors import UsageError

@@ -9,8 +9,9 @@ import click
 from patcher.cli.answers.diffs import DiffLayout, show_parts
 from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.plan import answer_json, answer_rows, decoded, diff_json, stat_table
+from patcher.cli.completion import complete_names
 from patcher.cli.console import Console, command
-from patcher.cli.options import common_options, complete_names
+from patcher.cli.options import common_options
 from patcher.cli.styles import style
 from patcher.cli.translation import translated
 from patcher.errors import UsageError

@@ -8,8 +8,9 @@ import click
 
 from patcher.cli.answers.explanation import explanation_row, hunk_json
 from patcher.cli.answers.outcome import ConsoleEvents
+from patcher.cli.completion import complete_names, settings_option
 from patcher.cli.console import Console
-from patcher.cli.options import common_options, complete_names, settings_option
+from patcher.cli.options import common_options
 from patcher.ops.place import Place
 
 

@@ -12,8 +12,9 @@ from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.plan import answer_rows
 from patcher.cli.commands import Group
 from patcher.cli.commands.apply import report_restored
+from patcher.cli.completion import complete_names, settings_option
 from patcher.cli.console import Console, command
-from patcher.cli.options import common_options, complete_names, patient, settings_option
+from patcher.cli.options import common_options, patient
 from patcher.cli.styles import Row
 from patcher.errors import SitepatchError
 from patcher.hook.installed import HookStatus

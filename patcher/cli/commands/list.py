@@ -17,8 +17,9 @@ from patcher.cli.answers.patchsets import (
     symptom_rows,
     symptoms_json,
 )
+from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
-from patcher.cli.options import common_options, complete_names
+from patcher.cli.options import common_options
 from patcher.ops.looking import show as ops
 from patcher.ops.looking.listing import ListRequest, list_patchsets
 from patcher.ops.place import Place

@@ -12,16 +12,9 @@ import click
 from patcher.cli.answers.outcome import ConsoleEvents, show_plan, verified_json, verified_rows
 from patcher.cli.answers.plan import plan_json
 from patcher.cli.commands.apply import report_applied
+from patcher.cli.completion import complete_names, settings_option
 from patcher.cli.console import Console
-from patcher.cli.options import (
-    common_options,
-    complete_names,
-    project_options,
-    retried,
-    settings_option,
-    verify_options,
-    verifying_options,
-)
+from patcher.cli.options import common_options, project_options, retried, verify_options, verifying_options
 from patcher.cli.styles import Row
 from patcher.cli.translation import translated
 from patcher.errors import UsageError

@@ -8,8 +8,9 @@ import click
 
 from patcher.cli.answers.annotations import ERROR, NOTICE, WARNING, annotation, of_error
 from patcher.cli.answers.patchsets import broken_json, broken_rows
+from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
-from patcher.cli.options import common_options, complete_names, format_option
+from patcher.cli.options import common_options, format_option
 from patcher.cli.styles import Row, hint_lines
 from patcher.ops.authoring.requests import LintRequest
 from patcher.ops.place import Place

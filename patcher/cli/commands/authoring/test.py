@@ -10,8 +10,9 @@ from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.patchsets import broken_json, broken_rows
 from patcher.cli.answers.releases import checked_json
 from patcher.cli.commands.check import show_releases
+from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
-from patcher.cli.options import common_options, complete_names
+from patcher.cli.options import common_options
 from patcher.cli.styles import Row
 from patcher.ops.authoring.requests import CasesRequest
 from patcher.ops.authoring.testing import try_cases

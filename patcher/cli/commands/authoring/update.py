@@ -9,9 +9,10 @@ import click
 from patcher.cli.answers.draft import hunks_json, left_json, left_rows, show_hunks
 from patcher.cli.answers.explanation import explanation_row, hunk_json
 from patcher.cli.answers.outcome import ConsoleEvents
+from patcher.cli.completion import complete_names
 from patcher.cli.console import Console, command
 from patcher.cli.editor import edit_copies
-from patcher.cli.options import common_options, complete_names
+from patcher.cli.options import common_options
 from patcher.cli.styles import Row
 from patcher.ops.authoring.requests import UpdateRequest
 from patcher.ops.place import Place
