@@ -799,7 +799,7 @@ def megabytes(count, separator):
 
 
 @pytest.mark.parametrize("separator", [b"\n", b" "], ids=["lines", "one line"])
-def test_300_megabytes_in_the_memory_of_three(separator):
+def test_sixty_megabytes_in_the_memory_of_three(separator):
     """Piped through the real command, which is not allowed to grow with them."""
     def most(count):
         code = "import resource, sys; from patcher.cli.main import main\ntry: main()\nfinally: " \
@@ -815,7 +815,7 @@ def test_300_megabytes_in_the_memory_of_three(separator):
         assert [row["rank"] for row in answer["shown"][0]["wraps"][0]["ranks"]] == [0, 1, 2]
         return used * (1 if sys.platform == "darwin" else 1024)
 
-    assert most(300) - most(3) < 8 << 20
+    assert most(60) - most(3) < 8 << 20
 
 
 @pytest.mark.parametrize(
