@@ -17,7 +17,7 @@ from base64 import urlsafe_b64encode
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, NoReturn, Optional
+from typing import Any, Dict, Iterator, NamedTuple, NoReturn, Optional
 
 CARRIED = "carried.json"
 Settings = Optional[Dict[str, Any]]
@@ -116,16 +116,6 @@ def _plainly() -> Iterator[None]:
         yield
     except OSError as error:
         _stop(str(error))
-
-
-def get_requires_for_build_wheel(config_settings: Settings = None) -> List[str]:
-    """Nothing more is needed."""
-    return []
-
-
-def get_requires_for_build_sdist(config_settings: Settings = None) -> List[str]:
-    """Nothing more is needed."""
-    return []
 
 
 def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: Settings = None) -> str:

@@ -7,7 +7,7 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 from patcher.errors import SitepatchError
 from patcher.hook.content import Precomputed
 from patcher.hook.directory import hook_patchset
-from patcher.model import Answer, Located, LockedFile, Requested, State
+from patcher.model import Answer, Located, LockedFile, Requested
 from patcher.planner.plan import assignments_by_file, derive_files, reconciled
 from patcher.store.folder import sha256
 from patcher.store.status import read
@@ -37,7 +37,7 @@ def precompute(env: Environment, requested: Sequence[Requested]) -> Precomputati
     assignments = assignments_by_file(env, requested, problems, notes)
     by_name = {one.patchset.name: one for one in requested}
     for answer in problems:
-        if answer.state is State.NOT_FOUND and not answer.scope and not _is_there(env, by_name[answer.patchset], answer.path):
+        if not answer.scope and not _is_there(env, by_name[answer.patchset], answer.path):  # no hunk's: a package's
             notes.append(f"{answer.patchset}: {answer.problem}; where it is, sitepatch itself has to patch it")
         else:
             answers.append(answer)
