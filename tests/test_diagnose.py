@@ -10,13 +10,15 @@ import re
 import shlex
 import subprocess
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from patcher.diagnose import files, patterns
+from patcher.diagnose import files, packed, patterns
 from patcher.diagnose.files import log_files
-from patcher.diagnose.log import read_log
+from patcher.diagnose.log import read_log, read_logs
 from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
 from patcher.ops.diagnose import DiagnoseRequest, KnownSymptoms
@@ -97,8 +99,10 @@ def test_what_is_no_log_says_nothing(known, noise):
         lambda line: json.dumps({"log": line, "stream": "stderr"}) + "\n",
         lambda line: "x" * 5000 + " " + line,
         lambda line: gzip.compress(line.encode()),
+        lambda line: bz2.compress(line.encode()),
+        lambda line: lzma.compress(line[:40].encode()) + lzma.compress(line[40:].encode()),
     ],
-    ids=["rank", "crlf", "progress bar", "colours", "tput", "docker", "in a long line", "gzip"],
+    ids=["rank", "crlf", "progress bar", "colours", "tput", "docker", "in a long line", "gzip", "bzip2", "xz"],
 )
 def test_whatever_stands_around_an_error(known, change):
     assert names(known, change(REFUSED)) == [PLAIN]
@@ -153,7 +157,76 @@ def test_the_error_is_shown_wherever_it_stands_in_a_long_line(known):
     assert "ValueError: DistributedDataParallel device_ids" in one.text and len(one.text) < 300
 
 
-@pytest.mark.parametrize("pack", [bz2.compress, lzma.compress, lambda data: data.decode().encode("utf-16")], ids=["bzip2", "xz", "UTF-16"])
+def zipped(files):
+    with zipfile.ZipFile(out := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return out.getvalue()
+
+
+def tarred(files, how="gz"):
+    with tarfile.open(fileobj=(out := io.BytesIO()), mode=f"w:{how}") as archive:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+        link = tarfile.TarInfo("link.log")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("pack", [zipped, tarred, lambda files: tarred(files, "xz"), lambda files: tarred(files, "")], ids=["zip", "tar.gz", "tar.xz", "tar"])
+def test_archives_are_read_as_folders_are(tmp_path, pack):
+    text = TORCHRUN[0][1]
+    at = text.index("W1123")
+    own = "".join(re.findall(r"^(?:\[rank1\]: )(.*\n)", text, flags=re.MULTILINE))
+    files = {"torchrun.log": text[at:].encode(), "attempt_0/1/stderr.log": own.encode(), "\x1b[2J.gz": gzip.compress(REFUSED.encode())}
+    (tmp_path / "logs").write_bytes(pack(files))
+    done = sitepatch("diagnose", "logs", "--json", "--target", tmp_path, cwd=tmp_path)
+    answer = json.loads(done.out)
+    assert [log["log"] for log in answer["logs"]] == ["logs/torchrun.log", "logs/attempt_0/1/stderr.log", "logs/␛[2J.gz"]
+    assert [(each["rank"], each["error"], each["log"]) for each in answer["failures"]] == [(1, "KeyError: 'loss_weight'", "logs/attempt_0/1/stderr.log")]
+    assert [each["symptom"] for each in answer["findings"]] == [PLAIN] and done.code == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["logs"], "nothing is unpacked"
+
+
+@pytest.mark.parametrize(("pack", "rest"), [(zipped, 0.5), (tarred, 0.5), (lambda files: tarred(files, "xz"), 0.5), (lambda files: tarred(files, ""), 0.5),
+                                            (lambda files: bz2.compress(files["0"]), 0.5), (lambda files: lzma.compress(files["0"]), 0.5),
+                                            (lambda files: lzma.compress(files["0"])[:-9] + bytes(9), 1)])  # fmt: skip
+def test_what_is_damaged_is_reported(pack, rest):
+    data = pack({"0": REFUSED.encode() + os.urandom(1 << 18), "1": b"x"})
+    logs = read_logs("log", io.BufferedReader(io.BytesIO(data[: int(len(data) * rest)])))
+    assert {log.problem[:21] for log in logs} - {""} == {"reading ended early: "}
+
+
+def test_archives_are_read_in_bounded_memory(monkeypatch):
+    """A header that is as long as it says, many files, and an xz that asks for gigabytes."""
+    header = tarfile.TarInfo("x" * 9_000_000).tobuf(tarfile.GNU_FORMAT)
+    assert "headers are too long" in problems(gzip.compress(header + bytes(1024)))
+    monkeypatch.setattr(packed, "_MOST", 2)
+    for pack in (zipped, tarred):
+        assert "it has more than 2 files" in problems(pack({str(number): b"x" for number in range(3)}))
+    monkeypatch.setattr(packed, "_MEMORY", 1 << 20)
+    assert "emory usage limit" in problems(lzma.compress(b"x"))
+
+
+def problems(data):
+    return " ".join(log.problem for log in read_logs("log", io.BufferedReader(io.BytesIO(data))))
+
+
+def test_an_archive_of_zip_that_is_encrypted_or_comes_through_a_pipe(tmp_path):
+    whole = zipped({"log": REFUSED.encode()})
+    encrypted = bytearray(whole)
+    encrypted[6] |= 1
+    encrypted[whole.index(b"PK\x01\x02") + 8] |= 1
+    assert "is encrypted" in problems(bytes(encrypted)) and "zip, which is not read" in problems(tarred({"a.zip": whole}))
+    command = [sys.executable, "-m", "patcher", "diagnose", "--json", "--target", str(tmp_path)]
+    done = subprocess.run(command, cwd=str(tmp_path), env=environ(), input=whole, stdout=subprocess.PIPE)
+    assert "from a file, not from a pipe" in json.loads(done.stdout)["logs"][0]["problem"]
+
+
+@pytest.mark.parametrize("pack", [lambda data: b"\x28\xb5\x2f\xfd" + data, lambda data: data.decode().encode("utf-16")], ids=["zstd", "UTF-16"])
 def test_a_log_that_cannot_be_read_is_no_good_one(tmp_path, pack):
     (tmp_path / "log").write_bytes(pack(REFUSED.encode()))
     answer = json.loads(sitepatch("diagnose", "log", "--json", cwd=tmp_path).out)
@@ -384,10 +457,12 @@ def test_a_file_that_grows_is_followed_also_where_it_is_begun_anew(tmp_path, mon
     assert [name for name, *_ in now()] == [PLAIN, "not-started-by-launcher", "port-in-use"]
 
 
-def test_what_is_compressed_is_not_followed(tmp_path):
-    (tmp_path / "log.gz").write_bytes(gzip.compress(REFUSED.encode()))
+@pytest.mark.parametrize(("how", "pack"), [("gzip", gzip.compress), ("xz", lzma.compress), ("zip", lambda data: zipped({"log": data})),
+                                           ("tar", lambda data: tarred({"log": data}, ""))])  # fmt: skip
+def test_what_is_compressed_is_not_followed(tmp_path, how, pack):
+    (tmp_path / "log.gz").write_bytes(pack(REFUSED.encode()))
     done = sitepatch("diagnose", "log.gz", "--follow", cwd=tmp_path)
-    assert done.code == 2 and "--follow: found what gzip has compressed: log.gz" in done.err and "leave --follow out" in done.err
+    assert done.code == 2 and f"--follow: found what {how} has compressed: log.gz" in done.err and "leave --follow out" in done.err
 
 
 def test_a_pipe_is_answered_while_it_is_written(tmp_path):

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import List, Sequence
 
-from patcher.diagnose.log import GZIP, PIECE, Log, LogReader
+from patcher.diagnose.log import PIECE, Log, LogReader
 from patcher.errors import UsageError
 
 STDIN = "-"
@@ -38,17 +38,6 @@ def log_files(words: Sequence[str]) -> List[str]:
     if wrong:
         raise UsageError("\n".join(wrong))
     return list(dict.fromkeys(found))
-
-
-def is_gzip(path: str) -> bool:
-    """Whether a file is compressed by gzip; False where it cannot be read, or is none (a pipe would lose what is read)."""
-    if not Path(path).is_file():
-        return False
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(2) == GZIP
-    except OSError:
-        return False
 
 
 class Tail:

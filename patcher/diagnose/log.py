@@ -7,15 +7,14 @@ pieces, and only what is looked for is kept.
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from typing import BinaryIO, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, cast
+from typing import BinaryIO, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.diagnose.failures import Failure, FailureReader, Traceback
 from patcher.diagnose.marks import MarkedLine, Marks, Plain
 from patcher.diagnose.origin import rank_of_file, rank_of_line
+from patcher.diagnose.packed import DAMAGE, ZIP, logs_in, unpacked
 from patcher.diagnose.patterns import LIMIT, Patterns
 from patcher.diagnose.report import OURS, REFUSAL, Raised, Report, decode_line, read_raised, read_report
 from patcher.text.printable import printable
@@ -23,13 +22,8 @@ from patcher.text.width import clip, width
 
 _REFUSAL = REFUSAL.encode()
 PIECE = 1 << 20
-GZIP = b"\x1f\x8b"  # how a file that gzip has compressed begins
 _LONGEST = 1 << 18  # bytes of one of our lines; the helper keeps it below 4096, its first version did not
-_NOT_READ = (  # how logs begin that are packed otherwise than by gzip
-    (b"BZh", "bzip2"),
-    (b"\xfd7zXZ\x00", "xz"),
-    (b"\x28\xb5\x2f\xfd", "zstd"),
-)
+_NOT_READ = {b"\x28\xb5\x2f\xfd": "zstd", ZIP: "zip"}  # how what is packed otherwise begins; a zip in an archive
 _EVENT = re.compile(OURS + rb' \{\\?"schema\\?": \d+, \\?"event')
 _KEPT = 1000  # how many cut lines, refusals and ranks of a sighting are kept; all but these are counted
 _SHOWN = 300  # columns of a line that is shown
@@ -167,10 +161,23 @@ def _shown(text: bytes) -> str:
     return printable(text.decode("utf-8", "surrogateescape")).replace("\t", "␉")
 
 
+def read_logs(
+    name: str, stream: BinaryIO, patterns: Sequence[str] = (), progress: Callable[[int], None] = lambda size: None
+) -> Iterator[Log]:
+    """Read a log as `read_log` does, or those in an archive of tar or zip, each by its name in it."""
+    try:
+        for each, content in logs_in(name, stream):
+            yield read_log(each, content, patterns, progress)
+    except DAMAGE as error:
+        reader = LogReader(name)
+        reader.problem = _ended(error)
+        yield reader.log()
+
+
 def read_log(
     name: str, stream: BinaryIO, patterns: Sequence[str] = (), progress: Callable[[int], None] = lambda size: None
 ) -> Log:
-    """Read a log to its end; one that is compressed by gzip is read through it.
+    """Read a log to its end; one that is compressed by gzip, bzip2 or xz is read through it.
 
     Args:
         name: what to call the log.
@@ -180,30 +187,28 @@ def read_log(
     """
     reader = LogReader(name, patterns)
     try:
-        for number, piece in enumerate(_pieces(stream)):
+        for number, piece in enumerate(_pieces(unpacked(stream))):
             reader.problem = reader.problem if number else _not_read(piece)
             reader.feed(piece)
             progress(len(piece))
-    except (OSError, EOFError, zlib.error) as error:  # a damaged gzip, a disk that fails: what was read still counts
-        reader.problem = f"reading ended early: {error}"
+    except DAMAGE as error:  # what was read still counts
+        reader.problem = _ended(error)
     reader.feed(b"", last=True)
     return reader.log()
 
 
+def _ended(error: BaseException) -> str:
+    return printable(f"reading ended early: {error}")
+
+
 def _not_read(first: bytes) -> str:
     """Why nothing can be found in a log that begins like this, "" where it can."""
-    how = [name for begin, name in _NOT_READ if first.startswith(begin)]
+    how = [name for begin, name in _NOT_READ.items() if first.startswith(begin)]
     how += ["UTF-16"] if first.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) and b"\0" in first else []
     return f"its format is {how[0]}, which is not read: make it plain text, or gzip" if how else ""
 
 
 def _pieces(stream: BinaryIO) -> Iterator[bytes]:
-    peek = getattr(stream, "peek", None)
-    if peek is not None and peek(2)[:2] == GZIP:
-        stream = cast(BinaryIO, gzip.GzipFile(fileobj=stream))
     read = getattr(stream, "read1", stream.read)  # a pipe gives what it has: progress is shown as it comes
-    while True:
-        piece = read(PIECE)
-        if not piece:
-            return
+    while piece := read(PIECE):
         yield piece

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, cast
 
 from patcher.diagnose.failures import Failure, first_failures
-from patcher.diagnose.files import STDIN, Tail, is_gzip, log_files
-from patcher.diagnose.log import PIECE, Log, LogReader, read_log
+from patcher.diagnose.files import STDIN, Tail, log_files
+from patcher.diagnose.log import PIECE, Log, LogReader, read_logs
+from patcher.diagnose.packed import packed_by
 from patcher.diagnose.runs import Run, find_runs
 from patcher.diagnose.table import ClassifiedWrap, classified_wraps, is_wrong
 from patcher.errors import SitepatchError, UsageError
@@ -119,7 +120,7 @@ def diagnose(request: DiagnoseRequest, events: Events = SILENT) -> DiagnoseOutco
         unknown = size > total  # standard input, and what is packed
         events.progress(size // _MB, 0 if unknown else -(-total // _MB), "MB of logs read")
 
-    logs = [_read(path, known.patterns, read) for path in files]
+    logs = [log for path in files for log in _read(path, known.patterns, read)]
     events.progress(1, 1, "logs read")
     return known.outcome(logs, request.run)
 
@@ -127,7 +128,7 @@ def diagnose(request: DiagnoseRequest, events: Events = SILENT) -> DiagnoseOutco
 def follow(request: DiagnoseRequest) -> Iterator[DiagnoseOutcome]:
     """The outcome for logs that still grow: at once, and again whenever something was written. Only standard input ends.
 
-    A compressed log does not grow: in a directory it is left out.
+    A compressed log, or an archive, does not grow: in a directory it is left out.
 
     Raises:
         UsageError: as `diagnose` does; a log that is named is compressed.
@@ -144,15 +145,15 @@ def follow(request: DiagnoseRequest) -> Iterator[DiagnoseOutcome]:
         reader.feed(b"", last=True)
         yield known.outcome([reader.log()])
         return
-    packed = [word for word in request.logs if is_gzip(word)]
-    if packed:
-        found = f"--follow: found what gzip has compressed: {', '.join(packed)}"
-        raise UsageError(found, "it does not grow: leave --follow out")
+    for word in request.logs:
+        how = packed_by(word)
+        if how:
+            raise UsageError(f"--follow: found what {how} has compressed: {word}", "it does not grow: leave --follow out")
     tails: Dict[str, Optional[Tail]] = {}
     while True:
         for path in log_files(request.logs):  # a directory may have more of them now
             if path not in tails:
-                tails[path] = None if is_gzip(path) else Tail(path, known.patterns)
+                tails[path] = None if packed_by(path) else Tail(path, known.patterns)
         growing = [tail for tail in tails.values() if tail]
         read = [tail.read() for tail in growing]
         if any(read):
@@ -166,11 +167,12 @@ def _stdin() -> BufferedReader:
     return cast(BufferedReader, sys.stdin.buffer)
 
 
-def _read(path: str, patterns: Sequence[str], progress: Callable[[int], None]) -> Log:
+def _read(path: str, patterns: Sequence[str], progress: Callable[[int], None]) -> Iterator[Log]:
     if path == STDIN:
-        return read_log(_STDIN, _stdin(), patterns, progress)
-    with Path(path).open("rb") as file:
-        return read_log(path, file, patterns, progress)
+        yield from read_logs(_STDIN, _stdin(), patterns, progress)
+    else:
+        with Path(path).open("rb") as file:
+            yield from read_logs(path, file, patterns, progress)
 
 
 class KnownSymptoms:

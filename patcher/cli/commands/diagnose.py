@@ -50,10 +50,10 @@ def diagnose(
 ) -> int:
     """Explain an error in a log, and name the patchset that cures it.
 
-    It reads the logs of all ranks: files (compressed by gzip, too), directories with all that is below them, or standard
-    input (-). For each known problem it shows what has happened, whether the patchset that cures it fits this environment
-    or is applied there already, and the one command to run. What mmengine-ddp-debug printed becomes a table of all ranks.
-    Exit code 1 if anything was found.
+    It reads the logs of all ranks: files (also compressed by gzip, bzip2 or xz), directories and archives (tar, zip) with
+    all that is in them, or standard input (-). For each known problem it shows what has happened, whether the patchset that
+    cures it fits this environment or is applied there already, and the one command to run. What mmengine-ddp-debug printed
+    becomes a table of all ranks. Exit code 1 if anything was found.
 
     With --ranks it reads no log: it starts ranks of this environment's Python and torch on this machine, which make an
     all-reduce and wait at a barrier, and reports which of them did not arrive, and why. Exit code 1 if they cannot
