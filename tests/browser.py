@@ -13,8 +13,7 @@ import tempfile
 from pathlib import Path
 
 from patcher.cli.pages import review
-from patcher.ops.diff import DiffRequest, diff
-from patcher.ops.looking.reasons import reasons
+from patcher.ops.diff import DiffRequest, diff, reasons
 from patcher.ops.place import Place
 from tests import test_ddp_report, test_pages
 from tests.command import DDP, GUARD, Site

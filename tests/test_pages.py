@@ -8,8 +8,7 @@ from patcher.cli.pages import releases, review
 from patcher.cli.pages.fleet import fleet_page
 from patcher.cli.pages.html import Html, join, tag
 from patcher.model import Answer, Option, Patchset, State, Variant, Verify
-from patcher.ops.diff import DiffOutcome, HandEditDiff
-from patcher.ops.looking.reasons import Reason
+from patcher.ops.diff import DiffOutcome, HandEditDiff, Reason
 from patcher.ops.releases.against import Checked
 from patcher.ops.releases.trying import APPLIES, ReleaseOutcome
 from patcher.ops.reports.fleet import Applied, Host

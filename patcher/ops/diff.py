@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.model import Answer, Patchset, Requested
+from patcher.model import Answer, OptionValue, Patchset, Requested
+from patcher.ops.looking.show import compatibility_table
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
 from patcher.patchset.places import folders_by_name, named_places
 from patcher.patchset.sources import find_patchsets
 from patcher.planner.plan import before_and_after, plan_apply
+from patcher.planner.resolve import stored_patchset
 from patcher.project.pyproject import read_project
 from patcher.project.request import PROJECT
 from patcher.project.selection import choose, find_all
@@ -79,6 +81,15 @@ class DiffOutcome(NamedTuple):
     def differs(self) -> bool:
         """Whether anything does."""
         return bool(self.applied or self.planned or self.edits)
+
+
+class Reason(NamedTuple):
+    """A patchset with its options; `applied` is whether it is applied, `checked` the table of releases in its folder."""
+
+    patchset: Patchset
+    options: Mapping[str, OptionValue]
+    applied: bool
+    checked: str = ""
 
 
 def diff(request: DiffRequest, events: Events = SILENT) -> DiffOutcome:
@@ -197,3 +208,20 @@ def _of_project(place: Place) -> List[Patchset]:
 
 def _is_here(env: Environment, package: str) -> bool:
     return any(Path(site, each).exists() for site in env.own for each in (package, f"{package}.py"))
+
+
+def reasons(outcome: DiffOutcome, patch_dirs: Sequence[str]) -> List[Reason]:
+    """The patchsets that make a difference, each once: what is applied is read from the copy that the store has of it.
+
+    Raises:
+        StoreError: such a copy is missing or damaged.
+    """
+    made = {name for diff in outcome.applied for name in diff.patchsets}
+    found: Dict[str, Reason] = {}
+    for item in outcome.items:
+        for step in item.receipt.steps:
+            if step.patchset in made and step.patchset not in found:
+                found[step.patchset] = Reason(stored_patchset(item.site, step), step.options, True)
+    for one in outcome.requested:
+        found[one.patchset.name] = Reason(one.patchset, one.options, False)
+    return [each._replace(checked=compatibility_table(each.patchset, patch_dirs)) for each in found.values()]

@@ -112,10 +112,9 @@ def _stat(outcome: DiffOutcome) -> List[str]:
 
 def _write_page(console: Console, request: DiffRequest, outcome: DiffOutcome, path: str) -> None:
     from patcher.cli.pages.review import review_page  # with diff-match-patch
-    from patcher.ops.looking.reasons import reasons
 
     title = " ".join(["sitepatch diff", *(["--edited"] if request.edited else []), *request.names])
-    console.file(path, review_page(title, outcome, reasons(outcome, request.place.patch_dirs)))
+    console.file(path, review_page(title, outcome, ops.reasons(outcome, request.place.patch_dirs)))
 
 
 def _json(outcome: DiffOutcome) -> Dict[str, Any]:

@@ -7,7 +7,7 @@ import click
 from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.console import Console
 from patcher.cli.options import common_options
-from patcher.cli.styles import Row
+from patcher.cli.styles import Row, hint_lines
 from patcher.cli.translation import term
 from patcher.ops.health.doctor import OK
 from patcher.ops.place import Place
@@ -30,8 +30,7 @@ def doctor(console: Console, place: Place) -> int:
     for one in outcome.findings:
         if not (console.quiet and one.severity == OK):
             first, *more = one.what.split("\n")
-            more += [f"hint: {line}" for line in one.hint.split("\n") if line]
-            rows.append(Row(one.severity, (term(one.check), term(first)), tuple(more)))
+            rows.append(Row(one.severity, (term(one.check), term(first)), (*more, *hint_lines(one.hint))))
     console.rows(rows)
     sites = list(outcome.env.sites)
     console.info(f"{count(outcome.problems, 'problem')} in {', '.join(sites)}")

@@ -10,8 +10,7 @@ from patcher.cli.answers.plan import answer_rows
 from patcher.cli.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
 from patcher.cli.pages.html import Html, html_document, join, lines, localized, tag
 from patcher.cli.translation import term
-from patcher.ops.diff import DiffOutcome, HandEditDiff
-from patcher.ops.looking.reasons import Reason
+from patcher.ops.diff import DiffOutcome, HandEditDiff, Reason
 from patcher.patchset.toml import option_text
 from patcher.text.listed import count
 from patcher.text.view import View

@@ -15,9 +15,9 @@ from patcher.author.pristine import Original, find_originals
 from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.model import Located, PatchsetSource, Plan, Requested
 from patcher.ops.authoring.proving import by_package, check_also, further_releases, prove
-from patcher.ops.authoring.requests import CaptureRequest, EditRequest
 from patcher.ops.change import carry_out, note_interrupted, prepare
 from patcher.ops.outcome import SILENT, Events, Outcome
+from patcher.ops.place import Place
 from patcher.ops.releases.trying import ReleaseOutcome
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
@@ -30,6 +30,37 @@ from patcher.store.status import read, statuses
 from patcher.target.environment import Environment
 from patcher.text.listed import shortened
 from patcher.verify.checks import VerifyOptions
+
+
+class CaptureRequest(NamedTuple):
+    """Make a patchset of edits.
+
+    `words` are packages, distributions or files, all that is installed without any. `output` is as `output_folder` takes it.
+    `pristine` is a file, a wheel or a directory that has the text of before, "" to find it. `copy` is a directory with edited
+    copies of installed files, "" where the installed files themselves were edited. With `partial` a patchset is made also
+    where parts of the edit cannot be put into it. `summary` is that of the patchset, "" for one that names the files.
+    `also` are releases (`1.2`, `NAME==1.2`) and directories of packages that it should hold for as well.
+    With `adopt` a patchset of that name that stands already is taken as it is, to be put in the place of the edits.
+    """
+
+    place: Place
+    name: str
+    words: Tuple[str, ...] = ()
+    output: Optional[str] = None
+    pristine: str = ""
+    copy: str = ""
+    partial: bool = False
+    summary: str = ""
+    also: Tuple[str, ...] = ()
+    adopt: bool = False
+
+
+class EditRequest(NamedTuple):
+    """Copy the Python files of an import package, or that one of its files, to be edited."""
+
+    place: Place
+    package: str
+    file: str = ""
 
 
 class Captured(NamedTuple):

@@ -14,9 +14,9 @@ from patcher.author.export import PatchedFile
 from patcher.author.wheel import OpenWheel, new_name, open_wheel, recorded, repack
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Plan, Requested, State
-from patcher.ops.authoring.requests import ExportRequest
 from patcher.ops.authoring.wheels import patchset_wheel
 from patcher.ops.outcome import SILENT, Events
+from patcher.ops.place import Place
 from patcher.planner.plan import plan_pristine
 from patcher.project.selection import choose
 from patcher.store.retry import settled
@@ -27,6 +27,20 @@ from patcher.text.release import normalized
 
 SERIES, WHEELS = "patches", "dist"
 """The folders that a series and wheels are written to where none is named."""
+
+
+class ExportRequest(NamedTuple):
+    """Which patchsets are exported for which environment, and as what; `output` is a folder for a series and for wheels.
+
+    `wheels` are those of the releases as they are installed; without the one that is needed pip fetches it.
+    """
+
+    place: Place
+    names: Tuple[str, ...]
+    format: str
+    settings: Tuple[str, ...] = ()
+    output: str = ""
+    wheels: Tuple[str, ...] = ()
 
 
 class ExportOutcome(NamedTuple):

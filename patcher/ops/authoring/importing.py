@@ -15,8 +15,8 @@ from patcher.author.hunks.generalise import generalise
 from patcher.errors import Location, UsageError
 from patcher.model import Located, Patchset
 from patcher.ops.authoring.proving import Release, by_package, check_also, further_releases, made_here, prove
-from patcher.ops.authoring.requests import ImportRequest
 from patcher.ops.outcome import SILENT, Events
+from patcher.ops.place import Place
 from patcher.ops.releases.trying import ReleaseOutcome
 from patcher.store.retry import settled
 from patcher.system.reading import read_file
@@ -25,6 +25,24 @@ from patcher.target.versions import says_nothing
 from patcher.text.diffs import FileDiff
 
 SERIES = "series"
+
+
+class ImportRequest(NamedTuple):
+    """Which diff becomes which patchset.
+
+    `patch` is a file, a quilt `series` or a directory that has one; with `data` (standard input) only its name. `also` are
+    releases (`1.2`, `NAME==1.2`) and directories of packages that the hunks should hold for as well. With `partial` what is
+    no code of an installed Python file is left out; `fuzz` is how many lines of context may differ.
+    """
+
+    place: Place
+    patch: str
+    name: str
+    data: Optional[bytes] = None
+    output: Optional[str] = None
+    also: Tuple[str, ...] = ()
+    partial: bool = False
+    fuzz: int = 0
 
 
 class ImportOutcome(NamedTuple):

@@ -7,9 +7,17 @@ from typing import Dict, NamedTuple, Tuple
 
 from patcher.author.lint import ADVICE, ERROR, LintFinding, lint
 from patcher.errors import SitepatchError
-from patcher.ops.authoring.requests import LintRequest
 from patcher.ops.authoring.testing import asked_for
 from patcher.ops.outcome import SILENT, Events
+from patcher.ops.place import Place
+
+
+class LintRequest(NamedTuple):
+    """Look at these patchsets, at all that can be named without names; with `strict` advice counts as an error."""
+
+    place: Place
+    names: Tuple[str, ...] = ()
+    strict: bool = False
 
 
 class LintOutcome(NamedTuple):

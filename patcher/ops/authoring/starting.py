@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, Tuple
+from typing import NamedTuple, Optional, Tuple
 
 from patcher.author.changed import named_file, python_files
 from patcher.author.draft import package_of
@@ -12,12 +12,21 @@ from patcher.author.folder import PackageRange, output_folder, write_folder
 from patcher.author.ranges import proven_range
 from patcher.author.skeleton import functions, skeleton
 from patcher.errors import SitepatchError
-from patcher.ops.authoring.requests import NewRequest
 from patcher.ops.outcome import SILENT, Events
+from patcher.ops.place import Place
 from patcher.system.reading import read_file
 from patcher.target.environment import locate
 
 _MOST_FILES, _MOST_TRIES = 200, 20
+
+
+class NewRequest(NamedTuple):
+    """Make a patchset `name` for a package, or for a file of one; `output` is as `output_folder` takes it."""
+
+    place: Place
+    name: str
+    package: str
+    output: Optional[str] = None
 
 
 class NewOutcome(NamedTuple):

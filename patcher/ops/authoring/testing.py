@@ -8,12 +8,18 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 from patcher.author.cases import CaseResult, find_cases, read_case, run_case
 from patcher.errors import SitepatchError
 from patcher.model import Patchset
-from patcher.ops.authoring.requests import CasesRequest
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
 from patcher.patchset.places import patchset_folders
 from patcher.patchset.sources import find_patchsets
 from patcher.project.selection import find_all
+
+
+class CasesRequest(NamedTuple):
+    """Try the cases of these patchsets, of all that can be named without names."""
+
+    place: Place
+    names: Tuple[str, ...] = ()
 
 
 class CasesOutcome(NamedTuple):

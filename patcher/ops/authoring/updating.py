@@ -18,8 +18,8 @@ from patcher.errors import Location, SitepatchError
 from patcher.model import Patchset, State, Variant
 from patcher.ops.authoring.fitting import TriedRelease, overlapping, paths_of, releases_of, try_on_releases
 from patcher.ops.authoring.proving import made_here
-from patcher.ops.authoring.requests import UpdateRequest
 from patcher.ops.outcome import SILENT, Events
+from patcher.ops.place import Place
 from patcher.ops.releases.against import check_asked
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, ENTRY_POINT, MANIFEST, patchset_folders
@@ -29,6 +29,19 @@ from patcher.store.status import read
 from patcher.system.reading import read_file
 from patcher.target.environment import locate
 from patcher.target.versions import accepts, is_version, overlap
+
+
+class UpdateRequest(NamedTuple):
+    """Make a patchset hold for further releases.
+
+    `to` are versions, ranges and `all`; without any it is the release that is installed. `edited` is a directory with edited
+    copies (`copies`) of the files of the one release that it does not fit, "" to make no variant.
+    """
+
+    place: Place
+    name: str
+    to: Tuple[str, ...] = ()
+    edited: str = ""
 
 
 class UpdateOutcome(NamedTuple):

@@ -27,7 +27,6 @@ from patcher.cli.options import common_options, patient
 from patcher.cli.styles import Row
 from patcher.cli.translation import translated
 from patcher.errors import UsageError
-from patcher.ops.authoring.requests import CaptureRequest, EditRequest
 from patcher.ops.place import Place
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.verify.checks import VerifyOptions
@@ -93,38 +92,16 @@ def capture(
     """
     if copy and (words or pristine or adopt):
         raise UsageError("--from: found packages, files, --pristine or --adopt too", "it takes the copies alone")
-    request = CaptureRequest(place, name, words, output, pristine, copy, partial, summary, also, adopt)
-    return _capture(console, request, VerifyOptions(no_verify=no_verify), explain=explain)
-
-
-def _capture(console: Console, request: CaptureRequest, verify: VerifyOptions, *, explain: bool) -> int:
-    """Make a patchset of edits, report it, and put it in their place where that is asked for or agreed to."""
     from patcher.ops.authoring import capturing as ops  # with the engine
 
     events = ConsoleEvents(console)
+    request = ops.CaptureRequest(place, name, words, output, pristine, copy, partial, summary, also, adopt)
     made = ops.capture(request, events)
     _show(console, made, explain=explain)
-    fields = _json(made, explain=explain)
-    if made.folder is None:
-        console.data(False, {"written": False, **fields})
-        return 1
-    variants = made.requested.patchset.variants if made.requested else ()
-    what = f"{number_of_hunks(made.draft)} in {made.folder}" if made.draft.files else f"{made.folder}, as it stands"
-    cells = (f"{what}, for {release_ranges(variants)}",)
-    console.info_rows([Row("captured", cells)])
-    if not request.copy and (request.adopt or _agreed(console)):
-        outcome = ops.adopt(made, verify, events)
-        return report_outcome(console, outcome, show_applied, **fields)
-    if request.copy:
-        more = [] if request.output is None else ["--patch-dir", str(made.folder.parent)]
-        how = command(request.place, "apply", request.name, *more)
-        console.info(f"apply it with: {how}")
-    else:
-        more = [] if request.output is None else ["--output", request.output]
-        how = command(request.place, "capture", *request.words, "--name", request.name, *more, "--adopt")
-        console.info(f"put it in the place of the edit with: {how}")
-    console.data(True, {"written": False, **fields})
-    return 0
+    if made.folder is None or copy or not (adopt or _agreed(console)):
+        return _report(console, made, explain=explain)
+    outcome = ops.adopt(made, VerifyOptions(no_verify=no_verify), events)
+    return report_outcome(console, outcome, show_applied, **_json(made, explain=explain))
 
 
 def _agreed(console: Console) -> bool:
@@ -135,7 +112,7 @@ def _agreed(console: Console) -> bool:
 
 
 def _show(console: Console, made: CaptureOutcome, *, explain: bool) -> None:
-    """The diff of each file, the hunks that were made of it, and what they do not give back."""
+    """The diff of each file, the hunks that were made of it, what they do not give back, and where the patchset is."""
     console.notes(made.notes)
     show_diffs(console, [] if console.quiet else [_diff(one) for one in made.files])
     show_hunks(console, made.draft, explain=explain)
@@ -148,6 +125,24 @@ def _show(console: Console, made: CaptureOutcome, *, explain: bool) -> None:
         console.note(f"no patchset was written{more}", "stopped")
     else:
         _show_differences(console, made)
+        variants = made.requested.patchset.variants if made.requested else ()
+        what = f"{number_of_hunks(made.draft)} in {made.folder}" if made.draft.files else f"{made.folder}, as it stands"
+        console.info_rows([Row("captured", (f"{what}, for {release_ranges(variants)}",))])
+
+
+def _report(console: Console, made: CaptureOutcome, *, explain: bool) -> int:
+    """How to go on, the JSON answer and the exit code, where the patchset does not take the place of the edit."""
+    request = made.request
+    if made.folder and request.copy:
+        more = [] if request.output is None else ["--patch-dir", str(made.folder.parent)]
+        how = command(request.place, "apply", request.name, *more)
+        console.info(f"apply it with: {how}")
+    elif made.folder:
+        more = [] if request.output is None else ["--output", request.output]
+        how = command(request.place, "capture", *request.words, "--name", request.name, *more, "--adopt")
+        console.info(f"put it in the place of the edit with: {how}")
+    console.data(made.folder is not None, {"written": False, **_json(made, explain=explain)})
+    return 1 if made.folder is None else 0
 
 
 def _show_differences(console: Console, made: CaptureOutcome) -> None:
@@ -220,9 +215,8 @@ def edit(
     """
     from patcher.ops.authoring import capturing as ops  # with the engine
 
-    request = CaptureRequest(place, name, (), output, "", "", partial, summary, also)
     output_folder(name, output)  # fails before an hour of editing
-    copies = ops.edit(EditRequest(place, package, file), ConsoleEvents(console))
+    copies = ops.edit(ops.EditRequest(place, package, file), ConsoleEvents(console))
     more = ["--output", output] if output else []
     more += [word for each in also for word in ("--also", each)]
     go_on = command(place, "capture", "--from", str(copies.folder), "--name", name, *more)
@@ -230,10 +224,12 @@ def edit(
         console.out(f"edit what is in {copies.folder}, then: {go_on}")
         console.data(True, {"folder": str(copies.folder), "paths": list(copies.paths)})
         return 0
-    request = request._replace(copy=str(copies.folder))
+    request = ops.CaptureRequest(place, name, (), output, "", str(copies.folder), partial, summary, also)
     first = copies.paths[0] if file else ""
 
     def run() -> int:
-        return _capture(console, request, VerifyOptions(), explain=explain)
+        made = ops.capture(request, ConsoleEvents(console))
+        _show(console, made, explain=explain)
+        return _report(console, made, explain=explain)
 
     return edit_copies(console, copies.folder, first, go_on, run)

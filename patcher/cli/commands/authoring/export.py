@@ -13,7 +13,6 @@ from patcher.cli.console import Console
 from patcher.cli.options import common_options
 from patcher.cli.styles import color_diff
 from patcher.ops.authoring import exporting as ops
-from patcher.ops.authoring.requests import ExportRequest
 from patcher.ops.place import Place
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def export(
     A patchset-wheel is for those who have sitepatch: it holds the patchset itself, for every release, and is installed beside
     sitepatch, which then lists it.
     """
-    request = ExportRequest(place, names, form, settings, output, wheels)
+    request = ops.ExportRequest(place, names, form, settings, output, wheels)
     made = ops.export(request, _ExportEvents(console))
     console.notes(made.plan.notes)
     console.rows(answer_rows(made.plan.failed), err=True)

@@ -15,7 +15,6 @@ from patcher.cli.console import Console, command
 from patcher.cli.options import common_options
 from patcher.cli.styles import Row
 from patcher.errors import UsageError
-from patcher.ops.authoring.requests import ImportRequest
 from patcher.ops.place import Place
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def import_(
             raise UsageError("standard input is closed", "name a file")
         data = sys.stdin.buffer.read()
     source = "standard input" if data is not None else patch
-    made = ops.import_(ImportRequest(place, source, name, data, output, also, partial, fuzz), ConsoleEvents(console))
+    made = ops.import_(ops.ImportRequest(place, source, name, data, output, also, partial, fuzz), ConsoleEvents(console))
     console.notes(made.notes)
     show_hunks(console, made.draft, explain=explain)
     console.rows(_rows(console, made))

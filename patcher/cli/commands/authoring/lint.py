@@ -12,7 +12,6 @@ from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
 from patcher.cli.options import common_options, format_option
 from patcher.cli.styles import Row, hint_lines
-from patcher.ops.authoring.requests import LintRequest
 from patcher.ops.place import Place
 from patcher.text.listed import count
 
@@ -33,9 +32,9 @@ def lint(console: Console, place: Place, names: Tuple[str, ...], strict: bool, f
     No environment is looked at. Errors, as options that no hunk uses and hunks that meet, exit with 1; advice, as context
     that is written out, does with --strict. All patchsets without a name.
     """
-    from patcher.ops.authoring.linting import lint_all  # with the engine
+    from patcher.ops.authoring import linting as ops  # with the engine
 
-    made = lint_all(LintRequest(place, names, strict))
+    made = ops.lint_all(ops.LintRequest(place, names, strict))
     if form == "github":
         for line in _annotated(made):
             console.out(line)

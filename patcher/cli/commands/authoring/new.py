@@ -8,7 +8,6 @@ import click
 
 from patcher.cli.console import Console, command
 from patcher.cli.options import common_options
-from patcher.ops.authoring.requests import NewRequest
 from patcher.ops.place import Place
 
 
@@ -25,7 +24,7 @@ def new(console: Console, place: Place, name: str, package: str, output: Optiona
     """
     from patcher.ops.authoring import starting as ops  # with the engine
 
-    made = ops.new(NewRequest(place, name, package, output))
+    made = ops.new(ops.NewRequest(place, name, package, output))
     console.notes(made.notes)
     console.info(f"wrote {made.folder}: a hunk for {made.scope} in {made.path}; read it, then write yours in its place")
     more = ["--patch-dir", str(made.folder)] if output else []

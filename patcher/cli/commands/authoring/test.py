@@ -14,8 +14,7 @@ from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
 from patcher.cli.options import common_options
 from patcher.cli.styles import Row
-from patcher.ops.authoring.requests import CasesRequest
-from patcher.ops.authoring.testing import try_cases
+from patcher.ops.authoring.testing import CasesRequest, try_cases
 from patcher.ops.place import Place
 from patcher.ops.releases.against import Checked, check_asked
 from patcher.ops.releases.check import CheckRequest, check

@@ -14,12 +14,11 @@ from patcher.cli.console import Console, command
 from patcher.cli.editor import edit_copies
 from patcher.cli.options import common_options
 from patcher.cli.styles import Row
-from patcher.ops.authoring.requests import UpdateRequest
 from patcher.ops.place import Place
 
 if TYPE_CHECKING:
     from patcher.ops.authoring.fitting import TriedRelease
-    from patcher.ops.authoring.updating import UpdateOutcome
+    from patcher.ops.authoring.updating import UpdateOutcome, UpdateRequest
 
 
 @click.command(
@@ -39,15 +38,23 @@ def update(console: Console, place: Place, name: str, to: Tuple[str, ...], edit:
     of what it looks for; with --edit the files of that release are opened in $VISUAL or $EDITOR, and what is edited becomes
     a further variant, so that one patchset holds on both sides of the change. The environment is not touched.
     """
-    request = UpdateRequest(place, name, to, copy)
-    return _edit(console, request) if edit and not copy else _update(console, request)
+    from patcher.ops.authoring import updating as ops  # with the engine
+
+    request, events = ops.UpdateRequest(place, name, to, copy), ConsoleEvents(console)
+    if copy or not edit:
+        return _report(console, request, ops.update(request, events))
+    made = ops.copies(request, events)
+    words = ("update", name, *(word for each in to for word in ("--to", each)), "--from", str(made.folder))
+    first = made.paths[0] if len(made.paths) == 1 else ""
+    edited = request._replace(edited=str(made.folder))
+
+    def run() -> int:
+        return _report(console, edited, ops.update(edited, events))
+
+    return edit_copies(console, made.folder, first, command(place, *words), run)
 
 
-def _update(console: Console, request: UpdateRequest) -> int:
-    """Update a patchset, and report it."""
-    from patcher.ops.authoring.updating import update  # with the engine
-
-    made = update(request, ConsoleEvents(console))
+def _report(console: Console, request: UpdateRequest, made: UpdateOutcome) -> int:
     console.rows([_row(one) for one in made.releases if one.outcome.failed or not console.quiet])
     for one in made.releases if not request.edited else ():
         console.rows(list(map(explanation_row, one.hunks)))
@@ -68,18 +75,6 @@ def _update(console: Console, request: UpdateRequest) -> int:
         console.info(f"edit it there with: {command(request.place, 'update', request.name, *words, '--edit')}")
     console.data(made.ok, _json(request, made))
     return 0 if made.ok else 1
-
-
-def _edit(console: Console, request: UpdateRequest) -> int:
-    """Open the files of the release that a patchset does not fit in an editor, then update it with what was edited."""
-    from patcher.ops.authoring.updating import copies  # with the engine
-
-    made = copies(request, ConsoleEvents(console))
-    words = ("update", request.name, *(word for each in request.to for word in ("--to", each)), "--from", str(made.folder))
-    go_on = command(request.place, *words)
-    first = made.paths[0] if len(made.paths) == 1 else ""
-    edited = request._replace(edited=str(made.folder))
-    return edit_copies(console, made.folder, first, go_on, lambda: _update(console, edited))
 
 
 def _row(one: TriedRelease) -> Row:
