@@ -544,16 +544,6 @@ def test_the_same_line_in_two_logs_counts_once():
         assert shape("".join(both), both[0], both[1]) == [[[0, 1]]]
 
 
-def test_without_processes_a_run_begins_where_a_rank_reports_the_same_place_again():
-    old = lines(2, schema=1)
-    assert shape("".join(old * 3)) == [[[0, 1]]] * 3
-    assert shape(old[0] * 2, old[1] * 2) == [[[0, 1]]] * 2, "a log for each rank"
-    other = [ours(report(rank, model("cuda:0"), None, schema=1)) for rank in range(2)]
-    assert shape("".join(old), "".join(other)) == [[[0, 1]]] * 2, "logs that tell differently of one rank"
-    elsewhere = lines(2, schema=1, site="Runner.wrap_model (model_wrapper_cfg)")
-    assert shape("".join(old + elsewhere)) == [[[0, 1], [0, 1]]], "another place is another wrapping"
-
-
 # the table and the page -----------------------------------------------------------------------------------------------
 def sixty_four():
     texts = []

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from patcher.diagnose import files, packed, patterns
+from patcher.diagnose.failures import FailureReader
 from patcher.diagnose.files import log_files
 from patcher.diagnose.log import read_log, read_logs
 from patcher.errors import UsageError
@@ -293,6 +294,8 @@ def test_a_later_run_in_a_log_has_its_own_failure(known):
     assert failures(known, run + nothing) == [first, "rank 1, exit code 1"]
     assert failures(known, nothing + run) == [first, "rank 1, exit code 1"], "in the order of time"
     assert failures(known, run + other) == [first, TORCHRUN[2][0]]
+    silent = other[other.index("W1123") :].replace("_01:50:11", "_09:00:00")
+    assert failures(known, other + silent) == [TORCHRUN[2][0], "rank 1, exit code 1"]
 
 
 def test_the_traceback_may_be_in_the_log_of_the_rank(known):
@@ -300,6 +303,7 @@ def test_the_traceback_may_be_in_the_log_of_the_rank(known):
     at = text.index("W1123")
     own = re.findall(r"^(?:\[rank1\]: )(.*\n)", text, flags=re.MULTILINE)
     assert failures(known, text[at:], "".join(own)) == [first]
+    assert failures(known, text[at:], "".join(own), "".join(own).replace("KeyError", "OSError")) == [first], "the file says of which rank"
     assert failures(known, text[at:], text[at:]) == ["rank 1, exit code 1"], "the same summary in two logs"
 
 
@@ -310,6 +314,36 @@ def test_a_traceback_of_an_unnamed_rank_is_taken_where_there_is_no_other(known):
     assert failures(known, other + text) == ["rank 1, exit code 1"]
     chained = other + "\nDuring handling of the above exception, another exception occurred:\n\n" + text
     assert failures(known, chained) == [first]
+
+
+def test_a_traceback_that_is_in_the_summary_alone(known):
+    heading, text = TORCHRUN[1]
+    assert failures(known, re.sub(r"^\[rank1\].*\n", "", text, flags=re.MULTILINE)) == [heading]
+
+
+def test_a_rank_that_a_signal_has_ended_did_not_end_by_its_last_traceback(known):
+    heading, text = next(each for each in TORCHRUN if each[0].endswith("SIGKILL"))
+    assert failures(known, text.replace("[rank0]", "[rank1]")) == [heading]
+
+
+@pytest.mark.parametrize("wrong", [("rank      : 1", "rank      : 12345678"), ("rank      : 1", "rank      : one"), ("  rank ", "  rang ")])
+def test_a_summary_without_a_rank_is_none(known, wrong):
+    assert failures(known, TORCHRUN[0][1].replace(*wrong)) == []
+    assert failures(known, TORCHRUN[0][1].replace("exitcode  : 1 ", "exitcode  : many "))[0].startswith("rank 1, exit code None: KeyError")
+
+
+def test_only_the_lines_of_a_traceback_are_looked_at_and_not_without_end(known, monkeypatch):
+    looked, really = [], FailureReader._read
+    monkeypatch.setattr(FailureReader, "_read", lambda self, line: looked.append(len(line)) or really(self, line))
+    header = "Traceback (most recent call last):\n  File \"train.py\", line 1, in <module>\n"
+    read_log("log", io.BytesIO(b"x\n" * 9999 + header.encode() + b"KeyError: 1\n" + b"x\n" * 9999))
+    assert len(looked) == 3
+    looked.clear()
+    read_log("log", io.BytesIO(header.encode() + b"  x\n" * 19999))
+    assert 5000 <= len(looked) < 5010, "one that does not end"
+    looked.clear()
+    read_log("log", io.BytesIO(header.encode() + b" " * (5 << 20)))
+    assert max(looked) < 3 << 20, "a line that does not end is read in parts"
 
 
 def test_ranks_whose_tracebacks_run_into_each_other(known):
@@ -329,9 +363,11 @@ def test_the_failure_is_told_first_and_ends_with_1(tmp_path):
         "         /home/me/base.py:17 in forward",
         "         torchrun saw it fail first: exit code 1, on localhost, 2026-11-23_01:46:45",
     ]
-    assert "a-rank-failed" not in done.out
+    assert "a-rank-failed" not in done.out and "its error file" not in done.out
     assert sitepatch("diagnose", "log", "--html", "page.html", "--target", tmp_path, cwd=tmp_path).code == 1
     assert "rank 1: log:16" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    (tmp_path / "log").write_text(TORCHRUN[1][1], encoding="utf-8")
+    assert "its error file: /tmp/torchelastic_" in sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path).out
 
 
 # what cures -----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import re
 from typing import Dict, List, Mapping, Match, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.diagnose.origin import rank_of_line
-from patcher.text.printable import printable
+from patcher.text.printable import printable_bytes
 from patcher.text.width import clip
 
 _TRACEBACK = b"Traceback (most recent call last):"
@@ -210,4 +210,4 @@ def _shown_groups(match: Match[bytes]) -> Tuple[str, ...]:
 
 
 def _shown(text: bytes) -> str:
-    return clip(printable(text.decode("utf-8", "surrogateescape")).replace("\t", "␉").rstrip(), _SHOWN)
+    return clip(printable_bytes(text).rstrip(), _SHOWN)

@@ -17,7 +17,7 @@ from patcher.diagnose.origin import rank_of_file, rank_of_line
 from patcher.diagnose.packed import DAMAGE, ZIP, logs_in, unpacked
 from patcher.diagnose.patterns import LIMIT, Patterns
 from patcher.diagnose.report import OURS, REFUSAL, Raised, Report, decode_line, read_raised, read_report
-from patcher.text.printable import printable
+from patcher.text.printable import printable, printable_bytes
 from patcher.text.width import clip, width
 
 _REFUSAL = REFUSAL.encode()
@@ -136,8 +136,8 @@ class LogReader:
         if known:
             self._sightings[pattern] = known._replace(number=known.number + 1, ranks=ranks)
             return
-        before = clip(_shown(place.before).lstrip(), _SHOWN // 3)  # by itself: of the whole line the mark could be cut out
-        shown = before + clip(_shown(place.text).rstrip(), _SHOWN - width(before))
+        before = clip(printable_bytes(place.before).lstrip(), _SHOWN // 3)  # else the mark could be cut out
+        shown = before + clip(printable_bytes(place.text).rstrip(), _SHOWN - width(before))
         self._sightings[pattern] = Sighting(pattern, 1, ranks, place.line, shown)
 
     def log(self) -> Log:
@@ -155,10 +155,6 @@ class LogReader:
             cut_count=self._cut_count,
             problem=self.problem,
         )
-
-
-def _shown(text: bytes) -> str:
-    return printable(text.decode("utf-8", "surrogateescape")).replace("\t", "␉")
 
 
 def read_logs(

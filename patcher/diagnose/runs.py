@@ -1,8 +1,7 @@
 """Which reports belong together: the runs in a set of logs, and the wrappings in each of them. Pure.
 
-From schema 2 on a line names its process, so a run ends where a rank comes back as another process. Of the older lines
-there is only their order: a new run begins where a rank reports the same place again. Several logs may hold the same line
-(one rank's own log, and that of all ranks): it counts once.
+A line names its process, so a run ends where a rank comes back as another process. Several logs may hold the same line (one
+rank's own log, and that of all ranks): it counts once.
 """
 
 from __future__ import annotations
@@ -42,14 +41,13 @@ class Run(NamedTuple):
 
 
 def find_runs(logs: Sequence[Log]) -> Tuple[Run, ...]:
-    """The runs of some logs, the oldest first, numbered from 1. The lines of the first schema, without time, come first."""
-    groups = _without_processes(logs)
-    named = [LoggedReport(log.name, report) for log in logs for report in log.reports if report.time is not None]
+    """The runs of some logs, the oldest first, numbered from 1."""
     known: Dict[str, List[LoggedReport]] = {}
-    for source in named:
-        known.setdefault(source.report.run, []).append(source)
-    later = [group for sources in known.values() for group in _by_process(sources)]
-    groups += sorted(later, key=lambda group: min(source.report.time or 0 for source in group))
+    for log in logs:
+        for report in log.reports:
+            known.setdefault(report.run, []).append(LoggedReport(log.name, report))
+    groups = [group for sources in known.values() for group in _by_process(sources)]
+    groups.sort(key=lambda group: min(source.report.time or 0 for source in group))
     refused = _refused(logs, groups)
     raised = list(dict.fromkeys(each._replace(line=0) for log in logs for each in log.raised))  # two logs may have a line
     return tuple(_run(number, group, refused[number - 1], raised) for number, group in enumerate(groups, 1))
@@ -64,13 +62,8 @@ def is_of(raised: Raised, row: Report) -> bool:
 def _run(number: int, group: Sequence[LoggedReport], refusals: Iterable[Optional[int]], raised: Iterable[Raised]) -> Run:
     """The run that some reports are of; of `raised`, which may be of any run, what its wrappings raised."""
     wraps: Dict[int, List[Report]] = {}
-    counts: Dict[object, int] = {}  # how many reports of a rank without sequence there are so far
     for source in group:
-        report = source.report
-        key = (source.log, report.line) if report.rank is None else report.rank
-        sequence = counts.get(key, 0) if report.sequence is None else report.sequence
-        counts[key] = sequence + 1
-        wraps.setdefault(sequence, []).append(report)
+        wraps.setdefault(source.report.sequence or 0, []).append(source.report)
     ordered = [
         Wrap(count, tuple(sorted(wraps[sequence], key=lambda row: (row.rank is None, row.rank or 0))))
         for count, sequence in enumerate(sorted(wraps), 1)
@@ -81,31 +74,7 @@ def _run(number: int, group: Sequence[LoggedReport], refusals: Iterable[Optional
     return Run(number, logs, min(times, default=None), tuple(ordered), tuple(dict.fromkeys(refusals)), own)
 
 
-# lines that name no process -------------------------------------------------------------------------------------------
-def _without_processes(logs: Iterable[Log]) -> List[List[LoggedReport]]:
-    """Runs by order: the first of every log together, the second, ..., unless logs contradict each other about a rank."""
-    runs: List[Dict[object, LoggedReport]] = []
-    for log in logs:
-        own: List[Dict[object, LoggedReport]] = []
-        for report in log.reports:
-            if report.time is None:
-                key = (report.rank, report.site) if report.rank is not None else (log.name, report.line)
-                if not own or key in own[-1]:
-                    own.append({})
-                own[-1][key] = LoggedReport(log.name, report)
-        pairs = list(zip(runs, own))
-        if all(_same(one[key], other[key]) for one, other in pairs for key in one.keys() & other.keys()):
-            runs = [{**other, **one} for one, other in pairs] + runs[len(own) :] + own[len(runs) :]
-        else:
-            runs += own
-    return [list(run.values()) for run in runs]
-
-
-def _same(one: LoggedReport, other: LoggedReport) -> bool:
-    return one.report._replace(line=0) == other.report._replace(line=0)
-
-
-# lines that name their process ----------------------------------------------------------------------------------------
+# processes ------------------------------------------------------------------------------------------------------------
 def _by_process(sources: Iterable[LoggedReport]) -> List[List[LoggedReport]]:
     """The runs among reports that share a port and a run id: no rank is two processes in one run.
 
@@ -138,7 +107,7 @@ def _processes(sources: Iterable[LoggedReport]) -> List[List[LoggedReport]]:
         report = source.report
         key = (report.rank, report.host, report.pid)
         process = current.get(key)
-        if process and _same(process[-1], source):
+        if process and process[-1].report._replace(line=0) == report._replace(line=0):
             continue
         if process is None or (report.sequence or 0) <= (process[-1].report.sequence or 0):
             process = current[key] = []

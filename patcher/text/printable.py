@@ -22,6 +22,11 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() or char == "\t" else _picture(ord(char)) for char in text)
 
 
+def printable_bytes(line: bytes) -> str:
+    """One line of bytes of any encoding, read as UTF-8, made `printable`, tabs too."""
+    return printable(line.decode("utf-8", "surrogateescape")).replace("\t", "␉")
+
+
 def _picture(code: int) -> str:
     if code < 0x20:
         return chr(0x2400 + code)
