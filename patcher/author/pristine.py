@@ -5,14 +5,12 @@ The sha256 in RECORD proves each text; only what the user gives may be without t
 
 from __future__ import annotations
 
-import re
 import zipfile
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
-from urllib.parse import unquote, urlsplit
 
 from patcher.author.changed import InstalledFile
 from patcher.errors import SitepatchError, StoreError, UsageError
@@ -22,6 +20,7 @@ from patcher.system import ownership
 from patcher.system.archive import archive_errors, member
 from patcher.system.cache import cache_dir, in_use
 from patcher.system.reading import read_file
+from patcher.target.distribution import origin
 from patcher.target.index import Listing, Pip
 from patcher.target.record import recorded_size
 from patcher.target.releases import cached_release, fetch_release
@@ -184,14 +183,9 @@ def _beside(file: InstalledFile) -> Union[Original, str]:
 
 def _where_installed_from(file: InstalledFile) -> Union[Original, str]:
     """The original in the wheel that the distribution was installed from, if that is still on this machine."""
-    try:
-        text = read_file(Path(file.located.dist_info) / "direct_url.json").decode("utf-8", "replace")  # PEP 610
-    except OSError:
+    wheel = origin(Path(file.located.dist_info)).path
+    if wheel is None or wheel.suffix != ".whl":
         return ""
-    url = re.search(r'"url"\s*:\s*"(file:[^"]+\.whl)"', text)
-    if url is None:
-        return ""
-    wheel = Path(unquote(urlsplit(url.group(1)).path))
     data = _member(wheel, file.path) if wheel.is_file() else None
     if data is not None and _fits(file, data):
         return Original(data, str(wheel), data)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from urllib.parse import unquote, urlsplit
 
 from patcher.errors import SitepatchError
 from patcher.model import Located
@@ -80,9 +81,8 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
 def reinstall_command(site: str, name: str, version: str) -> str:
     """How to reinstall the same build of a distribution: a command, or where it was installed from."""
     infos = [each for each in Path(site).glob("*.dist-info") if normalized(each.name.split("-")[0]) == normalized(name)]
-    came = re.search(r'"url"\s*:\s*"([^"]+)"', _text(infos[0] / "direct_url.json")) if len(infos) == 1 else None  # PEP 610
-    if came:
-        return f"install {name} {version} again from where it came: {came.group(1)}"
+    if len(infos) == 1 and origin(infos[0]).url:
+        return f"install {name} {version} again from where it came: {origin(infos[0]).url}"
     if "+" in version or untagged(version):
         return f"install the same build of {name} again from where it came: it is not one that an index has"
     return f"pip install --force-reinstall --no-deps {name}=={version}"
@@ -96,6 +96,25 @@ def edited_message(located: Located, path: str) -> Tuple[str, str]:
     return what, f"{keep}; or put it back first: {reinstall_command(located.site, name, located.version)}"
 
 
+class Origin(NamedTuple):
+    """Where a distribution was installed from (PEP 610): its URL, "" for an index; and whether it lies there, editable."""
+
+    url: str
+    editable: bool
+
+    @property
+    def path(self) -> Optional[Path]:
+        """The file or directory, None where it is elsewhere."""
+        return Path(unquote(urlsplit(self.url).path)) if self.url.startswith("file:") else None
+
+
+def origin(dist_info: Path) -> Origin:
+    """Where a distribution was installed from, by its metadata folder."""
+    text = _text(dist_info / "direct_url.json")
+    url = re.search(r'"url"\s*:\s*"([^"]*)"', text)
+    return Origin(url.group(1) if url else "", bool(re.search(r'"editable"\s*:\s*true', text)))
+
+
 def installed_distributions(site: Path) -> Iterator[Owner]:
     """Every distribution with metadata in a site directory, by name; `recorded` is whether it has a RECORD.
 
@@ -105,10 +124,8 @@ def installed_distributions(site: Path) -> Iterator[Owner]:
     for folder in sorted(each for each in site.iterdir() if each.suffix in kinds and each.name[0] != "~"):
         metadata = folder / ("METADATA" if folder.suffix == ".dist-info" else "PKG-INFO") if folder.is_dir() else folder
         name, version = _headers(metadata)
-        origin = _text(folder / "direct_url.json")
-        url = re.search(r'"url"\s*:\s*"([^"]*)"', origin)
-        editable = folder.suffix == ".egg-link" or re.search(r'"editable"\s*:\s*true', origin)
-        note = (url.group(1) if url else _text(folder).split("\n")[0]) if editable else ""
+        came = origin(folder)
+        note = (came.url or _text(folder).split("\n")[0]) if folder.suffix == ".egg-link" or came.editable else ""
         yield Owner(name or folder.stem, version, str(folder), (folder / "RECORD").is_file(), note)
 
 

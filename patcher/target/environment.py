@@ -7,12 +7,11 @@ import re
 import sys
 from pathlib import Path
 from typing import Iterator, List, Optional, Sequence, Tuple
-from urllib.parse import unquote, urlsplit
 
 from patcher.errors import AbsentError, Location, SitepatchError
 from patcher.model import Located
 from patcher.system.reading import read_file
-from patcher.target.distribution import owner
+from patcher.target.distribution import origin, owner
 from patcher.target.interpreter import Environment, discover
 from patcher.target.record import recorded_hash, recorded_sources
 from patcher.text.release import normalized, release_name
@@ -184,10 +183,8 @@ def _pointers(site: Path, package: str) -> Iterator[Path]:
             if mapped:
                 yield Path(mapped.group(2)).parent
         elif path.suffix == ".dist-info":
-            origin = "\n".join(_lines(path / "direct_url.json"))
-            url = re.search(r'"url"\s*:\s*"(file:[^"]*)"', origin)
-            if url and re.search(r'"editable"\s*:\s*true', origin):
-                yield Path(unquote(urlsplit(url.group(1)).path))
+            came = origin(path)
+            yield from filter(None, [came.path if came.editable else None])
 
 
 def _lines(path: Path) -> List[str]:

@@ -22,6 +22,7 @@ from patcher.errors import SitepatchError
 from patcher.model import Located
 from patcher.system.archive import archive_errors, member
 from patcher.system.reading import read_file
+from patcher.target.distribution import origin
 from patcher.target.index import Listing, Pip
 from patcher.target.record import recorded_hash, recorded_in
 from patcher.target.remote import open_url
@@ -156,9 +157,8 @@ def fetch_wheel(pip: Pip, distribution: str, version: str, dist_info: Path) -> P
         OSError: the metadata cannot be read.
     """
     tags = re.findall(r"^Tag:[ \t]*(\S+-\S+-\S+)", read_file(dist_info / "WHEEL").decode("utf-8", "replace"), re.MULTILINE)
-    came = dist_info / "direct_url.json"
-    url = re.search(r'"url"\s*:\s*"([^"]+\.whl)"', read_file(came).decode("utf-8", "replace") if came.exists() else "")
-    return pip.download(distribution, version, tags, url.group(1) if url else "")[0]
+    url = origin(dist_info).url
+    return pip.download(distribution, version, tags, url if url.endswith(".whl") else "")[0]
 
 
 def _home(cache: Path, distribution: str, version: str) -> Path:

@@ -119,6 +119,11 @@ CASES = {
         "def f(a):\n    send(a, 1)\n\n\nX = 1\n\n\ndef f(a):\n    send(a)\n",
         "@@ <module> @@\n def f(a):\n-    send(a)\n+    send(a, 1)\n X = 1\n",
     ),
+    "one of several definitions with the same header is named by what stands beside it": (
+        "class A:\n    x = 1\n\n    def f(self): ...\n\n    def g(self): ...\n\n    def f(self): ...\n",
+        "class A:\n    x = 1\n\n    def f(self, b): ...\n\n    def g(self): ...\n\n    def f(self): ...\n",
+        "@@ A @@\n x = 1\n-def f(...):\n+def f(..., b):\n",
+    ),
     "code that comes into an empty module": ("", "x = 1\n", "@@ <module> @@\n ...\n+x = 1\n"),
     "code that comes into a module of comments": ("# none\n", "# none\nx = 1\n", "@@ <module> @@\n ...\n+x = 1\n"),
 }  # fmt: skip

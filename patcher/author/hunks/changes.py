@@ -156,12 +156,15 @@ class Changes:
         most = [[*hides, *bare]] if bare else []
         keeps_returns = "returns" in rest or old.fields.get("returns") is None
         returns = () if keeps_returns else [(_returns(self.before, old), _returns(self.after, new))]
+        fragments: List[Fragment] = []
         for holes in [*most, *_with_and_without(hides)]:
             lines: List[Line] = []
             for sign, text, node, side in self._sides(old, new, [*holes, *returns] if holes else ()):
                 lines += tagged(sign, on_one_line(excerpt(text, node.start, header_end(text, node), side)))
             form = "the header, what did not change left open" if holes else "the whole header"
-            yield Candidate(scope, (*decorators, *lines), form)
+            fragments.append(Fragment((*decorators, *lines), form))
+        yield from (Candidate(scope, each.lines, each.form) for each in fragments)
+        yield from with_context(self.before, difference, fragments)  # one of several definitions of this name
 
     def _decorators(self, old: Sequence[Node], new: Sequence[Node]) -> List[Line]:
         lines: List[Line] = []
