@@ -25,6 +25,7 @@ from patcher.overlay import boot
 from patcher.system import ownership
 from patcher.system.cache import HINT, cache_dir, open_in_use, private
 from patcher.system.flock import lock
+from patcher.system.reading import files_digest
 
 BOOT, VERIFIED = "boot", "verified"
 _PYTHONPATH = "PYTHONPATH"
@@ -47,12 +48,8 @@ def make(files: Sequence[FilePlan]) -> Path:
         StoreError: the cache is not private, or cannot be written.
     """
     texts = _texts(files)
-    digest = sha256()
-    for name, data in sorted(texts.items()):
-        for part in (os.fsencode(name), data):
-            digest.update(b"%d:" % len(part) + part)
     home = private(cache_dir("overlay"), _PRIVATE)
-    folder = home / digest.hexdigest()[:32]
+    folder = home / files_digest((os.fsencode(name), data) for name, data in sorted(texts.items()))[:32]
     if os.pathsep in str(folder):
         hint = "set SITEPATCH_CACHE to another one"
         raise StoreError(f"{folder}: PYTHONPATH cannot name a directory with {os.pathsep}", hint)

@@ -14,7 +14,7 @@ from patcher.patchset.symptoms import SYMPTOM, SYMPTOMS, decode_symptoms
 from patcher.patchset.toml import decode_text, decode_toml
 from patcher.system.decode import STRINGS, Reader, Table, Values, anything, integer, one_of, shown_value, string, tables
 from patcher.system.reading import TEXT as LIMIT
-from patcher.system.reading import patchset_digest, read_file
+from patcher.system.reading import check_size, patchset_digest, read_file
 from patcher.target.versions import extent, is_range, is_version, overlap
 from patcher.text.confusable import look_alike
 
@@ -63,9 +63,10 @@ class _Reader(Reader):
     def text(self, name: str) -> str:
         """The text of a file of the folder (UTF-8; CRLF read as LF, so that a checkout's setting changes no digest)."""
         path = self.folder / name
-        if self.texts is not None and name in self.texts:
-            return self.texts[name]
         try:
+            if self.texts is not None and name in self.texts:
+                check_size(str(path), len(self.texts[name].encode("utf-8")), LIMIT)
+                return self.texts[name]
             return decode_text(read_file(path, LIMIT), path).replace("\r\n", "\n")
         except SitepatchError as error:
             self.problems.append(error)

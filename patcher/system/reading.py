@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
-from typing import Mapping, Optional, Union
+from typing import Iterable, Mapping, Optional, Tuple, Union
 
 from patcher.errors import Location, SitepatchError
 
@@ -85,10 +85,18 @@ def read_open(fd: int, path: str, limit: int = FILE) -> bytes:
         data = file.read(size + 1) if size <= limit else b""  # Python sets aside as much memory as it is asked to read
         if len(data) > size:
             data += file.read(limit - size)  # it grew, or is one of /proc, whose size is 0
-    if max(size, len(data)) > limit:
-        problem = f"found {max(size, len(data)):,} bytes or more, expected at most {limit:,}"
-        raise SitepatchError.at(Location(path), problem)
+    check_size(path, max(size, len(data)), limit)
     return data
+
+
+def check_size(path: str, size: int, limit: int) -> None:
+    """Refuse a file of more than so many bytes.
+
+    Raises:
+        SitepatchError: it has more.
+    """
+    if size > limit:
+        raise SitepatchError.at(Location(path), f"found {size:,} bytes or more, expected at most {limit:,}")
 
 
 def _check(info: os.stat_result, path: str) -> None:
@@ -98,11 +106,16 @@ def _check(info: os.stat_result, path: str) -> None:
 
 
 def patchset_digest(files: Mapping[str, str]) -> str:
-    """The sha256 (hex) over the sorted (name, text) pairs; lengths keep two different sets from looking alike."""
+    """The sha256 (hex) over the sorted names and texts of the files of a patchset."""
+    return files_digest((name.encode("utf-8"), text.encode("utf-8")) for name, text in sorted(files.items()))
+
+
+def files_digest(files: Iterable[Tuple[bytes, bytes]]) -> str:
+    """The sha256 (hex) over pairs of a name and a content; lengths keep two different sets from looking alike."""
     import hashlib
 
     digest = hashlib.sha256()
-    for name, text in sorted(files.items()):
-        for part in (name.encode("utf-8"), text.encode("utf-8")):
+    for pair in files:
+        for part in pair:
             digest.update(b"%d:" % len(part) + part)
     return digest.hexdigest()

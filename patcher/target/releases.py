@@ -21,7 +21,7 @@ from typing import IO, Dict, Iterable, List, Mapping, Optional, Sequence
 from patcher.errors import SitepatchError
 from patcher.model import Located
 from patcher.system.archive import archive_errors, member
-from patcher.system.reading import read_file
+from patcher.system.reading import files_digest, read_file
 from patcher.target.distribution import origin
 from patcher.target.index import Listing, Pip
 from patcher.target.record import recorded_hash, recorded_in
@@ -205,8 +205,4 @@ def _recorded(folder: Path, path: str) -> Optional[str]:
 
 
 def _key(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for file in _files(folder):
-        for part in (file.relative_to(folder).as_posix().encode(), file.read_bytes()):
-            digest.update(b"%d:" % len(part) + part)
-    return digest.hexdigest()[:16]
+    return files_digest((file.relative_to(folder).as_posix().encode(), file.read_bytes()) for file in _files(folder))[:16]

@@ -58,6 +58,8 @@ def test_what_cannot_be_read_is_not_put_there(tmp_path):
     assert f"{tmp_path / 'some' / 'mine' / 'mine.spatch'}:2: the hunk changes nothing" in error.value.message
     assert "summary" in error.value.message and ".sitepatch" not in error.value.message
     assert str(error.value.place["file"]).startswith(str(tmp_path / "some" / "mine")), "not the temporary folder"
+    with pytest.raises(PatchError, match=r"found 1,[0-9,]+ bytes or more, expected at most 1,048,576"):
+        write_folder(tmp_path / "some" / "mine", files(prose="word " * 300_000))
     assert os.listdir(tmp_path) == []
 
 
