@@ -12,7 +12,7 @@ import pytest
 from patcher.errors import PatchError
 from patcher.model import HunkAnswer, HunkText, Rewrite, Splice, State
 from patcher.ops.fixture import fixtures, lay_out
-from patcher.ops.looking.listing import availability
+from patcher.ops.patchsets import availability
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.sources import resolve_options
@@ -412,7 +412,7 @@ def test_a_patchset_that_an_installed_release_is_known_to_do_without_is_not_avai
     stock, vendor = Site(tmp_path / "stock", "torch-2.9.0"), Site(tmp_path / "vendor", "torch-2.7.1-musa")
     shipped = {name: write_table({key: made for key, (_, _, made) in tables.results(name, [stock.path, vendor.path]).items()}) for name in (GUARD, DYNAMO)}
     assert [state(stock, GUARD), state(vendor, GUARD)] == ["available", "available"]  # stand-ins are in no table
-    monkeypatch.setattr("patcher.ops.looking.listing.builtin_table", shipped.get)
+    monkeypatch.setattr("patcher.ops.patchsets.builtin_table", shipped.get)
     monkeypatch.setattr(rewriter, "_shipped", lambda name: KnownTable(shipped[name]))
     assert [state(site, name) for site in (stock, vendor) for name in (GUARD, DYNAMO)] == ["not needed", "available", "available", "available"]
     path = stock.file("torch/multiprocessing/reductions.py")

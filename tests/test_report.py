@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from patcher.cli.answers.plan import answer_rows, diff_json, stat_table
+from patcher.cli.answers.plan import answer_rows, diff_json
+from patcher.cli.commands.diff import stat_table
 from patcher.model import Answer, State
 from patcher.text.diffs import diff_texts
 

@@ -7,13 +7,10 @@ that is not UTF-8 is written as the lone surrogate of `surrogateescape`.
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List
 
 from patcher.cli.styles import Row, hint_lines
 from patcher.model import Answer, Plan, State
-from patcher.text.listed import count
-from patcher.text.printable import printable
-from patcher.text.width import padded, width
 
 if TYPE_CHECKING:
     from patcher.text.diffs import FileDiff
@@ -22,24 +19,6 @@ _PLAIN = {
     State.UPSTREAM: "the code is already as the patch would make it: fixed upstream",
     State.NOT_NEEDED: "the code that it changes is not there",
 }
-
-
-def stat_table(diffs: Sequence[FileDiff]) -> str:
-    """The table of `git diff --stat`, "" where nothing differs."""
-    if not diffs:
-        return ""
-    column, most = max(width(printable(diff.path)) for diff in diffs), max(diff.added + diff.removed for diff in diffs)
-    digits, scale = len(str(most)), min(1.0, 40 / most)
-    lines = []
-    for diff in diffs:
-        plus, minus = (-(-int(count * scale * 1000) // 1000) for count in (diff.added, diff.removed))
-        bar = "+" * plus + "-" * minus
-        lines.append(f" {padded(printable(diff.path), column)} | {diff.added + diff.removed:>{digits}} {bar}")
-    added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
-    parts = [f"{count(len(diffs), 'file')} changed"]
-    parts += [f"{count(added, 'insertion')}(+)"] if added else []
-    parts += [f"{count(removed, 'deletion')}(-)"] if removed else []
-    return "\n".join([*lines, " " + ", ".join(parts)]) + "\n"
 
 
 # tables ---------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import click
 
 from patcher.cli.answers.diffs import DiffLayout, show_parts
 from patcher.cli.answers.outcome import ConsoleEvents
-from patcher.cli.answers.plan import answer_json, answer_rows, decoded, diff_json, stat_table
+from patcher.cli.answers.plan import answer_json, answer_rows, decoded, diff_json
 from patcher.cli.completion import complete_names
 from patcher.cli.console import Console, command
 from patcher.cli.options import common_options
@@ -20,6 +20,8 @@ from patcher.ops.diff import DiffOutcome, DiffRequest, HandEditDiff
 from patcher.ops.place import Place
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import count
+from patcher.text.printable import printable
+from patcher.text.width import padded, width
 
 
 @click.command(
@@ -108,6 +110,24 @@ def _stat(outcome: DiffOutcome) -> List[str]:
     lines = stat_table([*outcome.applied, *outcome.planned]).split("\n")[:-1]
     by_hand = stat_table([edit.diff for edit in outcome.edits if edit.diff]).split("\n")[:-1]
     return [*lines, *([style(translated("edited by hand"), bold=True), *by_hand] if by_hand else [])]
+
+
+def stat_table(diffs: Sequence[FileDiff]) -> str:
+    """The table of `git diff --stat`, "" where nothing differs."""
+    if not diffs:
+        return ""
+    column, most = max(width(printable(diff.path)) for diff in diffs), max(diff.added + diff.removed for diff in diffs)
+    digits, scale = len(str(most)), min(1.0, 40 / most)
+    lines = []
+    for diff in diffs:
+        plus, minus = (-(-int(count * scale * 1000) // 1000) for count in (diff.added, diff.removed))
+        bar = "+" * plus + "-" * minus
+        lines.append(f" {padded(printable(diff.path), column)} | {diff.added + diff.removed:>{digits}} {bar}")
+    added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
+    parts = [f"{count(len(diffs), 'file')} changed"]
+    parts += [f"{count(added, 'insertion')}(+)"] if added else []
+    parts += [f"{count(removed, 'deletion')}(-)"] if removed else []
+    return "\n".join([*lines, " " + ", ".join(parts)]) + "\n"
 
 
 def _write_page(console: Console, request: DiffRequest, outcome: DiffOutcome, path: str) -> None:

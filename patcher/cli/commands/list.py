@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Tuple
+import re
+from typing import Any, Dict, Iterable, List, Sequence, Tuple
 
 import click
 
-from patcher.cli.answers.patchsets import (
-    availability_json,
-    broken_json,
-    broken_rows,
-    description,
-    description_json,
-    list_rows,
-    patchset_json,
-    symptom_rows,
-    symptoms_json,
-)
+from patcher.cli.answers.patchsets import broken_json, broken_rows, release_range, release_ranges, symptom_details
 from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
 from patcher.cli.options import common_options
-from patcher.ops.looking import show as ops
-from patcher.ops.looking.listing import ListRequest, list_patchsets
+from patcher.cli.styles import Row, color_diff, style
+from patcher.cli.translation import term
+from patcher.model import Patchset, Symptom
+from patcher.ops import patchsets as ops
+from patcher.ops.patchsets import Availability, ListRequest, Proven, list_patchsets
 from patcher.ops.place import Place
+from patcher.patchset.toml import option_text
+from patcher.text.listed import count
+from patcher.text.printable import Styled, join_styled, printable_lines
+from patcher.text.release import release_name
 
 
 @click.command("list", epilog="\b\nExamples:\n  sitepatch list --patch-dir ./patchsets\n  sitepatch list _cuda_setDevice")
@@ -37,16 +35,53 @@ def list_(console: Console, place: Place, text: Tuple[str, ...]) -> int:
     """
     request = ListRequest(place, " ".join(text))
     outcome = list_patchsets(request)
-    console.rows([*list_rows(outcome.patchsets), *broken_rows(outcome.broken), *symptom_rows(outcome.symptoms)])
+    console.rows([*_list_rows(outcome.patchsets), *broken_rows(outcome.broken), *_symptom_rows(outcome.symptoms)])
     nothing = request.text and not (outcome.patchsets or outcome.symptoms)
     if nothing:
         console.info(f"nothing that is known is about {request.text}")
     console.notes(outcome.notes)
     ok = not (outcome.broken or nothing)
-    listed = [{**patchset_json(one), **availability_json(here)} for one, here in outcome.patchsets]
-    about = {"patchsets": listed, "symptoms": symptoms_json(outcome.symptoms)}
+    listed = [{**_patchset_json(one), **_availability_json(here)} for one, here in outcome.patchsets]
+    about = {"patchsets": listed, "symptoms": _symptoms_json(outcome.symptoms)}
     console.data(ok, {**about, "broken": broken_json(outcome.broken), "notes": list(outcome.notes)})
     return 0 if ok else 1
+
+
+def _list_rows(listed: Iterable[Tuple[Patchset, Availability]]) -> List[Row]:
+    """One row for each patchset: what it is here, and the release that is installed, else those that it is for."""
+    rows = []
+    for one, here in listed:
+        installed = ", ".join(release_name(each.package, each.distribution, each.version) for each in here.installed)
+        ranges = installed if here.in_range else release_ranges(one.variants)
+        rows.append(Row(here.state, (one.name, one.version, one.kind, ranges, str(one.source)), (one.summary,)))
+    return rows
+
+
+def _symptom_rows(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Row]:
+    """One row for each symptom and the name of the patchset that cures it, "" for none."""
+    cures = ((one, f"cured by {name}" if name else "") for one, name in symptoms)
+    return [Row("symptom", (one.name,), tuple(symptom_details(one, cure))) for one, cure in cures]
+
+
+def _availability_json(here: Availability) -> Dict[str, Any]:
+    """What a patchset is to an environment, as JSON."""
+    installed = [{"package": one.package, "distribution": one.distribution, "version": one.version} for one in here.installed]
+    return {"state": here.state, "installed": installed}
+
+
+def _patchset_json(one: Patchset) -> Dict[str, Any]:
+    """A patchset as `list --json` has it."""
+    ranges = [{"package": variant.package, "versions": variant.versions} for variant in one.variants]
+    fields = {"name": one.name, "version": one.version, "kind": one.kind, "summary": one.summary, "source": str(one.source)}
+    return {**fields, "digest": one.digest, "packages": ranges}
+
+
+def _symptoms_json(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Dict[str, Any]]:
+    """Symptoms and the names of the patchsets that cure them, as JSON."""
+    return [
+        {"symptom": one.name, "patchset": name, "patterns": list(one.patterns), "meaning": one.meaning, "advice": one.advice}
+        for one, name in symptoms
+    ]
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch show mmengine-ddp-debug")
@@ -59,6 +94,61 @@ def show(console: Console, place: Place, name: str) -> int:
     """
     outcome = ops.show(place, name)
     console.notes(outcome.notes)
-    console.page(description(outcome.patchset, outcome.tried))
-    console.data(True, {"patchset": description_json(outcome.patchset, outcome.tried), "notes": list(outcome.notes)})
+    console.page(_description(outcome.patchset, outcome.tried))
+    console.data(True, {"patchset": _description_json(outcome.patchset, outcome.tried), "notes": list(outcome.notes)})
     return 0
+
+
+def _description(one: Patchset, tried: Sequence[Proven]) -> List[str]:
+    """A patchset in lines: why, what, options, for which releases, how to undo it."""
+
+    def part(title: str, text: Iterable[str]) -> List[str]:
+        lines = [join_styled("  ", line) if isinstance(line, Styled) else f"  {line}" for line in text]
+        return ["", style(term(title), bold=True), *lines] if lines else []
+
+    def releases(*states: str) -> List[str]:
+        return [_proven_text(each) for each in tried if each.state in states]
+
+    idle, good = ("upstream", "not needed", "out of range"), ("applies",)
+    found = [join_styled(style(f"{one.name} {one.version}", bold=True), f"  {one.kind}, {one.source}"), one.summary]
+    found += ["", printable_lines(one.prose.strip("\n"))] if one.prose else []
+    found += part("provenance", (join_styled(key, ": ", value) for key, value in one.provenance.items()))
+    cured = [
+        [f"{each.name}: {each.meaning}", *(join_styled("  ", pattern) for pattern in each.patterns)] for each in one.symptoms
+    ]
+    found += part("cures", (line for lines in cured for line in lines))
+    options = []
+    for option in one.options:
+        choices = ", one of " + ", ".join(map(option_text, option.choices)) if option.choices else ""
+        options.append(f"{one.name}.{option.name}={option_text(option.default)}  {option.help} ({option.type}{choices})")
+    found += part("options", options) or ["", "It has no options."]
+    ranges = []
+    for variant in one.variants:
+        ranges.append(release_range(variant))
+        ranges += [f"  {' or '.join(patch.paths)}" for patch in variant.patches]
+    found += part("for", ranges)
+    found += part("proven for", releases(*good))
+    found += part("changes nothing in", releases(*idle))
+    found += part("does not fit", releases(*({each.state for each in tried} - {*idle, *good})))
+    for name, text in one.files.items():
+        if name.endswith(".spatch"):
+            hunks = re.search(r"^--- ", text, re.MULTILINE)
+            found += ["", style(name, bold=True), *color_diff(text[hunks.start() if hunks else 0 :].rstrip("\n"))]
+    return found + part("to apply it, and to undo it", (f"sitepatch {verb} {one.name}" for verb in ("apply", "restore")))
+
+def _proven_text(one: Proven) -> str:
+    several = f" to {one.last} ({count(one.releases, 'release')})" if one.releases > 1 else ""
+    return f"{one.distribution} {one.first}{several}: {one.state}"
+
+def _description_json(one: Patchset, tried: Sequence[Proven]) -> Dict[str, Any]:
+    """A patchset as `show --json` has it."""
+    options = [{**option._asdict(), "choices": list(option.choices)} for option in one.options]
+    variants = [
+        {"package": variant.package, "versions": variant.versions, "files": [list(p.paths) for p in variant.patches]}
+        for variant in one.variants
+    ]
+    verify = {"imports": list(one.verify.imports), "probe": one.verify.probe}
+    symptoms = _symptoms_json((each, one.name) for each in one.symptoms)
+    more = {"prose": one.prose, "provenance": dict(one.provenance), "options": options, "variants": variants}
+    last = {"verify": verify, "files": dict(one.files), "symptoms": symptoms, "proven": [each._asdict() for each in tried]}
+    return {**_patchset_json(one), **more, **last}

@@ -1,8 +1,11 @@
-"""`list`: the patchsets that can be named, and which of them are for what is installed in an environment. Reads only."""
+"""`list` and `show`: the patchsets that can be named, what each is to an environment, and where it was tried. Reads only."""
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
 from typing import Collection, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
@@ -10,16 +13,18 @@ from patcher.diagnose.search import search_patchsets
 from patcher.errors import SitepatchError
 from patcher.model import HunkText, Located, Patchset, Requested, State, Symptom, Variant
 from patcher.ops.place import Place
-from patcher.patchset.places import builtin_dir, builtin_table
+from patcher.patchset.places import builtin_dir, builtin_table, has_texts, patchset_folders
 from patcher.patchset.sources import find_patchsets, matching_variants, pick_variants, resolve_options
 from patcher.patchset.symptoms import general_symptoms
-from patcher.project.selection import shadow_notes
+from patcher.project.selection import find_all, shadow_notes
 from patcher.store.retry import settled
 from patcher.store.status import applied_names, read, statuses
+from patcher.system.reading import TEXT, read_file
 from patcher.target.environment import Environment, find_file, locate
 
 APPLIED, AVAILABLE, OUT_OF_RANGE, ABSENT = "applied", "available", "out of range", "absent"
 UPSTREAM, NOT_NEEDED = State.UPSTREAM.value, State.NOT_NEEDED.value
+_TABLE_ROW = re.compile(r"(applies|upstream|not needed|[a-z ]+?)  +(\S+)  +(\S+)(?: \(yanked\))?(?:  .*)?")
 
 
 class Availability(NamedTuple):
@@ -124,3 +129,52 @@ def _shipped_state(patchset: Patchset, ranged: Sequence[Tuple[Located, Sequence[
     if not states <= {State.UPSTREAM, State.NOT_NEEDED}:
         return AVAILABLE
     return UPSTREAM if State.UPSTREAM in states else NOT_NEEDED
+
+
+# show -----------------------------------------------------------------------------------------------------------------
+class Proven(NamedTuple):
+    """Releases on which a patchset was tried, with one answer: `releases` of them, from `first` to `last`."""
+
+    distribution: str
+    first: str
+    last: str
+    releases: int
+    state: str
+
+
+class ShowOutcome(NamedTuple):
+    """A patchset, the releases that it was tried on, and remarks."""
+
+    patchset: Patchset
+    tried: Tuple[Proven, ...]
+    notes: Tuple[str, ...]
+
+
+def show(place: Place, name: str) -> ShowOutcome:
+    """Find a patchset.
+
+    Raises:
+        UsageError: there is none of that name.
+        PatchError: it is invalid.
+    """
+    (patchset,), notes = find_all([name], place.patch_dirs)
+    return ShowOutcome(patchset, tuple(proven(compatibility_table(patchset, place.patch_dirs))), tuple(notes))
+
+
+def compatibility_table(patchset: Patchset, patch_dirs: Sequence[str]) -> str:
+    """The `compatibility.txt` beside this very patchset: what `check --against all` has found; "" where there is none."""
+    with suppress(OSError, UnicodeDecodeError, SitepatchError):
+        for folder, _ in patchset_folders(patch_dirs, Path.cwd()).get(patchset.name, ())[:1]:
+            if has_texts(folder, patchset.files):
+                return read_file(Path(folder, "compatibility.txt"), TEXT).decode("utf-8").strip()
+    return ""
+
+
+def proven(table: str) -> List[Proven]:
+    """The rows of a `compatibility.txt`, neighbours with one answer together."""
+    rows = [row.groups() for row in map(_TABLE_ROW.fullmatch, table.splitlines()[1:]) if row]
+    found = []
+    for (state, distribution), run in groupby(rows, key=lambda row: row[:2]):
+        versions = [version for _, _, version in run]
+        found.append(Proven(distribution, versions[0], versions[-1], len(versions), state))
+    return found

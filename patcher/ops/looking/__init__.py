@@ -1,1 +1,0 @@
-"""`list` and `show`: the patchsets there are; and those that make a difference."""
