@@ -10,6 +10,7 @@ from patcher.errors import SitepatchError, StoreError
 from patcher.model import OptionValue, Requested, State, Step
 from patcher.ops.place import Place
 from patcher.patchset.places import folders_by_name, has_texts, search_places
+from patcher.patchset.toml import option_text
 from patcher.store.health import damaged, interrupted, recover, unclaimed
 from patcher.store.retry import settled
 from patcher.store.status import Condition, FileStatus, applied_names, statuses, stores
@@ -209,7 +210,6 @@ def _in_release(env: Environment, item: FileStatus, step: Step) -> Tuple[str, st
     import shlex
 
     from patcher.ops.releases.trying import one_line, state_of  # what is as it was applied needs no plan
-    from patcher.patchset.toml import option_text
     from patcher.planner.plan import plan_apply
     from patcher.planner.resolve import stored_patchset
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, PatchError, SitepatchError
 from patcher.model import FilePatch, Option, Patchset, PatchsetSource, Variant, Verify
 from patcher.patchset.places import MANIFEST, AnyPath
@@ -170,8 +171,6 @@ def _variant(
     parsed: Dict[str, Tuple[str, Tuple[FilePatch, ...]]],
 ) -> Variant:
     """One `[[variant]]`; reads each .spatch once into `files` and `parsed`, however many variants name it."""
-    from patcher.engine.spatch.hunk import parse_spatch  # not for `status`, which reads no patchset
-
     package, versions = table.get("package", "x"), table.get("versions", _NEVER)
     _check_name(reader, f"{where}.package", package, "the name that is imported, without dots", [package])
     if not (_short(versions) and is_range(versions)):

@@ -136,9 +136,11 @@ def _description(one: Patchset, tried: Sequence[Proven]) -> List[str]:
             found += ["", style(name, bold=True), *color_diff(text[hunks.start() if hunks else 0 :].rstrip("\n"))]
     return found + part("to apply it, and to undo it", (f"sitepatch {verb} {one.name}" for verb in ("apply", "restore")))
 
+
 def _proven_text(one: Proven) -> str:
     several = f" to {one.last} ({count(one.releases, 'release')})" if one.releases > 1 else ""
     return f"{one.distribution} {one.first}{several}: {one.state}"
+
 
 def _description_json(one: Patchset, tried: Sequence[Proven]) -> Dict[str, Any]:
     """A patchset as `show --json` has it."""
