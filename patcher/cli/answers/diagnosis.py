@@ -21,7 +21,7 @@ from patcher.text.printable import Styled
 from patcher.text.width import width, wrapped
 
 _NO_TRACEBACK = (
-    "its traceback is not in these logs: torchrun --log-dir DIR --redirects 3 keeps a log of each rank, "
+    "these logs have no traceback of it: torchrun --log-dir DIR --redirects 3 keeps a log of each rank, "
     "and @record of torch.distributed.elastic.multiprocessing.errors adds it to torchrun's summary"
 )
 
