@@ -84,6 +84,12 @@ def test_an_innocent_log_is_not_blamed(known, heading, text):
     assert names(known, text) == []
 
 
+def test_an_ordinary_line_of_training_matches_nothing(known):
+    """Each match costs as much as reading thousands of lines, and a log has millions of these."""
+    text = dict(sections("innocent"))["training"]
+    assert "mmengine" in text and read_log("log", io.BytesIO(text.encode()), known.patterns).sightings == ()
+
+
 @pytest.mark.parametrize("noise", [bytes(range(256)) * 99, b"\0" * 9999, b"\x1b[2J\x1b]0;title\x07\r\n" * 9, b"", b"{\"log\": \"Conn"])
 def test_what_is_no_log_says_nothing(known, noise):
     assert names(known, noise) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.diagnose import ddp, rank, wrappers
+from patcher.diagnose import rank, wrappers
 from patcher.diagnose.rank import NO_DEVICE, Message, kinds_of, names
 from patcher.diagnose.report import REFUSAL, Report
 from patcher.diagnose.runs import Run, Wrap, is_of
@@ -39,9 +39,9 @@ def conclude(wrap: Wrap, run: Run) -> Tuple[Conclusion, ...]:
         *_by_message("moved-back", rows, rank.moved_back),
         *_by_message("cpu-with-device-ids", [row for row in with_ddp if row.device_ids], rank.never_moved),
         *_by_message("several-devices", with_ddp, rank.on_several_devices),
-        *_by_message("several-device-ids", with_ddp, ddp.several_ids),
+        *_by_message("several-device-ids", with_ddp, wrappers.several_ids),
         *_by_message("device-ids-elsewhere", with_ddp, rank.ids_elsewhere),
-        *_by_message("device-ids-for-cuda", with_ddp, ddp.ids_for_cuda),
+        *_by_message("device-ids-for-cuda", with_ddp, wrappers.ids_for_cuda),
         *_by_message("refused", with_ddp, lambda row: _REFUSED if _was_refused(row, run) else None),
         *_by_message("not-distributed", rows, wrappers.not_distributed),
         *_by_message("no-accelerator", rows, wrappers.no_accelerator),
@@ -82,7 +82,7 @@ def _by_message(code: str, rows: Sequence[Report], examine: Callable[[Report], O
 
 
 def _was_refused(row: Report, run: Run) -> bool:
-    return rank.ids_match(row) and not ddp.ids_for_cuda(row) and (row.rank in run.refusals or None in run.refusals)
+    return rank.ids_match(row) and not wrappers.ids_for_cuda(row) and (row.rank in run.refusals or None in run.refusals)
 
 
 # what holds between ranks ---------------------------------------------------------------------------------------------
