@@ -124,6 +124,16 @@ CASES = {
         "class A:\n    x = 1\n\n    def f(self, b): ...\n\n    def g(self): ...\n\n    def f(self): ...\n",
         "@@ A @@\n x = 1\n-def f(...):\n+def f(..., b):\n",
     ),
+    "what a function returns stays unwritten where it stays": (
+        "def f(a: int, b) -> List[int]:\n    return a\n",
+        "def f(a: int, b, c=1) -> List[int]:\n    return a\n",
+        "@@ f @@\n-def f(...):\n+def f(..., c=1):\n",
+    ),
+    "the type of a name stays unwritten where it stays": (
+        "def f(a):\n    x: int = 1\n    return a\n",
+        "def f(a):\n    x: int = 2\n    return a\n",
+        "@@ f @@\n-x = 1\n+x = 2\n return a\n",
+    ),
     "code that comes into an empty module": ("", "x = 1\n", "@@ <module> @@\n ...\n+x = 1\n"),
     "code that comes into a module of comments": ("# none\n", "# none\nx = 1\n", "@@ <module> @@\n ...\n+x = 1\n"),
 }  # fmt: skip
