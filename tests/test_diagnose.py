@@ -188,7 +188,7 @@ def test_archives_are_read_as_folders_are(tmp_path, pack):
     text = TORCHRUN[0][1]
     at = text.index("W1123")
     own = "".join(re.findall(r"^(?:\[rank1\]: )(.*\n)", text, flags=re.MULTILINE))
-    files = {"torchrun.log": text[at:].encode(), "attempt_0/1/stderr.log": own.encode(), "\x1b[2J.gz": gzip.compress(REFUSED.encode())}
+    files = {"torchrun.log": b"x\n" * 999_999 + text[at:].encode(), "attempt_0/1/stderr.log": own.encode(), "\x1b[2J.gz": gzip.compress(REFUSED.encode())}
     (tmp_path / "logs").write_bytes(pack(files))
     done = sitepatch("diagnose", "logs", "--json", "--target", tmp_path, cwd=tmp_path)
     answer = json.loads(done.out)
@@ -210,7 +210,8 @@ def test_what_is_damaged_is_reported(pack, rest):
 def test_archives_are_read_in_bounded_memory(monkeypatch):
     """A header that is as long as it says, many files, and an xz that asks for gigabytes."""
     header = tarfile.TarInfo("x" * 9_000_000).tobuf(tarfile.GNU_FORMAT)
-    assert "headers are too long" in problems(gzip.compress(header + bytes(1024)))
+    for before in (b"", tarred({"0": b"x" * (3 << 20)}, "")[: (3 << 20) + 512]):
+        assert "headers are too long" in problems(gzip.compress(before + header + bytes(1024)))
     monkeypatch.setattr(packed, "_MOST", 2)
     for pack in (zipped, tarred):
         assert "it has more than 2 files" in problems(pack({str(number): b"x" for number in range(3)}))
