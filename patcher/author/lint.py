@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.author.cases import AFTER, FOLDER, find_cases, read_case
-from patcher.engine.engine import compile_hunks, rewrite
+from patcher.engine.engine import rewrite
 from patcher.engine.match.find import surroundings
 from patcher.engine.match.match import Matcher
 from patcher.engine.node import COMPOUND, Node, SyntaxProblem, is_expression, same
 from patcher.engine.source import Source
 from patcher.engine.spatch import notation
+from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import inside_flag
-from patcher.engine.spatch.pattern import Hunk
-from patcher.engine.spatch.side import identifiers
+from patcher.engine.spatch.side import Hunk
 from patcher.errors import PatchError, SitepatchError
 from patcher.model import FilePatch, HunkText, OptionValue, Patchset
 from patcher.patchset.places import MANIFEST
@@ -122,7 +122,7 @@ def _general(hunk: Hunk) -> _Found:
     nodes = [part for top in hunk.before.nodes for part in top.walk()]
     runs = all(node.role == "run" for node in hunk.before.nodes)
     strings = [node for node in nodes if node.kind == "String" and not node.role]
-    if not (runs or strings or frozenset().union(*identifiers(hunk.before))):
+    if not (runs or strings or frozenset().union(*hunk.before.identifiers())):
         hint = "write a name or a string that only this place has"
         yield "too-general", ADVICE, "it is looked for by placeholders alone, which stand for any code", hint
 
@@ -169,7 +169,7 @@ def _unmarked(hunk: Hunk) -> _Found:
 def _unguarded(hunk: Hunk, cases: Sequence[Source]) -> _Found:
     """A place that is one statement with few names and, in the cases, stands inside others, which the hunk does not write."""
     alone = hunk.form == "statements" and len(hunk.before.nodes) == 1 and hunk.before.nodes[0].kind not in COMPOUND
-    if alone and hunk.text.inside is None and len(frozenset().union(*identifiers(hunk.before))) <= _FEW_NAMES:
+    if alone and hunk.text.inside is None and len(frozenset().union(*hunk.before.identifiers())) <= _FEW_NAMES:
         made = {inside for source in cases for _, inside in surroundings(source, hunk)}
         if len(made) == 1 and made != {()}:
             text = "one statement is its place, in whatever branch or loop of the scope a release has it"

@@ -8,23 +8,23 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from copy import copy
 from itertools import accumulate
-from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.engine.bounds import check_for_ast
 from patcher.engine.edit import Conflict, Edit
-from patcher.engine.in_string import IN_STRING, scope_ranges, text_places
+from patcher.engine.in_string import scope_ranges, text_places
 from patcher.engine.lex import meets
 from patcher.engine.match.find import find_in_scope, side_places
 from patcher.engine.match.match import Match, Matcher, Place, TooManySteps
 from patcher.engine.names import lines_of, unbound
 from patcher.engine.node import SyntaxProblem, same
-from patcher.engine.rewrite.rewriter import rewritten
 from patcher.engine.source import Source
-from patcher.engine.spatch.pattern import Hunk
-from patcher.engine.spatch.side import identifiers, writes_body
+from patcher.engine.spatch.side import Hunk
 from patcher.model import HunkAnswer, Splice, State
 
 _NESTED = "where one place is inside another, write a hunk that has both"
+
+Rewritten = Callable[[Source, Hunk, Place, Match], Sequence[Edit]]
 
 
 class Change(NamedTuple):
@@ -43,7 +43,12 @@ class Matched(NamedTuple):
 
 
 def check_result(
-    source: Source, new: bytes, matched: Sequence[Matched], splices: Sequence[Splice], injected: Sequence[str]
+    source: Source,
+    new: bytes,
+    matched: Sequence[Matched],
+    splices: Sequence[Splice],
+    injected: Sequence[str],
+    rewritten: Rewritten,
 ) -> List[HunkAnswer]:
     """Check the finished text by rule 17.
 
@@ -53,6 +58,7 @@ def check_result(
         matched: the hunks and their matches in `source`.
         splices: what leads from `source` to `new`, sorted.
         injected: names that exist at run time without being bound in the file.
+        rewritten: gives the edits that a hunk would make at a place.
 
     Returns:
         the answers of `matched`; those of the hunks that a failed check concerns become a conflict.
@@ -82,7 +88,7 @@ def check_result(
     for each in matched:
         answer, hint = each.answer, ""
         try:
-            problem = _second_change(result, each.hunk) or _check_hunk(result, each, every, offsets)
+            problem = _second_change(result, each.hunk, rewritten) or _check_hunk(result, each, every, offsets)
             hint = _NESTED if each.hunk.text.expected != 1 else ""
         except (SyntaxProblem, TooManySteps) as error:
             problem = f"the result cannot be read for checking: {error}"
@@ -114,7 +120,7 @@ class _OffsetMap:
         return self.result.character(byte + self.growth[passed])
 
 
-def _second_change(result: Source, hunk: Hunk) -> str:
+def _second_change(result: Source, hunk: Hunk, rewritten: Rewritten) -> str:
     """The problem where applying the hunk to the result would change it again, else ""."""
     for place in find_in_scope(result, hunk, hunk.text.scope).todo:
         edits = rewritten(result, hunk, place, place.matches[0])
@@ -127,7 +133,7 @@ def _second_change(result: Source, hunk: Hunk) -> str:
 def _check_hunk(result: Source, matched: Matched, every: Sequence[Tuple[Edit, Change]], offsets: _OffsetMap) -> str:
     """The problem where the after side of a hunk does not match at each place that was changed, else ""."""
     hunk = matched.hunk
-    if not matched.changes or not (hunk.after.written if hunk.form == IN_STRING else hunk.after.nodes):
+    if not matched.changes or not (hunk.after.written if hunk.text.in_string else hunk.after.nodes):
         return ""
     places = _after_side_places(result, hunk)
     byte = offsets.source.byte
@@ -154,9 +160,9 @@ def _check_hunk(result: Source, matched: Matched, every: Sequence[Tuple[Edit, Ch
 
 def _after_side_places(result: Source, hunk: Hunk) -> List[Place]:
     """Where the after side matches, whatever optional parts are there too."""
-    if hunk.form == IN_STRING:
+    if hunk.text.in_string:
         return text_places(result, scope_ranges(result, hunk.after_scope), hunk.after)
-    blocks = result.scopes(hunk.after_scope, identifiers(hunk.after), bodies=writes_body(hunk.after))
+    blocks = result.scopes(hunk.after_scope, hunk.after.identifiers(), bodies=hunk.after.writes_body())
     matcher = Matcher(strict=False)
     return [place for block in blocks for place in side_places(hunk, hunk.after, block, matcher)]
 

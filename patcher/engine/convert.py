@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
+from contextlib import suppress
+from textwrap import dedent
 from typing import Any, Callable, List, Mapping, Optional, Tuple, cast
 
 from patcher.engine.lex import find_outside
-from patcher.engine.literal import f_string_text, merge_texts, string_value
-from patcher.engine.node import CLAUSES, COMPOUND, MARK, RUN_DOUBLE_STAR, RUN_NAME, RUN_STAR, Node, Span, SyntaxProblem, Value
+from patcher.engine.node import CLAUSES, COMPOUND, Node, Span, SyntaxProblem, Value
 
 # the fields of each class that are not layout, as KIND(FIELD, ...), like the grammar of `ast`
 _GRAMMAR = """
@@ -35,6 +36,7 @@ _GRAMMAR = """
     ParamSlash()  Decorator(decorator)  MatchValue(value)  MatchSingleton(value)  MatchList(patterns)  MatchTuple(patterns)
     MatchStar(name)  MatchMapping(elements, rest)  MatchMappingElement(key, pattern)  MatchClass(cls, patterns, kwds)
     MatchKeywordElement(key, pattern)  MatchAs(pattern, name)  MatchOr(patterns)
+    FormattedStringText(value)
 """
 FIELDS = {kind: tuple(re.findall(r"\w+", fields)) for kind, fields in re.findall(r"(\w+)\((.*?)\)", _GRAMMAR)}
 UNWRAPPED = {  # a wrapper around one thing -> the field that holds it
@@ -49,6 +51,7 @@ UNWRAPPED = {  # a wrapper around one thing -> the field that holds it
 }
 RENAMED = {
     "ExceptHandler": "Except",
+    "FormattedStringText": "FText",
     "ExceptStarHandler": "ExceptStar",
     "MatchCase": "Case",
     "TryStar": "Try",
@@ -56,7 +59,7 @@ RENAMED = {
     "ParamStar": "BareStar",
     "ParamSlash": "Slash",
 }
-_PLACEHOLDER = re.compile(MARK + r"[A-Za-z_][A-Za-z0-9_]*")
+Ranges = Mapping[int, Tuple[int, int]]
 _NUMBERS = ("Integer", "Float", "Imaginary")
 _TO_LAST_PART = CLAUSES | COMPOUND | {"Param", "Alias", "WithItem", "DictElement", "MatchMappingElement", "Decorator"}
 
@@ -69,21 +72,16 @@ class Converter:
         shift: the offset of `text` in its file.
         outer: the range of each libcst node's text in `text`, by id, layout included.
         inner: the same without layout and parentheses, for the nodes of which libcst records it.
-        pattern: whether to read placeholders.
     """
 
-    def __init__(
-        self, text: str, shift: int, outer: Mapping[int, Tuple[int, int]], inner: Mapping[int, Tuple[int, int]], pattern: bool
-    ) -> None:
-        self.text, self.shift, self.outer, self.inner, self.pattern = text, shift, outer, inner, pattern
+    def __init__(self, text: str, shift: int, outer: Ranges, inner: Ranges) -> None:
+        self.text, self.shift, self.outer, self.inner = text, shift, outer, inner
 
     def convert(self, node: Any) -> Value:
         """The value of a field: a node, a list of nodes, a string, or None."""
-        if node is None or isinstance(node, str):
-            return node
         if isinstance(node, (list, tuple)):
             return [self.one(item) for item in node]
-        return self.one(node)
+        return node if node is None or isinstance(node, str) else self.one(node)
 
     def one(self, node: Any) -> Node:
         """The `Node` for one libcst node."""
@@ -94,7 +92,7 @@ class Converter:
         if name in UNWRAPPED:
             return self.one(getattr(node, UNWRAPPED[name]))
         if name in _NUMBERS or name == "Name":
-            return self.placeholder(self.make(name, node, value=node.value))
+            return self.make(name, node, value=node.value)
         if name in FIELDS:
             made = self.make(
                 RENAMED.get(name, name), node, **{key: self.convert(getattr(node, key, None)) for key in FIELDS[name]}
@@ -102,7 +100,7 @@ class Converter:
             if made.kind in _TO_LAST_PART:
                 made.outer_start = made.start
                 made.end = made.outer_end = max((child.outer_end for child in made.children()), default=made.end)
-            return self.placeholder(self.shaped(made))
+            return self.shaped(made)
         if hasattr(node, "_get_token") or name in ("NotIn", "IsNot", "NotEqual", "Asynchronous"):
             made = self.make("Operator", node)
             made.fields["value"] = " ".join(self.text[made.start - self.shift : made.end - self.shift].split())
@@ -121,10 +119,10 @@ class Converter:
         span: Span = (outer[0] + self.shift, start + self.shift, end + self.shift, outer[1] + self.shift)
         return Node(kind, span, **fields)
 
-    def prefixed(self, kind: str, node: Any, last: Node, **fields: Value) -> Node:
-        """A node that begins where the libcst node does (with its `*` or name) and ends where `last` does."""
-        start = self.outer[id(node)][0] + self.shift
-        return self.placeholder(Node(kind, (start, start, last.outer_end, last.outer_end), **fields))
+    def prefixed(self, kind: str, node: Any, value: Node, **fields: Value) -> Node:
+        """A node that begins where the libcst node does (with its `*` or name) and ends where its value does."""
+        start = self.inner.get(id(node), self.outer[id(node)])[0] + self.shift
+        return Node(kind, (start, start, value.outer_end, value.outer_end), **fields, value=value)
 
     def shaped(self, node: Node) -> Node:
         """One shape where libcst has several: one list of clauses, one of arguments, the docstring apart from the body."""
@@ -141,41 +139,22 @@ class Converter:
             block = node.node("body")
             if block.items("body") and block.items("body")[0].is_text():
                 block.fields["doc"] = block.items("body").pop(0)
-        for item in (*node.items("elements"), *node.items("items")):  # a bare `...` among them is a run
-            item.role = "run" if item.role == "ellipsis" else item.role
-        return node
-
-    def placeholder(self, node: Node) -> Node:
-        """Give a node of a pattern its role, if it is a placeholder; returns the node."""
-        if not self.pattern:
-            return node
-        text = self.text[node.start - self.shift : node.end - self.shift]
-        runs = {"Star": "*" + RUN_STAR, "DoubleStar": "**" + RUN_DOUBLE_STAR, "Decorator": "@...", "Expr": "..."}
-        named_run = node.kind in ("Param", "Alias") and text in (RUN_NAME, RUN_DOUBLE_STAR + "=0")
-        if text == runs.get(node.kind) or named_run:
-            node.role = "run"
-        elif text == "..." and node.kind in ("Ellipsis", "WithItem"):
-            node.role = "ellipsis"
-        elif node.kind in ("Name", "Param", "Alias", "Expr", "MatchAs") and _PLACEHOLDER.fullmatch(text):
-            node.name = text[1:]
-            node.role = "meta" if node.name.upper() == node.name else "option"
         return node
 
     def on_StarredElement(self, node: Any) -> Node:
-        value = self.one(node.value)
-        start = self.inner.get(id(node), self.outer[id(node)])[0] + self.shift
-        return self.placeholder(Node("Star", (start, start, value.outer_end, value.outer_end), value=value))
+        return self.prefixed("Star", node, self.one(node.value))
 
     def on_StarredDictElement(self, node: Any) -> Node:
-        value = self.one(node.value)
-        return self.prefixed("DoubleStar", node, value, value=value)
+        return self.prefixed("DoubleStar", node, self.one(node.value))
 
     def on_Arg(self, node: Any) -> Node:
         value = self.one(node.value)
-        if node.keyword is not None:
-            return self.prefixed("Keyword", node, value, arg=self.one(node.keyword), value=value)
-        kinds = {"*": "Star", "**": "DoubleStar"}
-        return self.prefixed(kinds[node.star], node, value, value=value) if node.star else value
+        if getattr(node, "keyword", None) is not None:
+            return self.prefixed("Keyword", node, value, arg=self.one(node.keyword))
+        star = getattr(node, "star", None)
+        return self.prefixed("Star" if star == "*" else "DoubleStar", node, value) if star else value
+
+    on_Index = on_Arg
 
     def on_Subscript(self, node: Any) -> Node:
         parts = [self.one(element) for element in node.slice]
@@ -186,10 +165,6 @@ class Converter:
             span = (index.outer_start, index.outer_start, end, end)
             index = Node("Tuple", span, elements=parts)
         return self.make("Subscript", node, value=self.one(node.value), slice=index)
-
-    def on_Index(self, node: Any) -> Node:
-        value = self.one(node.value)
-        return self.prefixed("Star", node, value, value=value) if getattr(node, "star", None) else value
 
     def on_Parameters(self, node: Any) -> Node:
         parts: List[Any] = [*node.params]
@@ -209,35 +184,30 @@ class Converter:
 
     def on_BooleanOperation(self, node: Any) -> Node:
         kind = type(node.operator).__name__
-        values: List[Node] = []
-        for side in (node.left, node.right):
-            part = self.one(side)
-            values += part.items("values") if part.kind == kind else [part]
-        return self.make(kind, node, values=values)
+        return self.make(kind, node, values=self.flat(node, kind, "values"))
+
+    def flat(self, node: Any, kind: str, key: str) -> List[Node]:
+        """The two sides of a node; in the place of a side of that kind its own parts, which are in field `key`."""
+        sides = [self.one(node.left), self.one(node.right)]
+        return [part for side in sides for part in (side.items(key) if side.kind == kind else [side])]
 
     def on_SimpleString(self, node: Any) -> Node:
-        return self.make("String", node, value=string_value(node.value))
+        return self.make("String", node, value=_string_value(node.value))
 
     def on_ConcatenatedString(self, node: Any) -> Node:
-        parts: List[Node] = []
-        for side in (node.left, node.right):
-            part = self.one(side)
-            parts += part.items("parts") if part.kind == "FString" else [part]
+        parts = self.flat(node, "FString", "parts")
         if all(part.kind == "String" for part in parts):
             values = [ast.literal_eval(str(part.fields["value"])) for part in parts]
             return self.make("String", node, value=repr(type(values[0])().join(values)))
-        return self.make("FString", node, parts=merge_texts(parts))
+        return self.make("FString", node, parts=_merge_texts(parts))
 
     def on_FormattedString(self, node: Any) -> Node:
         prefix = node.start.lower().rstrip("'\"").replace("f", "")
         parts = [self.one(part) for part in node.parts]
         for part in parts:
             if part.kind == "FText":
-                part.fields["value"] = f_string_text(str(part.fields["value"]), prefix)
-        return self.make("FString", node, parts=merge_texts(parts))
-
-    def on_FormattedStringText(self, node: Any) -> Node:
-        return self.make("FText", node, value=node.value)
+                part.fields["value"] = _f_string_text(str(part.fields["value"]), prefix)
+        return self.make("FString", node, parts=_merge_texts(parts))
 
     def on_FormattedStringExpression(self, node: Any) -> Node:
         spec = None if node.format_spec is None else [self.one(part) for part in node.format_spec]
@@ -289,3 +259,42 @@ class Converter:
         made = self.make("If", node, test=test, body=body, clauses=clauses)
         made.end = made.outer_end = (clauses or [body])[-1].end
         return made
+
+
+# strings: their value is what is compared, however they are written (format rule 8) -----------------------------------
+def _string_value(text: str) -> str:
+    """A string literal's type and value as one text; the indentation of one written on several lines is left out (rule 8)."""
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+    if isinstance(value, str) and "\n" in text:
+        first, newline, rest = value.partition("\n")
+        value = first + newline + dedent(rest)
+    return repr(value)
+
+
+def _f_string_text(text: str, prefix: str) -> str:
+    """The value of the text part of an f-string."""
+    plain = text.replace("{{", "{").replace("}}", "}")
+    for quotes in ('"""', "'''"):
+        with suppress(ValueError, SyntaxError):
+            return str(ast.literal_eval(f"{prefix}{quotes}{plain}{quotes}"))
+    return plain
+
+
+def _merge_texts(parts: List[Node]) -> List[Node]:
+    """The parts of an f-string, with neighbouring texts merged into one."""
+    merged: List[Node] = []
+    for part in parts:
+        if part.kind == "FExpr":
+            merged.append(part)
+            continue
+        text = str(part.fields["value"])
+        text = str(ast.literal_eval(text)) if part.kind == "String" else text
+        start = part.start
+        if merged and merged[-1].kind == "FText":
+            last = merged.pop()
+            start, text = last.start, f"{last.fields['value']}{text}"
+        merged.append(Node("FText", (start, start, part.end, part.end), value=text))
+    return merged

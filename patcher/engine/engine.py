@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import gc
 import re
-from functools import lru_cache
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.engine.check import Change, Matched, check_result
 from patcher.engine.edit import Conflict, Edit, Removed
-from patcher.engine.in_string import compile_part
 from patcher.engine.match.find import FoundPlaces, already_deleted, find_hunk
 from patcher.engine.match.match import MAX_MATCHES, Place, TooManySteps
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.rewrite.align import insertion_anchors
 from patcher.engine.rewrite.rewriter import rewritten
 from patcher.engine.source import Source
+from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import reject
-from patcher.engine.spatch.pattern import Hunk, compile_hunk
-from patcher.errors import Location, PatchError
+from patcher.engine.spatch.side import Hunk
 from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State
 from patcher.splice import apply_splices
 
@@ -29,32 +27,6 @@ class _Failed(Exception):
     def __init__(self, answer: HunkAnswer) -> None:
         super().__init__(answer.problem)
         self.answer = answer
-
-
-@lru_cache(maxsize=256)
-def _compiled(hunk: HunkText, options: Tuple[Tuple[str, OptionValue], ...]) -> Hunk:
-    return compile_part(hunk) if hunk.in_string else compile_hunk(hunk, dict(options))
-
-
-def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> List[Hunk]:
-    """Parse and check hunks.
-
-    Raises:
-        PatchError: with the problems of all of them, one a line.
-    """
-    compiled: List[Hunk] = []
-    problems: List[PatchError] = []
-    for hunk in hunks:
-        try:
-            compiled.append(_compiled(hunk, tuple(sorted(options.items()))))
-        except PatchError as error:
-            problems.append(error)
-        except RecursionError:
-            what = "the hunk is nested too deeply or too long to be read"
-            problems.append(PatchError.at(Location(hunk.origin, hunk.line), what))
-    if problems:
-        raise PatchError.joined(problems)
-    return compiled
 
 
 def rewrite(
@@ -102,7 +74,7 @@ def _rewritten(data: bytes, compiled: Sequence[Hunk], injected: Sequence[str]) -
         if splices and not any(answer.state.failed for answer in answers):
             new = apply_splices(data, splices)
             matched = [each._replace(answer=answer) for each, answer in zip(matched, answers)]
-            answers = check_result(source, new, matched, splices, injected)
+            answers = check_result(source, new, matched, splices, injected, rewritten)
             if not any(answer.state.failed for answer in answers):
                 return Rewrite(new, tuple(splices), tuple(answers))
     stripped = tuple(answer._replace(splices=()) for answer in answers)

@@ -6,17 +6,12 @@ import re
 from typing import List, NamedTuple, Sequence, Tuple
 
 from patcher.engine.edit import Conflict, Edit
-from patcher.engine.lex import Lines, Token, expressions, fields, tokens
+from patcher.engine.lex import Token, expressions, fields, tokens
 from patcher.engine.match.match import Match, Place
 from patcher.engine.node import Node
 from patcher.engine.source import Source, in_scope
-from patcher.engine.spatch.hunk import reject
-from patcher.engine.spatch.pattern import Hunk
-from patcher.engine.spatch.side import Side
-from patcher.model import HunkText
+from patcher.engine.spatch.side import Hunk, Side
 
-IN_STRING = "text"
-_SHORT = 3  # characters without blanks, below which a text names no place
 _OPENED = re.compile(r"[A-Za-z]{0,3}('''|\"\"\"|'|\")")
 
 
@@ -27,31 +22,6 @@ class StringPart(NamedTuple):
     end: int
     literal: Tuple[int, int]
     text: str
-
-
-def compile_part(text: HunkText) -> Hunk:
-    """Compile an `in-string` hunk: its two sides are text, not code.
-
-    Raises:
-        PatchError: too little to name a place, or nothing that would change.
-    """
-    before, after = _side(text, "-"), _side(text, "+")
-    if len("".join(before.written.split())) < _SHORT:
-        message = f"the before side is too little to name a place: write {_SHORT} characters of it"
-        reject(text.origin, text.line, message)
-    if before.written == after.written:
-        reject(text.origin, text.line, "the two sides are the same text: nothing would change")
-    larger = before.written in after.written
-    proves = larger or (after.written not in before.written and len(after.written.split()) > 1)
-    return Hunk(text, IN_STRING, before, after, proves, text.scope, {})
-
-
-def _side(hunk: HunkText, tag: str) -> Side:
-    lines = [(text, number, kind) for kind, text, number in hunk.lines if kind in (" ", tag)]
-    text = "\n".join(line for line, _, _ in lines)
-    numbers = tuple(number for _, number, _ in lines) or (hunk.line,)
-    context = frozenset(number for _, number, kind in lines if kind == " ")
-    return Side(text, text, [], numbers, context, Lines(text), frozenset(), "", frozenset())
 
 
 def scope_ranges(source: Source, scope: str) -> List[Tuple[int, int]]:
@@ -101,7 +71,7 @@ def text_edit(source: Source, hunk: Hunk, place: Place) -> Edit:
         Conflict: the literal would end elsewhere, or have other code in its braces.
     """
     first, last = place.siblings[0].start, place.siblings[0].end
-    new = hunk.after.written.replace("\n", source.newline)
+    new = hunk.after.written.replace("\n", source.lines.newline)
     old = source.text[first:last]
     made = tokens(old[: place.start - first] + new + old[place.end - first :])
     before, after = tokens(old)[0], made[0]

@@ -157,11 +157,16 @@ def breaks_line(text: str) -> bool:
 
 
 class Lines:
-    """The lines of a text, by character offset. They end with LF, CRLF or a lone CR, as Python's do."""
+    """The lines of a text, by character offset. They end with LF, CRLF or a lone CR, as Python's do.
+
+    `newline` is the line break of the first one.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.starts = [0] + [found.end() for found in re.finditer(r"\r\n|\r|\n", text)]
+        breaks = [found.span() for found in re.finditer(r"\r\n|\r|\n", text)]
+        self.starts = [0, *(end for _, end in breaks)]
+        self.newline = text[slice(*breaks[0])] if breaks else "\n"
 
     def row(self, index: int) -> str:
         """The text of a line (0-based), without its line break."""

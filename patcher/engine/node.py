@@ -7,11 +7,6 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
 Span = Tuple[int, int, int, int]
 Value = Union[None, str, "Node", List["Node"]]
 
-MARK = "\u01c2"  # a letter that Python allows in identifiers and that source does not use: stands for `$` and for runs
-RUN_NAME = MARK * 3
-RUN_STAR = MARK * 2
-RUN_DOUBLE_STAR = MARK
-
 COMPOUND = frozenset(["FunctionDef", "ClassDef", "If", "For", "While", "Try", "With", "Match"])
 _SIMPLE = (
     "Expr Assign AugAssign Return Raise Pass Break Continue Del Global Nonlocal Import ImportFrom Assert TypeAlias Opaque"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import fnmatch
 import io
-import re
 import tokenize
 import warnings
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple, cast
@@ -56,8 +55,6 @@ class Source:
             raise SyntaxProblem(f"the file is not text in its encoding: {error}") from None
         self._single = len(self.text) == len(data) - self.skipped  # one byte a character: byte offsets need no encoding
         self.lines = Lines(self.text)
-        first = re.search(r"\r\n|\r|\n", self.text)
-        self.newline = first.group() if first else "\n"
         self.indent = "    "
         self._slices: Dict[Tuple[int, int], Node] = {}
         self._statements: Dict[Tuple[int, bool], List[Node]] = {}
@@ -127,7 +124,7 @@ class Source:
     def whole(self) -> Node:
         """The whole file as one block."""
         if self._whole is None:
-            self._whole = parse_source(self.text, newline=self.newline, indent=self.indent)
+            self._whole = parse_source(self.text, newline=self.lines.newline, indent=self.indent)
         return self._whole
 
     # scopes -----------------------------------------------------------------------------------------------------------
@@ -199,7 +196,7 @@ class Source:
     def _slice(self, start: int, end: int) -> Node:
         if (start, end) not in self._slices:
             text = self.text[start:end]
-            self._slices[start, end] = parse_source(text, offset=start, newline=self.newline, indent=self.indent)
+            self._slices[start, end] = parse_source(text, offset=start, newline=self.lines.newline, indent=self.indent)
         return self._slices[start, end]
 
     def _offset(self, line: int, column: int) -> int:
@@ -242,7 +239,7 @@ class Source:
             body = node.body[0]  # type: ignore[attr-defined]
             decorated = getattr(body, "decorator_list", [])
             cut = self.text.index("@", self._start(body)) if decorated else self._offset(body.lineno, body.col_offset)
-            made = parse_source(self.text[start:cut] + "pass", offset=start, newline=self.newline).items("body")
+            made = parse_source(self.text[start:cut] + "pass", offset=start, newline=self.lines.newline).items("body")
             last = self._opaque(node)
             hidden = Node("Opaque", (cut, cut, last.end, last.end))
             block = made[0].node("body")
@@ -250,7 +247,7 @@ class Source:
             for part in (block, made[0]):
                 part.end = part.outer_end = last.end
             return made
-        return parse_source(self.text[start:end], offset=start, newline=self.newline, indent=self.indent).items("body")
+        return parse_source(self.text[start:end], offset=start, newline=self.lines.newline, indent=self.indent).items("body")
 
 
 def in_scope(name: str, scope: str) -> bool:

@@ -24,6 +24,9 @@ except ImportError as error:
         f"install it again, for this interpreter: {sys.executable} -m pip install --force-reinstall libcst",
     ) from error
 
+# The line is read here: `raw_line` is one too many, or 1 where the tokenizer gives none.
+_ERROR = re.compile(r"(?:parser error: error at (?P<line>\d+):(?P<column>\d+): |tokenizer error: )?(?P<words>.*)")
+
 
 class _Recorder(CodegenState):
     """Runs libcst's code generation and records the offsets at which each node's text begins and ends.
@@ -73,7 +76,7 @@ class _Position:
         self.state.inner[id(self.node)] = (self.start, self.state.offset)
 
 
-def parse_source(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "    ", pattern: bool = False) -> Node:
+def parse_source(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "    ") -> Node:
     """Parse module text (or an indented part of one) into a `Block`.
 
     Args:
@@ -81,14 +84,13 @@ def parse_source(text: str, *, offset: int = 0, newline: str = "\n", indent: str
         offset: the character offset of `text` in its file, which is added to every span.
         newline: the file's line break, which libcst cannot always detect in a part of a file.
         indent: the file's indentation unit.
-        pattern: read the placeholders that `notation.to_python` wrote.
 
     Raises:
         SyntaxProblem: not valid Python, or libcst does not reproduce the text byte for byte.
     """
     text = text[:-1] if text.endswith("\r") else text  # libcst takes a lone CR for a line break, but not at the end
     # An indented part gets a header: dedenting it would change its multi-line strings.
-    scaffold = f"if 1:{newline}" if text[:1] in (" ", "\t") and not pattern else ""
+    scaffold = f"if 1:{newline}" if text[:1] in (" ", "\t") else ""
     config = cst.PartialParserConfig(default_newline=newline, default_indent=indent)
     enabled = gc.isenabled()
     gc.disable()  # a third of the time would go to collections that find nothing
@@ -104,23 +106,21 @@ def parse_source(text: str, *, offset: int = 0, newline: str = "\n", indent: str
             if len(body) != 1 or body[0].orelse is not None:
                 raise SyntaxProblem("a part of the code is indented less than its first line")
             body = body[0].body.body
-        converter = Converter(scaffold + text, offset - len(scaffold), state.outer, state.inner, pattern)
+        converter = Converter(scaffold + text, offset - len(scaffold), state.outer, state.inner)
         block = converter.statements(body)
     except RecursionError:
         raise SyntaxProblem("the code is nested too deeply to be read") from None
     except cst.ParserSyntaxError as error:
-        line = error.raw_line - (1 if scaffold else 0)
-        message = re.sub(r"^parser error: error at \d+:\d+: expected one of .*", "unexpected code", error.message)
-        message = message.replace("tokenizer error: ", "")
-        raise SyntaxProblem(message.split("\n")[0], line, error.raw_column) from None
+        found = _ERROR.match(error.message)
+        assert found is not None  # any text is an error
+        words = "unexpected code" if found["words"].startswith("expected one of ") else found["words"]
+        raise SyntaxProblem(words, max(0, int(found["line"] or 0) - bool(scaffold)), int(found["column"] or 0)) from None
     except cst.CSTValidationError as error:  # accepted by libcst's parser, and refused by its nodes: `"a" b"b"`
         raise SyntaxProblem(str(error)) from None
     finally:
         if enabled:
             gc.enable()
     for node in block.walk():
-        if node.role == "ellipsis":  # not in a list, so it is no run: the literal
-            node.role = ""
         for child in node.children():
             child.parent = node
     return block

@@ -49,7 +49,8 @@ def rewrite_cached(data: bytes, request: Request) -> Rewrite:
 
 def rewrite_uncached(data: bytes, request: Request) -> Rewrite:
     """`rewrite_cached` without known results: always by the engine."""
-    from patcher.engine.engine import compile_hunks, rewrite  # imports libcst: it costs more than all the rest together
+    from patcher.engine.engine import rewrite  # imports libcst: it costs more than all the rest together
+    from patcher.engine.spatch.compile import compile_hunks
 
     compile_hunks(request.every, request.options)  # those for absent files too
     return rewrite(data, request.hunks, request.options, request.names)

@@ -8,7 +8,8 @@ from typing import List, Optional, Tuple
 import pytest
 
 from patcher.engine.spatch.hunk import parse_spatch
-from patcher.engine.spatch.pattern import Hunk, compile_hunk
+from patcher.engine.spatch.pattern import compile_hunk
+from patcher.engine.spatch.side import Hunk
 from patcher.errors import PatchError
 
 CODE = ["a.b", "x = 1", "if a:", "else:", "elif b:", "try:", "except E:", "finally:", "case 1:", "def g():", "g(", ")", "a,", "...", "$X", "x = $_",

@@ -8,10 +8,11 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 import pytest
 
-from patcher.engine.engine import compile_hunks, rewrite
+from patcher.engine.engine import rewrite
 from patcher.engine.explain.alignment import Aligner, fits
 from patcher.engine.explain.explain import Explanation, explain_hunks
 from patcher.engine.source import Source
+from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.model import OptionValue, State

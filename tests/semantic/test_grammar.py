@@ -330,7 +330,7 @@ def test_what_cannot_be_read_as_a_part_of_a_file() -> None:
         assert (str(caught.value), caught.value.line) == (caught.value.message, line)
         assert line or not caught.value.column
     with pytest.raises(SyntaxProblem, match="a piece of syntax \\(object\\) that this version does not know"):
-        Converter("", 0, {}, {}, False).one(object())
+        Converter("", 0, {}, {}).one(object())
 
 
 def test_where_a_node_stands() -> None:

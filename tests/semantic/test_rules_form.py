@@ -107,6 +107,7 @@ RULE_3 = {
     "a line without its sign": Form("--- p/m.py\n@@ f @@\n-a.b\nc.d\n", 4, "begins with ` `, `-` or `+`"),
     "neither minus nor plus": Refused(" x = 1\n", "changes nothing"),
     "a side that does not parse": Refused("-old($X\n+max($X)\n", "the before side does not parse", "old"),
+    "a clause that does not parse": Refused("-else:\n-    x = = 1\n-    y = 1\n+else:\n+    x = 1\n", "case.spatch:4: the before side does not parse", "1"),
     "an after side that does not parse": Refused("-old($X)\n+max($X))\n", "the after side does not parse"),
     "an expression": inside("x = a.b", "-a.b\n+a.c\n", "x = a.c"),
     "statements": inside("x = a\n    a = b", "-x = a\n+x = b\n a = b\n", "x = b\n    a = b"),

@@ -41,6 +41,8 @@ RULE_8 = {
     "a raw string of another value": different(r"A(r'\x41')", "A('A')"),
     "implicitly joined strings": same("A('a' \"b\")", "A('ab')"),
     "implicitly joined bytes": same("A(b'a' b'b')", "A(b'ab')"),
+    "a string that goes on below a backslash": same('A("a\\\n  b")', 'A("a  b")'),
+    "and has no line break there": different('A("a\\\n  b")', 'A("a  b\\n")'),
     "the indentation of multi-line strings": same('A("""a\n          b""")', 'A("""a\n    b""")'),
     "an empty first and last line of multi-line strings": different('A("""\n    a\n    """)', 'A("""a""")'),
     "a string that is a line break": different(r"A('\n')", "A('')"),

@@ -11,9 +11,10 @@ from typing import Mapping, NamedTuple, Optional, Sequence
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference, apply_differences
 from patcher.author.hunks.spans import Text
-from patcher.engine.engine import answer_alone, compile_hunks
+from patcher.engine.engine import answer_alone
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source
+from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.model import HunkText, State

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.engine.engine import answer_alone, compile_hunks, rewrite
+from patcher.engine.engine import answer_alone, rewrite
 from patcher.engine.explain.nearest import Closest, closest, near_scopes
-from patcher.engine.in_string import IN_STRING
 from patcher.engine.match.find import FoundPlaces, find_hunk, find_in_scope, side_places, surroundings
 from patcher.engine.match.match import MAX_MATCHES, Matcher, Place, TooManySteps
 from patcher.engine.node import CLAUSES, COMPOUND, Node, SyntaxProblem
 from patcher.engine.source import Source, in_scope
-from patcher.engine.spatch.pattern import Hunk
+from patcher.engine.spatch.compile import compile_hunks
+from patcher.engine.spatch.side import Hunk
 from patcher.model import HunkAnswer, HunkText, OptionValue, Splice, State
 
 _MOST = 5  # places elsewhere in the file that are reported
@@ -161,7 +161,7 @@ def _unmatched(source: Source, hunk: Hunk, one: Explanation) -> Explanation:
         there = bool(one.scopes) or scope == "<module>"
         what = f"the code that it changes is not in `{scope}`" if there else f"there is no `{scope}` in this file"
         return one._replace(closest=near, problem=f"{what}, and `when-present` says that it need not be")
-    if hunk.form != IN_STRING:  # the other lines are the closest code, which is in `closest`
+    if not hunk.text.in_string:  # the other lines are the closest code, which is in `closest`
         one = one._replace(problem=one.problem.split("\n")[0])
     if one.elsewhere:
         other = one.elsewhere[0]

@@ -8,15 +8,14 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.engine.explain.alignment import SIMILAR, Aligner, Pair, similarity
 from patcher.engine.explain.difference import Describer, Difference, TextRange
-from patcher.engine.in_string import IN_STRING, scope_ranges, string_parts
+from patcher.engine.in_string import scope_ranges, string_parts
 from patcher.engine.lex import Lines
 from patcher.engine.match.find import FoundPlaces, surroundings
 from patcher.engine.match.match import TooManySteps, blocks, implicit_run
 from patcher.engine.node import Node, is_expression
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import inside_flag
-from patcher.engine.spatch.pattern import Hunk
-from patcher.engine.spatch.side import Side, identifiers, writes_body
+from patcher.engine.spatch.side import Hunk, Side
 from patcher.model import HunkAnswer, State
 from patcher.text.listed import count as count_of
 from patcher.text.width import underline
@@ -74,11 +73,11 @@ def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -
         None where no code has at least `LEAST` of the pattern.
     """
     side, aligner = hunk.before, Aligner()
-    known = {name for group in identifiers(side) for name in group}
+    known = {name for group in side.identifiers() for name in group}
     names = [frozenset([name]) for name in sorted(known | _alike(source, side))] if scope == "<module>" else []
     found: List[_Candidate] = []
     try:
-        for block in source.scopes(scope, names, bodies=writes_body(side)):
+        for block in source.scopes(scope, names, bodies=side.writes_body()):
             look = _expressions if hunk.form == "expression" else _runs
             for one in look(source, hunk, block, aligner):
                 found.append(one)
@@ -206,7 +205,7 @@ def not_found(source: Source, hunk: Hunk, found: FoundPlaces) -> HunkAnswer:
             flag, expected, row = inside_flag(other[1]), inside_flag(hunk.text.inside), source.lines.number(other[0].start)
             problem = f"the code stands in `{scope}` at line {row}, but with `{flag}` and not `{expected}`"
             return HunkAnswer(hunk.text, State.NOT_FOUND, problem=problem, hint=f"write `{flag}` if that place is meant")
-    if hunk.form == IN_STRING and not places:
+    if hunk.text.in_string and not places:
         line = _nearest_text(source, hunk)
         shown = f"closest, line {line[0]}: {line[1]}" if line else f"looked for: {hunk.before.written.strip()}"
         hint = "write it as it stands there" if line else "no string there is like it"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Iterator, List, NamedTuple, Tuple
 
-from patcher.engine.in_string import IN_STRING, scope_ranges, text_places
+from patcher.engine.in_string import scope_ranges, text_places
 from patcher.engine.match.match import MAX_MATCHES, Matcher, Place
 from patcher.engine.node import COMPOUND, Node
 from patcher.engine.source import Source
-from patcher.engine.spatch.pattern import Hunk
-from patcher.engine.spatch.side import Side, identifiers, writes_body
+from patcher.engine.spatch.side import Hunk, Side
 
 
 class FoundPlaces(NamedTuple):
@@ -33,12 +32,12 @@ def find_hunk(source: Source, hunk: Hunk) -> FoundPlaces:
 
 def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
     """Search the definitions that `scope` names, whatever scope the hunk itself has (format rules 21 to 23)."""
-    if hunk.form == IN_STRING:
+    if hunk.text.in_string:
         ranges = scope_ranges(source, scope)
         after = text_places(source, ranges, hunk.after) if hunk.proves_upstream else []
         return _found(hunk, text_places(source, ranges, hunk.before), after)._replace(scopes=len(ranges))
-    wanted = [*identifiers(hunk.before), *identifiers(hunk.after)]
-    bodies = writes_body(hunk.before) or writes_body(hunk.after)
+    wanted = [*hunk.before.identifiers(), *hunk.after.identifiers()]
+    bodies = hunk.before.writes_body() or hunk.after.writes_body()
     blocks = source.scopes(scope, wanted, bodies=bodies)
     matcher = Matcher(most=MAX_MATCHES)
     before = [place for block in blocks for place in side_places(hunk, hunk.before, block, matcher)]
@@ -72,7 +71,7 @@ def already_deleted(source: Source, hunk: Hunk, found: FoundPlaces) -> bool:
         return False
     if not kept:  # a deleted definition may have been its whole scope
         return bool(found.scopes) or [node.kind for node in hunk.before.nodes] in (["FunctionDef"], ["ClassDef"])
-    blocks = source.scopes(hunk.text.scope, identifiers(hunk.after), bodies=writes_body(hunk.after))
+    blocks = source.scopes(hunk.text.scope, hunk.after.identifiers(), bodies=hunk.after.writes_body())
     return any(side_places(hunk, hunk.after, block, Matcher(most=1)) for block in blocks)
 
 
@@ -106,8 +105,8 @@ def surroundings(source: Source, hunk: Hunk) -> Iterator[Tuple[Place, Tuple[str,
     """Where the before side matches in its scope, whatever `inside` says, each with its `inside`; none for `in-string`."""
     anywhere = hunk._replace(text=hunk.text._replace(inside=None))
     scope = hunk.text.scope
-    if hunk.form != IN_STRING:
-        for block in source.scopes(scope, identifiers(hunk.before), bodies=writes_body(hunk.before)):
+    if not hunk.text.in_string:
+        for block in source.scopes(scope, hunk.before.identifiers(), bodies=hunk.before.writes_body()):
             for place in side_places(anywhere, hunk.before, block, Matcher(most=1)):
                 yield place, _enclosing_keywords(place, block, module=scope == "<module>")
 

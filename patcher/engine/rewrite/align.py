@@ -9,8 +9,7 @@ from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.engine.node import CLAUSES, COMPOUND, Node, Value, index_of, keyword, same
-from patcher.engine.spatch.pattern import Hunk
-from patcher.engine.spatch.side import Side, blank_between
+from patcher.engine.spatch.side import Hunk, Side
 
 Pair = Tuple[Node, Node]
 _TABLE = 2_500  # pairs of nodes that are compared at once: a longer list is split first
@@ -57,7 +56,7 @@ def insertion_anchors(hunk: Hunk, before: Sequence[Node], after: Sequence[Node],
     pairs, gaps = align(hunk, before, after)
     for gap in gaps:
         if gap.inserted and not gap.deleted:
-            parted = gap.above is not None and blank_between(hunk.after, gap.above[1], gap.inserted[0])
+            parted = gap.above is not None and hunk.after.blank_between(gap.above[1], gap.inserted[0])
             yield f"{path}/{index_of(before, gap.above[0]) if gap.above else -1}{' ' * parted}"
     for old, new in pairs:
         if "body" in old.fields and "body" in new.fields and old.kind != "Lambda" and not old.role:

@@ -9,7 +9,7 @@ from patcher.engine.match.match import Match
 from patcher.engine.node import Node
 from patcher.engine.rewrite.render import Renderer
 from patcher.engine.source import Source
-from patcher.engine.spatch.pattern import Hunk
+from patcher.engine.spatch.side import Hunk
 
 
 class ReplaceWhole(Exception):
@@ -22,7 +22,7 @@ class Edits:
     def __init__(self, source: Source, hunk: Hunk, match: Match) -> None:
         self.source, self.hunk, self.match = source, hunk, match
         self.text, self.lines = source.text, source.lines
-        self.render = Renderer(source, hunk, match)
+        self.render = Renderer(source.lines, source.indent, hunk, match)
         self.made: List[Edit] = []
         self.deleted: List[Node] = []
 

@@ -246,7 +246,7 @@ def _insert(
         index = index_of(staying, above)  # a new parameter goes before `**kw`
         above = staying[index - 1] if index else None
     anchor = above or staying[0]
-    newline = edits.source.newline
+    newline = edits.lines.newline
     leads = row.leads and indent is not None
     parted = " " if indent is None else newline + indent
     separator = f"{parted}{row.separator} " if leads else row.spaced + parted

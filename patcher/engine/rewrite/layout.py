@@ -7,13 +7,12 @@ from typing import Sequence, Tuple
 
 from patcher.engine.lex import Lines, find_outside, lines_in_strings
 from patcher.engine.node import CLAUSES, COMPOUND, Node
-from patcher.engine.source import Source
 
 
-def alone_on_lines(text: str, lines: Lines, start: int, end: int) -> bool:
+def alone_on_lines(lines: Lines, start: int, end: int) -> bool:
     """Whether the lines of `[start, end)` have nothing else but blanks and a comment."""
-    before = text[lines.start(start) : start]
-    after = text[end : lines.end(max(start, end - 1))].strip()
+    before = lines.text[lines.start(start) : start]
+    after = lines.text[end : lines.end(max(start, end - 1))].strip()
     return not before.strip() and (not after or after.startswith("#"))
 
 
@@ -34,15 +33,15 @@ def breaks_f_string(string: str, text: str) -> bool:
     return quote in text or any(each in text for each in breaks)
 
 
-def lines_end(text: str, lines: Lines, node: Node) -> int:
+def lines_end(lines: Lines, node: Node) -> int:
     """The offset past the lines of a statement or clause, with the comments at the end of its body."""
     end = lines.end(max(node.start, node.end - 1))
-    return body_end(text, lines, end, lines.indent(node.begin)) if node.kind in COMPOUND | CLAUSES else end
+    return body_end(lines, end, lines.indent(node.begin)) if node.kind in COMPOUND | CLAUSES else end
 
 
-def body_end(text: str, lines: Lines, end: int, indent: str) -> int:
+def body_end(lines: Lines, end: int, indent: str) -> int:
     """`end`, or the offset past the last comment below it that is indented deeper than `indent`."""
-    at = end
+    text, at = lines.text, end
     while at < len(text):
         line, at = text[at : lines.end(at)], lines.end(at)
         comment = line.lstrip(" \t")
@@ -60,24 +59,23 @@ def header_end(node: Node, text: str) -> int:
 
 
 def reindented(
-    source: Source, deleted: Sequence[Tuple[int, int]], codes: Sequence[Node], indent: str, comments: Sequence[str] = ()
+    lines: Lines, deleted: Sequence[Tuple[int, int]], codes: Sequence[Node], indent: str, comments: Sequence[str] = ()
 ) -> str:
     """The lines of consecutive statements at another indentation, without the last line break.
 
     Args:
-        source: the file.
+        lines: the file.
         deleted: character ranges that are deleted; comments above and below the statements in one of them are included.
         codes: the statements.
         indent: the indentation that they get.
         comments: for each statement its new trailing comment, "" to keep the old one.
     """
-    text, lines = source.text, source.lines
-    first = codes[0].begin
-    if not alone_on_lines(text, lines, first, codes[-1].end):
-        joined = indent + (source.newline + indent).join(text[code.start : code.end] for code in codes)
+    text, first = lines.text, codes[0].begin
+    if not alone_on_lines(lines, first, codes[-1].end):
+        joined = indent + (lines.newline + indent).join(text[code.start : code.end] for code in codes)
         return "  ".join([joined, *filter(None, comments)])
     start = lines.start(first)
-    end = lines_end(text, lines, codes[-1])
+    end = lines_end(lines, codes[-1])
     around = next((span for span in deleted if span[0] < first and codes[-1].end <= span[1]), (start, end))
     old = text[lines.start(first) : first]
     while start > around[0] and re.match(r"[ \t]*#", text[lines.start(start - 1) : start]):
@@ -86,7 +84,7 @@ def reindented(
         start = lines.start(start - 1)  # the code around these statements is deleted: their comments are kept
     owner = codes[-1].parent.parent if codes[-1].parent is not None else None
     if owner is not None and codes[-1].siblings()[-1] is codes[-1]:
-        end = min(max(around[1], end), body_end(text, lines, end, lines.indent(owner.begin)))
+        end = min(max(around[1], end), body_end(lines, end, lines.indent(owner.begin)))
     region = text[start:end].rstrip("\r\n")
     for code, comment in reversed(list(zip(codes, comments))):
         if comment:

@@ -7,24 +7,24 @@ from functools import cached_property
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from patcher.engine.edit import Conflict, Edit
-from patcher.engine.lex import breaks_line, logical_lines, meets
+from patcher.engine.lex import Lines, breaks_line, logical_lines, meets
 from patcher.engine.match.match import Match
 from patcher.engine.node import WITH_LINES, Node, SyntaxProblem, is_expression
 from patcher.engine.rewrite.counterparts import Counterparts
 from patcher.engine.rewrite.layout import alone_on_lines, breaks_f_string, reindented
 from patcher.engine.rewrite.precedence import TIGHTEST, binding, is_bare, with_parentheses
-from patcher.engine.source import Source
-from patcher.engine.spatch.pattern import Hunk
+from patcher.engine.spatch.side import Hunk
 
 
 class Renderer:
     """Writes parts of the after side for one match.
 
+    `file` are the lines of the file with the match, and `unit` is how much it indents a block.
     `kept` has the ids of the before nodes whose code is kept, in order, `changed` the statements that are changed in place.
     """
 
-    def __init__(self, source: Source, hunk: Hunk, match: Match) -> None:
-        self.source, self.hunk, self.match = source, hunk, match
+    def __init__(self, file: Lines, unit: str, hunk: Hunk, match: Match) -> None:
+        self._file, self._unit, self.hunk, self.match = file, unit, hunk, match
         self.kept: Dict[int, None] = {}
         self.changed: Set[Node] = set()
         self.rows: Set[int] = set()  # lines of the hunk that are written with their indentation
@@ -32,7 +32,7 @@ class Renderer:
         self.enclosed: Optional[Node] = None  # the code that an expression replaces, if its parentheses stay around it
         self.base = ""  # the indentation that the lines being written have in the hunk
         units = [line.indent[len(hunk.after.indent) :] for line in logical_lines(hunk.after.text)]
-        self._unit = min((unit for unit in units if unit), key=len, default="    ")  # the hunk's own indentation
+        self._hunk_unit = min((unit for unit in units if unit), key=len, default="    ")  # the hunk's own indentation
 
     @cached_property
     def _counterparts(self) -> Counterparts:
@@ -75,7 +75,7 @@ class Renderer:
         return repr(self.hunk.options[node.name])
 
     def _code(self, code: Node) -> str:
-        return self.source.text[code.outer_start : code.outer_end]
+        return self._file.text[code.outer_start : code.outer_end]
 
     def _filled(self, node: Node, *, bare: bool = False) -> str:
         """The text for a placeholder, or for a node that the before side has as well."""
@@ -87,7 +87,7 @@ class Renderer:
             self._keep(counterpart)
             text, tight = self._code(found), TIGHTEST if found.parenthesised else binding(found)
             if self.enclosed is not None and (bare or found is self.enclosed):
-                text, tight = self.source.text[found.start : found.end], binding(found)
+                text, tight = self._file.text[found.start : found.end], binding(found)
                 if bare:
                     return text
             adds = counterpart is not None and node.parenthesised and not counterpart.parenthesised
@@ -141,7 +141,7 @@ class Renderer:
             if inside and side.text[inside[-1].end : end].lstrip(" \t")[:1] == ";":
                 end = inside[-1].end
             text = self._fill(start, end, inside, indent)
-            parts.append(text if text.endswith(("\n", "\r")) or not text else text + self.source.newline)
+            parts.append(text if text.endswith(("\n", "\r")) or not text else text + self._file.newline)
         return "".join(parts)
 
     def _fill(self, start: int, end: int, nodes: Sequence[Node], indent: str, *, first: bool = True) -> str:
@@ -159,16 +159,16 @@ class Renderer:
                     edits.append(Edit(offset, blank, self._indent(written, indent)))
         parts, done = [], start
         for edit in sorted(edits):
-            parts += [side.text[done : edit.start].replace("\n", self.source.newline), edit.text]
+            parts += [side.text[done : edit.start].replace("\n", self._file.newline), edit.text]
             done = edit.end
-        return "".join([*parts, side.text[done:end].replace("\n", self.source.newline)])
+        return "".join([*parts, side.text[done:end].replace("\n", self._file.newline)])
 
     def _indent(self, written: str, indent: str) -> str:
         """The indentation of a line of the hunk, moved to the place and written in the file's own unit."""
         inner = written[len(self.base) :]
-        unit = self._unit
+        unit = self._hunk_unit
         depth = len(inner) // len(unit) if inner.startswith(unit) else 0
-        return indent + self.source.indent * depth + inner[len(unit) * depth :]
+        return indent + self._unit * depth + inner[len(unit) * depth :]
 
     def _substitute(self, node: Node, edits: List[Edit], indent: str) -> None:
         counterpart = self._counterpart(node)
@@ -209,7 +209,7 @@ class Renderer:
         if (
             node.kind not in WITH_LINES
             or node.kind == "Opaque"
-            or not alone_on_lines(self.hunk.after.text, self.hunk.after.lines, node.begin, node.end)
+            or not alone_on_lines(self.hunk.after.lines, node.begin, node.end)
         ):
             return []
         counterpart = self._counterpart(node)
@@ -239,7 +239,7 @@ class Renderer:
         siblings = codes[0].siblings()
         first = siblings.index(codes[0])
         if siblings[first : first + len(codes)] == list(codes):
-            return self.source.text[codes[0].outer_start : codes[-1].outer_end]
+            return self._file.text[codes[0].outer_start : codes[-1].outer_end]
         return ", ".join(self._code(code) for code in codes)
 
     def _statements(self, nodes: Sequence[Node], codes: List[Node], edits: List[Edit], indent: str) -> None:
@@ -254,13 +254,13 @@ class Renderer:
             if node.parent is None or len(node.parent.statements()) > 1:
                 raise self._behind(node)
             depth = written[: len(written) - len(written.lstrip())]
-            deeper = self._indent(depth, indent) + self.source.indent
-            body = reindented(self.source, self.deleted_ranges, codes, deeper) if codes else ""
-            text = self.source.newline + body if body else " pass"
+            deeper = self._indent(depth, indent) + self._unit
+            body = reindented(self._file, self.deleted_ranges, codes, deeper) if codes else ""
+            text = self._file.newline + body if body else " pass"
             edits.append(Edit(node.start - 1, node.end, text))
         elif codes:
             comments = [text for each in nodes for text in self._comments(each)]
-            text = reindented(self.source, self.deleted_ranges, codes, self._indent(written, indent), comments)
+            text = reindented(self._file, self.deleted_ranges, codes, self._indent(written, indent), comments)
             edits.append(Edit(row, self._past(nodes[-1]), text))
         else:
             only = node.parent is not None and node.parent.items("body") == [node]

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from typing import List, Optional
 
 from patcher.engine.edit import Conflict, Edit
-from patcher.engine.in_string import IN_STRING, text_edit
+from patcher.engine.in_string import text_edit
 from patcher.engine.lex import find_outside
 from patcher.engine.match.match import Match, Place
 from patcher.engine.node import CLAUSES, COMPOUND, Node, is_expression, same
@@ -21,7 +21,7 @@ from patcher.engine.rewrite.layout import breaks_f_string, header_end
 from patcher.engine.rewrite.precedence import with_parentheses
 from patcher.engine.rewrite.statements import change_lines
 from patcher.engine.source import Source
-from patcher.engine.spatch.pattern import Hunk
+from patcher.engine.spatch.side import Hunk
 
 _PARTS = {
     "decorators": "decorator",
@@ -42,7 +42,7 @@ def rewritten(source: Source, hunk: Hunk, place: Place, match: Match) -> List[Ed
     Raises:
         Conflict: the change cannot be made safely here.
     """
-    if hunk.form == IN_STRING:
+    if hunk.text.in_string:
         return [text_edit(source, hunk, place)]
     edits = Edits(source, hunk, match)
     rewriter = _Rewriter(edits)

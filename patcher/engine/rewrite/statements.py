@@ -10,7 +10,7 @@ from patcher.engine.node import CLAUSES, COMPOUND, Node, same
 from patcher.engine.rewrite.align import Gap, align
 from patcher.engine.rewrite.edits import Edits
 from patcher.engine.rewrite.layout import alone_on_lines, body_end, header_end, lines_end
-from patcher.engine.spatch.side import Side, blank_between
+from patcher.engine.spatch.side import Side
 
 _LAST_CLAUSES = {"Else": 1, "Finally": 2}
 
@@ -136,7 +136,7 @@ def _guard(edits: Edits, code: Node, parent: Optional[Node]) -> None:
     """
     block = parent if parent is not None and parent.kind == "Block" else code.parent
     inline = block is not None and block.name == "inline"
-    if inline or not alone_on_lines(edits.text, edits.lines, code.begin, code.end):
+    if inline or not alone_on_lines(edits.lines, code.begin, code.end):
         line = edits.lines.number(code.start)
         raise Conflict(f"line {line} shares its line with other code (a one-line suite or `;`): write it on lines of its own")
 
@@ -149,7 +149,7 @@ def _swap(edits: Edits, gap: Gap) -> None:
     for code in deleted:
         _guard(edits, code, None)
     edits.deleted += gap.deleted
-    edits.render.deleted_ranges = [(code.begin, lines_end(edits.text, edits.lines, code)) for code in deleted]
+    edits.render.deleted_ranges = [(code.begin, lines_end(edits.lines, code)) for code in deleted]
     text = edits.render.lines(_rows(edits, gap), gap.inserted, edits.lines.indent(deleted[0].begin))
     regions: List[Tuple[Node, Node, bool]] = []  # (first, last, kept inside what is inserted)
     for node in gap.deleted:
@@ -161,7 +161,7 @@ def _swap(edits: Edits, gap: Gap) -> None:
             regions += [(codes[0], codes[-1], True)] if kept else [(code, code, False) for code in codes]
     start = edits.lines.start(deleted[0].begin)
     simple = len(deleted) == len(gap.inserted) == 1 and not {deleted[0].kind, gap.inserted[0].kind} & COMPOUND
-    end = deleted[0].end if simple else lines_end(edits.text, edits.lines, regions[0][1])
+    end = deleted[0].end if simple else lines_end(edits.lines, regions[0][1])
     if simple or (end == len(edits.text) and not edits.text.endswith(("\n", "\r"))):
         text = text.rstrip("\r\n")
     if simple and edits.text[end : edits.lines.end(end)].strip():
@@ -173,7 +173,7 @@ def _swap(edits: Edits, gap: Gap) -> None:
             edits.render.changed.add(gap.deleted[0])
     edits.add(start, end, text)
     for first, last, _ in regions[1:]:
-        edits.add(edits.lines.start(first.begin), lines_end(edits.text, edits.lines, last), "")
+        edits.add(edits.lines.start(first.begin), lines_end(edits.lines, last), "")
 
 
 def _delete(edits: Edits, node: Node, parent: Optional[Node]) -> None:
@@ -181,7 +181,7 @@ def _delete(edits: Edits, node: Node, parent: Optional[Node]) -> None:
     for code in edits.codes(node):
         _guard(edits, code, None)
         block = _size(edits, code.parent) if parent is not None and code.parent is not None else None
-        end = lines_end(edits.text, edits.lines, code)
+        end = lines_end(edits.lines, code)
         last = len(edits.text[:end].rstrip("\r\n")) if code.kind in COMPOUND else code.end
         removed = Removed(code.begin, last, block) if block is not None else None
         edits.add(edits.lines.start(code.begin), end, "", removed)
@@ -204,7 +204,7 @@ def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]
     unwritten = siblings if gap.inserted[0].kind in CLAUSES and above is None and below is None else []
     rank = _LAST_CLAUSES.get(gap.inserted[0].kind, 0)
     following = next((clause for clause in unwritten if _LAST_CLAUSES.get(clause.kind, 0) >= rank), None)
-    parted = above is not None and blank_between(side, above[1], gap.inserted[0])
+    parted = above is not None and side.blank_between(above[1], gap.inserted[0])
     is_doc = gap.inserted[0].field() == "doc"
     if above is not None and above[1].role != "run" and not (parted and below is not None and below[1].role != "run"):
         _insert_after(edits, gap, edits.codes(above[0])[-1], parent)
@@ -228,10 +228,10 @@ def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]
 
 def _block_end(edits: Edits, last: Node, block: Optional[Node]) -> int:
     """The offset past the last statement of a block and the comments below it that belong to the block."""
-    end = lines_end(edits.text, edits.lines, last)
+    end = lines_end(edits.lines, last)
     owner = block.parent if block is not None and block.kind == "Block" else None
     if owner is not None:
-        return body_end(edits.text, edits.lines, end, edits.lines.indent(owner.begin))
+        return body_end(edits.lines, end, edits.lines.indent(owner.begin))
     return edits.lines.end(len(edits.text.rstrip()) - 1) if edits.hunk.text.scope == "<module>" else end
 
 
@@ -239,7 +239,7 @@ def _insert_after(
     edits: Edits, gap: Gap, code: Node, parent: Optional[Node], *, at: Optional[int] = None, indent: Optional[str] = None
 ) -> None:
     _guard(edits, code, parent)
-    at = lines_end(edits.text, edits.lines, code) if at is None else at
+    at = lines_end(edits.lines, code) if at is None else at
     _add_lines(edits, gap, at, edits.lines.indent(code.begin) if indent is None else indent)
 
 
@@ -247,7 +247,7 @@ def _add_lines(edits: Edits, gap: Gap, at: int, indent: str) -> None:
     """Insert the lines of a gap at `at`, the beginning of a line or the end of the file."""
     text = edits.render.lines(_rows(edits, gap), gap.inserted, indent)
     if at and at == len(edits.text) and not edits.text.endswith(("\n", "\r")):
-        text = edits.source.newline + text.rstrip("\r\n")
+        text = edits.lines.newline + text.rstrip("\r\n")
     edits.add(at, at, text)
 
 

@@ -1,17 +1,31 @@
-"""The notation of a `.spatch` (`$NAME`, `...`) written as Python of the same length (format rules 6 and 7).
+"""The notation of a `.spatch` (`$NAME`, `...`) written as Python of the same length, and read again in the tree of that text.
 
 `$X` becomes a reserved identifier, a `...` whatever Python accepts in its place. No offset changes, so that offsets in the
-tree of the Python text are offsets in the hunk as the user wrote it.
+tree of the Python text are offsets in the hunk as the user wrote it (format rules 6 and 7).
 """
 
 from __future__ import annotations
 
 import re
-from typing import Collection, Iterator, List, Tuple
+from typing import Collection, Iterator, List, Sequence, Tuple
 
 from patcher.engine.lex import Token, depth_of, expressions, tokens
-from patcher.engine.node import MARK, RUN_DOUBLE_STAR, RUN_NAME, RUN_STAR
+from patcher.engine.node import Node
 
+MARK = "\u01c2"  # a letter that Python allows in identifiers and that source does not use: stands for `$` and for runs
+_RUN_NAME = MARK * 3
+_RUN_STAR = MARK * 2
+_RUN_DOUBLE_STAR = MARK
+_RUNS = {  # a run as Python, by the kind of its node
+    "Star": ["*" + _RUN_STAR],
+    "DoubleStar": ["**" + _RUN_DOUBLE_STAR],
+    "Decorator": ["@..."],
+    "Expr": ["..."],
+    "Param": [_RUN_NAME, _RUN_DOUBLE_STAR + "=0"],
+    "Alias": [_RUN_NAME],
+}
+_NAMED = frozenset(["Name", "Param", "Alias", "Expr", "MatchAs"])  # what `$NAME` and `$name` are as Python
+_PLACEHOLDER = re.compile(MARK + r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_RUNS = 200  # in one statement; the time grows with their number times its length
 _LAYOUT = ("space", "newline", "comment")
 _WORDS = """
@@ -71,6 +85,24 @@ def to_python(text: str, *, before: bool) -> str:
     return "".join(out)
 
 
+def read_placeholders(nodes: Sequence[Node], text: str) -> None:
+    """Give the nodes of a text of `to_python` that are placeholders their `role` and name."""
+    for node in [node for top in nodes for node in top.walk()]:
+        code = text[node.start : node.end]
+        if code in _RUNS.get(node.kind, ()) or (code == "..." and _is_element(node)):
+            node.role = "run"
+        elif node.kind in _NAMED and _PLACEHOLDER.fullmatch(code):
+            node.name = code[1:]
+            node.role = "meta" if node.name.upper() == node.name else "option"
+
+
+def _is_element(node: Node) -> bool:
+    """Whether a `...` is an element of a list, and so a run; in a subscript it is the literal."""
+    around = node.parent
+    subscript = around is not None and around.field() == "slice" and not around.parenthesised
+    return node.kind in ("Ellipsis", "WithItem") and node.field() in ("elements", "items") and not subscript
+
+
 def _check_string(token: Token, names: Collection[str]) -> None:
     """Refuse what must be meant as a placeholder inside a string, where a `$` is text.
 
@@ -123,18 +155,18 @@ def _run_text(line: List[Token], index: int) -> str:
         return "..."
     earlier = _elements(line[opened + 1 : index])
     if context == "call":
-        return "**" + RUN_DOUBLE_STAR if any(part[:1] == ["**"] for part in earlier) else "*" + RUN_STAR
+        return "**" + _RUN_DOUBLE_STAR if any(part[:1] == ["**"] for part in earlier) else "*" + _RUN_STAR
     if context == "params":
         starred = any(part[:1] == ["*"] for part in earlier)
-        return RUN_DOUBLE_STAR + "=0" if any("=" in part for part in earlier) and not starred else RUN_NAME
+        return _RUN_DOUBLE_STAR + "=0" if any("=" in part for part in earlier) and not starred else _RUN_NAME
     if context == "import":
-        return RUN_NAME
+        return _RUN_NAME
     if context == "brace":
         others = [part for part in _elements(line[opened + 1 : _closing(line, opened)]) if part and part != ["..."]]
         if not others:
             message = "`{...}` may be a dict or a set: write one entry of it as well"
             raise NotationError(message, line[index].start, line[index].end)
-        return "**" + RUN_DOUBLE_STAR if any(":" in part or part[0] == "**" for part in others) else "..."
+        return "**" + _RUN_DOUBLE_STAR if any(":" in part or part[0] == "**" for part in others) else "..."
     return "..."
 
 

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
+from typing import Dict, List, Mapping, Optional, Set, Tuple
 
 from patcher.engine import lex
 from patcher.engine.match.match import METHODS, REMOVED, Matcher
 from patcher.engine.node import CLAUSES, Node, index_of
 from patcher.engine.spatch.hunk import reject
-from patcher.engine.spatch.side import Side, raise_marked, read_side
+from patcher.engine.spatch.parse import raise_marked, read_side
+from patcher.engine.spatch.side import Hunk, Side
 from patcher.model import HunkText, OptionValue
 
 _SHORT = 3  # characters of a string; a shorter one is too common to be searched for
-
-
-class Hunk(NamedTuple):
-    """A hunk ready to be matched. `form` is `expression`, `statements`, `clauses` or `in_string.IN_STRING`.
-
-    `proves_upstream` is whether a match of the after side shows that upstream made the change (rule 21); `after_scope` is the
-    scope of the result, which differs where the hunk renames its own definition.
-    """
-
-    text: HunkText
-    form: str
-    before: Side
-    after: Side
-    proves_upstream: bool
-    after_scope: str
-    options: Mapping[str, OptionValue]
 
 
 def compile_hunk(text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:

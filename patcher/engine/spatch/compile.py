@@ -1,0 +1,66 @@
+"""The hunks of a `.spatch` -> `Hunk`s ready to be matched, with all that is wrong with them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import List, Mapping, Sequence, Tuple
+
+from patcher.engine.lex import Lines
+from patcher.engine.spatch.hunk import reject
+from patcher.engine.spatch.pattern import compile_hunk
+from patcher.engine.spatch.side import Hunk, Side
+from patcher.errors import Location, PatchError
+from patcher.model import HunkText, OptionValue
+
+_SHORT = 3  # characters without blanks, below which a text names no place
+
+
+def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> List[Hunk]:
+    """Parse and check hunks.
+
+    Raises:
+        PatchError: with the problems of all of them, one a line.
+    """
+    compiled: List[Hunk] = []
+    problems: List[PatchError] = []
+    for hunk in hunks:
+        try:
+            compiled.append(_compiled(hunk, tuple(sorted(options.items()))))
+        except PatchError as error:
+            problems.append(error)
+        except RecursionError:
+            what = "the hunk is nested too deeply or too long to be read"
+            problems.append(PatchError.at(Location(hunk.origin, hunk.line), what))
+    if problems:
+        raise PatchError.joined(problems)
+    return compiled
+
+
+@lru_cache(maxsize=256)
+def _compiled(hunk: HunkText, options: Tuple[Tuple[str, OptionValue], ...]) -> Hunk:
+    return _compile_part(hunk) if hunk.in_string else compile_hunk(hunk, dict(options))
+
+
+def _compile_part(text: HunkText) -> Hunk:
+    """Compile an `in-string` hunk: its two sides are text, not code.
+
+    Raises:
+        PatchError: too little to name a place, or nothing that would change.
+    """
+    before, after = _side(text, "-"), _side(text, "+")
+    if len("".join(before.written.split())) < _SHORT:
+        message = f"the before side is too little to name a place: write {_SHORT} characters of it"
+        reject(text.origin, text.line, message)
+    if before.written == after.written:
+        reject(text.origin, text.line, "the two sides are the same text: nothing would change")
+    larger = before.written in after.written
+    proves = larger or (after.written not in before.written and len(after.written.split()) > 1)
+    return Hunk(text, "text", before, after, proves, text.scope, {})
+
+
+def _side(hunk: HunkText, tag: str) -> Side:
+    lines = [(text, number, kind) for kind, text, number in hunk.lines if kind in (" ", tag)]
+    text = "\n".join(line for line, _, _ in lines)
+    numbers = tuple(number for _, number, _ in lines) or (hunk.line,)
+    context = frozenset(number for _, number, kind in lines if kind == " ")
+    return Side(text, text, [], numbers, context, Lines(text), frozenset(), "", frozenset())

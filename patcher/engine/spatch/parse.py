@@ -1,0 +1,208 @@
+"""The lines of one side of a hunk -> a tree: written as Python and parsed (format rule 3)."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import FrozenSet, Iterator, List, Mapping, NoReturn, Sequence, Set, Tuple
+
+from patcher.engine import lex
+from patcher.engine.node import Node, SyntaxProblem
+from patcher.engine.spatch import notation
+from patcher.engine.spatch.hunk import reject
+from patcher.engine.spatch.side import Side
+from patcher.engine.syntax import parse_source
+from patcher.model import HunkText, OptionValue
+
+_CLAUSE = re.compile(r"(elif|else|except|finally)\b|case\b(?!\s*([.=,:;+/%&|^<>@)]|[-*]=|$))")  # `case = 1` is a statement
+
+
+def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> Side:
+    """Read the `-` (before) or `+` (after) side of a hunk; a side without code has no nodes.
+
+    Raises:
+        PatchError: the side does not parse, or names an option that is not declared.
+    """
+    lines = [(text, number, kind == " ") for kind, text, number in hunk.lines if kind in (" ", tag)]
+    raw = "\n".join(text for text, _, _ in lines)
+    logical = lex.logical_lines(raw)
+    context = frozenset(number for _, number, both in lines if both)
+    numbers = [number for _, number, _ in lines] or [hunk.line]
+    what = "before" if tag == "-" else "after"
+    _check_continuations(hunk, raw, logical, numbers)
+    _check_indentation(hunk, what, raw, logical, numbers)
+    for header in _headers_alone(logical):
+        if header.first == "match":
+            message = "a `match` has no body but its cases: write one of them below it"
+            number, written = numbers[lex.Lines(raw).number(header.start) - 1], raw[header.start : header.end]
+            reject(hunk.origin, number, message, written.split("\n")[0])
+    clause = _CLAUSE.match(raw, logical[0].start) if logical else None
+    case = " " if clause and clause.group() == "case" else ""
+    text = _dedent(raw, logical[0].indent if logical else "", case)
+    text, lone = _with_clauses(text, numbers, context if tag == "+" else frozenset(numbers))
+    text, bodies = _with_bodies(text)
+    side = Side(
+        text, text, [], tuple(numbers), context, lex.Lines(text), frozenset(lex.lines_in_strings(text)), case, bodies
+    )
+    if not logical:
+        return side
+    try:
+        python = notation.to_python(text, before=tag == "-")
+        for name, start, end in notation.holes(text):
+            if name == name.lower() and name != "_" and name not in options:
+                known = ", ".join(f"${option}" for option in sorted(options)) or "none"
+                raise notation.NotationError(f"the option `${name}` is not declared; declared: {known}", start, end)
+        logical = lex.logical_lines(text)
+        nodes = _parse(python, clause.group() if clause else "", {line.first for line in logical if line.indent == case})
+        notation.read_placeholders(nodes, python)
+    except notation.NotationError as error:
+        raise_marked(hunk, side, error.message, error.start, error.end)
+    except SyntaxProblem as error:
+        number = min(max(error.line, 1), len(numbers))
+        line = text.split("\n")[number - 1]
+        reject(
+            hunk.origin,
+            numbers[number - 1],
+            f"the {what} side does not parse: {error.message}",
+            line,
+            min(error.column, len(line)),
+            0,
+        )
+    begins = [node.begin for node in nodes]
+    for statement in logical:
+        index = bisect_right(begins, statement.start) - 1
+        if index < 0 or nodes[index].outer_end <= statement.start:
+            message = "a side that begins with a clause (`else`, `except`, …) has clauses alone: write another hunk for this"
+            raise_marked(hunk, side, message, statement.start, statement.end)
+    for node in [node for top in nodes for node in top.walk() if node.kind == "Try"]:
+        node.fields["clauses"] = [
+            clause for clause in node.items("clauses") if side.lines.number(clause.start) - 1 not in lone
+        ]
+    return side._replace(text=python, nodes=nodes, lines=lex.Lines(python))
+
+
+def _dedent(raw: str, indent: str, base: str) -> str:
+    inside = set(lex.lines_in_strings(raw))
+    lines, offset = [], 0
+    for line in raw.split("\n"):
+        kept = (
+            line
+            if offset in inside or not line.strip()
+            else base + (line[len(indent) :] if line.startswith(indent) else line.lstrip())
+        )
+        lines.append(kept if offset in inside or line.strip() else "")
+        offset += len(line) + 1
+    return "\n".join(lines)
+
+
+def _check_continuations(hunk: HunkText, raw: str, logical: Sequence[lex.LogicalLine], numbers: Sequence[int]) -> None:
+    """Refuse a backslash at the end of a line that joins no code to the next one: the parser would read past it."""
+    starts, lines = [line.start for line in logical], lex.Lines(raw)
+    for token in lex.tokens(raw):
+        index = bisect_right(starts, token.start) - 1
+        if token.kind == "space" and token.text[0] == "\\" and (index < 0 or logical[index].end <= token.start):
+            begin, row = lines.start(token.start), lines.number(token.start) - 1
+            message = "this `\\` joins no code with the line below it: leave it out"
+            column = token.start - begin
+            reject(hunk.origin, numbers[row], message, raw[begin : token.start + 1].replace("\t", " "), column, column + 1)
+
+
+def _check_indentation(
+    hunk: HunkText, what: str, raw: str, logical: Sequence[lex.LogicalLine], numbers: Sequence[int]
+) -> None:
+    """Refuse a line whose indentation fits no block: the parser's error would name another line, or none."""
+    blocks: List[str] = []
+    opens = True
+    for line in logical:
+        deeper = not blocks or (line.indent != blocks[-1] and line.indent.startswith(blocks[-1]))
+        problem = ""
+        if deeper and not opens:
+            problem = "is indented more than the one above it, which opens no block"
+        elif not deeper and line.indent not in blocks:
+            problem = "is indented as no line above it is"
+            if "\t" in line.indent + blocks[-1] and not blocks[-1].startswith(line.indent):
+                problem = "is not indented with the same tabs and blanks as the lines above it"
+            elif blocks[0].startswith(line.indent):
+                problem = "is indented less than the first one: write the header of that block above it"
+        if problem:
+            lines = lex.Lines(raw)
+            begin, end = lines.start(line.start), lines.end(line.start)
+            number = numbers[lines.number(line.start) - 1]
+            message = f"the {what} side does not parse: this line {problem}"
+            reject(hunk.origin, number, message, raw[begin:end].rstrip("\n").replace("\t", " "), 0, len(line.indent))
+        blocks = [*blocks, line.indent] if deeper else blocks[: blocks.index(line.indent) + 1]
+        opens = line.opens
+
+
+def _with_bodies(text: str) -> Tuple[str, FrozenSet[int]]:
+    """Add the body `...` to every header without one (rule 3); returns the text and the offset of each `...`."""
+    logical = lex.logical_lines(text)
+    added: List[int] = []
+    for line in _headers_alone(logical):
+        at = line.end + 4 * len(added)
+        text = text[:at] + " ..." + text[at:]
+        added.append(at + 1)
+    return text, frozenset(added)
+
+
+def _headers_alone(logical: Sequence[lex.LogicalLine]) -> Iterator[lex.LogicalLine]:
+    """The headers without a body."""
+    for line, following in zip(logical, [*logical[1:], None]):
+        if line.opens and (following is None or len(following.indent) <= len(line.indent)):
+            yield line
+
+
+def _with_clauses(text: str, numbers: List[int], may: FrozenSet[int]) -> Tuple[str, FrozenSet[int]]:
+    """Add a clause to every `try` without one, so that it parses; returns the text and the row (0-based) of each clause.
+
+    `numbers` gets the numbers of the added lines; `may` are the .spatch lines on which a `try` needs no clause.
+    """
+    logical, lines = lex.logical_lines(text), lex.Lines(text)
+    added: List[Tuple[int, str]] = []
+    for index, line in reversed(list(enumerate(logical))):
+        if line.first != "try":
+            continue
+        last = index + 1
+        while last < len(logical) and len(logical[last].indent) > len(line.indent):
+            last += 1
+        alone = not any(each.first in ("except", "finally") for each in logical[last : last + 1] if each.indent == line.indent)
+        if alone and numbers[lines.number(line.start) - 1] in may:
+            added.append((lines.number(logical[last - 1].end - 1), f"{line.indent}finally: ..."))
+    rows: Set[int] = set()
+    written = text.split("\n")
+    for count, (row, clause) in enumerate(sorted(added, key=lambda each: each[0])):
+        written.insert(row + count, clause)
+        numbers.insert(row + count, numbers[row + count - 1])
+        rows.add(row + count)
+    return "\n".join(written), frozenset(rows)
+
+
+def _parse(python: str, first: str, heads: Set[str]) -> List[Node]:
+    """The nodes of a side. `first` is the keyword of the first clause of a side of clauses: they get a statement to parse.
+
+    Raises:
+        SyntaxProblem: the side does not parse; its line is one of `python`.
+    """
+    dummies = 0
+    if not first:
+        prefix = "\n"  # a comment above the first statement may be indented more
+    elif first == "case":
+        prefix = "match _:\n"
+    elif heads & {"except", "finally"}:
+        dummies = int(first == "else")
+        prefix = "try:\n pass\n" + "except _:\n pass\n" * dummies
+    else:
+        prefix = "if _:\n pass\n"
+    try:
+        body = parse_source(prefix + python + "\n", offset=-len(prefix)).items("body")
+    except SyntaxProblem as error:
+        raise SyntaxProblem(error.message, error.line - prefix.count("\n"), error.column) from None
+    return body[0].items("clauses")[dummies:] if first else body
+
+
+def raise_marked(hunk: HunkText, side: Side, message: str, start: int, end: int) -> NoReturn:
+    """Raise a `PatchError` with a marker under the characters `[start, end)` of a side."""
+    number = side.lines.number(start)
+    begin = side.lines.start(start)
+    line = side.written[begin : side.lines.end(start)].rstrip("\n")
+    reject(hunk.origin, side.numbers[min(number, len(side.numbers)) - 1], message, line, start - begin, end - begin)
