@@ -14,11 +14,11 @@ from patcher.engine.bounds import check_for_ast
 from patcher.engine.edit import Conflict, Edit
 from patcher.engine.in_string import scope_ranges, text_places
 from patcher.engine.lex import meets
-from patcher.engine.match.find import find_in_scope, side_places
+from patcher.engine.match.find import find_in_scope, scope_blocks, side_places
 from patcher.engine.match.match import Match, Matcher, Place, TooManySteps
-from patcher.engine.names import lines_of, unbound
+from patcher.engine.names import unbound
 from patcher.engine.node import SyntaxProblem, same
-from patcher.engine.source import Source
+from patcher.engine.source import Source, lines_of
 from patcher.engine.spatch.side import Hunk
 from patcher.model import HunkAnswer, Splice, State
 
@@ -162,8 +162,8 @@ def _after_side_places(result: Source, hunk: Hunk) -> List[Place]:
     """Where the after side matches, whatever optional parts are there too."""
     if hunk.text.in_string:
         return text_places(result, scope_ranges(result, hunk.after_scope), hunk.after)
-    blocks = result.scopes(hunk.after_scope, hunk.after.identifiers(), bodies=hunk.after.writes_body())
     matcher = Matcher(strict=False)
+    blocks = scope_blocks(result, hunk.after_scope, hunk.after)
     return [place for block in blocks for place in side_places(hunk, hunk.after, block, matcher)]
 
 

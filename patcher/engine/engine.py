@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.engine.check import Change, Matched, check_result
 from patcher.engine.edit import Conflict, Edit, Removed
@@ -19,14 +19,6 @@ from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.side import Hunk
 from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State
 from patcher.splice import apply_splices
-
-
-class _Failed(Exception):
-    """A hunk that cannot be applied; carries its answer."""
-
-    def __init__(self, answer: HunkAnswer) -> None:
-        super().__init__(answer.problem)
-        self.answer = answer
 
 
 def rewrite(
@@ -142,10 +134,11 @@ def _check_anchors(hunks: Sequence[Hunk]) -> None:
 
 # matching -------------------------------------------------------------------------------------------------------------
 def _answered(source: Source, hunk: Hunk) -> Matched:
+    """Match a hunk by itself, and make its edits."""
     try:
-        return _matched(source, hunk)
-    except _Failed as failed:
-        return Matched(hunk, failed.answer)
+        found = find_hunk(source, hunk)
+        answer = _counted(source, hunk, found)
+        return Matched(hunk, answer) if answer is not None else _changed(source, hunk, found.todo)
     except SyntaxProblem as problem:
         text = problem.message
     except TooManySteps:
@@ -153,55 +146,63 @@ def _answered(source: Source, hunk: Hunk) -> Matched:
     return Matched(hunk, HunkAnswer(hunk.text, State.CONFLICT, problem=text))
 
 
-def _matched(source: Source, hunk: Hunk) -> Matched:
-    found = find_hunk(source, hunk)
+def _counted(source: Source, hunk: Hunk, found: FoundPlaces) -> Optional[HunkAnswer]:
+    """The answer where nothing is to change, or not as many places as expected; None where it is to be applied."""
     total = len(found.todo) + len(found.done)
     count = hunk.text.expected
     if total == 0 and hunk.text.when_present:
-        return Matched(hunk, HunkAnswer(hunk.text, State.NOT_NEEDED))
+        return HunkAnswer(hunk.text, State.NOT_NEEDED)
     if total == 0 or total < count:
         from patcher.engine.explain.nearest import not_found  # only where something went wrong
 
-        raise _Failed(not_found(source, hunk, found)._replace(gone=already_deleted(source, hunk, found)))
+        return not_found(source, hunk, found)._replace(gone=already_deleted(source, hunk, found))
     if count and total > count:
         where = sorted(source.lines.number(place.start) for place in [*found.todo, *found.done])
         problem = f"found {total} places in `{hunk.text.scope}` (lines {', '.join(map(str, where))}), expected {count}"
         hint = "write more of the code around the place, or say `count=all`"
-        places = tuple(source.lines.number(place.start) for place in found.todo)
-        raise _Failed(HunkAnswer(hunk.text, State.AMBIGUOUS, places, problem=problem, hint=hint))
-    if not found.todo:
-        answer = HunkAnswer(hunk.text, State.UPSTREAM, tuple(source.lines.number(place.start) for place in found.done))
-        return Matched(hunk, answer)
+        return HunkAnswer(hunk.text, State.AMBIGUOUS, _lines(source, found.todo), problem=problem, hint=hint)
+    return None if found.todo else HunkAnswer(hunk.text, State.UPSTREAM, _lines(source, found.done))
+
+
+def _lines(source: Source, places: Sequence[Place]) -> Tuple[int, ...]:
+    return tuple(source.lines.number(place.start) for place in places)
+
+
+def _changed(source: Source, hunk: Hunk, places: Sequence[Place]) -> Matched:
+    """Make the edits of all places, or of none where one is ambiguous or in conflict."""
     changes: List[Change] = []
-    for place in found.todo:
-        if count or not any(_reaches_into(place, outer) for outer in changes):
-            changes.append(Change(place.matches[0], _edits(source, hunk, place)))
-    lines = [min((edit.start for edit in edits), default=match.start) for match, edits in changes]
-    return Matched(hunk, HunkAnswer(hunk.text, State.APPLICABLE, tuple(map(source.lines.number, lines))), changes)
+    for place in places:
+        if hunk.text.expected == 0 and any(_reaches_into(place, outer) for outer in changes):
+            continue
+        line = source.lines.number(place.start)
+        try:
+            choices = _choices(source, hunk, place)
+        except Conflict as conflict:
+            return Matched(hunk, HunkAnswer(hunk.text, State.CONFLICT, (line,), problem=str(conflict)))
+        if len(choices) > 1 or len(place.matches) == MAX_MATCHES:
+            number = len(place.matches) if len(place.matches) < MAX_MATCHES else f"more than {MAX_MATCHES - 1}"
+            problem = f"the code at line {line} can be matched in {number} ways that would change different parts of it"
+            hint = "write what stands beside the part that is meant"
+            return Matched(hunk, HunkAnswer(hunk.text, State.AMBIGUOUS, (line,), problem=problem, hint=hint))
+        changes.append(Change(place.matches[0], choices[0]))
+    starts = [min((edit.start for edit in edits), default=match.start) for match, edits in changes]
+    return Matched(hunk, HunkAnswer(hunk.text, State.APPLICABLE, tuple(map(source.lines.number, starts))), changes)
+
+
+def _choices(source: Source, hunk: Hunk, place: Place) -> List[List[Edit]]:
+    """The different edits that the matches of a place would make."""
+    choices: List[List[Edit]] = []
+    for match in place.matches[: MAX_MATCHES - 1]:
+        made = rewritten(source, hunk, place, match)
+        if made not in choices:
+            choices.append(made)
+    return choices
 
 
 def _reaches_into(place: Place, outer: Change) -> bool:
     """Whether the change of a place that this one is inside of writes this one's code anew (rule 23)."""
     within = outer.match.start <= place.start and place.end <= outer.match.end
     return within and any(edit.start < place.end and place.start < edit.end for edit in outer.edits)
-
-
-def _edits(source: Source, hunk: Hunk, place: Place) -> List[Edit]:
-    line = source.lines.number(place.start)
-    choices: List[List[Edit]] = []
-    try:
-        for match in place.matches[: MAX_MATCHES - 1]:
-            made = rewritten(source, hunk, place, match)
-            if made not in choices:
-                choices.append(made)
-    except Conflict as conflict:
-        raise _Failed(HunkAnswer(hunk.text, State.CONFLICT, (line,), problem=str(conflict))) from None
-    if len(choices) > 1 or len(place.matches) == MAX_MATCHES:
-        number = len(place.matches) if len(place.matches) < MAX_MATCHES else f"more than {MAX_MATCHES - 1}"
-        problem = f"the code at line {line} can be matched in {number} ways that would change different parts of it"
-        hint = "write what stands beside the part that is meant"
-        raise _Failed(HunkAnswer(hunk.text, State.AMBIGUOUS, (line,), problem=problem, hint=hint))
-    return choices[0]
 
 
 # merging --------------------------------------------------------------------------------------------------------------

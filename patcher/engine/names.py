@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from typing import TYPE_CHECKING, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, cast
+from typing import TYPE_CHECKING, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.engine.lex import meets
 from patcher.engine.node import Node
-from patcher.engine.source import Source
+from patcher.engine.source import Source, lines_of
 
 if TYPE_CHECKING:
     from typing_extensions import TypeGuard
@@ -81,12 +81,6 @@ def _binds(node: Node) -> bool:
     chain = [node, *node.ancestors()]
     target = next(part for part in chain if part.parent is None or part.parent.kind not in ("Tuple", "List", "Star"))
     return target.field() in _BINDING or any(part.kind in ("Import", "ImportFrom") for part in chain)
-
-
-def lines_of(node: ast.stmt) -> Tuple[int, int]:
-    """The first and the last line of a statement, its decorators included."""
-    first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
-    return first, cast(int, node.end_lineno)
 
 
 def _is_star(node: ast.stmt) -> bool:

@@ -156,13 +156,13 @@ class Source:
         """The character ranges of the bodies of all definitions, in the order of the text."""
         if not self.has_ast:
             return [(node.node("body").start, node.end) for _, node in _nodes(self.whole(), "")]
-        found = []
-        for _, node in self._all():
-            first: ast.stmt = node.body[0]  # type: ignore[attr-defined]
-            decorated = getattr(first, "decorator_list", [])
-            start = self._start(first) if decorated else self._offset(first.lineno, first.col_offset)
-            found.append((start, self._end(node)))
-        return found
+        return [(self._body(node), self._end(node)) for _, node in self._all()]
+
+    def _body(self, node: ast.stmt) -> int:
+        """Where the body of a definition begins, behind the indentation of its first statement."""
+        first: ast.stmt = node.body[0]  # type: ignore[attr-defined]
+        decorated = getattr(first, "decorator_list", [])
+        return self.text.index("@", self._start(first)) if decorated else self._offset(first.lineno, first.col_offset)
 
     def scopes(self, scope: str, wanted: Sequence[FrozenSet[str]], *, bodies: bool) -> List[Node]:
         """The blocks to search for a hunk.
@@ -183,14 +183,13 @@ class Source:
         return [self._slice(self._start(node), self._end(node)) for name, node in self._all() if in_scope(name, scope)]
 
     def _start(self, node: ast.stmt) -> int:
-        first: int = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
-        start = self.lines.starts[first - 1]
+        start = self.lines.starts[lines_of(node)[0] - 1]
         while self.text[start : start + 1] == "\f":  # libcst does not give back a form feed that begins a definition's line
             start += 1
         return start
 
     def _end(self, node: ast.stmt) -> int:
-        number = cast(int, node.end_lineno)
+        number = lines_of(node)[1]
         return self.lines.starts[number] if number < len(self.lines.starts) else len(self.text)
 
     def _slice(self, start: int, end: int) -> Node:
@@ -236,9 +235,7 @@ class Source:
         node = group[0]
         defines = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         if defines and not bodies:
-            body = node.body[0]  # type: ignore[attr-defined]
-            decorated = getattr(body, "decorator_list", [])
-            cut = self.text.index("@", self._start(body)) if decorated else self._offset(body.lineno, body.col_offset)
+            cut = self._body(node)
             made = parse_source(self.text[start:cut] + "pass", offset=start, newline=self.lines.newline).items("body")
             last = self._opaque(node)
             hidden = Node("Opaque", (cut, cut, last.end, last.end))
@@ -248,6 +245,12 @@ class Source:
                 part.end = part.outer_end = last.end
             return made
         return parse_source(self.text[start:end], offset=start, newline=self.lines.newline, indent=self.indent).items("body")
+
+
+def lines_of(node: ast.stmt) -> Tuple[int, int]:
+    """The first and the last line of a statement, its decorators included."""
+    first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
+    return first, cast(int, node.end_lineno)
 
 
 def in_scope(name: str, scope: str) -> bool:

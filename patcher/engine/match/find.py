@@ -36,9 +36,7 @@ def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
         ranges = scope_ranges(source, scope)
         after = text_places(source, ranges, hunk.after) if hunk.proves_upstream else []
         return _found(hunk, text_places(source, ranges, hunk.before), after)._replace(scopes=len(ranges))
-    wanted = [*hunk.before.identifiers(), *hunk.after.identifiers()]
-    bodies = hunk.before.writes_body() or hunk.after.writes_body()
-    blocks = source.scopes(scope, wanted, bodies=bodies)
+    blocks = scope_blocks(source, scope, hunk.before, hunk.after)
     matcher = Matcher(most=MAX_MATCHES)
     before = [place for block in blocks for place in side_places(hunk, hunk.before, block, matcher)]
     there = Matcher(most=MAX_MATCHES, anywhere=True)
@@ -71,7 +69,7 @@ def already_deleted(source: Source, hunk: Hunk, found: FoundPlaces) -> bool:
         return False
     if not kept:  # a deleted definition may have been its whole scope
         return bool(found.scopes) or [node.kind for node in hunk.before.nodes] in (["FunctionDef"], ["ClassDef"])
-    blocks = source.scopes(hunk.text.scope, hunk.after.identifiers(), bodies=hunk.after.writes_body())
+    blocks = scope_blocks(source, hunk.text.scope, hunk.after)
     return any(side_places(hunk, hunk.after, block, Matcher(most=1)) for block in blocks)
 
 
@@ -86,6 +84,12 @@ def _covers(hunk: Hunk, after: Place, before: Place) -> bool:
     bound_code = [match.nodes.get(id(node)) for top in hunk.after.nodes for node in top.walk() if node.role in ("meta", "run")]
     bound = [code for found in bound_code for code in (found if isinstance(found, list) else [found]) if code is not None]
     return not any(code.begin <= before.start and before.end <= code.end for code in bound)
+
+
+def scope_blocks(source: Source, scope: str, *sides: Side) -> List[Node]:
+    """The blocks of a scope in which one of these sides may match (see `Source.scopes`)."""
+    wanted = [names for side in sides for names in side.identifiers()]
+    return source.scopes(scope, wanted, bodies=any(side.writes_body() for side in sides))
 
 
 def side_places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> List[Place]:
@@ -106,7 +110,7 @@ def surroundings(source: Source, hunk: Hunk) -> Iterator[Tuple[Place, Tuple[str,
     anywhere = hunk._replace(text=hunk.text._replace(inside=None))
     scope = hunk.text.scope
     if not hunk.text.in_string:
-        for block in source.scopes(scope, hunk.before.identifiers(), bodies=hunk.before.writes_body()):
+        for block in scope_blocks(source, scope, hunk.before):
             for place in side_places(anywhere, hunk.before, block, Matcher(most=1)):
                 yield place, _enclosing_keywords(place, block, module=scope == "<module>")
 

@@ -26,6 +26,14 @@ class Edits:
         self.made: List[Edit] = []
         self.deleted: List[Node] = []
 
+    def change(self, before: Node, after: Node) -> None:
+        """Edit the code of a before node so that it becomes the after node.
+
+        Raises:
+            Conflict: the change cannot be made safely.
+        """
+        raise NotImplementedError
+
     def add(self, start: int, end: int, text: str, removed: Optional[Removed] = None) -> None:
         """Replace the characters `[start, end)` of the file."""
         self.made.append(Edit(start, end, text, removed))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import Callable, List, Optional, Sequence, Set, Tuple
+from typing import List, Optional, Sequence, Set, Tuple
 
 from patcher.engine.edit import Conflict
 from patcher.engine.lex import find_outside, scan, tokens
@@ -55,9 +55,7 @@ class _Row:
         return self.lines.indent(self.start(indexes[0])) if self.elements else None
 
 
-def change_elements(
-    edits: Edits, change: Callable[[Node, Node], None], before: List[Node], after: List[Node], code: Node, key: str
-) -> None:
+def change_elements(edits: Edits, before: List[Node], after: List[Node], code: Node, key: str) -> None:
     """Edit the list in field `key` of `code` as the after side has it.
 
     A generator that is no longer the only argument gets parentheses.
@@ -81,7 +79,7 @@ def change_elements(
     if code.kind == "Tuple" and not code.parenthesised and has_star(after) and not has_star(elements):
         raise ReplaceWhole  # which may need parentheses now
     bare = elements[0] if len(elements) == 1 < remaining and is_bare(elements[0]) else None
-    _change(change, pairs, gaps, _Row(edits, elements, ","), code, bare)
+    _change(pairs, gaps, _Row(edits, elements, ","), code, bare)
 
 
 def chain(node: Node) -> Tuple[str, List[Node]]:
@@ -101,7 +99,7 @@ def chain(node: Node) -> Tuple[str, List[Node]]:
     return "" if operator == "**" else operator, [node, *operands[::-1]]
 
 
-def change_chain(edits: Edits, change: Callable[[Node, Node], None], before: Node, after: Node) -> bool:
+def change_chain(edits: Edits, before: Node, after: Node) -> bool:
     """Edit the operands of a chain as the elements of a list.
 
     Returns:
@@ -120,22 +118,15 @@ def change_chain(edits: Edits, change: Callable[[Node, Node], None], before: Nod
     for above, below in zip(row.elements, row.elements[1:]):
         if any(token.text in ("(", ")") for token in tokens(edits.text[above.outer_end : below.outer_start])):
             raise ReplaceWhole  # a part of the chain is in parentheses of its own
-    _change(change, pairs, gaps, row, edits.code(before))
+    _change(pairs, gaps, row, edits.code(before))
     return True
 
 
-def _change(
-    change: Callable[[Node, Node], None],
-    pairs: List[Pair],
-    gaps: List[Gap],
-    row: _Row,
-    code: Node,
-    bare: Optional[Node] = None,
-) -> None:
+def _change(pairs: List[Pair], gaps: List[Gap], row: _Row, code: Node, bare: Optional[Node] = None) -> None:
     edits = row.edits
     for old, new in pairs:
         if old.role != "run":
-            change(old, new)
+            edits.change(old, new)
     if bare is not None:
         edits.add(bare.end, bare.end, ")")
     deleted_codes = [[element for node in gap.deleted for element in edits.codes(node)] for gap in gaps]

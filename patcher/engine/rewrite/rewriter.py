@@ -44,17 +44,16 @@ def rewritten(source: Source, hunk: Hunk, place: Place, match: Match) -> List[Ed
     """
     if hunk.text.in_string:
         return [text_edit(source, hunk, place)]
-    edits = Edits(source, hunk, match)
-    rewriter = _Rewriter(edits)
+    rewriter = _Rewriter(source, hunk, match)
     if hunk.form == "expression":
         rewriter.change(hunk.before.nodes[0], hunk.after.nodes[0])
     else:
         parent = place.siblings[0].parent if place.siblings else None
-        change_lines(edits, rewriter.change, hunk.before.nodes, hunk.after.nodes, place.siblings, parent)
-    for node in edits.deleted:
+        change_lines(rewriter, hunk.before.nodes, hunk.after.nodes, place.siblings, parent)
+    for node in rewriter.deleted:
         rewriter.check_written(node)
-    _check_f_strings(edits, place.siblings)
-    return sorted(edits.made, key=lambda edit: (edit.start, edit.end))
+    _check_f_strings(rewriter, place.siblings)
+    return sorted(rewriter.made, key=lambda edit: (edit.start, edit.end))
 
 
 def _check_f_strings(edits: Edits, siblings: List[Node]) -> None:
@@ -79,22 +78,18 @@ def _holds(node: Node, inner: Node) -> bool:
     return inner.kind not in COMPOUND | CLAUSES and any(same(part, inner) for part in parts)
 
 
-class _Rewriter:
+class _Rewriter(Edits):
     """Changes one node at a time; lists of nodes are changed by `statements` and `elements`."""
 
-    def __init__(self, edits: Edits) -> None:
-        self.edits = edits
-
     def change(self, before: Node, after: Node) -> None:
-        """Edit the code of a before node so that it becomes the after node."""
         if same(before, after):
             return
-        kept = self.edits.render.kept
-        made, deleted, keeps = len(self.edits.made), len(self.edits.deleted), len(kept)
+        kept = self.render.kept
+        made, deleted, keeps = len(self.made), len(self.deleted), len(kept)
         try:
             if before.role or after.role or before.kind != after.kind:
                 raise ReplaceWhole
-            if before.kind in _CHAINS and change_chain(self.edits, self.change, before, after):
+            if before.kind in _CHAINS and change_chain(self, before, after):
                 return
             if _holds(after, before) or _holds(before, after):
                 raise ReplaceWhole  # the one that is part of the other keeps its bytes there
@@ -102,26 +97,26 @@ class _Rewriter:
         except ReplaceWhole:
             if before.kind == "Parameters":  # of a lambda: an empty list has no place of its own
                 raise
-            del self.edits.made[made:], self.edits.deleted[deleted:]
+            del self.made[made:], self.deleted[deleted:]
             while len(kept) > keeps:
                 kept.popitem()
             self._replace(before, after)
 
     def _fields(self, before: Node, after: Node) -> None:
-        code = self.edits.code(before)
+        code = self.code(before)
         for key, old in before.fields.items():
             new = after.fields[key]
             if same(old, new):
                 continue
             if key in ("decorators", "clauses") and isinstance(old, list) and isinstance(new, list):
-                change_lines(self.edits, self.change, old, new, code.items(key), code)
+                change_lines(self, old, new, code.items(key), code)
             elif isinstance(old, Node) and isinstance(new, Node):
                 if old.kind == "Block":
                     self._block(old, new, code.node(key))
                 else:
                     self.change(old, new)
             elif isinstance(old, list) and isinstance(new, list) and key in _SEPARATED:
-                change_elements(self.edits, self.change, old, new, code, key)
+                change_elements(self, old, new, code, key)
             elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
                 if any(one.kind == "FText" and not same(one, other) for one, other in zip(old, new)):
                     raise ReplaceWhole  # written in the hunk's quotes, not in those of the file
@@ -133,7 +128,7 @@ class _Rewriter:
             raise ReplaceWhole
 
     def _block(self, before: Node, after: Node, code: Node) -> None:
-        change_lines(self.edits, self.change, before.statements(), after.statements(), code.statements(), code)
+        change_lines(self, before.statements(), after.statements(), code.statements(), code)
 
     def _optional_part(self, code: Node, key: str, new: Optional[Node]) -> bool:
         """Add or remove a default, an annotation or a return annotation, leaving the rest of the node alone."""
@@ -147,44 +142,44 @@ class _Rewriter:
             prefix = ": "
         elif key == "returns":
             params = code.node("params").items("params")
-            begin = params[-1].outer_end if params else find_outside(self.edits.text, code.node("name").end, "(")
-            start, prefix = find_outside(self.edits.text, begin, ")") + 1, " -> "
+            begin = params[-1].outer_end if params else find_outside(self.text, code.node("name").end, "(")
+            start, prefix = find_outside(self.text, begin, ")") + 1, " -> "
         else:
             return False
         end = old.outer_end if isinstance(old, Node) else start
-        text = self.edits.render.expression(new, self.edits.lines.indent(code.start)) if new is not None else ""
-        self.edits.add(start, end, prefix + text if new is not None else "")
+        text = self.render.expression(new, self.lines.indent(code.start)) if new is not None else ""
+        self.add(start, end, prefix + text if new is not None else "")
         return True
 
     def _replace(self, before: Node, after: Node) -> None:
-        code = self.edits.code(before)
+        code = self.code(before)
         if before.kind in COMPOUND | CLAUSES:
             self._replace_header(before, after, code)
             return
-        self.edits.deleted.append(before)
+        self.deleted.append(before)
         if any(node.kind == "Slice" for node in (after, *after.items("elements"))):  # cannot stand in parentheses
-            text = self.edits.render.expression(after, self.edits.lines.indent(code.start))
-            self.edits.add(code.outer_start, code.outer_end, text)
+            text = self.render.expression(after, self.lines.indent(code.start))
+            self.add(code.outer_start, code.outer_end, text)
             return
-        self.edits.render.enclosed = code if code.parenthesised else None
-        text = self.edits.render.expression(after, self.edits.lines.indent(code.start))
-        self.edits.render.enclosed = None
+        self.render.enclosed = code if code.parenthesised else None
+        text = self.render.expression(after, self.lines.indent(code.start))
+        self.render.enclosed = None
         if is_expression(after) and not code.parenthesised:
-            text = with_parentheses(text, self.edits.render.binds(after), code)
-        self.edits.add(code.start, code.end, text)
+            text = with_parentheses(text, self.render.binds(after), code)
+        self.add(code.start, code.end, text)
 
     def _replace_header(self, before: Node, after: Node, code: Node) -> None:
         """Replace the header of a compound statement, and change its decorators, body and clauses in place."""
         for node in before.header():
             self.check_written(node)
         self._check_optional(before, code, header_only=before.kind == after.kind)
-        start, stop = after.start, header_end(after, self.edits.hunk.after.text)
-        end = header_end(code, self.edits.text)
+        start, stop = after.start, header_end(after, self.hunk.after.text)
+        end = header_end(code, self.text)
         header = Node("Header", (start, start, stop, stop), parts=list(after.header()))
-        self.edits.add(code.start, end, self.edits.render.part(header, self.edits.lines.indent(code.start)))
+        self.add(code.start, end, self.render.part(header, self.lines.indent(code.start)))
         for key in ("decorators", "clauses"):
             if not same(before.items(key), after.items(key)):
-                change_lines(self.edits, self.change, before.items(key), after.items(key), code.items(key), code)
+                change_lines(self, before.items(key), after.items(key), code.items(key), code)
         self._block(before.node("body"), after.node("body"), code.node("body"))
 
     def check_written(self, before: Node) -> None:
@@ -193,9 +188,9 @@ class _Rewriter:
         Raises:
             Conflict: it has one.
         """
-        if before.role or id(before) in self.edits.render.kept:
+        if before.role or id(before) in self.render.kept:
             return
-        code = self.edits.match.nodes.get(id(before))
+        code = self.match.nodes.get(id(before))
         if isinstance(code, Node):
             self._check_optional(before, code)
         for child in before.children():
@@ -211,9 +206,9 @@ class _Rewriter:
                 body = before.items("body")
                 hidden = not (body and body[0].role == "run")
             elif key in ("decorators", "clauses") and not header_only and isinstance(value, list):
-                hidden = len(value) > sum(len(self.edits.codes(node)) for node in before.items(key))
+                hidden = len(value) > sum(len(self.codes(node)) for node in before.items(key))
             elif key == "args" and code.kind == "ClassDef":
                 hidden = bool(value) and not written
             if hidden:
-                line = self.edits.lines.number(code.start)
+                line = self.lines.number(code.start)
                 raise Conflict(f"line {line} would go away with a part that the hunk does not mention ({_PARTS[key]})")

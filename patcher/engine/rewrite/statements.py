@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from patcher.engine.edit import Conflict, Removed
 from patcher.engine.lex import tokens
@@ -16,18 +16,12 @@ _LAST_CLAUSES = {"Else": 1, "Finally": 2}
 
 
 def change_lines(
-    edits: Edits,
-    change: Callable[[Node, Node], None],
-    before: List[Node],
-    after: List[Node],
-    siblings: List[Node],
-    parent: Optional[Node],
+    edits: Edits, before: List[Node], after: List[Node], siblings: List[Node], parent: Optional[Node]
 ) -> None:
     """Align two lists of nodes that have lines of their own, and edit those lines.
 
     Args:
         edits: gets the edits.
-        change: edits one pair of nodes.
         before: the nodes of the before side.
         after: those of the after side.
         siblings: the list of the file in which the before nodes matched.
@@ -46,7 +40,7 @@ def change_lines(
             _insert(edits, above[id(new)], siblings, parent)
         if old.role != "run":
             _comments(edits, old, new)
-            change(old, new)
+            edits.change(old, new)
     for gap in gaps:
         if gap.deleted and gap.inserted:
             _swap(edits, gap)
