@@ -19,6 +19,7 @@ from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.side import Hunk
 from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State
 from patcher.splice import apply_splices
+from patcher.text.lines import common_ends
 
 
 def rewrite(
@@ -266,10 +267,5 @@ def _without_empty_blocks(every: List[Tuple[Edit, int]]) -> List[Tuple[Edit, int
 def _trimmed(text: str, edit: Edit) -> Edit:
     """The edit without the common prefix and suffix of the old and the new text."""
     old, new = text[edit.start : edit.end], edit.text
-    head = 0
-    while head < min(len(old), len(new)) and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
+    head, tail = common_ends(old, new)
     return Edit(edit.start + head, edit.end - tail, new[head : len(new) - tail])
