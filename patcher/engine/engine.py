@@ -44,34 +44,31 @@ def rewrite(
     collects = gc.isenabled()
     gc.disable()  # on a megabyte of source two thirds of the time went to collections that find nothing
     try:
-        return _rewritten(data, compiled, injected)
+        return _rewritten(Source(data), compiled, injected)
     except RecursionError:
         text = "the code is nested too deeply to be read, or a hunk is too long to be matched"
-        return Rewrite(data, (), tuple(HunkAnswer(hunk.text, State.CONFLICT, problem=text) for hunk in compiled))
-    finally:
-        if collects:
-            gc.enable()
-
-
-def _rewritten(data: bytes, compiled: Sequence[Hunk], injected: Sequence[str]) -> Rewrite:
-    try:
-        source = Source(data)
     except SyntaxProblem as problem:
         where = f" (line {problem.line})" if problem.line else ""
         text = f"the file cannot be read as Python: {problem.message}{where}"
-        return Rewrite(data, (), tuple(HunkAnswer(hunk.text, State.CONFLICT, problem=text) for hunk in compiled))
+    finally:
+        if collects:
+            gc.enable()
+    return Rewrite(data, (), tuple(HunkAnswer(hunk.text, State.CONFLICT, problem=text) for hunk in compiled))
+
+
+def _rewritten(source: Source, compiled: Sequence[Hunk], injected: Sequence[str]) -> Rewrite:
     matched = [_answered(source, hunk) for hunk in compiled]
     answers = [each.answer for each in matched]
     if not any(answer.state.failed for answer in answers):
         answers, splices = _merge(source, matched)
         if splices and not any(answer.state.failed for answer in answers):
-            new = apply_splices(data, splices)
+            new = apply_splices(source.data, splices)
             matched = [each._replace(answer=answer) for each, answer in zip(matched, answers)]
             answers = check_result(source, new, matched, splices, injected, rewritten)
             if not any(answer.state.failed for answer in answers):
                 return Rewrite(new, tuple(splices), tuple(answers))
     stripped = tuple(answer._replace(splices=()) for answer in answers)
-    return Rewrite(data, (), stripped)
+    return Rewrite(source.data, (), stripped)
 
 
 def answer_alone(source: Source, hunk: HunkText, options: Mapping[str, OptionValue]) -> HunkAnswer:

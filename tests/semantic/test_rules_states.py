@@ -69,6 +69,7 @@ RULE_23 = {
     "one inside what is written twice": stays("x = A(A(a))", "-A($X)\n+max($X, $X)\n", State.CONFLICT, "one place is inside another", flags="count=all"),
     "as many as are expected, one inside what is written anew": stays("x = A(A(a))", "-A($X)\n+max(0, 1)\n", State.CONFLICT, "meet at line 2", flags="count=2"),
     "one that begins in another and ends behind it": stays("A()\n    A()\n    A()", "-A()\n-A()\n+b()\n", State.CONFLICT, "meet at line 3", flags="count=all"),
+    "one inside what another that is in place keeps": stays("x = abs(A(A(a)))", "-A($X)\n+abs(A($X))\n", State.AMBIGUOUS, "found 2 places"),
     "one in place in another": stays("x = max(max(a, 1), 1)", "-A($X)\n+max($X, 1)\n", State.UPSTREAM),
     "one in place at the beginning of another": stays("x = a.c().c()", "-$X.A()\n+$X.c()\n", State.UPSTREAM),
     "one in place at the end of another": stays("x = not not a", "-A($X)\n+not $X\n", State.UPSTREAM),
