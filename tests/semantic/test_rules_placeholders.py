@@ -36,6 +36,7 @@ RULE_6 = {
     "a starred expression is not one expression": stays("return A(*a)", "-A($X)\n+max($X)\n", State.NOT_FOUND),
     "an expression is not a statement's part": stays("x = 1", "-A($X)\n+max($X)\n", State.NOT_FOUND),
     "twice the same syntax": inside("return A(a.b, a . b)", "-A($X, $X)\n+max($X)\n", "return max(a.b)"),
+    "twice, once in another": stays("return A((yield a), a)", "-A($X, $X)\n+max($X)\n", State.NOT_FOUND),
     "twice, but not the same": stays("return A(a, b)", "-A($X, $X)\n+max($X)\n", State.NOT_FOUND),
     "anything, not kept": inside("return A(1, 2)", "-A($_, $X)\n+max($X)\n", "return max(2)"),
     "anything twice need not be the same": inside("return A(1, 2)", "-A($_, $_)\n+max(3)\n", "return max(3)"),
