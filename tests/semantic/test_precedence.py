@@ -103,6 +103,7 @@ def test_and_where_the_hunk_writes_them(place: str) -> None:
         ("for x in a: pass", "-for x in $X: pass\n+for x in *$X, b: pass\n", "for x in (*a, b): pass"),
         ("for x in a, b: pass", "-for x in a, b: pass\n+for x in a, b, *c: pass\n", "for x in (a, b, *c): pass"),
         ("for x in (*a, b): pass", "-for x in *a, b: pass\n+for x in *a, c: pass\n", "for x in (*a, c): pass"),
+        ("for x in A(a): pass", "-A($X)\n+[*$X, b]\n", "for x in [*a, b]: pass"),
         ("for x in *a, b: pass", "-for x in *a, b: pass\n+for x in *a, c: pass\n", "for x in *a, c: pass"),
         ("x = *a, b", "-x = $X\n+for x in $X: pass\n", "for x in (*a, b): pass"),
         ("x += A(a)", "-A($X)\n+(*$X, b)\n", "x += (*a, b)"),
