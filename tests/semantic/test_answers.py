@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patcher.model import State
-from tests.semantic.helpers import check_refused, check_state, check_transformed
+from tests.semantic.helpers import check_refused, check_state, check_transformed, run
 
 WRAPPED = {
     # name: (source, hunk, result): an expression that moves into or out of what replaces it
@@ -114,6 +114,7 @@ def test_a_carriage_return_inside_a_hunk_is_refused() -> None:
 def test_strings_that_cannot_be_joined_are_refused() -> None:
     check_refused("-s = b'a' 'b'\n+s = 1\n", "does not parse: Cannot concatenate string and bytes")
     check_state("def f(a):\n    s = b'a' 'b'\n    old(a)\n", "-old(a)\n+max(a)\n", State.CONFLICT, "cannot be read as Python")
+    assert run("  s = 'a\n", "-old(a)\n+max(a)\n").answers[0].problem.endswith(": unterminated string literal")
 
 
 def test_a_hunk_that_is_too_deep_is_refused() -> None:

@@ -80,6 +80,7 @@ RULE_6 = {
 DECORATED = "@a\n@b\n# why\n@c\ndef f():\n    pass\n"
 # `...` is a run, possibly empty and as short as fits, wherever it is a whole element; elsewhere it is the literal.
 RULE_7 = {
+    "at the top level": Changed("x = A(1, b=2)\n", "-x = A(1, ...)\n+x = max(1, ...)\n", "x = max(1, b=2)\n", {"scope": "<module>"}),
     "in a subscript of several it is code": inside("x = b[1, 0], b[..., 0]", "-b[..., 0]\n+b[0]\n", "x = b[1, 0], b[0]"),
     "in a tuple that is a subscript it is a run": inside("x = b[1, 2, 0]", "-b[(..., 0)]\n+b[0]\n", "x = b[0]"),
     "twice, with keywords in another order": inside("x = A(max(k=1, j=2), max(j=2, k=1))", "-A($X, $X)\n+A($X)\n", "x = A(max(k=1, j=2))"),

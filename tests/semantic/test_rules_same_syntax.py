@@ -43,6 +43,7 @@ RULE_8 = {
     "implicitly joined bytes": same("A(b'a' b'b')", "A(b'ab')"),
     "a string that goes on below a backslash": same('A("a\\\n  b")', 'A("a  b")'),
     "and has no line break there": different('A("a\\\n  b")', 'A("a  b\\n")'),
+    "the line break of a string on two lines": different('A("""a\nb""")', 'A("ab")'),
     "the indentation of multi-line strings": same('A("""a\n          b""")', 'A("""a\n    b""")'),
     "an empty first and last line of multi-line strings": different('A("""\n    a\n    """)', 'A("""a""")'),
     "a string that is a line break": different(r"A('\n')", "A('')"),
