@@ -374,6 +374,9 @@ def test_the_failure_is_told_first_and_ends_with_1(tmp_path):
     assert sitepatch("diagnose", "log", "--html", "page.html", "--target", tmp_path, cwd=tmp_path).code == 1
     assert "rank 1: log:16" in (tmp_path / "page.html").read_text(encoding="utf-8")
     (tmp_path / "log").write_text(TORCHRUN[0][1].replace("Traceback (most recent call last):", ""), encoding="utf-8")
+    (tmp_path / "no").write_text(TORCHRUN[2][1], encoding="utf-8")
+    told_so = ["the logs do not say which rank has written" in sitepatch("diagnose", name, "--target", tmp_path, cwd=tmp_path).out for name in ("no", "log")]
+    assert told_so == [True, False]
     assert "these logs have no traceback of it" in sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path).out
     (tmp_path / "log").write_text(TORCHRUN[1][1], encoding="utf-8")
     assert "its error file: /tmp/torchelastic_" in sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path).out

@@ -47,7 +47,8 @@ class Failure(NamedTuple):
 
     `time` is that of its host, as torchrun writes it. `signal` is the name of that which ended the rank. `error_file` holds
     its exception where the program is made for that (`@record`). `error` and `at` are those of its traceback, and `line` that
-    of the error in `log`, else that of the summary.
+    of the error in `log`, else that of the summary. `named` is whether the log says that this traceback is of that rank; else
+    it is the only one that there is.
     """
 
     rank: int
@@ -60,6 +61,7 @@ class Failure(NamedTuple):
     line: int
     error: str = ""
     at: str = ""
+    named: bool = True
 
 
 class _Open:
@@ -143,7 +145,7 @@ class FailureReader:
     def _end(self, rank: Optional[int], found: Traceback, *, in_summary: bool) -> None:
         known = self.tracebacks.get(rank)
         if in_summary:
-            self.failures[-1] = self.failures[-1]._replace(**found._asdict())
+            self.failures[-1] = self.failures[-1]._replace(named=True, **found._asdict())
         elif not found.error.startswith(_OF_LAUNCHER):
             several = rank is None and known and known[1:] != found[1:]
             if known or len(self.tracebacks) < _KEPT:
@@ -201,7 +203,8 @@ def _with_traceback(failure: Failure, logs: Sequence[Tuple[str, Mapping[Optional
         found = [(name, of_ranks[rank]) for name, of_ranks in logs if rank in of_ranks]
         if len({each[1:] for _, each in found}) == 1:
             name, traceback = found[0]
-            return failure._replace(log=name, **traceback._asdict()) if traceback.error else failure
+            named = rank is not None
+            return failure._replace(log=name, named=named, **traceback._asdict()) if traceback.error else failure
     return failure
 
 

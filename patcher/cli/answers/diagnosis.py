@@ -34,6 +34,8 @@ def outcome_rows(failures: Iterable[Failure], findings: Sequence[FoundSymptom]) 
 
 def _failure_row(failure: Failure) -> Row:
     details: List[str] = [Verbatim(failure.error), Verbatim(failure.at)] if failure.error else []
+    if not failure.named:
+        details.append("the logs do not say which rank has written this traceback: it is the only one")
     if failure.signal:
         details.append(f"torchrun saw it fail first: ended by {failure.signal}, on {failure.host}, {failure.time}")
     else:
