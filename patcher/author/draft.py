@@ -81,10 +81,10 @@ class Draft(NamedTuple):
         """Whether every part of the edit is in a hunk."""
         return not self.left_out
 
-    def remarks(self, like: str) -> List[str]:
-        """A remark for each file that is not byte for byte as it should be; `like` says what that is."""
-        unlike = [file for file in self.files if file.difference]
-        return [f"{file.paths[0]}: it is not byte for byte {like}: {file.difference}" for file in unlike]
+    @property
+    def unlike(self) -> List[DraftFile]:
+        """The files that the hunks do not make byte for byte."""
+        return [file for file in self.files if file.difference]
 
     def spatch(self, prose: str = "") -> str:
         """The text of the `.spatch` file."""

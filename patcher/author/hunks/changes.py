@@ -48,7 +48,7 @@ class Changes:
         scope = scope_of(old)
         yield Candidate(scope, tuple(lines), "all of the statement: nothing smaller is safe")
         yield Candidate(scope, (*tagged("-", one), *tagged("+", other)), "all of the statement, replaced")
-        assert old.parent is not None and new.parent is not None, "a statement is in a block"
+        assert old.parent is not None and new.parent is not None  # a statement is in a block
         at, to = old.parent.statements().index(old), new.parent.statements().index(new)
         place = Difference("run", (old.parent, new.parent), (at, at + 1), (to, to + 1), (0, 0), "", 0)
         if place.scope != scope:

@@ -97,8 +97,8 @@ def import_(request: ImportRequest, events: Events = SILENT) -> ImportOutcome:
     edits = _edits(taken)
     draft = generalise(edits, [release.texts for release in releases])
     left += draft.left_out
-    notes = (*outcome.notes, *draft.remarks("as with the diff"))
-    outcome = outcome._replace(draft=draft, left_out=tuple(left), notes=notes)
+    other = [f"{file.paths[0]}: it is not byte for byte as with the diff: {file.difference}" for file in draft.unlike]
+    outcome = outcome._replace(draft=draft, left_out=tuple(left), notes=(*outcome.notes, *other))
     written = {file.paths[0] for file in draft.files if file.hunks}
     homes = list(_packages(one for one in taken if one.path in written))
     if not homes:

@@ -217,8 +217,9 @@ def _with_variant(outcome: UpdateOutcome, request: UpdateRequest) -> UpdateOutco
     for edit in edits:
         made_here(edit, outcome.draft, trial)
     fixed = ["the values of options are written out in the new hunks"] if patchset.options else []
-    notes = (*outcome.draft.remarks("as edited"), *fixed)
-    return _written(outcome, variants, files, text)._replace(added=spatch, notes=notes)
+    unlike = outcome.draft.unlike
+    differs = [f"{file.paths[0]}: it is not byte for byte as edited: {file.difference}" for file in unlike]
+    return _written(outcome, variants, files, text)._replace(added=spatch, notes=(*differs, *fixed))
 
 
 def _ended(outcome: UpdateOutcome, one: TriedRelease, request: UpdateRequest) -> str:
