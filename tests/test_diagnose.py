@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from patcher.diagnose import files, packed, patterns
-from patcher.diagnose.failures import FailureReader
+from patcher.diagnose.failures import Failure, FailureReader, Traceback, first_failures
 from patcher.diagnose.files import log_files
 from patcher.diagnose.log import read_log, read_logs
 from patcher.errors import UsageError
@@ -312,6 +312,13 @@ def test_the_traceback_may_be_in_the_log_of_the_rank(known):
     assert failures(known, text[at:], "".join(own)) == [first]
     assert failures(known, text[at:], "".join(own), "".join(own).replace("KeyError", "OSError")) == [first], "the file says of which rank"
     assert failures(known, text[at:], text[at:]) == ["rank 1, exit code 1"], "the same summary in two logs"
+
+
+def test_logs_that_contradict_each_other_about_a_rank_say_nothing_of_it():
+    failure = Failure(1, "", "", 1, "", "", "log", 9)
+    one, other = ({rank: Traceback("log", 1, error, "a.py:1")} for rank, error in ((1, "KeyError"), (1, "OSError")))
+    assert first_failures([failure], [one, other, {None: one[1]}]) == (failure,)
+    assert first_failures([failure], [one, one, {None: other[1]}]) == (failure._replace(line=1, error="KeyError", at="a.py:1"),)
 
 
 def test_a_traceback_of_an_unnamed_rank_is_taken_where_there_is_no_other(known):

@@ -6,7 +6,7 @@ Lines are looked at one by one from a mark on, to the end of the traceback or of
 from __future__ import annotations
 
 import re
-from typing import Dict, List, Mapping, Match, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, Mapping, Match, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.diagnose.origin import rank_of_line
 from patcher.text.printable import printable_bytes
@@ -31,15 +31,21 @@ _SHOWN = 300  # columns
 
 
 class Traceback(NamedTuple):
-    """What a traceback ends in: the exception in one line, at `line` of the log, and the place of the last frame.
+    """What a traceback ends in: the exception in one line, at `line` of `log`, and the place of the last frame.
 
     `at` is the last frame that is not in an installed package, if any: "train.py:17 in forward". Both are "" where ranks that
     the log does not name have written different tracebacks.
     """
 
+    log: str
     line: int
     error: str
     at: str
+
+    @property
+    def said(self) -> Tuple[str, str]:
+        """What several tracebacks of one trouble have in common."""
+        return self.error, self.at
 
 
 class Failure(NamedTuple):
@@ -140,16 +146,16 @@ class FailureReader:
         elif traceback.column >= 0 and line[traceback.column : traceback.column + 1] not in (b"", b" "):
             error = line[traceback.column :].partition(b'\\n"')[0]  # of a line that docker keeps as a JSON string
             del self._open[rank]
-            self._end(rank, Traceback(self._line, _shown(error), traceback.at), in_summary=traceback.in_summary)
+            self._end(rank, Traceback(self._name, self._line, _shown(error), traceback.at), in_summary=traceback.in_summary)
 
     def _end(self, rank: Optional[int], found: Traceback, *, in_summary: bool) -> None:
         known = self.tracebacks.get(rank)
         if in_summary:
             self.failures[-1] = self.failures[-1]._replace(named=True, **found._asdict())
         elif not found.error.startswith(_OF_LAUNCHER):
-            several = rank is None and known and known[1:] != found[1:]
+            several = rank is None and known and known.said != found.said
             if known or len(self.tracebacks) < _KEPT:
-                self.tracebacks[rank] = Traceback(found.line, "", "") if several else found
+                self.tracebacks[rank] = found._replace(error="", at="") if several else found
 
     def _add_field(self, line: bytes) -> bool:
         """Take a line of a summary; whether it is the last one, in which the rank's traceback may begin."""
@@ -173,38 +179,37 @@ class FailureReader:
             log=self._name,
             line=int(summary["line"]),
         )
-        self.failures.append(_with_traceback(failure, [(self._name, self.tracebacks)]))
+        self.failures.append(_with_traceback(failure, [self.tracebacks]))
         self.tracebacks.pop(failure.rank, None)  # a later run in this log has its own
         self.tracebacks.pop(None, None)
         return True
 
 
 def first_failures(
-    logs: Sequence[Tuple[str, Sequence[Failure], Mapping[Optional[int], Traceback]]],
+    failures: Iterable[Failure], tracebacks: Sequence[Mapping[Optional[int], Traceback]]
 ) -> Tuple[Failure, ...]:
     """The failures that the summaries in some logs name, the earliest first.
 
     A traceback that is not in the log of the summary is looked for in the others: torchrun keeps a log of each rank.
 
     Args:
-        logs: of each its name, and what a `FailureReader` has found in it.
+        failures: those of all logs.
+        tracebacks: of each log.
     """
-    tracebacks = [(name, found) for name, _, found in logs]
-    found = [_with_traceback(each, tracebacks) for _, failures, _ in logs for each in failures]
+    found = [_with_traceback(each, tracebacks) for each in failures]
     once = {each._replace(log="", line=0): each for each in reversed(found)}  # two logs may hold one summary
     return tuple(sorted(once.values(), key=lambda each: each.time))
 
 
-def _with_traceback(failure: Failure, logs: Sequence[Tuple[str, Mapping[Optional[int], Traceback]]]) -> Failure:
+def _with_traceback(failure: Failure, tracebacks: Sequence[Mapping[Optional[int], Traceback]]) -> Failure:
     """With the traceback of its rank, else with that of a rank that is not named; without one where there are several."""
     if failure.error or (failure.exitcode or 0) < 0:
         return failure
     for rank in (failure.rank, None):
-        found = [(name, of_ranks[rank]) for name, of_ranks in logs if rank in of_ranks]
-        if len({each[1:] for _, each in found}) == 1:
-            name, traceback = found[0]
-            named = rank is not None
-            return failure._replace(log=name, named=named, **traceback._asdict()) if traceback.error else failure
+        found = [of_ranks[rank] for of_ranks in tracebacks if rank in of_ranks]
+        if found:
+            one = found[0].error and len({each.said for each in found}) == 1
+            return failure._replace(named=rank is not None, **found[0]._asdict()) if one else failure
     return failure
 
 

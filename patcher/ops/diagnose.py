@@ -207,7 +207,7 @@ class KnownSymptoms:
                 fit = self._fit(patchset, symptom) if patchset else None
                 found.append(_finding(symptom, patchset, fit, logs))
         names = [log.name for log in logs]
-        failures = first_failures([(log.name, log.failures, log.tracebacks) for log in logs])
+        failures = first_failures([each for log in logs for each in log.failures], [log.tracebacks for log in logs])
         found = [one for one in _most_specific(found) if not (failures and one.symptom.name in _OF_SUMMARY)]
         found.sort(key=lambda each: (each.symptom.follows, names.index(each.log), each.line))
         runs = find_runs(logs)
