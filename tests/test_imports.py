@@ -248,6 +248,14 @@ def test_a_command_that_does_little_imports_little(site, words, never):
     assert loaded(site, *words, *target) & never == set()
 
 
+@pytest.mark.once
+def test_the_help_and_the_completion_of_no_command_need_a_syntax_tree():
+    code = "import sys; from patcher.cli.main import _COMMANDS, commands\nfor name in _COMMANDS: assert commands.get_command(None, name).name == name\n"
+    code += f"print(sorted({HEAVY - {'json', 'subprocess'}} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], env=environ(), capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
 def test_where_something_stands_status_reads_receipts_and_nothing_heavier(site):
     site("apply", DDP)
     found = loaded(site, "status", "--target", site.path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, List, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, List, Sequence, Tuple
 
 import click
 
@@ -17,40 +17,39 @@ if TYPE_CHECKING:
 _NEEDED = 100  # columns of a terminal, for two sides
 
 
-class DiffLayout(NamedTuple):
-    """How a reader sees diffs: side by side, or with the words that differ instead of lines."""
-
-    sides: bool = False
-    words: bool = False
-
-
-LINES = DiffLayout()
-
-
-def show_diffs(console: Console, diffs: Sequence[FileDiff], layout: DiffLayout = LINES, *, pager: bool = False) -> None:
-    """Write diffs: as `git apply` takes them where stdout is piped, unless a layout is asked for."""
-    show_parts(console, [("", diffs)], layout, pager=pager)
+def show_diffs(console: Console, diffs: Sequence[FileDiff]) -> None:
+    """Write diffs: as `git apply` takes them where stdout is piped; not with --quiet."""
+    if not console.quiet:
+        show_parts(console, [("", diffs)])
 
 
 def show_parts(
-    console: Console, parts: Sequence[Tuple[str, Sequence[FileDiff]]], layout: DiffLayout = LINES, *, pager: bool = False
+    console: Console,
+    parts: Sequence[Tuple[str, Sequence[FileDiff]]],
+    *,
+    sides: bool = False,
+    words: bool = False,
+    pager: bool = False,
 ) -> None:
-    """Write several groups of diffs, each below a heading that a reader sees, "" for none."""
+    """Write several groups of diffs, each below a heading that a reader sees, "" for none.
+
+    As `git apply` takes them where stdout is piped, unless side by side or the `words` that differ are asked for.
+    """
     several = [diff for _, diffs in parts for diff in diffs]
     if console.as_json or not several:
         return
-    if console.plain and not any(layout):
+    if console.plain and not (sides or words):
         click.echo(b"".join(diff.text for diff in several), nl=False)
         return
     from patcher.cli.answers.highlighted import highlighted_diff  # with diff-match-patch
 
     room = terminal_width()
-    if layout.sides and room < _NEEDED:
+    if sides and room < _NEEDED:
         console.note(f"two sides need {_NEEDED} columns, and there are {room}: one below the other")
-    side = room if layout.sides and room >= _NEEDED else 0
+    side = room if sides and room >= _NEEDED else 0
     lines: List[str] = []
     for heading, diffs in parts:
         lines += [style(translated(heading), bold=True)] if heading and diffs else []
         for diff in diffs:
-            lines += highlighted_diff(diff, columns=side, words=layout.words)
+            lines += highlighted_diff(diff, columns=side, words=words)
     console.page(lines, pager=pager)

@@ -81,7 +81,7 @@ def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, 
         for name in outcome.patchsets:
             console.info(f"{name}: nothing to do, {_why(plan, name)}")
     elif outcome.dry_run:
-        show_diffs(console, [] if console.quiet else diffs)
+        show_diffs(console, diffs)
         console.note(f"nothing was written; {count(len(changed), 'file')} would be changed", "dry run")
     if verdict:
         console.rows(verified_rows(verdict.verified, quiet=console.quiet) if verdict.verified else [])

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import click
 
-from patcher.cli.answers.diffs import DiffLayout, show_parts
+from patcher.cli.answers.diffs import show_parts
 from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.plan import answer_json, answer_rows, decoded, diff_json
 from patcher.cli.completion import complete_names
@@ -61,14 +61,13 @@ def diff(
         raise UsageError(f"--all: found {names[0]} too", "it is about all that is installed")
     request = DiffRequest(place, names, edited, everywhere, fetch)
     outcome = ops.diff(request, ConsoleEvents(console))
-    layout = DiffLayout(sides, words)
     console.notes(f"{site}: {problem}" for site, problem in outcome.waiting)
     silent = [answer for answer in outcome.answers if answer.state.value != "applicable"]
     console.rows(answer_rows(silent), err=True)
     console.suggest_explain(place, outcome.answers)
     console.notes(outcome.notes)
     by_hand = [edit for edit in outcome.edits if edit.diff]
-    apart = console.plain and not any(layout) and not (edited or stat or html)
+    apart = console.plain and not (sides or words or edited or stat or html)
     for edit in outcome.edits if apart or html else [edit for edit in outcome.edits if not edit.diff]:
         console.note(_named(edit, request))
     if html:
@@ -79,7 +78,7 @@ def diff(
         first = "changed by patchsets" if by_hand else ""
         parts: List[Tuple[str, Sequence[FileDiff]]] = [(first, [*outcome.applied, *outcome.planned])]
         parts += [(_heading(edit), [edit.diff]) for edit in by_hand if edit.diff and not apart]
-        show_parts(console, parts, layout, pager=True)
+        show_parts(console, parts, sides=sides, words=words, pager=True)
     if not outcome.differs and not names:
         by_hand_too = "nothing is edited by hand here in the packages of patchsets; --all looks at every package"
         nothing = "nothing is edited by hand here" if everywhere else by_hand_too

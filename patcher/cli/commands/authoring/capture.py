@@ -114,7 +114,7 @@ def _agreed(console: Console) -> bool:
 def _show(console: Console, made: CaptureOutcome, *, explain: bool) -> None:
     """The diff of each file, the hunks that were made of it, what they do not give back, and where the patchset is."""
     console.notes(made.notes)
-    show_diffs(console, [] if console.quiet else [_diff(one) for one in made.files])
+    show_diffs(console, [_diff(one) for one in made.files])
     show_hunks(console, made.draft, explain=explain)
     rows = [*left_rows(made.draft), *release_rows(made.releases)]
     rows += answer_rows(made.plan.failed)
@@ -151,7 +151,7 @@ def _show_differences(console: Console, made: CaptureOutcome) -> None:
         if one.made != one.file.data:
             what = _difference(made, one) or "see below"
             console.note(f"{one.file.path}: the patchset does not make it byte for byte as it was edited: {what}")
-            show_diffs(console, [] if console.quiet else [diff_texts("", one.file.path, one.file.data, one.made)])
+            show_diffs(console, [diff_texts("", one.file.path, one.file.data, one.made)])
 
 
 def _difference(made: CaptureOutcome, one: Captured) -> str:
