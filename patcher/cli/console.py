@@ -76,6 +76,10 @@ class Console:
         for text in texts:
             self.note(text, word)
 
+    def hints(self, texts: Iterable[str]) -> None:
+        """Write what can be done, each line once."""
+        self.notes(dict.fromkeys(line for text in texts for line in text.split("\n") if line), "hint")
+
     def progress(self, done: int, total: int, what: str) -> None:
         """Show on stderr how much is done, of how much (0: nobody knows); not with --quiet or --json."""
         if done >= total > 0:
@@ -171,6 +175,11 @@ def command(place: Place, *words: str, sources: bool = False) -> str:
     more += ["--target", place.target] if place.target else []
     more += ["--system"] if place.system else []
     return " ".join(shlex.quote(word) for word in ("sitepatch", *words, *more))
+
+
+def requirement(path: str, digest: str = "") -> str:
+    """A line for requirements.txt: a path as pip takes one, with the sha256 of the file."""
+    return (path if path.startswith(("/", ".")) else f"./{path}") + (f" --hash=sha256:{digest}" if digest else "")
 
 
 def answer_usage(error: click.ClickException) -> bool:

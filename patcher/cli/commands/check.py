@@ -120,12 +120,7 @@ def show_releases(console: Console, releases: Sequence[Checked]) -> None:
     for number, checked in enumerate(releases):
         console.out(("\n" if number else "") + checked_heading(checked))
         console.rows(checked_rows(checked, each=console.verbose))
-    console.notes(_hints(releases), "hint")
-
-
-def _hints(releases: Sequence[Checked]) -> Mapping[str, None]:
-    failed = [one for checked in releases for one in checked.outcomes if one.failed]
-    return dict.fromkeys(line for one in failed for line in one.hint.split("\n") if line)
+    console.hints(one.hint for checked in releases for one in checked.outcomes if one.failed)
 
 
 def _show_for_ci(console: Console, place: Place, outcome: CheckOutcome, form: str) -> None:
@@ -139,4 +134,4 @@ def _show_for_ci(console: Console, place: Place, outcome: CheckOutcome, form: st
             console.out(line)
         for name, error in outcome.broken.items():
             console.out(of_error(f"{name} is broken", error))
-    console.notes(_hints(outcome.releases), "hint")
+    console.hints(one.hint for checked in outcome.releases for one in checked.outcomes if one.failed)

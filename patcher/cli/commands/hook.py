@@ -13,7 +13,7 @@ from patcher.cli.answers.plan import answer_rows
 from patcher.cli.commands import Group
 from patcher.cli.commands.apply import report_restored
 from patcher.cli.completion import complete_names, settings_option
-from patcher.cli.console import Console, command
+from patcher.cli.console import Console, command, requirement
 from patcher.cli.options import common_options, patient
 from patcher.cli.styles import Row
 from patcher.errors import SitepatchError
@@ -67,7 +67,7 @@ def hook_init(
     patched = len({one.file.path for one in content.precomputed if one.steps})
     without = f"{', '.join(one.name for one in hook.patchsets)}; {count(patched, 'file')} can be patched without sitepatch"
     console.info(f"{hook.name} {hook.version} in {directory}: {without}")
-    console.info(f"line for requirements.txt: {_line(directory)}")
+    console.info(f"line for requirements.txt: {requirement(directory)}")
     written = list(outcome.written)
     console.data(True, {"name": hook.name, "version": hook.version, "mode": hook.mode, "written": written})
     return 0
@@ -82,13 +82,9 @@ def hook_wheel(console: Console, place: Place, directory: str, out: str) -> int:
     made, digest = ops.make_wheel(Path(directory), Path(out))
     path = os.path.join(out, made.name)
     console.note(f"line for requirements.txt, with the path from where the installer is run: {path}", "wrote")
-    console.out(f"{_line(path)} --hash=sha256:{digest}")
+    console.out(requirement(path, digest))
     console.data(True, {"wheel": path, "sha256": digest})
     return 0
-
-
-def _line(path: str) -> str:
-    return path if path.startswith(("/", ".")) else f"./{path}"
 
 
 @hook.command("status", epilog="\b\nExample:\n  sitepatch hook status --python .venv")

@@ -9,7 +9,7 @@ import click
 from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.plan import answer_json, answer_rows, decoded
 from patcher.cli.completion import complete_names, settings_option
-from patcher.cli.console import Console
+from patcher.cli.console import Console, requirement
 from patcher.cli.options import common_options
 from patcher.cli.styles import color_diff
 from patcher.ops.authoring import exporting as ops
@@ -74,8 +74,7 @@ def export(
     elif not console.as_json:
         click.echo(made.text, nl=False)
     for path, digest in made.written:
-        line = f"{path if path.startswith(('/', '.')) else f'./{path}'} --hash=sha256:{digest}"
-        console.out(line if form.endswith("wheel") else f"wrote {path}")
+        console.out(requirement(path, digest) if form.endswith("wheel") else f"wrote {path}")
     fields = {
         "format": form,
         "patchsets": list(names),

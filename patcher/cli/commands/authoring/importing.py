@@ -74,7 +74,7 @@ def import_(
     console.notes(made.notes)
     show_hunks(console, made.draft, explain=explain)
     console.rows(_rows(console, made))
-    console.notes(dict.fromkeys(line for one in made.problems for line in one.hint.split("\n") if line), "hint")
+    console.hints(one.hint for one in made.problems)
     if made.patchset:
         what = f"{number_of_hunks(made.draft)} in {made.folder}, for {release_ranges(made.patchset.variants)}"
         console.info_rows([Row("imported", (what,))])
