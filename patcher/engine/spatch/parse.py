@@ -74,7 +74,7 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
         if index < 0 or nodes[index].outer_end <= statement.start:
             message = "a side that begins with a clause (`else`, `except`, …) has clauses alone: write another hunk for this"
             raise_marked(hunk, side, message, statement.start, statement.end)
-    for node in [node for top in nodes for node in top.walk() if node.kind == "Try"]:
+    for node in [node for top in nodes for node in top.walk() if node.kind == "Try"] if lone else ():
         node.fields["clauses"] = [
             clause for clause in node.items("clauses") if side.lines.number(clause.start) - 1 not in lone
         ]
