@@ -16,21 +16,17 @@ from patcher.diagnose.packed import packed_by
 from patcher.diagnose.runs import Run, find_runs
 from patcher.diagnose.table import ClassifiedWrap, classified_wraps, is_wrong
 from patcher.errors import SitepatchError, UsageError
-from patcher.model import OptionValue, Patchset, Plan, Requested, State, Symptom
+from patcher.model import Patchset, Symptom
+from patcher.ops.health.fit import APPLIES, UNKNOWN, Fit, fit_of
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.ops.releases.trying import is_absent, state_of
 from patcher.patchset.places import builtin_dir
-from patcher.patchset.sources import find_patchsets, resolve_options
+from patcher.patchset.sources import find_patchsets
 from patcher.patchset.symptoms import general_symptoms
-from patcher.patchset.toml import option_text
-from patcher.planner.plan import plan_apply
 from patcher.store.retry import settled
 from patcher.store.status import FileStatus, statuses
 from patcher.target.environment import Environment
-from patcher.text.release import release_name
 
-APPLIES, APPLIED, ABSENT, MISFIT, UNKNOWN = "applies", "applied", "absent", "does not fit", "unknown"
 _STDIN = "standard input"
 _MB = 1_000_000
 _OF_SUMMARY = ("a-rank-failed", "rank-ended-by-sigkill")  # symptoms that are known better from a summary of torchrun
@@ -46,18 +42,6 @@ class DiagnoseRequest(NamedTuple):
     place: Place = Place()
     logs: Tuple[str, ...] = (STDIN,)
     run: Optional[str] = None
-
-
-class Fit(NamedTuple):
-    """Whether a patchset fits the environment.
-
-    `word` is APPLIES, APPLIED, ABSENT (its package is not installed), MISFIT, UNKNOWN (it could not be looked at), or the
-    value of a State. `text` says it in words, `settings` are the options to be set (`option=VALUE`).
-    """
-
-    word: str
-    text: str
-    settings: Tuple[str, ...] = ()
 
 
 class FoundSymptom(NamedTuple):
@@ -272,38 +256,3 @@ def _cure(findings: Sequence[FoundSymptom]) -> Tuple[str, ...]:
     names = dict.fromkeys(name for name, _ in pairs)
     settings = dict.fromkeys(f"{name}.{text}" for name, texts in pairs for text in texts)
     return ("apply", *names, *(word for text in settings for word in ("--set", text))) if names else ()
-
-
-def fit_of(env: Environment, items: Sequence[FileStatus], patchset: Patchset, symptom: Symptom) -> Fit:
-    """Whether a patchset fits an environment.
-
-    Args:
-        env: the environment.
-        items: what is applied there.
-        patchset: the patchset.
-        symptom: what is to be cured: it may suggest options.
-    """
-    steps = [step for item in items if item.live for step in item.receipt.steps if step.patchset == patchset.name]
-    current = steps[0].options if steps else {}
-    requested: Dict[str, OptionValue] = {**resolve_options(patchset, {}), **current, **symptom.options}
-    settings = tuple(f"{name}={option_text(value)}" for name, value in symptom.options.items() if current.get(name) != value)
-    if steps and not settings:
-        return Fit(APPLIED, "it is applied here: if the log is of a run since then, the cause is another one")
-    plan = settled(env, lambda: plan_apply(env, [Requested(patchset, requested)]))
-    if plan.failed:
-        first = plan.failed[0]
-        missing = is_absent(first)
-        problem = first.problem.split("\n")[0]
-        return Fit(ABSENT, problem) if missing else Fit(MISFIT, f"{problem}; see sitepatch explain {patchset.name}")
-    state = state_of(plan)
-    if state is State.APPLICABLE or steps:
-        others = f"it is applied here with other options than {', '.join(settings)}"
-        return Fit(APPLIES, others if steps else _fits(plan), settings)
-    words = {State.UPSTREAM: "what it does is in the installed release already", State.APPLIED: "it is applied here"}
-    return Fit(state.value, words.get(state, "the code that it changes is not in the installed release"))
-
-
-def _fits(plan: Plan) -> str:
-    receipts = [file.change.receipt for file in plan.files if file.change and file.change.receipt]
-    releases = dict.fromkeys(release_name(one.package, one.distribution, one.version) for one in receipts)
-    return f"it fits {' and '.join(releases)} here"

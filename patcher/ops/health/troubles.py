@@ -9,8 +9,8 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from patcher.diagnose.rank import DEVICE, KNOWN, VENDORS, version_numbers
 from patcher.model import Located
-from patcher.ops.diagnose import APPLIES, fit_of
 from patcher.ops.health.doctor import NOTE, PROBLEM, Check, Examination
+from patcher.ops.health.fit import APPLIES, fit_of
 from patcher.store.status import applied_names
 from patcher.system.reading import TEXT, read_file
 
