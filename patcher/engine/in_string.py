@@ -54,10 +54,10 @@ def string_parts(source: Source, ranges: Sequence[Tuple[int, int]]) -> List[Stri
 
 def text_places(source: Source, ranges: Sequence[Tuple[int, int]], side: Side) -> List[Place]:
     """Where the text of a side occurs in the string literals of some ranges; any line break matches any other."""
-    wanted = re.compile(r"(?:\r\n|\r|\n)".join(map(re.escape, side.written.split("\n"))))
+    pattern = re.compile(r"(?:\r\n|\r|\n)".join(map(re.escape, side.written.split("\n"))))
     found: List[Place] = []
     for part in string_parts(source, ranges) if side.written else ():
-        for match in wanted.finditer(part.text):
+        for match in pattern.finditer(part.text):
             start, end = part.start + match.start(), part.start + match.end()
             first, last = part.literal
             found.append(Place(start, end, [Node("String", (first, first, last, last))], (Match(start, end, {}, {}),)))

@@ -134,16 +134,16 @@ def _field(text: str, at: int, found: List[Token], depth: int) -> int:
     return 0
 
 
-def find_outside(text: str, start: int, wanted: str) -> int:
-    """The offset of the operator `wanted` at or after `start`, outside of strings and comments.
+def find_outside(text: str, start: int, operator: str) -> int:
+    """The offset of an operator at or after `start`, outside of strings and comments.
 
     Raises:
         ValueError: there is none.
     """
     for token in scan(text, start):
-        if token.kind == "op" and token.text == wanted:
+        if token.kind == "op" and token.text == operator:
             return token.start
-    raise ValueError(wanted)
+    raise ValueError(operator)
 
 
 def breaks_line(text: str) -> bool:

@@ -155,9 +155,9 @@ def keyword(node: Node) -> str:
     return str(node.node("arg").fields["value"]) if node.kind == "Keyword" and not node.node("arg").role else ""
 
 
-def index_of(nodes: Sequence[Node], wanted: Node, start: int = 0) -> int:
+def index_of(nodes: Sequence[Node], node: Node, start: int = 0) -> int:
     """The index of this very node in a list of nodes, from `start` on."""
-    return next(index for index in range(start, len(nodes)) if nodes[index] is wanted)
+    return next(index for index in range(start, len(nodes)) if nodes[index] is node)
 
 
 def same(a: Value, b: Value) -> bool:

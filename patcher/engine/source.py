@@ -164,12 +164,12 @@ class Source:
         decorated = getattr(first, "decorator_list", [])
         return self.text.index("@", self._start(first)) if decorated else self._offset(first.lineno, first.col_offset)
 
-    def scopes(self, scope: str, wanted: Sequence[FrozenSet[str]], *, bodies: bool) -> List[Node]:
+    def scopes(self, scope: str, identifiers: Sequence[FrozenSet[str]], *, bodies: bool) -> List[Node]:
         """The blocks to search for a hunk.
 
         Args:
             scope: a qualified name with globs, or `<module>`.
-            wanted: for each statement of the pattern the identifiers it has; a top-level statement that has not all of
+            identifiers: for each statement of the pattern the identifiers it has; a top-level statement that has not all of
                 one of these sets is left unparsed (kind `Opaque`).
             bodies: whether the bodies of top-level definitions are needed.
 
@@ -177,7 +177,7 @@ class Source:
             one `Block` for each definition (with that statement alone), or one for the whole module.
         """
         if scope == "<module>":
-            return [self._module(wanted, bodies)]
+            return [self._module(identifiers, bodies)]
         if not self.has_ast:
             return [_alone(node) for name, node in _nodes(self.whole(), "") if in_scope(name, scope)]
         return [self._slice(self._start(node), self._end(node)) for name, node in self._all() if in_scope(name, scope)]
@@ -203,14 +203,14 @@ class Source:
         text = self.text[start : self.lines.end(start)]
         return start + len(text.encode("utf-8")[:column].decode("utf-8", "ignore"))
 
-    def _module(self, wanted: Sequence[FrozenSet[str]], bodies: bool) -> Node:
+    def _module(self, identifiers: Sequence[FrozenSet[str]], bodies: bool) -> Node:
         if self.tree is None:
             return self.whole()
         statements: List[Node] = []
         for group in _groups(self.tree.body):
             start, end = self._start(group[0]), self._end(group[-1])
             text = self.text[start:end]
-            if any(all(name in text for name in names) for names in wanted):
+            if any(all(name in text for name in names) for names in identifiers):
                 if (start, bodies) not in self._statements:
                     self._statements[start, bodies] = self._top_level(group, start, end, bodies)
                 statements += self._statements[start, bodies]

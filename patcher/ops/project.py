@@ -95,14 +95,14 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
 
 def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested]) -> None:
     """Raise SitepatchError where an installed hook keeps a patchset applied otherwise than as the project asks for it."""
-    asked = {one.patchset.name: one for one in requested}
+    by_name = {one.patchset.name: one for one in requested}
     problems = []
     for folder in folders(env._replace(sites=env.own)):
         from patcher.hook.content import read_hook  # few environments have a hook
 
         hook = read_hook(read_file(f"{folder}/{HOOK}"), f"{folder}/{HOOK}")
         for kept in hook.patchsets:
-            mine = asked.get(kept.name)
+            mine = by_name.get(kept.name)
             what = f"{kept.name}: {hook.name} keeps it applied in {Path(folder).parent}"
             if mine is None:
                 problems.append(f"{what}, and the project does not ask for it")

@@ -109,19 +109,19 @@ def _invalid(line: str, problem: str, origin: Location, found: _Found) -> None:
 
 def _comment(text: str, origin: Location, path: str, found: _Found) -> None:
     for directive in _DIRECTIVE.split(text)[1:]:
-        asked = _REMARK.sub("", directive).strip()
+        request = _REMARK.sub("", directive).strip()
         try:
-            if asked.split(" ")[0] == _PATCH_DIR:
-                folders = shlex.split(asked)[1:]
+            if request.split(" ")[0] == _PATCH_DIR:
+                folders = shlex.split(request)[1:]
                 if len(folders) != 1:
                     raise ValueError("one directory after it")
                 found.patch_dirs.append(str(Path(_beside(path, folders[0])).absolute()))
             else:
-                found.entries.append(parse_entry(asked, origin))
+                found.entries.append(parse_entry(request, origin))
         except UsageError as error:
             found.errors.append(error)
         except ValueError as error:
-            found.errors.append(UsageError.at(origin, f"found {asked} ({error}), expected {_PATCH_DIR} DIR"))
+            found.errors.append(UsageError.at(origin, f"found {request} ({error}), expected {_PATCH_DIR} DIR"))
 
 
 def _beside(path: str, name: str) -> str:

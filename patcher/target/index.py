@@ -145,9 +145,9 @@ class Pip:
                 return wheels[0], "yanked version" in said
             if "No matching distribution found" not in said or "Retry(total=0" in said:
                 raise SitepatchError(f"pip could not fetch it: {_reason(said)}", _hint(said))
-        asked = ", ".join(sorted(pythons, key=lambda python: int(python[2:])))
+        named = ", ".join(sorted(pythons, key=lambda python: int(python[2:])))
         where = "on macOS or Linux" if platforms is _PLATFORMS else f"for {', '.join(platforms)}"
-        raise NoWheel(f"it has no wheel for Python {asked} {where}, at most a source distribution")
+        raise NoWheel(f"it has no wheel for Python {named} {where}, at most a source distribution")
 
     def link(self, distribution: str, version: str) -> str:
         """Where the index has a wheel of a release, without fetching it; "" where pip is too old to tell, or finds none."""

@@ -173,10 +173,10 @@ def _members(wheel: str, file: IO[bytes], paths: Sequence[str]) -> Dict[str, byt
         if len(infos) != 1:
             raise SitepatchError(f"{wheel}: found {len(infos)} RECORD files in it, expected one")
         info = infos[0].rpartition("/")[0]
-        wanted = sorted(names & {*paths, *(f"{info}/{each}" for each in _METADATA)})
+        chosen = sorted(names & {*paths, *(f"{info}/{each}" for each in _METADATA)})
         tops = {path.split("/")[0] + "/" for path in paths if "/" in path}
         there = {top: b"" for top in sorted(tops) if any(name.startswith(top) for name in names)}
-        members = {name: member(archive, name) for name in wanted}
+        members = {name: member(archive, name) for name in chosen}
     lost = [path for path in paths if path not in members and recorded_in(members[f"{info}/RECORD"], path)]
     if lost:
         raise SitepatchError(f"{wheel}: its RECORD lists {lost[0]}, and it has no such file", _AGAIN)

@@ -119,15 +119,15 @@ def oldest_first(versions: Iterable[str]) -> List[str]:
     return sorted(versions, key=_version)
 
 
-def matching_versions(asked: str, versions: Iterable[str]) -> List[str]:
-    """The versions that `asked` refers to: that version itself, else the vendor builds of it (`2.7.1+cu128`).
+def matching_versions(requested: str, versions: Iterable[str]) -> List[str]:
+    """The versions that `requested` refers to: that version itself, else the vendor builds of it (`2.7.1+cu128`).
 
     Raises:
         ValueError: when one of them is not PEP 440.
     """
     known = {text: _version(text) for text in versions}
-    exact = [text for text, version in known.items() if version == _version(asked)]
-    return exact or [text for text, version in known.items() if _version(version.public) == _version(asked)]
+    exact = [text for text, version in known.items() if version == _version(requested)]
+    return exact or [text for text, version in known.items() if _version(version.public) == _version(requested)]
 
 
 def newest(versions: Iterable[str]) -> List[str]:

@@ -173,12 +173,12 @@ class Aligner(Matcher):
         return ([] for _ in self.sequence(patterns, nodes))
 
     def _mismatch(self, pattern: Node, node: Node, key: str) -> Iterator[None]:
-        wanted = pattern.fields[key]
+        expected = pattern.fields[key]
         if pattern.kind in LEAVES:
-            alike = similarity(str(wanted), str(node.fields[key]))
+            alike = similarity(str(expected), str(node.fields[key]))
             self._add(_LEAF * (1 - 0.8 * alike) if alike >= SIMILAR else _LEAF, [AlignedPart(pattern, node)])
         else:
-            self._add(self.weight(wanted) if isinstance(wanted, Node) else _EXTRA, [AlignedPart(pattern, node, key)])
+            self._add(self.weight(expected) if isinstance(expected, Node) else _EXTRA, [AlignedPart(pattern, node, key)])
         yield
 
     def _add(self, cost: float, parts: Sequence[AlignedPart]) -> None:

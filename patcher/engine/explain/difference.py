@@ -117,13 +117,13 @@ class Describer:
 
     def _one_side(self, pattern: Node, code: Node, key: str) -> Difference:
         """A part that one side has and the other has not."""
-        wanted, found = pattern.fields[key], code.fields.get(key)
+        expected, found = pattern.fields[key], code.fields.get(key)
         role = _role(pattern, key) or ("a value" if key == "value" else "this part")
         hint = "write it as it stands there"
-        if isinstance(wanted, Node):
-            part = f"{role} `{self.written(wanted)}`, the code has none"
+        if isinstance(expected, Node):
+            part = f"{role} `{self.written(expected)}`, the code has none"
             part = "`async`, the code has not" if key == "asynchronous" else part
-            return Difference(_span(wanted), _head(code), f"the pattern has {part}", "leave it out")
+            return Difference(_span(expected), _head(code), f"the pattern has {part}", "leave it out")
         if isinstance(found, Node):
             part = f"{role} `{self.code(found)}`, the pattern has none"
             part = "`async`, the pattern has not" if key == "asynchronous" else part

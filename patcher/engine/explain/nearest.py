@@ -88,9 +88,9 @@ def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -
     if not found:
         return None
     least = min(one.cost for one in found)
-    wanted = " ".join(side.written.split())
+    written = " ".join(side.written.split())
     ties = [one for one in found if one.cost <= least + 0.02][:20]
-    best = max(ties, key=lambda one: (one.same_kind, similarity(wanted, _text(source, one)), -one.start))
+    best = max(ties, key=lambda one: (one.same_kind, similarity(written, _text(source, one)), -one.start))
     return _described(source, side, best, aligner, total)
 
 
@@ -98,8 +98,8 @@ def _alike(source: Source, side: Side) -> Set[str]:
     """Words of top-level lines that are the same as, or similar to, words of a pattern: those statements are parsed."""
     lines = re.findall(r"^[^\s#].*", source.text, re.MULTILINE)
     words = sorted({word for line in lines for word in re.findall(r"\w+", line)})[:_MOST_WORDS]
-    wanted = set(re.findall(r"\w+", side.written))
-    return {near for word in wanted for near in get_close_matches(word, words, 3, SIMILAR)}
+    names = set(re.findall(r"\w+", side.written))
+    return {near for word in names for near in get_close_matches(word, words, 3, SIMILAR)}
 
 
 def _text(source: Source, one: _Candidate) -> str:
@@ -235,12 +235,12 @@ def _brief(best: Closest) -> List[str]:
 
 def _nearest_text(source: Source, hunk: Hunk) -> Optional[Tuple[int, str]]:
     """The line (1-based number, text) of a string of the scope that is most similar to the before side, None for none."""
-    wanted = next(line.strip() for line in hunk.before.written.split("\n") if line.strip())
+    line_of_hunk = next(line.strip() for line in hunk.before.written.split("\n") if line.strip())
     best, found = _LIKE_TEXT, None
     for part in string_parts(source, scope_ranges(source, hunk.text.scope)):
         for line in re.finditer(r"[^\r\n]+", part.text):
-            blocks = SequenceMatcher(None, wanted, line.group(), autojunk=False).get_matching_blocks()
-            like = sum(block.size for block in blocks if block.size > 1) / len(wanted)
+            blocks = SequenceMatcher(None, line_of_hunk, line.group(), autojunk=False).get_matching_blocks()
+            like = sum(block.size for block in blocks if block.size > 1) / len(line_of_hunk)
             if like > best:
                 best, found = like, (source.lines.number(part.start + line.start()), line.group().strip())
     return found

@@ -88,8 +88,8 @@ def _covers(hunk: Hunk, after: Place, before: Place) -> bool:
 
 def scope_blocks(source: Source, scope: str, *sides: Side) -> List[Node]:
     """The blocks of a scope in which one of these sides may match (see `Source.scopes`)."""
-    wanted = [names for side in sides for names in side.identifiers()]
-    return source.scopes(scope, wanted, bodies=any(side.writes_body() for side in sides))
+    identifiers = [names for side in sides for names in side.identifiers()]
+    return source.scopes(scope, identifiers, bodies=any(side.writes_body() for side in sides))
 
 
 def side_places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> List[Place]:

@@ -151,21 +151,21 @@ class Matcher:
             yield from self._fields(pattern, node, keys[1:])
 
     def _field(self, pattern: Node, node: Node, key: str) -> Iterator[object]:
-        wanted, found = pattern.fields[key], node.fields.get(key)
+        expected, found = pattern.fields[key], node.fields.get(key)
         whole = self.strict and key in pattern.absent
-        if isinstance(wanted, Node) and isinstance(found, Node):
-            yield from self.node(wanted, found)
-        elif not wanted and not whole and (key in _OPTIONAL or (key == "args" and pattern.kind == "ClassDef")):
+        if isinstance(expected, Node) and isinstance(found, Node):
+            yield from self.node(expected, found)
+        elif not expected and not whole and (key in _OPTIONAL or (key == "args" and pattern.kind == "ClassDef")):
             yield None
-        elif isinstance(wanted, list) and isinstance(found, list):
+        elif isinstance(expected, list) and isinstance(found, list):
             if key == "args":
-                yield from self._arguments(wanted, found)
+                yield from self._arguments(expected, found)
             elif key == "params":
-                yield from self._parameters(wanted, found)
+                yield from self._parameters(expected, found)
             else:
-                written = self._with_runs(wanted) if key in _SUBSEQUENCE and not whole else wanted
+                written = self._with_runs(expected) if key in _SUBSEQUENCE and not whole else expected
                 yield from self.sequence(written, found, whole=not self.anywhere or pattern.name != METHODS)
-        elif (wanted or None) == (found or None):
+        elif (expected or None) == (found or None):
             yield None
         else:
             yield from self._mismatch(pattern, node, key)

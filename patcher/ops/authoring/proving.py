@@ -98,10 +98,10 @@ def further_releases(
     problems += [f"--also {text}: no file of it is changed" for text in idle]
     for home, paths in homes.items():
         name = home.distribution or home.package
-        asked = [_version(text) for text in also if _version(text) and text.rpartition("==")[0] in ("", name, home.package)]
-        if not asked:
+        versions = [_version(text) for text in also if _version(text) and text.rpartition("==")[0] in ("", name, home.package)]
+        if not versions:
             continue
-        kept = named_releases({name: paths}, asked, events)
+        kept = named_releases({name: paths}, versions, events)
         for (_, version), folder in kept.items():
             if not isinstance(folder, SitepatchError) and not all((folder / path).is_file() for path in paths):
                 every = {row.path for info in folder.glob("*.dist-info") for row in recorded_sources(info)}

@@ -20,7 +20,7 @@ from patcher.ops.authoring.fitting import TriedRelease, overlapping, paths_of, r
 from patcher.ops.authoring.proving import made_here
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.ops.releases.against import check_asked
+from patcher.ops.releases.against import check_against
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, ENTRY_POINT, MANIFEST, patchset_folders
 from patcher.patchset.sources import find_patchset, pick_variants, resolve_options
@@ -107,7 +107,7 @@ def copies(request: UpdateRequest, events: Events = SILENT) -> Copies:
 
 def _owned(request: UpdateRequest) -> Tuple[Path, Patchset]:
     """The folder of the patchset, and the patchset; refuses one that does not belong to the user."""
-    check_asked(request.to, "--to")
+    check_against(request.to, "--to")
     known = patchset_folders(request.place.patch_dirs, Path.cwd())
     patchset = find_patchset(request.name, request.place.patch_dirs, Path.cwd(), known).patchset
     folder, source = known[request.name][0]

@@ -34,27 +34,27 @@ class Checked(NamedTuple):
     outcomes: Tuple[ReleaseOutcome, ...]
 
 
-def check_asked(asked: Sequence[str], option: str = "--against") -> None:
+def check_against(against: Sequence[str], option: str = "--against") -> None:
     """Refuse what `--against`, or another option of that kind, cannot take; everything wrong at once.
 
     Raises:
         UsageError: a text that is neither `all` nor `newest` nor a version nor a specifier set.
     """
     words = (ALL, NEWEST)
-    wrong = [text for text in asked if text not in words and not is_version(text) and not (text.strip() and is_range(text))]
+    wrong = [text for text in against if text not in words and not is_version(text) and not (text.strip() and is_range(text))]
     if wrong:
         lines = [f'{option} "{text}": expected a version, a range such as ">=2.4,<3", {ALL} or {NEWEST}' for text in wrong]
         raise UsageError("\n".join(lines), "versions and ranges are those of PEP 440")
 
 
 def check_releases(
-    requested: Sequence[Requested], asked: Sequence[str], known: Sequence[Patchset], jobs: int, events: Events = SILENT
+    requested: Sequence[Requested], against: Sequence[str], known: Sequence[Patchset], jobs: int, events: Events = SILENT
 ) -> List[Checked]:
     """Plan patchsets against releases.
 
     Args:
         requested: the patchsets, each by itself.
-        asked: the values of `--against`, as `check_asked` lets them pass.
+        against: the values of `--against`, as `check_against` lets them pass.
         known: patchsets whose files are kept as well where a wheel is fetched, so that it is fetched once.
         jobs: how many releases are fetched at a time.
         events: told how far it is, and asked before anything is fetched.
@@ -69,8 +69,8 @@ def check_releases(
         name for one in requested for package in pick_variants(one.patchset) for name in distributions(one.patchset, package)
     )
     with fetching(jobs, events) as fetcher:
-        listings = list_releases(fetcher, list(names), asked)
-        chosen = {one.patchset.name: _choose(one.patchset, asked, listings) for one in requested}
+        listings = list_releases(fetcher, list(names), against)
+        chosen = {one.patchset.name: _choose(one.patchset, against, listings) for one in requested}
         paths = {name: _paths([*(one.patchset for one in requested), *known], name) for name in names}
         needed = dict.fromkeys(key for picks in chosen.values() for _, key, inside in picks if inside)
         folders = fetch_all(fetcher, list(needed), listings, paths)
@@ -78,7 +78,7 @@ def check_releases(
     checked = []
     for one in requested:
         outcomes = []
-        for outcome in _outcomes(one, asked, chosen[one.patchset.name], listings, folders, fetcher.cache):
+        for outcome in _outcomes(one, against, chosen[one.patchset.name], listings, folders, fetcher.cache):
             outcomes.append(outcome)
             events.progress(next(tried), total, "releases checked")
         checked.append(Checked(one.patchset, tuple(outcomes)))
@@ -86,13 +86,13 @@ def check_releases(
 
 
 def named_releases(
-    paths: Mapping[str, Set[str]], asked: Sequence[str], events: Events, jobs: int = 4
+    paths: Mapping[str, Set[str]], against: Sequence[str], events: Events, jobs: int = 4
 ) -> Dict[Key, Union[Path, SitepatchError]]:
     """The kept files `paths` of distributions in each release that is asked for, by (distribution, version), or why not.
 
     Args:
         paths: the files, by distribution.
-        asked: as `check_asked` lets them pass.
+        against: as `check_against` lets them pass.
         events: told how far it is.
         jobs: how many releases are fetched at a time.
 
@@ -101,12 +101,12 @@ def named_releases(
         OSError: the cache cannot be written.
     """
     with fetching(jobs, events) as fetcher:
-        listings = list_releases(fetcher, list(paths), asked)
+        listings = list_releases(fetcher, list(paths), against)
         keys: Dict[Key, None] = {}
         found: Dict[Key, Union[Path, SitepatchError]] = {}
         for name, listing in listings.items():
-            versions = offered(listing, asked)
-            for text in asked:
+            versions = offered(listing, against)
+            for text in against:
                 several = _taken(text, versions, versions)
                 keys.update(((name, version), None) for version in several)
                 if not several:
@@ -122,17 +122,17 @@ def distributions(patchset: Patchset, package: str) -> List[str]:
 
 
 # which releases -------------------------------------------------------------------------------------------------------
-def _choose(patchset: Patchset, asked: Sequence[str], listings: Listings) -> List[_Pick]:
+def _choose(patchset: Patchset, against: Sequence[str], listings: Listings) -> List[_Pick]:
     """The releases that are asked for, distribution by distribution, oldest first."""
     picked: List[_Pick] = []
     for package, variants in pick_variants(patchset).items():
         for name in distributions(patchset, package):
             listing = listings[name]
-            versions = offered(listing, asked)
+            versions = offered(listing, against)
             inside = [version for version in versions if choose_variant(variants, version)]
             yanked = listing.yanked if isinstance(listing, Listing) else ()
             current = [version for version in versions if version not in yanked]
-            taken = {version for text in asked for version in _taken(text, current if text == NEWEST else versions, inside)}
+            taken = {version for text in against for version in _taken(text, current if text == NEWEST else versions, inside)}
             picked += [_Pick(package, (name, version), version in inside) for version in oldest_first(taken)]
     return picked
 
@@ -161,7 +161,7 @@ def _paths(patchsets: Sequence[Patchset], distribution: str) -> Set[str]:
 # outcomes -------------------------------------------------------------------------------------------------------------
 def _outcomes(
     requested: Requested,
-    asked: Sequence[str],
+    against: Sequence[str],
     chosen: Sequence[_Pick],
     listings: Listings,
     folders: Mapping[Key, Union[Path, SitepatchError]],
@@ -172,7 +172,7 @@ def _outcomes(
         if not inside:
             ranges = " or ".join(variant.versions for variant in pick_variants(requested.patchset)[package])
             outcome = ReleaseOutcome(name, version, OUT_OF_RANGE, problem=f"the patchset is for {package} {ranges}")
-            if NEWEST in asked:  # who asks for it wants to know before people upgrade: `apply` would answer so
+            if NEWEST in against:  # who asks for it wants to know before people upgrade: `apply` would answer so
                 hint = f"does it hold for it? sitepatch update {requested.patchset.name} --to {version}"
                 outcome = outcome._replace(word=State.NOT_FOUND.value, hint=hint)
         elif isinstance(folder, SitepatchError):
@@ -182,11 +182,11 @@ def _outcomes(
             outcome = try_release(requested, Located(package, str(folder), name, version, ""))
         listed = isinstance(listing, Listing) and version in listing.yanked
         yield outcome._replace(yanked=listed or was_yanked(cache, name, version))
-    yield from _nothing_found(requested.patchset, asked, chosen, listings)
+    yield from _nothing_found(requested.patchset, against, chosen, listings)
 
 
 def _nothing_found(
-    patchset: Patchset, asked: Sequence[str], chosen: Sequence[_Pick], listings: Listings
+    patchset: Patchset, against: Sequence[str], chosen: Sequence[_Pick], listings: Listings
 ) -> Iterator[ReleaseOutcome]:
     """An outcome for each distribution that could not be listed, and for each text that took no release at all."""
     names = list(dict.fromkeys(name for package in pick_variants(patchset) for name in distributions(patchset, package)))
@@ -200,7 +200,7 @@ def _nothing_found(
         return
     ranges = " or ".join(variant.versions or "any version" for variant in patchset.variants)
     versions, inside = [pick.key[1] for pick in chosen], [pick.key[1] for pick in chosen if pick.inside]
-    for text in asked:
+    for text in against:
         if not _taken(text, versions, inside):
             problem = f"the index has none in {ranges}"
             if is_version(text):

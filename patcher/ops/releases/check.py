@@ -10,7 +10,7 @@ from patcher.errors import SitepatchError
 from patcher.model import Answer, Requested
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.ops.releases.against import Checked, check_asked, check_releases
+from patcher.ops.releases.against import Checked, check_against, check_releases
 from patcher.ops.releases.trying import is_absent
 from patcher.patchset.sources import find_patchsets
 from patcher.planner.plan import plan_apply
@@ -62,7 +62,7 @@ def check(request: CheckRequest, events: Events = SILENT) -> CheckOutcome:
     place = request.place
     every, broken = find_patchsets(place.patch_dirs, Path.cwd())
     known = [one.patchset for one in every]
-    check_asked(request.against)
+    check_against(request.against)
     requested, notes = choose(request.names or [one.name for one in known], (), place.patch_dirs)
     outcome = CheckOutcome(tuple(requested), broken={} if request.names else broken, notes=tuple(notes))
     if request.against:

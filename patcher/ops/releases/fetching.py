@@ -48,11 +48,11 @@ def fetching(jobs: int, events: Events) -> Iterator[Fetcher]:
         yield Fetcher(pip, cache, jobs, events)
 
 
-def list_releases(fetcher: Fetcher, names: Sequence[str], asked: Sequence[str]) -> Listings:
+def list_releases(fetcher: Fetcher, names: Sequence[str], against: Sequence[str]) -> Listings:
     """The releases of every distribution, or why they cannot be had; no more than is needed where versions are named."""
     first, *others = PYTHONS
     found = {name: [answer] for name, answer in zip(names, _listings(fetcher, [(name, first) for name in names]))}
-    more = [(name, python) for name in names if _incomplete(found[name][0], asked) for python in others]
+    more = [(name, python) for name in names if _incomplete(found[name][0], against) for python in others]
     for (name, _), answer in zip(more, _listings(fetcher, more)):
         found[name].append(answer)
     return {name: _joined(answers) for name, answers in found.items()}
@@ -64,12 +64,12 @@ def _listings(fetcher: Fetcher, pairs: Sequence[Tuple[str, str]]) -> List[Union[
     return _parallel(fetcher, [_caught(fetcher.pip.listing, *pair) for pair in pairs], tell)
 
 
-def _incomplete(answer: Union[Listing, SitepatchError], asked: Sequence[str]) -> bool:
+def _incomplete(answer: Union[Listing, SitepatchError], against: Sequence[str]) -> bool:
     """Whether other Pythons have releases, and one that is named was not found."""
     if isinstance(answer, SitepatchError) or not answer.others:
         return False
     versions = [version for version in answer.versions if "+" not in version]
-    return not all(is_version(text) and matching_versions(text, versions) for text in asked)
+    return not all(is_version(text) and matching_versions(text, versions) for text in against)
 
 
 def _joined(answers: Sequence[Union[Listing, SitepatchError]]) -> Union[Listing, SitepatchError]:
@@ -81,9 +81,9 @@ def _joined(answers: Sequence[Union[Listing, SitepatchError]]) -> Union[Listing,
     return errors[0] if errors else Listing(versions, yanked, wheels)
 
 
-def offered(listing: Union[Listing, SitepatchError], asked: Sequence[str]) -> List[str]:
+def offered(listing: Union[Listing, SitepatchError], against: Sequence[str]) -> List[str]:
     """The releases there are, sorted; where nothing can be listed those that are named, which may be kept."""
-    return sorted(listing.versions) if isinstance(listing, Listing) else list(filter(is_version, asked))
+    return sorted(listing.versions) if isinstance(listing, Listing) else list(filter(is_version, against))
 
 
 def fetch_all(

@@ -16,7 +16,7 @@ from patcher.cli.options import common_options
 from patcher.cli.styles import Row
 from patcher.ops.authoring.testing import CasesRequest, try_cases
 from patcher.ops.place import Place
-from patcher.ops.releases.against import Checked, check_asked
+from patcher.ops.releases.against import Checked, check_against
 from patcher.ops.releases.check import CheckRequest, check
 
 
@@ -31,7 +31,7 @@ def test(console: Console, place: Place, names: Tuple[str, ...], against: Tuple[
     cases/NAME.before.py becomes NAME.after.py; NAME.upstream.py, NAME.not-needed.py and NAME.refused.py get that answer.
     pytest collects them too. All patchsets without a name; no environment is looked at.
     """
-    check_asked(against)
+    check_against(against)
     made = try_cases(CasesRequest(place, names))
     rows, cases = [], []
     for name, outcomes in made.outcomes.items():
