@@ -87,13 +87,15 @@ def base(folder):
     """
     library = folder / "lib" / VERSION
     (folder / "bin").mkdir(parents=True)
-    (library / "site-packages").mkdir(parents=True)
+    library.mkdir(parents=True)
     for each in Path(sysconfig.get_path("stdlib")).iterdir():
         if each.name not in ("site-packages", "dist-packages"):
             (library / each.name).symlink_to(each)
     python = folder / "bin" / VERSION
     shutil.copy(os.path.realpath(sys.executable), str(python))
     (folder / "bin" / "python").symlink_to(VERSION)
-    told = subprocess.run([str(python), "-c", "import sys; print(sys.base_prefix)"], stdout=subprocess.PIPE, check=True)
-    assert Path(told.stdout.decode().strip()) == folder, "the copy would use the real installation"
-    return python, library / "site-packages"
+    code = "import site, sys; print(sys.base_prefix); print(site.getsitepackages()[0])"  # Debian's has another name
+    prefix, site = subprocess.run([str(python), "-c", code], stdout=subprocess.PIPE, check=True).stdout.decode().splitlines()
+    assert Path(prefix) == folder, "the copy would use the real installation"
+    Path(site).mkdir(parents=True)
+    return python, Path(site)

@@ -218,7 +218,7 @@ def test_a_process_that_imports_none_of_the_files_is_as_without(over):
     assert parts[0][1] == parts[1][1]
     more = set(eval(parts[1][0])) - set(eval(parts[0][0]))
     light = {"sitecustomize", "importlib", "importlib.machinery", "importlib._bootstrap", "importlib._bootstrap_external"}
-    assert more <= {*light, "warnings", "_warnings", "linecache", "_imp", "types"}, more
+    assert more <= {*light, "warnings", "_warnings", "_py_warnings", "_contextvars", "linecache", "_imp", "types"}, more
 
 
 # where source is shown ------------------------------------------------------------------------------------------------

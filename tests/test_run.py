@@ -232,7 +232,10 @@ def test_an_interpreter_by_another_name_is_the_same_environment(tmp_path):
     assert not other_environment(Python(str(tmp_path / "bin" / "python"), ()), env), "nobody knows"
 
 
-def test_what_runs_a_program_is_read_from_its_first_line(tmp_path):
+def test_what_runs_a_program_is_read_from_its_first_line(tmp_path, monkeypatch):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").symlink_to(sys.executable)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     for first, words in (
         (f"#!{sys.executable} -Es", ("-Es",)),
         ("#!/usr/bin/env -S python3 -u", ("-u",)),

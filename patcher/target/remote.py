@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import io
 import re
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import IO, Any, Optional, cast
@@ -93,4 +94,8 @@ def _range(url: str, start: int, count: int, size: int) -> bytes:
 
 def _asked(url: str, which: str) -> Any:
     request = urllib.request.Request(url, headers={"Range": f"bytes={which}"})
-    return urllib.request.urlopen(request, timeout=_TIMEOUT)
+    try:
+        return urllib.request.urlopen(request, timeout=_TIMEOUT)
+    except urllib.error.HTTPError as error:
+        error.close()  # it holds the connection
+        raise

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shlex
+import sys
 
 import pytest
 
@@ -61,7 +63,7 @@ def manifest(world):
 def editor(world, old="    return model\n", new="    print(model)\n    return model\n"):
     script = world.cwd / "editor.py"
     script.write_text(EDITOR.format(old, new))
-    return {"EDITOR": f"python3 {script}", "VISUAL": ""}
+    return {"EDITOR": f"{shlex.quote(sys.executable)} {script}", "VISUAL": ""}
 
 
 def online(world, index):
