@@ -16,7 +16,7 @@ import pytest
 
 from patcher.errors import FormatError, OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.hook import boot, installed, other, places, recheck, repair
-from patcher.hook.classify import classify_targets, environment
+from patcher.hook.classify import classify_targets
 from patcher.hook.content import (
     Content,
     Hook,
@@ -34,6 +34,7 @@ from patcher.ops.hooks import remove_hook
 from patcher.ops.place import Place
 from patcher.store.store import Store
 from patcher.system.reading import patchset_digest
+from patcher.target.environment import Environment
 from tests.places import wheel
 from tests.users import ROOT_ONLY, open_descriptors
 
@@ -354,7 +355,7 @@ def test_only_what_sitepatch_wrote_is_a_hook(site, files, counts):
     folder.mkdir()
     for name, data in files.items():
         (folder / name).write_bytes(data)
-    assert places.folders(environment(str(site))) == [str(folder)] * counts
+    assert places.folders(Environment.alone(str(site))) == [str(folder)] * counts
     if not counts:
         assert [each.path for each in classify_targets(str(site), hook(), [precomputed()]).changes] == [M]
 
@@ -859,7 +860,7 @@ def test_a_hook_is_found_and_removed(site):
     folder = put(site, [precomputed()])
     (site.path / "_not_a_hook").mkdir()
     shutil.copytree(folder, f"{site}/not_a_hook")
-    env = environment(str(site))._replace(sites=("/nowhere", str(site)))
+    env = Environment.alone(str(site))._replace(sites=("/nowhere", str(site)))
     assert places.folders(env) == [folder]
     assert places.keeping(env, ["one", "two"]) == ["sitepatch-hook-x"] and places.keeping(env, ["one"]) == []
     (site.path / "sitepatch_hook_x.start").unlink()
@@ -880,7 +881,7 @@ def test_a_damaged_hook_does_not_keep_another_from_being_removed(site):
     with pytest.raises(UsageError, match="found 2 hooks"):
         remove_hook(place, None)
     assert [each.folder for each in remove_hook(place, "sitepatch-hook-x")] == [folder]
-    assert places.folders(environment(str(site))) == [f"{site}/_sitepatch_hook_a_b"]
+    assert places.folders(Environment.alone(str(site))) == [f"{site}/_sitepatch_hook_a_b"]
 
 
 def test_a_hook_that_cannot_be_removed_says_why(site, monkeypatch):

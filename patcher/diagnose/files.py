@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import List, Sequence
 
-from patcher.diagnose.log import PIECE, Log, LogReader
+from patcher.diagnose.log import PIECE, Log, LogReader, ended_early
 from patcher.errors import UsageError
 
 STDIN = "-"
@@ -63,7 +63,7 @@ class Tail:
                     self._at += len(piece)
                 return self._at > begin
         except OSError as error:
-            self._reader.problem = f"reading ended early: {error}"
+            self._reader.problem = ended_early(error)
             return False
 
     def log(self) -> Log:

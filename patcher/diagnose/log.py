@@ -166,7 +166,7 @@ def read_logs(
             yield read_log(each, content, patterns, progress)
     except DAMAGE as error:
         reader = LogReader(name)
-        reader.problem = _ended(error)
+        reader.problem = ended_early(error)
         yield reader.log()
 
 
@@ -188,12 +188,13 @@ def read_log(
             reader.feed(piece)
             progress(len(piece))
     except DAMAGE as error:  # what was read still counts
-        reader.problem = _ended(error)
+        reader.problem = ended_early(error)
     reader.feed(b"", last=True)
     return reader.log()
 
 
-def _ended(error: BaseException) -> str:
+def ended_early(error: BaseException) -> str:
+    """The problem of a log that could not be read to its end."""
     return printable(f"reading ended early: {error}")
 
 

@@ -94,7 +94,7 @@ class Unknown(SitepatchError):
 
 def _locate(site: str, hook: Hook, texts: Dict[str, Optional[bytes]], found: Classified) -> Dict[str, Located]:
     """The packages that are there; why one is not found although its files are there goes into `found.wrong`."""
-    env = environment(site)
+    env = Environment.alone(site)
     packages: Dict[str, Located] = {}
     for package in dict.fromkeys(package for one in hook.patchsets for package in one.paths):
         concerned = [one for one in hook.patchsets if package in one.paths]
@@ -109,11 +109,6 @@ def _locate(site: str, hook: Hook, texts: Dict[str, Optional[bytes]], found: Cla
             if os.path.exists(f"{site}/{record}"):
                 found.records[record] = boot.signature(f"{site}/{record}")
     return packages
-
-
-def environment(site: str) -> Environment:
-    """The environment of a hook: the site directory that it lies in."""
-    return Environment.alone(site)
 
 
 def _needed(hook: Hook) -> str:
@@ -179,7 +174,7 @@ def _change(site: str, file: _File, entry: Precomputed, live: Optional[Receipt])
             raise SitepatchError(edited)
         pristine = file.data
         origin = "recorded" if recorded_hash(located, path) else "unrecorded"
-    problem = blocker(located, path, environment(site))
+    problem = blocker(located, path, Environment.alone(site))
     if problem:
         raise SitepatchError(problem)
     data = pristine
@@ -208,7 +203,7 @@ def _rivals(site: str, hook: Hook, found: Classified) -> None:
     Without that each would undo at every start what the other one did.
     """
     mine = {one.name: one for one in hook.patchsets}
-    for folder in folders(environment(site)):
+    for folder in folders(Environment.alone(site)):
         path = f"{folder}/{HOOK}"
         try:
             with open(path, "rb") as file:

@@ -9,10 +9,11 @@ from typing import List, NamedTuple, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.hook import boot
-from patcher.hook.classify import classify_targets, environment
+from patcher.hook.classify import classify_targets
 from patcher.hook.repair import Installed, load
 from patcher.hook.wheel import module, stem
 from patcher.store.retry import settled
+from patcher.target.environment import Environment
 
 
 class HookStatus(NamedTuple):
@@ -52,7 +53,7 @@ def look(folder: str) -> HookStatus:
     if reasons is not None:
         return HookStatus(installed, mode, not reasons, (*messages, *reasons))
     site, hook = installed.site, installed.hook
-    found = settled(environment(site), lambda: classify_targets(site, hook, installed.precomputed))
+    found = settled(Environment.alone(site), lambda: classify_targets(site, hook, installed.precomputed))
     for name in found.applied:
         warned = f"the next start of Python warns of {name}"
         messages.append(warned if mode == "warn" else f"the next start of Python applies {name}")

@@ -42,4 +42,4 @@ def name_of(folder: str) -> str:
 
 def keeping(env: Environment, names: Sequence[str]) -> List[str]:
     """The names of the hooks that keep one of these patchsets applied."""
-    return [name_of(each) for each in folders(env) if any(os.path.isdir(f"{each}/patchsets/{name}") for name in names)]
+    return [name_of(each) for each in folders(env) if any(os.path.isdir(f"{each}/{PATCHSETS}/{name}") for name in names)]

@@ -12,7 +12,7 @@ from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 from patcher.errors import BusyError, OutdatedError, SitepatchError, StoreError
 from patcher.hook import boot
-from patcher.hook.classify import Classified, classify_targets, environment
+from patcher.hook.classify import Classified, classify_targets
 from patcher.hook.content import (
     Hook,
     HookPatchset,
@@ -29,6 +29,7 @@ from patcher.store.meta import Meta
 from patcher.store.retry import settled, undisturbed
 from patcher.store.status import read
 from patcher.store.store import Store
+from patcher.target.environment import Environment
 
 _PATIENCE = 5.0  # seconds for another sitepatch or for uv, which may be waiting for this very process
 _TRIES = 5
@@ -115,7 +116,8 @@ def repair(installed: Installed, *, write: bool) -> Classified:
         recovered = Store(site).recover()
         if recovered:
             boot.report(f"{site}: {recovered}")
-    found = (undisturbed if write else settled)(environment(site), lambda: classify_targets(site, hook, installed.precomputed))
+    attempt = undisturbed if write else settled
+    found = attempt(Environment.alone(site), lambda: classify_targets(site, hook, installed.precomputed))
     if not write:
         found.expected.update(found.before)
     patchsets = {one.name: one for one in hook.patchsets}

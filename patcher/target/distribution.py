@@ -81,8 +81,9 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
 def reinstall_command(site: str, name: str, version: str) -> str:
     """How to reinstall the same build of a distribution: a command, or where it was installed from."""
     infos = [each for each in Path(site).glob("*.dist-info") if normalized(each.name.split("-")[0]) == normalized(name)]
-    if len(infos) == 1 and origin(infos[0]).url:
-        return f"install {name} {version} again from where it came: {origin(infos[0]).url}"
+    url = origin(infos[0]).url if len(infos) == 1 else ""
+    if url:
+        return f"install {name} {version} again from where it came: {url}"
     if "+" in version or untagged(version):
         return f"install the same build of {name} again from where it came: it is not one that an index has"
     return f"pip install --force-reinstall --no-deps {name}=={version}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import List, Optional
 
 from patcher.engine.edit import Edit, Removed
@@ -16,7 +17,7 @@ class ReplaceWhole(Exception):
     """The difference cannot be made by edits inside the node: the whole node has to be replaced."""
 
 
-class Edits:
+class Edits(ABC):
     """The edits of one place. `deleted` are the before nodes whose code is removed, to be checked at the end (rule 12)."""
 
     def __init__(self, source: Source, hunk: Hunk, match: Match) -> None:
@@ -26,13 +27,13 @@ class Edits:
         self.made: List[Edit] = []
         self.deleted: List[Node] = []
 
+    @abstractmethod
     def change(self, before: Node, after: Node) -> None:
         """Edit the code of a before node so that it becomes the after node.
 
         Raises:
             Conflict: the change cannot be made safely.
         """
-        raise NotImplementedError
 
     def add(self, start: int, end: int, text: str, removed: Optional[Removed] = None) -> None:
         """Replace the characters `[start, end)` of the file."""
