@@ -4,6 +4,7 @@
 from enum import Enum
 from typing import Callable, Mapping, NamedTuple, Optional, Tuple, Union
 
+KINDS = ("fix", "default", "debug")  # of patchsets, in the order of application: debug shows the code with the fixes
 OptionValue = Union[int, float, bool, str]
 Progress = Callable[[int, int, str], None]
 """Called with how much is done, of how much (0: not known), and what: `3, 43, "releases fetched"`."""

@@ -346,8 +346,8 @@ if phase == "committing":
     journal.Folder.move = lambda folder, old, new: (move(folder, old, new), old.endswith("-tmp") and stop())
 else:
     journal.finish = stop
-    write = journal.write
-    journal.write = lambda *words: (write(*words), stop())
+    write = journal.write_journal
+    journal.write_journal = lambda *words: (write(*words), stop())
 command.main()
 """
 """A command that stops in the middle of its commit: `preparing` before its commit point, `committing` after a file was replaced."""

@@ -45,7 +45,7 @@ advice = "Take another one."
 """
 READERS = {  # every TOML file: a good text, and what reads it
     "patchset.toml": (MANIFEST, lambda path: load_patchset(path.parent, "test")),
-    "sitepatch.lock": (LOCK, lockfile.read),
+    "sitepatch.lock": (LOCK, lockfile.load_lock),
     "pyproject.toml": (PROJECT, read_project),
     "pyproject.toml of a hook": (PROJECT, head),
     "symptoms.toml": (SYMPTOMS, lambda path: general_symptoms(str(path.parent))),

@@ -114,13 +114,13 @@ def test_what_is_open_is_in_use_without_looking_at_processes(over, monkeypatch):
     monkeypatch.setenv("SITEPATCH_CACHE", str(over.cache))
     monkeypatch.setattr(cache, "_environments", list)
     fd = cache.open_in_use(made)
-    entry, known = cache.entries()
-    assert entry.in_use and not cache.remove(entry)
+    entry, known = cache.cache_entries()
+    assert entry.in_use and not cache.remove_entry(entry)
     os.close(fd)
-    entry, known = cache.entries()
-    assert not entry.in_use and cache.remove(entry) and cache.remove(known)
-    assert cache.entries() == []
-    assert cache.remove(entry), "gone is gone"
+    entry, known = cache.cache_entries()
+    assert not entry.in_use and cache.remove_entry(entry) and cache.remove_entry(known)
+    assert cache.cache_entries() == []
+    assert cache.remove_entry(entry), "gone is gone"
     with pytest.raises(FileNotFoundError):
         cache.open_in_use(made)
 
@@ -129,17 +129,17 @@ def test_releases_are_in_use_while_a_command_reads_any_of_them(over, monkeypatch
     release(over)
     monkeypatch.setenv("SITEPATCH_CACHE", str(over.cache))
     with cache.in_use(over.cache / "releases"):
-        (entry,) = cache.entries()
-        assert entry.in_use and not cache.remove(entry)
-    (entry,) = cache.entries()
-    assert not entry.in_use and cache.remove(entry)
+        (entry,) = cache.cache_entries()
+        assert entry.in_use and not cache.remove_entry(entry)
+    (entry,) = cache.cache_entries()
+    assert not entry.in_use and cache.remove_entry(entry)
 
 
 def test_an_overlay_that_is_removed_while_it_is_asked_for_is_made_again(over, monkeypatch):
     """Who waits for the remover sees that what it waited for has lost its name."""
     made = over.made
     monkeypatch.setenv("SITEPATCH_CACHE", str(over.cache))
-    entry, _ = cache.entries()
+    entry, _ = cache.cache_entries()
     begun, asked = threading.Event(), threading.Event()
     rename, flock = Path.rename, fcntl.flock
 
@@ -155,7 +155,7 @@ def test_an_overlay_that_is_removed_while_it_is_asked_for_is_made_again(over, mo
 
     monkeypatch.setattr(Path, "rename", late)
     monkeypatch.setattr(fcntl, "flock", noted)
-    thread = threading.Thread(target=cache.remove, args=[entry])
+    thread = threading.Thread(target=cache.remove_entry, args=[entry])
     thread.start()
     assert begun.wait(60)
     with pytest.raises(FileNotFoundError):

@@ -20,7 +20,7 @@ from patcher.planner.merge import parses
 from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose as chosen
 from patcher.store.commit import commit, plan_rollback, roll_back
-from patcher.store.health import recover
+from patcher.store.health import recover_all
 from patcher.store.store import Store
 from patcher.target.interpreter import discover
 from tests.command import DDP, RUNNER, Site, done, environ, sitepatch, tree
@@ -319,7 +319,7 @@ def test_status_tells_an_interrupted_run_where_it_may_not_write():
     before = site.tree()
 
     def look():
-        recovered, ((word, where, why),) = recover(discover(None, str(site.path)))
+        recovered, ((word, where, why),) = recover_all(discover(None, str(site.path)))
         assert (recovered, word, where) == ([], "interrupted", str(site.path))
         assert "will be undone" in why and "it is user 0's: that user's `sitepatch status` does it" in why
         return 0

@@ -17,7 +17,7 @@ import pytest
 
 import patcher
 from patcher.hook import backend, boot
-from patcher.hook.wheel import CARRIED
+from patcher.hook.wheel import CARRIED_MODULES
 from tests.command import ROOT, environ, tree
 from tests.hooks import Place
 
@@ -62,7 +62,7 @@ def test_a_hook_brings_along_every_module_that_its_slow_part_needs_and_no_librar
         elif path.exists() and path not in seen:
             seen.add(path)
             queue += [name.rpartition(".")[0], *imports(path, everywhere=True)]
-    assert {path.relative_to(PACKAGE).as_posix()[:-3] for path in seen} == set(CARRIED)
+    assert {path.relative_to(PACKAGE).as_posix()[:-3] for path in seen} == set(CARRIED_MODULES)
     assert known & {"libcst", "packaging", "click", "tomli", "platformdirs"} == set()
     if sys.version_info >= (3, 10):
         assert known <= sys.stdlib_module_names
@@ -141,7 +141,7 @@ def test_a_look_that_fails_is_reported_once_and_the_program_starts(place):
 
 
 def test_without_stderr_nothing_is_reported_whatever_has_its_number_now(tmp_path):
-    code = "import os, sys; from patcher.hook import boot; sys.stderr = None; os.dup2(os.open('file', os.O_WRONLY | os.O_CREAT), 2); boot.report('x')"
+    code = "import os, sys; from patcher.hook import boot; sys.stderr = None; os.dup2(os.open('file', os.O_WRONLY | os.O_CREAT), 2); boot.write_stderr('x')"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environ(PYTHONPATH=str(ROOT)), check=True)
     assert (tmp_path / "file").read_bytes() == b""
 
@@ -155,19 +155,19 @@ def test_what_a_state_tells(tmp_path):
     os.utime(tmp_path / "a.py", (1_000_000_000.9, 1_000_000_000.9))
     (tmp_path / "link.py").symlink_to("a.py")
     site, good = str(tmp_path), "= 1000000000:5 a.py"
-    assert boot.compare(state(good, "= absent b.py", "= 1000000000:5 link.py"), site, "ID", False) == []
-    assert boot.compare(state("! 1000000000:5 a.py", ": it does not fit"), site, "ID", False) == ["it does not fit"]
-    assert boot.compare(state(good), site, "another", False) is None
-    assert boot.compare(state("= 1000000001:5 a.py"), site, "ID", False) is None, "newer"
-    assert boot.compare(state("= 999999999:5 a.py"), site, "ID", False) is None, "older"
-    assert boot.compare(state("= 1000000000:6 a.py"), site, "ID", False) is None
-    assert boot.compare(state("= absent a.py"), site, "ID", False) is None
-    assert boot.compare(state("= 1:1 b.py"), site, "ID", False) is None
-    assert boot.compare("", site, "ID", False) is None
-    assert boot.compare(state("= absent with a blank.py"), site, "ID", False) == []
+    assert boot.changed_files(state(good, "= absent b.py", "= 1000000000:5 link.py"), site, "ID", False) == []
+    assert boot.changed_files(state("! 1000000000:5 a.py", ": it does not fit"), site, "ID", False) == ["it does not fit"]
+    assert boot.changed_files(state(good), site, "another", False) is None
+    assert boot.changed_files(state("= 1000000001:5 a.py"), site, "ID", False) is None, "newer"
+    assert boot.changed_files(state("= 999999999:5 a.py"), site, "ID", False) is None, "older"
+    assert boot.changed_files(state("= 1000000000:6 a.py"), site, "ID", False) is None
+    assert boot.changed_files(state("= absent a.py"), site, "ID", False) is None
+    assert boot.changed_files(state("= 1:1 b.py"), site, "ID", False) is None
+    assert boot.changed_files("", site, "ID", False) is None
+    assert boot.changed_files(state("= absent with a blank.py"), site, "ID", False) == []
     looked = state("! 1000000000:5 a.py", ": it is not applied", head="sitepatch-hook 1 ID looked")
-    assert boot.compare(looked, site, "ID", True) == ["it is not applied"]
-    assert boot.compare(looked, site, "ID", False) is None, "nobody has tried"
+    assert boot.changed_files(looked, site, "ID", True) == ["it is not applied"]
+    assert boot.changed_files(looked, site, "ID", False) is None, "nobody has tried"
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_what_a_state_tells(tmp_path):
 def test_what_is_no_state_is_refused_and_no_path_out_of_the_site_directory_is_looked_at(tmp_path, text, monkeypatch):
     monkeypatch.setattr(boot, "signature", lambda path: pytest.fail(f"looked at {path}"))
     with pytest.raises(ValueError):
-        boot.compare(text, str(tmp_path), "ID", False)
+        boot.changed_files(text, str(tmp_path), "ID", False)
 
 
 def test_the_wheel_has_the_same_bytes_wherever_it_is_made_and_a_record_of_all_of_them(place):

@@ -461,7 +461,7 @@ def test_one_process_checks_again_and_reports_what_its_child_did_not(monkeypatch
         return problem
 
     monkeypatch.setattr(recheck, "take_lock", lambda path: lock if path == "/here/lock" else pytest.fail(path))
-    monkeypatch.setattr(recheck, "run", run)
+    monkeypatch.setattr(recheck, "run_child", run)
     with monkeypatch.context() as patched:
         patched.setattr(os, "close", closed.append)
         assert recheck.recheck("/here", "hook-x", mode, read, heard.append) == expected
@@ -536,7 +536,7 @@ def test_how_the_child_ends(tmp_path, monkeypatch, capfd, stderr, does, expected
     with python.with_name("in").open() as file:
         os.dup2(file.fileno(), 0)
         try:
-            assert recheck.run("/here", "warn") == expected
+            assert recheck.run_child("/here", "warn") == expected
         finally:
             os.dup2(stdin, 0)
             os.close(stdin)
@@ -545,11 +545,11 @@ def test_how_the_child_ends(tmp_path, monkeypatch, capfd, stderr, does, expected
 
 def test_without_a_python_there_is_no_child_and_one_that_is_lost_has_spoken(monkeypatch):
     monkeypatch.setattr(recheck, "interpreter", lambda: "")
-    assert recheck.run("/here", "warn") == f"found no Python to run; start the one of this environment once: {sys.prefix}"
+    assert recheck.run_child("/here", "warn") == f"found no Python to run; start the one of this environment once: {sys.prefix}"
     monkeypatch.setattr(recheck, "interpreter", lambda: "/bin/true")
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
-        assert recheck.run("/here", "warn") is None
+        assert recheck.run_child("/here", "warn") is None
     finally:
         signal.signal(signal.SIGCHLD, before)
 
@@ -864,7 +864,7 @@ def test_a_hook_is_found_and_removed(site):
     assert places.folders(env) == [folder]
     assert places.keeping(env, ["one", "two"]) == ["sitepatch-hook-x"] and places.keeping(env, ["one"]) == []
     (site.path / "sitepatch_hook_x.start").unlink()
-    installed.remove(repair.load(folder))
+    installed.delete_hook(repair.load_hook(folder))
     (site.path / "_not_a_hook").rmdir()
     shutil.rmtree(f"{site}/not_a_hook")
     assert places.folders(env) == []
@@ -885,14 +885,14 @@ def test_a_damaged_hook_does_not_keep_another_from_being_removed(site):
 
 
 def test_a_hook_that_cannot_be_removed_says_why(site, monkeypatch):
-    found = repair.load(put(site, [precomputed()]))
+    found = repair.load_hook(put(site, [precomputed()]))
 
     def rmtree(path):
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(installed.shutil, "rmtree", rmtree)
     with pytest.raises(SitepatchError, match=r"^sitepatch-hook-x could not be removed: .*Permission denied"):
-        installed.remove(found)
+        installed.delete_hook(found)
 
 
 # what a hook carries ----------------------------------------------------------------------------------------------------

@@ -322,8 +322,8 @@ def toml(changed):
     ("text", "told"),
     [
         (toml({}), ("a-hook", "1", "warn")),
-        (toml({"project": ('name = "A"', 'version = "1"')}), f'project.name: found "A", expected {directory.NAME}'),
-        (toml({"project": ("name = 1", 'version = "1"')}), f"project.name: found 1, expected {directory.NAME}"),
+        (toml({"project": ('name = "A"', 'version = "1"')}), f'project.name: found "A", expected {directory.NAME_RULE}'),
+        (toml({"project": ("name = 1", 'version = "1"')}), f"project.name: found 1, expected {directory.NAME_RULE}"),
         (toml({"project": ('name = "a-hook"',)}), "project.version: found nothing, expected a string"),
         (toml({"project": ('name = "a-hook"', "version = 1")}), "project.version: found 1, expected a string"),
         (toml({"tool.sitepatch-hook": ('mode = "wran"',)}), 'tool.sitepatch-hook.mode: found "wran", expected one of repair, warn, strict; did you mean "warn"?'),
@@ -370,27 +370,27 @@ def test_what_is_written_is_read_again_and_a_change_is_refused(tmp_path):
         patchset(tmp_path, name=name)
         requested.append(Requested(load_patchset(tmp_path / "mine" / name, "mine"), {}))
         entries.append(ProjectEntry(name, (), False))
-    both = directory.make("a-hook", "warn", requested, ())
-    one = directory.make("a-hook", "warn", requested[:1], ())
+    both = directory.make_content("a-hook", "warn", requested, ())
+    one = directory.make_content("a-hook", "warn", requested[:1], ())
     assert both.hook.patchsets[0].paths == {"demo": ("demo/m.py",)} and both.hook.version != one.hook.version
-    names = writer.write(folder, both, entries)
+    names = writer.write_directory(folder, both, entries)
     assert {"carried.json", "backend.py", "pyproject.toml"} < set(names)
     assert names == sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    assert directory.read(folder) == both
-    writer.write(folder, one, entries[:1])
-    assert directory.read(folder) == one and sorted(path.name for path in (folder / "patchsets").iterdir()) == ["two"]
+    assert directory.read_content(folder) == both
+    writer.write_directory(folder, one, entries[:1])
+    assert directory.read_content(folder) == one and sorted(path.name for path in (folder / "patchsets").iterdir()) == ["two"]
     text = (folder / "pyproject.toml").read_text()
     (folder / "pyproject.toml").write_text(text.replace('"warn"', '"strict"'))
     with pytest.raises(SitepatchError, match="was changed since hook init ran: its version would be ") as caught:
-        directory.read(folder)
+        directory.read_content(folder)
     assert caught.value.hint == "run again: sitepatch hook init hook"
     (folder / "pyproject.toml").write_text(text)
     (folder / "patchsets/two/p.spatch").write_text("Why.\n\n--- demo/m.py\n@@ f @@\n-a.b\n+a.c\n")
     with pytest.raises(SitepatchError, match="patchsets: two: not as it was when hook init ran"):
-        directory.read(folder)
+        directory.read_content(folder)
     shutil.rmtree(str(folder / "patchsets/two"))
     with pytest.raises(SitepatchError, match="patchsets/two: found no patchset"):
-        directory.read(folder)
+        directory.read_content(folder)
 
 
 def test_changes_for_other_releases_stay_as_long_as_each_patchset_of_the_file_is_the_same(tmp_path):
@@ -418,15 +418,15 @@ def test_the_value_of_an_option_may_have_an_equals_sign(tmp_path):
     toml = (mine / "patchset.toml").read_text()
     (mine / "patchset.toml").write_text(toml.replace("[[variant]]", '[options.text]\ntype = "str"\ndefault = "a"\nhelp = "x"\n[[variant]]'))
     requested = [Requested(load_patchset(mine, "mine"), {"text": "a=b"})]
-    made = directory.make("a-hook", "warn", requested, ())
-    writer.write(tmp_path / "hook", made, [ProjectEntry("two", ("text=a=b",), False)])
-    assert directory.read(tmp_path / "hook") == made
+    made = directory.make_content("a-hook", "warn", requested, ())
+    writer.write_directory(tmp_path / "hook", made, [ProjectEntry("two", ("text=a=b",), False)])
+    assert directory.read_content(tmp_path / "hook") == made
 
 
 def test_a_directory_that_asks_for_nothing_is_refused(tmp_path):
     (tmp_path / "pyproject.toml").write_text(toml({}))
     with pytest.raises(SitepatchError, match="patchsets: found none, expected the names of patchsets"):
-        directory.read(tmp_path)
+        directory.read_content(tmp_path)
 
 
 # the backend in this process --------------------------------------------------------------------------------------------
@@ -435,8 +435,8 @@ def hook(tmp_path, monkeypatch):
     """The directory of a hook, in which the current process is."""
     patchset(tmp_path)
     requested = [Requested(load_patchset(tmp_path / "mine/two", "mine"), {})]
-    made = directory.make("a-hook", "warn", requested, ())
-    writer.write(tmp_path / "hook", made, [ProjectEntry("two", (), False)])
+    made = directory.make_content("a-hook", "warn", requested, ())
+    writer.write_directory(tmp_path / "hook", made, [ProjectEntry("two", (), False)])
     monkeypatch.chdir(tmp_path / "hook")
     return tmp_path / "hook"
 
@@ -460,7 +460,7 @@ def test_the_wheel_is_one_that_installers_take(tmp_path, hook):
     }
     assert [found[f"_a_hook/{each}"] for each in ("state", "state.tmp", "lock")] == [b"", b"", b""]
     assert found["_a_hook/patchsets/two/p.spatch"] == (hook / "patchsets/two/p.spatch").read_bytes()
-    assert (tmp_path / name).read_bytes() == backend.Wheel(*wheel_of(directory.read(hook))).pack()
+    assert (tmp_path / name).read_bytes() == backend.Wheel(*wheel_of(directory.read_content(hook))).pack()
     assert {"_a_hook/recheck.py", "_a_hook/lib/patcher/model.py"} < found.keys()
     assert found["a_hook.pth"] == b"import _a_hook; _a_hook.start()\n" and b"hook.boot" not in found["a_hook.start"]
 

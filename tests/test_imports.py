@@ -1,6 +1,7 @@
 """Which command imports what (facts of start-up time), and that the arrows between our modules point one way."""
 
 import ast
+import collections
 import functools
 import subprocess
 import sys
@@ -112,6 +113,18 @@ def test_only_the_commands_print():
         calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
         printing = [call for call in calls if isinstance(call, ast.Name) and call.id == "print"]
         assert not printing or module == "cli", path
+
+
+@pytest.mark.once
+def test_a_public_name_means_one_thing():
+    """One module defines it. A command has the name of the function that it calls, and `main` begins a program."""
+    homes = collections.defaultdict(list)
+    for path, _, tree in modules():
+        for node in tree.body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not path.startswith("cli/commands/"):
+                homes[node.name].append(path)
+    twice = {name: found for name, found in homes.items() if len(found) > 1 and not name.startswith("_")}
+    assert set(twice) == {"main"}, twice
 
 
 ENDS = {  # what runs by itself: when Python starts, in the target interpreter, as a build backend

@@ -164,9 +164,9 @@ def test_what_recovery_did_is_reported(site, phase, files, said):
     one = Journal(phase, (entry(),))
     if said is None:
         with pytest.raises(StoreError, match=LOST):
-            call(site, journal.recover, one)
+            call(site, journal.recover_run, one)
         return
-    assert call(site, journal.recover, one) == said
+    assert call(site, journal.recover_run, one) == said
     assert not {TEMPORARY, BACKUP} & set(state(site))
     assert state(site)[FILE] == ("old" if "undone" in said else "other" if FILE in said else "new")
 
@@ -204,19 +204,19 @@ def test_what_recovery_will_do_is_reported_before():
 )
 def test_a_journal_reads_back_as_written_and_is_refused_where_one_field_is_wrong(site, changed, of_entry, said):
     with Folder.open(str(site)) as folder, folder.sub(".sitepatch") as home:
-        assert journal.read(home) is None
-        journal.write(home, COMMITTING, [entry()], ["a"])
-        assert journal.read(home) == Journal(COMMITTING, (entry(),), ("a",))
+        assert journal.read_journal(home) is None
+        journal.write_journal(home, COMMITTING, [entry()], ["a"])
+        assert journal.read_journal(home) == Journal(COMMITTING, (entry(),), ("a",))
         path = site / ".sitepatch/journal.json"
         fields = json.loads(path.read_text())
         one = {**fields["files"][0], **of_entry}
         del fields["named"]  # which older releases did not write
         path.write_text(json.dumps({**fields, "files": [one], **changed}))
         if not said:
-            assert journal.read(home) == Journal(COMMITTING, (JournalEntry(**one),))
+            assert journal.read_journal(home) == Journal(COMMITTING, (JournalEntry(**one),))
             return
         with pytest.raises(StoreError) as caught:
-            journal.read(home)
+            journal.read_journal(home)
         assert caught.value.message.startswith(f"{path}: {said}")
         assert caught.value.hint.endswith(f"then delete {path}")
 
@@ -281,6 +281,6 @@ def test_what_no_receipt_needs_is_removed_and_what_nothing_explains_stays(site, 
         one = Receipt(FILE, "pkg", "pkg", "1", HEX["needed"], HEX["new"], 0o644, 0, "", (step,))
         return {FILE: one} if standing else {}
 
-    call(site, lambda _, home: tidy.clean(home, [entry()], [HEX["named"], HEX["needed"]], receipts))
+    call(site, lambda _, home: tidy.clean_up(home, [entry()], [HEX["named"], HEX["needed"]], receipts))
     assert {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()} == left
     assert {path.name for path in home.iterdir() if path.is_dir()} == {name.split("/")[0] for name in left if "/" in name}

@@ -299,21 +299,21 @@ def test_the_cache_is_bounded_and_what_was_not_used_for_longest_goes(monkeypatch
     monkeypatch.setattr(results, "_MOST", 3)
     names = [f"{number:064x}" for number in range(5)]
     for age, name in enumerate(names[:3]):
-        results.write(name, b"x" * 10)
+        results.write_result(name, b"x" * 10)
         os.utime(folder / name, (1_000_000 + age,) * 2)
-    assert results.read(names[0]) == b"x" * 10  # used now
-    results.write(names[3], b"x" * 10)
+    assert results.read_result(names[0]) == b"x" * 10  # used now
+    results.write_result(names[3], b"x" * 10)
     assert {path.name for path in folder.iterdir()} == {names[0], names[2], names[3]}
     monkeypatch.setattr(results, "_BYTES", 20)
     os.utime(folder / names[0], (1_000_000,) * 2)
-    results.write(names[4], b"x" * 10)
+    results.write_result(names[4], b"x" * 10)
     assert {path.name for path in folder.iterdir()} == {names[3], names[4]}
 
 
 def test_a_result_that_is_too_large_to_be_read_is_not_written(folder):
     for size, kept in ((1 << 20, True), ((1 << 20) + 1, False)):
-        results.write(f"{size:064x}", b"x" * size)
-        assert bool(results.read(f"{size:064x}")) is (folder / f"{size:064x}").exists() is kept
+        results.write_result(f"{size:064x}", b"x" * size)
+        assert bool(results.read_result(f"{size:064x}")) is (folder / f"{size:064x}").exists() is kept
 
 
 def test_eight_processes_write_read_and_clean_at_once(folder):
@@ -322,26 +322,26 @@ def test_eight_processes_write_read_and_clean_at_once(folder):
         "results._MOST = 5\n"
         "for turn in range(40):\n"
         "    name = f'{turn % 9:064x}'\n"
-        "    results.write(name, name.encode() * 500)\n"
-        "    assert results.read(name) in (b'', name.encode() * 500)\n"
-        "    turn % 10 or [cache.remove(entry) for entry in cache.entries()]\n"
+        "    results.write_result(name, name.encode() * 500)\n"
+        "    assert results.read_result(name) in (b'', name.encode() * 500)\n"
+        "    turn % 10 or [cache.remove_entry(entry) for entry in cache.cache_entries()]\n"
     )
     started = [subprocess.Popen([sys.executable, "-c", code], env=environ(), stderr=subprocess.PIPE) for _ in range(8)]
     for process in started:
         assert process.communicate()[1] == b"" and process.returncode == 0
-    results.write("f" * 64, b"more")
+    results.write_result("f" * 64, b"more")
     assert all(len(path.name) == 64 for path in folder.iterdir()), "no part was left behind"
     assert len(list(folder.iterdir())) <= 12
 
 
 def test_only_what_is_ours_is_listed_and_removed(folder):
-    results.write("a" * 64, b"text")
-    (entry,) = cache.entries()
+    results.write_result("a" * 64, b"text")
+    (entry,) = cache.cache_entries()
     assert (entry.kind, entry.name, entry.path, entry.size, entry.in_use) == ("known", "1 result", folder, 4, False)
     (folder / "mine.txt").write_text("mine")
-    assert cache.entries() == []
+    assert cache.cache_entries() == []
     (folder / "mine.txt").unlink()
-    assert cache.remove(entry) and not folder.exists()
+    assert cache.remove_entry(entry) and not folder.exists()
 
 
 # the commands ---------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from patcher.ops.project import lock as write_lock
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
 from patcher.project import lockfile
-from patcher.project.differing import differences
+from patcher.project.differing import lock_differences
 from patcher.project.request import ProjectFiles
 from patcher.system.decode import Reader
 from tests.command import DDP, DDP_VERSION, DYNAMO, GUARD, RUNNER, Site, done, killed_once_committed, sitepatch
@@ -84,7 +84,7 @@ def test_the_lock_tells_each_patchset_and_each_file_before_and_after_and_changes
     told = done(site("lock"))
     assert told.out == "locked  2 patchsets, 2 releases, 4 files in sitepatch.lock\n"
     assert site.tree() == before
-    made = lockfile.read(site.cwd / "sitepatch.lock")
+    made = lockfile.load_lock(site.cwd / "sitepatch.lock")
     listed = json.loads(done(sitepatch("list", "--json", cwd=site.cwd)).out)["patchsets"]
     known = {one["name"]: (one["version"], one["digest"]) for one in listed}
     assert [tuple(one) for one in made.patchsets] == [(DDP, *known[DDP], {"params": 7, "lang": "en"}, None), (GUARD, *known[GUARD], {}, None)]
@@ -105,7 +105,7 @@ def test_the_same_lock_is_written_whatever_stands_applied_and_in_whatever_order_
     lock.unlink()
     done(site("lock"))
     assert lock.read_bytes() == text
-    assert lockfile.encode(lockfile.read(lock)).encode() == text
+    assert lockfile.encode_lock(lockfile.load_lock(lock)).encode() == text
 
 
 def test_what_does_not_fit_is_told_and_nothing_is_locked(site):
@@ -120,12 +120,12 @@ def test_what_does_not_fit_is_told_and_nothing_is_locked(site):
 def test_options_of_every_type_come_back_as_they_were(tmp_path):
     options = {"a": 1, "b": 1.0, "c": True, "d": 'x"\\\n\t\x7f é\u2028'}
     made = lockfile.Lock((lockfile.Pinned("a", "1", ZERO, options),), ((LockedFile("p", "", "", "p/ü.py", ZERO, ONE),),))
-    lockfile.write(tmp_path / "l", made)
-    back = lockfile.read(tmp_path / "l")
+    lockfile.save_lock(tmp_path / "l", made)
+    back = lockfile.load_lock(tmp_path / "l")
     assert back == made
     assert [type(value) for value in back.patchsets[0].options.values()] == [int, float, bool, str]
     one, other = (lockfile.Lock((lockfile.Pinned("a", "1", ZERO, {"n": n}),), ()) for n in (1, True))
-    assert differences(one, other) == ["a: found n = true, the lock has 1"]
+    assert lock_differences(one, other) == ["a: found n = true, the lock has 1"]
 
 
 def test_an_old_lock_stands_until_the_new_one_is_whole(site, lock):
@@ -190,7 +190,7 @@ def test_of_a_patchset_that_was_installed_the_lock_names_the_distribution_and_it
     asked = LockRequest(Place(target=str(site.path)))
     assert [one.distribution for one in write_lock(asked).lock.patchsets] == [(f"sitepatch-patchset-{DDP}", DDP_VERSION, digest)]
     text = (site.cwd / "sitepatch.lock").read_text()
-    assert lockfile.encode(lockfile.read(site.cwd / "sitepatch.lock")) == text
+    assert lockfile.encode_lock(lockfile.load_lock(site.cwd / "sitepatch.lock")) == text
     with record.open("a") as file:  # what installers add
         file.write(f"../../../bin/x,sha256={'a' * 43},1\n{packages.name}/__pycache__/m.pyc,sha256={'b' * 43},1\n")
         file.write(f"{record.parent.name}/INSTALLER,sha256={'c' * 43},4\n{packages.name}/n.pyc,,\n")
@@ -246,7 +246,7 @@ def test_a_patchset_that_is_another_one_than_locked_is_refused(site, lock):
     folder = site.source(DDP)
     manifest = folder / "patchset.toml"
     text = manifest.read_text()
-    digest = lockfile.read(lock).patchsets[0].sha256
+    digest = lockfile.load_lock(lock).patchsets[0].sha256
     done(site("sync", "--locked"))  # the same texts, wherever they lie
     manifest.write_text(text + "# changed\n")
     (line,) = refused(site)
@@ -330,7 +330,7 @@ def test_a_file_that_only_the_lock_has_is_told(site, lock):
 
 
 def test_a_result_that_is_not_the_locked_one_is_refused(site, lock):
-    made = next(held for held in lockfile.read(lock).files if held.path == RUNNER)
+    made = next(held for held in lockfile.load_lock(lock).files if held.path == RUNNER)
     lock.write_text(lock.read_text().replace(made.after, ZERO))
     assert refused(site) == [f"mmengine 0.10.7: {RUNNER} would become sha256 {made.after}, the lock has {ZERO}"]
 
@@ -388,11 +388,11 @@ def test_a_lock_that_was_edited_is_refused_with_all_that_is_wrong(tmp_path, name
     old, new, expected = BAD[name]
     path = tmp_path / "sitepatch.lock"
     path.write_text(GOOD)
-    assert lockfile.read(path).files == (LockedFile("pkg", "pkg", "2", "pkg/m.py", ZERO, ONE),)
+    assert lockfile.load_lock(path).files == (LockedFile("pkg", "pkg", "2", "pkg/m.py", ZERO, ONE),)
     assert GOOD.count(old) == 1
     path.write_text(GOOD.replace(old, new))
     with pytest.raises(SitepatchError) as caught:
-        lockfile.read(path)
+        lockfile.load_lock(path)
     assert caught.value.message.splitlines() == [f"{path}: {line}" for line in expected]
     assert exit_code(caught.value) == 2
 
@@ -401,7 +401,7 @@ def test_what_stands_twice_in_a_lock_is_refused(tmp_path):
     path = tmp_path / "sitepatch.lock"
     path.write_text(GOOD + GOOD.partition("format = 1\n")[2] + GOOD[GOOD.index("[[target.file]]") :])
     with pytest.raises(SitepatchError) as caught:
-        lockfile.read(path)
+        lockfile.load_lock(path)
     assert caught.value.message.splitlines() == [
         f'{path}: target[1].file[1]: found "pkg/m.py" a second time, expected every one once',
         f'{path}: patchset[1]: found "a" a second time, expected every one once',

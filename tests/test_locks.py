@@ -300,7 +300,7 @@ def test_on_nfs_the_lock_file_keeps_a_name_until_it_is_closed_and_nothing_is_lef
 @pytest.mark.parametrize(
     ("look", "folder"),
     [
-        (lambda site: status.read(site, "demo/m.py"), "demo"),
+        (lambda site: status.read_installed(site, "demo/m.py"), "demo"),
         (status.has_store, ""),
         (lambda site: retry._commit_marks(SimpleNamespace(stores=[site])), ".sitepatch"),
         (lambda site: boot.signature(f"{site}/demo/m.py"), "demo"),
@@ -319,7 +319,7 @@ def test_a_start_opens_a_directory_once_however_many_files_it_has(tmp_path, monk
     monkeypatch.setattr(os, "open", lambda path, *rest, **more: (opened.append(path), real(path, *rest, **more))[1])
     lines = [f"= absent {path}" for path in ("demo/a.py", "demo/b.py", "demo/sub/c.py")]
     (tmp_path / "demo/sub").mkdir(parents=True)
-    assert boot.compare("\n".join(["sitepatch-hook 1 ID", *lines, "end", ""]), str(tmp_path), "ID", False) == []
+    assert boot.changed_files("\n".join(["sitepatch-hook 1 ID", *lines, "end", ""]), str(tmp_path), "ID", False) == []
     assert opened == [f"{tmp_path}/demo", f"{tmp_path}/demo/sub"]
 
 

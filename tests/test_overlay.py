@@ -14,7 +14,7 @@ import pytest
 
 from patcher.errors import OutdatedError
 from patcher.model import FilePlan
-from patcher.overlay.make import make
+from patcher.overlay.make import write_overlay
 from tests.command import DDP, Site, done, environ, sitepatch, tree
 from tests.overlays import FILES, OLD, PATCHED, M, Overlay, patchset, unwritable, write
 from tests.places import venv
@@ -563,7 +563,7 @@ def test_threads_make_one_overlay_in_every_order(own, monkeypatch, locks):
     for number in range(40 if locks else 15):
         shutil.rmtree(str(own.cache), ignore_errors=True)
         if number % 2 and locks:
-            (make(files) / "manifest").write_text("damaged")
+            (write_overlay(files) / "manifest").write_text("damaged")
         start = Barrier(8)
         with ThreadPoolExecutor(8) as pool:
             found = {each.result() for each in [pool.submit(made_as, files, start) for _ in range(8)]}
@@ -574,14 +574,14 @@ def test_threads_make_one_overlay_in_every_order(own, monkeypatch, locks):
 
 def made_as(files, start):
     start.wait()
-    folder = make(files)
+    folder = write_overlay(files)
     return folder, folder.stat().st_ino
 
 
 def test_a_file_that_changes_between_the_plan_and_the_overlay(own, monkeypatch):
     monkeypatch.setenv("SITEPATCH_CACHE", str(own.cache))
     with pytest.raises(OutdatedError, match="was changed since it was looked at"):
-        make([FilePlan(str(own.site), "demo/m.py", b"VALUE = 0\n", PATCHED.encode(), None, ())])
+        write_overlay([FilePlan(str(own.site), "demo/m.py", b"VALUE = 0\n", PATCHED.encode(), None, ())])
 
 
 def test_paths_of_every_kind(tmp_path):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from patcher.errors import StoreError
-from patcher.system.ownership import check_store, problems
+from patcher.system.ownership import check_store, others_may_write
 from tests.command import done
 from tests.overlays import Overlay
 from tests.users import ROOT_ONLY, as_user, theirs
@@ -46,7 +46,7 @@ def test_every_directory_and_link_that_leads_there_counts(tmp_path, owner, group
         path = tmp_path / "first"
     os.chown(place, owner, group)
     place.chmod(mode)
-    found = problems(str(path))
+    found = others_may_write(str(path))
     assert len(found) == bool(said) and all(each.startswith(f"{place}: {said}") for each in found), found
 
 
@@ -56,27 +56,27 @@ def test_a_link_of_somebody_else_and_what_lies_inside_count(tmp_path):
     (tmp_path / "mine" / "deep" / "file").write_text("")
     (tmp_path / "link").symlink_to("mine")
     os.lchown(tmp_path / "link", A, A)
-    assert problems(str(tmp_path / "link"))[0].startswith(f"{tmp_path / 'link'}: belongs to user 1001")
+    assert others_may_write(str(tmp_path / "link"))[0].startswith(f"{tmp_path / 'link'}: belongs to user 1001")
     os.chown(tmp_path / "mine" / "deep" / "file", A, A)
-    assert problems(str(tmp_path / "mine")) == []
-    (said,) = problems(str(tmp_path / "mine"), inside=True)
+    assert others_may_write(str(tmp_path / "mine")) == []
+    (said,) = others_may_write(str(tmp_path / "mine"), inside=True)
     assert said.startswith(f"{tmp_path}/mine/deep/file: belongs to user 1001")
     os.chown(tmp_path / "mine" / "deep" / "file", 0, 0)
     (tmp_path / "theirs").write_text("")
     os.chown(tmp_path / "theirs", A, A)
     (tmp_path / "mine" / "deep" / "link").symlink_to(tmp_path / "theirs")
-    (said,) = problems(str(tmp_path / "mine"), inside=True)
+    (said,) = others_may_write(str(tmp_path / "mine"), inside=True)
     assert said.startswith(f"{tmp_path}/theirs: belongs to user 1001")
     (tmp_path / "mine" / "deep" / "link").unlink()
     (tmp_path / "mine" / "deep").chmod(0o1777)  # sticky is enough above, not below: anybody can add files
-    assert problems(str(tmp_path / "mine"), inside=True) == [f"{tmp_path}/mine/deep: others may write to it (everybody)"]
+    assert others_may_write(str(tmp_path / "mine"), inside=True) == [f"{tmp_path}/mine/deep: others may write to it (everybody)"]
 
 
 def test_links_in_a_circle_and_what_is_not_there(tmp_path):
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
-    assert problems(str(tmp_path / "none" / "below")) == []
-    assert problems(str(tmp_path / "a")) == []
+    assert others_may_write(str(tmp_path / "none" / "below")) == []
+    assert others_may_write(str(tmp_path / "a")) == []
 
 
 @ROOT_ONLY
@@ -86,12 +86,12 @@ def test_an_unprivileged_user_trusts_root_and_themselves(tmp_path, monkeypatch):
     mine = home / "mine"
     mine.mkdir()
     os.chown(mine, A, A)
-    assert as_user(A, problems, str(mine)) == []
-    assert len(as_user(B, problems, str(mine))) == 1
-    assert len(problems(str(mine))) == 1  # of SUDO_UID it is 1002 who is trusted
+    assert as_user(A, others_may_write, str(mine)) == []
+    assert len(as_user(B, others_may_write, str(mine))) == 1
+    assert len(others_may_write(str(mine))) == 1  # of SUDO_UID it is 1002 who is trusted
     os.chown(mine, B, B)
-    assert problems(str(mine)) == []
-    assert len(as_user(A, problems, str(mine))) == 1  # who is not root is not helped by SUDO_UID
+    assert others_may_write(str(mine)) == []
+    assert len(as_user(A, others_may_write, str(mine))) == 1  # who is not root is not helped by SUDO_UID
 
 
 ME = 1003

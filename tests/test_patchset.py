@@ -13,7 +13,7 @@ import pytest
 from packaging.version import Version
 
 from patcher.errors import PatchError, UsageError
-from patcher.model import Option, Patchset, Symptom, Variant, Verify
+from patcher.model import KINDS, Option, Patchset, Symptom, Variant, Verify
 from patcher.patchset import manifest, places, toml
 from patcher.patchset import sources as patchset
 from patcher.patchset.symptoms import general_symptoms
@@ -607,7 +607,7 @@ def test_the_json_schema_has_the_keys_of_the_loader():
         assert set(schema["properties"]) == set(kind.keys), table
         assert set(schema.get("required", ())) == set(kind.keys) - set(kind.optional), table
         assert schema["additionalProperties"] is False
-    assert tuple(SCHEMA["properties"]["kind"]["enum"]) == manifest.KINDS
+    assert tuple(SCHEMA["properties"]["kind"]["enum"]) == KINDS
     assert set(SCHEMA["definitions"]["options"]["properties"]["type"]["enum"]) == set(manifest.OPTION_TYPES)
 
 

@@ -10,7 +10,7 @@ import pytest
 from patcher.errors import StoreError
 from patcher.store import permission
 from patcher.store.folder import Folder
-from patcher.store.permission import explain, explained, no_room, problems
+from patcher.store.permission import explained, no_room, obstacles, store_error
 from tests.users import ROOT_ONLY, as_user, open_descriptors, theirs
 
 A, GROUP = 1001, 1500
@@ -33,7 +33,7 @@ def site(tmp_path):
 
 def found(site, paths=(FILE,), moved=()):
     with Folder.open(str(site)) as folder:
-        return [text.replace(f"{site}/", "").replace(str(site), "SITE") for text in problems(folder, paths, moved)]
+        return [text.replace(f"{site}/", "").replace(str(site), "SITE") for text in obstacles(folder, paths, moved)]
 
 
 def given(path, uid, gid=None, mode=None):
@@ -185,9 +185,9 @@ def test_whether_there_is_room(site, monkeypatch, uid, disk, said):
 def test_a_system_call_that_failed_is_explained():
     assert set(permission._HELP) >= {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT}
     for number, help_text in permission._HELP.items():
-        error = explain("/site", OSError(number, "it failed", "/site/a"), "nothing was changed")
+        error = store_error("/site", OSError(number, "it failed", "/site/a"), "nothing was changed")
         assert (error.message, error.hint) == ("/site/a: it failed", f"nothing was changed; {help_text}")
-    error = explain("/site", OSError(errno.EIO, "it failed", "a"))
+    error = store_error("/site", OSError(errno.EIO, "it failed", "a"))
     assert (error.message, error.hint) == (f"/site: [Errno {errno.EIO}] it failed: 'a'", "")
     with pytest.raises(StoreError, match=r"^/site: it failed$") as caught, explained("/site", "undone"):
         raise OSError("it failed")

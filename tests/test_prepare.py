@@ -8,7 +8,7 @@ from patcher.store import permission, prepare
 from patcher.store.folder import Folder
 from patcher.store.journal import FORGET, LINK, PUT, WRITE, JournalEntry
 from patcher.store.prepare import Work
-from patcher.store.receipt import encode
+from patcher.store.receipt import encode_receipt
 from patcher.store.store import Store
 from patcher.system.reading import patchset_digest
 from tests.test_store import sha
@@ -37,7 +37,7 @@ def site(tmp_path):
 
 def check(site, standing, *changes, patchsets=()):
     with Folder.open(str(site)) as folder, folder.sub(".sitepatch") as home:
-        return prepare.check(folder, home, {one.path: one for one in standing}, changes, patchsets or {TEXT: {}})
+        return prepare.plan_work(folder, home, {one.path: one for one in standing}, changes, patchsets or {TEXT: {}})
 
 
 def change(path=FILE, old=OLD, data=NEW, new=None, **more):
@@ -92,7 +92,7 @@ def test_what_is_to_be_done_for_each_kind_of_change(site):
     """Whether a pristine copy is moved into place or copied depends on who else needs it."""
 
     def write(path, old=OLD, data=NEW, new=None):
-        text = b"" if new is None else encode(new)
+        text = b"" if new is None else encode_receipt(new)
         return Work(JournalEntry(path, WRITE if text else PUT, sha(old), sha(data), "", sha(text) if text else ""), text, data, save=new is not None)
 
     forget = change("none/a.py", b"", None, forget=True)
@@ -126,13 +126,13 @@ def test_what_is_to_be_done_for_each_kind_of_change(site):
 def test_room_is_asked_for_by_apply_alone_and_problems_are_reported_at_once(site, monkeypatch):
     asked = []
     monkeypatch.setattr(permission, "no_room", lambda folder, sizes: asked.append(sizes) or ["no room"])
-    monkeypatch.setattr(permission, "problems", lambda folder, paths, moved: asked.append((paths, moved)) or [])
+    monkeypatch.setattr(permission, "obstacles", lambda folder, paths, moved: asked.append((paths, moved)) or [])
     one = check(site, [], change(data=b"12345", new=receipt(current=sha(b"12345"))), change(TWIN), change(LINKED, forget=True))
     with Folder.open(str(site)) as folder:
         with pytest.raises(StoreError, match="no room") as caught:
             prepare.check_possible(folder, one)
         assert caught.value.hint == "nothing was changed"
-        text = len(encode(receipt(current=sha(b"12345"))))
+        text = len(encode_receipt(receipt(current=sha(b"12345"))))
         spare = (1 << 19) + (1 << 11) * 6
         assert asked == [([FILE, TWIN], set()), [spare, 5, text, 1 << 11, 3, 0, 1 << 11, 0, 0, 1 << 11, 5]]
         del asked[:]

@@ -6,7 +6,17 @@ import pytest
 
 from patcher.errors import StoreError
 from patcher.model import Receipt, Splice, Step
-from patcher.store.receipt import OPTIONS, STEP, decode, encode, file_name, path_below, path_problem, step_fields, whole_from
+from patcher.store.receipt import (
+    OPTIONS,
+    STEP,
+    decode,
+    encode_receipt,
+    file_name,
+    path_below,
+    path_problem,
+    step_fields,
+    whole_from,
+)
 from patcher.system.decode import (
     STRINGS,
     Items,
@@ -168,7 +178,7 @@ def test_a_step_of_which_one_field_is_wrong(changed, said):
 )
 def test_a_receipt_of_which_one_field_is_wrong(changed, said):
     where = f"FOLDER/{file_name(RECEIPT.path)}"
-    fields = {**json.loads(encode(RECEIPT)), "mode": 0o7777, "mtime_ns": -TOP, **changed}
+    fields = {**json.loads(encode_receipt(RECEIPT)), "mode": 0o7777, "mtime_ns": -TOP, **changed}
     with pytest.raises(StoreError) as caught:
         decode(json.dumps(fields).encode(), where)
     assert caught.value.message.startswith(f"{where}: {said}")
@@ -196,9 +206,9 @@ def test_a_damaged_receipt_is_refused(data, said):
 def test_a_receipt_is_the_same_text_each_time_and_reads_back_as_written():
     extreme = RECEIPT._replace(mode=0o7777, mtime_ns=-TOP, link="..", origin="edited", path="pkg/\udce9.py")
     for each in (RECEIPT, extreme):
-        assert decode(encode(each), file_name(each.path)) == each
-    assert list(json.loads(encode(RECEIPT))) == sorted(json.loads(encode(RECEIPT)))
-    assert b'{\n "current": ' in encode(RECEIPT) and encode(RECEIPT).endswith(b"\n}\n")
+        assert decode(encode_receipt(each), file_name(each.path)) == each
+    assert list(json.loads(encode_receipt(RECEIPT))) == sorted(json.loads(encode_receipt(RECEIPT)))
+    assert b'{\n "current": ' in encode_receipt(RECEIPT) and encode_receipt(RECEIPT).endswith(b"\n}\n")
 
 
 PATHS = {

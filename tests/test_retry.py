@@ -9,7 +9,7 @@ import pytest
 from patcher.errors import OutdatedError, StoreError
 from patcher.store import retry
 from patcher.store.folder import HOME
-from patcher.store.journal import NAME
+from patcher.store.journal import JOURNAL
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def env(tmp_path, monkeypatch):
             raise OSError("no /proc")
         return [7] if env.held else []
 
-    env.journals = [tmp_path / name / HOME / NAME for name in "ab"]
+    env.journals = [tmp_path / name / HOME / JOURNAL for name in "ab"]
     monkeypatch.setattr(retry, "time", SimpleNamespace(monotonic=lambda: env.now, sleep=sleep))
     monkeypatch.setattr(retry, "holders", holders)
     return env

@@ -14,8 +14,8 @@ from patcher.store import bytecode, health, status
 from patcher.store.folder import Folder
 from patcher.store.health import damaged
 from patcher.store.lock import locked
-from patcher.store.receipt import encode, file_name
-from patcher.store.status import Condition, FileStatus, classify, read
+from patcher.store.receipt import encode_receipt, file_name
+from patcher.store.status import Condition, FileStatus, classify, read_installed
 from patcher.store.store import Store
 from patcher.target.interpreter import Environment
 
@@ -158,7 +158,7 @@ def test_what_is_in_order_means_nothing_and_a_package_without_a_distribution_has
 
 def test_the_bytes_of_a_file_that_may_not_be_there(tmp_path):
     (tmp_path / "a").write_bytes(b"x")
-    assert [read(str(tmp_path), path) for path in ("a", "b", "a/b", "c/d")] == [b"x", None, None, None]
+    assert [read_installed(str(tmp_path), path) for path in ("a", "b", "a/b", "c/d")] == [b"x", None, None, None]
 
 
 def test_every_receipt_of_the_own_directories_and_what_is_missing_for_a_restore(tmp_path):
@@ -169,7 +169,7 @@ def test_every_receipt_of_the_own_directories_and_what_is_missing_for_a_restore(
         for path in (FILE, "demo/sub/b.py"):
             where = site / ".sitepatch/receipts" / file_name(path)
             where.parent.mkdir(parents=True, exist_ok=True)
-            where.write_bytes(encode(receipt(path=path)))
+            where.write_bytes(encode_receipt(receipt(path=path)))
             (site / path).parent.mkdir(parents=True, exist_ok=True)
             (site / path).write_text("new" if site == sites[0] else "old")
     words = tuple(map(str, sites))
@@ -182,7 +182,7 @@ def test_every_receipt_of_the_own_directories_and_what_is_missing_for_a_restore(
         f"{words[0]}/.sitepatch/pristine/{sha('old').hexdigest()}",
         f"{words[0]}/.sitepatch/patchsets/{HEX}.json",
     ]
-    assert health.interrupted(env) == [] and health.recover(env) == ([], [])
+    assert health.interrupted(env) == [] and health.recover_all(env) == ([], [])
     assert [status.has_store(word) for word in words] == [True, True, False, True]
 
 
@@ -216,7 +216,7 @@ def test_a_run_of_another_user_is_left_to_that_user(interrupted, monkeypatch, me
     monkeypatch.setattr(health, "_writer", lambda site: found)
     monkeypatch.setattr(os, "geteuid", lambda: me)
     monkeypatch.setattr(Store, "recover", lambda store, lock_timeout: "an interrupted run was undone")
-    said, left = health.recover(interrupted)
+    said, left = health.recover_all(interrupted)
     assert said == [f"{site}: an interrupted run was undone"] * mine
     assert [each[:2] for each in left] == [("interrupted", site)] * (not mine)
     assert mine or (left[0][2].startswith("an interrupted run will be undone: ") and f"; it is user {writer}'s: " in left[0][2])
@@ -232,18 +232,18 @@ def test_a_run_is_of_the_user_whose_journal_it_is_a_link_included(interrupted):
 
 def test_a_run_that_is_recovered_or_was_by_another_process_meanwhile(interrupted, monkeypatch):
     (site,) = interrupted.stores
-    ((said,), left) = health.recover(interrupted)
+    ((said,), left) = health.recover_all(interrupted)
     assert said.startswith(f"{site}: an interrupted run was undone") and left == []
     os.makedirs(f"{site}/.sitepatch", exist_ok=True)
     monkeypatch.setattr(Store, "interrupted", lambda store: "an interrupted run will be undone")
-    assert health.recover(interrupted) == ([], [])
+    assert health.recover_all(interrupted) == ([], [])
 
 
 def test_a_run_that_is_under_way_is_not_waited_for(interrupted, monkeypatch):
     (site,) = interrupted.stores
     monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waits"))
     with Folder.open(site) as folder, locked(folder):
-        said, ((word, where, why),) = health.recover(interrupted)
+        said, ((word, where, why),) = health.recover_all(interrupted)
     assert (said, word, where) == ([], "under way", site) and f"process {os.getpid()}" in why
 
 
@@ -252,7 +252,7 @@ def test_a_run_that_cannot_be_recovered_says_why(interrupted, monkeypatch):
         raise StoreError("why not")
 
     monkeypatch.setattr(Store, "recover", recover)
-    said, ((word, _, why),) = health.recover(interrupted)
+    said, ((word, _, why),) = health.recover_all(interrupted)
     assert (said, word) == ([], "interrupted")
     assert why.startswith("an interrupted run will be undone: ") and why.endswith(", when the store can be written: why not")
 

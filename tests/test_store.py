@@ -900,14 +900,14 @@ def test_half_of_a_copy_is_no_saved_text_and_the_next_run_removes_it(site):
 
 
 def test_a_file_that_somebody_changes_during_the_commit_is_left_alone_and_named(site, monkeypatch):
-    real = journal.write
+    real = journal.write_journal
 
     def write(home, phase, *what):
         real(home, phase, *what)
         if phase == journal.COMMITTING:
             (site / A).write_bytes(b"the next release")
 
-    monkeypatch.setattr(journal, "write", write)
+    monkeypatch.setattr(journal, "write_journal", write)
     with pytest.raises(StoreError) as caught:
         apply(site)
     assert caught.value.message == f"{A} in {site}: changed by somebody else while sitepatch was at work"
@@ -997,7 +997,7 @@ def test_copies_of_edited_texts_are_listed_from_a_time_on_a_link_with_its_own(si
 
 def test_where_nothing_waits_no_lock_is_taken_and_nothing_is_written(site, monkeypatch):
     store = Store(str(site))
-    monkeypatch.setattr(journal, "write", lambda *_: pytest.fail("nothing to do"))
+    monkeypatch.setattr(journal, "write_journal", lambda *_: pytest.fail("nothing to do"))
     assert store.commit([], {}) == ""
     monkeypatch.undo()
     apply(site)
@@ -1073,13 +1073,13 @@ def test_a_failure_before_the_commit_point_is_undone_at_once_and_reported(site, 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.EIO, "why")])
 def test_a_failure_after_all_is_done_says_so(site, monkeypatch, error):
-    real = tidy.clean
+    real = tidy.clean_up
 
     def clean(*words):
         real(*words)
         raise error
 
-    monkeypatch.setattr("patcher.store.store.clean", clean)
+    monkeypatch.setattr("patcher.store.store.clean_up", clean)
     with pytest.raises((StoreError, KeyboardInterrupt)) as caught:
         apply(site)
     assert FINISHED in f"{caught.value} {getattr(caught.value, 'hint', '')}"
@@ -1092,7 +1092,7 @@ def test_a_failure_after_all_is_done_says_so(site, monkeypatch, error):
         ("prepare", KeyboardInterrupt(), "the next command that writes says whether the run is finished or undone"),
         ("prepare", OSError(errno.EIO, "why"),
          "an interrupted run will be undone: 3 files as before it, by the next command that can write here"),
-        ("check", OSError(errno.EIO, "why"), "nothing was changed"),
+        ("plan_work", OSError(errno.EIO, "why"), "nothing was changed"),
     ],
 )  # fmt: skip
 def test_where_even_the_recovery_fails_it_is_reported_what_waits(site, monkeypatch, fails, again, outcome):
@@ -1105,7 +1105,7 @@ def test_where_even_the_recovery_fails_it_is_reported_what_waits(site, monkeypat
 
     failing(monkeypatch, f"patcher.store.prepare.{fails}", OSError(errno.EIO, "why"))
     with monkeypatch.context() as patched:
-        failing(patched, "patcher.store.journal.recover", again)
+        failing(patched, "patcher.store.journal.recover_run", again)
         patched.setattr("patcher.store.store.tidy_edited", tidy_edited)
         with pytest.raises((StoreError, KeyboardInterrupt)) as caught:
             apply(site)

@@ -13,7 +13,7 @@ from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose
 from patcher.store.commit import commit
 from patcher.store.folder import Folder
-from patcher.store.health import recover
+from patcher.store.health import recover_all
 from patcher.store.lock import locked
 from patcher.store.store import Store
 from patcher.target.interpreter import discover
@@ -170,7 +170,7 @@ def test_the_user_of_sudo_sees_their_run_finished_by_status(shared, monkeypatch)
     forge(shared, A)
     give(shared.site, A)
     monkeypatch.setenv("SUDO_UID", str(A))
-    said, left = recover(discover(None, str(shared.site)))
+    said, left = recover_all(discover(None, str(shared.site)))
     assert len(said) == 1 and left == []
 
 

@@ -143,8 +143,8 @@ cli.main()
 """
 HOOKS = {
     "after the plan": ("", 'before(change, "commit", "before")'),
-    "before the journal": ("preparing", 'before(journal, "write", "before")'),
-    "before the commit point": ("committing", 'before(journal, "write", "before")'),
+    "before the journal": ("preparing", 'before(journal, "write_journal", "before")'),
+    "before the commit point": ("committing", 'before(journal, "write_journal", "before")'),
 }
 
 

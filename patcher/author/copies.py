@@ -12,7 +12,7 @@ from patcher.author.changed import InstalledFile, find_changed, home_of, python_
 from patcher.author.pristine import Original
 from patcher.errors import Location, SitepatchError, UsageError
 from patcher.model import Located
-from patcher.store.status import read
+from patcher.store.status import read_installed
 from patcher.system.decode import Reader, Values, decode_json, sha256_hex
 from patcher.system.reading import read_file
 from patcher.target.environment import Environment, locate
@@ -79,7 +79,7 @@ def copied(env: Environment, folder: Path) -> List[Tuple[InstalledFile, Original
     for path in sorted(each.relative_to(folder).as_posix() for each in folder.rglob("*.py")):
         data, here = read_file(folder / path), Location(path)
         located = home_of(env, path)
-        installed = read(located.site, path)
+        installed = read_installed(located.site, path)
         if installed is None:
             what = "is not installed; a new file is no part of a patchset, which changes files that are"
             problems.append(SitepatchError.at(here, what))
@@ -100,7 +100,7 @@ def copied(env: Environment, folder: Path) -> List[Tuple[InstalledFile, Original
 
 def _hashes(folder: Path) -> Dict[str, str]:
     """The sha256 (hex) of each copy before it was edited, by path; {} where there is no such record."""
-    data = read(str(folder), _STATE)
+    data = read_installed(str(folder), _STATE)
     if data is None:
         return {}
     where, hint = folder / _STATE, "remove it to go on; that an installed file was changed since is not noticed then"

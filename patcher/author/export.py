@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.author import standalone
-from patcher.model import Patchset, Requested, Step
+from patcher.model import KINDS, Patchset, Requested, Step
 from patcher.patchset.toml import options_text
-from patcher.planner.assignments import KINDS
 from patcher.splice import apply_splices
 from patcher.text.diffs import diff_texts
 from patcher.text.lines import line_edits

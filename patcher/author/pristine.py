@@ -212,7 +212,7 @@ def _release(files: Sequence[InstalledFile], report: Optional[Callable[[str], No
         folder = cached_release(cache, name, version, paths)
         return folder or "the releases that were fetched: this one was not, or without this file"
     try:
-        ownership.check(str(cache), "set SITEPATCH_CACHE to a directory of your own")
+        ownership.refuse_shared(str(cache), "set SITEPATCH_CACHE to a directory of your own")
         with Pip(cached=True) as pip, in_use(cache):
             folder = cached_release(cache, name, version, paths)
             if folder is None:

@@ -19,7 +19,7 @@ text after], with one character a byte."""
 SITES = ("site-packages", "dist-packages")
 
 
-class Change(NamedTuple):
+class Replacement(NamedTuple):
     """A file that is to be written, and its text before and after that."""
 
     path: Path
@@ -47,7 +47,7 @@ def main(words: Optional[Sequence[str]] = None) -> int:
             problems.append(f"{path}: {problem}")
     try:
         if not problems and not asked.dry_run:
-            write([each for _, each in found if each])
+            replace_all([each for _, each in found if each])
     except OSError as problem:
         problems.append(f"{problem}; the files are as they were")
     verb = "restored" if asked.restore else "patched"
@@ -57,7 +57,7 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     return 1 if problems else 0
 
 
-def change(path: str, sites: Sequence[Path], *, restore: bool) -> Optional[Change]:
+def change(path: str, sites: Sequence[Path], *, restore: bool) -> Optional[Replacement]:
     """What is to be done with a file, None where it is as asked already; raises Problem where its text is not known."""
     site = next((each for each in sites if (each / path).exists()), None)
     if site is None:
@@ -75,7 +75,7 @@ def change(path: str, sites: Sequence[Path], *, restore: bool) -> Optional[Chang
     for file in known:
         new = edited(old, file["edits"], restore=restore) if file[start] == digest else old
         if sha256(new).hexdigest() == file[end]:
-            return Change(site / path, old, new)
+            return Replacement(site / path, old, new)
     raise Problem(f"is not the text that this was made for (sha256 {digest})")
 
 
@@ -89,10 +89,10 @@ def edited(data: bytes, edits: Sequence[Sequence[Any]], *, restore: bool) -> byt
     return b"".join([*parts, data[done:]])
 
 
-def write(changes: Sequence[Change]) -> None:
+def replace_all(changes: Sequence[Replacement]) -> None:
     """Replace all of the files, or none; what was compiled of the old ones goes first."""
     parts = [each.path.with_name(f".{each.path.name}.{os.getpid()}.part") for each in changes]
-    done: List[Change] = []
+    done: List[Replacement] = []
     try:
         for part, each in zip(parts, changes):
             with part.open("xb") as file:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.diagnose import rank, wrappers
-from patcher.diagnose.rank import NO_DEVICE, Message, kinds_of, names
+from patcher.diagnose.rank import NO_DEVICE, Message, device_names, kinds_of
 from patcher.diagnose.report import REFUSAL, Report
 from patcher.diagnose.runs import Run, Wrap, is_of
 from patcher.text.listed import listed, ranks
@@ -94,7 +94,7 @@ def node(row: Report) -> Tuple[str, Optional[int]]:
 
 def _card(row: Report) -> Optional[Tuple[object, ...]]:
     """The one card that a rank's parameters are on, as all ranks of its machine would call it."""
-    found = names(row.parameters)
+    found = device_names(row.parameters)
     kind, _, index = found[0].partition(":") if len(found) == 1 else ("", "", "")
     if not index.isdigit() or kind in (*NO_DEVICE, *_ONE_FOR_ALL):
         return None
@@ -117,7 +117,7 @@ def _same_device(rows: Sequence[Report]) -> List[Conclusion]:
     shared = [some for some in found.values() if len(some) > 1]
     doubt = "" if all(row.host for some in shared for row in some) else ". Well if each rank sees one card only"
     hint = "each process must choose its own device by LOCAL_RANK before the model is moved" + doubt
-    texts = [f"{len(some)} ranks of one machine are on {names(some[0].parameters)[0]}" for some in shared]
+    texts = [f"{len(some)} ranks of one machine are on {device_names(some[0].parameters)[0]}" for some in shared]
     return [Conclusion("same-device", _ranks(some), text, hint) for some, text in zip(shared, texts)]
 
 

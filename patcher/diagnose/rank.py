@@ -11,8 +11,8 @@ from patcher.diagnose.report import Devices, Report
 from patcher.text.listed import listed
 
 GUARD, DEVICE = "mmengine-ddp-device", "mmengine-device"
-KNOWN = (("cuda", ""), ("mlu", ""), ("mps", ""), ("npu", "0.3.0"), ("dipu", "0.7.4"), ("musa", "0.10.3"))  # by get_device
-UNKNOWN = ("gcu", "xpu", "xla", "hpu")  # to get_device of every MMEngine: the model stays on the CPU
+GET_DEVICE_KNOWS = (("cuda", ""), ("mlu", ""), ("mps", ""), ("npu", "0.3.0"), ("dipu", "0.7.4"), ("musa", "0.10.3"))
+GET_DEVICE_MISSES = ("gcu", "xpu", "xla", "hpu")  # in every MMEngine: the model stays on the CPU
 VENDORS = {  # what a vendor's package adds: the kind of device, and the backend that serves it
     "torch_gcu": ("gcu", "eccl"),
     "torch_npu": ("npu", "hccl"),
@@ -28,14 +28,14 @@ _IN_EVERY_TORCH = ("cuda", "xpu")  # a module of these means nothing until it is
 Message = Tuple[str, str]  # what is wrong, and what to do
 
 
-def names(devices: Devices) -> List[str]:
+def device_names(devices: Devices) -> List[str]:
     """The devices that hold a tensor."""
     return [device for device, count in devices if count]
 
 
 def devices_of_ids(row: Report) -> List[str]:
     """The devices that device_ids name; a bare number is a device of the kind that the parameters or the rank are on."""
-    kinds = [device.partition(":")[0] for device in names(row.parameters) if device not in NO_DEVICE]
+    kinds = [device.partition(":")[0] for device in device_names(row.parameters) if device not in NO_DEVICE]
     kinds += [kind for kind, index in row.current if index is not None]
     kind = (kinds or accelerators(row) or ["device"])[0]
     return [each if ":" in each else f"{kind}:{each}" for each in row.device_ids or ()]
@@ -50,17 +50,17 @@ def accelerators(row: Report) -> List[str]:
 
 def on_cpu(row: Report) -> bool:
     """Whether all parameters are on the CPU."""
-    return names(row.parameters) == ["cpu"]
+    return device_names(row.parameters) == ["cpu"]
 
 
 def ids_match(row: Report) -> bool:
     """Whether all parameters are on the one device that device_ids name."""
-    return bool(row.device_ids) and names(row.parameters) == devices_of_ids(row) and not on_cpu(row)
+    return bool(row.device_ids) and device_names(row.parameters) == devices_of_ids(row) and not on_cpu(row)
 
 
 def kinds_of(devices: Devices) -> List[str]:
     """The kinds of the devices that hold a tensor, sorted."""
-    return sorted({device.partition(":")[0] for device in names(devices)})
+    return sorted({device.partition(":")[0] for device in device_names(devices)})
 
 
 # what can be wrong ----------------------------------------------------------------------------------------------------
@@ -115,16 +115,16 @@ def without_ids(row: Report) -> str:
 
 
 def _get_device(row: Report, kind: str) -> str:
-    known = ", ".join(name + (f" (from {since})" if since else "") for name, since in KNOWN)
-    since = dict(KNOWN).get(kind, "")
-    if kind in dict(KNOWN) and row.mmengine and since and version_numbers(row.mmengine) < version_numbers(since):
+    known = ", ".join(name + (f" (from {since})" if since else "") for name, since in GET_DEVICE_KNOWS)
+    since = dict(GET_DEVICE_KNOWS).get(kind, "")
+    if kind in dict(GET_DEVICE_KNOWS) and row.mmengine and since and version_numbers(row.mmengine) < version_numbers(since):
         return f"get_device of MMEngine {row.mmengine} does not know it; {since} does"
-    if kind in dict(KNOWN):
+    if kind in dict(GET_DEVICE_KNOWS):
         return (
             f"get_device says {row.get_device or 'cpu'}: the package of {kind} was imported after mmengine, or sees no "
             f"device. It knows {kind}" + (f" from MMEngine {since}" if since else "")
         )
-    return f"get_device knows {known}; {', '.join(UNKNOWN)} never: they become cpu"
+    return f"get_device knows {known}; {', '.join(GET_DEVICE_MISSES)} never: they become cpu"
 
 
 def version_numbers(version: str) -> Tuple[int, ...]:
@@ -134,7 +134,7 @@ def version_numbers(version: str) -> Tuple[int, ...]:
 
 def on_several_devices(row: Report) -> Optional[Message]:
     """The parameters are on several devices."""
-    if len(names(row.parameters)) < 2:
+    if len(device_names(row.parameters)) < 2:
         return None
     kinds = kinds_of(row.parameters)
     text = f"the parameters are spread over {listed(kinds) if len(kinds) > 1 else f'several {kinds[0]} devices'}{_fewest(row)}"
@@ -159,7 +159,7 @@ def _fewest(row: Report) -> str:
 
 def ids_elsewhere(row: Report) -> Optional[Message]:
     """device_ids name another device than that of the parameters."""
-    if not row.device_ids or len(names(row.parameters)) != 1 or on_cpu(row) or ids_match(row):
+    if not row.device_ids or len(device_names(row.parameters)) != 1 or on_cpu(row) or ids_match(row):
         return None
     text = "the parameters are on another device than device_ids name"
     if row.ids_from == "config":
@@ -172,7 +172,7 @@ def ids_elsewhere(row: Report) -> Optional[Message]:
 
 def buffers_elsewhere(row: Report) -> Optional[Message]:
     """Buffers are on a device that no parameter is on."""
-    if not names(row.parameters) or set(names(row.buffers)) <= set(names(row.parameters)):
+    if not device_names(row.parameters) or set(device_names(row.buffers)) <= set(device_names(row.parameters)):
         return None
     there, here = kinds_of(row.buffers), kinds_of(row.parameters)
     text = "buffers are on another device than the parameters"

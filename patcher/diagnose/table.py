@@ -14,7 +14,7 @@ from patcher.text.width import clip, padded, width
 READY = "ready"
 WIDTH = 100
 DOUBTS = ("accelerator-unused", "buffers-elsewhere", "same-device", "ranks-differ", "missing", *NOTES)  # the wrapper takes it
-HEAD = ("rank", "host", "device", "device_ids", "parameters", "buffers", "verdict")
+COLUMNS = ("rank", "host", "device", "device_ids", "parameters", "buffers", "verdict")
 _LEAST = 6  # columns that a cell keeps where a table is too wide
 
 
@@ -106,14 +106,14 @@ def cells(row: Report) -> Tuple[str, ...]:
 
 def table(classified: ClassifiedWrap) -> List[TableLine]:
     """The lines of the table, no wider than WIDTH; the column of hosts only where a host is known."""
-    lines = [HEAD[:-1], *(cells(row) for row in classified.wrap.rows)]
+    lines = [COLUMNS[:-1], *(cells(row) for row in classified.wrap.rows)]
     columns = [column for column in zip(*lines) if column[0] != "host" or any(column[1:])]
     widths = [max(map(width, column)) for column in columns]
-    verdicts = max(map(width, (HEAD[-1], *classified.verdicts)))
+    verdicts = max(map(width, (COLUMNS[-1], *classified.verdicts)))
     while sum(widths) + 2 * len(widths) + verdicts > WIDTH and max(widths) > _LEAST:
         widths[widths.index(max(widths))] -= 1
     texts = ["  ".join(padded(clip(cell, room), room) for cell, room in zip(line, widths)) for line in zip(*columns)]
-    return [TableLine(text, verdict) for text, verdict in zip(texts, (HEAD[-1], *classified.verdicts))]
+    return [TableLine(text, verdict) for text, verdict in zip(texts, (COLUMNS[-1], *classified.verdicts))]
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,16 @@ from __future__ import annotations
 
 from typing import Optional
 
-from patcher.diagnose.rank import NO_DEVICE, Message, accelerators, kinds_of, names, never_moved, version_numbers, without_ids
+from patcher.diagnose.rank import (
+    NO_DEVICE,
+    Message,
+    accelerators,
+    device_names,
+    kinds_of,
+    never_moved,
+    version_numbers,
+    without_ids,
+)
 from patcher.diagnose.report import Report
 from patcher.text.listed import listed
 
@@ -32,7 +41,7 @@ def family(row: Report) -> str:
 def ids_for_cuda(row: Report) -> Optional[Message]:
     """This torch takes device_ids for CUDA alone, and the model is on another kind of device."""
     old = () < version_numbers(row.torch) < _ANY_DEVICE
-    if not row.device_ids or len(names(row.parameters)) != 1 or not old:
+    if not row.device_ids or len(device_names(row.parameters)) != 1 or not old:
         return None
     kind = kinds_of(row.parameters)[0]
     if kind in (*NO_DEVICE, "cuda"):

@@ -15,7 +15,7 @@ from patcher.engine.edit import Conflict, Edit
 from patcher.engine.in_string import scope_ranges, text_places
 from patcher.engine.lex import meets
 from patcher.engine.match.find import find_in_scope, scope_blocks, side_places
-from patcher.engine.match.match import Match, Matcher, Place, TooManySteps
+from patcher.engine.match.match import Match, Matcher, MatchRange, TooManySteps
 from patcher.engine.names import unbound
 from patcher.engine.node import SyntaxProblem, same
 from patcher.engine.source import Source, lines_of
@@ -24,10 +24,10 @@ from patcher.model import HunkAnswer, Splice, State
 
 _NESTED = "where one place is inside another, write a hunk that has both"
 
-Rewritten = Callable[[Source, Hunk, Place, Match], Sequence[Edit]]
+Rewritten = Callable[[Source, Hunk, MatchRange, Match], Sequence[Edit]]
 
 
-class Change(NamedTuple):
+class MatchEdits(NamedTuple):
     """The change of one place: its match, and the edits that make it."""
 
     match: Match
@@ -39,7 +39,7 @@ class Matched(NamedTuple):
 
     hunk: Hunk
     answer: HunkAnswer
-    changes: Sequence[Change] = ()
+    changes: Sequence[MatchEdits] = ()
 
 
 def check_result(
@@ -130,7 +130,7 @@ def _second_change(result: Source, hunk: Hunk, rewritten: Rewritten) -> str:
     return ""
 
 
-def _check_hunk(result: Source, matched: Matched, every: Sequence[Tuple[Edit, Change]], offsets: _OffsetMap) -> str:
+def _check_hunk(result: Source, matched: Matched, every: Sequence[Tuple[Edit, MatchEdits]], offsets: _OffsetMap) -> str:
     """The problem where the after side of a hunk does not match at each place that was changed, else ""."""
     hunk = matched.hunk
     if not matched.changes or not (hunk.after.written if hunk.text.in_string else hunk.after.nodes):
@@ -158,7 +158,7 @@ def _check_hunk(result: Source, matched: Matched, every: Sequence[Tuple[Edit, Ch
     return ""
 
 
-def _after_side_places(result: Source, hunk: Hunk) -> List[Place]:
+def _after_side_places(result: Source, hunk: Hunk) -> List[MatchRange]:
     """Where the after side matches, whatever optional parts are there too."""
     if hunk.text.in_string:
         return text_places(result, scope_ranges(result, hunk.after_scope), hunk.after)
@@ -167,7 +167,7 @@ def _after_side_places(result: Source, hunk: Hunk) -> List[Place]:
     return [place for block in blocks for place in side_places(hunk, hunk.after, block, matcher)]
 
 
-def _same_names(change: Change, after: Match, every: Sequence[Tuple[Edit, Change]]) -> bool:
+def _same_names(change: MatchEdits, after: Match, every: Sequence[Tuple[Edit, MatchEdits]]) -> bool:
     """Whether the metavariables are bound to the same code in the result, leaving out code that another change edits."""
     for name, node in after.names.items():
         old = change.match.names[name]

@@ -6,10 +6,10 @@ import gc
 import re
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.engine.check import Change, Matched, check_result
+from patcher.engine.check import Matched, MatchEdits, check_result
 from patcher.engine.edit import Conflict, Edit, Removed
 from patcher.engine.match.find import FoundPlaces, already_deleted, find_hunk
-from patcher.engine.match.match import MAX_MATCHES, Place, TooManySteps
+from patcher.engine.match.match import MAX_MATCHES, MatchRange, TooManySteps
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.rewrite.align import insertion_anchors
 from patcher.engine.rewrite.rewriter import rewritten
@@ -162,13 +162,13 @@ def _counted(source: Source, hunk: Hunk, found: FoundPlaces) -> Optional[HunkAns
     return None if found.todo else HunkAnswer(hunk.text, State.UPSTREAM, _lines(source, found.done))
 
 
-def _lines(source: Source, places: Sequence[Place]) -> Tuple[int, ...]:
+def _lines(source: Source, places: Sequence[MatchRange]) -> Tuple[int, ...]:
     return tuple(source.lines.number(place.start) for place in places)
 
 
-def _changed(source: Source, hunk: Hunk, places: Sequence[Place]) -> Matched:
+def _changed(source: Source, hunk: Hunk, places: Sequence[MatchRange]) -> Matched:
     """Make the edits of all places, or of none where one is ambiguous or in conflict."""
-    changes: List[Change] = []
+    changes: List[MatchEdits] = []
     for place in places:
         if hunk.text.expected == 0 and any(_reaches_into(place, outer) for outer in changes):
             continue
@@ -182,12 +182,12 @@ def _changed(source: Source, hunk: Hunk, places: Sequence[Place]) -> Matched:
             problem = f"the code at line {line} can be matched in {number} ways that would change different parts of it"
             hint = "write what stands beside the part that is meant"
             return Matched(hunk, HunkAnswer(hunk.text, State.AMBIGUOUS, (line,), problem=problem, hint=hint))
-        changes.append(Change(place.matches[0], choices[0]))
+        changes.append(MatchEdits(place.matches[0], choices[0]))
     starts = [min((edit.start for edit in edits), default=match.start) for match, edits in changes]
     return Matched(hunk, HunkAnswer(hunk.text, State.APPLICABLE, tuple(map(source.lines.number, starts))), changes)
 
 
-def _choices(source: Source, hunk: Hunk, place: Place) -> List[List[Edit]]:
+def _choices(source: Source, hunk: Hunk, place: MatchRange) -> List[List[Edit]]:
     """The different edits that the matches of a place would make."""
     choices: List[List[Edit]] = []
     for match in place.matches[: MAX_MATCHES - 1]:
@@ -197,7 +197,7 @@ def _choices(source: Source, hunk: Hunk, place: Place) -> List[List[Edit]]:
     return choices
 
 
-def _reaches_into(place: Place, outer: Change) -> bool:
+def _reaches_into(place: MatchRange, outer: MatchEdits) -> bool:
     """Whether the change of a place that this one is inside of writes this one's code anew (rule 23)."""
     within = outer.match.start <= place.start and place.end <= outer.match.end
     return within and any(edit.start < place.end and place.start < edit.end for edit in outer.edits)

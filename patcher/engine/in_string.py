@@ -7,7 +7,7 @@ from typing import List, NamedTuple, Sequence, Tuple
 
 from patcher.engine.edit import Conflict, Edit
 from patcher.engine.lex import Token, expressions, fields, tokens
-from patcher.engine.match.match import Match, Place
+from patcher.engine.match.match import Match, MatchRange
 from patcher.engine.node import Node
 from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.side import Hunk, Side
@@ -52,19 +52,19 @@ def string_parts(source: Source, ranges: Sequence[Tuple[int, int]]) -> List[Stri
     return found
 
 
-def text_places(source: Source, ranges: Sequence[Tuple[int, int]], side: Side) -> List[Place]:
+def text_places(source: Source, ranges: Sequence[Tuple[int, int]], side: Side) -> List[MatchRange]:
     """Where the text of a side occurs in the string literals of some ranges; any line break matches any other."""
     pattern = re.compile(r"(?:\r\n|\r|\n)".join(map(re.escape, side.written.split("\n"))))
-    found: List[Place] = []
+    found: List[MatchRange] = []
     for part in string_parts(source, ranges) if side.written else ():
         for match in pattern.finditer(part.text):
             start, end = part.start + match.start(), part.start + match.end()
             first, last = part.literal
-            found.append(Place(start, end, [Node("String", (first, first, last, last))], (Match(start, end, {}, {}),)))
+            found.append(MatchRange(start, end, [Node("String", (first, first, last, last))], (Match(start, end, {}, {}),)))
     return found
 
 
-def text_edit(source: Source, hunk: Hunk, place: Place) -> Edit:
+def text_edit(source: Source, hunk: Hunk, place: MatchRange) -> Edit:
     """The edit that replaces the text of the before side by that of the after side.
 
     Raises:

@@ -93,12 +93,12 @@ def _read() -> Wheel:
         return Wheel(fields["wheel"], files)
     try:  # sitepatch can build what this file cannot read, and has better messages
         from patcher.errors import SitepatchError
-        from patcher.hook.directory import read
+        from patcher.hook.directory import read_content
         from patcher.hook.wheel import wheel
     except ImportError:
         _stop(f"{problem}; run again: sitepatch hook init {Path.cwd().name}")
     try:
-        return Wheel(*wheel(read(Path.cwd())))
+        return Wheel(*wheel(read_content(Path.cwd())))
     except (SitepatchError, OSError) as error:
         hint = getattr(error, "hint", "")
         _stop(f"{error}{f'; {hint}' if hint else ''}")

@@ -23,25 +23,25 @@ def start() -> None:
     _ran, reported = True, False
     try:
         if mode not in MODES:
-            report(f"SITEPATCH_HOOK: found {mode!r}, expected {', '.join(MODES)} or off; the mode is {MODE}")
+            write_stderr(f"SITEPATCH_HOOK: found {mode!r}, expected {', '.join(MODES)} or off; the mode is {MODE}")
             mode = MODE
-        reasons = read(mode)
+        reasons = state_problems(mode)
         if reasons is None:
             module = __import__(f"{__name__}.recheck", fromlist=["recheck"])  # most starts can do without
-            reasons, reported = module.recheck(HERE, NAME, mode, read, report)
+            reasons, reported = module.recheck(HERE, NAME, mode, state_problems, write_stderr)
     except Exception as error:  # whatever it is, the program starts
         reasons, reported = [f"{type(error).__name__}: {error}"], True
-        report(f"{NAME} could not look at its files: {reasons[0]}")
+        write_stderr(f"{NAME} could not look at its files: {reasons[0]}")
     except KeyboardInterrupt:  # raised here, it would be reported as a fatal error of the interpreter
         os._exit(130)
     if reasons and mode != "repair" and not reported:
-        report("; ".join(reasons))
+        write_stderr("; ".join(reasons))
     if reasons and mode == "strict":
-        report(f"{NAME} is strict: the program is not started (SITEPATCH_HOOK=off starts it, to mend this)")
+        write_stderr(f"{NAME} is strict: the program is not started (SITEPATCH_HOOK=off starts it, to mend this)")
         os._exit(1)  # SystemExit would be reported as a fatal error of the interpreter
 
 
-def report(text: str) -> None:
+def write_stderr(text: str) -> None:
     """Write a line to stderr, if there is one that can be written; raises nothing.
 
     sys.stderr is not used: it would buffer what it could not write, and the program would end with exit code 120.
@@ -53,7 +53,7 @@ def report(text: str) -> None:
             pass
 
 
-def read(mode: str, aloud: bool = False) -> "list[str] | None":
+def state_problems(mode: str, aloud: bool = False) -> "list[str] | None":
     """Return why files are not as requested, [] where they are; None where the state file does not say it.
 
     With `aloud` it is reported where the state file is damaged.
@@ -64,14 +64,14 @@ def read(mode: str, aloud: bool = False) -> "list[str] | None":
     except OSError:
         return None
     try:
-        return compare(text, os.path.dirname(HERE), ID, mode == "warn")
+        return changed_files(text, os.path.dirname(HERE), ID, mode == "warn")
     except ValueError as error:
         if aloud:
-            report(f"{HERE}/state: is damaged ({error}); looking at every file again")
+            write_stderr(f"{HERE}/state: is damaged ({error}); looking at every file again")
     return None
 
 
-def compare(text: str, site: str, requested: str, looking: bool) -> "list[str] | None":
+def changed_files(text: str, site: str, requested: str, looking: bool) -> "list[str] | None":
     """Compare a state file with the files that it names.
 
     Args:

@@ -14,7 +14,7 @@ from patcher.model import Change, Located, OptionValue, Receipt, Step
 from patcher.splice import apply_splices
 from patcher.store.folder import sha256
 from patcher.store.receipt import new_receipt
-from patcher.store.status import Condition, FileStatus, classify, read
+from patcher.store.status import Condition, FileStatus, classify, read_installed
 from patcher.store.store import Store
 from patcher.target.distribution import edited_message
 from patcher.target.environment import Environment, blocker, locate, recorded_hash
@@ -61,7 +61,7 @@ def classify_targets(site: str, hook: Hook, precomputed: Sequence[Precomputed]) 
         StoreError: a receipt or what the hook carries is invalid.
     """
     receipts = Store(site).receipts()
-    texts = {path: read(site, path) for path in hook.paths}
+    texts = {path: read_installed(site, path) for path in hook.paths}
     before = {path: "" if data is None else sha256(data) for path, data in texts.items()}
     sizes = {path: len(data) for path, data in texts.items() if data is not None}
     found = Classified((), {}, {}, {}, before, dict(before), sizes)

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from patcher.errors import StoreError
 from patcher.model import LockedFile, OptionValue, Step
-from patcher.store.receipt import OPTIONS, STEP, dump, load, path_below, step_fields, step_of, whole_from
+from patcher.store.receipt import OPTIONS, STEP, decode_fields, encode_fields, path_below, step_fields, step_of, whole_from
 from patcher.system.decode import STRINGS, Items, Table, Values, sha256_hex, string
 from patcher.system.reading import patchset_digest
 
@@ -105,7 +105,7 @@ def write_hook(hook: Hook) -> bytes:
         paths = [{"package": package, "paths": list(paths)} for package, paths in one.paths.items()]
         maps = {"options": dict(one.options), "versions": dict(one.versions)}
         patchsets.append(dict(one._asdict(), files=list(one.files), paths=paths, **maps))
-    return dump({**hook._asdict(), "patchsets": patchsets})
+    return encode_fields({**hook._asdict(), "patchsets": patchsets})
 
 
 def read_hook(data: bytes, where: str) -> Hook:
@@ -114,7 +114,7 @@ def read_hook(data: bytes, where: str) -> Hook:
     Raises:
         StoreError: it is damaged.
     """
-    fields = load(data, where, _AGAIN, _HOOK)
+    fields = decode_fields(data, where, _AGAIN, _HOOK)
     return Hook(fields["name"], fields["version"], fields["mode"], tuple(map(_patchset, fields["patchsets"])))
 
 
@@ -128,7 +128,7 @@ def write_precomputed(changes: Sequence[Precomputed], digests: Mapping[str, str]
     files = []
     for one in changes:
         files.append(dict(one.file._asdict(), exact=int(one.exact), steps=[step_fields(step) for step in one.steps]))
-    return dump({"files": files, "patchsets": dict(digests)})
+    return encode_fields({"files": files, "patchsets": dict(digests)})
 
 
 def read_precomputed(data: bytes, where: str) -> Tuple[Tuple[Precomputed, ...], Dict[str, str]]:
@@ -137,7 +137,7 @@ def read_precomputed(data: bytes, where: str) -> Tuple[Tuple[Precomputed, ...], 
     Raises:
         StoreError: it is damaged.
     """
-    fields = load(data, where, _AGAIN, _CHANGES)
+    fields = decode_fields(data, where, _AGAIN, _CHANGES)
     return tuple(map(_precomputed, fields["files"])), fields["patchsets"]
 
 

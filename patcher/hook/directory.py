@@ -26,7 +26,7 @@ from patcher.patchset.places import MANIFEST
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.toml import read_toml
 from patcher.project.pyproject import ProjectEntry, read_project
-from patcher.project.selection import stop
+from patcher.project.selection import raise_all
 from patcher.system.decode import Reader, Table, one_of, string
 
 TABLE = "sitepatch-hook"
@@ -46,7 +46,7 @@ def hook_patchset(one: Requested) -> HookPatchset:
     return HookPatchset(patchset.name, patchset.version, patchset.digest, one.options, files, found, versions)
 
 
-def make(name: str, mode: str, requested: Sequence[Requested], changes: Sequence[Precomputed]) -> Content:
+def make_content(name: str, mode: str, requested: Sequence[Requested], changes: Sequence[Precomputed]) -> Content:
     """Put a hook together; its version has a digest of all that it carries."""
     texts = {f"{one.patchset.name}/{file}": text for one in requested for file, text in one.patchset.files.items()}
     hook = Hook(name, "", mode, tuple(map(hook_patchset, requested)))
@@ -56,7 +56,7 @@ def make(name: str, mode: str, requested: Sequence[Requested], changes: Sequence
     return Content(hook._replace(version=f"{__version__}+h{digest.hexdigest()[:12]}"), tuple(changes), texts)
 
 
-def read(folder: Path) -> Content:
+def read_content(folder: Path) -> Content:
     """Read the directory of a hook, and check all of it.
 
     Raises:
@@ -76,9 +76,9 @@ def read(folder: Path) -> Content:
     if not entries:
         problem = "tool.sitepatch.patchsets: found none, expected the names of patchsets"
         errors.append(UsageError.at(Location(str(path)), problem))
-    stop(errors)
+    raise_all(errors)
     changes, digests = _precomputed(folder)
-    content = make(name, mode, requested, changes)
+    content = make_content(name, mode, requested, changes)
     changed = [one.patchset.name for one in requested if digests.get(one.patchset.name) != one.patchset.digest]
     again = f"run again: sitepatch hook init {folder.name}"
     if changed:
@@ -105,7 +105,7 @@ def head(path: Path) -> Tuple[str, str, str]:
     return found["project"]["name"], found["project"]["version"], found["tool"][TABLE]["mode"]
 
 
-NAME = "a name of a-z, 0-9 and single -, that begins with a letter"
+NAME_RULE = "a name of a-z, 0-9 and single -, that begins with a letter"
 
 
 def is_name(name: str) -> bool:
@@ -114,7 +114,7 @@ def is_name(name: str) -> bool:
 
 
 def _name(value: object) -> str:
-    return "" if isinstance(value, str) and is_name(value) else NAME
+    return "" if isinstance(value, str) and is_name(value) else NAME_RULE
 
 
 _PROJECT = Table({"name": _name, "version": string}, others=True)

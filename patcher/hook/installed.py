@@ -10,7 +10,7 @@ from typing import List, NamedTuple, Tuple
 from patcher.errors import SitepatchError
 from patcher.hook import boot
 from patcher.hook.classify import classify_targets
-from patcher.hook.repair import Installed, load
+from patcher.hook.repair import Installed, load_hook
 from patcher.hook.wheel import module, stem
 from patcher.store.retry import settled
 from patcher.target.environment import Environment
@@ -34,7 +34,7 @@ def look(folder: str) -> HookStatus:
     Raises:
         SitepatchError: it is damaged.
     """
-    installed = load(folder)
+    installed = load_hook(folder)
     mode = os.environ.get("SITEPATCH_HOOK") or installed.hook.mode
     messages: List[str] = []
     if mode == "off":
@@ -43,7 +43,7 @@ def look(folder: str) -> HookStatus:
         messages.append("its .pth file is gone: it does not run; install it again")
     try:
         text = Path(folder, "state").read_bytes().decode("utf-8", "surrogateescape")
-        reasons = boot.compare(text, installed.site, installed.hook.version, True)
+        reasons = boot.changed_files(text, installed.site, installed.hook.version, True)
     except (OSError, ValueError) as error:
         reasons = None
         messages.append(f"its state file: {error}; the next start of Python makes a new one")
@@ -62,7 +62,7 @@ def look(folder: str) -> HookStatus:
     return HookStatus(installed, mode, not (found.changes or found.unknown or found.wrong), tuple(messages))
 
 
-def remove(installed: Installed) -> None:
+def delete_hook(installed: Installed) -> None:
     """Remove all files of a hook; the files that it has patched stay as they are.
 
     Raises:

@@ -10,7 +10,7 @@ from patcher.hook.directory import hook_patchset
 from patcher.model import Answer, Located, LockedFile, Requested
 from patcher.planner.plan import assignments_by_file, derive_files, reconciled
 from patcher.store.folder import sha256
-from patcher.store.status import read
+from patcher.store.status import read_installed
 from patcher.target.environment import Environment, locate
 
 
@@ -55,7 +55,8 @@ def _is_there(env: Environment, one: Requested, package: str) -> bool:
     try:
         locate(env, package)
     except SitepatchError:
-        return any(read(site, path) is not None for site in env.sites for path in hook_patchset(one).paths.get(package, ()))
+        paths = hook_patchset(one).paths.get(package, ())
+        return any(read_installed(site, path) is not None for site in env.sites for path in paths)
     return True
 
 
@@ -65,7 +66,7 @@ def _others(requested: Sequence[Requested], places: Sequence[Located], done: Seq
     for located in places:
         for one in requested:
             for path in hook_patchset(one).paths.get(located.package, ()):
-                data = read(located.site, path)
+                data = read_installed(located.site, path)
                 if data is not None and path not in done:
                     digest = sha256(data)
                     file = LockedFile(located.package, located.distribution, located.version, path, digest, digest)

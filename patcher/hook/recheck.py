@@ -44,7 +44,7 @@ def recheck(
     try:
         reasons = read(mode, aloud=True)  # another process may have checked them meanwhile
         if reasons is None:
-            problem = run(here, mode)
+            problem = run_child(here, mode)
             reasons = read(mode)
             if problem:
                 report(f"{name}: {problem}")
@@ -107,7 +107,7 @@ def open_private(path: str) -> int:
     return os.open(path, flags | os.O_EXCL, 0o600)
 
 
-def run(here: str, mode: str) -> "str | None":
+def run_child(here: str, mode: str) -> "str | None":
     """Run the child process; returns "" if all is as requested, None if it has reported what is not, else what went wrong."""
     python = interpreter()
     if not python:

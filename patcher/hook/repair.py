@@ -27,7 +27,7 @@ from patcher.store.folder import Folder, sha256
 from patcher.store.lock import patience
 from patcher.store.meta import Meta
 from patcher.store.retry import settled, undisturbed
-from patcher.store.status import read
+from patcher.store.status import read_installed
 from patcher.store.store import Store
 from patcher.target.environment import Environment
 
@@ -46,7 +46,7 @@ class Installed(NamedTuple):
     precomputed: Tuple[Precomputed, ...]
 
 
-def load(folder: str) -> Installed:
+def load_hook(folder: str) -> Installed:
     """Read the hook that lies in `folder`, a directory of a site directory.
 
     Raises:
@@ -73,14 +73,14 @@ def main(folder: str, mode: str) -> int:
     """
     try:
         with patience(_PATIENCE, lambda text: None):
-            reasons = _check(load(folder), write=mode != "warn")
+            reasons = _check(load_hook(folder), write=mode != "warn")
     except KeyboardInterrupt:  # the user knows why
         return 1
     except SitepatchError as error:
-        boot.report("; ".join(" ".join(part.split("\n")) for part in (error.message, error.hint) if part))
+        boot.write_stderr("; ".join(" ".join(part.split("\n")) for part in (error.message, error.hint) if part))
         return 1
     except Exception as error:  # a program is about to start: one line instead of a traceback
-        boot.report(f"{os.path.basename(folder)}: {type(error).__name__}: {error}")
+        boot.write_stderr(f"{os.path.basename(folder)}: {type(error).__name__}: {error}")
         return 1
     return 1 if reasons else 0
 
@@ -100,7 +100,7 @@ def _check(installed: Installed, *, write: bool) -> Tuple[str, ...]:
     saved = _save(installed.folder, text)
     if write or not saved:  # in mode warn the boot module reports what the state file says
         for reason in reasons:
-            boot.report(reason)
+            boot.write_stderr(reason)
     return reasons
 
 
@@ -115,7 +115,7 @@ def repair(installed: Installed, *, write: bool) -> Classified:
     if write and Store(site).interrupted():
         recovered = Store(site).recover()
         if recovered:
-            boot.report(f"{site}: {recovered}")
+            boot.write_stderr(f"{site}: {recovered}")
     attempt = undisturbed if write else settled
     found = attempt(Environment.alone(site), lambda: classify_targets(site, hook, installed.precomputed))
     if not write:
@@ -146,7 +146,7 @@ def _check_writable(site: str, names: Iterable[str], paths: Sequence[str]) -> No
 
 def _report_applied(name: str, count: int) -> None:
     files = "1 file" if count == 1 else f"{count} files"
-    boot.report(f"applied {name} to {files}; processes that are running keep the code they have loaded")
+    boot.write_stderr(f"applied {name} to {files}; processes that are running keep the code they have loaded")
 
 
 def _by_sitepatch(installed: Installed, one: HookPatchset, what: str, found: Classified, *, write: bool) -> None:
@@ -179,7 +179,7 @@ def _record(installed: Installed, found: Classified, *, write: bool) -> str:
     racy = 0.0
     for path, names in watched.items():
         signed = boot.signature(f"{site}/{path}")
-        data = read(site, path)
+        data = read_installed(site, path)
         digest = "" if data is None else sha256(data)
         if digest != found.expected[path] or boot.signature(f"{site}/{path}") != signed:
             raise OutdatedError(f"{site}/{path}: has changed")

@@ -9,7 +9,7 @@ import patcher
 from patcher.hook.content import Content, write_hook, write_precomputed
 from patcher.hook.places import HOOK, PATCHSETS, PRECOMPUTED
 
-CARRIED = (
+CARRIED_MODULES = (
     *("__init__", "errors", "model", "splice"),
     *(f"hook/{name}" for name in ("__init__", "boot", "classify", "content", "other", "places", "repair")),
     *(f"store/{name}" for name in ("__init__", "bytecode", "folder", "journal", "lock", "meta", "permission", "prepare")),
@@ -71,5 +71,5 @@ def _files(content: Content) -> Dict[str, bytes]:
     }
     files.update((f"{top}/{name}", b"") for name in OWN)
     files.update((f"{top}/{PATCHSETS}/{name}", text.encode("utf-8")) for name, text in content.texts.items())
-    files.update((f"{top}/lib/patcher/{name}.py", (package / f"{name}.py").read_bytes()) for name in CARRIED)
+    files.update((f"{top}/lib/patcher/{name}.py", (package / f"{name}.py").read_bytes()) for name in CARRIED_MODULES)
     return files

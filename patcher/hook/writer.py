@@ -36,7 +36,7 @@ def check_place(folder: Path) -> None:
         raise UsageError(f"{folder}: found {what}", "name a directory that does not exist yet, or one that hook init made")
 
 
-def write(folder: Path, content: Content, entries: Sequence[ProjectEntry]) -> List[str]:
+def write_directory(folder: Path, content: Content, entries: Sequence[ProjectEntry]) -> List[str]:
     """Write or update the directory of a hook; returns the names of the files, `/`-separated."""
     for old in _listed(folder):  # before the new ones come: a patchset that is no longer requested goes
         if old not in content.texts:

@@ -20,7 +20,7 @@ from patcher.planner.resolve import TargetFile, read_target, resolve
 from patcher.project.selection import choose
 from patcher.splice import apply_splices
 from patcher.store.retry import settled
-from patcher.store.status import read
+from patcher.store.status import read_installed
 from patcher.store.store import Store
 from patcher.target.environment import Environment, locate
 from patcher.text.diffs import diff_texts
@@ -175,7 +175,7 @@ def _elsewhere(site: str, path: str, scope: str) -> Tuple[Elsewhere, ...]:
     found: List[Elsewhere] = []
     for other in _sources(site, path):
         try:
-            data = read(site, other) or b""
+            data = read_installed(site, other) or b""
             source = Source(data) if written.search(data) else None
         except (OSError, SyntaxProblem):
             continue  # what cannot be read cannot be named

@@ -12,10 +12,10 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.hook import directory
 from patcher.hook.boot import MODES
 from patcher.hook.content import Content, Precomputed
-from patcher.hook.installed import HookStatus, look, remove
+from patcher.hook.installed import HookStatus, delete_hook, look
 from patcher.hook.places import folders, name_of
 from patcher.hook.precompute import precompute
-from patcher.hook.repair import Installed, load
+from patcher.hook.repair import Installed, load_hook
 from patcher.hook.wheel import wheel
 from patcher.model import Answer
 from patcher.ops.outcome import SILENT, Events
@@ -70,7 +70,7 @@ def init_hook(request: HookRequest, events: Events = SILENT) -> HookOutcome:
         UsageError: no patchset is named anywhere, or a name, mode or option is none.
         SitepatchError: what keeps it from making a plan.
     """
-    from patcher.hook.writer import check_place, write  # with the build backend, and that with json
+    from patcher.hook.writer import check_place, write_directory  # with the build backend, and that with json
 
     folder = Path(request.directory)
     check_place(folder)
@@ -80,7 +80,7 @@ def init_hook(request: HookRequest, events: Events = SILENT) -> HookOutcome:
     if mode not in MODES:
         raise UsageError(f'--mode: found "{mode}", expected {" or ".join(MODES)}{suggest(mode, MODES)}')
     if not directory.is_name(name):
-        raise UsageError(f'--name: found "{name}", expected {directory.NAME}')
+        raise UsageError(f'--name: found "{name}", expected {directory.NAME_RULE}')
     check_sources([entry.name for entry in entries], patch_dirs)
     requested, notes = chosen(entries, patch_dirs)
     env = request.place.environment()
@@ -91,8 +91,8 @@ def init_hook(request: HookRequest, events: Events = SILENT) -> HookOutcome:
         return HookOutcome(None, found.answers, tuple(notes))
     earlier = directory.earlier(folder, [*map(directory.hook_patchset, requested)])
     changes = {_release(one): one for one in (*earlier, *found.changes)}
-    content = directory.make(name, mode, requested, [changes[key] for key in sorted(changes)])
-    return HookOutcome(content, found.answers, tuple(notes), tuple(write(folder, content, entries)))
+    content = directory.make_content(name, mode, requested, [changes[key] for key in sorted(changes)])
+    return HookOutcome(content, found.answers, tuple(notes), tuple(write_directory(folder, content, entries)))
 
 
 def _release(change: Precomputed) -> Tuple[str, str, str]:
@@ -141,7 +141,7 @@ def make_wheel(folder: Path, out: Path) -> Tuple[Path, str]:
     """
     from patcher.hook.backend import Wheel  # with json, which `hook remove` does without
 
-    one = Wheel(*wheel(directory.read(folder)))
+    one = Wheel(*wheel(directory.read_content(folder)))
     out.mkdir(parents=True, exist_ok=True)
     data = one.pack()
     (out / one.name).write_bytes(data)
@@ -181,7 +181,7 @@ def remove_hook(place: Place, name: Optional[str]) -> Tuple[Installed, ...]:
         several = f"found {len(names)} hooks in {where}, expected the name of one"
         none = f'there is no hook "{name}" in {where}' if name and names else f"there is no hook in {where}"
         raise UsageError(several if picked else none, f"there are: {', '.join(names)}" if names else "")
-    hooks = tuple(map(load, picked))
+    hooks = tuple(map(load_hook, picked))
     for each in hooks:
-        remove(each)
+        delete_hook(each)
     return hooks

@@ -48,7 +48,7 @@ def make_overlay(request: Union[ApplyRequest, SyncRequest], events: Events = SIL
         if isinstance(request, ApplyRequest):
             return plan_apply(env, requested)
         plan, held = plan_sync(env, requested)
-        refuse_other(lock, lockfile.make(requested, held), plan, request.project.lock_path)
+        refuse_other(lock, lockfile.make_lock(requested, held), plan, request.project.lock_path)
         return plan
 
     how = verify_settings(place, env, request.verify, [one.patchset for one in requested], events)
@@ -57,10 +57,10 @@ def make_overlay(request: Union[ApplyRequest, SyncRequest], events: Events = SIL
     plan = undisturbed(env, planned, dry_run=True)
     outcome = Outcome(place, env, plan, tuple(one.patchset.name for one in requested), requested)
     events.planned(outcome._replace(plan=plan._replace(notes=(*notes, *plan.notes))))
-    files = make.patched(plan)
+    files = make.overlay_files(plan)
     if plan.failed or not files:
         return outcome
-    folder = make.make(files)
+    folder = make.write_overlay(files)
     verified = None if request.verify.no_verify else _verified(files, requested, how, folder)
     return outcome._replace(overlay=folder, verdict=verified)
 

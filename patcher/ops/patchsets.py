@@ -18,7 +18,7 @@ from patcher.patchset.sources import find_patchsets, matching_variants, pick_var
 from patcher.patchset.symptoms import general_symptoms
 from patcher.project.selection import find_all, shadow_notes
 from patcher.store.retry import settled
-from patcher.store.status import applied_names, read, statuses
+from patcher.store.status import applied_names, read_installed, statuses
 from patcher.system.reading import TEXT, read_file
 from patcher.target.environment import Environment, find_file, locate
 
@@ -119,7 +119,7 @@ def _shipped_state(patchset: Patchset, ranged: Sequence[Tuple[Located, Sequence[
                 return AVAILABLE
             hunks.update({path: hunks.get(path, ()) + patch.hunks for path in found})
         for path, several in hunks.items():
-            data = read(located.site, path) or b""
+            data = read_installed(located.site, path) or b""
             if sha256(data).hexdigest().encode() not in table:
                 return AVAILABLE
             from patcher.planner.rewriter import request_of, shipped_result  # with json, for a text that is in the table

@@ -8,13 +8,13 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.errors import SitepatchError
 from patcher.hook.places import HOOK, folders
 from patcher.model import LockedFile, Plan, Requested, Step
-from patcher.ops.change import carry_out, note_interrupted, prepare
+from patcher.ops.change import carry_out, note_interrupted, plan_change
 from patcher.ops.outcome import SILENT, Effect, Events, Outcome
 from patcher.ops.place import Place
 from patcher.patchset.toml import options_text
 from patcher.planner.plan import plan_sync
 from patcher.project import lockfile
-from patcher.project.differing import differences, elsewhere
+from patcher.project.differing import elsewhere, lock_differences
 from patcher.project.request import ProjectFiles, read_lock, read_request, refuse_other
 from patcher.store.retry import undisturbed
 from patcher.store.status import FileStatus, applied_names, statuses
@@ -76,11 +76,11 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
     requested = asked_for.patchsets
     env = request.place.environment()
     _refuse_what_a_hook_undoes(env, requested)
-    how, recovered = prepare(request.place, env, requested, request.verify, events, dry_run=request.dry_run)
+    how, recovered = plan_change(request.place, env, requested, request.verify, events, dry_run=request.dry_run)
     items, (plan, held) = undisturbed(
         env, lambda: (statuses(env), plan_sync(env, requested, force=request.force)), dry_run=request.dry_run
     )
-    refuse_other(locked, lockfile.make(requested, held), plan, request.project.lock_path)
+    refuse_other(locked, lockfile.make_lock(requested, held), plan, request.project.lock_path)
     names = [one.patchset.name for one in requested]
     going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
     live = applied_names(item for item in items if item.live)
@@ -132,11 +132,11 @@ def lock(request: LockRequest, events: Events = SILENT) -> LockOutcome:
     plan = plan._replace(notes=(*asked_for.notes, *plan.notes))
     for note in plan.notes:
         events.note(note)
-    old = lockfile.read(path) if request.check or path.exists() else None
-    new = lockfile.make(asked_for.patchsets, held)
+    old = lockfile.load_lock(path) if request.check or path.exists() else None
+    new = lockfile.make_lock(asked_for.patchsets, held)
     problems: List[str] = []
     if request.check and old:
-        problems = [*differences(old, new, complete=not plan.failed), *elsewhere(old, new)]
+        problems = [*lock_differences(old, new, complete=not plan.failed), *elsewhere(old, new)]
     place = request.place._replace(patch_dirs=asked_for.patch_dirs)
     names = tuple(one.patchset.name for one in asked_for.patchsets)
     outcome = LockOutcome(place, path, plan, names, new.files, new, tuple(problems))
@@ -153,9 +153,9 @@ def _write(outcome: LockOutcome, old: Optional[lockfile.Lock], events: Events) -
         for release, _ in sorted(builds):
             another = "another build of " if release in {one for one, _ in here} else ""
             events.note(f"{another}{release_name(*release)}, {why}", word)
-    same = path.exists() and read_file(path) == lockfile.encode(made).encode("utf-8")
+    same = path.exists() and read_file(path) == lockfile.encode_lock(made).encode("utf-8")
     if not same:
-        lockfile.write(path, made)
+        lockfile.save_lock(path, made)
     return outcome._replace(lock=made, written=not same)
 
 

@@ -11,7 +11,7 @@ from patcher.model import OptionValue, Requested, State, Step
 from patcher.ops.place import Place
 from patcher.patchset.places import folders_by_name, has_texts, search_places
 from patcher.patchset.toml import option_text
-from patcher.store.health import damaged, interrupted, recover, unclaimed
+from patcher.store.health import damaged, interrupted, recover_all, unclaimed
 from patcher.store.retry import settled
 from patcher.store.status import Condition, FileStatus, applied_names, statuses, stores
 from patcher.store.store import Store
@@ -100,7 +100,7 @@ def status(place: Place) -> StatusOutcome:
     recovered: List[str] = []
 
     def look() -> Tuple[List[FileStatus], List[Tuple[str, str, str]], List[Tuple[str, str]], bool]:
-        done, left = recover(env)
+        done, left = recover_all(env)
         recovered.extend(done)
         bad: List[StoreError] = []
         items = statuses(env, bad)

@@ -63,7 +63,7 @@ names: "Dict[str, Entry]" = {}
 _base_names: "Any" = ()  # of the files: they sort out nearly every import of a process
 
 
-def read() -> None:
+def read_manifest() -> None:
     """Read the manifest of the overlay.
 
     Raises:
@@ -89,7 +89,7 @@ def entry_of(path: "Any") -> "Optional[Entry]":
 
 
 def _report(text: str) -> str:
-    """Write a line to stderr where that can be done; not to sys.stderr, see `report` of the hook's boot module."""
+    """Write a line to stderr where that can be done; not to sys.stderr, see `write_stderr` of the hook's boot module."""
     text = f"sitepatch run --overlay: {text}"
     if sys.__stderr__ is not None:
         try:  # noqa: SIM105  (a start does without contextlib)
@@ -104,7 +104,7 @@ def refuse(text: str, entry: "Entry") -> None:
     raise ImportError(_report(text), name=entry.module, path=entry.path)
 
 
-def stop(text: str) -> None:
+def abort(text: str) -> None:
     """Report it, and end the process: the interpreter ignores what is raised in a sitecustomize."""
     _report(text)
     os._exit(1)
@@ -244,16 +244,16 @@ def install() -> None:
     """Make this process import the files of the overlay.
 
     Raises:
-        OSError, ValueError: the overlay is damaged (see `read`).
+        OSError, ValueError: the overlay is damaged (see `read_manifest`).
     """
-    read()
+    read_manifest()
     for module in list(sys.modules.values()):
         if entry_of(getattr(module, "__file__", None)):
-            stop(f"{module.__name__} was imported, unpatched, before the overlay could be put on: by a .pth file")
+            abort(f"{module.__name__} was imported, unpatched, before the overlay could be put on: by a .pth file")
     script = [*getattr(sys, "argv", ()), ""][0]  # Python 3.6 does not know it yet
     entry = entry_of(script)
     if entry is not None:
-        stop(f"{script} would run unpatched; run it as a module: python -m {entry.module}")
+        abort(f"{script} would run unpatched; run it as a module: python -m {entry.module}")
     sys.meta_path.insert(sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0, Finder)
     _guard()
 
@@ -276,5 +276,5 @@ if __name__ == "sitecustomize":
     try:
         install()
     except Exception as error:  # the interpreter ignores what is raised here, whatever it is
-        stop(f"{folder}: the overlay is damaged ({error}); start the command again")
+        abort(f"{folder}: the overlay is damaged ({error}); start the command again")
     go_on()

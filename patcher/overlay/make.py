@@ -24,7 +24,7 @@ from patcher.model import FilePlan, Plan
 from patcher.overlay import boot
 from patcher.system import ownership
 from patcher.system.cache import HINT, cache_dir, open_in_use, private
-from patcher.system.flock import lock
+from patcher.system.flock import take_flock
 from patcher.system.reading import files_digest
 
 BOOT, VERIFIED = "boot", "verified"
@@ -32,12 +32,12 @@ _PYTHONPATH = "PYTHONPATH"
 _PRIVATE = f"code is run from there: {HINT}"
 
 
-def patched(plan: Plan) -> List[FilePlan]:
+def overlay_files(plan: Plan) -> List[FilePlan]:
     """The files of a plan that an overlay needs: those that are not on the disk as they are to be."""
     return [file for file in plan.files if file.before != file.after]
 
 
-def make(files: Sequence[FilePlan]) -> Path:
+def write_overlay(files: Sequence[FilePlan]) -> Path:
     """Make the overlay of these files, or find it; several processes may do so at once.
 
     Returns:
@@ -55,7 +55,7 @@ def make(files: Sequence[FilePlan]) -> Path:
         raise StoreError(f"{folder}: PYTHONPATH cannot name a directory with {os.pathsep}", hint)
     while True:
         if intact(folder, texts):
-            ownership.check(str(folder), _PRIVATE, inside=True)  # the bytecode beside the copies is run, too
+            ownership.refuse_shared(str(folder), _PRIVATE, inside=True)  # the bytecode beside the copies is run, too
         else:
             try:
                 _write(home, folder, texts)
@@ -122,7 +122,7 @@ def _write(home: Path, folder: Path, texts: Mapping[str, bytes]) -> None:
 def _locked(folder: Path) -> Iterator[None]:
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        lock(fd, wait=True)
+        take_flock(fd, wait=True)
         yield
     finally:
         os.close(fd)

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, PatchError, SitepatchError
-from patcher.model import FilePatch, Option, Patchset, PatchsetSource, Variant, Verify
+from patcher.model import KINDS, FilePatch, Option, Patchset, PatchsetSource, Variant, Verify
 from patcher.patchset.places import MANIFEST, AnyPath
 from patcher.patchset.symptoms import SYMPTOM, SYMPTOMS, decode_symptoms
 from patcher.patchset.toml import decode_text, decode_toml
@@ -20,7 +20,6 @@ from patcher.target.versions import extent, is_range, is_version, overlap
 from patcher.text.confusable import look_alike
 
 _NEVER = "===none"  # stands for a wrong range, so that it overlaps with no other
-KINDS = ("fix", "default", "debug")
 OPTION_TYPES: Mapping[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
 PROVENANCE = ("origin", "bug", "forwarded", "author", "last_update", "remove_when")
 TABLES: Dict[str, Table] = {

@@ -16,7 +16,7 @@ from patcher.patchset.toml import read_toml
 from patcher.system.decode import STRINGS, Reader, Table, Values, anything, boolean, shown_value, string, tables
 from patcher.text.listed import suggest
 
-FILE = "symptoms.toml"
+SYMPTOMS_TOML = "symptoms.toml"
 SYMPTOM = Table(
     {
         "name": string,
@@ -40,7 +40,7 @@ def general_symptoms(folder: str) -> Tuple[Symptom, ...]:
     Raises:
         PatchError: with every problem of that file.
     """
-    path = Path(folder) / FILE
+    path = Path(folder) / SYMPTOMS_TOML
     if not path.is_file():
         return ()
     reader = Reader(path)

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.errors import AbsentError, SitepatchError
-from patcher.model import Answer, FilePatch, HunkAnswer, HunkText, Located, Requested, State, Step, Variant
+from patcher.model import KINDS, Answer, FilePatch, HunkAnswer, HunkText, Located, Requested, State, Step, Variant
 from patcher.patchset.sources import matching_variants, pick_variants
 from patcher.store.folder import sha256
 from patcher.store.store import Store
 from patcher.system.reading import read_file
 from patcher.target.environment import Environment, blocker, check_not_shared, find_file, locate, nearest_file
-
-KINDS = ("fix", "default", "debug")  # in the order of application: debug shows the code with the fixes
 
 
 class Assignment(NamedTuple):

@@ -18,7 +18,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State
 from patcher.splice import apply_splices
 
-FORMAT = 1
+KNOWN_FORMAT = 1
 """The version of the tables and of the engine: raised when the same hunks give another result for the same text."""
 
 
@@ -47,7 +47,7 @@ def key_of(data: bytes, request: Request, maker: Sequence[str] = ()) -> str:
         maker: what else the result may depend on.
     """
     hunks = [[_written(hunk) for hunk in hunks] for hunks in (request.hunks, request.every)]
-    identity = json.dumps([FORMAT, hunks, sorted(request.options.items()), request.names, maker])
+    identity = json.dumps([KNOWN_FORMAT, hunks, sorted(request.options.items()), request.names, maker])
     return f"{sha256(identity.encode()).hexdigest()} {sha256(data).hexdigest()}"
 
 
@@ -80,7 +80,7 @@ def write_table(results: Mapping[str, Rewrite]) -> bytes:
             splices = [[*splice[:2], texts.setdefault(_text(splice), len(texts)), index] for splice, index in owned]
             row = json.dumps({"hunks": hunks, "splices": splices, "seal": _seal(key, made)})
             rows.append(f"{json.dumps(key)}: {row}")
-    head = f'{{"format": {FORMAT}, "texts": ['
+    head = f'{{"format": {KNOWN_FORMAT}, "texts": ['
     return "\n".join([head, ",\n".join(map(json.dumps, texts)), '], "results": {', ",\n".join(rows), "}}\n"]).encode()
 
 
@@ -96,7 +96,7 @@ class KnownTable:
             top: Any = json.loads(data.decode("ascii"))
         except (ValueError, RecursionError):
             top = {}
-        self._top: Dict[str, Any] = top if isinstance(top, dict) and top.get("format") == FORMAT else {}
+        self._top: Dict[str, Any] = top if isinstance(top, dict) and top.get("format") == KNOWN_FORMAT else {}
 
     def find(self, key: str, data: bytes, request: Request) -> Optional[Rewrite]:
         """The result with this key (of `key_of`), None where there is none or its seal is wrong."""

@@ -27,7 +27,7 @@ from patcher.planner.carry import Carrier
 from patcher.splice import apply_splices
 from patcher.store.folder import HOME, sha256
 from patcher.store.receipt import new_receipt
-from patcher.store.status import Condition, classify, read
+from patcher.store.status import Condition, classify, read_installed
 from patcher.store.store import Store
 from patcher.target.distribution import edited_message
 from patcher.target.record import recorded_hash
@@ -63,7 +63,7 @@ def read_target(located: Located, path: str, receipt: Optional[Receipt], notes: 
             known.
     """
     site = located.site
-    data = read(site, path) or b""
+    data = read_installed(site, path) or b""
     recorded = recorded_hash(located, path)
     if receipt is not None:
         item = classify(site, receipt, data)

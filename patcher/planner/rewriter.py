@@ -39,11 +39,11 @@ def rewrite_cached(data: bytes, request: Request) -> Rewrite:
     if known is None:
         key = key_of(data, request, _MAKER)
         name = sha256(key.encode()).hexdigest()
-        known = KnownTable(results.read(name)).find(key, data, request)
+        known = KnownTable(results.read_result(name)).find(key, data, request)
         if known is None:
             known = rewrite_uncached(data, request)
             if is_cacheable(known):
-                results.write(name, write_table({key: known}))
+                results.write_result(name, write_table({key: known}))
     return known
 
 

@@ -10,7 +10,7 @@ from patcher.project.lockfile import Distribution, Lock, Pinned, Target, build, 
 from patcher.text.release import release_name
 
 
-def differences(lock: Lock, now: Lock, *, complete: bool = True) -> List[str]:
+def lock_differences(lock: Lock, now: Lock, *, complete: bool = True) -> List[str]:
     """How a project and its environment differ from the lock, one line each.
 
     Args:

@@ -20,8 +20,8 @@ from patcher.system.decode import Reader, Table, Values, integer, option_value, 
 from patcher.target.distribution import identity
 from patcher.target.record import hashes_recorded
 
-NAME = "sitepatch.lock"
-FORMAT = 1
+LOCK_NAME = "sitepatch.lock"
+LOCK_FORMAT = 1
 _LARGEST = 1 << 24  # bytes: some 60,000 files
 _HEAD = "# Made by `sitepatch lock`. Where anything differs from it, `sitepatch sync --locked` does nothing.\n"
 _ANEW = "`sitepatch lock` writes it anew, once it is removed"
@@ -81,7 +81,7 @@ class Lock(NamedTuple):
         return tuple(file for target in self.targets for file in target)
 
 
-def make(requested: Iterable[Requested], locked: Iterable[LockedFile]) -> Lock:
+def make_lock(requested: Iterable[Requested], locked: Iterable[LockedFile]) -> Lock:
     """The lock of the requested patchsets and of the files that a plan makes with them, of one build of each release."""
     pinned = (
         Pinned(one.patchset.name, one.patchset.version, one.patchset.digest, dict(one.options), _distribution(one.patchset))
@@ -129,9 +129,9 @@ def _texts(lock: Lock) -> List[str]:
 
 
 # to text and back -----------------------------------------------------------------------------------------------------
-def encode(lock: Lock) -> str:
+def encode_lock(lock: Lock) -> str:
     """The text of a lock: the same text for the same lock."""
-    parts = [f"{_HEAD}format = {FORMAT}\n", *map(_patchset, lock.patchsets)]
+    parts = [f"{_HEAD}format = {LOCK_FORMAT}\n", *map(_patchset, lock.patchsets)]
     for target in lock.targets:
         parts.append(_table("target", zip(("package", "distribution", "version"), release_of(target[0]))))
         parts += [_table("target.file", zip(("path", "before", "after"), file[3:])) for file in target]
@@ -153,7 +153,7 @@ def _table(name: str, items: Iterable[Tuple[str, OptionValue]]) -> str:
     return f"[[{name}]]\n" + "".join(f"{key} = {written_toml(value)}\n" for key, value in items)
 
 
-def read(path: Path) -> Lock:
+def load_lock(path: Path) -> Lock:
     """Read a lock.
 
     Raises:
@@ -168,10 +168,10 @@ def read(path: Path) -> Lock:
     except PatchError as error:
         raise UsageError(error.message, _ANEW, error.location) from None
     number = top.get("format")
-    if number != FORMAT or isinstance(number, bool):
-        hint = "use the sitepatch that wrote it, or a newer one" if isinstance(number, int) and number > FORMAT else _ANEW
+    if number != LOCK_FORMAT or isinstance(number, bool):
+        hint = "use the sitepatch that wrote it, or a newer one" if isinstance(number, int) and number > LOCK_FORMAT else _ANEW
         found = "nothing" if number is None else shown_value(number)
-        raise UsageError.at(here, f"format: found {found}, expected {FORMAT}", hint)
+        raise UsageError.at(here, f"format: found {found}, expected {LOCK_FORMAT}", hint)
     reader = Reader(path)
     table = reader.read(top, _LOCK)
     reader.stop(UsageError, _ANEW)
@@ -208,7 +208,7 @@ def _once(reader: Reader, where: str, names: Sequence[str]) -> None:
         seen.add(name)
 
 
-def write(path: Path, lock: Lock) -> None:
+def save_lock(path: Path, lock: Lock) -> None:
     """Write a lock in one atomic step; it is on the disk when this returns.
 
     Raises:
@@ -217,7 +217,7 @@ def write(path: Path, lock: Lock) -> None:
     real = path.resolve()  # over what a link leads to, not over the link
     with Folder.open(str(real.parent)) as folder:
         try:
-            folder.put(real.name, encode(lock).encode("utf-8"))
+            folder.put(real.name, encode_lock(lock).encode("utf-8"))
         except BaseException:
             with suppress(OSError):
                 folder.remove(f"{real.name}.tmp")

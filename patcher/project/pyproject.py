@@ -10,7 +10,7 @@ from patcher.errors import Location, SitepatchError, UsageError
 from patcher.model import Requested
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.toml import lookup, read_toml
-from patcher.project.selection import find_all, stop
+from patcher.project.selection import find_all, raise_all
 from patcher.system.decode import STRINGS, Reader, Table
 from patcher.text.listed import suggest
 
@@ -139,5 +139,5 @@ def chosen(entries: Iterable[ProjectEntry], patch_dirs: Sequence[str]) -> Tuple[
             notes += shadowed
         except SitepatchError as error:
             errors.append(type(error)(f"{origins[name]}: {error.message}", error.hint, locations[name]))
-    stop(errors)
+    raise_all(errors)
     return found, notes

@@ -9,7 +9,7 @@ from patcher.errors import Location, LockError, UsageError
 from patcher.model import Patchset, Plan, Requested
 from patcher.patchset.places import PATCH_DIR, PROJECT_DIR
 from patcher.project import lockfile
-from patcher.project.differing import differences
+from patcher.project.differing import lock_differences
 from patcher.project.pyproject import Project, chosen, read_project
 from patcher.project.selection import check_sources
 
@@ -30,7 +30,7 @@ class ProjectFiles(NamedTuple):
     @property
     def lock_path(self) -> Path:
         """Where the lock lies."""
-        return Path(self.lock) if self.lock else Path(self.folder) / lockfile.NAME
+        return Path(self.lock) if self.lock else Path(self.folder) / lockfile.LOCK_NAME
 
 
 class ProjectRequest(NamedTuple):
@@ -99,12 +99,12 @@ def read_lock(project: ProjectFiles) -> Optional[lockfile.Lock]:
     Raises:
         SitepatchError: it cannot be read.
     """
-    return lockfile.read(project.lock_path) if project.locked else None
+    return lockfile.load_lock(project.lock_path) if project.locked else None
 
 
 def refuse_other(locked: Optional[lockfile.Lock], now: lockfile.Lock, plan: Plan, path: Path) -> None:
     """Raise LockError where anything differs from the lock."""
-    problems = differences(locked, now, complete=not plan.failed) if locked else []
+    problems = lock_differences(locked, now, complete=not plan.failed) if locked else []
     if problems:
         hint = f"nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew"
         message = "\n".join(f"{path}: {problem}" for problem in problems)

@@ -9,7 +9,7 @@ from typing import List, NamedTuple, Optional, Sequence, Set
 
 from patcher.errors import Location, SitepatchError, UsageError
 from patcher.project.pyproject import Project, ProjectEntry, parse_entry
-from patcher.project.selection import stop
+from patcher.project.selection import raise_all
 from patcher.system.reading import TEXT, read_file
 
 _PATCH_DIR = "--patch-dir"
@@ -42,7 +42,7 @@ def read_requirements(paths: Sequence[str]) -> Project:
     found = _Found([], [], [], [], set())
     for path in paths:
         _follow(path, None, found)
-    stop(found.errors)
+    raise_all(found.errors)
     return Project(tuple(found.entries), tuple(found.patch_dirs), tuple(found.notes))
 
 

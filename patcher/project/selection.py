@@ -20,7 +20,7 @@ from patcher.patchset.places import (
 )
 from patcher.patchset.sources import FoundPatchset, find_patchset, resolve_options
 from patcher.patchset.toml import option_text
-from patcher.system.ownership import problems
+from patcher.system.ownership import others_may_write
 from patcher.text.confusable import remarks
 from patcher.text.listed import suggest
 
@@ -44,7 +44,7 @@ def find_all(names: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Patc
         else:
             found.append(one.patchset)
             notes += [*shadow_notes(one), *remarks(one.patchset)]
-    stop(errors)
+    raise_all(errors)
     return found, notes
 
 
@@ -76,10 +76,10 @@ OTHERS_HINT = (
 def others_change(folder: str, source: PatchsetSource) -> List[str]:
     """How other users could change a patchset, which is code; nothing for one built in or installed, beside other code."""
     named = source == LOCAL or source.kind == PATCH_DIR
-    return problems(os.path.abspath(folder), inside=True) if named else []
+    return others_may_write(os.path.abspath(folder), inside=True) if named else []
 
 
-def stop(errors: Sequence[SitepatchError]) -> None:
+def raise_all(errors: Sequence[SitepatchError]) -> None:
     """Raise several errors as one, of the kind of the first `UsageError` or `PatchError` among them; nothing for none."""
     if len(errors) == 1:
         raise errors[0]
@@ -109,7 +109,7 @@ def choose(names: Sequence[str], texts: Sequence[str], patch_dirs: Sequence[str]
             requested.append(Requested(one, resolve_options(one, settings)))
         except UsageError as error:
             errors.append(error)
-    stop(errors)
+    raise_all(errors)
     return requested, notes
 
 
@@ -136,7 +136,7 @@ def read_settings(names: Sequence[str], texts: Sequence[str]) -> Dict[str, str]:
             errors.append(UsageError(f'--set {text}: found "{name}", a patchset that is not named, expected {known}'))
         else:
             settings[key] = value
-    stop(errors)
+    raise_all(errors)
     return settings
 
 
@@ -147,10 +147,10 @@ def check_names(names: Iterable[str], applied: Iterable[str], patch_dirs: Sequen
         UsageError: with the nearest name for each of them.
     """
     known = {*applied, *patchset_folders(patch_dirs, os.getcwd())}
-    stop([unknown_patchset(name, known, patch_dirs, os.getcwd()) for name in dict.fromkeys(names) if name not in known])
+    raise_all([unknown_patchset(name, known, patch_dirs, os.getcwd()) for name in dict.fromkeys(names) if name not in known])
 
 
-def trusted(patchset: Patchset, patch_dirs: Sequence[str]) -> bool:
+def probe_trusted(patchset: Patchset, patch_dirs: Sequence[str]) -> bool:
     """Whether the probe of a patchset may be run: the same patchset is built in, or in a directory that the user named."""
     if _is_trusted(patchset.source):
         return True
@@ -173,8 +173,8 @@ def check_probes(patchsets: Iterable[Patchset], patch_dirs: Sequence[str]) -> No
         UsageError: naming each of them.
     """
     hint = "read it; if you trust it, name its directory, in the same version, with --patch-dir"
-    bad = [one for one in patchsets if one.verify.probe and not trusted(one, patch_dirs)]
-    stop([UsageError(f"{one.name} ({one.source}): its probe is code, and is not run from there", hint) for one in bad])
+    bad = [one for one in patchsets if one.verify.probe and not probe_trusted(one, patch_dirs)]
+    raise_all([UsageError(f"{one.name} ({one.source}): its probe is code, and is not run from there", hint) for one in bad])
 
 
 def settings_for_completion(begun: str, names: Sequence[str], patch_dirs: Sequence[str]) -> List[str]:

@@ -9,7 +9,7 @@ from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence
 from patcher.errors import StoreError
 from patcher.model import Change, FilePlan, Patchset, Plan
 from patcher.store.folder import sha256
-from patcher.store.status import Condition, classify, read
+from patcher.store.status import Condition, classify, read_installed
 from patcher.store.store import Store
 from patcher.system.signals import ignored
 
@@ -110,7 +110,7 @@ def _roll_back_sites(rollback: Rollback, sites: Sequence[str]) -> str:
         for site, changes in _changes(files).items():
             with suppress(StoreError):  # the sentence names the files
                 Store(site).commit(changes, rollback.texts)
-    changed = [file for file in files if file.before != file.after and read(file.site, file.path) == file.before]
+    changed = [file for file in files if file.before != file.after and read_installed(file.site, file.path) == file.before]
     if changed:
         names = ", ".join(f"{file.site}/{file.path}" for file in changed)
         return f"it could not be rolled back everywhere, these files are changed: {names}"

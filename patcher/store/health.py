@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Callable, Collection, Dict, Iterable, Iterator
 
 from patcher.errors import BusyError, StoreError
 from patcher.store.folder import HOME, sha256
-from patcher.store.journal import NAME as JOURNAL
-from patcher.store.status import FileStatus, read, stores
+from patcher.store.journal import JOURNAL
+from patcher.store.status import FileStatus, read_installed, stores
 from patcher.store.store import Store
-from patcher.system.ownership import trusted
+from patcher.system.ownership import trusted_users
 
 if TYPE_CHECKING:
     from patcher.target.interpreter import Environment
@@ -22,7 +22,7 @@ def interrupted(env: Environment) -> List[Tuple[str, str]]:
     return [(site, sentence) for site, sentence in found if sentence]
 
 
-def recover(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
+def recover_all(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
     """Finish or undo interrupted runs of this user, without waiting for another process.
 
     Returns:
@@ -34,7 +34,7 @@ def recover(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
     """
     recovered: List[str] = []
     left: List[Tuple[str, str, str]] = []
-    mine = trusted() - ({0} if os.geteuid() else set())
+    mine = trusted_users() - ({0} if os.geteuid() else set())
     for site, sentence in interrupted(env):
         writer = _writer(site)
         if writer not in {-1, *mine}:
@@ -104,6 +104,6 @@ def orphans(env: Environment, items: Collection[FileStatus]) -> Iterator[Tuple[s
             from patcher.target.record import files_recorded
 
             for path in files_recorded(store.site, digest):
-                data = read(store.site, path)
+                data = read_installed(store.site, path)
                 if data is not None and sha256(data) != digest:
                     yield f"{store.site}/{HOME}/pristine/{digest}", store.site, path

@@ -15,10 +15,10 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 from patcher.errors import Location, StoreError
 from patcher.store import bytecode
 from patcher.store.folder import Folder
-from patcher.store.receipt import dump, file_name, load, path_below
+from patcher.store.receipt import decode_fields, encode_fields, file_name, path_below
 from patcher.system.decode import STRINGS, Items, Table, one_of, sha256_hex, string
 
-NAME = "journal.json"
+JOURNAL = "journal.json"
 PREPARING, COMMITTING = "preparing", "committing"
 WRITE, PUT, LINK, FORGET = "write", "put", "link", "forget"
 
@@ -82,26 +82,26 @@ def staged(path: str) -> str:
     return f"{file_name(path)}.new"
 
 
-def write(home: Folder, phase: str, entries: Sequence[JournalEntry], named: Sequence[str] = ()) -> None:
+def write_journal(home: Folder, phase: str, entries: Sequence[JournalEntry], named: Sequence[str] = ()) -> None:
     """Put the journal on the disk in one atomic step; with phase COMMITTING this is the commit point."""
     files = [entry._asdict() for entry in entries]
-    home.put(NAME, dump({"phase": phase, "files": files, "named": list(named)}))
+    home.put(JOURNAL, encode_fields({"phase": phase, "files": files, "named": list(named)}))
     home.sync()
 
 
-def read(home: Folder) -> Optional[Journal]:
+def read_journal(home: Folder) -> Optional[Journal]:
     """Return the journal, None if there is none.
 
     Raises:
         StoreError: it is damaged or forged: it names a path out of the site directory, or a field is not as written.
     """
     try:
-        data = home.own(NAME)
+        data = home.own(JOURNAL)
     except FileNotFoundError:
         return None
-    where = f"{home.path}/{NAME}"
+    where = f"{home.path}/{JOURNAL}"
     hint = f"reinstall the packages that it names, then delete {where}"
-    fields = load(data, where, hint, _JOURNAL)
+    fields = decode_fields(data, where, hint, _JOURNAL)
     entries = tuple(JournalEntry(**each) for each in fields["files"])
     for index, entry in enumerate(entries):
         if entry.action != FORGET and not entry.new:
@@ -210,11 +210,11 @@ def _verdict(site: Folder, entry: JournalEntry) -> str:
 def _broken(folder: Folder, what: str) -> StoreError:
     return StoreError(
         f"{what}: is not the file that the interrupted run had prepared",
-        f"reinstall the package it belongs to, then delete .sitepatch/{NAME} (see {folder.path})",
+        f"reinstall the package it belongs to, then delete .sitepatch/{JOURNAL} (see {folder.path})",
     )
 
 
-def recover(site: Folder, home: Folder, journal: Journal) -> str:
+def recover_run(site: Folder, home: Folder, journal: Journal) -> str:
     """Undo or finish an interrupted run; return the sentence about it.
 
     Raises:

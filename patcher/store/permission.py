@@ -28,7 +28,7 @@ _HELP = {
 }
 
 
-def explain(site: str, error: OSError, after: str = "") -> StoreError:
+def store_error(site: str, error: OSError, after: str = "") -> StoreError:
     """Return the StoreError for a system call that failed; `after` says how the run ended."""
     help_text = _HELP.get(error.errno or 0, "")
     what = f"{error.filename}: {error.strerror}" if str(error.filename or "").startswith(site) else f"{site}: {error}"
@@ -37,14 +37,14 @@ def explain(site: str, error: OSError, after: str = "") -> StoreError:
 
 @contextmanager
 def explained(site: str, after: str = "") -> Iterator[None]:
-    """Turn an OSError into the StoreError that explains it (see `explain`)."""
+    """Turn an OSError into the StoreError that explains it (see `store_error`)."""
     try:
         yield
     except OSError as error:
-        raise explain(site, error, after) from error
+        raise store_error(site, error, after) from error
 
 
-def problems(site: Folder, paths: Sequence[str], moved: Container[str] = ()) -> List[str]:
+def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) -> List[str]:
     """Return everything that would keep `paths` below `site` from being changed, each text once.
 
     Those in `moved` are to be replaced by their pristine copies, which have the right owners already.

@@ -36,7 +36,7 @@ class Work(NamedTuple):
     mtime_ns: Optional[int] = None
 
 
-def check(
+def plan_work(
     site: Folder,
     home: Folder,
     receipts: Mapping[str, Receipt],
@@ -115,7 +115,7 @@ def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, 
     new, digest = change.receipt, sha256(data)
     if new is None:
         return Work(JournalEntry(change.path, PUT, change.old, digest, "", ""), data=data, mtime_ns=change.mtime_ns)
-    text = receipt.encode(new)
+    text = receipt.encode_receipt(new)
     receipt.decode(text, receipt.file_name(change.path))  # what could not be read back is not written
     if new.current != digest and not change.merged:
         raise StoreError(f"{change.path}: its receipt is for other bytes")
@@ -170,7 +170,7 @@ def check_possible(site: Folder, works: Sequence[Work]) -> None:
     For a restore the room is not checked: it has to work on a full disk.
     """
     moved = {work.entry.path for work in works if work.back and not (work.shared and work.entry.old)}
-    problems = permission.problems(site, [work.entry.path for work in works if work.entry.action != FORGET], moved)
+    problems = permission.obstacles(site, [work.entry.path for work in works if work.entry.action != FORGET], moved)
     if any(work.text for work in works):
         sizes = [size for work in works for size in (len(work.data), len(work.text), _SPARE_EACH)]
         copies = [len(work.data) for work in works if work.save or work.given is not None]
@@ -192,7 +192,7 @@ def prepare(site: Folder, home: Folder, works: Sequence[Work], patchsets: Mappin
     """
     with home.make("pristine") as pristine, home.make("receipts") as receipts, home.make("patchsets") as texts:
         for digest, files in patchsets.items():
-            texts.put(f"{digest}.json", receipt.dump({"files": dict(files)}))
+            texts.put(f"{digest}.json", receipt.encode_fields({"files": dict(files)}))
         for work in works:
             if work.text:
                 receipts.write(staged(work.entry.path), work.text)

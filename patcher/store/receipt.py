@@ -12,7 +12,7 @@ from patcher.model import Located, Receipt, Splice, State, Step
 from patcher.store.folder import HOME, sha256
 from patcher.system.decode import Items, Reader, Table, Values, decode_json, integer, one_of, option_value, sha256_hex, string
 
-FORMAT = 1
+RECEIPT_FORMAT = 1
 ORIGINS = ("recorded", "unrecorded", "edited")
 
 
@@ -51,9 +51,9 @@ def new_receipt(located: Located, path: str, past: Optional[Receipt]) -> Receipt
     return Receipt(path, located.package, located.distribution, located.version, "", "", mode, mtime_ns, link, ())
 
 
-def encode(receipt: Receipt) -> bytes:
+def encode_receipt(receipt: Receipt) -> bytes:
     """Return the JSON text of a receipt."""
-    return dump(dict(receipt._asdict(), steps=[step_fields(step) for step in receipt.steps]))
+    return encode_fields(dict(receipt._asdict(), steps=[step_fields(step) for step in receipt.steps]))
 
 
 def step_fields(step: Step) -> Dict[str, Any]:
@@ -74,7 +74,7 @@ def decode(data: bytes, where: str) -> Receipt:
         StoreError: the receipt is damaged, forged or from a newer sitepatch; says which fields and what to do.
     """
     hint = f"if it is damaged, reinstall the package that it names, then delete {where}"
-    fields = load(data, where, hint, _RECEIPT)
+    fields = decode_fields(data, where, hint, _RECEIPT)
     receipt = Receipt(**{**fields, "steps": tuple(map(step_of, fields["steps"]))})
     if where.rpartition("/")[2] != file_name(receipt.path):
         problem = f"path: found {receipt.path!r}, expected the path that this file is named after"
@@ -88,14 +88,15 @@ def step_of(fields: Mapping[str, Any]) -> Step:
     return Step(**{**fields, "splices": splices, "places": tuple(fields["places"]), "states": tuple(fields["states"])})
 
 
-def dump(fields: Mapping[str, Any]) -> bytes:
-    """Return `fields` as the JSON text that `load` reads, the same text for the same fields."""
+def encode_fields(fields: Mapping[str, Any]) -> bytes:
+    """Return `fields` as the JSON text that `decode_fields` reads, the same text for the same fields."""
     import json
 
-    return json.dumps({**fields, "format": FORMAT, "sitepatch": __version__}, indent=1, sort_keys=True).encode() + b"\n"
+    whole = {**fields, "format": RECEIPT_FORMAT, "sitepatch": __version__}
+    return json.dumps(whole, indent=1, sort_keys=True).encode() + b"\n"
 
 
-def load(data: bytes, where: str, hint: str, kind: Table) -> Dict[str, Any]:
+def decode_fields(data: bytes, where: str, hint: str, kind: Table) -> Dict[str, Any]:
     """Return the fields, of that kind, of a JSON file of the store.
 
     Args:
@@ -115,11 +116,11 @@ def load(data: bytes, where: str, hint: str, kind: Table) -> Dict[str, Any]:
     reader = Reader(where)
     head = reader.read(top, _HEAD)
     reader.stop(StoreError, hint)
-    if head["format"] != FORMAT:
+    if head["format"] != RECEIPT_FORMAT:
         raise FormatError.at(
             Location(where),
             f"written by sitepatch {head['sitepatch']} in format {head['format']}; "
-            f"this one, {__version__}, reads format {FORMAT}",
+            f"this one, {__version__}, reads format {RECEIPT_FORMAT}",
             "use that release of sitepatch, or a newer one, for this environment",
         )
     fields = reader.read({key: value for key, value in top.items() if key not in head}, kind)

@@ -9,7 +9,7 @@ from typing import Callable, List, Tuple, TypeVar
 
 from patcher.errors import OutdatedError, StoreError
 from patcher.store.folder import HOME
-from patcher.store.journal import NAME
+from patcher.store.journal import JOURNAL
 from patcher.store.lock import holders
 from patcher.system.reading import look_again
 from patcher.target.interpreter import Environment
@@ -109,7 +109,7 @@ def _commit_marks(env: Environment) -> List[Tuple[int, int]]:
 
 
 def _writing(env: Environment) -> bool:
-    return any(os.path.exists(os.path.join(site, HOME, NAME)) for site in env.stores)
+    return any(os.path.exists(os.path.join(site, HOME, JOURNAL)) for site in env.stores)
 
 
 def _ended(env: Environment) -> bool:
@@ -124,7 +124,7 @@ def _ended(env: Environment) -> bool:
 
 def _at_work(site: str) -> bool:
     """Whether a process that lives is in the middle of a commit; True where the kernel does not tell."""
-    if not os.path.exists(os.path.join(site, HOME, NAME)):
+    if not os.path.exists(os.path.join(site, HOME, JOURNAL)):
         return False
     try:
         return bool(holders(site))

@@ -122,7 +122,7 @@ def statuses(
     for store in stores(env):
         for path, receipt in sorted(store.receipts(bad).items()):
             if (store.site, path) not in but:
-                found.append(classify(store.site, receipt, read(store.site, path)))
+                found.append(classify(store.site, receipt, read_installed(store.site, path)))
     return found
 
 
@@ -182,7 +182,7 @@ def _version(dist_info: str) -> str:
     return found.group(1).decode("utf-8", "replace") if found else ""
 
 
-def read(site: str, path: str) -> Optional[bytes]:
+def read_installed(site: str, path: str) -> Optional[bytes]:
     """The bytes of a target file, None where there is no file."""
     look_again(os.path.dirname(os.path.join(site, path)))
     try:

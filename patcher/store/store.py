@@ -18,7 +18,7 @@ from patcher.store import journal, permission, prepare, receipt
 from patcher.store.folder import HOME, Folder, sha256
 from patcher.store.lock import locked
 from patcher.store.meta import Meta
-from patcher.store.tidy import EDITED, clean, is_tidy, tidy_edited
+from patcher.store.tidy import EDITED, clean_up, is_tidy, tidy_edited
 from patcher.system.decode import Table, Values, is_sha256, string
 from patcher.system.reading import patchset_digest
 
@@ -86,7 +86,7 @@ class Store:
                 names = set(filter(is_sha256, folder.names())).difference(claimed)
             if names:
                 names -= {one.pristine for one in self.receipts(bad).values()}
-            return [] if bad or home.has(journal.NAME) else sorted(names)
+            return [] if bad or home.has(journal.JOURNAL) else sorted(names)
         return []
 
     def patchset_files(self, digest: str) -> Dict[str, str]:
@@ -94,7 +94,7 @@ class Store:
         hint = "restore all patchsets, which needs no copy of them, and apply them again"
         data = self._stored("patchsets", digest, ".json", hint)
         where = f"{self.site}/{HOME}/patchsets/{digest}.json"
-        texts: Dict[str, str] = receipt.load(data, where, hint, _PATCHSET)["files"]
+        texts: Dict[str, str] = receipt.decode_fields(data, where, hint, _PATCHSET)["files"]
         if patchset_digest(texts) != digest:
             raise StoreError.at(Location(where), "the stored patchset is damaged, its sha256 differs", hint)
         return texts
@@ -131,7 +131,7 @@ class Store:
         """
         found: Optional[journal.Journal] = None
         with permission.explained(self.site), suppress(FileNotFoundError), self._home() as home:
-            found = journal.read(home)
+            found = journal.read_journal(home)
         return journal.describe(found, done=False) if found else ""
 
     def recover(self, *, lock_timeout: Optional[float] = None) -> str:
@@ -173,7 +173,7 @@ class Store:
                 outcome.append(f"{recovered}; then {_UNTOUCHED}")
             try:
                 receipts = self.receipts([])
-                works = prepare.check(site, home, receipts, changes, patchsets)
+                works = prepare.plan_work(site, home, receipts, changes, patchsets)
             except OutdatedError as error:
                 error.recovered = recovered and f"{self.site}: {recovered}"
                 raise
@@ -184,12 +184,12 @@ class Store:
             prepare.use_spare(home, works)
             copies = {receipts[entry.path].pristine for entry in entries if entry.path in receipts}
             named = sorted(copies | {sha256(work.given) for work in works if work.given is not None})
-            journal.write(home, journal.PREPARING, entries, named)
+            journal.write_journal(home, journal.PREPARING, entries, named)
             prepare.prepare(site, home, works, patchsets)
-            journal.write(home, journal.COMMITTING, entries, named)
+            journal.write_journal(home, journal.COMMITTING, entries, named)
             left_alone = journal.finish(site, home, entries)
             outcome.append(journal.but_for(FINISHED, left_alone))
-            clean(home, entries, named, self.receipts)
+            clean_up(home, entries, named, self.receipts)
         if left_alone:
             raise StoreError(
                 f"{', '.join(left_alone)} in {self.site}: changed by somebody else while sitepatch was at work",
@@ -214,7 +214,7 @@ class Store:
         Those in `moved` are to be replaced by their pristine copies.
         """
         with permission.explained(self.site), Folder.open(self.site) as site:
-            return permission.problems(site, paths, moved)
+            return permission.obstacles(site, paths, moved)
 
     @contextmanager
     def _under_lock(self, timeout: Optional[float] = None) -> Iterator[Tuple[Folder, Folder, List[str]]]:
@@ -229,7 +229,7 @@ class Store:
                     yield site, home, outcome
                 except OSError as error:
                     self._rescue(site, home, outcome)
-                    raise permission.explain(self.site, error, outcome[-1]) from error
+                    raise permission.store_error(self.site, error, outcome[-1]) from error
                 except BaseException:
                     self._rescue(site, home, outcome)
                     raise
@@ -259,13 +259,13 @@ class Store:
 
     def _recover(self, site: Folder, home: Folder, outcome: List[str]) -> str:
         """Under the lock: undo or finish what the journal says; return the sentence about it, also added to `outcome`."""
-        found = journal.read(home)
+        found = journal.read_journal(home)
         if found is None:
-            home.remove(f"{journal.NAME}.tmp")
+            home.remove(f"{journal.JOURNAL}.tmp")
             tidy_edited(home)
             return ""
-        outcome.append(journal.recover(site, home, found))
-        clean(home, found.entries, found.named, self.receipts)
+        outcome.append(journal.recover_run(site, home, found))
+        clean_up(home, found.entries, found.named, self.receipts)
         return outcome[-1]
 
     def _rescue(self, site: Folder, home: Folder, outcome: List[str]) -> None:

@@ -14,7 +14,7 @@ from patcher.system.decode import is_sha256
 EDITED = "edited"
 
 
-def clean(
+def clean_up(
     home: Folder,
     entries: Sequence[journal.JournalEntry],
     named: Sequence[str],
@@ -48,21 +48,21 @@ def clean(
             if unwanted:
                 folder.sync()
         home.remove_folder(folder_name)
-    loose = [name for name in (f"{prepare.SPARE}.tmp", f"{journal.NAME}.tmp") if home.has(name)]
+    loose = [name for name in (f"{prepare.SPARE}.tmp", f"{journal.JOURNAL}.tmp") if home.has(name)]
     if not now and not bad:
         loose.append(prepare.SPARE)
     for name in loose:
         home.remove(name)
     if loose:
         home.sync()  # the journal is removed last: without it nobody would look for what a power cut brings back
-    home.remove(journal.NAME)
+    home.remove(journal.JOURNAL)
     home.sync()
 
 
 def is_tidy(home: Folder) -> bool:
     """Whether nothing in `.sitepatch` is still to be finished, undone or removed."""
     names = home.names()
-    if any(name.startswith(journal.NAME) for name in names):
+    if any(name.startswith(journal.JOURNAL) for name in names):
         return False
     if EDITED in names:
         with home.sub(EDITED) as edited:

@@ -13,7 +13,7 @@ from typing import Iterator, List, NamedTuple, Sequence
 
 from patcher.errors import StoreError
 from patcher.system import ownership
-from patcher.system.flock import lock
+from patcher.system.flock import take_flock
 from patcher.text.listed import count
 
 OVERLAY, RELEASE, KNOWN = "overlay", "release", "known"
@@ -61,7 +61,7 @@ def private(folder: Path, hint: str = HINT) -> Path:
         check_private(folder, hint)
     except OSError as error:
         raise StoreError(str(error), "set SITEPATCH_CACHE to a directory that you may write to") from error
-    ownership.check(str(folder), hint)
+    ownership.refuse_shared(str(folder), hint)
     return folder
 
 
@@ -85,7 +85,7 @@ def open_in_use(folder: Path) -> int:
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with suppress(OSError):  # a file system without locks, on which nothing is removed
-            lock(fd, shared=True, wait=True)
+            take_flock(fd, shared=True, wait=True)
         with suppress(PermissionError):
             os.utime(fd)
         if os.fstat(fd).st_ino != folder.stat().st_ino:
@@ -107,7 +107,7 @@ def in_use(folder: Path) -> Iterator[None]:
         os.close(fd)
 
 
-def entries() -> List[CacheEntry]:
+def cache_entries() -> List[CacheEntry]:
     """Everything in the cache; what does not look like ours is left out."""
     overlays, releases, results = cache_dir("overlay"), cache_dir(), cache_dir(KNOWN)
     found = [(OVERLAY, path.name, path) for path in sorted(overlays.glob("*")) if _OVERLAYS.fullmatch(path.name)]
@@ -129,13 +129,13 @@ def entries() -> List[CacheEntry]:
     return made
 
 
-def clean(older_than: float, *, dry_run: bool = False) -> List[CacheEntry]:
+def clean_cache(older_than: float, *, dry_run: bool = False) -> List[CacheEntry]:
     """Remove what nobody uses and was not used for so many days; returns that, with `dry_run` what would be removed."""
-    old = [each for each in entries() if not each.in_use and each.used <= time.time() - older_than * 86400]
-    return [each for each in old if dry_run or remove(each)]
+    old = [each for each in cache_entries() if not each.in_use and each.used <= time.time() - older_than * 86400]
+    return [each for each in old if dry_run or remove_entry(each)]
 
 
-def remove(entry: CacheEntry) -> bool:
+def remove_entry(entry: CacheEntry) -> bool:
     """Remove an entry unless a process uses it; returns whether it is gone.
 
     Raises:
@@ -182,7 +182,7 @@ def _alone(kind: str, path: Path) -> Iterator[bool]:
             fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             stack.callback(os.close, fd)
             try:
-                alone = lock(fd) and alone
+                alone = take_flock(fd) and alone
             except OSError:
                 alone = False
         yield alone

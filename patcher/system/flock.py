@@ -13,7 +13,7 @@ from contextlib import suppress
 _F_OFD_SETLK = 37  # fcntl(2) of Linux; Python knows the number since 3.9
 
 
-def lock(fd: int, *, shared: bool = False, wait: bool = False) -> bool:
+def take_flock(fd: int, *, shared: bool = False, wait: bool = False) -> bool:
     """Lock an open file or directory.
 
     Args:
@@ -47,7 +47,7 @@ def lock_with_server(fd: int) -> bool:
     """
     import fcntl
 
-    if not lock(fd):
+    if not take_flock(fd):
         return False
     if sys.platform == "linux":
         try:

@@ -13,13 +13,13 @@ from typing import Iterator, List, Set
 from patcher.errors import StoreError
 
 
-def trusted() -> Set[int]:
+def trusted_users() -> Set[int]:
     """The ids of the users who may change what this one runs."""
     sudo = os.environ.get("SUDO_UID", "")
     return {0, os.geteuid(), *([int(sudo)] if sudo.isdigit() and not os.geteuid() else [])}
 
 
-def problems(path: str, *, inside: bool = False) -> List[str]:
+def others_may_write(path: str, *, inside: bool = False) -> List[str]:
     """Return why others may change what is at `path`, each text once; [] where nobody else can.
 
     Every directory and every link that leads there counts. In a directory like /tmp nobody may rename what belongs to others,
@@ -29,7 +29,7 @@ def problems(path: str, *, inside: bool = False) -> List[str]:
         path: of a file or a directory; what is not there is left out.
         inside: look at everything below it too.
     """
-    users = trusted()
+    users = trusted_users()
     found = [each for place in _above(path) for each in _problem(place, users, sticky=True)]
     below = [os.path.join(folder, name) for folder, *names in os.walk(path) if inside for each in names for name in each]
     for place in (path, *sorted(below)):
@@ -38,9 +38,9 @@ def problems(path: str, *, inside: bool = False) -> List[str]:
     return list(dict.fromkeys(found))
 
 
-def check(path: str, hint: str, *, inside: bool = False) -> None:
-    """Raise StoreError with this hint if `problems` finds any."""
-    found = problems(path, inside=inside)
+def refuse_shared(path: str, hint: str, *, inside: bool = False) -> None:
+    """Raise StoreError with this hint if `others_may_write` finds any."""
+    found = others_may_write(path, inside=inside)
     if found:
         raise StoreError("\n".join(found), hint)
 

@@ -32,7 +32,7 @@ class Ended(NamedTuple):
     seconds: float
 
 
-def run(command: Sequence[str], cwd: str, environ: Mapping[str, str], limit: float) -> Ended:
+def run_process(command: Sequence[str], cwd: str, environ: Mapping[str, str], limit: float) -> Ended:
     """Run a command in a session of its own, without stdin; then its whole process group is killed.
 
     Args:

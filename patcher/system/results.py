@@ -21,13 +21,13 @@ from patcher.system.reading import TEXT, read_file
 _MOST, _BYTES = 1_000, 64_000_000
 
 
-def read(key: str) -> bytes:
+def read_result(key: str) -> bytes:
     """What was written under a key (64 hexadecimal digits); b"" where there is nothing."""
     folder = cache_dir(KNOWN)
     try:
         data = read_file(folder / key, TEXT)
         check_private(folder)
-        ownership.check(str(folder / key), HINT)  # another user may have put it there before the folder was private
+        ownership.refuse_shared(str(folder / key), HINT)  # another user may have put it there before the folder was private
     except (OSError, SitepatchError):
         return b""
     with suppress(OSError):
@@ -35,7 +35,7 @@ def read(key: str) -> bytes:
     return data
 
 
-def write(key: str, data: bytes) -> None:
+def write_result(key: str, data: bytes) -> None:
     """Store something under a key; it appears complete or not at all, and where it cannot be stored nothing happens."""
     import tempfile  # with random; what finds its result needs neither
 

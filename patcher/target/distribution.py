@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from patcher.errors import SitepatchError
 from patcher.model import Located
 from patcher.system.reading import read_file
-from patcher.target.record import compare, lists, patched, recorded_digest
+from patcher.target.record import count_patched, count_recorded, lists, recorded_digest
 from patcher.text.release import normalized, untagged
 
 _LITERAL = re.compile(r"""^__version__\s*(?::[^=\n]+)?=\s*(["'])([^"'\n]+)\1""", re.MULTILINE)
@@ -50,16 +50,16 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
     rows = plain or [f"{package}/"]  # of a namespace package any row counts
     owners = [site / name for name in near if lists(site / name, rows)]
     samples = [*plain, f"{package}/version.py", f"{package}/_version.py", *files]
-    if not owners or (len(owners) == 1 and compare(owners[0], samples)[1]):  # one of any name may have overwritten it
+    if not owners or (len(owners) == 1 and count_recorded(owners[0], samples)[1]):  # one of any name may have overwritten it
         owners += [site / name for name in names if name not in near and lists(site / name, rows)]
     if not owners:
         return _unrecorded(site, package, names)
     parts = [path for path in owners if len(owners) > 1 and lists(path, files)]
     owners = parts or owners
-    scores = {path: compare(path, samples)[0] if len(owners) > 1 else 0 for path in owners}
+    scores = {path: count_recorded(path, samples)[0] if len(owners) > 1 else 0 for path in owners}
     best = [path for path in owners if scores[path] == max(scores.values())]
     if len(best) > 1:
-        kept = {path: patched(path, samples) for path in best}
+        kept = {path: count_patched(path, samples) for path in best}
         best = [path for path in best if kept[path] == max(kept.values())]
     found = [Owner(*_headers(path / "METADATA"), str(path), True) for path in best]
     listed = " and ".join(f"{each.name} {each.version} ({Path(each.dist_info).name})" for each in found)

@@ -140,7 +140,7 @@ def lists(folder: Path, rows: Sequence[str]) -> bool:
     return any(_after(record, row, b"" if row.endswith("/") else b",") is not None for row in rows)
 
 
-def compare(folder: Path, files: Sequence[str]) -> Tuple[int, int]:
+def count_recorded(folder: Path, files: Sequence[str]) -> Tuple[int, int]:
     """How many of `files` have on disk the hash that RECORD has, and how many another one."""
     record, counts = _record(folder), [0, 0]
     for path in dict.fromkeys(files):
@@ -150,7 +150,7 @@ def compare(folder: Path, files: Sequence[str]) -> Tuple[int, int]:
     return counts[0], counts[1]
 
 
-def patched(folder: Path, files: Sequence[str]) -> int:
+def count_patched(folder: Path, files: Sequence[str]) -> int:
     """How many of `files` have a pristine copy in the store with the hash that RECORD has: those are patched."""
     record, store = _record(folder), folder.parent / ".sitepatch/pristine"
     return sum((store / (recorded_in(record, path) or "none")).is_file() for path in dict.fromkeys(files))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List, Sequence, Tuple, TypeVar
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 LineEdit = Tuple[int, int, int, int]
 _JUNK_LIMIT = 5000  # lines; above it difflib may pass over frequent lines, or a big file would take minutes
 
@@ -22,7 +22,7 @@ def line_edits(old: Sequence[bytes], new: Sequence[bytes]) -> List[LineEdit]:
     return [(i1 + head, i2 + head, j1 + head, j2 + head) for kind, i1, i2, j1, j2 in matcher.get_opcodes() if kind != "equal"]
 
 
-def common_ends(old: Sequence[T], new: Sequence[T]) -> Tuple[int, int]:
+def common_ends(old: Sequence[_T], new: Sequence[_T]) -> Tuple[int, int]:
     """How many items two sequences have in common at their beginning, and how many of the others at their end."""
     shorter = min(len(old), len(new))
     head = next((index for index in range(shorter) if old[index] != new[index]), shorter)

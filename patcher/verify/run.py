@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from patcher.model import Patchset
-from patcher.system.process import Ended, alone, ending, last_lines, relevant_lines, run
+from patcher.system.process import Ended, alone, ending, last_lines, relevant_lines, run_process
 from patcher.verify.checks import COMPILE, IMPORT, PROBE, CheckResult, FileToVerify, Verified, VerifySettings
 
 _AFTER = 0.1  # seconds after the limit at which a child that still runs shows where it is, and ends itself
@@ -123,7 +123,7 @@ def _child(request: Dict[str, Any], how: VerifySettings, folder: Path) -> Tuple[
     prefix = os.environ.get("PYTHONPYCACHEPREFIX")  # -I does not look at it, the user's runs do
     command += ["-X", f"pycache_prefix={Path(prefix).absolute()}"] if prefix else []
     command += [str(Path(__file__).with_name("child.py")), str(folder / "request"), str(results)]
-    ended = run(command, tempfile.mkdtemp(prefix="cwd-", dir=str(folder)), alone(), how.timeout + _GRACE)
+    ended = run_process(command, tempfile.mkdtemp(prefix="cwd-", dir=str(folder)), alone(), how.timeout + _GRACE)
     lines = []
     for line in results.read_bytes().split(b"\n")[:-1]:  # a line that has no end was being written
         lines.append(json.loads(line.decode("ascii")))

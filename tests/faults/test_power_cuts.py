@@ -14,7 +14,7 @@ from patcher.errors import StoreError
 from patcher.model import Change
 from patcher.store import prepare
 from patcher.store.folder import HOME
-from patcher.store.journal import NAME
+from patcher.store.journal import JOURNAL
 from patcher.store.store import Store
 from tests import test_store as unit
 from tests.faults import calls
@@ -60,7 +60,7 @@ class Cut:
             getattr(disk, event)(*args)
             cuts.append((f"{event} {args}", list(disk.states())))
         for state in cuts[-1][1]:
-            if self.outcome(state) != "new" or f"{HOME}/{NAME}" in state:
+            if self.outcome(state) != "new" or f"{HOME}/{JOURNAL}" in state:
                 yield f"a power cut after the end: {self.outcome(state)}, or the journal is back"
         for event, states in cuts[:: -1 if without else -EACH]:
             for state in states:

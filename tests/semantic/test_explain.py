@@ -258,7 +258,7 @@ def test_the_work_is_bounded_and_the_best_candidates_are_looked_at_first(monkeyp
             used.append(self)
 
     monkeypatch.setattr(nearest, "Aligner", Counting)
-    monkeypatch.setattr(alignment, "MAX_STEPS", 100)
+    monkeypatch.setattr(alignment, "MAX_COMPARED", 100)
     filler = "".join(f"    a{n} = b(c(d{n}, e={n}), [{n}])\n" for n in range(200))
     source = f"def f(a):\n{filler}    x = registry.create(a, 1)\n{filler}"
     best = explained(source, "-registry.build($A, 1)\n+registry.build($A)\n").closest

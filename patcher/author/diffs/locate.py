@@ -12,7 +12,7 @@ from patcher.author.diffs.unified import Section, UnifiedHunk
 from patcher.errors import AbsentError, SitepatchError
 from patcher.model import Located, Receipt
 from patcher.planner.resolve import read_target
-from patcher.store.status import read
+from patcher.store.status import read_installed
 from patcher.store.store import Store
 from patcher.target.environment import Environment, blocker, locate
 from patcher.target.record import recorded_sources
@@ -137,7 +137,9 @@ class InstalledSources:
         if one.path in self.patched:
             return self.patched[one.path][1]
         receipt = self._receipt(one.located.site, one.path)
-        return Store(one.located.site).pristine(receipt.pristine) if receipt else read(one.located.site, one.path) or b""
+        if receipt:
+            return Store(one.located.site).pristine(receipt.pristine)
+        return read_installed(one.located.site, one.path) or b""
 
     def _result(self, one: _Candidate, hunks: Sequence[UnifiedHunk]) -> DiffResult:
         return apply_hunks(self._text(one), hunks, self.fuzz)

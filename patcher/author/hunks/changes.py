@@ -24,9 +24,10 @@ from patcher.author.hunks.excerpts import (
     verbatim,
 )
 from patcher.author.hunks.names import distinctive_words
-from patcher.author.hunks.spans import Text, header_end
+from patcher.author.hunks.spans import Text
 from patcher.author.hunks.strings import changed_part
 from patcher.engine.node import CLAUSES, COMPOUND, Node, is_expression, same
+from patcher.engine.rewrite.layout import header_end
 from patcher.text.lines import common_ends, line_edits
 
 
@@ -112,7 +113,7 @@ class Changes:
         lines: List[Line] = []
         for tag, text, node, side in self._sides(old, new, holes):
             if node.kind in COMPOUND | CLAUSES:
-                lines += tagged(tag, on_one_line(excerpt(text, node.start, header_end(text, node), side)))
+                lines += tagged(tag, on_one_line(excerpt(text, node.start, header_end(node, text.text), side)))
             else:
                 shown = excerpt(text, node.begin, node.outer_end, side)
                 lines += tagged(tag, shown if tag == "+" else on_one_line(uncommented(shown)))
@@ -160,7 +161,7 @@ class Changes:
         for holes in [*most, *_with_and_without(hides)]:
             lines: List[Line] = []
             for sign, text, node, side in self._sides(old, new, [*holes, *returns] if holes else ()):
-                lines += tagged(sign, on_one_line(excerpt(text, node.start, header_end(text, node), side)))
+                lines += tagged(sign, on_one_line(excerpt(text, node.start, header_end(node, text.text), side)))
             form = "the header, what did not change left open" if holes else "the whole header"
             fragments.append(Fragment((*decorators, *lines), form))
         yield from (Candidate(scope, each.lines, each.form) for each in fragments)

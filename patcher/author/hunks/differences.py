@@ -6,8 +6,9 @@ import re
 from difflib import SequenceMatcher
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.author.hunks.spans import Text, clause_gap, gap, header_end
+from patcher.author.hunks.spans import Text, clause_gap, gap
 from patcher.engine.node import CLAUSES, COMPOUND, Node, Value, same
+from patcher.engine.rewrite.layout import header_end
 
 Pair = Tuple[Node, Node]
 """A node before the edit, and the node after the edit that corresponds to it."""
@@ -202,7 +203,7 @@ class _Comparison:
 
     def headers(self, pair: Pair) -> Tuple[Range, Range]:
         old, new = pair
-        return (old.begin, header_end(self.before, old)), (new.begin, header_end(self.after, new))
+        return (old.begin, header_end(old, self.before.text)), (new.begin, header_end(new, self.after.text))
 
     def headers_differ(self, pair: Pair) -> bool:
         return [self.key(part) for part in pair[0].header()] != [self.key(part) for part in pair[1].header()]

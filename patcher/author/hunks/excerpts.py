@@ -6,9 +6,10 @@ import re
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.hunks.differences import Pair
-from patcher.author.hunks.spans import Text, header_end
+from patcher.author.hunks.spans import Text
 from patcher.engine import lex
 from patcher.engine.node import COMPOUND, Node, same
+from patcher.engine.rewrite.layout import header_end
 
 Line = Tuple[str, str]
 """The tag (` `, `-` or `+`) and the code behind it."""
@@ -147,7 +148,7 @@ def header(text: Text, node: Node, general: bool = True) -> List[str]:
             return [f"class {name}:"]
         asynchronous = "async " if node.fields.get("asynchronous") else ""
         return [f"{asynchronous}def {name}({'...' if node.node('params').items('params') else ''}):"]
-    return on_one_line(excerpt(text, node.start, header_end(text, node)))
+    return on_one_line(excerpt(text, node.start, header_end(node, text.text)))
 
 
 def opened(text: Text, node: Node) -> List[str]:

@@ -40,13 +40,6 @@ class Text:
         return self._starts[index] if index < len(self._starts) else len(self.text)
 
 
-def header_end(text: Text, node: Node) -> int:
-    """The offset past the `:` of a compound statement or clause."""
-    body = node.fields.get("body")
-    first = body.statements()[0].begin if isinstance(body, Node) else node.items("clauses")[0].start
-    return text.code_before(first)
-
-
 def gap(text: Text, nodes: Sequence[Node], at: Tuple[int, int]) -> Tuple[int, int]:
     """The range from the code above some statements of a block to the statement below them, or to the end of their line.
 

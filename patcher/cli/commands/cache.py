@@ -12,7 +12,7 @@ from patcher.cli.console import Console
 from patcher.cli.options import Number, common_options
 from patcher.cli.styles import Row
 from patcher.ops.place import Place
-from patcher.system.cache import CacheEntry, cache_dir, clean, entries, size
+from patcher.system.cache import CacheEntry, cache_dir, cache_entries, clean_cache, size
 
 
 @click.group(
@@ -28,7 +28,7 @@ def cache(console: Console, place: Place) -> int:
     """
     if click.get_current_context().invoked_subcommand:
         return 0
-    found = entries()
+    found = cache_entries()
     console.rows([_row("in use" if each.in_use else "unused", each) for each in found])
     console.info(f"{size(found)} in {cache_dir().parent}")
     console.data(True, {"folder": str(cache_dir().parent), "entries": [_json(each) for each in found]})
@@ -45,7 +45,7 @@ def cache_clean(console: Console, place: Place, older_than: float, dry_run: bool
     Processes of other machines that share the cache are seen where the filesystem locks across machines; with
     --older-than what they may have begun to use is kept.
     """
-    removed = clean(older_than, dry_run=dry_run)
+    removed = clean_cache(older_than, dry_run=dry_run)
     console.rows([_row("unused" if dry_run else "removed", each) for each in removed])
     amount, folder = size(removed), cache_dir().parent
     console.info(f"{amount} would be removed from {folder}" if dry_run else f"{amount} were removed from {folder}")

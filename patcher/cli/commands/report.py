@@ -20,7 +20,7 @@ from patcher.ops.reports import fleet as hosts
 from patcher.ops.reports.bill import bill, document
 from patcher.ops.reports.fleet import Applied
 from patcher.patchset.toml import options_text
-from patcher.project.lockfile import read
+from patcher.project.lockfile import load_lock
 from patcher.text.listed import count, suggest
 from patcher.text.printable import printable_lines
 
@@ -84,7 +84,7 @@ def _write_bill(console: Console, place: Place, path: str) -> int:
 
 def _show_fleet(console: Console, folder: str, lock: Optional[str], html: Optional[str]) -> int:
     """Show what many hosts have; exit code 1 where something is astray or differs from the lock."""
-    found = hosts.fleet(Path(folder), read(Path(lock)) if lock else None)
+    found = hosts.fleet(Path(folder), load_lock(Path(lock)) if lock else None)
     alike: Dict[Tuple[Any, ...], List[str]] = {}
     for one in found:
         text = tuple(map(_text, one.patchsets))

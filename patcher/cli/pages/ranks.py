@@ -10,10 +10,10 @@ from patcher.cli.styles import Row
 from patcher.cli.translation import term
 from patcher.diagnose.conclusions import node, sentence
 from patcher.diagnose.log import Log
-from patcher.diagnose.rank import devices_of_ids, names
+from patcher.diagnose.rank import device_names, devices_of_ids
 from patcher.diagnose.report import Report
 from patcher.diagnose.runs import Run
-from patcher.diagnose.table import DOUBTS, HEAD, READY, ClassifiedWrap, cells, heading, well
+from patcher.diagnose.table import COLUMNS, DOUBTS, READY, ClassifiedWrap, cells, heading, well
 from patcher.text.listed import count as _count
 
 _CELL, _TOP, _LEFT, _BLOCK = 24, 58, 34, 16  # pixels, and the most ranks in one grid
@@ -65,7 +65,7 @@ def _wrap(classified: ClassifiedWrap) -> Html:
     columns = _columns(classified.wrap.rows)  # the same everywhere: grids are compared
     for (host, _), some in _by_node(classified.wrap.rows).items():
         grids += [_grid(host, columns, some[at : at + _BLOCK]) for at in range(0, len(some), _BLOCK)]
-    table = [tag("tr", *(tag("th", name) for name in HEAD))]
+    table = [tag("tr", *(tag("th", name) for name in COLUMNS))]
     for row, verdict in rows:
         plain = (tag("td", cell) for cell in cells(row))
         table.append(tag("tr", *plain, tag("td", verdict, class_=_kind(verdict) or "red")))
@@ -93,7 +93,11 @@ def _by_node(rows: Iterable[Report]) -> Dict[Tuple[str, object], List[Report]]:
 
 def _columns(rows: Sequence[Report]) -> List[str]:
     """Every device that something is on or that device_ids name: the CPU first, the cards of a kind by number."""
-    found = {device for row in rows for device in (*names(row.parameters), *names(row.buffers), *devices_of_ids(row))}
+    found = {
+        device
+        for row in rows
+        for device in (*device_names(row.parameters), *device_names(row.buffers), *devices_of_ids(row))
+    }
 
     def key(device: str) -> Tuple[bool, str, int, str]:
         kind, _, index = device.partition(":")

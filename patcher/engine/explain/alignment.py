@@ -13,7 +13,7 @@ from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequen
 from patcher.engine.match.match import Matcher, TooManySteps
 from patcher.engine.node import STATEMENTS, Node, is_expression
 
-MAX_STEPS = 60_000  # pairs of nodes that are compared, over all candidates of one hunk: some tenths of a second
+MAX_COMPARED = 60_000  # pairs of nodes that are compared, over all candidates of one hunk: some tenths of a second
 SIMILAR = 0.6  # of two names, as difflib counts it; below it they are two different words
 LEAVES = frozenset(["Name", "String", "Integer", "Float", "Imaginary", "Operator", "FText"])
 _LEAF, _OWN, _PLACEHOLDER, _EXTRA, _SHARED, _INSIDE, _WORDS = 2.0, 0.5, 0.25, 0.5, 0.85, 0.85, 0.5
@@ -22,8 +22,8 @@ _SHOWN = 0.6  # of the weight, so that a part of the code is named as what the p
 _ALIKE = 0.4  # of its weight, so that a statement or keyword is taken for one that was changed
 _LEAST = {"DoubleStar": 0.1, **dict.fromkeys(["Keyword", *STATEMENTS], _ALIKE)}
 
-Pair = Tuple[Optional[Node], Optional[Node]]
-_NEITHER: Pair = (None, None)
+AlignedPair = Tuple[Optional[Node], Optional[Node]]
+_NEITHER: AlignedPair = (None, None)
 
 
 class AlignedPart(NamedTuple):
@@ -37,16 +37,16 @@ class AlignedPart(NamedTuple):
     code: Optional[Node]
     field: str = ""
     inside: Optional[Node] = None
-    holders: Pair = _NEITHER
-    above: Pair = _NEITHER
-    below: Pair = _NEITHER
+    holders: AlignedPair = _NEITHER
+    above: AlignedPair = _NEITHER
+    below: AlignedPair = _NEITHER
 
 
 class Aligned:
     """The cost of aligning a pattern with code, 0 where it matches, and the parts that differ."""
 
     def __init__(self, pattern: Node, code: Node, cost: float = 0.0, *parts: AlignedPart) -> None:
-        self.holders: Pair = (pattern, code)
+        self.holders: AlignedPair = (pattern, code)
         self.cost = cost
         self.parts = [*parts]
 
@@ -71,7 +71,7 @@ class Aligner(Matcher):
 
     def __init__(self) -> None:
         super().__init__()
-        self._limit = MAX_STEPS
+        self._limit = MAX_COMPARED
         self._known: Dict[Tuple[int, int], Aligned] = {}
         self._weights: Dict[int, float] = {}
         self._words: Dict[int, FrozenSet[str]] = {}
@@ -81,7 +81,7 @@ class Aligner(Matcher):
         """Align `pattern` with `code`.
 
         Raises:
-            TooManySteps: more than `MAX_STEPS` pairs of nodes were compared.
+            TooManySteps: more than `MAX_COMPARED` pairs of nodes were compared.
         """
         key = (id(pattern), id(code))
         if key not in self._known:
@@ -186,7 +186,7 @@ class Aligner(Matcher):
         self._stack[-1].parts += parts
 
     # lists ------------------------------------------------------------------------------------------------------------
-    def pairs(self, patterns: Sequence[Node], codes: Sequence[Node]) -> Tuple[float, List[Pair]]:
+    def pairs(self, patterns: Sequence[Node], codes: Sequence[Node]) -> Tuple[float, List[AlignedPair]]:
         """The pairs, in order, that cost least, and their cost (dynamic programming, as for an edit distance)."""
         m, n = len(patterns), len(codes)
         weights = [*map(self.weight, patterns)]
@@ -203,7 +203,7 @@ class Aligner(Matcher):
                 if cost <= weights[i] * (1 - _LEAST.get(patterns[i].kind, 0.0)):
                     moves.append((best[i + 1, j + 1][0] - cost, i + 1, j + 1))
             best[i, j] = max(moves, default=(0.0, m, n))  # of equal costs: changed, rather than deleted and inserted
-        found: List[Pair] = []
+        found: List[AlignedPair] = []
         i = j = 0
         while (i, j) != (m, n):
             _, i_next, j_next = best[i, j]
@@ -212,7 +212,7 @@ class Aligner(Matcher):
             i, j = i_next, j_next
         return -best[0, 0][0], found
 
-    def parts(self, pairs: Sequence[Pair], holders: Pair) -> List[AlignedPart]:
+    def parts(self, pairs: Sequence[AlignedPair], holders: AlignedPair) -> List[AlignedPart]:
         """The parts of two aligned lists, which belong to the nodes `holders`."""
         found: List[AlignedPart] = []
         above = _NEITHER

@@ -23,7 +23,7 @@ _INSIDE = 0.9  # of its weight, so that a statement elsewhere is taken for the m
 TextRange = Tuple[int, int]
 
 
-class Difference(NamedTuple):
+class Mismatch(NamedTuple):
     """A difference: character ranges in the written side and in the file, a description, and a hint."""
 
     pattern: TextRange
@@ -50,9 +50,9 @@ class Describer:
         return _one_line(self.source.text[node.start : node.end])
 
     # nodes ------------------------------------------------------------------------------------------------------------
-    def differences(self, parts: Sequence[AlignedPart]) -> List[Difference]:
+    def differences(self, parts: Sequence[AlignedPart]) -> List[Mismatch]:
         """The differences of an alignment, in its order."""
-        found: List[Optional[Difference]] = []
+        found: List[Optional[Mismatch]] = []
         for part in parts:
             pattern, code = part.pattern, part.code
             if pattern is None:
@@ -67,7 +67,7 @@ class Describer:
                 found.append(self._changed(pattern, code, part.inside))
         return [one for one in found if one is not None]
 
-    def _changed(self, pattern: Node, code: Node, inside: Optional[Node]) -> Difference:
+    def _changed(self, pattern: Node, code: Node, inside: Optional[Node]) -> Mismatch:
         """Two different nodes in the same place."""
         spans = (_span(pattern), _span(code))
         ours, theirs = self.written(pattern), self.code(code)
@@ -78,13 +78,13 @@ class Describer:
         if {pattern.kind, code.kind} == {"And", "Or"}:
             ours, theirs = pattern.kind.lower(), code.kind.lower()
             words = f"the operator: the pattern has `{ours}`, the code has `{theirs}`"
-            return Difference(*spans, words, f"write `{theirs}` there")
+            return Mismatch(*spans, words, f"write `{theirs}` there")
         if inside is not None:
-            return Difference(*spans, f"{here}the pattern has `{ours}`, the code has it inside `{theirs}`", hint)
+            return Mismatch(*spans, f"{here}the pattern has `{ours}`, the code has it inside `{theirs}`", hint)
         if pattern.kind != code.kind or pattern.kind not in LEAVES:
             shown = (f", `{ours}`;", f", `{theirs}`") if is_expression(pattern) else (",", "")
             words = f"{here}the pattern has {_noun(pattern)}{shown[0]} the code has {_noun(code)}{shown[1]}"
-            return Difference(*spans, words, hint)
+            return Mismatch(*spans, words, hint)
         if pattern.kind in ("String", "FText") and min(len(ours), len(theirs)) > _SHORT:
             spans = _parting(self.side.written, spans[0], self.source.text, spans[1])
             pieces = self.side.written[slice(*spans[0])], self.source.text[slice(*spans[1])]
@@ -92,8 +92,8 @@ class Describer:
             here = here if place else "inside the string: "
             whole = f", or `{self.fresh}` for the whole string" if pattern.kind == "String" else ""
             hint = f"write it as it stands there{whole}"
-            return Difference(*spans, f"{here}the pattern has {ours}, the code has {theirs}", hint)
-        return Difference(*spans, f"{here}the pattern has `{ours}`, the code has `{theirs}`", hint)
+            return Mismatch(*spans, f"{here}the pattern has {ours}, the code has {theirs}", hint)
+        return Mismatch(*spans, f"{here}the pattern has `{ours}`, the code has `{theirs}`", hint)
 
     def _place(self, pattern: Node) -> str:
         """The name of a node's place in the pattern ("the default"), "" where it has none."""
@@ -102,20 +102,20 @@ class Describer:
             return f"the value of the keyword `{self.written(holder.node('arg'))}`"
         return _role(holder, key) or (self._place(holder) if key == "value" else "")
 
-    def _placeholder(self, pattern: Node, code: Node) -> Optional[Difference]:
+    def _placeholder(self, pattern: Node, code: Node) -> Optional[Mismatch]:
         spans, bound = (_span(pattern), _span(code)), self.names.get(pattern.name)
         if not fits(pattern, code):
             what = "a literal" if pattern.role == "option" else "one piece of syntax of its kind"
             words = f"`{self.written(pattern)}` stands for {what}, the code has {_noun(code)}: `{self.code(code)}`"
-            return Difference(*spans, words, "write what stands there")
+            return Mismatch(*spans, words, "write what stands there")
         if bound is not None and not same(bound, code):
             words = f"`${pattern.name}` is `{self.code(bound)}` before that, and here the code has `{self.code(code)}`"
-            return Difference(*spans, words, f"write `{self.fresh}` here if the two need not be the same")
+            return Mismatch(*spans, words, f"write `{self.fresh}` here if the two need not be the same")
         if pattern.role == "meta" and pattern.name != "_":
             self.names.setdefault(pattern.name, code)
         return None
 
-    def _one_side(self, pattern: Node, code: Node, key: str) -> Difference:
+    def _one_side(self, pattern: Node, code: Node, key: str) -> Mismatch:
         """A part that one side has and the other has not."""
         expected, found = pattern.fields[key], code.fields.get(key)
         role = _role(pattern, key) or ("a value" if key == "value" else "this part")
@@ -123,16 +123,16 @@ class Describer:
         if isinstance(expected, Node):
             part = f"{role} `{self.written(expected)}`, the code has none"
             part = "`async`, the code has not" if key == "asynchronous" else part
-            return Difference(_span(expected), _head(code), f"the pattern has {part}", "leave it out")
+            return Mismatch(_span(expected), _head(code), f"the pattern has {part}", "leave it out")
         if isinstance(found, Node):
             part = f"{role} `{self.code(found)}`, the pattern has none"
             part = "`async`, the pattern has not" if key == "asynchronous" else part
-            return Difference(_head(pattern), _span(found), f"the code has {part}", hint)
+            return Mismatch(_head(pattern), _span(found), f"the code has {part}", hint)
         words = f"here the pattern has `{self.written(pattern)}`, the code has `{self.code(code)}`"
-        return Difference(_span(pattern), _span(code), words, hint)
+        return Mismatch(_span(pattern), _span(code), words, hint)
 
     # lists ------------------------------------------------------------------------------------------------------------
-    def _missed(self, part: AlignedPart, ours: Node) -> Difference:
+    def _missed(self, part: AlignedPart, ours: Node) -> Mismatch:
         """An element that only the pattern's list has."""
         code, element = part.holders[1] or ours, _element(ours)
         if ours.kind in STATEMENTS | CLAUSES:
@@ -140,16 +140,16 @@ class Describer:
         words = f"the pattern has the {element} `{self.written(_shown(ours))}`, the code has no such {element}"
         hint = f"leave it out if the {element} need not be there"
         hint = "leave it out, or write `...` for arguments of any name" if element == "keyword" else hint
-        return Difference(_span(ours), _head(code), words, hint)
+        return Mismatch(_span(ours), _head(code), words, hint)
 
-    def _missed_statement(self, part: AlignedPart, ours: Node, code: Node) -> Difference:
+    def _missed_statement(self, part: AlignedPart, ours: Node, code: Node) -> Mismatch:
         """A statement (or clause) that is not where the pattern has it; it may be nested deeper, or further away."""
         beside = part.above[1] or part.below[1] or code
         one, line = f"the pattern has the {_element(ours)} `{self.written(ours)}`", self.source.lines.number
         there = self._elsewhere(ours, code, beside, after=part.above[1] is not None)
         if there is None:
             words = f"{one}, the code has no such {_element(ours)} beside line {line(beside.start)}"
-            return Difference(_span(ours), _head(beside), words, "leave it out if it need not be there")
+            return Mismatch(_span(ours), _head(beside), words, "leave it out if it need not be there")
         far, near = _around(there), _around(beside)
         if _within(far, near):
             where = f"stands inside {self._header(far)}"
@@ -160,7 +160,7 @@ class Describer:
         else:
             where = f"is line {line(there.start)}"
             hint = "write ` ...` where other statements may stand, and the statements in the order of the code"
-        return Difference(_span(ours), _span(there), f"{one} here, in the code it {where}", hint)
+        return Mismatch(_span(ours), _span(there), f"{one} here, in the code it {where}", hint)
 
     def _header(self, node: Node) -> str:
         header = _one_line(self.source.text[node.start : self.source.lines.end(node.start)]).rstrip(" :")
@@ -179,7 +179,7 @@ class Describer:
         except TooManySteps:
             return None
 
-    def _added(self, part: AlignedPart, theirs: Node) -> Difference:
+    def _added(self, part: AlignedPart, theirs: Node) -> Mismatch:
         """An element that only the code's list has."""
         (pattern, _), (above, _), (below, _), element = part.holders, part.above, part.below, _element(theirs)
         if theirs.kind in STATEMENTS | CLAUSES:
@@ -188,11 +188,11 @@ class Describer:
             words = f"the code has a {element} {where} that the pattern has not: line {line}, `{self.code(theirs)}`"
             beside = cast(Node, below or above or pattern)
             hint = "write ` ...` on a line of its own for statements that may stand there"
-            return Difference(_span(beside), _span(theirs), words, hint)
+            return Mismatch(_span(beside), _span(theirs), words, hint)
         words = f"the code has the {element} `{self.code(_shown(theirs))}`, the pattern has no such {element}"
         many = "argument" if element == "keyword" else element
         hint = f"write it, or `...` for {many}s that may stand there"
-        return Difference(self._end(cast(Node, pattern)), _span(theirs), words, hint)
+        return Mismatch(self._end(cast(Node, pattern)), _span(theirs), words, hint)
 
     def _end(self, node: Node) -> TextRange:
         """Where to write a `...` into a list: its closing bracket, else its name."""

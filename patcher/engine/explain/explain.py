@@ -7,7 +7,7 @@ from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from patcher.engine.engine import answer_alone, rewrite
 from patcher.engine.explain.nearest import Closest, closest, near_scopes
 from patcher.engine.match.find import FoundPlaces, find_hunk, find_in_scope, side_places, surroundings
-from patcher.engine.match.match import MAX_MATCHES, Matcher, Place, TooManySteps
+from patcher.engine.match.match import MAX_MATCHES, Matcher, MatchRange, TooManySteps
 from patcher.engine.node import CLAUSES, COMPOUND, Node, SyntaxProblem
 from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.compile import compile_hunks
@@ -107,7 +107,7 @@ def _explained(source: Source, hunk: Hunk, answer: HunkAnswer) -> Explanation:
     return _unmatched(source, hunk, one) if answer.state in (State.NOT_FOUND, State.NOT_NEEDED) else _with_problem(one)
 
 
-def _places_shown(found: FoundPlaces, state: State) -> List[Place]:
+def _places_shown(found: FoundPlaces, state: State) -> List[MatchRange]:
     places = {State.UPSTREAM: found.done, State.APPLICABLE: found.todo, State.CONFLICT: found.todo}
     return sorted(places.get(state, [*found.todo, *found.done]), key=lambda place: place.start)
 
@@ -120,7 +120,7 @@ def _with_problem(one: Explanation) -> Explanation:
     return one
 
 
-def _matched_place(source: Source, hunk: Hunk, place: Place) -> MatchedPlace:
+def _matched_place(source: Source, hunk: Hunk, place: MatchRange) -> MatchedPlace:
     match = place.matches[0]
     order = [node.name for side in (hunk.before, hunk.after) for top in side.nodes for node in top.walk()]
     bound = [name for name in dict.fromkeys(order) if name in match.names and name[0] != "_"]
@@ -172,7 +172,7 @@ def _unmatched(source: Source, hunk: Hunk, one: Explanation) -> Explanation:
     return one
 
 
-def _elsewhere(source: Source, hunk: Hunk, scopes: Sequence[Scope]) -> List[Place]:
+def _elsewhere(source: Source, hunk: Hunk, scopes: Sequence[Scope]) -> List[MatchRange]:
     """The places outside of the hunk's scope at which its before side matches."""
     anywhere = hunk._replace(text=hunk.text._replace(scope="*", inside=None))
     if all(node.role == "run" for node in hunk.before.nodes):
@@ -183,7 +183,7 @@ def _elsewhere(source: Source, hunk: Hunk, scopes: Sequence[Scope]) -> List[Plac
 
 
 # more than one --------------------------------------------------------------------------------------------------------
-def _telling_apart(source: Source, found: Sequence[Place], text: HunkText) -> str:
+def _telling_apart(source: Source, found: Sequence[MatchRange], text: HunkText) -> str:
     """The hint for an ambiguous hunk: what to write so that it matches one of its places only."""
     matches = sorted(found, key=lambda place: place.start)
     lines = [source.lines.number(place.start) for place in matches]
@@ -204,7 +204,7 @@ def _telling_apart(source: Source, found: Sequence[Place], text: HunkText) -> st
     return f"write more of the code around the place, {all_of_them}"
 
 
-def _header(source: Source, place: Place) -> str:
+def _header(source: Source, place: MatchRange) -> str:
     """The header of the compound statement or clause around a place."""
     node: Optional[Node] = place.siblings[0]
     while node is not None and (node is place.siblings[0] or node.kind not in COMPOUND | CLAUSES):
@@ -212,7 +212,7 @@ def _header(source: Source, place: Place) -> str:
     return source.text[node.start : source.lines.end(node.start)].strip()[:40] if node is not None else ""
 
 
-def _above(source: Source, place: Place) -> str:
+def _above(source: Source, place: MatchRange) -> str:
     """The first line of the statement above a run."""
     index = next((index for index, node in enumerate(place.siblings) if node.begin >= place.start), 0)
     if index == 0 or place.siblings[0].kind in CLAUSES:

@@ -6,8 +6,8 @@ import re
 from difflib import SequenceMatcher, get_close_matches
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.engine.explain.alignment import SIMILAR, Aligner, Pair, similarity
-from patcher.engine.explain.difference import Describer, Difference, TextRange
+from patcher.engine.explain.alignment import SIMILAR, AlignedPair, Aligner, similarity
+from patcher.engine.explain.difference import Describer, Mismatch, TextRange
 from patcher.engine.in_string import scope_ranges, string_parts
 from patcher.engine.lex import Lines
 from patcher.engine.match.find import FoundPlaces, surroundings
@@ -57,7 +57,7 @@ class _Candidate(NamedTuple):
     same_kind: bool
     start: int
     node: Node
-    pairs: List[Pair]
+    pairs: List[AlignedPair]
 
 
 def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -> Optional[Closest]:
@@ -138,7 +138,7 @@ def _described(source: Source, side: Side, one: _Candidate, aligner: Aligner, to
     if not differences:
         pattern, code = (next(node for node in nodes if node is not None) for nodes in zip(*one.pairs))
         words = "each part of the pattern matches by itself, and not all of them in one way together"
-        differences = [Difference((pattern.start, pattern.end), (code.start, code.end), words, "write it as it stands there")]
+        differences = [Mismatch((pattern.start, pattern.end), (code.start, code.end), words, "write it as it stands there")]
     first = differences[0]
     likeness = min(0.99, 1 - one.cost / total)
     pattern_mark = _mark(side.written, first.pattern, [*side.numbers])

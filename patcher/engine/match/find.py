@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterator, List, NamedTuple, Tuple
 
 from patcher.engine.in_string import scope_ranges, text_places
-from patcher.engine.match.match import MAX_MATCHES, Matcher, Place
+from patcher.engine.match.match import MAX_MATCHES, Matcher, MatchRange
 from patcher.engine.node import COMPOUND, Node
 from patcher.engine.source import Source
 from patcher.engine.spatch.side import Hunk, Side
@@ -17,8 +17,8 @@ class FoundPlaces(NamedTuple):
     `scopes` is the number of definitions that were searched, `steps` the number of steps the matcher took.
     """
 
-    todo: List[Place]
-    done: List[Place]
+    todo: List[MatchRange]
+    done: List[MatchRange]
     scopes: int
     steps: int
 
@@ -45,7 +45,7 @@ def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
     return _found(hunk, before, after)._replace(scopes=len(blocks), steps=matcher.steps + there.steps)
 
 
-def _found(hunk: Hunk, before: List[Place], after: List[Place]) -> FoundPlaces:
+def _found(hunk: Hunk, before: List[MatchRange], after: List[MatchRange]) -> FoundPlaces:
     """Sort the places of the two sides into `todo` and `done`."""
     if hunk.before.nodes and all(node.role == "run" for node in hunk.before.nodes):
         todo = [] if after else before
@@ -57,7 +57,7 @@ def _found(hunk: Hunk, before: List[Place], after: List[Place]) -> FoundPlaces:
     return FoundPlaces(todo, _outermost(after, [*todo, *after]), 0, 0)
 
 
-def _outermost(found: List[Place], others: List[Place]) -> List[Place]:
+def _outermost(found: List[MatchRange], others: List[MatchRange]) -> List[MatchRange]:
     """The places that lie in none of the others."""
     return [one for one in found if not any(o is not one and o.start <= one.start and one.end <= o.end for o in others)]
 
@@ -73,7 +73,7 @@ def already_deleted(source: Source, hunk: Hunk, found: FoundPlaces) -> bool:
     return any(side_places(hunk, hunk.after, block, Matcher(most=1)) for block in blocks)
 
 
-def _covers(hunk: Hunk, after: Place, before: Place) -> bool:
+def _covers(hunk: Hunk, after: MatchRange, before: MatchRange) -> bool:
     """Whether a match of the after side shows that a place is changed already (rule 22).
 
     Code inside what a placeholder is bound to was not compared, and proves nothing.
@@ -92,7 +92,7 @@ def scope_blocks(source: Source, scope: str, *sides: Side) -> List[Node]:
     return source.scopes(scope, identifiers, bodies=any(side.writes_body() for side in sides))
 
 
-def side_places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> List[Place]:
+def side_places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> List[MatchRange]:
     """Where one side of a hunk matches in a block, inside the statements that the hunk names (rule 29)."""
     module, found = hunk.text.scope == "<module>", []
     if hunk.form == "expression":
@@ -105,7 +105,7 @@ def side_places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> List[P
     return found
 
 
-def surroundings(source: Source, hunk: Hunk) -> Iterator[Tuple[Place, Tuple[str, ...]]]:
+def surroundings(source: Source, hunk: Hunk) -> Iterator[Tuple[MatchRange, Tuple[str, ...]]]:
     """Where the before side matches in its scope, whatever `inside` says, each with its `inside`; none for `in-string`."""
     anywhere = hunk._replace(text=hunk.text._replace(inside=None))
     scope = hunk.text.scope
@@ -115,7 +115,7 @@ def surroundings(source: Source, hunk: Hunk) -> Iterator[Tuple[Place, Tuple[str,
                 yield place, _enclosing_keywords(place, block, module=scope == "<module>")
 
 
-def _enclosing_keywords(place: Place, block: Node, *, module: bool) -> Tuple[str, ...]:
+def _enclosing_keywords(place: MatchRange, block: Node, *, module: bool) -> Tuple[str, ...]:
     """The keywords of the statements whose bodies or clauses hold a place, the outermost first, the scope's own left out."""
     scope = None if module else block.items("body")[0]
     keywords: List[str] = []

@@ -41,7 +41,7 @@ class Match(NamedTuple):
     nodes: Dict[int, Bound]
 
 
-class Place(NamedTuple):
+class MatchRange(NamedTuple):
     """A character range that a pattern matches, in one or several ways; `siblings` is the list of nodes it is part of."""
 
     start: int
@@ -76,27 +76,27 @@ class Matcher:
         self._failures = FailureMemo(self.names)
 
     # searching --------------------------------------------------------------------------------------------------------
-    def expressions(self, pattern: Node, block: Node, *, module: bool) -> List[Place]:
+    def expressions(self, pattern: Node, block: Node, *, module: bool) -> List[MatchRange]:
         """Every expression of a scope that `pattern` matches."""
-        found: List[Place] = []
+        found: List[MatchRange] = []
         for node in block.reachable(module):
             if is_expression(node):
                 self._limit += _STEPS_A_START
                 matches = self._matches(self._match([node]) for _ in self.node(pattern, node))
                 if matches and not any(up.kind in ("Alias", "ImportFrom") for up in node.ancestors()):
-                    found.append(Place(node.start, node.end, [node], matches))
+                    found.append(MatchRange(node.start, node.end, [node], matches))
         return found
 
-    def runs(self, patterns: List[Node], block: Node, *, module: bool, clauses: bool) -> List[Place]:
+    def runs(self, patterns: List[Node], block: Node, *, module: bool, clauses: bool) -> List[MatchRange]:
         """Every run of consecutive statements (or clauses) of one block that the list of patterns matches."""
-        found: List[Place] = []
+        found: List[MatchRange] = []
         for siblings in blocks(patterns, block, module=module, clauses=clauses):
             for start in range(1 if patterns[0].role == "run" else len(siblings)):
                 self._limit += _STEPS_A_START
                 ends = self.sequence(patterns, siblings, start, whole=False)
                 matches = self._matches(self._match(siblings[start:end] or siblings[:1]) for end in ends)
                 if matches:
-                    found.append(Place(min(w.start for w in matches), max(w.end for w in matches), siblings, matches))
+                    found.append(MatchRange(min(w.start for w in matches), max(w.end for w in matches), siblings, matches))
         return found
 
     def _matches(self, matches: Iterable[Match]) -> Tuple[Match, ...]:

@@ -11,25 +11,25 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tu
 from patcher.engine.node import CLAUSES, COMPOUND, Node, Value, index_of, keyword, same
 from patcher.engine.spatch.side import Hunk, Side
 
-Pair = Tuple[Node, Node]
+NodePair = Tuple[Node, Node]
 _TABLE = 2_500  # pairs of nodes that are compared at once: a longer list is split first
 
 
 class Gap(NamedTuple):
     """The nodes that an alignment deletes and inserts between two kept neighbours, the pairs `above` and `below`."""
 
-    above: Optional[Pair]
+    above: Optional[NodePair]
     deleted: List[Node]
     inserted: List[Node]
-    below: Optional[Pair]
+    below: Optional[NodePair]
 
 
-def align(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[List[Pair], List[Gap]]:
+def align(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[List[NodePair], List[Gap]]:
     """Pair two lists in order; returns the pairs and the gaps between them."""
     pairs = _best(hunk, before, after)
     gaps: List[Gap] = []
     i = j = 0
-    above: Optional[Pair] = None
+    above: Optional[NodePair] = None
     for below in [*pairs, None]:
         end_i = index_of(before, below[0], i) if below else len(before)
         end_j = index_of(after, below[1], j) if below else len(after)
@@ -39,7 +39,7 @@ def align(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[Li
     return pairs, gaps
 
 
-def align_arguments(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[List[Pair], List[Gap]]:
+def align_arguments(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[List[NodePair], List[Gap]]:
     """Like `align`; keyword arguments pair by name wherever they stand, since their order does not matter."""
     names = {keyword(node): node for node in before if keyword(node)}
     moved = [(names[keyword(node)], node) for node in after if keyword(node) in names]
@@ -104,7 +104,7 @@ def _likeness(hunk: Hunk, old: Node, new: Node) -> int:
     return 7 if related(old.fields.get("elements"), new.fields.get("elements")) else 5
 
 
-def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[Pair]:
+def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[NodePair]:
     """The pairing in order with the highest total likeness (dynamic programming, as for a longest common subsequence)."""
     head = tail = 0  # common ends: a literal of hundreds of entries is compared only where it changes
     while head < min(len(before), len(after)) and _certain(hunk, before[head], after[head]):
@@ -122,7 +122,7 @@ def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[Pai
         for j in range(len(after) - 1, -1, -1):
             skip = max(best.get((i + 1, j), 0), best.get((i, j + 1), 0))
             best[i, j] = max(skip, like[i][j] + best.get((i + 1, j + 1), 0) if like[i][j] else 0)
-    pairs: List[Pair] = []
+    pairs: List[NodePair] = []
     i = j = 0
     while i < len(before) and j < len(after):
         if like[i][j] and best[i, j] == like[i][j] + best.get((i + 1, j + 1), 0):

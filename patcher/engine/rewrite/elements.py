@@ -9,7 +9,7 @@ from typing import List, Optional, Sequence, Set, Tuple
 from patcher.engine.edit import Conflict
 from patcher.engine.lex import find_outside, scan, tokens
 from patcher.engine.node import Node, index_of
-from patcher.engine.rewrite.align import Gap, Pair, align, align_arguments
+from patcher.engine.rewrite.align import Gap, NodePair, align, align_arguments
 from patcher.engine.rewrite.edits import Edits, ReplaceWhole
 from patcher.engine.rewrite.layout import is_continuation
 from patcher.engine.rewrite.precedence import has_star, is_bare
@@ -122,7 +122,7 @@ def change_chain(edits: Edits, before: Node, after: Node) -> bool:
     return True
 
 
-def _change(pairs: List[Pair], gaps: List[Gap], row: _Row, code: Node, bare: Optional[Node] = None) -> None:
+def _change(pairs: List[NodePair], gaps: List[Gap], row: _Row, code: Node, bare: Optional[Node] = None) -> None:
     edits = row.edits
     for old, new in pairs:
         if old.role != "run":
@@ -280,7 +280,7 @@ def _opened(edits: Edits, code: Node) -> int:
     return code.start + 1
 
 
-def _last_above(edits: Edits, pair: Optional[Pair], removed: Set[int]) -> Optional[Node]:
+def _last_above(edits: Edits, pair: Optional[NodePair], removed: Set[int]) -> Optional[Node]:
     """The last element above an insertion, without runs that are empty here and elements that are `removed` (by id)."""
     if pair is None:
         return None

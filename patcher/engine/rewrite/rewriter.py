@@ -12,7 +12,7 @@ from typing import List, Optional
 from patcher.engine.edit import Conflict, Edit
 from patcher.engine.in_string import text_edit
 from patcher.engine.lex import find_outside
-from patcher.engine.match.match import Match, Place
+from patcher.engine.match.match import Match, MatchRange
 from patcher.engine.node import CLAUSES, COMPOUND, Node, is_expression, same
 from patcher.engine.rewrite.align import related
 from patcher.engine.rewrite.edits import Edits, ReplaceWhole
@@ -36,7 +36,7 @@ _CHAINS = frozenset(["And", "Or", "Comparison", "BinaryOperation"])
 _SEPARATED = frozenset(["args", "elements", "params", "names", "items"])
 
 
-def rewritten(source: Source, hunk: Hunk, place: Place, match: Match) -> List[Edit]:
+def rewritten(source: Source, hunk: Hunk, place: MatchRange, match: Match) -> List[Edit]:
     """The edits for one match of one place, sorted; those at one position in the order of the hunk.
 
     Raises:

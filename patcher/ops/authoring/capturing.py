@@ -15,7 +15,7 @@ from patcher.author.pristine import Original, find_originals
 from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.model import Located, PatchsetSource, Plan, Requested
 from patcher.ops.authoring.proving import by_package, check_also, further_releases, prove
-from patcher.ops.change import carry_out, note_interrupted, prepare
+from patcher.ops.change import carry_out, note_interrupted, plan_change
 from patcher.ops.outcome import SILENT, Events, Outcome
 from patcher.ops.place import Place
 from patcher.ops.releases.trying import ReleaseOutcome
@@ -26,7 +26,7 @@ from patcher.planner.adopt import HandEdit, plan_adopt
 from patcher.planner.plan import plan_apply
 from patcher.project.selection import check_sources
 from patcher.store.retry import settled
-from patcher.store.status import read, statuses
+from patcher.store.status import read_installed, statuses
 from patcher.target.environment import Environment
 from patcher.text.listed import shortened
 from patcher.verify.checks import VerifyOptions
@@ -214,7 +214,7 @@ def adopt(captured: CaptureOutcome, verify: VerifyOptions, events: Events = SILE
         raise SitepatchError(f"{captured.request.name}: was not written, so it cannot be applied")
     name, dirs = captured.request.name, (str(captured.folder.parent), *place.patch_dirs)
     check_sources([name], dirs)
-    how, recovered = prepare(place, env, [requested], verify, events, dry_run=False)
+    how, recovered = plan_change(place, env, [requested], verify, events, dry_run=False)
     outcome = Outcome(place._replace(patch_dirs=dirs), env, captured.plan, (name,), (requested,), recovered=recovered)
     try:
         return carry_out(outcome, how, events)
@@ -250,7 +250,7 @@ def _check_apart(files: Sequence[Captured]) -> None:
 
 def _check_unchanged(request: CaptureRequest, files: Sequence[Captured]) -> None:
     for one in files:
-        now = read(request.copy or one.file.site, one.file.path)
+        now = read_installed(request.copy or one.file.site, one.file.path)
         if now != one.file.data:
             where = Path(request.copy or one.file.site, one.file.path)
             raise SitepatchError(f"{where}: was edited again while it was captured", "run this again when that is finished")

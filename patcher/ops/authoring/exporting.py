@@ -25,7 +25,7 @@ from patcher.target.index import NoWheel, Pip
 from patcher.target.releases import fetch_wheel
 from patcher.text.release import normalized
 
-SERIES, WHEELS = "patches", "dist"
+SERIES_FOLDER, WHEELS = "patches", "dist"
 """The folders that a series and wheels are written to where none is named."""
 
 
@@ -120,7 +120,7 @@ def _places(request: ExportRequest, texts: Dict[str, bytes]) -> Dict[Path, bytes
     """
     if request.format != "series":
         return {Path(request.output): text for text in texts.values()}
-    folder = Path(request.output or SERIES)
+    folder = Path(request.output or SERIES_FOLDER)
     other = sorted({path.name for path in folder.iterdir()} - set(texts)) if folder.is_dir() else []
     if other:
         raise UsageError(f"{folder}: found {other[0]}, which is not of this series", "name an empty folder with --output")

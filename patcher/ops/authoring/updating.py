@@ -25,7 +25,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, ENTRY_POINT, MANIFEST, patchset_folders
 from patcher.patchset.sources import find_patchset, pick_variants, resolve_options
 from patcher.patchset.toml import written_toml
-from patcher.store.status import read
+from patcher.store.status import read_installed
 from patcher.system.reading import read_file
 from patcher.target.environment import locate
 from patcher.target.versions import accepts, is_version, overlap
@@ -175,7 +175,7 @@ def _texts(patchset: Patchset, one: TriedRelease) -> Dict[str, Tuple[bytes, byte
     options = resolve_options(patchset, {})
     found: Dict[str, Tuple[bytes, bytes]] = {}
     for path in paths_of(pick_variants(patchset)[one.located.package]):
-        text = read(one.located.site, path)
+        text = read_installed(one.located.site, path)
         if text is None:
             continue
         patches = [patch for patch in patchset.variants[one.variant].patches if path in patch.paths]
@@ -192,7 +192,8 @@ def _texts(patchset: Patchset, one: TriedRelease) -> Dict[str, Tuple[bytes, byte
 def _with_variant(outcome: UpdateOutcome, request: UpdateRequest) -> UpdateOutcome:
     """Add a variant made of the edited copies."""
     one, patchset = _unfit(outcome.releases), outcome.patchset
-    texts = {path: (text, begun, read(request.edited, path)) for path, (text, begun) in _texts(patchset, one).items()}
+    begun_texts = _texts(patchset, one).items()
+    texts = {path: (text, begun, read_installed(request.edited, path)) for path, (text, begun) in begun_texts}
     if all(now in (begun, None) for _, begun, now in texts.values()):
         raise SitepatchError(f"{request.edited}: nothing was edited", "save the file in the editor")
     edits = [FileEdit(path, text, now) for path, (text, _, now) in texts.items() if now not in (text, None)]

@@ -8,7 +8,7 @@ from typing import List, Sequence
 
 from patcher.errors import Location, SitepatchError
 from patcher.model import Change, FilePlan, Plan
-from patcher.ops.change import carry_out, prepare
+from patcher.ops.change import carry_out, plan_change
 from patcher.ops.outcome import SILENT, BackupRequest, Events, Outcome
 from patcher.store.retry import undisturbed
 from patcher.store.status import statuses
@@ -24,7 +24,7 @@ def restore_backups(request: BackupRequest, events: Events = SILENT) -> Outcome:
     """
     place = request.place
     env = place.environment()
-    _, recovered = prepare(place, env, (), VerifyOptions(no_verify=True), events, dry_run=request.dry_run)
+    _, recovered = plan_change(place, env, (), VerifyOptions(no_verify=True), events, dry_run=request.dry_run)
 
     def planned() -> Outcome:
         patched = {(item.site, item.receipt.path) for item in statuses(env)}

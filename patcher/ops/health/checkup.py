@@ -22,7 +22,7 @@ from patcher.patchset.places import patchset_folders
 from patcher.project.selection import OTHERS_HINT, others_change
 from patcher.store.folder import HOME, sha256
 from patcher.store.health import damaged, interrupted, orphans, unclaimed
-from patcher.store.journal import NAME, backup, temporary
+from patcher.store.journal import JOURNAL, backup, temporary
 from patcher.store.lock import holders
 from patcher.store.receipt import file_name
 from patcher.store.retry import settled
@@ -193,7 +193,7 @@ def _left(case: Examination) -> _Found:
     changed = [copy for copy, _, _ in orphans(case.env, case.statuses)]
     for site in case.homes:
         home = Path(site) / HOME
-        if case.damaged or (home / NAME).exists():
+        if case.damaged or (home / JOURNAL).exists():
             continue  # whose they are is unknown, or the next run needs them
         mine = [item.receipt for item in case.statuses if item.site == site]
         kept: Dict[str, Set[str]] = {
@@ -207,7 +207,7 @@ def _left(case: Examination) -> _Found:
                 if path.name not in requested and str(path) not in changed:
                     yield NOTE, f"{path} belongs to nothing that is applied", "it can be removed"
     for site, paths in case.sites.items():
-        for target in paths if not (Path(site) / HOME / NAME).exists() else ():
+        for target in paths if not (Path(site) / HOME / JOURNAL).exists() else ():
             for name in (temporary(target), backup(target)):
                 left = (Path(site) / target).parent / name
                 if os.path.lexists(left):
@@ -242,7 +242,7 @@ def _hooks(case: Examination) -> _Found:
 
 def _cache(case: Examination) -> _Found:
     try:
-        found = cache.entries()
+        found = cache.cache_entries()
     except PermissionError:  # of another user, whose HOME is still set
         return
     if found:

@@ -11,7 +11,7 @@ from patcher.errors import AbsentError, SitepatchError, StoreError
 from patcher.model import Located, Progress, Receipt
 from patcher.patchset.sources import find_patchsets
 from patcher.store.folder import HOME
-from patcher.store.status import FileStatus, classify, read
+from patcher.store.status import FileStatus, classify, read_installed
 from patcher.store.store import Store
 from patcher.target.environment import Environment, find_file, locate
 
@@ -182,7 +182,7 @@ class Examination:
     @cached_property
     def statuses(self) -> List[FileStatus]:
         """The files that stand patched, as far as their receipts can be read."""
-        return [classify(site, one, read(site, one.path)) for site, one in self._receipts[0]]
+        return [classify(site, one, read_installed(site, one.path)) for site, one in self._receipts[0]]
 
 
 def _has_code(folder: Path) -> bool:

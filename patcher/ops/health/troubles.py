@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from patcher.diagnose.rank import DEVICE, KNOWN, VENDORS, version_numbers
+from patcher.diagnose.rank import DEVICE, GET_DEVICE_KNOWS, VENDORS, version_numbers
 from patcher.model import Located
 from patcher.ops.health.doctor import NOTE, PROBLEM, Check, Examination
 from patcher.ops.health.fit import APPLIES, fit_of
@@ -38,7 +38,7 @@ def _libcuda(case: Examination) -> _Found:
 def _accelerators(case: Examination) -> _Found:
     engine = _located(case, "mmengine")
     for package, (kind, _) in _vendors(case).items() if engine and _apply(case, DEVICE) else ():
-        since: Optional[str] = dict(KNOWN).get(kind)
+        since: Optional[str] = dict(GET_DEVICE_KNOWS).get(kind)
         if since is None or (since and engine and version_numbers(engine.version) < version_numbers(since)):
             version = engine.version if engine else ""
             what = f"{package} is installed, and get_device() of MMEngine {version} does not know {kind}: models go to the CPU"

@@ -18,7 +18,7 @@ from patcher.target.index import PYTHONS, Listing, NoPip, Pip
 from patcher.target.releases import cached_release, fetch_release
 from patcher.target.versions import is_version, matching_versions
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 Key = Tuple[str, str]
 """A release: its distribution and its version."""
 Listings = Mapping[str, Union[Listing, SitepatchError]]
@@ -43,7 +43,7 @@ def fetching(jobs: int, events: Events) -> Iterator[Fetcher]:
         OSError: the cache cannot be written.
     """
     cache = cache_dir()
-    ownership.check(str(cache), "set SITEPATCH_CACHE to a directory of your own")
+    ownership.refuse_shared(str(cache), "set SITEPATCH_CACHE to a directory of your own")
     with Pip() as pip, in_use(cache):
         yield Fetcher(pip, cache, jobs, events)
 
@@ -118,10 +118,10 @@ def fetch_all(
     return found
 
 
-def _caught(function: Callable[..., T], *arguments: object) -> Callable[[], Union[T, SitepatchError]]:
+def _caught(function: Callable[..., _T], *arguments: object) -> Callable[[], Union[_T, SitepatchError]]:
     """The call, with a failure that concerns one release or distribution as its value."""
 
-    def call() -> Union[T, SitepatchError]:
+    def call() -> Union[_T, SitepatchError]:
         try:
             return function(*arguments)
         except NoPip:
@@ -132,13 +132,13 @@ def _caught(function: Callable[..., T], *arguments: object) -> Callable[[], Unio
     return call
 
 
-def _parallel(fetcher: Fetcher, tasks: Sequence[Callable[[], T]], tell: Callable[[int], None]) -> List[T]:
+def _parallel(fetcher: Fetcher, tasks: Sequence[Callable[[], _T]], tell: Callable[[int], None]) -> List[_T]:
     """The results in the order of the tasks; what ends this early (Ctrl-C) ends the tasks that run, and starts no other.
 
     `tell` takes how many of them are done.
     """
     waiting = deque(enumerate(tasks))
-    futures: List[Future[T]] = [Future() for _ in tasks]
+    futures: List[Future[_T]] = [Future() for _ in tasks]
 
     def work() -> None:
         while waiting:
@@ -149,7 +149,7 @@ def _parallel(fetcher: Fetcher, tasks: Sequence[Callable[[], T]], tell: Callable
                 except BaseException as error:
                     futures[number].set_exception(error)
 
-    results: List[T] = []
+    results: List[_T] = []
     try:
         for _ in range(min(fetcher.jobs, len(tasks))):  # daemons, since nothing ends one that waits for an index
             threading.Thread(target=work, daemon=True).start()
