@@ -101,11 +101,11 @@ def killed_once_committed(site, *words):
     """Run the command on the site and kill it right after its commit point: the files are still the old ones."""
     code = (
         "import os, sys, patcher.store.journal as j, patcher.cli.main as c\n"
-        "write = j.write\n"
+        "write = j.write_journal\n"
         "def stop(home, phase, *rest):\n"
         "    write(home, phase, *rest)\n"
         "    phase == 'committing' and os._exit(9)\n"
-        "j.write = stop\n"
+        "j.write_journal = stop\n"
         f"sys.argv = {['sitepatch', *words, '--target', str(site.path)]!r}\n"
         "c.main()\n"
     )

@@ -287,11 +287,11 @@ def test_what_status_needs_for_a_restore_and_is_lost_or_damaged_is_told(site):
 def test_status_does_not_wait_for_a_run_that_is_under_way(site):
     hold = (
         "import os, sys, patcher.store.journal as j, patcher.cli.main as c\n"
-        "write = j.write\n"
+        "write = j.write_journal\n"
         "def stop(home, phase, *rest):\n"
         "    write(home, phase, *rest)\n"
         "    phase == 'committing' and (os.write(1, b'here\\n'), sys.stdin.readline())\n"
-        "j.write = stop\n"
+        "j.write_journal = stop\n"
         f"sys.argv = ['sitepatch', 'apply', '{DDP}', '-q', '--target', {str(site.path)!r}]\n"
         "c.main()\n"
     )
