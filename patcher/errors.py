@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, NamedTuple, Optional, Sequence, Type, TypeVar, Union
-
-if TYPE_CHECKING:
-    from patcher.model import Answer
+from typing import Dict, NamedTuple, Optional, Sequence, Type, TypeVar, Union
 
 _Error = TypeVar("_Error", bound="SitepatchError")
 
@@ -86,13 +83,7 @@ class AbsentError(SitepatchError):
 
 
 class LockError(SitepatchError):
-    """Something differs from the lock of a project; `answers` are those of the hunks that do not fit."""
-
-    def __init__(
-        self, message: str, hint: str = "", location: Optional[Location] = None, answers: Sequence[Answer] = ()
-    ) -> None:
-        super().__init__(message, hint, location)
-        self.answers = answers
+    """Something differs from the lock of a project."""
 
 
 class StoreError(SitepatchError):

@@ -15,7 +15,9 @@ import pytest
 from patcher.errors import SitepatchError, UsageError
 from patcher.target import interpreter
 from patcher.target.distribution import reinstall_command
-from patcher.target.environment import Environment, blocker, discover, find_file, locate, recorded_hash
+from patcher.target.environment import blocker, find_file, locate
+from patcher.target.interpreter import Environment, discover
+from patcher.target.record import recorded_hash
 
 TAG = f"cpython-{sys.version_info[0]}{sys.version_info[1]}-x86_64-linux-gnu"
 

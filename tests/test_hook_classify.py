@@ -34,7 +34,7 @@ from patcher.ops.hooks import remove_hook
 from patcher.ops.place import Place
 from patcher.store.store import Store
 from patcher.system.reading import patchset_digest
-from patcher.target.environment import Environment
+from patcher.target.interpreter import Environment
 from tests.places import wheel
 from tests.users import ROOT_ONLY, open_descriptors
 

@@ -21,7 +21,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.planner.plan import plan_apply
 from patcher.project.pyproject import ProjectEntry
 from patcher.store.commit import commit
-from patcher.target.environment import Environment
+from patcher.target.interpreter import Environment
 from tests.command import environ, tree
 from tests.hooks import Place
 from tests.places import patchset, wheel

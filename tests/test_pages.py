@@ -12,7 +12,7 @@ from patcher.ops.diff import DiffOutcome, HandEditDiff, Reason
 from patcher.ops.releases.against import Checked
 from patcher.ops.releases.trying import APPLIES, ReleaseOutcome
 from patcher.ops.reports.fleet import Applied, Host
-from patcher.target.environment import Environment
+from patcher.target.interpreter import Environment
 from patcher.text.diffs import diff_texts
 from tests.pages import whole
 

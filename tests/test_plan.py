@@ -24,8 +24,7 @@ from patcher.planner.plan import before_and_after, plan_apply, plan_pristine, pl
 from patcher.planner.resolve import TargetFile, resolve
 from patcher.store.commit import commit
 from patcher.store.status import Condition, statuses
-from patcher.target.environment import Environment
-from patcher.target.interpreter import discover
+from patcher.target.interpreter import Environment, discover
 from tests.command import DDP, RUNNER, Site, sitepatch, tree
 
 FIX = """Ask for the device instead of believing LOCAL_RANK.

@@ -15,7 +15,8 @@ from patcher.store.status import Condition, FileStatus, classify
 from patcher.store.store import Store
 from patcher.system.reading import read_file
 from patcher.target.distribution import installed_distributions
-from patcher.target.environment import Environment, locate
+from patcher.target.environment import locate
+from patcher.target.interpreter import Environment
 from patcher.target.record import RecordRow, recorded_sources
 from patcher.text.listed import shortened
 from patcher.text.release import normalized

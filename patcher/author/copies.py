@@ -15,7 +15,8 @@ from patcher.model import Located
 from patcher.store.status import read_installed
 from patcher.system.decode import Reader, Values, decode_json, sha256_hex
 from patcher.system.reading import read_file
-from patcher.target.environment import Environment, locate
+from patcher.target.environment import locate
+from patcher.target.interpreter import Environment
 
 _STATE = ".sitepatch-edit.json"
 """The file in a directory of copies that has the sha256 (hex) of each copy before it is edited, by path."""

@@ -10,7 +10,7 @@ import click
 
 from patcher.cli.styles import Row, labelled, table_lines
 from patcher.cli.translation import translated
-from patcher.errors import LockError, NotExecutableError, NotFoundCommandError, PatchError, SitepatchError, UsageError
+from patcher.errors import NotExecutableError, NotFoundCommandError, PatchError, SitepatchError, UsageError
 from patcher.ops.place import Place
 from patcher.text.printable import printable, printable_lines
 from patcher.text.width import terminal_width
@@ -18,7 +18,7 @@ from patcher.text.width import terminal_width
 if TYPE_CHECKING:
     from patcher.cli.progress import ProgressBar
     from patcher.model import Answer
-    from patcher.target.environment import Environment
+    from patcher.target.interpreter import Environment
 
 
 class Console:
@@ -154,10 +154,6 @@ class Console:
         """Write an error and its hint; returns the exit code. The one place where an error becomes text."""
         code = exit_code(error)
         self.end_progress()
-        if isinstance(error, LockError):
-            from patcher.cli.answers.plan import answer_rows
-
-            self.rows(answer_rows(error.answers))
         self.data(False, {"error": {"message": error.message, "hint": error.hint, "exit_code": code, **error.place}})
         lines = [labelled("error", error.message, fg="red", bold=True)]
         lines += [labelled("hint", line, fg="cyan") for line in error.hint.split("\n") if line]

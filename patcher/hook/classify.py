@@ -17,7 +17,9 @@ from patcher.store.receipt import new_receipt
 from patcher.store.status import Condition, FileStatus, classify, read_installed
 from patcher.store.store import Store
 from patcher.target.distribution import edited_message
-from patcher.target.environment import Environment, blocker, locate, recorded_hash
+from patcher.target.environment import blocker, locate
+from patcher.target.interpreter import Environment
+from patcher.target.record import recorded_hash
 from patcher.text.release import release_name
 
 

@@ -13,7 +13,7 @@ from patcher.hook.classify import classify_targets
 from patcher.hook.repair import Installed, load_hook
 from patcher.hook.wheel import module, stem
 from patcher.store.retry import settled
-from patcher.target.environment import Environment
+from patcher.target.interpreter import Environment
 
 
 class HookStatus(NamedTuple):

@@ -11,7 +11,8 @@ from patcher.model import Answer, Located, LockedFile, Requested
 from patcher.planner.plan import assignments_by_file, derive_files, reconciled
 from patcher.store.folder import sha256
 from patcher.store.status import read_installed
-from patcher.target.environment import Environment, locate
+from patcher.target.environment import locate
+from patcher.target.interpreter import Environment
 
 
 class Precomputation(NamedTuple):

@@ -29,7 +29,7 @@ from patcher.store.meta import Meta
 from patcher.store.retry import settled, undisturbed
 from patcher.store.status import read_installed
 from patcher.store.store import Store
-from patcher.target.environment import Environment
+from patcher.target.interpreter import Environment
 
 _PATIENCE = 5.0  # seconds for another sitepatch or for uv, which may be waiting for this very process
 _TRIES = 5

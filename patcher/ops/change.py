@@ -17,7 +17,7 @@ from patcher.store.health import interrupted, unclaimed
 from patcher.store.retry import undisturbed
 from patcher.store.status import applied_names, divide_names, has_store, statuses, stores
 from patcher.store.store import FINISHED, Store
-from patcher.target.environment import Environment
+from patcher.target.interpreter import Environment
 from patcher.verify.checks import VerifyOptions, VerifySettings, files_to_verify
 from patcher.verify.rollback import verify_or_roll_back
 

@@ -25,7 +25,7 @@ from patcher.patchset.sources import find_patchsets
 from patcher.patchset.symptoms import general_symptoms
 from patcher.store.retry import settled
 from patcher.store.status import FileStatus, statuses
-from patcher.target.environment import Environment
+from patcher.target.interpreter import Environment
 
 _STDIN = "standard input"
 _MB = 1_000_000

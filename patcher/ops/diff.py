@@ -21,7 +21,7 @@ from patcher.project.selection import choose, find_all
 from patcher.store.health import interrupted
 from patcher.store.retry import settled
 from patcher.store.status import Condition, FileStatus, applied_names, statuses
-from patcher.target.environment import Environment
+from patcher.target.interpreter import Environment
 from patcher.text.confusable import diff_remarks
 from patcher.text.diffs import FileDiff, diff_texts, plan_diffs
 

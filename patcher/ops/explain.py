@@ -22,7 +22,8 @@ from patcher.splice import apply_splices
 from patcher.store.retry import settled
 from patcher.store.status import read_installed
 from patcher.store.store import Store
-from patcher.target.environment import Environment, locate
+from patcher.target.environment import locate
+from patcher.target.interpreter import Environment
 from patcher.text.diffs import diff_texts
 
 _MOST_FILES = 20_000  # of a package that are read to find a scope again

@@ -24,7 +24,7 @@ from patcher.patchset.toml import lookup, read_toml
 from patcher.project.pyproject import ProjectEntry, chosen, read_project
 from patcher.project.selection import check_sources, read_settings
 from patcher.store.retry import undisturbed
-from patcher.target.environment import Environment
+from patcher.target.interpreter import Environment
 from patcher.text.listed import suggest
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.ops.place import Place
-from patcher.verify.checks import VerifyOptions
+from patcher.verify.checks import VerifiedCommit, VerifyOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from patcher.model import FilePlan, Plan, Requested
+    from patcher.model import Answer, FilePlan, Plan, Requested
     from patcher.target.interpreter import Environment
-    from patcher.verify.rollback import VerifiedCommit
 
 
 class ApplyRequest(NamedTuple):
@@ -127,6 +126,9 @@ class Events:
     def fetching(self, releases: Mapping[str, int]) -> bool:
         """Releases are about to be fetched, so many of each distribution; returns whether they are to be."""
         return True
+
+    def unfit(self, answers: Sequence[Answer]) -> None:
+        """Hunks that do not fit, in a plan that something else is wrong with: that is raised next."""
 
     def planned(self, outcome: Outcome) -> None:
         """The plan is made, and nothing is written yet."""

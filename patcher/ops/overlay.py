@@ -12,8 +12,7 @@ from patcher.overlay import make
 from patcher.planner.plan import plan_apply, plan_sync
 from patcher.project.selection import check_sources, choose
 from patcher.store.retry import undisturbed
-from patcher.verify.checks import VerifySettings, files_to_verify
-from patcher.verify.rollback import VerifiedCommit
+from patcher.verify.checks import VerifiedCommit, VerifySettings, files_to_verify
 
 if TYPE_CHECKING:
     from patcher.model import Requested
@@ -37,18 +36,18 @@ def make_overlay(request: Union[ApplyRequest, SyncRequest], events: Events = SIL
         chosen, shadows = choose(request.names, request.settings, place.patch_dirs)
         requested, notes = tuple(chosen), tuple(shadows)
     else:
-        from patcher.project import lockfile
-        from patcher.project.request import read_lock, read_request, refuse_other  # reads TOML: not where names are given
+        from patcher.ops.project import refuse_other
+        from patcher.project.request import read_request  # reads TOML: not where names are given
 
-        lock = read_lock(request.project)
-        requested, notes, dirs = read_request(request.project, place.patch_dirs)
-        place = place._replace(patch_dirs=dirs)
+        asked_for = read_request(request.project, place.patch_dirs)
+        requested, notes = asked_for.patchsets, asked_for.notes
+        place = place._replace(patch_dirs=asked_for.patch_dirs)
 
     def planned() -> Plan:
         if isinstance(request, ApplyRequest):
             return plan_apply(env, requested)
         plan, held = plan_sync(env, requested)
-        refuse_other(lock, lockfile.make_lock(requested, held), plan, request.project.lock_path)
+        refuse_other(request.project, asked_for, plan, held, events)
         return plan
 
     how = verify_settings(place, env, request.verify, [one.patchset for one in requested], events)

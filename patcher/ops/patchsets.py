@@ -20,7 +20,8 @@ from patcher.project.selection import find_all, shadow_notes
 from patcher.store.retry import settled
 from patcher.store.status import applied_names, read_installed, statuses
 from patcher.system.reading import TEXT, read_file
-from patcher.target.environment import Environment, find_file, locate
+from patcher.target.environment import find_file, locate
+from patcher.target.interpreter import Environment
 
 APPLIED, AVAILABLE, OUT_OF_RANGE, ABSENT = "applied", "available", "out of range", "absent"
 UPSTREAM, NOT_NEEDED = State.UPSTREAM.value, State.NOT_NEEDED.value

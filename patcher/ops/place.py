@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional, Tuple
 
-if TYPE_CHECKING:
-    from patcher.target.environment import Environment
+from patcher.target.interpreter import Environment, discover
 
 
 class Place(NamedTuple):
@@ -22,13 +21,11 @@ class Place(NamedTuple):
     system: bool = False
 
     def environment(self) -> Environment:
-        """The environment that is meant (see `patcher.target.environment.discover`); with `system` all of it is its own.
+        """The environment that is meant (see `patcher.target.interpreter.discover`); with `system` all of it is its own.
 
         Raises:
             UsageError: there is no such directory, or it is no interpreter that answers, or no image with one Python.
         """
-        from patcher.target.interpreter import discover
-
         found = None
         if self.target:
             from patcher.target.rootfs import image

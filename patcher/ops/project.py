@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.errors import SitepatchError
+from patcher.errors import Location, LockError, SitepatchError
 from patcher.hook.places import HOOK, folders
 from patcher.model import LockedFile, Plan, Requested, Step
 from patcher.ops.change import carry_out, note_interrupted, plan_change
@@ -15,7 +15,7 @@ from patcher.patchset.toml import options_text
 from patcher.planner.plan import plan_sync
 from patcher.project import lockfile
 from patcher.project.differing import elsewhere, lock_differences
-from patcher.project.request import ProjectFiles, read_lock, read_request, refuse_other
+from patcher.project.request import ProjectFiles, ProjectRequest, read_request
 from patcher.store.retry import undisturbed
 from patcher.store.status import FileStatus, applied_names, statuses
 from patcher.system.reading import read_file
@@ -71,7 +71,6 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
         LockError: something differs from the lock.
         SitepatchError: see `read_request`; what keeps it from making a plan or from writing.
     """
-    locked = read_lock(request.project)
     asked_for = read_request(request.project, request.place.patch_dirs)
     requested = asked_for.patchsets
     env = request.place.environment()
@@ -80,7 +79,7 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
     items, (plan, held) = undisturbed(
         env, lambda: (statuses(env), plan_sync(env, requested, force=request.force)), dry_run=request.dry_run
     )
-    refuse_other(locked, lockfile.make_lock(requested, held), plan, request.project.lock_path)
+    refuse_other(request.project, asked_for, plan, held, events)
     names = [one.patchset.name for one in requested]
     going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
     live = applied_names(item for item in items if item.live)
@@ -91,6 +90,20 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
     fitting = tuple(name for name in names if name in answered)
     outcome = Outcome(place, env, plan, fitting, requested, request.dry_run, recovered)
     return carry_out(outcome._replace(effects=_effects(items, plan), restored=tuple(going)), how, events)
+
+
+def refuse_other(
+    project: ProjectFiles, asked_for: ProjectRequest, plan: Plan, held: Sequence[LockedFile], events: Events
+) -> None:
+    """Raise LockError where anything differs from the lock that the project asks for."""
+    if asked_for.lock:
+        now = lockfile.make_lock(asked_for.patchsets, held)
+        problems = lock_differences(asked_for.lock, now, complete=not plan.failed)
+        if problems:
+            path = project.lock_path
+            hint = f"nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew"
+            events.unfit(plan.failed)
+            raise LockError("\n".join(f"{path}: {problem}" for problem in problems), hint, Location(str(path)))
 
 
 def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested]) -> None:

@@ -12,7 +12,7 @@ from patcher.planner.resolve import TargetFile, file_plan, resolve
 from patcher.store.folder import sha256
 from patcher.store.status import Condition, classify
 from patcher.store.store import Store
-from patcher.target.environment import Environment
+from patcher.target.interpreter import Environment
 from patcher.target.record import recorded_hash
 
 

@@ -11,7 +11,8 @@ from patcher.patchset.sources import matching_variants, pick_variants
 from patcher.store.folder import sha256
 from patcher.store.store import Store
 from patcher.system.reading import read_file
-from patcher.target.environment import Environment, blocker, check_not_shared, find_file, locate, nearest_file
+from patcher.target.environment import blocker, check_not_shared, find_file, locate, nearest_file
+from patcher.target.interpreter import Environment
 
 
 class Assignment(NamedTuple):

@@ -16,7 +16,7 @@ from patcher.splice import apply_splices
 from patcher.store.folder import sha256
 from patcher.store.status import Condition, FileStatus, recorded_now, statuses
 from patcher.store.store import Store
-from patcher.target.environment import Environment
+from patcher.target.interpreter import Environment
 
 
 def plan_apply(env: Environment, requested: Sequence[Requested], *, force: bool = False) -> Plan:

@@ -1,15 +1,14 @@
-"""What a project requests: its pyproject.toml, requirements files and lock, read, and compared with an environment."""
+"""What a project requests: its pyproject.toml, requirements files and lock, read."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Collection, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.errors import Location, LockError, UsageError
-from patcher.model import Patchset, Plan, Requested
+from patcher.errors import Location, UsageError
+from patcher.model import Patchset, Requested
 from patcher.patchset.places import PATCH_DIR, PROJECT_DIR
 from patcher.project import lockfile
-from patcher.project.differing import lock_differences
 from patcher.project.pyproject import Project, chosen, read_project
 from patcher.project.selection import check_sources
 
@@ -34,11 +33,15 @@ class ProjectFiles(NamedTuple):
 
 
 class ProjectRequest(NamedTuple):
-    """What a project requests: patchsets with their options, remarks, and every directory of patchsets."""
+    """What a project requests: patchsets with their options, remarks, and every directory of patchsets.
+
+    `lock` is what everything must agree with, None where that was not asked for.
+    """
 
     patchsets: Tuple[Requested, ...]
     notes: Tuple[str, ...]
     patch_dirs: Tuple[str, ...]
+    lock: Optional[lockfile.Lock]
 
 
 def read_request(request: ProjectFiles, patch_dirs: Sequence[str]) -> ProjectRequest:
@@ -49,8 +52,9 @@ def read_request(request: ProjectFiles, patch_dirs: Sequence[str]) -> ProjectReq
         patch_dirs: the values of `--patch-dir`; they come before the directories that the project names.
 
     Raises:
-        SitepatchError: nothing is requested; or what is wrong with the files, the patchsets and their options.
+        SitepatchError: the lock cannot be read; nothing is requested; what is wrong with files, patchsets and options.
     """
+    lock = lockfile.load_lock(request.lock_path) if request.locked else None
     projects = _read(request)
     entries = [entry for project in projects for entry in project.entries]
     named = [folder for project in projects for folder in project.patch_dirs]
@@ -59,7 +63,8 @@ def read_request(request: ProjectFiles, patch_dirs: Sequence[str]) -> ProjectReq
     found, notes = chosen(entries, folders)
     only_there = set(named) - set(patch_dirs)
     requested = (one._replace(patchset=_with_source(one.patchset, only_there)) for one in found)
-    return ProjectRequest(tuple(requested), (*(note for project in projects for note in project.notes), *notes), folders)
+    notes = [*(note for project in projects for note in project.notes), *notes]
+    return ProjectRequest(tuple(requested), tuple(notes), folders, lock)
 
 
 def _with_source(patchset: Patchset, named: Collection[str]) -> Patchset:
@@ -91,21 +96,3 @@ def _read(request: ProjectFiles) -> List[Project]:
         message = f'{names}: found no comment "# sitepatch: NAME"\n{table}'
         raise UsageError(message, f"{dropped}\n{nothing}", Location(request.requirements[0]))
     return projects
-
-
-def read_lock(project: ProjectFiles) -> Optional[lockfile.Lock]:
-    """The lock with which everything must agree, None where none was asked for.
-
-    Raises:
-        SitepatchError: it cannot be read.
-    """
-    return lockfile.load_lock(project.lock_path) if project.locked else None
-
-
-def refuse_other(locked: Optional[lockfile.Lock], now: lockfile.Lock, plan: Plan, path: Path) -> None:
-    """Raise LockError where anything differs from the lock."""
-    problems = lock_differences(locked, now, complete=not plan.failed) if locked else []
-    if problems:
-        hint = f"nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew"
-        message = "\n".join(f"{path}: {problem}" for problem in problems)
-        raise LockError(message, hint, Location(str(path)), plan.failed)

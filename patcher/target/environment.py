@@ -12,11 +12,9 @@ from patcher.errors import AbsentError, Location, SitepatchError
 from patcher.model import Located
 from patcher.system.reading import read_file
 from patcher.target.distribution import origin, owner
-from patcher.target.interpreter import Environment, discover
-from patcher.target.record import recorded_hash, recorded_sources
+from patcher.target.interpreter import Environment
+from patcher.target.record import recorded_sources
 from patcher.text.release import normalized, release_name
-
-__all__ = ["Environment", "blocker", "check_not_shared", "discover", "find_file", "locate", "nearest_file", "recorded_hash"]
 
 
 def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, List, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Iterable, List, NamedTuple, Optional, Tuple
 
 if TYPE_CHECKING:
+    from patcher.errors import StoreError
     from patcher.model import FilePlan, Progress
     from patcher.target.interpreter import Environment
 
@@ -86,3 +87,19 @@ class Verified(NamedTuple):
     def failed(self) -> Tuple[CheckResult, ...]:
         """The checks that fail with the patch only."""
         return tuple(check for check in self.checks if check.state == "failed")
+
+
+class VerifiedCommit(NamedTuple):
+    """The outcome of verifying a commit; `verified` is None where it was interrupted.
+
+    `rolled_back` is whether the commit was rolled back, `problem` why it could not be.
+    """
+
+    verified: Optional[Verified]
+    rolled_back: bool = False
+    problem: Optional[StoreError] = None
+
+    @property
+    def bad(self) -> bool:
+        """Whether anything fails that did not before, or it was interrupted."""
+        return self.verified is None or bool(self.verified.failed)

@@ -5,29 +5,13 @@ A process that is killed (SIGKILL) meanwhile cannot roll back: the patchsets sta
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional, Sequence
+from typing import Optional, Sequence
 
 from patcher.errors import SitepatchError, StoreError
 from patcher.model import Patchset
 from patcher.store.commit import Rollback, roll_back
 from patcher.system.signals import ignored, stoppable
-from patcher.verify.checks import FileToVerify, Verified, VerifySettings
-
-
-class VerifiedCommit(NamedTuple):
-    """The outcome of verifying a commit; `verified` is None where it was interrupted.
-
-    `rolled_back` is whether the commit was rolled back, `problem` why it could not be.
-    """
-
-    verified: Optional[Verified]
-    rolled_back: bool = False
-    problem: Optional[StoreError] = None
-
-    @property
-    def bad(self) -> bool:
-        """Whether anything fails that did not before, or it was interrupted."""
-        return self.verified is None or bool(self.verified.failed)
+from patcher.verify.checks import FileToVerify, Verified, VerifiedCommit, VerifySettings
 
 
 def verify_or_roll_back(

@@ -14,7 +14,8 @@ from patcher.ops.authoring import importing, proving
 from patcher.ops.authoring.importing import ImportRequest, import_
 from patcher.ops.place import Place
 from patcher.patchset.manifest import load_patchset
-from patcher.target.environment import discover, locate
+from patcher.target.environment import locate
+from patcher.target.interpreter import discover
 from tests.author.world import EDIT, FILES, OTHER, M, World
 from tests.command import done, tree
 from tests.index import Index

@@ -14,7 +14,8 @@ from patcher.model import Located, Receipt
 from patcher.planner.resolve import read_target
 from patcher.store.status import read_installed
 from patcher.store.store import Store
-from patcher.target.environment import Environment, blocker, locate
+from patcher.target.environment import blocker, locate
+from patcher.target.interpreter import Environment
 from patcher.target.record import recorded_sources
 
 _FEWEST = 3  # old lines, not blank, without which a file is not taken by its name alone

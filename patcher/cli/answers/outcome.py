@@ -17,8 +17,8 @@ from patcher.text.listed import count
 from patcher.verify.checks import COMPILE, IMPORT, PROBE, Verified
 
 if TYPE_CHECKING:
-    from patcher.model import Requested
-    from patcher.target.environment import Environment
+    from patcher.model import Answer, Requested
+    from patcher.target.interpreter import Environment
     from patcher.text.diffs import FileDiff
 
 RUNNING = "processes that are running keep the code they have loaded until they are started again"
@@ -44,6 +44,10 @@ class ConsoleEvents(Events):
     def progress(self, done: int, total: int, what: str) -> None:
         """Show the progress."""
         self._console.progress(done, total, what)
+
+    def unfit(self, answers: Sequence[Answer]) -> None:
+        """Show them, as those of a plan."""
+        self._console.rows(answer_rows(answers))
 
     def planned(self, outcome: Outcome) -> None:
         """Show the plan."""

@@ -1,4 +1,4 @@
-"""What `check --against` found, as text, as JSON, as annotations for GitHub and as JUnit. Pure.
+"""What `check --against` found, as text, as JSON, as annotations for GitHub and as JUnit.
 
 The text of one patchset is a heading, then a line for each run of releases with one answer, oldest first, and one for each
 that does not fit; with `--verbose` a line for each release, as in `compatibility.txt`. JUnit and not SARIF: the answer is
@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 from patcher.cli.answers.annotations import ERROR, NOTICE, annotation
 from patcher.cli.answers.plan import diff_json
+from patcher.cli.console import Console
 from patcher.cli.styles import Row
 from patcher.cli.translation import term
 from patcher.model import Answer, State
@@ -74,6 +75,14 @@ def version(outcome: ReleaseOutcome) -> str:
 def _places_and_problem(outcome: ReleaseOutcome) -> str:
     places = [f"{path}:{','.join(map(str, lines))}" for path, lines in outcome.places]
     return "  ".join([*places, outcome.problem] if outcome.problem else places)
+
+
+def show_releases(console: Console, releases: Sequence[Checked]) -> None:
+    """Show what becomes of patchsets on releases."""
+    for number, checked in enumerate(releases):
+        console.out(("\n" if number else "") + checked_heading(checked))
+        console.rows(checked_rows(checked, each=console.verbose))
+    console.hints(one.hint for checked in releases for one in checked.outcomes if one.failed)
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------

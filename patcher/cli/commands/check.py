@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Tuple
 
 import click
 
@@ -13,13 +13,12 @@ from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.patchsets import broken_json, broken_rows
 from patcher.cli.answers.plan import answer_json, answer_rows
 from patcher.cli.answers.releases import (
-    checked_heading,
     checked_json,
-    checked_rows,
     github,
     junit,
     of_answers,
     of_releases,
+    show_releases,
 )
 from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
@@ -34,7 +33,6 @@ from patcher.text.listed import count
 from patcher.text.printable import printable_lines
 
 if TYPE_CHECKING:
-    from patcher.ops.releases.against import Checked
     from patcher.ops.releases.check import CheckOutcome
 
 
@@ -113,14 +111,6 @@ def _json(outcome: CheckOutcome, *, against: bool) -> Dict[str, Any]:
         "notes": list(outcome.notes),
         "broken": broken,
     }
-
-
-def show_releases(console: Console, releases: Sequence[Checked]) -> None:
-    """Show what becomes of patchsets on releases."""
-    for number, checked in enumerate(releases):
-        console.out(("\n" if number else "") + checked_heading(checked))
-        console.rows(checked_rows(checked, each=console.verbose))
-    console.hints(one.hint for checked in releases for one in checked.outcomes if one.failed)
 
 
 def _show_for_ci(console: Console, place: Place, outcome: CheckOutcome, form: str) -> None:

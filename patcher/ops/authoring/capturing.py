@@ -27,7 +27,7 @@ from patcher.planner.plan import plan_apply
 from patcher.project.selection import check_sources
 from patcher.store.retry import settled
 from patcher.store.status import read_installed, statuses
-from patcher.target.environment import Environment
+from patcher.target.interpreter import Environment
 from patcher.text.listed import shortened
 from patcher.verify.checks import VerifyOptions
 

@@ -20,8 +20,9 @@ from patcher.ops.place import Place
 from patcher.planner.plan import plan_pristine
 from patcher.project.selection import choose
 from patcher.store.retry import settled
-from patcher.target.environment import Environment, locate
+from patcher.target.environment import locate
 from patcher.target.index import NoWheel, Pip
+from patcher.target.interpreter import Environment
 from patcher.target.releases import fetch_wheel
 from patcher.text.release import normalized
 

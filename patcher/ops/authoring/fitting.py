@@ -14,7 +14,8 @@ from patcher.ops.place import Place
 from patcher.ops.releases.against import distributions, named_releases
 from patcher.ops.releases.trying import HOLDS, ReleaseOutcome, one_line, try_release
 from patcher.patchset.sources import pick_variants, resolve_options
-from patcher.target.environment import Environment, locate
+from patcher.target.environment import locate
+from patcher.target.interpreter import Environment
 from patcher.target.versions import accepts, is_version, matching_versions, oldest_first, overlap, says_nothing
 
 _MOST_EXPLAINED = 3  # releases of which every hunk is explained

@@ -33,7 +33,8 @@ from patcher.system import cache, mounts
 from patcher.system.reading import read_file
 from patcher.target.backups import is_backup, proven_backups
 from patcher.target.distribution import edited_message
-from patcher.target.environment import blocker, recorded_hash
+from patcher.target.environment import blocker
+from patcher.target.record import recorded_hash
 from patcher.text.release import normalized
 
 _Found = Iterator[Tuple[str, str, str]]

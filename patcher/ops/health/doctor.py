@@ -13,7 +13,8 @@ from patcher.patchset.sources import find_patchsets
 from patcher.store.folder import HOME
 from patcher.store.status import FileStatus, classify, read_installed
 from patcher.store.store import Store
-from patcher.target.environment import Environment, find_file, locate
+from patcher.target.environment import find_file, locate
+from patcher.target.interpreter import Environment
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 

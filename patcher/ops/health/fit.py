@@ -11,7 +11,7 @@ from patcher.patchset.toml import option_text
 from patcher.planner.plan import plan_apply
 from patcher.store.retry import settled
 from patcher.store.status import FileStatus
-from patcher.target.environment import Environment
+from patcher.target.interpreter import Environment
 from patcher.text.release import release_name
 
 APPLIES, APPLIED, ABSENT, MISFIT, UNKNOWN = "applies", "applied", "absent", "does not fit", "unknown"

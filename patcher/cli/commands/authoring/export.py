@@ -17,7 +17,7 @@ from patcher.ops.place import Place
 
 if TYPE_CHECKING:
     from patcher.model import Requested
-    from patcher.target.environment import Environment
+    from patcher.target.interpreter import Environment
 
 _FORMATS = ("patch", "series", "wheel", "script", "patchset-wheel")
 

@@ -8,8 +8,7 @@ import click
 
 from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.patchsets import broken_json, broken_rows
-from patcher.cli.answers.releases import checked_json
-from patcher.cli.commands.check import show_releases
+from patcher.cli.answers.releases import checked_json, show_releases
 from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
 from patcher.cli.options import common_options
