@@ -127,14 +127,14 @@ def test_odd_starts(place, how):
 
 def test_who_interrupts_the_look_ends_the_start_as_a_shell_expects_it(place):
     place.install()
-    code = f"import os, {place.folder.name} as h; os.environ.pop('SITEPATCH_HOOK'); h.read = lambda mode: exec('raise KeyboardInterrupt')"
+    code = f"import os, {place.folder.name} as h; os.environ.pop('SITEPATCH_HOOK'); h.state_problems = lambda mode: exec('raise KeyboardInterrupt')"
     ended = place.start("-c", f"{code}; h.start(); print('started')", code=130, SITEPATCH_HOOK="off")
     assert (ended.out, ended.err) == ("", "")
 
 
 def test_a_look_that_fails_is_reported_once_and_the_program_starts(place):
     place.install()
-    code = f"import os, {place.folder.name} as h; os.environ['SITEPATCH_HOOK'] = 'warn'; h.read = lambda mode: exec('raise ValueError(7)')"
+    code = f"import os, {place.folder.name} as h; os.environ['SITEPATCH_HOOK'] = 'warn'; h.state_problems = lambda mode: exec('raise ValueError(7)')"
     ended = place.start("-c", f"{code}; h.start(); print('started')", SITEPATCH_HOOK="off")
     assert ended.out == "started\n"
     assert re.fullmatch(r"sitepatch-hook: \S+ could not look at its files: ValueError: 7\n", ended.err)
