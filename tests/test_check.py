@@ -21,9 +21,9 @@ from patcher.cli.console import Console
 from patcher.errors import SitepatchError
 from patcher.model import Located, Requested
 from patcher.ops.fixture import fixtures, lay_out
-from patcher.ops.releases.against import Checked
+from patcher.ops.releases.against import try_release
 from patcher.ops.releases.fetching import Fetcher, fetch_all
-from patcher.ops.releases.trying import ReleaseOutcome, try_release
+from patcher.ops.releases.outcome import Checked, ReleaseOutcome
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
 from patcher.patchset.sources import resolve_options

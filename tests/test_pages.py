@@ -9,8 +9,7 @@ from patcher.cli.pages.fleet import fleet_page
 from patcher.cli.pages.html import Html, join, tag
 from patcher.model import Answer, Option, Patchset, State, Variant, Verify
 from patcher.ops.diff import DiffOutcome, HandEditDiff, Reason
-from patcher.ops.releases.against import Checked
-from patcher.ops.releases.trying import APPLIES, ReleaseOutcome
+from patcher.ops.releases.outcome import APPLIES, Checked, ReleaseOutcome
 from patcher.ops.reports.fleet import Applied, Host
 from patcher.target.interpreter import Environment
 from patcher.text.diffs import diff_texts

@@ -209,7 +209,7 @@ def _in_release(env: Environment, item: FileStatus, step: Step) -> Tuple[str, st
     """The word and the advice for a patchset over which another release was installed: does that one need it?"""
     import shlex
 
-    from patcher.ops.releases.trying import one_line, state_of  # what is as it was applied needs no plan
+    from patcher.ops.releases.outcome import one_line, state_of  # what is as it was applied needs no plan
     from patcher.planner.plan import plan_apply
     from patcher.planner.resolve import stored_patchset
 

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Sequence
 from patcher.author.draft import Draft
 from patcher.cli.console import Console
 from patcher.cli.styles import Row, color_diff, style
-from patcher.ops.releases.trying import ReleaseOutcome
+from patcher.ops.releases.outcome import ReleaseOutcome
 from patcher.text.listed import count
 from patcher.text.printable import join_styled
 

@@ -7,7 +7,7 @@ what was tried and how it ended, which GitLab, Jenkins and Azure show as tests; 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, Union
 from xml.etree import ElementTree
 
 from patcher.cli.answers.annotations import ERROR, NOTICE, annotation
@@ -16,12 +16,9 @@ from patcher.cli.console import Console
 from patcher.cli.styles import Row
 from patcher.cli.translation import term
 from patcher.model import Answer, State
-from patcher.ops.releases.trying import NO_RELEASE, NO_WHEEL, NOT_FETCHED, ReleaseOutcome
+from patcher.ops.releases.outcome import NO_RELEASE, NO_WHEEL, NOT_FETCHED, Checked, ReleaseOutcome
 from patcher.text.listed import count
 from patcher.text.printable import Styled, printable
-
-if TYPE_CHECKING:
-    from patcher.ops.releases.against import Checked  # with pip
 
 _Releases = Tuple[ReleaseOutcome, ...]
 

@@ -1,4 +1,4 @@
-"""`diagnose`: logs that have ended, logs that grow (`--follow`); `--ranks` is in answers/trial.py."""
+"""`diagnose`: logs that have ended, logs that grow (`--follow`), ranks that are started (`--ranks`)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Optional, Set, Tuple
 
 import click
 
-from patcher.cli.answers.diagnosis import outcome_json, outcome_rows, show_cure, show_damage, show_runs
+from patcher.cli.answers.diagnosis import finding_rows, outcome_json, outcome_rows, show_cure, show_damage, show_runs
 from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.console import Console
 from patcher.cli.options import Number, common_options
 from patcher.cli.pages.ranks import ranks_page
+from patcher.cli.styles import Row, hint_lines
 from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
 from patcher.ops.diagnose import DiagnoseRequest
@@ -62,9 +63,7 @@ def diagnose(
     if count is not None:
         if logs or grows or which or html:
             raise UsageError("--ranks: found a log, --follow, --run or --html, which are for logs", "leave one of both out")
-        from patcher.cli.answers.trial import report_trial  # with subprocess
-
-        return report_trial(console, place, count, backend or "", timeout or 60.0)
+        return _try_ranks(console, place, count, backend or "", timeout or 60.0)
     if backend is not None or timeout is not None:
         raise UsageError("--backend and --timeout: found no --ranks, which they are for")
     if not logs and (sys.stdin is None or sys.stdin.isatty()):
@@ -105,3 +104,20 @@ def _follow(console: Console, request: DiagnoseRequest) -> int:
         reports = number
         sys.stdout.flush()
     return 0 if ok and not seen else 1
+
+
+def _try_ranks(console: Console, place: Place, size: int, backend: str, timeout: float) -> int:
+    """Start ranks, and show whether they can communicate."""
+    from patcher.cli.answers.trial import rank_rows, trial_json  # with subprocess
+    from patcher.ops.ranks import RanksRequest, diagnose_ranks
+
+    ranks, verdict, found = diagnose_ranks(RanksRequest(place, size, backend, timeout), ConsoleEvents(console))
+    console.notes((error.brief for error in found.broken), "broken")
+    console.notes(dict.fromkeys(note for rank in ranks for note in rank.notes))
+    console.rows(rank_rows(ranks, verdict))
+    console.rows(finding_rows(found.findings))
+    console.rows([Row("ok" if verdict.ok else "failed", (verdict.text,), tuple(hint_lines(verdict.hint)))])
+    if found.cure:
+        show_cure(console, place, found)
+    console.data(verdict.ok, {**outcome_json(found, place), "trial": trial_json(ranks, verdict, timeout)})
+    return 0 if verdict.ok else 1

@@ -13,8 +13,7 @@ from patcher.cli.pages.code import Anchors, HunkLayout, anchors, counts, hunks, 
 from patcher.cli.pages.html import Html, html_document, join, lines, localized, tag
 from patcher.cli.translation import term, translated
 from patcher.model import Answer, State
-from patcher.ops.releases.against import Checked
-from patcher.ops.releases.trying import APPLIES, OUT_OF_RANGE, ReleaseOutcome
+from patcher.ops.releases.outcome import APPLIES, OUT_OF_RANGE, Checked, ReleaseOutcome
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import count
 from patcher.text.view import View

@@ -18,7 +18,7 @@ from patcher.ops.authoring.proving import by_package, check_also, further_releas
 from patcher.ops.change import carry_out, note_interrupted, plan_change
 from patcher.ops.outcome import SILENT, Events, Outcome
 from patcher.ops.place import Place
-from patcher.ops.releases.trying import ReleaseOutcome
+from patcher.ops.releases.outcome import ReleaseOutcome
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.sources import resolve_options

@@ -11,8 +11,8 @@ from patcher.model import Located, Patchset, Requested, Variant
 from patcher.ops.explain import HunkExplanation, explanations
 from patcher.ops.outcome import Events
 from patcher.ops.place import Place
-from patcher.ops.releases.against import distributions, named_releases
-from patcher.ops.releases.trying import HOLDS, ReleaseOutcome, one_line, try_release
+from patcher.ops.releases.against import distributions, named_releases, try_release
+from patcher.ops.releases.outcome import HOLDS, ReleaseOutcome, one_line
 from patcher.patchset.sources import pick_variants, resolve_options
 from patcher.target.environment import locate
 from patcher.target.interpreter import Environment

@@ -17,7 +17,7 @@ from patcher.model import Located, Patchset
 from patcher.ops.authoring.proving import Release, by_package, check_also, further_releases, made_here, prove
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.ops.releases.trying import ReleaseOutcome
+from patcher.ops.releases.outcome import ReleaseOutcome
 from patcher.store.retry import settled
 from patcher.system.reading import read_file
 from patcher.target.interpreter import Environment

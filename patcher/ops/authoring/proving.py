@@ -14,8 +14,8 @@ from patcher.engine.engine import rewrite
 from patcher.errors import Location, SitepatchError, UsageError
 from patcher.model import Located, Patchset, PatchsetSource, Requested, State
 from patcher.ops.outcome import Events
-from patcher.ops.releases.against import named_releases
-from patcher.ops.releases.trying import APPLIES, HOLDS, ReleaseOutcome, one_line, try_release
+from patcher.ops.releases.against import named_releases, try_release
+from patcher.ops.releases.outcome import APPLIES, HOLDS, ReleaseOutcome, one_line
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.system.reading import read_file

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, NamedTuple, Sequence, Tuple
 
 from patcher.model import OptionValue, Patchset, Plan, Requested, State, Symptom
-from patcher.ops.releases.trying import is_absent, state_of
+from patcher.ops.releases.outcome import is_absent, state_of
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.toml import option_text
 from patcher.planner.plan import plan_apply

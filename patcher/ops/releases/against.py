@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, Union
 
 from patcher.errors import SitepatchError, UsageError
-from patcher.model import Located, Patchset, Requested, State
+from patcher.model import Located, Patchset, Plan, Requested, State
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.releases.fetching import Key, Listings, fetch_all, fetching, list_releases, offered
-from patcher.ops.releases.trying import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, ReleaseOutcome, one_line, try_release
+from patcher.ops.releases.outcome import (
+    APPLIES,
+    NO_RELEASE,
+    NO_WHEEL,
+    NOT_FETCHED,
+    OUT_OF_RANGE,
+    Checked,
+    ReleaseOutcome,
+    one_line,
+    state_of,
+)
 from patcher.patchset.sources import choose_variant, pick_variants
+from patcher.planner.plan import plan_apply
 from patcher.target.index import Listing, NoWheel
+from patcher.target.interpreter import Environment
 from patcher.target.releases import was_yanked
 from patcher.target.versions import accepts, is_range, is_version, matching_versions, newest, oldest_first
+from patcher.text.diffs import FileDiff, diff_texts
 
 ALL, NEWEST = "all", "newest"
 
@@ -25,13 +39,6 @@ class _Pick(NamedTuple):
     package: str
     key: Key
     inside: bool
-
-
-class Checked(NamedTuple):
-    """A patchset and what became of it on each release, oldest first, one distribution after the other."""
-
-    patchset: Patchset
-    outcomes: Tuple[ReleaseOutcome, ...]
 
 
 def check_against(against: Sequence[str], option: str = "--against") -> None:
@@ -183,6 +190,48 @@ def _outcomes(
         listed = isinstance(listing, Listing) and version in listing.yanked
         yield outcome._replace(yanked=listed or was_yanked(cache, name, version))
     yield from _nothing_found(requested.patchset, against, chosen, listings)
+
+
+def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
+    """Plan a patchset against one release.
+
+    Args:
+        requested: the patchset and its options.
+        release: the import package, of which alone variants are looked at, with its kept files (`patcher.target.releases`).
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+    """
+    _, site, distribution, version, *_ = release
+    variants = tuple(pick_variants(requested.patchset)[release.package])
+    only = requested._replace(patchset=requested.patchset._replace(variants=variants))
+    plan = plan_apply(Environment.alone(site), [only])
+    answers = tuple(one._replace(problem=one.problem.replace(site, "the wheel")) for one in plan.answers)
+    if plan.failed:
+        first, *others = plan.failed
+        where = f"{first.path}: {first.scope}: " if first.scope else f"{first.path}: " if "/" in first.path else ""
+        more = f" (and {len(others)} more)" if others else ""
+        problem = where + one_line(first.problem).replace(site, "the wheel") + more
+        return ReleaseOutcome(distribution, version, first.state.value, (), problem, first.hint, answers=answers)
+    state = state_of(plan)
+    diffs = [
+        _diff(file.path, file.before, file.after, requested.patchset.name) for file in plan.files if file.before != file.after
+    ]
+    word = APPLIES if state is State.APPLICABLE else state.value
+    return ReleaseOutcome(distribution, version, word, _places(plan, state), diffs=tuple(diffs), answers=answers)
+
+
+@lru_cache(maxsize=256)  # many releases have the same text of a file
+def _diff(path: str, before: bytes, after: bytes, patchset: str) -> FileDiff:
+    return diff_texts("", path, before, after, [patchset])
+
+
+def _places(plan: Plan, state: State) -> Tuple[Tuple[str, Tuple[int, ...]], ...]:
+    lines: Dict[str, Set[int]] = {}
+    for answer in plan.answers:
+        if answer.state is state and answer.places:
+            lines.setdefault(answer.path, set()).update(answer.places)
+    return tuple((path, tuple(sorted(found))) for path, found in sorted(lines.items()))
 
 
 def _nothing_found(

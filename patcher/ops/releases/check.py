@@ -10,8 +10,8 @@ from patcher.errors import SitepatchError
 from patcher.model import Answer, Requested
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.ops.releases.against import Checked, check_against, check_releases
-from patcher.ops.releases.trying import is_absent
+from patcher.ops.releases.against import check_against, check_releases
+from patcher.ops.releases.outcome import Checked, is_absent
 from patcher.patchset.sources import find_patchsets
 from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose

@@ -15,8 +15,9 @@ from patcher.cli.options import common_options
 from patcher.cli.styles import Row
 from patcher.ops.authoring.testing import CasesRequest, try_cases
 from patcher.ops.place import Place
-from patcher.ops.releases.against import Checked, check_against
+from patcher.ops.releases.against import check_against
 from patcher.ops.releases.check import CheckRequest, check
+from patcher.ops.releases.outcome import Checked
 
 
 @click.command(epilog="\b\nExamples:\n  sitepatch test my-fix\n  sitepatch test my-fix --against all")
