@@ -22,6 +22,7 @@ from patcher.hook.content import (
     Hook,
     HookPatchset,
     Precomputed,
+    load_hook,
     read_hook,
     read_precomputed,
     read_texts,
@@ -323,6 +324,7 @@ def test_of_two_hooks_that_want_it_otherwise_the_first_by_name_has_its_way(site,
     folder = site.path / "_other"
     folder.mkdir()
     (folder / "hook.json").write_bytes(write_hook(hook(asked(level=level), name=name)))
+    (folder / "kept.json").write_bytes(write_precomputed((), {}))
     found = classify_targets(str(site), hook(asked(level=0)), [precomputed(steps=(step(level=0),))])
     if rival:
         wrong(found, f"two: {name} keeps it applied in another version or with other options; uninstall {name} or sitepatch-hook-x")
@@ -330,6 +332,7 @@ def test_of_two_hooks_that_want_it_otherwise_the_first_by_name_has_its_way(site,
     else:
         assert [each.path for each in found.changes] == [M]
         assert list(found.records) == ["demo_kit-1.0.dist-info/RECORD"]
+    (folder / "kept.json").unlink()
     (folder / "hook.json").write_bytes(b'{"sitepatch"')
     found = classify_targets(str(site), hook(asked(level=0)), [precomputed(steps=(step(level=0),))])
     assert [each.path for each in found.changes] == [M], "a damaged hook does nothing"
@@ -864,7 +867,7 @@ def test_a_hook_is_found_and_removed(site):
     assert places.folders(env) == [folder]
     assert places.keeping(env, ["one", "two"]) == ["sitepatch-hook-x"] and places.keeping(env, ["one"]) == []
     (site.path / "sitepatch_hook_x.start").unlink()
-    installed.delete_hook(repair.load_hook(folder))
+    installed.delete_hook(load_hook(folder))
     (site.path / "_not_a_hook").rmdir()
     shutil.rmtree(f"{site}/not_a_hook")
     assert places.folders(env) == []
@@ -885,7 +888,7 @@ def test_a_damaged_hook_does_not_keep_another_from_being_removed(site):
 
 
 def test_a_hook_that_cannot_be_removed_says_why(site, monkeypatch):
-    found = repair.load_hook(put(site, [precomputed()]))
+    found = load_hook(put(site, [precomputed()]))
 
     def rmtree(path):
         raise PermissionError(13, "Permission denied", str(path))

@@ -48,7 +48,7 @@ def hostile_pages():
     diff = diff._replace(site=NASTY, release=NASTY)
     answers = (Answer(NASTY, NASTY, NASTY, State.CONFLICT, (3,), NASTY, NASTY),)
     edits = (HandEditDiff(NASTY, NASTY, NASTY, NASTY, True, diff), HandEditDiff(NASTY, "other", NASTY))
-    outcome = DiffOutcome(ENV, (diff,), (diff,), edits, answers=answers, notes=(NASTY,), waiting=((NASTY, NASTY),))
+    outcome = DiffOutcome(ENV, (diff,), (diff,), edits, answers=answers, notes=(NASTY,))
     found = ReleaseOutcome(NASTY, NASTY, "not found", problem=NASTY, hint=NASTY, yanked=True, diffs=(diff,), answers=answers)
     checked = Checked(one, (found, found._replace(version="2", answers=())))
     reasons = [Reason(one, {NASTY: NASTY}, True, f"{NASTY}\n{NASTY}")]

@@ -329,7 +329,11 @@ def test_who_only_looks_waits_for_a_commit_no_longer_than_a_moment(site):
         done = site("status", "--check")
         assert done.code == 1
         assert "under way" in done.out
+        for words in (["diff"], ["diff", "--edited"], ["verify", "--compile-only"]):
+            said = site(*words).err
+            assert "another process is in the middle of a change: " in said and "interrupted" not in said, (words, said)
         assert site("diff").code == 0
+        assert "in the middle of a change" in json.loads(site("diff", "--json").out)["notes"][0]
     assert site("status", "--check").code == 0
 
 

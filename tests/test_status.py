@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from patcher.errors import StoreError
+from patcher.errors import BusyError, StoreError
 from patcher.model import Receipt, Step
 from patcher.store import bytecode, health, status
 from patcher.store.folder import Folder
@@ -182,7 +182,7 @@ def test_every_receipt_of_the_own_directories_and_what_is_missing_for_a_restore(
         f"{words[0]}/.sitepatch/pristine/{sha('old').hexdigest()}",
         f"{words[0]}/.sitepatch/patchsets/{HEX}.json",
     ]
-    assert health.interrupted(env) == [] and health.recover_all(env) == ([], [])
+    assert health.unfinished(env) == [] and health.recover_all(env) == ([], [])
     assert [status.has_store(word) for word in words] == [True, True, False, True]
 
 
@@ -242,9 +242,36 @@ def test_a_run_that_is_recovered_or_was_by_another_process_meanwhile(interrupted
 def test_a_run_that_is_under_way_is_not_waited_for(interrupted, monkeypatch):
     (site,) = interrupted.stores
     monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waits"))
+    monkeypatch.setattr(health, "_writer", lambda site: os.geteuid() + 1)  # whoever started it
+    ((word, _, what),) = health.unfinished(interrupted)
+    assert word == "interrupted"
+    assert health.describe_unfinished(interrupted) == [f"{site}: {what}, by the next command that writes"]
     with Folder.open(site) as folder, locked(folder):
         said, ((word, where, why),) = health.recover_all(interrupted)
+        assert health.unfinished(interrupted) == [(word, where, why)]
+        assert health.describe_unfinished(interrupted) == [f"{site}: {why}"]
     assert (said, word, where) == ([], "under way", site) and f"process {os.getpid()}" in why
+
+
+def test_a_run_that_takes_the_lock_or_ends_while_it_is_looked_at(interrupted, monkeypatch):
+    def recover(store, lock_timeout):
+        raise BusyError("another sitepatch")
+
+    (site,) = interrupted.stores
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "recover", recover)
+        assert health.recover_all(interrupted) == ([], [("under way", site, "another sitepatch")])
+    sentences = ["an interrupted run will be finished", ""]
+    monkeypatch.setattr(Store, "interrupted", lambda store: sentences.pop(0))
+    assert (health.unfinished(interrupted), sentences) == ([], [])
+
+
+def test_where_the_kernel_does_not_tell_who_is_at_work_a_run_counts_as_interrupted(interrupted, monkeypatch):
+    def holders(site):
+        raise FileNotFoundError("/proc/locks")
+
+    monkeypatch.setattr(health, "holders", holders)
+    assert [word for word, _, _ in health.unfinished(interrupted)] == ["interrupted"]
 
 
 def test_a_run_that_cannot_be_recovered_says_why(interrupted, monkeypatch):

@@ -6,9 +6,9 @@ import os
 from collections import Counter
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.errors import FormatError, SitepatchError, StoreError
+from patcher.errors import SitepatchError, StoreError
 from patcher.hook import boot
-from patcher.hook.content import Hook, HookPatchset, Precomputed, find_change, read_hook
+from patcher.hook.content import Hook, HookPatchset, Precomputed, find_change, load_unless_damaged
 from patcher.hook.places import HOOK, folders
 from patcher.model import Change, Located, OptionValue, Receipt, Step
 from patcher.splice import apply_splices
@@ -206,14 +206,10 @@ def _rivals(site: str, hook: Hook, found: Classified) -> None:
     """
     mine = {one.name: one for one in hook.patchsets}
     for folder in folders(Environment.alone(site)):
-        path = f"{folder}/{HOOK}"
-        try:
-            with open(path, "rb") as file:
-                other = read_hook(file.read(), path)
-        except FormatError:  # of a newer release: it works, and what it keeps applied is not known here
-            raise
-        except StoreError:
-            continue  # it is damaged, and does nothing
+        installed = load_unless_damaged(folder)
+        if isinstance(installed, StoreError):
+            continue
+        other, path = installed.hook, f"{folder}/{HOOK}"
         for one in other.patchsets:
             own = mine.get(one.name)
             if other.name < hook.name and own and (own.digest, dict(own.options)) != (one.digest, dict(one.options)):

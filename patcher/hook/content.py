@@ -1,13 +1,15 @@
-"""What a hook carries: which patchsets it keeps applied (hook.json), and the precomputed changes (kept.json).
+"""What a hook carries, and an installed one: which patchsets it keeps applied (hook.json), precomputed changes (kept.json).
 
 A change has the steps of a receipt, in the format of receipts. Standard library only: part of every hook.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+import os
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from patcher.errors import StoreError
+from patcher.errors import FormatError, StoreError
+from patcher.hook.places import HOOK, PRECOMPUTED
 from patcher.model import LockedFile, OptionValue, Step
 from patcher.store.receipt import OPTIONS, STEP, decode_fields, encode_fields, path_below, step_fields, step_of, whole_from
 from patcher.system.decode import STRINGS, Items, Table, Values, sha256_hex, string
@@ -98,6 +100,15 @@ class Content(NamedTuple):
     texts: Mapping[str, str]
 
 
+class Installed(NamedTuple):
+    """A hook in a site directory: its folder, and what it carries."""
+
+    folder: str
+    site: str
+    hook: Hook
+    precomputed: Tuple[Precomputed, ...]
+
+
 def write_hook(hook: Hook) -> bytes:
     """Return the text of hook.json."""
     patchsets = []
@@ -144,6 +155,38 @@ def read_precomputed(data: bytes, where: str) -> Tuple[Tuple[Precomputed, ...], 
 def _precomputed(fields: Mapping[str, Any]) -> Precomputed:
     file = LockedFile(**{key: fields[key] for key in LockedFile._fields})
     return Precomputed(file, bool(fields["exact"]), tuple(map(step_of, fields["steps"])))
+
+
+def load_hook(folder: str) -> Installed:
+    """Read the hook that lies in `folder`, a directory of a site directory.
+
+    Raises:
+        StoreError: a file of it is missing or damaged, or from a newer sitepatch (FormatError).
+    """
+    hook = read_hook(*_read(f"{folder}/{HOOK}"))
+    return Installed(folder, os.path.dirname(folder), hook, read_precomputed(*_read(f"{folder}/{PRECOMPUTED}"))[0])
+
+
+def _read(path: str) -> Tuple[bytes, str]:
+    try:
+        with open(path, "rb") as file:
+            return file.read(), path
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror}", "install the hook again") from error
+
+
+def load_unless_damaged(folder: str) -> Union[Installed, StoreError]:
+    """The hook in `folder`, or what is wrong with it: a damaged hook does nothing, so that others need not heed it.
+
+    Raises:
+        FormatError: a newer release wrote it: it works, and what it keeps applied is not known here.
+    """
+    try:
+        return load_hook(folder)
+    except FormatError:
+        raise
+    except StoreError as error:
+        return error
 
 
 def find_change(changes: Sequence[Precomputed], path: str, before: str, version: str) -> Optional[Precomputed]:

@@ -10,7 +10,7 @@ from typing import List, NamedTuple, Tuple
 from patcher.errors import SitepatchError
 from patcher.hook import boot
 from patcher.hook.classify import classify_targets
-from patcher.hook.repair import Installed, load_hook
+from patcher.hook.content import Installed, load_hook
 from patcher.hook.wheel import module, stem
 from patcher.store.retry import settled
 from patcher.target.interpreter import Environment

@@ -8,21 +8,14 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Dict, Iterable, List, Sequence, Tuple
 
 from patcher.errors import BusyError, OutdatedError, SitepatchError, StoreError
 from patcher.hook import boot
 from patcher.hook.classify import Classified, classify_targets
-from patcher.hook.content import (
-    Hook,
-    HookPatchset,
-    Precomputed,
-    read_hook,
-    read_precomputed,
-    read_texts,
-)
+from patcher.hook.content import HookPatchset, Installed, load_hook, read_texts
 from patcher.hook.other import apply_with_sitepatch
-from patcher.hook.places import HOOK, PATCHSETS, PRECOMPUTED
+from patcher.hook.places import PATCHSETS
 from patcher.store.folder import Folder, sha256
 from patcher.store.lock import patience
 from patcher.store.meta import Meta
@@ -35,33 +28,6 @@ _PATIENCE = 5.0  # seconds for another sitepatch or for uv, which may be waiting
 _TRIES = 5
 ENGINE = "patcher/__init__.py"
 """The file that a site directory has where sitepatch is installed in it."""
-
-
-class Installed(NamedTuple):
-    """A hook in a site directory: its folder, and what it carries."""
-
-    folder: str
-    site: str
-    hook: Hook
-    precomputed: Tuple[Precomputed, ...]
-
-
-def load_hook(folder: str) -> Installed:
-    """Read the hook that lies in `folder`, a directory of a site directory.
-
-    Raises:
-        StoreError: a file of it is missing or damaged.
-    """
-    data = {}
-    for name in (HOOK, PRECOMPUTED):
-        path = f"{folder}/{name}"
-        try:
-            with open(path, "rb") as file:
-                data[name] = file.read()
-        except OSError as error:
-            raise StoreError(f"{path}: cannot be read: {error.strerror}", "install the hook again") from error
-    hook = read_hook(data[HOOK], f"{folder}/{HOOK}")
-    return Installed(folder, os.path.dirname(folder), hook, read_precomputed(data[PRECOMPUTED], f"{folder}/{PRECOMPUTED}")[0])
 
 
 def main(folder: str, mode: str) -> int:

@@ -13,7 +13,7 @@ from patcher.ops.place import Place
 from patcher.planner.plan import plan_apply, plan_restore
 from patcher.project.selection import check_names, check_probes, check_sources, choose
 from patcher.store.commit import commit, lock_sites, plan_rollback
-from patcher.store.health import interrupted, unclaimed
+from patcher.store.health import describe_unfinished, unclaimed
 from patcher.store.retry import undisturbed
 from patcher.store.status import applied_names, divide_names, has_store, statuses, stores
 from patcher.store.store import FINISHED, Store
@@ -163,9 +163,9 @@ def restore(request: RestoreRequest, events: Events = SILENT) -> Outcome:
 
 
 def note_interrupted(env: Environment, events: Events) -> None:
-    """Report the interrupted runs, for a verb that leaves them as they are."""
-    for site, sentence in interrupted(env):
-        events.note(f"{site}: {sentence}, by the next command that writes")
+    """Report the runs that have not ended, for a verb that leaves them as they are."""
+    for sentence in describe_unfinished(env):
+        events.note(sentence)
 
 
 def _recover(env: Environment, events: Events, *, dry_run: bool) -> Tuple[str, ...]:

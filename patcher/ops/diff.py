@@ -18,7 +18,7 @@ from patcher.planner.resolve import stored_patchset
 from patcher.project.pyproject import read_project
 from patcher.project.request import PROJECT
 from patcher.project.selection import choose, find_all
-from patcher.store.health import interrupted
+from patcher.store.health import describe_unfinished
 from patcher.store.retry import settled
 from patcher.store.status import Condition, FileStatus, applied_names, statuses
 from patcher.target.interpreter import Environment
@@ -59,7 +59,7 @@ class DiffOutcome(NamedTuple):
     """What differs: `applied` by patchsets, `planned` by those that would be applied, `edits` by hand.
 
     `items` are the files that are patched by those that were meant, `requested` what would be applied, `answers` those about
-    its hunks. `waiting` are (site directory, sentence) of interrupted runs.
+    its hunks, `notes` what is to be known besides, runs that have not ended among it.
     """
 
     env: Environment
@@ -70,7 +70,6 @@ class DiffOutcome(NamedTuple):
     requested: Tuple[Requested, ...] = ()
     answers: Tuple[Answer, ...] = ()
     notes: Tuple[str, ...] = ()
-    waiting: Tuple[Tuple[str, str], ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -110,7 +109,7 @@ def diff(request: DiffRequest, events: Events = SILENT) -> DiffOutcome:
         outcome = outcome._replace(applied=(), notes=())
     if request.edited or not request.names:
         outcome = _edited(outcome, request, events)
-    return outcome
+    return outcome._replace(notes=(*describe_unfinished(env), *outcome.notes))
 
 
 def _applied(env: Environment, names: Sequence[str]) -> DiffOutcome:
@@ -127,7 +126,7 @@ def _applied(env: Environment, names: Sequence[str]) -> DiffOutcome:
             texts = before_and_after(item.site, item.receipt, here)
             diffs.append(diff_texts(item.site, item.receipt.path, *texts, here)._replace(release=item.release))
             notes += diff_remarks(item.receipt.path, diffs[-1].text)
-    return DiffOutcome(env, tuple(diffs), items=tuple(found), notes=tuple(notes), waiting=tuple(interrupted(env)))
+    return DiffOutcome(env, tuple(diffs), items=tuple(found), notes=tuple(notes))
 
 
 def _planned(outcome: DiffOutcome, place: Place, names: Sequence[str]) -> DiffOutcome:

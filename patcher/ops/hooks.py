@@ -11,11 +11,10 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple, Union
 from patcher.errors import SitepatchError, UsageError
 from patcher.hook import directory
 from patcher.hook.boot import MODES
-from patcher.hook.content import Content, Precomputed
+from patcher.hook.content import Content, Installed, Precomputed, load_hook
 from patcher.hook.installed import HookStatus, delete_hook, look
 from patcher.hook.places import folders, name_of
 from patcher.hook.precompute import precompute
-from patcher.hook.repair import Installed, load_hook
 from patcher.hook.wheel import wheel
 from patcher.model import Answer
 from patcher.ops.outcome import SILENT, Events

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.errors import Location, LockError, SitepatchError
-from patcher.hook.places import HOOK, folders
+from patcher.errors import Location, LockError, SitepatchError, StoreError
+from patcher.hook.places import folders, name_of
 from patcher.model import LockedFile, Plan, Requested, Step
 from patcher.ops.change import carry_out, note_interrupted, plan_change
 from patcher.ops.outcome import SILENT, Effect, Events, Outcome
@@ -74,7 +74,7 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
     asked_for = read_request(request.project, request.place.patch_dirs)
     requested = asked_for.patchsets
     env = request.place.environment()
-    _refuse_what_a_hook_undoes(env, requested)
+    damaged = _refuse_what_a_hook_undoes(env, requested)
     how, recovered = plan_change(request.place, env, requested, request.verify, events, dry_run=request.dry_run)
     items, (plan, held) = undisturbed(
         env, lambda: (statuses(env), plan_sync(env, requested, force=request.force)), dry_run=request.dry_run
@@ -84,7 +84,7 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
     going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
     live = applied_names(item for item in items if item.live)
     reverted = [f"{name} is applied and is not asked for: it is reverted" for name in going if name in live]
-    plan = plan._replace(notes=(*asked_for.notes, *reverted, *plan.notes))
+    plan = plan._replace(notes=(*asked_for.notes, *damaged, *reverted, *plan.notes))
     answered = {answer.patchset for answer in plan.answers}
     place = request.place._replace(patch_dirs=asked_for.patch_dirs)
     fitting = tuple(name for name in names if name in answered)
@@ -106,17 +106,24 @@ def refuse_other(
             raise LockError("\n".join(f"{path}: {problem}" for problem in problems), hint, Location(str(path)))
 
 
-def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested]) -> None:
-    """Raise SitepatchError where an installed hook keeps a patchset applied otherwise than as the project asks for it."""
-    by_name = {one.patchset.name: one for one in requested}
-    problems = []
-    for folder in folders(env._replace(sites=env.own)):
-        from patcher.hook.content import read_hook  # few environments have a hook
+def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested]) -> List[str]:
+    """Return a remark on each damaged hook.
 
-        hook = read_hook(read_file(f"{folder}/{HOOK}"), f"{folder}/{HOOK}")
-        for kept in hook.patchsets:
+    Raises:
+        SitepatchError: an installed hook keeps a patchset applied otherwise than as the project asks for it.
+    """
+    by_name = {one.patchset.name: one for one in requested}
+    problems, damaged = [], []
+    for folder in folders(env._replace(sites=env.own)):
+        from patcher.hook.content import load_unless_damaged  # few environments have a hook
+
+        found = load_unless_damaged(folder)
+        if isinstance(found, StoreError):
+            damaged.append(f"the hook {name_of(folder)} is damaged and does nothing: {found.brief}; {found.hint}")
+            continue
+        for kept in found.hook.patchsets:
             mine = by_name.get(kept.name)
-            what = f"{kept.name}: {hook.name} keeps it applied in {Path(folder).parent}"
+            what = f"{kept.name}: {found.hook.name} keeps it applied in {found.site}"
             if mine is None:
                 problems.append(f"{what}, and the project does not ask for it")
             elif mine.patchset.digest != kept.digest:
@@ -128,6 +135,7 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
         same = "make the hook ask for the same (sitepatch hook init DIR) and install it again"
         hint = f"nothing was changed: the next start of Python would undo it\n{same}, or take it out: sitepatch hook remove"
         raise SitepatchError("\n".join(problems), hint)
+    return damaged
 
 
 def lock(request: LockRequest, events: Events = SILENT) -> LockOutcome:

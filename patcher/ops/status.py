@@ -11,7 +11,7 @@ from patcher.model import OptionValue, Requested, State, Step
 from patcher.ops.place import Place
 from patcher.patchset.places import folders_by_name, has_texts, search_places
 from patcher.patchset.toml import option_text
-from patcher.store.health import damaged, interrupted, recover_all, unclaimed
+from patcher.store.health import damaged, recover_all, unclaimed, unfinished
 from patcher.store.retry import settled
 from patcher.store.status import Condition, FileStatus, applied_names, statuses, stores
 from patcher.store.store import Store
@@ -133,7 +133,7 @@ def summary(place: Place) -> Summary:
     env = place.environment()
     bad: List[StoreError] = []
     items = statuses(env, bad)
-    ok = all(item.condition is Condition.APPLIED for item in items) and not (bad or interrupted(env))
+    ok = all(item.condition is Condition.APPLIED for item in items) and not (bad or unfinished(env))
     return Summary(env, tuple(applied_names(items)), len(items), ok)
 
 

@@ -10,7 +10,7 @@ from patcher.ops.outcome import SILENT, Events, VerifyRequest
 from patcher.planner.plan import before_and_after
 from patcher.planner.resolve import stored_patchset
 from patcher.project.selection import check_names
-from patcher.store.health import interrupted
+from patcher.store.health import describe_unfinished
 from patcher.store.retry import settled
 from patcher.store.status import FileStatus, applied_names, divide_names, statuses
 from patcher.system.signals import stoppable
@@ -20,7 +20,7 @@ from patcher.verify.run import verify_files as run_checks
 
 
 class VerifyOutcome(NamedTuple):
-    """The outcome of `verify`: `notes` on interrupted runs, `idle` names are not applied, `gone` files are not as patched."""
+    """The outcome of `verify`: `notes` on unfinished runs, `idle` names are not applied, `gone` files are not as patched."""
 
     env: Environment
     patchsets: Tuple[str, ...]
@@ -46,7 +46,7 @@ def verify(request: VerifyRequest, events: Events = SILENT) -> VerifyOutcome:
     events.started(env)
 
     def look() -> VerifyOutcome:
-        waiting, items = interrupted(env), statuses(env)
+        waiting, items = describe_unfinished(env), statuses(env)
         applied = applied_names(items)
         idle, chosen = divide_names(applied, request.names)
         if idle:
@@ -60,10 +60,9 @@ def verify(request: VerifyRequest, events: Events = SILENT) -> VerifyOutcome:
             if item.live
         ]
         gone = [f"{item.receipt.path}: {item.condition.value}; see sitepatch status" for item in here if not item.live]
-        notes = [f"{site}: {problem}" for site, problem in waiting]
         with stoppable():
             verified = run_checks(texts, patchsets, how)
-        return VerifyOutcome(env, tuple(chosen), verified, tuple(notes), tuple(idle), tuple(gone))
+        return VerifyOutcome(env, tuple(chosen), verified, tuple(waiting), tuple(idle), tuple(gone))
 
     return settled(env, look)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Callable, Collection, Dict, Iterable, Iterator, List, Tuple
 
 from patcher.errors import BusyError, StoreError
 from patcher.store.folder import HOME, sha256
 from patcher.store.journal import JOURNAL
+from patcher.store.lock import holders
 from patcher.store.status import FileStatus, read_installed, stores
 from patcher.store.store import Store
 from patcher.system.ownership import trusted_users
@@ -16,18 +18,46 @@ if TYPE_CHECKING:
     from patcher.target.interpreter import Environment
 
 
-def interrupted(env: Environment) -> List[Tuple[str, str]]:
-    """(site directory, sentence) for each interrupted run that waits to be undone or finished; changes nothing."""
-    found = ((store.site, store.interrupted()) for store in stores(env))
-    return [(site, sentence) for site, sentence in found if sentence]
+INTERRUPTED, UNDER_WAY = "interrupted", "under way"
+
+
+def unfinished(env: Environment) -> List[Tuple[str, str, str]]:
+    """(INTERRUPTED or UNDER_WAY, site directory, sentence) for each run that has not ended; changes nothing.
+
+    Where the kernel does not tell who is at work it is an interrupted one, which waits to be undone or finished.
+    """
+    found: List[Tuple[str, str, str]] = []
+    for store in stores(env):
+        sentence = store.interrupted()
+        at_work = _holders(store.site) if sentence else []
+        if at_work:
+            what = f"another process is in the middle of a change: {', '.join(at_work)}"
+            found.append((UNDER_WAY, store.site, what))
+        elif sentence and store.interrupted():  # it has not ended meanwhile
+            found.append((INTERRUPTED, store.site, sentence))
+    return found
+
+
+def _holders(site: str) -> List[str]:
+    with suppress(OSError):
+        return holders(site)
+    return []
+
+
+def describe_unfinished(env: Environment) -> List[str]:
+    """A sentence about each run that has not ended, for a command that leaves it as it is."""
+    return [
+        f"{site}: {sentence}" if word == UNDER_WAY else f"{site}: {sentence}, by the next command that writes"
+        for word, site, sentence in unfinished(env)
+    ]
 
 
 def recover_all(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
     """Finish or undo interrupted runs of this user, without waiting for another process.
 
     Returns:
-        A sentence for each that was finished or undone, and (`interrupted` or `under way`, site directory, why) for each
-        that could not be.
+        A sentence for each that was finished or undone, and (word, site directory, why) for each that could not be, as
+        `unfinished` returns them.
 
     Raises:
         StoreError: a journal is invalid.
@@ -35,18 +65,21 @@ def recover_all(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]
     recovered: List[str] = []
     left: List[Tuple[str, str, str]] = []
     mine = trusted_users() - ({0} if os.geteuid() else set())
-    for site, sentence in interrupted(env):
+    for word, site, sentence in unfinished(env):
+        if word == UNDER_WAY:
+            left.append((word, site, sentence))
+            continue
         writer = _writer(site)
         if writer not in {-1, *mine}:
             how = f"it is user {writer}'s: that user's `sitepatch status` does it, or an `apply` or `restore` of yours"
-            left.append(("interrupted", site, f"{sentence}; {how}"))
+            left.append((INTERRUPTED, site, f"{sentence}; {how}"))
             continue
         try:
             done = Store(site).recover(lock_timeout=0)
         except BusyError as error:
-            left.append(("under way", site, error.message))
+            left.append((UNDER_WAY, site, error.message))
         except StoreError as error:
-            left.append(("interrupted", site, f"{sentence}, when the store can be written: {error.message}"))
+            left.append((INTERRUPTED, site, f"{sentence}, when the store can be written: {error.message}"))
         else:
             recovered += [f"{site}: {done}"] if done else []
     return recovered, left

@@ -61,7 +61,6 @@ def diff(
         raise UsageError(f"--all: found {names[0]} too", "it is about all that is installed")
     request = DiffRequest(place, names, edited, everywhere, fetch)
     outcome = ops.diff(request, ConsoleEvents(console))
-    console.notes(f"{site}: {problem}" for site, problem in outcome.waiting)
     silent = [answer for answer in outcome.answers if answer.state.value != "applicable"]
     console.rows(answer_rows(silent), err=True)
     console.suggest_explain(place, outcome.answers)

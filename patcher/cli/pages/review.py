@@ -137,7 +137,7 @@ def _remarks(outcome: DiffOutcome) -> Iterator[Html]:
             rows.append(tag("dt", f"{term(row.word)} {' '.join(row.cells)}".rstrip()))
             rows += [tag("dd", line) for line in row.details]
         yield tag("section", tag("h2", "Hunks that change nothing here"), tag("dl", *rows), class_="message")
-    remarks = [f"{site}: {problem}" for site, problem in outcome.waiting] + list(outcome.notes)
+    remarks = list(outcome.notes)
     lost = [edit for edit in outcome.edits if not edit.diff]
     remarks += [f"{edit.path}: edited by hand ({edit.release}), and nothing here has the text of before" for edit in lost]
     if remarks:

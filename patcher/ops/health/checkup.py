@@ -21,7 +21,7 @@ from patcher.ops.status import outdated
 from patcher.patchset.places import patchset_folders
 from patcher.project.selection import OTHERS_HINT, others_change
 from patcher.store.folder import HOME, sha256
-from patcher.store.health import damaged, interrupted, orphans, unclaimed
+from patcher.store.health import UNDER_WAY, damaged, orphans, unclaimed, unfinished
 from patcher.store.journal import JOURNAL, backup, temporary
 from patcher.store.lock import holders
 from patcher.store.receipt import file_name
@@ -153,9 +153,9 @@ def _store(case: Examination) -> _Found:
 
 
 def _stopped(case: Examination) -> _Found:
-    for site, sentence in interrupted(case.env):
-        if _LOCKS.exists() and holders(site):
-            yield NOTE, f"{site}: another process is in the middle of a change", "wait until it has ended"
+    for word, site, sentence in unfinished(case.env):
+        if word == UNDER_WAY:
+            yield NOTE, f"{site}: {sentence}", "wait until it has ended"
         else:
             yield PROBLEM, f"{site}: {sentence}, by the next apply or restore", "run one of them"
 
