@@ -116,8 +116,8 @@ class Console:
         if not self.quiet:
             self.rows(rows)
 
-    def data(self, ok: bool, fields: Dict[str, Any]) -> None:
-        """Write the JSON answer, where --json asks for it."""
+    def answer(self, ok: bool, fields: Dict[str, Any]) -> int:
+        """Write the JSON answer, where --json asks for it; returns the exit code, 0 if it is `ok`, else 1."""
         if self.as_json:
             import json
 
@@ -126,6 +126,11 @@ class Console:
                 click.echo(json.dumps(answer, indent=2), color=False)
             else:
                 click.echo(json.dumps({**answer, "said": self.kept_notes}), color=False, err=True)
+        return 0 if ok else 1
+
+    def confirm(self, question: str) -> bool:
+        """Ask on the terminal."""
+        return click.confirm(translated(question), err=True)
 
     def file(self, path: str, data: bytes) -> None:
         """Write a file that the user has named, and a note of it."""
@@ -154,7 +159,7 @@ class Console:
         """Write an error and its hint; returns the exit code. The one place where an error becomes text."""
         code = exit_code(error)
         self.end_progress()
-        self.data(False, {"error": {"message": error.message, "hint": error.hint, "exit_code": code, **error.place}})
+        self.answer(False, {"error": {"message": error.message, "hint": error.hint, "exit_code": code, **error.place}})
         lines = [labelled("error", error.message, fg="red", bold=True)]
         lines += [labelled("hint", line, fg="cyan") for line in error.hint.split("\n") if line]
         for line in lines if self.kept_notes is None else ():
@@ -185,7 +190,7 @@ def answer_usage(error: click.ClickException) -> bool:
     console = Console("-".join(path.split()[1:]) or path, True, False, False, None)
     console.kept_notes = [] if console.command == "run" else None
     stopped = {"message": error.format_message(), "hint": f"see: {path} --help", "exit_code": error.exit_code}
-    console.data(False, {"error": stopped})
+    console.answer(False, {"error": stopped})
     return console.kept_notes is not None
 
 

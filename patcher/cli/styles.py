@@ -20,6 +20,11 @@ def style(text: str, **how: Any) -> Styled:
     return Styled(click.style(printable(text), **how))
 
 
+def titled(text: str) -> Styled:
+    """A heading, in the language of the user."""
+    return style(translated(text), bold=True)
+
+
 def labelled(word: str, text: str, **how: Any) -> Styled:
     """A styled label, as `error:`, and what it is about, both in the language of the user."""
     head = label(word)

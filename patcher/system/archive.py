@@ -21,20 +21,20 @@ def archive_errors(name: str, hint: str = "") -> Iterator[None]:
         raise SitepatchError(f"{name}: it is no wheel: {error}", hint) from None
 
 
-def member(archive: zipfile.ZipFile, name: str, limit: int = FILE) -> bytes:
+def member(archive: zipfile.ZipFile, name: str) -> bytes:
     """The bytes of a file in an archive.
 
     Args:
         archive: an open one, inside of `archive_errors`.
         name: as the archive has it.
-        limit: how many bytes it may have; `zipfile` reads no more than the archive says.
 
     Raises:
-        BadZipFile: it is larger, or compressed by a method that wheels do not use.
+        BadZipFile: it has more than FILE bytes (`zipfile` reads no more than the archive says), or is compressed by a method
+            that wheels do not use.
     """
     info = archive.getinfo(name)
-    if info.file_size > limit:
-        raise zipfile.BadZipFile(f"{name} has {info.file_size:,} bytes, expected at most {limit:,}")
+    if info.file_size > FILE:
+        raise zipfile.BadZipFile(f"{name} has {info.file_size:,} bytes, expected at most {FILE:,}")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others raise errors of their own
         raise zipfile.BadZipFile(f"{name} is compressed by method {info.compress_type}, expected deflate or none")
     return archive.read(info)

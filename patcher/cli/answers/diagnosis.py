@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterable, List, Sequence
 
 from patcher.cli.answers.patchsets import symptom_details
 from patcher.cli.console import Console, command
-from patcher.cli.styles import Row, hint_lines, style
+from patcher.cli.styles import Row, hint_lines, style, titled
 from patcher.cli.translation import Verbatim, term, translated
 from patcher.diagnose.conclusions import sentence
 from patcher.diagnose.failures import Failure
@@ -89,7 +89,7 @@ def _show_run(console: Console, run: Run, total: int, classified: Sequence[Class
     if total > 1:
         console.info(f"run {run.number} of {total}{_when(run)}")
     for each in classified:
-        console.out(style(translated(heading(each)), bold=True))
+        console.out(titled(heading(each)))
         head, *lines = table(each)
         console.out(style(f"{head.text}  {head.verdict}", dim=True))
         for line in lines:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, List, Sequence, Tuple
 import click
 
 from patcher.cli.console import Console
-from patcher.cli.styles import style
-from patcher.cli.translation import translated
+from patcher.cli.styles import titled
 from patcher.text.width import terminal_width
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def show_parts(
     side = room if sides and room >= _NEEDED else 0
     lines: List[str] = []
     for heading, diffs in parts:
-        lines += [style(translated(heading), bold=True)] if heading and diffs else []
+        lines += [titled(heading)] if heading and diffs else []
         for diff in diffs:
             lines += highlighted_diff(diff, columns=side, words=words)
     console.page(lines, pager=pager)

@@ -104,7 +104,7 @@ def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, 
             fields["verify"] = verified_json(verdict.verified, rolled_back=verdict.rolled_back)
         if outcome.dry_run:
             fields["diff"] = decoded(b"".join(each.text for each in diffs))
-        console.data(outcome.ok, fields)
+        console.answer(outcome.ok, fields)
     return 0 if outcome.ok else 130 if verdict and not verdict.verified else 1
 
 

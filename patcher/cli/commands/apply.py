@@ -160,5 +160,4 @@ def verify(console: Console, place: Place, names: Tuple[str, ...], **ways: Any) 
         console.info(f"nothing is applied in {', '.join(done.env.own)}: nothing to verify")
     console.rows(verified_rows(done.verified, quiet=console.quiet))
     fields = {"patchsets": list(done.patchsets), "notes": notes, "verify": verified_json(done.verified)}
-    console.data(done.ok, fields)
-    return 0 if done.ok else 1
+    return console.answer(done.ok, fields)

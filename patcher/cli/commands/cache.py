@@ -31,8 +31,7 @@ def cache(console: Console, place: Place) -> int:
     found = cache_entries()
     console.rows([_row("in use" if each.in_use else "unused", each) for each in found])
     console.info(f"{size(found)} in {cache_dir().parent}")
-    console.data(True, {"folder": str(cache_dir().parent), "entries": [_json(each) for each in found]})
-    return 0
+    return console.answer(True, {"folder": str(cache_dir().parent), "entries": [_json(each) for each in found]})
 
 
 @cache.command("clean", epilog="\b\nExample:\n  sitepatch cache clean --older-than 30 --dry-run")
@@ -49,8 +48,9 @@ def cache_clean(console: Console, place: Place, older_than: float, dry_run: bool
     console.rows([_row("unused" if dry_run else "removed", each) for each in removed])
     amount, folder = size(removed), cache_dir().parent
     console.info(f"{amount} would be removed from {folder}" if dry_run else f"{amount} were removed from {folder}")
-    console.data(True, {"folder": str(cache_dir().parent), "dry_run": dry_run, "removed": [_json(each) for each in removed]})
-    return 0
+    return console.answer(
+        True, {"folder": str(cache_dir().parent), "dry_run": dry_run, "removed": [_json(each) for each in removed]}
+    )
 
 
 def _row(word: str, entry: CacheEntry) -> Row:

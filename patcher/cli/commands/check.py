@@ -24,7 +24,6 @@ from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
 from patcher.cli.options import common_options, format_option
 from patcher.cli.styles import Row
-from patcher.cli.translation import translated
 from patcher.errors import UsageError
 from patcher.ops.place import Place
 from patcher.patchset.places import MANIFEST, patchset_folders
@@ -85,8 +84,7 @@ def check(
         console.file(html, releases_page(title, outcome.releases))
     console.notes(dict.fromkeys(outcome.notes))
     console.rows(broken_rows(outcome.broken) if form == "text" else [])
-    console.data(outcome.ok, _json(outcome, against=bool(against)))
-    return 0 if outcome.ok else 1
+    return console.answer(outcome.ok, _json(outcome, against=bool(against)))
 
 
 class _ConfirmFetching(ConsoleEvents):
@@ -97,7 +95,7 @@ class _ConfirmFetching(ConsoleEvents):
         what = ", ".join(f"{name} ({count(number, 'release')})" for name, number in sorted(releases.items()))
         most = sum(releases.values()) * LARGE >> 20
         self.note(f"{what}; up to {most} MB, or whole wheels of unknown size where the index gives no parts", "to fetch")
-        return not (sys.stdin.isatty() and sys.stderr.isatty()) or click.confirm(translated("Fetch them?"), err=True)
+        return not (sys.stdin.isatty() and sys.stderr.isatty()) or self._console.confirm("Fetch them?")
 
 
 def _json(outcome: CheckOutcome, *, against: bool) -> Dict[str, Any]:

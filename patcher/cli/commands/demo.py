@@ -143,8 +143,7 @@ class Demo:
         if keep:
             self.console.info(f"\nthe directory is kept: {folder.name}")
         proofs = [{"what": what, "ok": held} for what, held in self.proofs]
-        self.console.data(good, {"source": self.source, "proofs": proofs})
-        return 0 if good else 1
+        return self.console.answer(good, {"source": self.source, "proofs": proofs})
 
     def _small(self, new: Path, old: Path) -> None:
         folder = Path("patchsets", SMALL)

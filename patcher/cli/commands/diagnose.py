@@ -82,8 +82,7 @@ def diagnose(
     show_cure(console, place, outcome)
     if html:
         console.file(html, ranks_page(outcome.shown, len(outcome.runs), outcome.logs, rows))
-    console.data(outcome.ok, outcome_json(outcome, place))
-    return 0 if outcome.ok else 1
+    return console.answer(outcome.ok, outcome_json(outcome, place))
 
 
 def _follow(console: Console, request: DiagnoseRequest) -> int:
@@ -119,5 +118,4 @@ def _try_ranks(console: Console, place: Place, size: int, backend: str, timeout:
     console.rows([Row("ok" if verdict.ok else "failed", (verdict.text,), tuple(hint_lines(verdict.hint)))])
     if found.cure:
         show_cure(console, place, found)
-    console.data(verdict.ok, {**outcome_json(found, place), "trial": trial_json(ranks, verdict, timeout)})
-    return 0 if verdict.ok else 1
+    return console.answer(verdict.ok, {**outcome_json(found, place), "trial": trial_json(ranks, verdict, timeout)})

@@ -12,8 +12,7 @@ from patcher.cli.answers.plan import answer_json, answer_rows, decoded, diff_jso
 from patcher.cli.completion import complete_names
 from patcher.cli.console import Console, command
 from patcher.cli.options import common_options
-from patcher.cli.styles import style
-from patcher.cli.translation import translated
+from patcher.cli.styles import titled
 from patcher.errors import UsageError
 from patcher.ops import diff as ops
 from patcher.ops.diff import DiffOutcome, DiffRequest, HandEditDiff
@@ -82,9 +81,7 @@ def diff(
         by_hand_too = "nothing is edited by hand here in the packages of patchsets; --all looks at every package"
         nothing = "nothing is edited by hand here" if everywhere else by_hand_too
         console.note(nothing if edited else "nothing is changed here")
-    code = 1 if outcome.failed or (exit_code and outcome.differs) else 0
-    console.data(not code, _json(outcome))
-    return code
+    return console.answer(not (outcome.failed or (exit_code and outcome.differs)), _json(outcome))
 
 
 def _named(edit: HandEditDiff, request: DiffRequest) -> str:
@@ -107,7 +104,7 @@ def _heading(edit: HandEditDiff) -> str:
 def _stat(outcome: DiffOutcome) -> List[str]:
     lines = stat_table([*outcome.applied, *outcome.planned]).split("\n")[:-1]
     by_hand = stat_table([edit.diff for edit in outcome.edits if edit.diff]).split("\n")[:-1]
-    return [*lines, *([style(translated("edited by hand"), bold=True), *by_hand] if by_hand else [])]
+    return [*lines, *([titled("edited by hand"), *by_hand] if by_hand else [])]
 
 
 def stat_table(diffs: Sequence[FileDiff]) -> str:

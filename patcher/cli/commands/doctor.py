@@ -34,5 +34,4 @@ def doctor(console: Console, place: Place) -> int:
     console.rows(rows)
     sites = list(outcome.env.sites)
     console.info(f"{count(outcome.problems, 'problem')} in {', '.join(sites)}")
-    console.data(not outcome.problems, {"sites": sites, "findings": [one._asdict() for one in outcome.findings]})
-    return 1 if outcome.problems else 0
+    return console.answer(not outcome.problems, {"sites": sites, "findings": [one._asdict() for one in outcome.findings]})

@@ -31,5 +31,4 @@ def explain(console: Console, place: Place, name: str, settings: Tuple[str, ...]
     console.rows([explanation_row(one, 10_000 if console.verbose else 20) for one in chosen])
     console.notes(outcome.notes)
     hunks = [hunk_json(one) for one in outcome.hunks]
-    console.data(outcome.ok, {"patchset": name, "hunks": hunks, "notes": list(outcome.notes)})
-    return 0 if outcome.ok else 1
+    return console.answer(outcome.ok, {"patchset": name, "hunks": hunks, "notes": list(outcome.notes)})

@@ -61,16 +61,14 @@ def hook_init(
     content = outcome.content
     if content is None:
         console.note(f"nothing was written: {count(len(failed), 'hunk')} failed", "stopped")
-        console.data(False, {"written": []})
-        return 1
+        return console.answer(False, {"written": []})
     hook = content.hook
     patched = len({one.file.path for one in content.precomputed if one.steps})
     without = f"{', '.join(one.name for one in hook.patchsets)}; {count(patched, 'file')} can be patched without sitepatch"
     console.info(f"{hook.name} {hook.version} in {directory}: {without}")
     console.info(f"line for requirements.txt: {requirement(directory)}")
     written = list(outcome.written)
-    console.data(True, {"name": hook.name, "version": hook.version, "mode": hook.mode, "written": written})
-    return 0
+    return console.answer(True, {"name": hook.name, "version": hook.version, "mode": hook.mode, "written": written})
 
 
 @hook.command("wheel", epilog="\b\nExample:\n  sitepatch hook wheel patches --out wheels")
@@ -83,8 +81,7 @@ def hook_wheel(console: Console, place: Place, directory: str, out: str) -> int:
     path = os.path.join(out, made.name)
     console.note(f"line for requirements.txt, with the path from where the installer is run: {path}", "wrote")
     console.out(requirement(path, digest))
-    console.data(True, {"wheel": path, "sha256": digest})
-    return 0
+    return console.answer(True, {"wheel": path, "sha256": digest})
 
 
 @hook.command("status", epilog="\b\nExample:\n  sitepatch hook status --python .venv")
@@ -95,8 +92,7 @@ def hook_status(console: Console, place: Place) -> int:
     console.rows([_row(folder, found) for folder, found in outcome.hooks])
     if not outcome.hooks:
         console.out(f"there is no hook in {', '.join(outcome.env.sites)}")
-    console.data(outcome.ok, {"hooks": [_json(folder, found) for folder, found in outcome.hooks]})
-    return 0 if outcome.ok else 1
+    return console.answer(outcome.ok, {"hooks": [_json(folder, found) for folder, found in outcome.hooks]})
 
 
 def _row(folder: str, found: Union[HookStatus, SitepatchError]) -> Row:
@@ -132,5 +128,4 @@ def hook_remove(console: Console, place: Place, name: Optional[str], back: bool)
     if back:
         return retry(lambda: report_restored(console, RestoreRequest(place, patchsets)), console.note)
     console.info(f"its files stay patched; restore them with: {command(place, 'restore', *patchsets)}")
-    console.data(True, {"removed": [each.hook.name for each in removed]})
-    return 0
+    return console.answer(True, {"removed": [each.hook.name for each in removed]})

@@ -43,8 +43,7 @@ def list_(console: Console, place: Place, text: Tuple[str, ...]) -> int:
     ok = not (outcome.broken or nothing)
     listed = [{**_patchset_json(one), **_availability_json(here)} for one, here in outcome.patchsets]
     about = {"patchsets": listed, "symptoms": _symptoms_json(outcome.symptoms)}
-    console.data(ok, {**about, "broken": broken_json(outcome.broken), "notes": list(outcome.notes)})
-    return 0 if ok else 1
+    return console.answer(ok, {**about, "broken": broken_json(outcome.broken), "notes": list(outcome.notes)})
 
 
 def _list_rows(listed: Iterable[Tuple[Patchset, Availability]]) -> List[Row]:
@@ -95,8 +94,7 @@ def show(console: Console, place: Place, name: str) -> int:
     outcome = ops.show(place, name)
     console.notes(outcome.notes)
     console.page(_description(outcome.patchset, outcome.tried))
-    console.data(True, {"patchset": _description_json(outcome.patchset, outcome.tried), "notes": list(outcome.notes)})
-    return 0
+    return console.answer(True, {"patchset": _description_json(outcome.patchset, outcome.tried), "notes": list(outcome.notes)})
 
 
 def _description(one: Patchset, tried: Sequence[Proven]) -> List[str]:

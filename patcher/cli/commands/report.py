@@ -78,8 +78,7 @@ def _write_bill(console: Console, place: Place, path: str) -> int:
         }
         for one in made.components
     ]
-    console.data(True, {"path": path, "components": components, "notes": list(made.notes)})
-    return 0
+    return console.answer(True, {"path": path, "components": components, "notes": list(made.notes)})
 
 
 def _show_fleet(console: Console, folder: str, lock: Optional[str], html: Optional[str]) -> int:
@@ -98,8 +97,9 @@ def _show_fleet(console: Console, folder: str, lock: Optional[str], html: Option
     if html:
         console.file(html, fleet_page(found))
     good = all(one.ok for one in found)
-    console.data(good, {"hosts": [{**one._asdict(), "patchsets": [_json(each) for each in one.patchsets]} for one in found]})
-    return 0 if good else 1
+    return console.answer(
+        good, {"hosts": [{**one._asdict(), "patchsets": [_json(each) for each in one.patchsets]} for one in found]}
+    )
 
 
 def _text(one: Applied) -> str:
@@ -120,8 +120,7 @@ def schema(console: Console, place: Place, words: Tuple[str, ...]) -> int:
     """
     made = answer_schema("-".join(words))
     console.out(printable_lines(json.dumps(made, indent=2)))
-    console.data(True, {"json_schema": made})
-    return 0
+    return console.answer(True, {"json_schema": made})
 
 
 def answer_schema(command: str = "") -> Dict[str, Any]:

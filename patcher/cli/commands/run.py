@@ -146,5 +146,5 @@ def _lay_over(console: Console, request: Union[ApplyRequest, SyncRequest]) -> Ou
         console.info_rows([Row("overlay", (f"{files} in {outcome.overlay}",))])
     if console.as_json:
         fields = {"patchsets": list(outcome.patchsets), "overlay": str(outcome.overlay or ""), **plan_json(outcome.plan)}
-        console.data(outcome.ok, {**fields, **({"verify": verified_json(verified)} if verified else {})})
+        console.answer(outcome.ok, {**fields, **({"verify": verified_json(verified)} if verified else {})})
     return outcome

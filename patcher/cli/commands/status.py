@@ -47,8 +47,7 @@ def status(console: Console, place: Place, check: bool) -> int:
     fields["interrupted"] = [{"site": site, "problem": problem} for _, site, problem in outcome.interrupted]
     fields["damaged"] = [{"problem": problem, "hint": hint} for problem, hint in outcome.damaged]
     fields["backups"] = [{"site": each.site, "path": each.path, "backup": each.name} for each in outcome.backups]
-    console.data(ok, {**fields, "recovered": list(outcome.recovered), "kept": list(outcome.kept)})
-    return 0 if ok else 1
+    return console.answer(ok, {**fields, "recovered": list(outcome.recovered), "kept": list(outcome.kept)})
 
 
 def _row(one: AppliedPatchset, *, verbose: bool) -> Row:

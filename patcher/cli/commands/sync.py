@@ -121,5 +121,4 @@ def lock(
         "files": [each._asdict() for each in done.held],
         "notes": list(plan.notes),
     }
-    console.data(done.ok, fields)
-    return 0 if done.ok else 1
+    return console.answer(done.ok, fields)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 from patcher.errors import AbsentError, SitepatchError, StoreError
 from patcher.model import Located, Progress, Receipt
@@ -60,9 +60,7 @@ class PatchableFile(NamedTuple):
         return Path(self.located.site) / self.path
 
 
-def examine(
-    case: Examination, checks: Sequence[Check], progress: Progress = lambda done, total, what: None
-) -> List[Finding]:
+def examine(case: Examination, checks: Sequence[Check], progress: Progress = lambda done, total, what: None) -> List[Finding]:
     """Run every check; one that cannot run is a finding itself."""
     found: List[Finding] = []
     for number, check in enumerate(checks, 1):
@@ -187,8 +185,4 @@ class Examination:
 
 
 def _has_code(folder: Path) -> bool:
-    return any(name.endswith((".py", ".so", ".pyd")) for _, _, names in _walk(folder) for name in names)
-
-
-def _walk(folder: Path) -> Iterator[Tuple[str, List[str], List[str]]]:
-    return os.walk(str(folder))
+    return any(name.endswith((".py", ".so", ".pyd")) for _, _, names in os.walk(folder) for name in names)

@@ -31,6 +31,7 @@ from patcher.target.versions import accepts, is_range, is_version, matching_vers
 from patcher.text.diffs import FileDiff, diff_texts
 
 ALL, NEWEST = "all", "newest"
+_JOBS = 4  # releases that are fetched at a time, where nobody says how many
 
 
 class _Pick(NamedTuple):
@@ -93,7 +94,7 @@ def check_releases(
 
 
 def named_releases(
-    paths: Mapping[str, Set[str]], against: Sequence[str], events: Events, jobs: int = 4
+    paths: Mapping[str, Set[str]], against: Sequence[str], events: Events
 ) -> Dict[Key, Union[Path, SitepatchError]]:
     """The kept files `paths` of distributions in each release that is asked for, by (distribution, version), or why not.
 
@@ -101,13 +102,12 @@ def named_releases(
         paths: the files, by distribution.
         against: as `check_against` lets them pass.
         events: told how far it is.
-        jobs: how many releases are fetched at a time.
 
     Raises:
         NoPip: pip is not there or too old.
         OSError: the cache cannot be written.
     """
-    with fetching(jobs, events) as fetcher:
+    with fetching(_JOBS, events) as fetcher:
         listings = list_releases(fetcher, list(paths), against)
         keys: Dict[Key, None] = {}
         found: Dict[Key, Union[Path, SitepatchError]] = {}

@@ -25,7 +25,6 @@ from patcher.cli.console import Console, command
 from patcher.cli.editor import edit_copies
 from patcher.cli.options import common_options, patient
 from patcher.cli.styles import Row
-from patcher.cli.translation import translated
 from patcher.errors import UsageError
 from patcher.ops.place import Place
 from patcher.text.diffs import FileDiff, diff_texts
@@ -108,7 +107,7 @@ def _agreed(console: Console) -> bool:
     """Ask on a terminal whether the patchset is to take the place of the edit."""
     if console.as_json or console.quiet or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
-    return click.confirm(translated("put the files back and apply the patchset in the place of the edit?"), err=True)
+    return console.confirm("put the files back and apply the patchset in the place of the edit?")
 
 
 def _show(console: Console, made: CaptureOutcome, *, explain: bool) -> None:
@@ -141,8 +140,7 @@ def _report(console: Console, made: CaptureOutcome, *, explain: bool) -> int:
         more = [] if request.output is None else ["--output", request.output]
         how = command(request.place, "capture", *request.words, "--name", request.name, *more, "--adopt")
         console.info(f"put it in the place of the edit with: {how}")
-    console.data(made.folder is not None, {"written": False, **_json(made, explain=explain)})
-    return 1 if made.folder is None else 0
+    return console.answer(made.folder is not None, {"written": False, **_json(made, explain=explain)})
 
 
 def _show_differences(console: Console, made: CaptureOutcome) -> None:
@@ -222,8 +220,7 @@ def edit(
     go_on = command(place, "capture", "--from", str(copies.folder), "--name", name, *more)
     if no_editor:
         console.out(f"edit what is in {copies.folder}, then: {go_on}")
-        console.data(True, {"folder": str(copies.folder), "paths": list(copies.paths)})
-        return 0
+        return console.answer(True, {"folder": str(copies.folder), "paths": list(copies.paths)})
     request = ops.CaptureRequest(place, name, (), output, "", str(copies.folder), partial, summary, also)
     first = copies.paths[0] if file else ""
 

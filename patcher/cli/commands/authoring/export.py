@@ -83,5 +83,4 @@ def export(
         "answers": [answer_json(each) for each in made.plan.answers],
         "notes": list(made.plan.notes),
     }
-    console.data(made.ok, fields)
-    return 0 if made.ok else 1
+    return console.answer(made.ok, fields)

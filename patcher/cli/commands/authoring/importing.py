@@ -83,8 +83,7 @@ def import_(
     else:
         more_is_there = any(file.hunks for file in made.draft.files)
         console.note(f"no patchset was written{'; --partial makes one of the rest' * more_is_there}", "stopped")
-    console.data(made.ok, _json(made, explain=explain))
-    return 0 if made.ok else 1
+    return console.answer(made.ok, _json(made, explain=explain))
 
 
 def _rows(console: Console, made: ImportOutcome) -> List[Row]:

@@ -49,8 +49,7 @@ def lint(console: Console, place: Place, names: Tuple[str, ...], strict: bool, f
     console.rows(broken_rows(made.broken))
     if not rows and not made.broken:
         console.info(f"nothing to say of {count(len(made.findings), 'patchset')}")
-    console.data(made.ok, {"findings": findings, "broken": broken_json(made.broken)})
-    return 0 if made.ok else 1
+    return console.answer(made.ok, {"findings": findings, "broken": broken_json(made.broken)})
 
 
 def _annotated(made: LintOutcome) -> Iterator[str]:

@@ -29,5 +29,6 @@ def new(console: Console, place: Place, name: str, package: str, output: Optiona
     console.info(f"wrote {made.folder}: a hunk for {made.scope} in {made.path}; read it, then write yours in its place")
     more = ["--patch-dir", str(made.folder)] if output else []
     console.info(f"see what it changes: {command(place, 'diff', name, *more)}")
-    console.data(True, {"folder": str(made.folder), "path": made.path, "scope": made.scope, "notes": list(made.notes)})
-    return 0
+    return console.answer(
+        True, {"folder": str(made.folder), "path": made.path, "scope": made.scope, "notes": list(made.notes)}
+    )

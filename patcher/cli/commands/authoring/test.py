@@ -52,5 +52,6 @@ def test(console: Console, place: Place, names: Tuple[str, ...], against: Tuple[
         checked = check(CheckRequest(place, list(made.outcomes), against, jobs), ConsoleEvents(console))
         show_releases(console, checked.releases)
         releases, ok = checked.releases, ok and checked.ok
-    console.data(ok, {"cases": cases, "broken": broken_json(made.broken), "releases": list(map(checked_json, releases))})
-    return 0 if ok else 1
+    return console.answer(
+        ok, {"cases": cases, "broken": broken_json(made.broken), "releases": list(map(checked_json, releases))}
+    )

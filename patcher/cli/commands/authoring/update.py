@@ -73,8 +73,7 @@ def _report(console: Console, request: UpdateRequest, made: UpdateOutcome) -> in
     elif not made.ok and any(one.hunks for one in made.releases):
         words = [word for each in request.to for word in ("--to", each)]
         console.info(f"edit it there with: {command(request.place, 'update', request.name, *words, '--edit')}")
-    console.data(made.ok, _json(request, made))
-    return 0 if made.ok else 1
+    return console.answer(made.ok, _json(request, made))
 
 
 def _row(one: TriedRelease) -> Row:
