@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional
 
 import click
 
@@ -13,9 +13,6 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.ops.place import Place
 from patcher.store.lock import patience
 from patcher.store.retry import retry
-
-if TYPE_CHECKING:
-    from patcher.verify.checks import VerifyOptions
 
 CommandFunction = Callable[..., int]
 """The function of a command: takes a Console, a Place and its options, and returns the exit code."""
@@ -108,7 +105,15 @@ class Number(click.FloatRange):
 
 
 def verifying_options(function: CommandFunction) -> CommandFunction:
-    """Give a command `--compile-only`, `--probe` and `--timeout`."""
+    """Give a command `--compile-only`, `--probe` and `--timeout`; with `--no-verify`, they become its parameter `verify`."""
+
+    @wraps(function)
+    def run(timeout: float, compile_only: bool, probe: bool, no_verify: bool = False, **rest: Any) -> int:
+        from patcher.verify.checks import VerifyOptions  # which few commands need
+
+        return function(verify=VerifyOptions(timeout, no_verify, compile_only, probe), **rest)
+
+    command: CommandFunction = run
     for option in (
         click.option(
             "--timeout",
@@ -121,8 +126,8 @@ def verifying_options(function: CommandFunction) -> CommandFunction:
         click.option("--probe", is_flag=True, help="Also run the probes of the patchsets: their own code, if trusted."),
         click.option("--compile-only", is_flag=True, help="Verify by compiling alone; import nothing."),
     ):
-        function = option(function)
-    return function
+        command = option(command)
+    return command
 
 
 def writing_options(function: CommandFunction) -> CommandFunction:
@@ -136,15 +141,6 @@ def writing_options(function: CommandFunction) -> CommandFunction:
     ):
         function = option(function)
     return function
-
-
-def verify_options(timeout: float, compile_only: bool, probe: bool, no_verify: bool = False) -> VerifyOptions:
-    """How to verify, from the options of `verifying_options` and `--no-verify`."""
-    from patcher.verify.checks import VerifyOptions
-
-    if probe and no_verify:
-        raise UsageError("--probe and --no-verify: found both", "a probe is part of verifying")
-    return VerifyOptions(timeout, no_verify, compile_only, probe)
 
 
 def project_options(function: CommandFunction) -> CommandFunction:

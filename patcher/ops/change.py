@@ -112,8 +112,10 @@ def verify_settings(
     with, so its files are compiled only.
 
     Raises:
-        UsageError: a probe is requested that cannot be run there or is not trusted.
+        UsageError: a probe is requested that cannot be run there or is not trusted, or nothing is to be verified.
     """
+    if options.probe and options.no_verify:
+        raise UsageError("--probe and --no-verify: found both", "a probe is part of verifying")
     alone = place.target is not None and place.python is None
     if options.probe:
         if alone:

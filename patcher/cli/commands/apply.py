@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Tuple
 
 import click
 
@@ -18,13 +18,14 @@ from patcher.cli.answers.outcome import (
 from patcher.cli.answers.plan import answer_rows
 from patcher.cli.completion import complete_names, settings_option
 from patcher.cli.console import Console
-from patcher.cli.options import common_options, retried, verify_options, verifying_options, writing_options
+from patcher.cli.options import common_options, retried, verifying_options, writing_options
 from patcher.cli.styles import Row, hint_lines
 from patcher.errors import UsageError
 from patcher.model import FilePlan
 from patcher.ops import change as ops
 from patcher.ops.outcome import ApplyRequest, BackupRequest, Outcome, RestoreRequest, VerifyRequest
 from patcher.ops.place import Place
+from patcher.verify.checks import VerifyOptions
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch apply mmengine-ddp-debug --set params=10 --dry-run")
@@ -43,8 +44,7 @@ def apply(
     dry_run: bool,
     back: bool,
     force: bool,
-    no_verify: bool,
-    **ways: Any,
+    verify: VerifyOptions,
 ) -> int:
     """Apply patchsets, all of them or none.
 
@@ -53,12 +53,11 @@ def apply(
     """
     if back and settings:
         raise UsageError("--set and --restore: found both", "options matter for applying alone")
-    if back and ways["probe"]:
+    if back and verify.probe:
         raise UsageError("--probe and --restore: found both", "a probe is part of verifying")
     if back:
         return report_restored(console, RestoreRequest(place, names, force, dry_run))
-    how = verify_options(no_verify=no_verify, **ways)
-    return report_applied(console, ApplyRequest(place, names, settings, how, dry_run, force))
+    return report_applied(console, ApplyRequest(place, names, settings, verify, dry_run, force))
 
 
 def report_applied(console: Console, request: ApplyRequest) -> int:
@@ -145,15 +144,15 @@ def _show_put_back(console: Console, outcome: Outcome) -> None:
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @verifying_options
 @common_options()
-def verify(console: Console, place: Place, names: Tuple[str, ...], **ways: Any) -> int:
+def verify(console: Console, place: Place, names: Tuple[str, ...], verify: VerifyOptions) -> int:
     """Compile and import what is patched.
 
     In the target interpreter: all that is applied without a name. A module that cannot be imported without the patch
     either is reported, and is no failure.
     """
-    from patcher.ops.verifying import verify  # with subprocess, which a repeated `apply` does without
+    from patcher.ops.verifying import verify as run_checks  # with subprocess, which a repeated `apply` does without
 
-    done = verify(VerifyRequest(place, names, verify_options(**ways)), ConsoleEvents(console))
+    done = run_checks(VerifyRequest(place, names, verify), ConsoleEvents(console))
     notes = [*done.notes, *(f"{name} is not applied here: nothing to verify" for name in done.idle), *done.gone]
     console.notes(notes)
     if not (names or done.patchsets):

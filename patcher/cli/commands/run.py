@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any, List, Tuple, Union
+from typing import TYPE_CHECKING, List, Tuple, Union
 
 import click
 
@@ -14,7 +14,7 @@ from patcher.cli.answers.plan import plan_json
 from patcher.cli.commands.apply import report_applied
 from patcher.cli.completion import complete_names, settings_option
 from patcher.cli.console import Console
-from patcher.cli.options import common_options, project_options, retried, verify_options, verifying_options
+from patcher.cli.options import common_options, project_options, retried, verifying_options
 from patcher.cli.styles import Row
 from patcher.cli.translation import translated
 from patcher.errors import UsageError
@@ -22,6 +22,7 @@ from patcher.ops.outcome import ApplyRequest, Outcome
 from patcher.ops.place import Place
 from patcher.target import launch
 from patcher.text.listed import count
+from patcher.verify.checks import VerifyOptions
 
 if TYPE_CHECKING:
     from patcher.ops.project import SyncRequest
@@ -69,9 +70,8 @@ def run(
     lock_file: str,
     locked: bool,
     overlay: bool,
-    no_verify: bool,
+    verify: VerifyOptions,
     command: Tuple[str, ...],
-    **ways: Any,
 ) -> int:
     """Apply patchsets, then run a command in place of sitepatch.
 
@@ -81,7 +81,6 @@ def run(
     With --overlay nothing is written in the environment, which may be read-only: every Python process that the command
     starts imports the patched source, unless it is started with -I, -E or -S, or without PYTHONPATH.
     """
-    verify = verify_options(no_verify=no_verify, **ways)
     if lock_file and not locked:
         raise UsageError("--lock: found no --locked, without which no lock is looked at")
     if names and (requirements or locked or project != "."):

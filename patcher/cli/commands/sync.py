@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Tuple
 
 import click
 
 from patcher.cli.answers.outcome import ConsoleEvents, note_running, report_outcome, show_plan
 from patcher.cli.answers.plan import answer_json, answer_rows
 from patcher.cli.console import Console
-from patcher.cli.options import common_options, format_option, project_options, retried, verify_options, writing_options
+from patcher.cli.options import common_options, format_option, project_options, retried, writing_options
 from patcher.cli.styles import Row
 from patcher.errors import UsageError
 from patcher.ops import project as ops
@@ -19,6 +19,7 @@ from patcher.ops.project import LockRequest, SyncRequest
 from patcher.project.lockfile import build
 from patcher.project.request import ProjectFiles
 from patcher.text.listed import count
+from patcher.verify.checks import VerifyOptions
 
 
 @click.command(epilog="\b\nExample:\n  pip install -r requirements.txt && sitepatch sync -r requirements.txt --locked")
@@ -37,8 +38,7 @@ def sync(
     locked: bool,
     dry_run: bool,
     force: bool,
-    no_verify: bool,
-    **ways: Any,
+    verify: VerifyOptions,
 ) -> int:
     """Make the environment what the project asks for.
 
@@ -50,8 +50,7 @@ def sync(
     if lock_file and not locked:
         raise UsageError("--lock: found no --locked, without which no lock is looked at")
     files = ProjectFiles(project, requirements, lock_file, locked)
-    how = verify_options(no_verify=no_verify, **ways)
-    return report_synced(console, SyncRequest(place, files, how, dry_run, force))
+    return report_synced(console, SyncRequest(place, files, verify, dry_run, force))
 
 
 def report_synced(console: Console, request: SyncRequest) -> int:

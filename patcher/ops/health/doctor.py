@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 from patcher.errors import AbsentError, SitepatchError, StoreError
-from patcher.model import Located, Progress, Receipt
+from patcher.model import Located, Progress
 from patcher.patchset.sources import find_patchsets
 from patcher.store.folder import HOME
-from patcher.store.status import FileStatus, classify, read_installed
-from patcher.store.store import Store
+from patcher.store.status import FileStatus, statuses
 from patcher.target.environment import find_file, locate
 from patcher.target.interpreter import Environment
 
@@ -168,20 +167,19 @@ class Examination:
         return {site: list(dict.fromkeys(paths)) for site, paths in found.items()} or {site: [] for site in self.env.sites[:1]}
 
     @cached_property
-    def _receipts(self) -> Tuple[List[Tuple[str, Receipt]], List[StoreError]]:
+    def _read(self) -> Tuple[List[FileStatus], List[StoreError]]:
         bad: List[StoreError] = []
-        good = [(site, one) for site in self.homes for _, one in sorted(Store(site).receipts(bad).items())]
-        return good, bad
+        return statuses(self.env._replace(sites=self.homes, search=(), outer=()), bad), bad
 
     @property
     def damaged(self) -> List[StoreError]:
         """The receipts that are invalid."""
-        return self._receipts[1]
+        return self._read[1]
 
-    @cached_property
+    @property
     def statuses(self) -> List[FileStatus]:
         """The files that stand patched, as far as their receipts can be read."""
-        return [classify(site, one, read_installed(site, one.path)) for site, one in self._receipts[0]]
+        return self._read[0]
 
 
 def _has_code(folder: Path) -> bool:
