@@ -6,6 +6,7 @@ rank's own log, and that of all ranks): it counts once.
 
 from __future__ import annotations
 
+from time import gmtime, strftime
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.diagnose.log import Log, Refusal
@@ -38,6 +39,11 @@ class Run(NamedTuple):
     wraps: Tuple[Wrap, ...]
     refusals: Tuple[Optional[int], ...]
     raised: Tuple[Raised, ...]
+
+    @property
+    def when(self) -> str:
+        """When it began, in UTC; "" where that is not known."""
+        return "" if self.time is None else strftime("%Y-%m-%d %H:%M:%S UTC", gmtime(self.time))
 
 
 def find_runs(logs: Sequence[Log]) -> Tuple[Run, ...]:

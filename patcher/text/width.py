@@ -44,10 +44,11 @@ def clip(text: str, columns: int) -> str:
     if width(text) <= columns:
         return text
     half = (columns - 1) // 2
-    return f"{_beginning(text, half)}…{_beginning(text[::-1], half)[::-1]}"
+    return f"{beginning(text, half)}…{beginning(text[::-1], half)[::-1]}"
 
 
-def _beginning(text: str, columns: int) -> str:
+def beginning(text: str, columns: int) -> str:
+    """As much of a text as is no wider than `columns`."""
     for at, char in enumerate(text):
         columns -= columns_of(char)
         if columns < 0:

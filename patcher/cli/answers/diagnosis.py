@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, Dict, Iterable, List, Sequence
 
 from patcher.cli.answers.patchsets import symptom_details
@@ -87,7 +86,7 @@ def show_runs(console: Console, outcome: DiagnoseOutcome) -> None:
 
 def _show_run(console: Console, run: Run, total: int, classified: Sequence[ClassifiedWrap]) -> None:
     if total > 1:
-        console.info(f"run {run.number} of {total}{_when(run)}")
+        console.info(", ".join(filter(None, [f"run {run.number} of {total}", run.when])))
     for each in classified:
         console.out(titled(heading(each)))
         head, *lines = table(each)
@@ -102,10 +101,6 @@ def _show_run(console: Console, run: Run, total: int, classified: Sequence[Class
         if not each.conclusions:
             console.out(_styled("ready"), "  ", well(each))
         console.out()
-
-
-def _when(run: Run) -> str:
-    return "" if run.time is None else time.strftime(", %Y-%m-%d %H:%M:%S UTC", time.gmtime(run.time))
 
 
 def _styled(verdict: str) -> Styled:

@@ -9,7 +9,7 @@ from patcher.cli.styles import style
 from patcher.text.diffs import FileDiff
 from patcher.text.printable import Styled, join_styled, printable
 from patcher.text.view import DiffHunk, DiffLine, Piece, View
-from patcher.text.width import columns_of
+from patcher.text.width import beginning, width
 from patcher.text.words import word_edits
 
 _NUMBER = 5
@@ -74,24 +74,15 @@ def _cell(line: DiffLine, number: int, room: int) -> List[Styled]:
     for piece in line.pieces:
         text = printable(piece.text.expandtabs(4))
         while text:
-            number = _fitting(text, left)
-            rows[-1] = join_styled(rows[-1], style(text[:number], **_look(line, piece)))
-            left -= sum(map(columns_of, text[:number]))
-            text = text[number:]
+            part = beginning(text, left)
+            rows[-1] = join_styled(rows[-1], style(part, **_look(line, piece)))
+            left -= width(part)
+            text = text[len(part) :]
             if text:
                 rows[-1] = join_styled(rows[-1], " " * left)
                 rows.append(Styled(" " * (_NUMBER + 2)))
                 left = most
     return [*rows[:-1], join_styled(rows[-1], " " * left)]
-
-
-def _fitting(text: str, room: int) -> int:
-    """How many characters of a text take no more than so many columns."""
-    for at, char in enumerate(text):
-        room -= columns_of(char)
-        if room < 0:
-            return at
-    return len(text)
 
 
 # word by word ---------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Dict, Iterable, List, Sequence, Tuple
 
 from patcher.cli.pages.html import Html, html_document, localized, tag, wide_table
@@ -37,8 +36,8 @@ def ranks_page(
     for row in findings:
         out.append(_message(row.word, ": ".join(row.cells), row.details, "doubt"))
     for run, wraps in runs:
-        when = "" if run.time is None else time.strftime(", %Y-%m-%d %H:%M:%S UTC", time.gmtime(run.time))
-        out += [tag("h2", f"Run {run.number} of {count}{when}"), _soft(", ".join(run.logs)), *map(_wrap, wraps)]
+        title = ", ".join(filter(None, [f"Run {run.number} of {count}", run.when]))
+        out += [tag("h2", title), _soft(", ".join(run.logs)), *map(_wrap, wraps)]
     for log in logs:
         places = ", ".join(str(line) for line in log.cut[:10])
         problems = [f"cut short in line {places}"] if log.cut else []
