@@ -176,24 +176,26 @@ def named_file(word: str, every: Mapping[str, Container[str]]) -> Tuple[str, Lis
 
 
 def _package(env: Environment, word: str, every: Dict[str, _Site]) -> Tuple[str, List[str]]:
-    """The site directory and the Python files of an import package (a namespace: of all its parts), or of a distribution."""
-    for site, candidates in every.items():
-        paths = [path for path in candidates if path.startswith(f"{word}/")]
+    """The site directory, and the Python files of an import package (a namespace: of all parts) and of a distribution."""
+    named = {site: [path for path, one in candidates.items() if _is_of(word, path, one)] for site, candidates in every.items()}
+    for site, paths in named.items():
         if paths and (Path(site) / word).is_dir() and not (Path(site) / word / "__init__.py").is_file():
             return site, paths
     try:
-        located = locate(env, word)
+        site = locate(env, word).site
     except AbsentError:
-        for site, candidates in every.items():
-            paths = [path for path, one in candidates.items() if normalized(one.located.distribution) == normalized(word)]
+        for site, paths in named.items():
             if paths:
                 return site, paths
         raise
-    site = located.site
     if site not in every:
         raise SitepatchError(f"{word}: lies in {site}, which this environment shares with others", "see --system")
-    paths = [path for path in every[site] if path == f"{word}.py" or path.startswith(f"{word}/")]
-    return site, paths or python_files(site, word)
+    return site, named[site] or python_files(site, word)
+
+
+def _is_of(word: str, path: str, one: _Candidate) -> bool:
+    """Whether a file is of the import package or the distribution of this name."""
+    return word == package_of(path) or normalized(word) == normalized(one.located.distribution)
 
 
 def home_of(env: Environment, path: str) -> Located:

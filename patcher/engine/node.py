@@ -7,7 +7,8 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
 Span = Tuple[int, int, int, int]
 Value = Union[None, str, "Node", List["Node"]]
 
-COMPOUND = frozenset(["FunctionDef", "ClassDef", "If", "For", "While", "Try", "With", "Match"])
+DEFINITIONS = frozenset(["FunctionDef", "ClassDef"])
+COMPOUND = DEFINITIONS | frozenset(["If", "For", "While", "Try", "With", "Match"])
 _SIMPLE = (
     "Expr Assign AugAssign Return Raise Pass Break Continue Del Global Nonlocal Import ImportFrom Assert TypeAlias Opaque"
 )
@@ -92,7 +93,7 @@ class Node:
     def reachable(self, module: bool) -> Iterator[Node]:
         """`walk`; with `module` the headers but not the bodies of definitions (format rule 2)."""
         yield self
-        definition = module and self.kind in ("FunctionDef", "ClassDef")
+        definition = module and self.kind in DEFINITIONS
         for child in self.children():
             if not (definition and child is self.fields["body"]):
                 yield from child.reachable(module)

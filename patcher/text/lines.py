@@ -1,16 +1,16 @@
-"""Which lines of two texts differ, and what two sequences have in common at their ends."""
+"""What differs between two sequences, such as the lines of two texts, and what they have in common at their ends."""
 
 from __future__ import annotations
 
-from typing import List, Sequence, Tuple, TypeVar
+from typing import Hashable, List, Sequence, Tuple, TypeVar
 
-_T = TypeVar("_T")
+_T = TypeVar("_T", bound=Hashable)
 LineEdit = Tuple[int, int, int, int]
 _JUNK_LIMIT = 5000  # lines; above it difflib may pass over frequent lines, or a big file would take minutes
 
 
-def line_edits(old: Sequence[bytes], new: Sequence[bytes]) -> List[LineEdit]:
-    """The changed line ranges: `[i1, i2)` of `old` becomes `[j1, j2)` of `new`, as (i1, i2, j1, j2) in order.
+def line_edits(old: Sequence[_T], new: Sequence[_T]) -> List[LineEdit]:
+    """The ranges of lines, or other items, that changed: `[i1, i2)` of `old` becomes `[j1, j2)` of `new`; in order.
 
     For very long texts the ranges may be larger than necessary, never wrong.
     """

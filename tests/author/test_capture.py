@@ -228,6 +228,14 @@ def test_a_package_a_distribution_and_a_file_can_be_named(tmp_path, monkeypatch,
         capturing.capture(request(world, words=("demo/n.py",), output="elsewhere"))
 
 
+def test_a_distribution_of_several_packages_that_has_the_name_of_one_of_them(tmp_path):
+    world = World(tmp_path, {"demo/__init__.py": "", "demo_tools/__init__.py": "", "demo_tools/m.py": M})
+    world.edit(path="demo_tools/m.py")
+    world.edit("X = 1\n", "demo/__init__.py")
+    found = capturing.capture(request(world, words=("demo",), pristine=str(world.wheel))).files
+    assert [one.file.path for one in found] == ["demo/__init__.py", "demo_tools/m.py"]
+
+
 def test_edits_in_a_namespace_package_are_captured_for_one_distribution_at_a_time(tmp_path):
     world = World(tmp_path, {"demo/one/m.py": M, "demo/one/n.py": "VALUE = 1\n"})
     world.install(wheel(tmp_path / "wheels", "other", files={"demo/two/m.py": M}))

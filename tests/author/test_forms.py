@@ -112,17 +112,47 @@ CASES = {
     "one of two functions of the same name and body is named by what stands beside it": (
         "X = 1\n\n\ndef f(a):\n    send(a)\n    return a\n\n\nY = f(X)\n\n\ndef f(a):\n    send(a)\n    return a\n",
         "X = 1\n\n\ndef f(a):\n    send(a)\n    return a\n\n\nY = f(X)\n\n\ndef f(a):\n    send(a)\n    return [a]\n",
-        "@@ <module> @@\n Y = $V\n def f(a):\n     send(a)\n-    return a\n+    return [a]\n",
+        "@@ <module> @@\n Y = $V\n def f(...):\n     ...\n-    return a\n+    return [a]\n",
     ),
     "the first of two functions of the same name and body is named by what stands below it": (
         "def f(a):\n    send(a)\n\n\nX = 1\n\n\ndef f(a):\n    send(a)\n",
         "def f(a):\n    send(a, 1)\n\n\nX = 1\n\n\ndef f(a):\n    send(a)\n",
-        "@@ <module> @@\n def f(a):\n-    send(a)\n+    send(a, 1)\n X = 1\n",
+        "@@ <module> @@\n def f(...):\n-    send(...)\n+    send(..., 1)\n X = 1\n",
     ),
     "one of several definitions with the same header is named by what stands beside it": (
         "class A:\n    x = 1\n\n    def f(self): ...\n\n    def g(self): ...\n\n    def f(self): ...\n",
         "class A:\n    x = 1\n\n    def f(self, b): ...\n\n    def g(self): ...\n\n    def f(self): ...\n",
         "@@ A @@\n x = 1\n-def f(...):\n+def f(..., b):\n",
+    ),
+    "a method of one of two equal classes is named by what stands beside the class": (
+        "class A:\n    def f(self):\n        x = 1\n        return x\n\n\nclass B: ...\n\n\nclass A:\n    def f(self):\n        x = 1\n        return x\n",
+        "class A:\n    def f(self):\n        x = 1\n        return x\n\n\nclass B: ...\n\n\nclass A:\n    def f(self):\n        x = 2\n        return x\n",
+        "@@ <module> @@\n class B:\n     ...\n class A:\n     def f(...):\n-        x = 1\n+        x = 2\n         ...\n",
+    ),
+    "what comes into a method of one of two equal classes has its neighbour too": (
+        "if X:\n    class A:\n        def f(self):\n            y(1)\n            return self\nelse:\n    class A:\n        def f(self):\n            y(1)\n            return self\n",
+        "if X:\n    class A:\n        def f(self):\n            y(1)\n            return self\nelse:\n    class A:\n        def f(self):\n            y(1)\n            print()\n            return self\n",
+        "@@ <module> @@\n else:\n     class A:\n         def f(...):\n             y(...)\n+            print()\n             ...\n",
+    ),
+    "an attribute of one of two equal classes": (
+        "class A:\n    x = 1\n    y = 1\n\n\nclass A:\n    x = 1\n    y = 1\n",
+        "class A:\n    x = 1\n    y = 1\n\n\nclass A:\n    x = 2\n    y = 1\n",
+        "@@ <module> @@\n class A:\n     ...\n class A:\n-    x = 1\n+    x = 2\n     ...\n",
+    ),
+    "a clause of one of several statements of a module is named by what the statement has": (
+        "try:\n    import one\n    ONE = True\nexcept Exception:\n    ONE = False\ntry:\n    import two\n    TWO = True\nexcept Exception:\n    TWO = False\n",
+        "try:\n    import one\n    ONE = True\nexcept Exception as error:\n    print(error)\n    ONE = False\ntry:\n    import two\n    TWO = True\nexcept Exception:\n    TWO = False\n",
+        "@@ <module> @@\n try:\n     import one\n     ONE = True\n-except Exception:\n+except Exception as error:\n+    print(error)\n     ONE = False\n",
+    ),
+    "a list is not left open until nothing names its place": (
+        "__all__ = ['first', 'second']\n",
+        "__all__ = ['first', 'second', 'third']\n",
+        "@@ <module> @@\n-__all__ = [...]\n+__all__ = [..., 'third']\n",
+    ),
+    "of a dict one entry stays, without which it may be a set": (
+        "CODES = {\n    'first': 1,\n    'second': 2,\n}\n",
+        "CODES = {\n    'first': 1,\n    'second': 2,\n    'third': 3,\n}\n",
+        "@@ <module> @@\n-{..., 'second': 2}\n+{..., 'second': 2, 'third': 3}\n",
     ),
     "what a function returns stays unwritten where it stays": (
         "def f(a: int, b) -> List[int]:\n    return a\n",

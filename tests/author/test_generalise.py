@@ -229,15 +229,49 @@ def test_a_comment_beside_changed_code_is_said_and_one_alone_is_no_hunk():
     )
     assert draft.complete
     assert draft.files[0].difference == "comments differ in line 10: they are not matched, so no hunk changes them"
+    why = "nothing but comments and layout: comments differ in line {}: they are not matched, so no hunk changes them"
     _, draft = drafted("# a name, not an address", "# an address")
     assert not draft.complete and draft.files[0].hunks == ()
-    assert "nothing but comments and layout" in draft.left_out[0].why
+    assert [(each.line, each.why) for each in draft.left_out] == [(10, why.format(10))]
+    _, draft = drafted("        each.start()\n", "        each.start()  # one\n")
+    assert [(each.line, each.why) for each in draft.left_out] == [(20, why.format(20))]
 
 
 def test_what_cannot_be_read_is_left_with_the_line():
     draft = generalise([FileEdit("pkg/net.py", b"a = 1\n", b"a = 1\nb = = 2\n")])
     (left,) = draft.left_out
     assert (left.line, draft.files[0].hunks) == (2, ())
+
+
+def left_out(before, after):
+    draft = generalise([FileEdit("pkg/net.py", before.encode(), after.encode())])
+    assert draft.spatch() == ""
+    return [(each.line, each.why) for each in draft.left_out]
+
+
+SHARED = (
+    "in the file before the edit: the statement in line 2 shares its line with other code (a one-line suite or `;`), "
+    "where none is inserted or removed: insert above or below that line, or change what is inside"
+)
+
+
+@pytest.mark.parametrize(("code", "line"), [("x = 1; y = 2", 3), ("x = 1; y = 2; print()", 2), ("if a: y = 2; print()", 2)])
+def test_of_a_line_with_several_statements_the_reason_names_the_line_and_the_way_out(code, line):
+    before = f"def f(a):\n    {code}\n    return a\n"
+    assert left_out(before, before.replace("; y = 2", "").replace(" y = 2;", "")) == [(line, SHARED)]
+
+
+def test_of_a_one_line_suite_the_reason_names_the_line_and_not_how_little_it_says():
+    assert left_out("def f(a):\n    if a: return 1\n", "def f(a):\n    if a: print(); return 1\n") == [(2, SHARED)]
+
+
+def test_of_a_place_that_nothing_tells_from_another_the_reason_says_what_can_be_written():
+    same = "def f(a):\n    x = 1\n    return x\n\n\n"
+    why = (
+        "in the file before the edit: found 5 places in `f` (lines 2, 7, 12, 17, 22), expected 1: "
+        "write more of the code around the place, or say `count=all`"
+    )
+    assert left_out(same * 5, same * 2 + same.replace("1", "2") + same * 2) == [(12, why)]
 
 
 def test_a_form_that_another_release_has_too_is_chosen():

@@ -35,4 +35,4 @@ class Candidates:
             inserted = tagged("+", self.inserted(insertion, below=True))
             for each in self.of(header):
                 form = f"{each.form}, with what is inserted above it"
-                yield each._replace(scope=insertion.scope, lines=(*inserted, *each.lines), form=form)
+                yield each._replace(scope=insertion.place.scope, lines=(*inserted, *each.lines), form=form)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
 from typing import Iterator, List, Sequence, Tuple
 
 from patcher.author.hunks.context import Candidate, Fragment, alone_and_around, with_context
-from patcher.author.hunks.differences import Difference, Pair, scope_of
+from patcher.author.hunks.differences import BlockRange, Difference, Pair, scope_of
 from patcher.author.hunks.excerpts import (
     Hole,
     Holes,
@@ -42,16 +41,14 @@ class Changes:
         one, other = verbatim(self.before, old), verbatim(self.after, new)
         lines: List[Line] = []
         at = 0
-        for i1, i2, j1, j2 in line_edits([line.encode() for line in one], [line.encode() for line in other]):
+        for i1, i2, j1, j2 in line_edits(one, other):
             lines += [*tagged(" ", one[at:i1]), *tagged("-", one[i1:i2]), *tagged("+", other[j1:j2])]
             at = i2
         lines += tagged(" ", one[at:])
         scope = scope_of(old)
         yield Candidate(scope, tuple(lines), "all of the statement: nothing smaller is safe")
         yield Candidate(scope, (*tagged("-", one), *tagged("+", other)), "all of the statement, replaced")
-        assert old.parent is not None and new.parent is not None  # a statement is in a block
-        at, to = old.parent.statements().index(old), new.parent.statements().index(new)
-        place = Difference("run", (old.parent, new.parent), (at, at + 1), (to, to + 1), (0, 0), "", 0)
+        place = BlockRange.of(old)
         if place.scope != scope:
             yield Candidate(place.scope, tuple(lines), "all of the statement, in the scope around it")
         yield from with_context(self.before, place, [Fragment(tuple(lines), "all of the statement")])
@@ -59,7 +56,7 @@ class Changes:
     # an expression, or a statement that changed ---------------------------------------------------------------------------
     def change(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for a statement or clause that changed, from the smallest expression to all of it with context."""
-        scope = difference.scope
+        scope = difference.place.scope
         part = changed_part(self.before, self.after, *difference.pairs[-1])
         if part is not None:
             lines = (*tagged("-", part[0]), *tagged("+", part[1]))
@@ -80,7 +77,7 @@ class Changes:
             yield from self._in_clause(difference, statement)
         else:
             little = inside and simple and len(distinctive_words([old])) < 2
-            yield from alone_and_around(self.before, difference, statement, little=little)
+            yield from alone_and_around(self.before, difference.place, statement, little=little)
 
     def opened(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for an assignment of another value that leave the old one open; none for other differences."""
@@ -90,7 +87,7 @@ class Changes:
         if old.kind == "Assign" and isinstance(values[0], Node) and isinstance(values[1], Node) and all(map(same, *names)):
             hole, whole = (values[0].outer_start, values[0].outer_end, "$OLD"), (values[1].end, values[1].end, "")
             fragment = Fragment(self._statement(old, new, [(hole, whole)]), "the statement, the old value left open")
-            yield from alone_and_around(self.before, difference, [fragment])
+            yield from alone_and_around(self.before, difference.place, [fragment])
 
     def _expressions(self, scope: str, pairs: Sequence[Pair]) -> Iterator[Candidate]:
         """The expressions that hold all of the change, the smallest first."""
@@ -99,7 +96,8 @@ class Changes:
             if not (is_expression(old) and is_expression(new)) or old.kind == "Expr":
                 continue
             form = "the smallest expression that changed" if index == len(pairs) - 1 else "the expression around the change"
-            for holes in _with_and_without(elided(pairs[index:])) if distinctive_words([old]) else ():
+            found = elided(pairs[index:])
+            for holes in _with_and_without(found) if distinctive_words([old], [hole[:2] for hole, _ in found]) else ():
                 more = ", the rest of its list left open" if holes else ""
                 yield Candidate(scope, self._replaced(old, new, holes), form + more)
 
@@ -129,9 +127,9 @@ class Changes:
         owner = difference.blocks[0].statements()[difference.old[0]]
         head = tagged(" ", opened(self.before, owner))
         for each in fragments:
-            yield Candidate(difference.scope, each.lines, each.form)
+            yield Candidate(difference.place.scope, each.lines, each.form)
         for each in fragments:
-            yield Candidate(difference.scope, (*head, *each.lines), f"{each.form}, below the header of its statement")
+            yield Candidate(difference.place.scope, (*head, *each.lines), f"{each.form}, below the header of its statement")
 
     # the header of a definition -------------------------------------------------------------------------------------------
     def header(self, difference: Difference) -> Iterator[Candidate]:
@@ -165,15 +163,17 @@ class Changes:
             form = "the header, what did not change left open" if holes else "the whole header"
             fragments.append(Fragment((*decorators, *lines), form))
         yield from (Candidate(scope, each.lines, each.form) for each in fragments)
-        yield from with_context(self.before, difference, fragments)  # one of several definitions of this name
+        yield from with_context(self.before, difference.place, fragments)  # one of several definitions of this name
 
     def _decorators(self, old: Sequence[Node], new: Sequence[Node]) -> List[Line]:
         lines: List[Line] = []
-        for what, i1, i2, j1, j2 in SequenceMatcher(None, list(map(repr, old)), list(map(repr, new)), False).get_opcodes():
-            for node in old[i1:i2] if what != "equal" else ():
-                lines += tagged("-", excerpt(self.before, node.start, node.end))
-            for node in new[j1:j2]:
-                lines += tagged(" " if what == "equal" else "+", excerpt(self.after, node.start, node.end))
+        at = 0
+        for i1, i2, j1, j2 in [*line_edits(list(map(repr, old)), list(map(repr, new))), (len(old), len(old), 0, 0)]:
+            kept, deleted, inserted = old[at:i1], old[i1:i2], new[j1:j2]
+            for tag, text, nodes in ((" ", self.before, kept), ("-", self.before, deleted), ("+", self.after, inserted)):
+                for node in nodes:
+                    lines += tagged(tag, excerpt(text, node.start, node.end))
+            at = i2
         return lines
 
     # clauses --------------------------------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ class Changes:
             for near in (one[max(0, first - 1) : first], one[len(one) - last : len(one) - last + 1])
         )
         head = tagged(" ", opened(self.before, old))
-        scope = difference.scope
+        scope = difference.place.scope
         if first < len(one) - last and not above:
             yield Candidate(scope, tuple(inner), "the clauses alone")
         yield Candidate(scope, (*head, *inner), "the clauses below the header of their statement")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
-from patcher.author.hunks.differences import Difference, scope_of
-from patcher.author.hunks.excerpts import Form, Line, enclosed, forms, tagged
+from patcher.author.hunks.differences import BlockRange, scope_of
+from patcher.author.hunks.excerpts import Line, enclosed, forms, tagged
 from patcher.author.hunks.spans import Text
-from patcher.engine.node import CLAUSES
+from patcher.engine.node import CLAUSES, DEFINITIONS, Node
 
 _DOLLAR = re.compile(r"""(?<=["'])\$(?=[A-Z][A-Z0-9_]*["'])""")
 """The `$` of a string that would be taken for a placeholder: one that is nothing but `$NAME`."""
@@ -46,35 +46,49 @@ class Fragment(NamedTuple):
 
 
 def alone_and_around(
-    text: Text, difference: Difference, fragments: Sequence[Fragment], *, little: bool = False
+    text: Text, place: BlockRange, fragments: Sequence[Fragment], *, little: bool = False
 ) -> Iterator[Candidate]:
     """The lines of a change alone, and with more around them; alone last where they say too `little` of their place."""
-    alone = [Candidate(difference.scope, each.lines, each.form) for each in fragments]
+    alone = [Candidate(place.scope, each.lines, each.form) for each in fragments]
     yield from () if little else alone
-    yield from with_context(text, difference, fragments)
+    yield from with_context(text, place, fragments)
     yield from alone if little else ()
 
 
 def with_context(
-    text: Text, difference: Difference, fragments: Sequence[Fragment], near: Sequence[Fragment] = ()
+    text: Text, place: BlockRange, fragments: Sequence[Fragment], near: Sequence[Fragment] = ()
 ) -> Iterator[Candidate]:
-    """The lines of a change with more around them: one neighbour, the header, both neighbours; `near` have a neighbour."""
-    above, below = difference.neighbours
-    near = near or list(_near(text, difference, fragments))
+    """The lines of a change with more around them: one neighbour, the header, both neighbours; `near` have a neighbour.
+
+    Where the file has several definitions of the name of the one around them, also with what is beside that.
+    """
+    above, below = place.neighbours
+    near = near or list(_near(text, place, fragments))
     for each in near:
-        yield Candidate(difference.scope, each.lines, each.form)
-    yield from in_headers(text, difference, fragments)
+        yield Candidate(place.scope, each.lines, each.form)
+    yield from in_headers(text, place, fragments)
     if above is not None and below is not None:
         for each in fragments:
             for one, other in zip(ends(forms(text, above, "1")), ends(forms(text, below, "2"))):
                 lines = (*tagged(" ", one.lines), *each.lines, *tagged(" ", other.lines))
-                yield Candidate(difference.scope, lines, f"{each.form}, between both neighbours")
-    yield from in_headers(text, difference, near)
+                yield Candidate(place.scope, lines, f"{each.form}, between both neighbours")
+    yield from in_headers(text, place, near)
+    owner = place.block.parent
+    if owner is not None and owner.kind in DEFINITIONS and not _is_only(text, owner):
+        inside = filter(None, (_inside(text, place, each) for each in (*fragments, *near)))
+        around = [each._replace(form=f"{each.form}, in the definition around it") for each in inside]
+        yield from with_context(text, BlockRange.of(owner), ends(around)) if around else ()
 
 
-def _near(text: Text, difference: Difference, fragments: Sequence[Fragment]) -> Iterator[Fragment]:
+def _is_only(text: Text, owner: Node) -> bool:
+    """Whether a file has no other definition with the qualified name of this one."""
+    name = scope_of(owner)
+    return all(node is owner or scope_of(node) != name for node in text.tree.walk() if node.kind in DEFINITIONS)
+
+
+def _near(text: Text, place: BlockRange, fragments: Sequence[Fragment]) -> Iterator[Fragment]:
     """The lines of a change beside a neighbour, in its most general and its most specific form."""
-    higher, lower = (ends(forms(text, node)) if node is not None else [] for node in difference.neighbours)
+    higher, lower = (ends(forms(text, node)) if node is not None else [] for node in place.neighbours)
     for each in fragments:
         for form in higher:
             lines = (*tagged(" ", form.lines), *each.lines)
@@ -84,29 +98,36 @@ def _near(text: Text, difference: Difference, fragments: Sequence[Fragment]) -> 
             yield Fragment(lines, f"{each.form}, beside the statement below", below=True)
 
 
-def in_headers(text: Text, difference: Difference, fragments: Sequence[Fragment]) -> Iterator[Candidate]:
+def in_headers(text: Text, place: BlockRange, fragments: Sequence[Fragment]) -> Iterator[Candidate]:
     """The lines of a change inside the header of their block, and of the block around that."""
-    first, last = difference.old
-    above, below = difference.neighbours
     for each in fragments:
-        block = difference.blocks[0]
-        higher = first > 1 if each.above else above is not None
-        lower = last + 1 < len(block.statements()) if each.below else below is not None
-        if higher and lower and all(tag == "+" for tag, _ in each.lines):
-            continue  # between `...` and `...` there is no place
-        inner: Optional[List[Line]] = enclosed(text, block, each.lines, higher, lower)
+        at, inner = place, _inside(text, place, each)
         for _ in range(2):
-            if inner is None or block.parent is None:
+            owner = at.block.parent
+            if inner is None or owner is None:
                 break
-            owner = block.parent
-            yield Candidate(scope_of(owner), tuple(inner), f"{each.form}, inside its header")
-            if owner.parent is None or owner.kind in CLAUSES or owner.parent.kind != "Block":
+            yield Candidate(scope_of(owner), inner.lines, f"{each.form}, inside its header")
+            if owner.kind in CLAUSES or owner.parent is None or owner.parent.kind != "Block":
                 break
-            block = owner.parent
-            siblings = block.statements()
-            inner = enclosed(text, block, inner, siblings[0] is not owner, siblings[-1] is not owner)
+            at = BlockRange.of(owner)
+            inner = _inside(text, at, inner)
 
 
-def ends(found: Sequence[Form]) -> List[Form]:
-    """The most general and the most specific form."""
+def _inside(text: Text, place: BlockRange, fragment: Fragment) -> Optional[Fragment]:
+    """Lines below the header of their block, with `...` for the rest of it; None where that is no place."""
+    first, last = place.rows
+    above, below = place.neighbours
+    higher = first > 1 if fragment.above else above is not None
+    lower = last + 1 < len(place.block.statements()) if fragment.below else below is not None
+    if higher and lower and all(tag == "+" for tag, _ in fragment.lines):
+        return None  # between `...` and `...` there is no place
+    lines = enclosed(text, place.block, fragment.lines, higher, lower)
+    return Fragment(tuple(lines), fragment.form) if lines else None
+
+
+_T = TypeVar("_T")
+
+
+def ends(found: Sequence[_T]) -> List[_T]:
+    """The first and the last, which are the most general and the most specific form."""
     return [found[0], found[-1]] if found else []

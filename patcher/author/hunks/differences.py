@@ -7,8 +7,9 @@ from difflib import SequenceMatcher
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.hunks.spans import Text, clause_gap, gap
-from patcher.engine.node import CLAUSES, COMPOUND, Node, Value, same
+from patcher.engine.node import CLAUSES, COMPOUND, DEFINITIONS, Node, Value, index_of, same
 from patcher.engine.rewrite.layout import header_end
+from patcher.text.lines import line_edits
 
 Pair = Tuple[Node, Node]
 """A node before the edit, and the node after the edit that corresponds to it."""
@@ -16,6 +17,33 @@ Range = Tuple[int, int]
 _ALIKE = 0.5  # two statements that share more than this part of their tokens are one that changed
 _MOST_PAIRS = 10_000  # above it, statements that differ are not paired: each pair is compared
 _TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+class BlockRange(NamedTuple):
+    """Where statements of a block are: the range of their indices; an empty one is a place between two."""
+
+    block: Node
+    rows: Range
+
+    @classmethod
+    def of(cls, node: Node) -> BlockRange:
+        """The place of a statement."""
+        assert node.parent is not None  # a statement is in a block
+        at = index_of(node.parent.statements(), node)
+        return cls(node.parent, (at, at + 1))
+
+    @property
+    def neighbours(self) -> Tuple[Optional[Node], Optional[Node]]:
+        """The statements directly above and below, None for none; a docstring does not count."""
+        nodes, doc = self.block.statements(), self.block.fields.get("doc")
+        first, last = self.rows
+        above = nodes[first - 1] if first and nodes[first - 1] is not doc else None
+        return above, (nodes[last] if last < len(nodes) else None)
+
+    @property
+    def scope(self) -> str:
+        """The qualified name of the definition that holds it."""
+        return scope_of(self.block)
 
 
 class Difference(NamedTuple):
@@ -54,17 +82,9 @@ class Difference(NamedTuple):
         return self.blocks[1].statements()[slice(*self.new)]
 
     @property
-    def neighbours(self) -> Tuple[Optional[Node], Optional[Node]]:
-        """The statements directly above and below it before the edit, None for none; a docstring does not count."""
-        nodes, doc = self.blocks[0].statements(), self.blocks[0].fields.get("doc")
-        first, last = self.old
-        above = nodes[first - 1] if first and nodes[first - 1] is not doc else None
-        return above, (nodes[last] if last < len(nodes) else None)
-
-    @property
-    def scope(self) -> str:
-        """The qualified name of the definition that holds it."""
-        return scope_of(self.blocks[0])
+    def place(self) -> BlockRange:
+        """Where it is before the edit."""
+        return BlockRange(self.blocks[0], self.old)
 
 
 def scope_of(node: Node) -> str:
@@ -72,7 +92,7 @@ def scope_of(node: Node) -> str:
     names = [
         str(each.node("name").fields["value"])
         for each in [node, *node.ancestors()]
-        if each.kind in ("FunctionDef", "ClassDef")
+        if each.kind in DEFINITIONS
     ]
     return ".".join(reversed(names)) or "<module>"
 
@@ -94,10 +114,7 @@ class _Comparison:
 
     def blocks(self, old: Node, new: Node) -> Iterator[Difference]:
         one, other = old.statements(), new.statements()
-        matcher = SequenceMatcher(None, [self.key(node) for node in one], [self.key(node) for node in other], autojunk=False)
-        for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-            if tag == "equal":
-                continue
+        for i1, i2, j1, j2 in line_edits([self.key(node) for node in one], [self.key(node) for node in other]):
             i, j = i1, j1
             for at, to in [*self.paired(one[i1:i2], other[j1:j2]), (i2 - i1, j2 - j1)]:
                 if (i, j) != (i1 + at, j1 + to):
@@ -135,7 +152,7 @@ class _Comparison:
         if old.kind in COMPOUND or new.kind in COMPOUND:
             if old.kind != new.kind:
                 return 0.0
-            if old.kind in ("FunctionDef", "ClassDef"):
+            if old.kind in DEFINITIONS:
                 return 2.0 if same(old.fields["name"], new.fields["name"]) else self.overlap(old, new)
             return 1.5 if old.header() and not self.headers_differ((old, new)) else self.overlap(old, new)
         if old.kind == new.kind == "Assign" and same(old.fields["targets"], new.fields["targets"]):
@@ -156,7 +173,7 @@ class _Comparison:
         if old.kind != new.kind or old.kind not in COMPOUND:
             yield self.change(blocks, i, j, pair)
             return
-        if old.kind in ("FunctionDef", "ClassDef"):
+        if old.kind in DEFINITIONS:
             if any(not same(value, new.fields[key]) for key, value in old.fields.items() if key != "body"):
                 yield self.replaced("header", blocks, ((i, i + 1), (j, j + 1)), self.headers(pair), tuple(_descent(*pair)))
         elif self.headers_differ(pair):
@@ -171,10 +188,7 @@ class _Comparison:
 
     def clauses(self, blocks: Pair, i: int, j: int, pair: Pair) -> Iterator[Difference]:
         one, other = pair[0].items("clauses"), pair[1].items("clauses")
-        whole = [[self.key(clause) for clause in clauses] for clauses in (one, other)]
-        for tag, i1, i2, j1, j2 in SequenceMatcher(None, whole[0], whole[1], autojunk=False).get_opcodes():
-            if tag == "equal":
-                continue
+        for i1, i2, j1, j2 in line_edits([self.key(clause) for clause in one], [self.key(clause) for clause in other]):
             if i2 - i1 != j2 - j1 or any(a.kind != b.kind for a, b in zip(one[i1:i2], other[j1:j2])):
                 spans = clause_gap(self.before, pair[0], (i1, i2)), clause_gap(self.after, pair[1], (j1, j2))
                 yield self.replaced("clause", blocks, ((i, i + 1), (j, j + 1)), spans, (pair,))

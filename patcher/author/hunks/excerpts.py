@@ -8,7 +8,7 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.author.hunks.differences import Pair
 from patcher.author.hunks.spans import Text
 from patcher.engine import lex
-from patcher.engine.node import COMPOUND, Node, same
+from patcher.engine.node import COMPOUND, DEFINITIONS, Node, same
 from patcher.engine.rewrite.layout import header_end
 
 Line = Tuple[str, str]
@@ -134,7 +134,8 @@ def _runs(old: Sequence[Node], new: Sequence[Node]) -> Iterator[Tuple[List[Node]
         following = matches[index + 1] if index + 1 < len(matches) else None
         inserted = following is not None and following[0] == i + size
         removed = following is not None and following[1] == j + size
-        kept = 1 if inserted or removed else 0
+        whole = old[0].kind == "DictElement" and size in (len(old), len(new))  # `{...}` may be a set as well
+        kept = 1 if inserted or removed or whole else 0
         if size > kept:
             yield list(old[i : i + size - kept]), list(new[j : j + size - kept])
 
@@ -142,7 +143,7 @@ def _runs(old: Sequence[Node], new: Sequence[Node]) -> Iterator[Tuple[List[Node]
 # statements -----------------------------------------------------------------------------------------------------------
 def header(text: Text, node: Node, general: bool = True) -> List[str]:
     """The header of a compound statement or clause; if `general`, only the name of a `def` or `class`."""
-    if general and node.kind in ("FunctionDef", "ClassDef"):
+    if general and node.kind in DEFINITIONS:
         name = str(node.node("name").fields["value"])
         if node.kind == "ClassDef":
             return [f"class {name}:"]

@@ -9,12 +9,13 @@ from patcher.author.draft import Draft, DraftFile, DraftHunk, FileEdit, LeftOut,
 from patcher.author.hunks.candidates import Candidates
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference, Pair, differences
+from patcher.author.hunks.excerpts import uncommented
 from patcher.author.hunks.loose import loose, moved_paths
 from patcher.author.hunks.spans import Text
 from patcher.author.hunks.trial import Trial, Tried, same_code
 from patcher.engine.engine import rewrite
 from patcher.engine.names import unbound
-from patcher.engine.node import SyntaxProblem
+from patcher.engine.node import COMPOUND, SyntaxProblem
 from patcher.errors import PatchError
 from patcher.text.lines import line_edits
 
@@ -192,7 +193,7 @@ class _Choice:
 
         An insertion and a decorator for the definition below it, which go to one place, become a hunk for both.
         """
-        first = empty.differences[0]
+        first, failed = empty.differences[0], list(empty.rejected)
         for part in parts:
             made = self.ranked((*part.differences, *empty.differences), self.candidates.both(part.differences[-1], first))
             if made.work:
@@ -204,7 +205,10 @@ class _Choice:
             made = self.ranked(group, self.candidates.whole(old, new))
             if made.work and empty in compress(parts, inside):
                 return [*(part for part, merged in zip(parts, inside) if not merged), made]
-        self.leave_out(empty.differences, empty.rejected[-1].problem if empty.rejected else "no hunk can be written for it")
+            failed += made.rejected
+        reasons = [f"in the file before the edit: {each.reason}" for each in failed if each.reason]
+        others = [each.problem for each in failed]
+        self.leave_out(empty.differences, next(iter((*reasons, *others)), "no hunk can be written for it"))
         return [part for part in parts if part is not empty]
 
     def leave_out(self, found: Iterable[Difference], why: str) -> None:
@@ -225,11 +229,12 @@ class _Choice:
         old, new = made.splitlines(keepends=True), self.edit.after.splitlines(keepends=True)
         comments: List[int] = []
         blank = moved = 0
-        for i1, i2, j1, j2 in line_edits(old, new):
-            lines = [line.strip() for line in [*old[i1:i2], *new[j1:j2]]]
-            if not any(lines):
+        edits = line_edits(old, new)
+        for i1, i2, j1, j2 in edits:
+            code = [uncommented([line.decode("latin-1").strip() for line in side]) for side in (old[i1:i2], new[j1:j2])]
+            if not any(line.strip() for line in [*old[i1:i2], *new[j1:j2]]):
                 blank += 1
-            elif all(line.startswith(b"#") or not line for line in lines):
+            elif list(filter(None, code[0])) == list(filter(None, code[1])):
                 comments.append(j1 + 1)
             else:
                 moved += 1
@@ -238,7 +243,8 @@ class _Choice:
         words += [f"{_places(moved)} in the layout or the position of code"] if moved else []
         words += [f"{_places(blank)} in blank lines"] if blank else []
         if not parts and not self.left_out:
-            self.left_out.append(LeftOut(self.edit.path, 1, "", f"nothing but comments and layout: {'; '.join(words)}"))
+            line = edits[0][2] + 1
+            self.left_out.append(LeftOut(self.edit.path, line, "", f"nothing but comments and layout: {'; '.join(words)}"))
         return "; ".join(words)
 
 
@@ -253,7 +259,9 @@ def _rank(tried: Tried) -> Tuple[int, bool, bool, bool]:
 
 
 def _owners(difference: Difference) -> Iterator[Pair]:
-    """The statements around a difference, the nearest first, up to the function that has it."""
+    """The statements around a difference, the nearest first, up to the function; first the one that it is a part of."""
+    if difference.kind != "run" and difference.deleted[0].kind in COMPOUND - {"ClassDef"}:
+        yield difference.deleted[0], difference.inserted[0]
     old, new = difference.blocks[0].parent, difference.blocks[1].parent
     while old is not None and new is not None and old.kind == new.kind != "ClassDef":
         if old.kind != "Block" and old.parent is not None and old.parent.kind == "Block":

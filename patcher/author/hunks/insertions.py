@@ -13,7 +13,7 @@ from patcher.author.hunks.differences import Difference, kept_in
 from patcher.author.hunks.excerpts import Form, Hole, excerpt, forms, tagged, verbatim
 from patcher.author.hunks.names import distinctive_words, mentioned_during_import, names_bound, names_in, read_during_import
 from patcher.author.hunks.spans import Text
-from patcher.engine.node import COMPOUND, Node
+from patcher.engine.node import COMPOUND, DEFINITIONS, Node
 
 _STDLIB = frozenset(sys.builtin_module_names) | frozenset(
     getattr(sys, "stdlib_module_names", None) or (path.stem for path in Path(ast.__file__).parent.iterdir())
@@ -34,7 +34,7 @@ class Runs:
             deleted = [line for node in difference.deleted for line in verbatim(self.before, node)]
             lines = (*tagged("-", deleted), *tagged("+", self.inserted(difference, below=True)))
             little = len(distinctive_words(difference.deleted)) < 2
-            yield from alone_and_around(self.before, difference, [Fragment(lines, "the code that goes")], little=little)
+            yield from alone_and_around(self.before, difference.place, [Fragment(lines, "the code that goes")], little=little)
         else:
             yield from self._insertion(difference)
 
@@ -74,14 +74,14 @@ class Runs:
     def _insertion(self, difference: Difference) -> Iterator[Candidate]:
         yield from self._elsewhere(difference)
         owner = difference.blocks[0].parent
-        above, below = difference.neighbours
+        above, below = difference.place.neighbours
         inserted = {
             at: [tuple(tagged("+", self.inserted(difference, below=at, bare=bare))) for bare in (False, True)]
             for at in (False, True)
         }
         alone = [Fragment(lines, "the new code") for lines in inserted[above is None]]
         if above is None and owner is not None and owner.kind == "FunctionDef":
-            yield from in_headers(self.before, difference, alone)
+            yield from in_headers(self.before, difference.place, alone)
         ordered = [
             (form, node is below, int(rank > 0) + 2 * _hides(form, node, difference.inserted))
             for node in self._anchors(difference)
@@ -94,7 +94,7 @@ class Runs:
                 context = tagged(" ", form.lines)
                 words = f"beside the statement {'below' if lower else 'above'}, {form.words}"
                 near.append(Fragment((*lines, *context) if lower else (*context, *lines), words, not lower, lower))
-        yield from with_context(self.before, difference, alone, near)
+        yield from with_context(self.before, difference.place, alone, near)
         for each in alone if owner is None and below is None else ():
             yield Candidate("<module>", ((" ", "..."), *each.lines), "end of the module")
 
@@ -116,7 +116,7 @@ class Runs:
 
     def _anchors(self, difference: Difference) -> List[Node]:
         """The neighbours of an insertion: first the one whose names it shares, else the more distinctive one."""
-        above, below = difference.neighbours
+        above, below = difference.place.neighbours
         inside, bound = names_in(difference.inserted), names_bound(difference.inserted)
 
         def rank(node: Node) -> Tuple[bool, bool, int]:
@@ -144,10 +144,10 @@ class Runs:
             inserted = excerpt(self.after, wrapper.begin, wrapper.outer_end, holes)
             words = "the code that is wrapped" + (", its parts left open" if rank == 0 else ", word for word")
             whole = Fragment((*tagged("-", deleted), *tagged("+", inserted)), words)
-            yield from in_headers(self.before, difference, [whole])  # upstream may have wrapped more of it
-            yield Candidate(difference.scope, whole.lines, words)
+            yield from in_headers(self.before, difference.place, [whole])  # upstream may have wrapped more of it
+            yield Candidate(difference.place.scope, whole.lines, words)
             if rank:
-                yield from with_context(self.before, difference, [whole])
+                yield from with_context(self.before, difference.place, [whole])
 
 
 def _between(text: Text, start: int, end: int) -> List[str]:
@@ -158,7 +158,7 @@ def _between(text: Text, start: int, end: int) -> List[str]:
 
 def _hides(form: Form, node: Node, inserted: Sequence[Node]) -> bool:
     """Whether a form of a statement has none of the names that the statement shares with the code inserted beside it."""
-    if node.kind in ("FunctionDef", "ClassDef"):  # its name is enough
+    if node.kind in DEFINITIONS:  # its name is enough
         return False
     shared = names_in([node]) & names_in(inserted) - {"self", "cls"}
     return bool(shared) and not shared & set(re.findall(r"\w+", " ".join(form.lines)))

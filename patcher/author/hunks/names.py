@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import AbstractSet, Iterable, Iterator, List, Sequence, Set
+from typing import AbstractSet, Iterable, Iterator, List, Sequence, Set, Tuple
 
 from patcher.author.hunks.differences import scope_of
-from patcher.engine.node import Node
+from patcher.engine.node import DEFINITIONS, Node
 
 _COMMON = frozenset(
     ["self", "cls", "None", "True", "False", "i", "x", "str", "int", "len", "list", "dict", "type", "isinstance", "super"]
@@ -29,17 +29,22 @@ def names_bound(nodes: Sequence[Node]) -> Set[str]:
         found += [*node.items("targets"), *node.items("names")]
         for key in ("target", "name"):
             part = node.fields.get(key)
-            found += [part] if isinstance(part, Node) and node.kind in ("AugAssign", "For", "FunctionDef", "ClassDef") else []
+            found += [part] if isinstance(part, Node) and node.kind in {"AugAssign", "For", *DEFINITIONS} else []
         for item in node.items("items"):
             part = item.fields.get("asname")
             found += [part] if isinstance(part, Node) else []
     return names_in(found)
 
 
-def distinctive_words(nodes: Sequence[Node]) -> Set[str]:
-    """The identifiers and strings in code that few other places have; with only one of them there may be another place."""
+def distinctive_words(nodes: Sequence[Node], hidden: Sequence[Tuple[int, int]] = ()) -> Set[str]:
+    """The identifiers and strings in code that few other places have; with only one of them there may be another place.
+
+    What is in `hidden` (offsets) is not looked at.
+    """
     found: Set[str] = set()
     for part in (part for node in nodes for part in node.walk()):
+        if any(start <= part.start < end for start, end in hidden):
+            continue
         value = str(part.fields.get("value") or "")
         named = part.kind == "Name" and not part.role and value not in _COMMON and len(value) > 1
         if named or (part.kind in ("String", "FText") and re.search(r"[^\W\d]{4}", value)):
@@ -78,4 +83,4 @@ def _during_import(node: Node) -> Iterator[Node]:
 
 
 def _is_definition_name(node: Node) -> bool:
-    return node.parent is not None and node.parent.kind in ("FunctionDef", "ClassDef") and node.parent.fields["name"] is node
+    return node.parent is not None and node.parent.kind in DEFINITIONS and node.parent.fields["name"] is node

@@ -32,7 +32,7 @@ def changed_part(before: Text, after: Text, old: Node, new: Node) -> Optional[Tu
     deleted, inserted = one[1].split("\n"), other[1].split("\n")
     if "\r" in one[1] + other[1]:
         return None
-    edits = list(line_edits([line.encode() for line in deleted], [line.encode() for line in inserted]))
+    edits = line_edits(deleted, inserted)
     if len(edits) != 1:
         return None  # several parts: a hunk for all of the string is as good
     i1, i2, j1, j2 = edits[0]

@@ -27,6 +27,7 @@ class Tried(NamedTuple):
     Attributes:
         candidate: the candidate.
         problem: why it does not make the difference, "" where it does.
+        reason: of a `problem` in the file, not in how the hunk is written, what the user reads.
         exact: whether it makes it byte for byte.
         proves: whether its after side can prove that a text has the change already (format rule 21).
         holds: in how many other releases it can be applied, or is upstream.
@@ -34,6 +35,7 @@ class Tried(NamedTuple):
 
     candidate: Candidate
     problem: str
+    reason: str = ""
     exact: bool = False
     proves: bool = False
     holds: int = 0
@@ -66,14 +68,15 @@ class Trial:
         except RecursionError:
             return Tried(candidate, "the hunk is nested too deeply")
         if answer.state is not State.APPLICABLE:
-            return Tried(candidate, answer.problem or f"it is {answer.state.value}")
+            reason = ": ".join(filter(None, (answer.problem, answer.hint)))
+            return Tried(candidate, answer.problem or f"it is {answer.state.value}", reason)
         made = apply_splices(self.before.source.data, answer.splices)
         expected = self.encoded(apply_differences(self.before.text, group))
         exact = made == expected
         if not exact and not same_code(made, expected, anywhere=candidate.elsewhere):
             return Tried(candidate, "it would change other code than the edit did")
         proves = compile_hunks([hunk], {})[0].proves_upstream
-        return Tried(candidate, "", exact, proves, sum(holds(source, hunk) for source in self.others))
+        return Tried(candidate, "", "", exact, proves, sum(holds(source, hunk) for source in self.others))
 
     def encoded(self, text: str) -> bytes:
         """A text of the file as bytes."""

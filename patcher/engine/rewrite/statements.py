@@ -132,7 +132,10 @@ def _guard(edits: Edits, code: Node, parent: Optional[Node]) -> None:
     inline = block is not None and block.name == "inline"
     if inline or not alone_on_lines(edits.lines, code.begin, code.end):
         line = edits.lines.number(code.start)
-        raise Conflict(f"line {line} shares its line with other code (a one-line suite or `;`): write it on lines of its own")
+        raise Conflict(
+            f"the statement in line {line} shares its line with other code (a one-line suite or `;`), where none is "
+            "inserted or removed: insert above or below that line, or change what is inside"
+        )
 
 
 def _swap(edits: Edits, gap: Gap) -> None:
