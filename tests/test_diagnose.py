@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -205,6 +206,22 @@ def test_what_is_damaged_is_reported(pack, rest):
     data = pack({"0": REFUSED.encode() + os.urandom(1 << 18), "1": b"x"})
     logs = read_logs("log", io.BufferedReader(io.BytesIO(data[: int(len(data) * rest)])))
     assert {log.problem[:21] for log in logs} - {""} == {"reading ended early: "}
+
+
+@pytest.mark.parametrize("how", ["", "gz", "bz2", "xz"])
+@pytest.mark.parametrize("rest", [0.3, 0.9])
+def test_a_tar_that_is_cut_off_is_read_to_the_cut(how, rest):
+    """As it is while it is still copied, or where the disk was full: the last file is the newest log."""
+    text = b"".join(b"step %d %s\n" % (at, os.urandom(20).hex().encode()) for at in range(60_000))
+    whole, packed_up = tarred({"0": b"x\n" * 1000, "1": text}, ""), tarred({"0": b"x\n" * 1000, "1": text}, how)
+    unpack = {"gz": lambda: zlib.decompressobj(31), "bz2": bz2.BZ2Decompressor, "xz": lzma.LZMADecompressor}.get(how)
+    cut = packed_up[: int(len(packed_up) * rest)]
+    there = unpack().decompress(cut) if unpack else cut
+    assert whole.startswith(there[:9999])
+    first, last = read_logs("log", io.BufferedReader(io.BytesIO(cut)))
+    assert (first.lines, first.problem) == (1000, "")
+    lines = there.partition(b"step 0 ")[2].count(b"\n")
+    assert last.lines == lines + 1 and last.problem.startswith("reading ended early: "), "with the line that is cut"
 
 
 def test_archives_are_read_in_bounded_memory(monkeypatch):

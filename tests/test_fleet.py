@@ -57,7 +57,8 @@ def test_a_host_that_has_no_answer_is_unknown(folder):
     (folder / "fleet/n5.json").write_text(json.dumps({"schema": 1, "ok": False, **error}))
     found = done(report(folder), 1).out
     assert "n4.json is no answer of sitepatch status --json: patchsets: found 1, expected a list" in " ".join(found.split())
-    assert found.count("is no answer of sitepatch status --json") == 5 and "found no Python" in found and "install it" in found
+    assert found.count("is no answer of sitepatch status --json") == 8, "each problem of a file is told, and n2.json has four"
+    assert "found no Python" in found and "install it" in found
 
 
 # the collection --------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import tarfile
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any, BinaryIO, Iterator, Tuple, cast
+from typing import Any, BinaryIO, Iterator, List, Optional, Tuple, cast
 
 from patcher.text.printable import printable
 
@@ -105,11 +105,15 @@ def _in_tar(name: str, stream: BinaryIO) -> Iterator[Tuple[str, BinaryIO]]:
             while member := archive.next():
                 _check_number(number)
                 number += 1
-                file = archive.extractfile(member) if member.isreg() else None  # a link could lead anywhere
-                if file:
+                if member.isreg():  # a link could lead anywhere
                     bounded.left = sys.maxsize
-                    yield f"{name}/{printable(member.name)}", cast(BinaryIO, file)
+                    file = _Member(bounded, archive, member)
+                    yield f"{name}/{printable(member.name)}", cast(BinaryIO, io.BufferedReader(file))
+                    if file.is_cut:  # its reader was told
+                        return
                 bounded.left = _HEADERS
+            if bounded.damage:
+                raise bounded.damage
     except ValueError as error:
         raise OSError(str(error)) from error
 
@@ -120,18 +124,54 @@ def _check_number(number: int) -> None:
 
 
 class _Bounded:
-    """A stream of which `left` bytes may be read: tarfile keeps a header in memory, however long it is."""
+    """A stream of which `left` bytes may be read: tarfile keeps a header in memory, however long it is.
+
+    Where it is damaged it ends, and `damage` says so: an exception would lose what tarfile has read so far.
+    """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream, self.left = stream, _HEADERS
+        self._read = getattr(stream, "read1", stream.read)  # what comes before the damage, too
+        self.damage: Optional[BaseException] = None
 
     def read(self, size: int) -> bytes:
         """At most so many bytes."""
-        data = self._stream.read(size)
+        try:
+            data: bytes = self._read(size)
+        except DAMAGE as error:
+            self.damage, data = error, b""
         self.left -= len(data)
         if self.left < 0:
             raise OSError("its headers are too long")
         return data
+
+
+class _Member(io.RawIOBase):
+    """A file in a tar that is read as a stream, as far as it goes; `is_cut` once the tar has ended before it.
+
+    What `extractfile` gives drops what it has read of a piece that is cut off. Holes of a sparse file are left out.
+    """
+
+    def __init__(self, tar: _Bounded, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+        assert archive.fileobj
+        self._tar, self._stream = tar, archive.fileobj
+        parts = cast(Optional[List[Tuple[int, int]]], member.sparse)  # typeshed has another type for it
+        self._left = sum(size for _, size in parts) if parts else member.size
+        self.is_cut = False
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Fill the buffer as far as there is something; 0 at the end."""
+        data = self._stream.read(min(len(buffer), self._left))
+        if self._left and not data:
+            self.is_cut = True
+            raise self._tar.damage or EOFError("unexpected end of data")
+        buffer[: len(data)] = data
+        self._left -= len(data)
+        return len(data)
 
 
 class _Xz(io.RawIOBase):

@@ -116,9 +116,14 @@ class Reader:
     def stop(self, error: Type[SitepatchError], hint: str = "") -> None:
         """Raise what is wrong so far, if anything is."""
         if self.problems:
-            left = len(self.problems) - _MOST
-            more = [SitepatchError.at(Location(str(self.origin)), f"and {left} more")] if left > 0 else []
-            raise error.joined([*self.problems[:_MOST], *more], hint)
+            raise error.joined(self.reported, hint)
+
+    @property
+    def reported(self) -> List[SitepatchError]:
+        """The problems, of very many the first ones and how many more there are."""
+        left = len(self.problems) - _MOST
+        more = [SitepatchError.at(Location(str(self.origin)), f"and {left} more")] if left > 0 else []
+        return [*self.problems[:_MOST], *more]
 
     def read(self, value: object, kind: Kind, *path: Union[str, int]) -> Any:
         """The value if it is of that kind, of a table its items that are ({} where it is none); the rest becomes problems.

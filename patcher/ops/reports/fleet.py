@@ -85,7 +85,7 @@ def _host(path: Path, lock: Optional[Lock]) -> Host:
     reader = Reader(origin)
     found = reader.read(answer, _FAILED if failed else _STATUS)
     if reader.problems:
-        return Host(path.stem, UNKNOWN, problems=(reader.problems[0].message,))
+        return Host(path.stem, UNKNOWN, problems=tuple(each.message for each in reader.reported))
     if failed:
         return Host(path.stem, UNKNOWN, problems=tuple(filter(None, (found["error"]["message"], found["error"]["hint"]))))
     return _of_answer(path.stem, found, lock)
