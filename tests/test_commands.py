@@ -539,7 +539,7 @@ def test_list_tells_a_broken_folder_and_ends_with_1(site):
     assert GUARD in done.out
 
 
-@pytest.mark.parametrize("words", [["list"], ["show", DDP], ["diff", DDP], ["apply", DDP]])
+@pytest.mark.parametrize("words", [["list"], ["show", DDP], ["diff", DDP], ["apply", DDP], ["lint", DDP], ["test", DDP]])
 def test_a_hidden_patchset_is_said_aloud(site, words):
     folder = site.source(DDP)
     run = site if words[0] in ("apply", "diff") else functools.partial(sitepatch, cwd=site.cwd)
@@ -548,6 +548,11 @@ def test_a_hidden_patchset_is_said_aloud(site, words):
     done = run(*words)
     assert done.code == 0
     assert f"note: {DDP} (./patchsets) is used; it hides {DDP} of " in done.err
+
+
+def test_new_names_its_environment_where_more_is_asked_for(site):
+    done = site("new", "mine", "mmengine", "--output", site.cwd, "-v")
+    assert done.code == 0 and re.search(f"^environment: .*: {site.path}$", done.err, re.MULTILINE), done
 
 
 def test_show_tells_why_it_exists_its_options_and_its_patches(tmp_path):

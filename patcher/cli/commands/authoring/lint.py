@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Iterator, Tuple
 import click
 
 from patcher.cli.answers.annotations import ERROR, NOTICE, WARNING, annotation, of_error
+from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.patchsets import broken_json, broken_rows
 from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
@@ -34,7 +35,7 @@ def lint(console: Console, place: Place, names: Tuple[str, ...], strict: bool, f
     """
     from patcher.ops.authoring import linting as ops  # with the engine
 
-    made = ops.lint_all(ops.LintRequest(place, names, strict))
+    made = ops.lint_all(ops.LintRequest(place, names, strict), ConsoleEvents(console))
     if form == "github":
         for line in _annotated(made):
             console.out(line)

@@ -32,7 +32,8 @@ def test(console: Console, place: Place, names: Tuple[str, ...], against: Tuple[
     pytest collects them too. All patchsets without a name; no environment is looked at.
     """
     check_against(against)
-    made = try_cases(CasesRequest(place, names))
+    events = ConsoleEvents(console)
+    made = try_cases(CasesRequest(place, names), events)
     rows, cases = [], []
     for name, outcomes in made.outcomes.items():
         for one in outcomes:
@@ -49,7 +50,7 @@ def test(console: Console, place: Place, names: Tuple[str, ...], against: Tuple[
     ok = made.ok
     releases: Tuple[Checked, ...] = ()
     if against:
-        checked = check(CheckRequest(place, list(made.outcomes), against, jobs), ConsoleEvents(console))
+        checked = check(CheckRequest(place, list(made.outcomes), against, jobs), events)
         show_releases(console, checked.releases)
         releases, ok = checked.releases, ok and checked.ok
     return console.answer(
