@@ -18,9 +18,9 @@ from patcher.model import Answer, HunkText, Located, LockedFile, Plan, Requested
 from patcher.ops.fixture import lay_out
 from patcher.patchset.manifest import load_patchset
 from patcher.planner.adopt import HandEdit, plan_adopt
-from patcher.planner.assignments import Assignment
+from patcher.planner.assignments import Assignment, reconciled
 from patcher.planner.carry import Carrier, _bodies
-from patcher.planner.plan import before_and_after, plan_apply, plan_pristine, plan_restore, plan_sync, reconciled
+from patcher.planner.plan import before_and_after, plan_apply, plan_pristine, plan_restore, plan_sync
 from patcher.planner.resolve import TargetFile, resolve
 from patcher.store.commit import commit
 from patcher.store.status import Condition, statuses

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.author.cases import AFTER, FOLDER, find_cases, read_case
+from patcher.author.draft import TO_DO
 from patcher.engine.engine import rewrite
 from patcher.engine.match.find import surroundings
 from patcher.engine.match.match import Matcher
@@ -21,8 +22,6 @@ from patcher.patchset.places import MANIFEST
 from patcher.target.versions import overlap
 
 ERROR, ADVICE, NOTE = "error", "advice", "note"
-TO_DO = "TODO"
-"""How a text begins that is still to be written, as `sitepatch new` leaves them."""
 _MANY_LINES, _MANY_ARGUMENTS, _LONG = 4, 3, 40  # context lines; arguments that stay; characters of a string
 _FEW_NAMES = 2  # of a statement that may stand in another branch as well
 _LITERALS = ("Integer", "Float", "String")

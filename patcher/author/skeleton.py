@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Dict, Iterator, NamedTuple, Optional, Union
 
-from patcher.author.draft import Draft, DraftFile, DraftHunk
+from patcher.author.draft import TO_DO, Draft, DraftFile, DraftHunk
 from patcher.author.folder import Head, PackageRange, patchset_files
-from patcher.author.lint import TO_DO
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import State
 from patcher.planner import rewriter

@@ -8,7 +8,8 @@ from patcher.errors import SitepatchError
 from patcher.hook.content import Precomputed
 from patcher.hook.directory import hook_patchset
 from patcher.model import Answer, Located, LockedFile, Requested
-from patcher.planner.plan import assignments_by_file, derive_files, reconciled
+from patcher.planner.assignments import reconciled
+from patcher.planner.plan import assignments_by_file, derive_files
 from patcher.store.folder import sha256
 from patcher.store.status import read_installed
 from patcher.target.environment import locate

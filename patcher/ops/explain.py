@@ -14,8 +14,7 @@ from patcher.errors import SitepatchError
 from patcher.model import Answer, Requested, Splice, State, Step
 from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
-from patcher.planner.assignments import Assignment, apply_order, assignments_of, refused_answers
-from patcher.planner.plan import reconciled
+from patcher.planner.assignments import Assignment, apply_order, assignments_of, reconciled, refused_answers
 from patcher.planner.resolve import TargetFile, read_target, resolve
 from patcher.project.selection import choose
 from patcher.splice import apply_splices

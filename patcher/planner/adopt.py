@@ -6,8 +6,7 @@ from typing import List, Mapping, NamedTuple, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.model import Answer, FilePlan, Plan, Requested
-from patcher.planner.assignments import Assignment, apply_order, assignments_of, refused_answers
-from patcher.planner.plan import reconciled
+from patcher.planner.assignments import Assignment, apply_order, assignments_of, reconciled, refused_answers
 from patcher.planner.resolve import TargetFile, file_plan, resolve
 from patcher.store.folder import sha256
 from patcher.store.status import Condition, classify

@@ -10,7 +10,7 @@ from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.model import Answer, Change, FilePlan, LockedFile, Plan, Receipt, Requested, State, Step
-from patcher.planner.assignments import Assignment, apply_order, assignments_of, refused_answers
+from patcher.planner.assignments import Assignment, apply_order, assignments_of, reconciled, refused_answers
 from patcher.planner.resolve import TargetFile, edit_before_patch, file_plan, read_target, resolve
 from patcher.splice import apply_splices
 from patcher.store.folder import sha256
@@ -142,35 +142,6 @@ def derive_files(
         data, made, hunk_answers = resolve(site, path, found, order, by_name)
         answers += hunk_answers
         yield file_plan(located, path, found, data, made, receipt)
-
-
-def reconciled(answers: Sequence[Answer]) -> List[Answer]:
-    """The answers after comparing the hunks of each patchset across files (format rules 24 and 25).
-
-    A patchset of which only a part is upstream is a conflict. A deletion of code that is gone is upstream where all other
-    changes of its patchset are.
-    """
-    answers = _deleted(answers)
-    changing = {answer.patchset for answer in answers if answer.state is State.APPLICABLE}
-    problem = "this part of the patchset stands there already and other parts do not: upstream did it another way"
-    hint = "compare the release with the patchset; mark hunks that may be there with `when-present`"
-    return [
-        answer._replace(state=State.CONFLICT, problem=problem, hint=hint)
-        if answer.state is State.UPSTREAM and not answer.when_present and answer.patchset in changing
-        else answer
-        for answer in answers
-    ]
-
-
-def _deleted(answers: Sequence[Answer]) -> List[Answer]:
-    """Turn deletions whose code is gone into *upstream* where every other change of their patchset is upstream."""
-    there = {answer.patchset for answer in answers if answer.state is State.UPSTREAM}
-    there -= {one.patchset for one in answers if one.state not in (State.UPSTREAM, State.NOT_NEEDED) and not one.gone}
-    problem = "the code to delete is gone, and every other change of the patchset stands there already"
-    return [
-        answer._replace(state=State.UPSTREAM, problem=problem, hint="") if answer.gone and answer.patchset in there else answer
-        for answer in answers
-    ]
 
 
 def plan_restore(items: Sequence[FileStatus], names: Sequence[str], *, force: bool = False) -> Plan:
