@@ -122,7 +122,7 @@ def _run(random: Random, lines: List[Line]) -> List[Line]:
         for end in range(begin + 1, len(lines) + 1):
             if lines[end - 1][0] != " " or depth(lines[end - 1]) < depth(line) or is_text(lines[end - 1]):
                 break
-            if not depth(line) and not all(any(tag != "+" for tag, _ in part) for part in (lines[:begin], lines[end:])):
+            if not depth(line) and not all(map(_has_code, (lines[:begin], lines[end:]))):
                 continue  # at the edge of a hunk a `...` begins or ends its block (rule 18)
             following = lines[end : end + 1]
             if not following or (depth(following[0]) <= depth(line) and not CLAUSE.match(following[0][1].strip())):
@@ -133,6 +133,11 @@ def _run(random: Random, lines: List[Line]) -> List[Line]:
     if CLAUSE.match(lines[begin][1].strip()) or depth(lines[begin]) > 99:
         return lines
     return [*lines[:begin], (" ", " " * depth(lines[begin]) + "..."), *lines[end:]]
+
+
+def _has_code(lines: List[Line]) -> bool:
+    """Whether the before side has code on some lines."""
+    return any(tag != "+" and not text.lstrip().startswith("#") for tag, text in lines)
 
 
 def _body(random: Random, lines: List[Line]) -> List[Line]:

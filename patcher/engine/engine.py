@@ -120,7 +120,7 @@ def _check_anchors(hunks: Sequence[Hunk]) -> None:
     seen: Dict[Tuple[str, str, str], int] = {}
     for hunk in hunks:
         if hunk.form != "expression":
-            found = set(insertion_anchors(hunk, hunk.before.nodes, hunk.after.nodes))
+            found = set(insertion_anchors(hunk))
             before = re.sub(r"\brun\([^)]*\)", "...", repr(hunk.before.nodes)) if found and hunks[1:] else ""
             for anchor in found:
                 first = seen.setdefault((hunk.text.scope, before, anchor), hunk.text.line)

@@ -137,6 +137,8 @@ RULE_14 = {
     "overlapping changes": Stays(MEET, "-old(a)\n+max(a, 0)\n@@ f @@\n-x = old($Y)\n+x = $Y\n", State.CONFLICT, "two changes of this patchset meet at line 2: write one hunk for both"),
     "insertions at one anchor": Refused(" x = old(a)\n+print(1)\n@@ f @@\n x = old(a)\n+print(2)\n", "inserts at the same place as the hunk in line 2: write one"),
     "insertions at one anchor in a body": Refused(" def f(...):\n+    a()\n     ...\n@@ f @@\n def f(...):\n+    b()\n     ...\n", "as the hunk in line 2: write one"),
+    "clauses at one anchor": Refused(" if a:\n     ...\n+elif b:\n+    a()\n@@ f @@\n if a:\n     ...\n+elif c:\n+    b()\n", "as the hunk in line 2: write one"),
+    "decorators at one anchor": Refused("+@a\n def f(...):\n@@ f @@\n+@b\n def f(...):\n", "as the hunk in line 2: write one"),
     "insertions at the top of a file": Refused("+import a\n ...\n@@ <module> @@\n+import b\n ...\n", "as the hunk in line 2: write one", "", {"scope": "<module>"}),
     "insertions that meet where the patterns do not show it": Stays(MEET, " x = old(a)\n+print(1)\n@@ f @@\n x = $V\n+print(2)\n", State.CONFLICT, "meet at line 3"),
     "insertions before and after": Changed(MEET, " x = old(a)\n+print(1)\n@@ f @@\n+print(2)\n x = old(a)\n", "def f(a):\n    print(2)\n    x = old(a)\n    print(1)\n    return x\n"),

@@ -126,6 +126,44 @@ RULE_19 = {
     "a clause whose body is one name": Changed(
         "def f(a):\n  if a:\n    old(1)\n  else:\n    return\n", "-if a:\n-    old(1)\n-else:\n-    return\n+with a:\n+    if a:\n+        old(2)\n+    else:\n+        return\n", "def f(a):\n  with a:\n    if a:\n      old(2)\n    else:\n      return\n",
     ),
+    "a clause on a context line, whose statement becomes another one": Changed(
+        "def f(a):\n    for x in a:\n        old(1)\n    else:  # why\n        old(2)\n",
+        "-for x in a:\n-    old(1)\n+if a:\n+    old(3)\n+elif a.b:\n+    pass\n else:\n-    old(2)\n+    old(4)\n",
+        "def f(a):\n    if a:\n        old(3)\n    elif a.b:\n        pass\n    else:  # why\n        old(4)\n",
+    ),
+    "a statement on a context line, around which another one comes": Changed(
+        "def f(a):\n    for x in a:  # one\n        if a:  # two\n            old(1)\n",
+        "-for x in a:\n+while a:\n     if a:\n-        old(1)\n+        old(2)\n",
+        "def f(a):\n    while a:  # one\n        if a:  # two\n            old(2)\n",
+    ),
+    "and two other ones": Changed(
+        "def f(a):\n    for x in a:\n        if x:\n            if a:  # why\n                old(1)\n",
+        "-for x in a:\n-    if x:\n+while a:\n+    with a:\n         if a:\n-            old(1)\n+            old(2)\n",
+        "def f(a):\n    while a:\n        with a:\n            if a:  # why\n                old(2)\n",
+    ),
+    "and a `match`, which has no body, becomes another statement": inside(
+        "match (\n        a\n    ):\n        case 1:\n            b()", "-match (\n+for x in (\n     a\n ):\n-    case 1:\n-        b()\n+    c()\n", "for x in (\n        a\n    ):\n        c()",
+    ),
+    "a definition with a context line, over which another statement goes": Changed(
+        "def f(a):\n    def g(a):\n        # why\n        return a\n    x = [\n        1]  # x\n",
+        "+x = [1]\n-def g(a):\n+def g(b):\n     return a\n-x = [1]\n",
+        "def f(a):\n    x = [\n        1]  # x\n    def g(b):\n        # why\n        return a\n",
+    ),
+    "a statement that ends on a context line, over which another one goes": Changed(
+        "def f(a):\n    a.b = [\n        1,\n    ]  # why\n    old(a)\n",
+        "-a.b = [\n-    1,\n+old(a)\n+a.c = [\n+    2,\n ]\n-old(a)\n",
+        "def f(a):\n    old(a)\n    a.c = [\n        2,\n    ]  # why\n",
+    ),
+    "of a definition that stays, not of what is inserted like it": Changed(
+        "def f(a):\n    def g():\n        return a  # why\n    return g\n",
+        "-def g():\n-    return a\n+if a:\n+    def g():\n+        return a\n+def g():\n+    return (a)\n return g\n",
+        "def f(a):\n    if a:\n        def g():\n            return a\n    def g():\n        return a  # why\n    return g\n",
+    ),
+    "of a clause that is changed, not of what is inserted like it": Changed(
+        "def f(a):\n    try:\n        old(1)\n    except E:\n        # why\n        old(2)\n",
+        "+try:\n+    old(3)\n+except E:\n+    old(2)\n try:\n-    old(1)\n-except E:\n-    old(2)\n+    old(4)\n+except E:\n+    old(5)\n",
+        "def f(a):\n    try:\n        old(3)\n    except E:\n        old(2)\n    try:\n        old(4)\n    except E:\n        # why\n        old(5)\n",
+    ),
     "and over a statement of several lines of which one is changed": Changed(
         "def f(a):\n    old(1)\n    return [\n        1,\n        2\n    ]  # why\n",
         "-old(1)\n return [\n-    1,\n+    3,\n     2\n ]\n+old(1)\n",

@@ -8,6 +8,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.hunks.spans import Text, clause_gap, gap
 from patcher.engine.node import CLAUSES, COMPOUND, DEFINITIONS, Node, Value, index_of, same
+from patcher.engine.rewrite.align import best_pairs
 from patcher.engine.rewrite.layout import header_end
 from patcher.text.lines import line_edits
 
@@ -129,23 +130,7 @@ class _Comparison:
             return []
         if any(kept_in(node, deleted) for node in inserted) or any(kept_in(node, inserted) for node in deleted):
             return []
-        like = [[self.likeness(old, new) for new in inserted] for old in deleted]
-        best = [[0.0] * (len(inserted) + 1) for _ in range(len(deleted) + 1)]
-        for i in reversed(range(len(deleted))):
-            for j in reversed(range(len(inserted))):
-                both = like[i][j] + best[i + 1][j + 1] if like[i][j] else 0.0
-                best[i][j] = max(best[i + 1][j], best[i][j + 1], both)
-        pairs: List[Tuple[int, int]] = []
-        i = j = 0
-        while i < len(deleted) and j < len(inserted):
-            if like[i][j] and best[i][j] == like[i][j] + best[i + 1][j + 1]:
-                pairs.append((i, j))
-                i, j = i + 1, j + 1
-            elif best[i][j] == best[i + 1][j]:
-                i += 1
-            else:
-                j += 1
-        return pairs
+        return best_pairs([[self.likeness(old, new) for new in inserted] for old in deleted])
 
     def likeness(self, old: Node, new: Node) -> float:
         """How much speaks for one statement being the other one, changed: 0 for nothing."""

@@ -1,17 +1,19 @@
 """Pairs the nodes of the before side with those of the after side: the alignment decides what a change keeps.
 
-Nodes on the same context line are paired first; else nodes of the same syntax; else of the same kind with a part in common.
+Nodes on the same context line are paired first; then statements that have a context line in common; then nodes of the same
+syntax; then of the same kind with a part in common.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.engine.node import CLAUSES, COMPOUND, Node, Value, index_of, keyword, same
+from patcher.engine.node import CLAUSES, COMPOUND, WITH_LINES, Node, Value, index_of, keyword, same
 from patcher.engine.spatch.side import Hunk, Side
 
 NodePair = Tuple[Node, Node]
+_HEADED = (COMPOUND | CLAUSES) - {"Match"}  # what has a header and a body
 _TABLE = 2_500  # pairs of nodes that are compared at once: a longer list is split first
 
 
@@ -51,17 +53,33 @@ def align_arguments(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -
     return [*rest[0], *moved], rest[1]
 
 
-def insertion_anchors(hunk: Hunk, before: Sequence[Node], after: Sequence[Node], path: str = "") -> Iterator[str]:
-    """Where a hunk inserts whole lines, relative to its before side: two hunks with one before side and one anchor collide."""
+class Alignment(NamedTuple):
+    """How two lists of statements, clauses or decorators pair; `path` says of which list of the hunk's before side."""
+
+    path: str
+    before: Sequence[Node]
+    pairs: List[NodePair]
+    gaps: List[Gap]
+
+
+def alignments(hunk: Hunk, before: Sequence[Node], after: Sequence[Node], path: str = "") -> Iterator[Alignment]:
+    """The alignments of two lists of nodes that have lines of their own, and of those inside their pairs."""
     pairs, gaps = align(hunk, before, after)
-    for gap in gaps:
-        if gap.inserted and not gap.deleted:
-            parted = gap.above is not None and hunk.after.blank_between(gap.above[1], gap.inserted[0])
-            yield f"{path}/{index_of(before, gap.above[0]) if gap.above else -1}{' ' * parted}"
+    yield Alignment(path, before, pairs, gaps)
     for old, new in pairs:
-        if "body" in old.fields and "body" in new.fields and old.kind != "Lambda" and not old.role:
-            where = f"{path}/{index_of(before, old)}"
-            yield from insertion_anchors(hunk, old.node("body").items("body"), new.node("body").items("body"), where)
+        if old.kind in COMPOUND | CLAUSES and not old.role:
+            lists = [(node.items("decorators"), _body(node), node.items("clauses")) for node in (old, new)]
+            for key, (olds, news) in enumerate(zip(*lists)):
+                yield from alignments(hunk, olds, news, f"{path}/{index_of(before, old)}.{key}")
+
+
+def insertion_anchors(hunk: Hunk) -> Iterator[str]:
+    """Where a hunk inserts whole lines, relative to its before side: two hunks with one before side and one anchor collide."""
+    for path, before, _, gaps in alignments(hunk, hunk.before.nodes, hunk.after.nodes):
+        for gap in gaps:
+            if gap.inserted and not gap.deleted:
+                parted = gap.above is not None and hunk.after.blank_between(gap.above[1], gap.inserted[0])
+                yield f"{path}/{index_of(before, gap.above[0]) if gap.above else -1}{' ' * parted}"
 
 
 def shares(before: Node, after: Node) -> bool:
@@ -79,25 +97,27 @@ def related(old: Value, new: Value) -> bool:
     return old.kind in ("Tuple", "List", "Dict", "Set") or shares(old, new) or any(related(*pair) for pair in fields)
 
 
-def _likeness(hunk: Hunk, old: Node, new: Node) -> int:
-    """How well two nodes pair; 0 if they must not."""
+def _likeness(hunk: Hunk, old: Node, new: Node, *, share_line: bool = False) -> int:
+    """How well two nodes pair; 0 if they must not. `share_line` is whether they have one of `_context_lines` in common."""
     if old.role == "run" or new.role == "run":
         return 1000 if old.role == new.role and old.name == new.name else 0
     if _one_line(hunk, old, new):
         return 1000
     if same(old, new):
         return 100
+    if share_line and (old.kind == new.kind or _headed(old, new)) and not (_holds(old, new) or _holds(new, old)):
+        return 500
     if old.role or new.role:
         return 0
     if old.field() == new.field() == "doc":
         return 10
     if old.kind != new.kind:
-        return 5 if _headed(old, new) and same(old.fields.get("body"), new.fields.get("body")) else 0
+        return 5 if _headed(old, new) and same(old.node("body"), new.node("body")) else 0
     if old.kind in ("FunctionDef", "ClassDef"):  # one node, even with another name (rule 11)
         return 20 if same(old.fields["name"], new.fields["name"]) else 0 if _holds(old, new) else 2
     if old.kind in ("Keyword", "Param"):
         return 20 if same(*(node.fields["arg" if old.kind == "Keyword" else "name"] for node in (old, new))) else 0
-    if old.kind in CLAUSES or shares(old, new) or (old.kind in COMPOUND and _share_line(hunk, old, new)):
+    if old.kind in CLAUSES or shares(old, new):
         return 10
     if old.kind in COMPOUND or not related(old, new):
         return 0
@@ -105,7 +125,7 @@ def _likeness(hunk: Hunk, old: Node, new: Node) -> int:
 
 
 def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[NodePair]:
-    """The pairing in order with the highest total likeness (dynamic programming, as for a longest common subsequence)."""
+    """The pairing in order with the highest total likeness."""
     head = tail = 0  # common ends: a literal of hundreds of entries is compared only where it changes
     while head < min(len(before), len(after)) and _certain(hunk, before[head], after[head]):
         head += 1
@@ -116,23 +136,36 @@ def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[Nod
     if len(before) * len(after) > _TABLE:
         i, j = _cut(hunk, before, after)
         return [*ends[0], *_best(hunk, before[:i], after[:j]), *_best(hunk, before[i:], after[j:]), *ends[1]]
-    like = [[_likeness(hunk, old, new) for new in after] for old in before]
-    best: Dict[Tuple[int, int], int] = {}
-    for i in range(len(before) - 1, -1, -1):
-        for j in range(len(after) - 1, -1, -1):
-            skip = max(best.get((i + 1, j), 0), best.get((i, j + 1), 0))
-            best[i, j] = max(skip, like[i][j] + best.get((i + 1, j + 1), 0) if like[i][j] else 0)
-    pairs: List[NodePair] = []
+    olds = [(node, _context_lines(hunk.before, node)) for node in before]
+    news = [(node, _context_lines(hunk.after, node)) for node in after]
+    like = [[_likeness(hunk, old, new, share_line=bool(one & other)) for new, other in news] for old, one in olds]
+    return [*ends[0], *((before[i], after[j]) for i, j in best_pairs(like)), *ends[1]]
+
+
+def best_pairs(like: Sequence[Sequence[float]]) -> List[Tuple[int, int]]:
+    """The pairing in order of two lists with the highest total likeness, as for a longest common subsequence.
+
+    Args:
+        like: for each element of the first list how well each of the second pairs with it; 0 if they must not.
+
+    Returns:
+        the indexes of each pair.
+    """
+    best = [[0.0] * (len(like[0]) + 1 if like else 0) for _ in range(len(like) + 1)]
+    for i in reversed(range(len(like))):
+        for j in reversed(range(len(like[i]))):
+            best[i][j] = max(best[i + 1][j], best[i][j + 1], like[i][j] + best[i + 1][j + 1])
+    pairs: List[Tuple[int, int]] = []
     i = j = 0
-    while i < len(before) and j < len(after):
-        if like[i][j] and best[i, j] == like[i][j] + best.get((i + 1, j + 1), 0):
-            pairs.append((before[i], after[j]))
+    while i < len(like) and j < len(like[i]):
+        if like[i][j] and best[i][j] == like[i][j] + best[i + 1][j + 1]:
+            pairs.append((i, j))
             i, j = i + 1, j + 1
-        elif best[i, j] == best.get((i + 1, j), 0):
+        elif best[i][j] == best[i + 1][j]:
             i += 1
         else:
             j += 1
-    return [*ends[0], *pairs, *ends[1]]
+    return pairs
 
 
 def _cut(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[int, int]:
@@ -158,21 +191,23 @@ def _one_line(hunk: Hunk, old: Node, new: Node) -> bool:
     return bool(line) and line == hunk.after.kept_line(new) and (old.kind == new.kind or _headed(old, new))
 
 
-def _share_line(hunk: Hunk, old: Node, new: Node) -> bool:
-    """Whether two compound statements of one kind share a context line, of their headers or directly in them."""
-    headers = hunk.before.context_header(old) & hunk.after.context_header(new)
-    return bool(headers) or bool(_inner_lines(hunk.before, old) & _inner_lines(hunk.after, new))
+def _context_lines(side: Side, node: Node) -> Set[Tuple[int, str]]:
+    """The context lines of a statement or clause: those of its header, and those on which code inside it begins."""
+    if node.kind not in WITH_LINES or node.role:
+        return set()
+    inner = {(side.kept_line(part), part.kind) for part in node.walk() if part.kind in WITH_LINES and side.kept_line(part)}
+    return inner | {(line, "") for line in side.context_header(node)}
 
 
-def _inner_lines(side: Side, node: Node) -> Set[Tuple[int, str]]:
-    body = node.node("body").statements() if node.kind != "Match" else []
-    return {(side.kept_line(inner), inner.kind) for inner in (*body, *node.items("clauses")) if side.kept_line(inner)}
+def _body(node: Node) -> List[Node]:
+    body = node.fields.get("body")
+    return body.statements() if isinstance(body, Node) else []
 
 
 def _holds(node: Node, inner: Node) -> bool:
-    """Whether a statement is inside another one: it is unwrapped, and not renamed."""
+    """Whether a statement is inside another one: it is wrapped or unwrapped, and not changed."""
     return any(part.kind == inner.kind and same(part, inner) for part in node.walk())
 
 
 def _headed(old: Node, new: Node) -> bool:
-    return old.kind in COMPOUND | CLAUSES and new.kind in COMPOUND | CLAUSES
+    return old.kind in _HEADED and new.kind in _HEADED

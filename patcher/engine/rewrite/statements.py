@@ -6,7 +6,7 @@ from typing import List, Optional, Sequence, Tuple
 
 from patcher.engine.edit import Conflict, Removed
 from patcher.engine.lex import tokens
-from patcher.engine.node import CLAUSES, COMPOUND, Node, same
+from patcher.engine.node import CLAUSES, COMPOUND, Node
 from patcher.engine.rewrite.align import Gap, align
 from patcher.engine.rewrite.edits import Edits
 from patcher.engine.rewrite.layout import alone_on_lines, body_end, header_end, lines_end
@@ -31,8 +31,6 @@ def change_lines(
         Conflict: the change cannot be made safely.
     """
     pairs, gaps = align(edits.hunk, before, after)
-    edits.render.changed.update(old for old, _ in pairs if old.kind not in ("FunctionDef", "ClassDef"))
-    edits.render.changed.update(part for old, new in pairs if same(old, new) for part in old.walk())
     inserts = any(gap.inserted for gap in gaps)
     above = {id(gap.below[1]): gap for gap in gaps if gap.below is not None and not gap.deleted}
     for old, new in pairs:
