@@ -406,6 +406,14 @@ def held_open(path):
         yield
 
 
+def test_every_damaged_hook(site):
+    for name in ("_a", "_b"):
+        (site.path / name).mkdir()
+        (site.path / name / "hook.json").write_text('{"sitepatch"')
+    problems = [(PROBLEM, "hooks", f"{name}/hook.json: is not the JSON that sitepatch writes.*install the hook again") for name in ("_a", "_b")]
+    expect(doctor(site), *problems)
+
+
 @told
 def test_who_is_at_work_here(patched):
     with held(patched.path) as holder:

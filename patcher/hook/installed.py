@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import List, NamedTuple, Tuple
+from typing import Iterator, List, NamedTuple, Tuple, Union
 
 from patcher.errors import SitepatchError
 from patcher.hook import boot
 from patcher.hook.classify import classify_targets
 from patcher.hook.content import Installed, load_hook
-from patcher.hook.wheel import module, stem
+from patcher.hook.places import folders, module, stem
 from patcher.store.retry import settled
 from patcher.target.interpreter import Environment
 
@@ -26,6 +26,15 @@ class HookStatus(NamedTuple):
     mode: str
     good: bool
     messages: Tuple[str, ...]
+
+
+def look_at_all(env: Environment) -> Iterator[Tuple[str, Union[HookStatus, SitepatchError]]]:
+    """The folder of each hook of an environment, and its status, or what is wrong with a damaged one; writes nothing."""
+    for folder in folders(env):
+        try:
+            yield folder, look(folder)
+        except SitepatchError as error:
+            yield folder, error
 
 
 def look(folder: str) -> HookStatus:

@@ -1,4 +1,4 @@
-"""The folders of the hooks in an environment, and what is in each: hook.json, kept.json and the patchsets."""
+"""The folders of the hooks in an environment, how they are called, and what is in each: hook.json, kept.json, patchsets."""
 
 from __future__ import annotations
 
@@ -35,8 +35,18 @@ def _is_hook(folder: str) -> bool:
     return False
 
 
+def stem(name: str) -> str:
+    """The first part of the names of a hook's wheel, of its .pth, .start and dist-info: its name as PEP 427 escapes it."""
+    return name.replace("-", "_")
+
+
+def module(name: str) -> str:
+    """The package that a hook installs, whose folder has that name."""
+    return f"_{stem(name)}"
+
+
 def name_of(folder: str) -> str:
-    """The name of the hook in a folder, which has that of its module (`patcher.hook.wheel`)."""
+    """The name of the hook in a folder (of `module`)."""
     return os.path.basename(folder)[1:].replace("_", "-")
 
 

@@ -7,7 +7,7 @@ from typing import Dict, Tuple
 
 import patcher
 from patcher.hook.content import Content, write_hook, write_precomputed
-from patcher.hook.places import HOOK, PATCHSETS, PRECOMPUTED
+from patcher.hook.places import HOOK, PATCHSETS, PRECOMPUTED, module, stem
 
 CARRIED_MODULES = (
     *("__init__", "errors", "model", "splice"),
@@ -21,16 +21,6 @@ CARRIED_MODULES = (
 """The modules of ours that a hook carries, so that it works where sitepatch is not installed."""
 OWN = ("state", "state.tmp", "lock")
 """Empty files that the hook writes to; they are in RECORD, so that an uninstall removes them."""
-
-
-def stem(name: str) -> str:
-    """The first part of the names of the wheel, of its .pth, .start and dist-info: the name as PEP 427 escapes it."""
-    return name.replace("-", "_")
-
-
-def module(name: str) -> str:
-    """The package that a hook installs."""
-    return f"_{stem(name)}"
 
 
 def _metadata(content: Content) -> Dict[str, bytes]:

@@ -10,8 +10,8 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.hook import backend
 from patcher.hook.content import Content, write_precomputed
 from patcher.hook.directory import TABLE
-from patcher.hook.places import PATCHSETS, PRECOMPUTED
-from patcher.hook.wheel import module, wheel
+from patcher.hook.places import PATCHSETS, PRECOMPUTED, module
+from patcher.hook.wheel import wheel
 from patcher.patchset.toml import decode_text, written_toml
 from patcher.project.pyproject import ProjectEntry
 from patcher.system.reading import read_file

@@ -12,7 +12,7 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.hook import directory
 from patcher.hook.boot import MODES
 from patcher.hook.content import Content, Installed, Precomputed, load_hook
-from patcher.hook.installed import HookStatus, delete_hook, look
+from patcher.hook.installed import HookStatus, delete_hook, look_at_all
 from patcher.hook.places import folders, name_of
 from patcher.hook.precompute import precompute
 from patcher.hook.wheel import wheel
@@ -154,14 +154,7 @@ def installed_hooks(place: Place) -> HooksOutcome:
         SitepatchError: no such environment.
     """
     env = place.environment()
-    return HooksOutcome(env, tuple((folder, _status(folder)) for folder in folders(env)))
-
-
-def _status(folder: str) -> Union[HookStatus, SitepatchError]:
-    try:
-        return look(folder)
-    except SitepatchError as error:
-        return error
+    return HooksOutcome(env, tuple(look_at_all(env)))
 
 
 def remove_hook(place: Place, name: Optional[str]) -> Tuple[Installed, ...]:

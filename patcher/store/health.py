@@ -1,20 +1,23 @@
-"""What is wrong with the stores of an environment: interrupted runs, lost copies, files that no receipt explains."""
+"""What is wrong with the stores of an environment: unfinished runs, lost copies, files that no receipt explains or needs."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Callable, Collection, Dict, Iterable, Iterator, List, Tuple
+from typing import TYPE_CHECKING, Callable, Collection, Dict, Iterable, Iterator, List, Set, Tuple
 
 from patcher.errors import BusyError, StoreError
 from patcher.store.folder import HOME, sha256
-from patcher.store.journal import JOURNAL
+from patcher.store.journal import JOURNAL, SPARE
 from patcher.store.lock import holders
+from patcher.store.receipt import file_name
 from patcher.store.status import FileStatus, read_installed, stores
 from patcher.store.store import Store
+from patcher.store.tidy import EDITED
 from patcher.system.ownership import trusted_users
 
 if TYPE_CHECKING:
+    from patcher.model import Receipt
     from patcher.target.interpreter import Environment
 
 
@@ -140,3 +143,21 @@ def orphans(env: Environment, items: Collection[FileStatus]) -> Iterator[Tuple[s
                 data = read_installed(store.site, path)
                 if data is not None and sha256(data) != digest:
                     yield f"{store.site}/{HOME}/pristine/{digest}", store.site, path
+
+
+def leftovers(site: str, receipts: Collection[Receipt]) -> Iterator[str]:
+    """The paths in the store of a site directory that belong to none of its receipts; none where the next run needs them."""
+    from pathlib import Path  # `status` does without
+
+    home = Path(site, HOME)
+    if (home / JOURNAL).exists():
+        return
+    kept: Dict[str, Set[str]] = {
+        ".": {"lock", SPARE, "receipts", "pristine", "patchsets", EDITED},
+        "receipts": {file_name(one.path) for one in receipts},
+        "pristine": {one.pristine for one in receipts},
+        "patchsets": {f"{step.digest}.json" for one in receipts for step in one.steps},
+    }
+    for name, used in kept.items():
+        here = sorted((home / name).iterdir()) if (home / name).is_dir() else []
+        yield from (str(path) for path in here if path.name not in used)

@@ -19,6 +19,7 @@ from patcher.store.receipt import decode_fields, encode_fields, file_name, path_
 from patcher.system.decode import STRINGS, Items, Table, one_of, sha256_hex, string
 
 JOURNAL = "journal.json"
+SPARE = "spare"  # keeps room for the journal of a restore on a full disk
 PREPARING, COMMITTING = "preparing", "committing"
 WRITE, PUT, LINK, FORGET = "write", "put", "link", "forget"
 

@@ -9,10 +9,9 @@ from patcher.errors import OutdatedError, StoreError
 from patcher.model import Change, Receipt
 from patcher.store import bytecode, permission, receipt
 from patcher.store.folder import Folder, sha256
-from patcher.store.journal import FORGET, LINK, PUT, WRITE, JournalEntry, backup, staged, temporary
+from patcher.store.journal import FORGET, LINK, PUT, SPARE, WRITE, JournalEntry, backup, staged, temporary
 from patcher.system.decode import is_sha256
 
-SPARE = "spare"
 # xfs asks for 200 KB of room before it makes a file, even an empty one.
 _SPARE_SIZE = 1 << 19  # bytes set aside on every apply, so that a restore can write its journal on a full disk ...
 _SPARE_EACH = 1 << 11  # ... and so many more for each file: its two entries, in the journal and in the one that replaces it
@@ -55,9 +54,7 @@ def plan_work(
     Raises:
         StoreError: a file is not as its change says (OutdatedError), or a change contradicts itself; all problems in one.
     """
-    problems = [
-        f"{digest!r}: expected the sha256 of a patchset" for digest in patchsets if not is_sha256(digest)
-    ]
+    problems = [f"{digest!r}: expected the sha256 of a patchset" for digest in patchsets if not is_sha256(digest)]
     for path, count in Counter(change.path for change in changes).items():
         if count > 1:
             problems.append(f"{path}: {count} changes for one file")

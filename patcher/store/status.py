@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from enum import Enum
 from typing import TYPE_CHECKING, Container, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -174,12 +173,9 @@ def _installed(site: str, receipt: Receipt) -> str:
 
 def _version(dist_info: str) -> str:
     """The version in METADATA; the name of the folder may have it in another spelling."""
-    try:
-        data = read_file(os.path.join(dist_info, "METADATA"))
-    except OSError:
-        return ""
-    found = re.search(rb"^Version:[ \t]*(\S+)", data, re.MULTILINE | re.IGNORECASE)
-    return found.group(1).decode("utf-8", "replace") if found else ""
+    from patcher.target.distribution import read_headers  # `status` does without where that name says it
+
+    return read_headers(os.path.join(dist_info, "METADATA"))[1]
 
 
 def read_installed(site: str, path: str) -> Optional[bytes]:

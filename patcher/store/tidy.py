@@ -7,7 +7,7 @@ from typing import Callable, Dict, List, Mapping, Sequence
 
 from patcher.errors import StoreError
 from patcher.model import Receipt
-from patcher.store import journal, prepare
+from patcher.store import journal
 from patcher.store.folder import Folder
 from patcher.system.decode import is_sha256
 
@@ -48,9 +48,9 @@ def clean_up(
             if unwanted:
                 folder.sync()
         home.remove_folder(folder_name)
-    loose = [name for name in (f"{prepare.SPARE}.tmp", f"{journal.JOURNAL}.tmp") if home.has(name)]
+    loose = [name for name in (f"{journal.SPARE}.tmp", f"{journal.JOURNAL}.tmp") if home.has(name)]
     if not now and not bad:
-        loose.append(prepare.SPARE)
+        loose.append(journal.SPARE)
     for name in loose:
         home.remove(name)
     if loose:

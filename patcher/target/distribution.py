@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 from urllib.parse import unquote, urlsplit
 
 from patcher.errors import SitepatchError
@@ -61,7 +61,7 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
     if len(best) > 1:
         kept = {path: count_patched(path, samples) for path in best}
         best = [path for path in best if kept[path] == max(kept.values())]
-    found = [Owner(*_headers(path / "METADATA"), str(path), True) for path in best]
+    found = [Owner(*read_headers(path / "METADATA"), str(path), True) for path in best]
     listed = " and ".join(f"{each.name} {each.version} ({Path(each.dist_info).name})" for each in found)
     if not plain and len({each.name for each in found}) > 1:
         raise SitepatchError(
@@ -124,7 +124,7 @@ def installed_distributions(site: Path) -> Iterator[Owner]:
     kinds = (".dist-info", ".egg-info", ".egg-link")
     for folder in sorted(each for each in site.iterdir() if each.suffix in kinds and each.name[0] != "~"):
         metadata = folder / ("METADATA" if folder.suffix == ".dist-info" else "PKG-INFO") if folder.is_dir() else folder
-        name, version = _headers(metadata)
+        name, version = read_headers(metadata)
         came = origin(folder)
         note = (came.url or _text(folder).split("\n")[0]) if folder.suffix == ".egg-link" or came.editable else ""
         yield Owner(name or folder.stem, version, str(folder), (folder / "RECORD").is_file(), note)
@@ -132,17 +132,17 @@ def installed_distributions(site: Path) -> Iterator[Owner]:
 
 def identity(dist_info: Path) -> Tuple[str, str, str]:
     """The name and the version of an installed distribution, and the sha256 (hex) over its files by `recorded_digest`."""
-    return (*_headers(dist_info / "METADATA"), recorded_digest(dist_info))
+    return (*read_headers(dist_info / "METADATA"), recorded_digest(dist_info))
 
 
-def _text(path: Path) -> str:
+def _text(path: Union[str, Path]) -> str:
     try:
         return read_file(path).decode("utf-8", "replace")
     except OSError:
         return ""
 
 
-def _headers(path: Path) -> Tuple[str, str]:
+def read_headers(path: Union[str, Path]) -> Tuple[str, str]:
     """(Name, Version) of a METADATA or PKG-INFO file, "" for what is not there."""
     text = _text(path)
     found = [re.search(rf"^{key}:[ \t]*(\S+)", text, re.MULTILINE | re.IGNORECASE) for key in ("Name", "Version")]
@@ -173,14 +173,14 @@ def _sources(site: Path, package: str, dist_infos: Sequence[str]) -> Iterator[Tu
         if found[1]:
             yield found[0].group(1) if found[0] else "", found[1].group(1), ""
     for root in roots:
-        yield (*_headers(root / "PKG-INFO"), "")
-        yield (*_headers(root / "EGG-INFO/PKG-INFO"), "")
+        yield (*read_headers(root / "PKG-INFO"), "")
+        yield (*read_headers(root / "EGG-INFO/PKG-INFO"), "")
     eggs: List[str] = sorted(each.name for each in site.iterdir() if each.name.endswith(".egg-info"))
     for entry in (*dist_infos, *eggs):
         folder = site / entry
         tops = _text(folder / "top_level.txt").split()
         if package in tops or normalized(re.split(r"-\d|\.egg-info$|\.dist-info$", entry)[0]) == normalized(package):
             if folder.is_dir():
-                yield (*_headers(folder / ("METADATA" if entry.endswith(".dist-info") else "PKG-INFO")), str(folder))
+                yield (*read_headers(folder / ("METADATA" if entry.endswith(".dist-info") else "PKG-INFO")), str(folder))
             else:
-                yield (*_headers(folder), "")
+                yield (*read_headers(folder), "")

@@ -9,10 +9,10 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Dict, Iterator, List, Set, Tuple
+from typing import Dict, Iterator, List, Tuple
 
-from patcher.hook.installed import look
-from patcher.hook.places import folders
+from patcher.errors import SitepatchError
+from patcher.hook.installed import look_at_all
 from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Check, DoctorOutcome, Examination, examine
 from patcher.ops.health.troubles import OF_MACHINE, TROUBLES
 from patcher.ops.outcome import SILENT, Events
@@ -21,14 +21,12 @@ from patcher.ops.status import outdated
 from patcher.patchset.places import patchset_folders
 from patcher.project.selection import OTHERS_HINT, others_change
 from patcher.store.folder import HOME, sha256
-from patcher.store.health import UNDER_WAY, damaged, orphans, unclaimed, unfinished
+from patcher.store.health import UNDER_WAY, damaged, leftovers, orphans, unclaimed, unfinished
 from patcher.store.journal import JOURNAL, backup, temporary
 from patcher.store.lock import holders
-from patcher.store.receipt import file_name
 from patcher.store.retry import settled
 from patcher.store.status import Condition
 from patcher.store.store import Store
-from patcher.store.tidy import EDITED
 from patcher.system import cache, mounts
 from patcher.system.reading import read_file
 from patcher.target.backups import is_backup, proven_backups
@@ -192,21 +190,10 @@ def _mounts(case: Examination) -> _Found:
 
 def _left(case: Examination) -> _Found:
     changed = [copy for copy, _, _ in orphans(case.env, case.statuses)]
-    for site in case.homes:
-        home = Path(site) / HOME
-        if case.damaged or (home / JOURNAL).exists():
-            continue  # whose they are is unknown, or the next run needs them
-        mine = [item.receipt for item in case.statuses if item.site == site]
-        kept: Dict[str, Set[str]] = {
-            ".": {"lock", "spare", "receipts", "pristine", "patchsets", EDITED},
-            "receipts": {file_name(one.path) for one in mine},
-            "pristine": {one.pristine for one in mine},
-            "patchsets": {f"{step.digest}.json" for one in mine for step in one.steps},
-        }
-        for name, requested in kept.items():
-            for path in sorted((home / name).iterdir()) if (home / name).is_dir() else ():
-                if path.name not in requested and str(path) not in changed:
-                    yield NOTE, f"{path} belongs to nothing that is applied", "it can be removed"
+    for site in case.homes if not case.damaged else ():  # else it is unknown whose they are
+        for path in leftovers(site, [item.receipt for item in case.statuses if item.site == site]):
+            if path not in changed:
+                yield NOTE, f"{path} belongs to nothing that is applied", "it can be removed"
     for site, paths in case.sites.items():
         for target in paths if not (Path(site) / HOME / JOURNAL).exists() else ():
             for name in (temporary(target), backup(target)):
@@ -235,10 +222,12 @@ def _bytecode(case: Examination) -> _Found:
 
 
 def _hooks(case: Examination) -> _Found:
-    for folder in folders(case.env):
-        found = look(folder)
-        for what in () if found.good else found.messages:
-            yield PROBLEM, f"{found.installed.hook.name}: {what}", "see: sitepatch hook status"
+    for _, found in look_at_all(case.env):
+        if isinstance(found, SitepatchError):
+            yield PROBLEM, found.message, found.hint
+        elif not found.good:
+            for what in found.messages:
+                yield PROBLEM, f"{found.installed.hook.name}: {what}", "see: sitepatch hook status"
 
 
 def _cache(case: Examination) -> _Found:
