@@ -13,6 +13,16 @@ CASES = {
         "def f(a: int, b: int = 1, new: str = '', c: str = ''):\n    return a\n",
         "@@ f @@\n-def f(..., b=1, ...):\n+def f(..., b=1, new: str = '', ...):\n",
     ),
+    "of a parameter with another default the annotation is left open": (
+        "def f(a: int, b: int = 1, c: str = ''):\n    return a\n",
+        "def f(a: int, b: int = 2, c: str = ''):\n    return a\n",
+        "@@ f @@\n-def f(..., b=1, ...):\n+def f(..., b=2, ...):\n",
+    ),
+    "of a parameter with another annotation it is written": (
+        "def f(a: int, b: int = 1, c: str = ''):\n    return a\n",
+        "def f(a: int, b: bool = 2, c: str = ''):\n    return a\n",
+        "@@ f @@\n-def f(..., b: int = 1, ...):\n+def f(..., b: bool = 2, ...):\n",
+    ),
     "decorators stay in their order": (
         "@first(0)\n@second(1)\ndef f(a):\n    return a\n",
         "@first(0)\n@second(2)\ndef f(a):\n    return a\n",

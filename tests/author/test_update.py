@@ -105,6 +105,13 @@ def test_code_that_came_in_the_place_is_shown_and_nothing_is_written(world, inde
     assert manifest(world) == MANIFEST
 
 
+def test_of_several_releases_that_it_does_not_fit_the_newest_is_proposed_to_be_edited(world, index):
+    told = done(world("update", "mine", "--to", "1.2", "--to", ">=1.3", **online(world, index)), 1)
+    (line,) = (line for line in told.out.splitlines() if "edit it there with: " in line)
+    assert "update mine --to 1.3 --edit" in line
+    done(world("update", "mine", "--to", "1.3", "--edit", **online(world, index), **editor(world)))
+
+
 def test_an_edit_adds_a_variant_that_holds_on_the_other_side_of_the_change(world, index):
     told = done(world("update", "mine", "--to", "1.2", "--edit", **online(world, index), **editor(world)))
     assert "patchsets/mine/mine-1.2.spatch, for demo ==1.2" in told.out

@@ -210,7 +210,14 @@ def _returns(text: Text, node: Node) -> Hole:
 
 
 def _annotations(old: Node, new: Node, hidden: Holes) -> Holes:
-    """The holes that leave out the annotations of parameters that stay."""
-    written = [each for each in old.node("params").items("params") if not any(a <= each.start < b for (a, b, _), _ in hidden)]
-    pairs = ((one, other) for one in written for other in new.node("params").items("params") if same(one, other))
-    return [(untyped(one), untyped(other)) for one, other in pairs if one.fields.get("annotation") is not None]
+    """The holes that leave out the annotations that stay."""
+    typed = [
+        [each for each in node.node("params").items("params") if each.fields.get("annotation") is not None] for node in (old, new)
+    ]
+    written = [each for each in typed[0] if not any(a <= each.start < b for (a, b, _), _ in hidden)]
+    pairs = ((one, other) for one in written for other in typed[1])
+    return [
+        (untyped(one), untyped(other))
+        for one, other in pairs
+        if all(same(one.fields[key], other.fields[key]) for key in ("name", "annotation"))
+    ]

@@ -71,7 +71,8 @@ def _report(console: Console, request: UpdateRequest, made: UpdateOutcome) -> in
     if made.draft.files and not made.added:
         console.note("no variant was added", "stopped")
     elif not made.ok and any(one.hunks for one in made.releases):
-        words = [word for each in request.to for word in ("--to", each)]
+        newest = [one.located.version for one in made.releases if one.hunks][-1]
+        words = ["--to", newest] if request.to else []
         console.info(f"edit it there with: {command(request.place, 'update', request.name, *words, '--edit')}")
     return console.answer(made.ok, _json(request, made))
 
