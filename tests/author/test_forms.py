@@ -144,6 +144,11 @@ CASES = {
         "if X:\n    class A:\n        def f(self):\n            y(1)\n            return self\nelse:\n    class A:\n        def f(self):\n            y(1)\n            print()\n            return self\n",
         "@@ <module> @@\n else:\n     class A:\n         def f(...):\n             y(...)\n+            print()\n             ...\n",
     ),
+    "the setter of a property is named by its decorator": (
+        "class A:\n    @property\n    def x(self):\n        return self.y\n\n    @x.setter\n    def x(self, y):\n        self.y = y\n",
+        "class A:\n    @property\n    def x(self):\n        return self.y\n\n    @x.setter\n    def x(self, y):\n        print(y)\n        self.y = y\n",
+        "@@ A.x @@\n @x.setter\n def x(...):\n+    print(y)\n     ...\n",
+    ),
     "an attribute of one of two equal classes": (
         "class A:\n    x = 1\n    y = 1\n\n\nclass A:\n    x = 1\n    y = 1\n",
         "class A:\n    x = 1\n    y = 1\n\n\nclass A:\n    x = 2\n    y = 1\n",

@@ -211,13 +211,10 @@ def _returns(text: Text, node: Node) -> Hole:
 
 def _annotations(old: Node, new: Node, hidden: Holes) -> Holes:
     """The holes that leave out the annotations that stay."""
-    typed = [
-        [each for each in node.node("params").items("params") if each.fields.get("annotation") is not None] for node in (old, new)
-    ]
-    written = [each for each in typed[0] if not any(a <= each.start < b for (a, b, _), _ in hidden)]
-    pairs = ((one, other) for one in written for other in typed[1])
-    return [
-        (untyped(one), untyped(other))
-        for one, other in pairs
-        if all(same(one.fields[key], other.fields[key]) for key in ("name", "annotation"))
-    ]
+    holes: List[Tuple[Hole, Hole]] = []
+    for one in old.node("params").items("params"):
+        is_hidden = any(start <= one.start < end for (start, end, _), _ in hidden)
+        typed = () if is_hidden or one.fields.get("annotation") is None else new.node("params").items("params")
+        twins = (each for each in typed if all(same(one.fields[key], each.fields.get(key)) for key in ("name", "annotation")))
+        holes += [(untyped(one), untyped(each)) for each in twins]
+    return holes

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from functools import lru_cache
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from patcher.author.hunks.differences import BlockRange, scope_of
-from patcher.author.hunks.excerpts import Line, enclosed, forms, tagged
+from patcher.author.hunks.excerpts import Line, enclosed, excerpt, forms, tagged
 from patcher.author.hunks.spans import Text
 from patcher.engine.node import CLAUSES, DEFINITIONS, Node
 
@@ -74,16 +76,21 @@ def with_context(
                 yield Candidate(place.scope, lines, f"{each.form}, between both neighbours")
     yield from in_headers(text, place, near)
     owner = place.block.parent
-    if owner is not None and owner.kind in DEFINITIONS and not _is_only(text, owner):
+    if owner is not None and _is_one_of_several(text, owner):
         inside = filter(None, (_inside(text, place, each) for each in (*fragments, *near)))
         around = [each._replace(form=f"{each.form}, in the definition around it") for each in inside]
         yield from with_context(text, BlockRange.of(owner), ends(around)) if around else ()
 
 
-def _is_only(text: Text, owner: Node) -> bool:
-    """Whether a file has no other definition with the qualified name of this one."""
-    name = scope_of(owner)
-    return all(node is owner or scope_of(node) != name for node in text.tree.walk() if node.kind in DEFINITIONS)
+def _is_one_of_several(text: Text, node: Node) -> bool:
+    """Whether a node is a definition, and the file has another one of its qualified name."""
+    return node.kind in DEFINITIONS and _definitions(text.tree)[scope_of(node)] > 1
+
+
+@lru_cache(maxsize=4)
+def _definitions(tree: Node) -> Counter[str]:
+    """How often a file has a definition of this qualified name."""
+    return Counter(scope_of(node) for node in tree.walk() if node.kind in DEFINITIONS)
 
 
 def _near(text: Text, place: BlockRange, fragments: Sequence[Fragment]) -> Iterator[Fragment]:
@@ -114,7 +121,10 @@ def in_headers(text: Text, place: BlockRange, fragments: Sequence[Fragment]) -> 
 
 
 def _inside(text: Text, place: BlockRange, fragment: Fragment) -> Optional[Fragment]:
-    """Lines below the header of their block, with `...` for the rest of it; None where that is no place."""
+    """Lines below the header of their block, with `...` for the rest of it; None where that is no place.
+
+    Of several definitions of one name the decorators are a part of the header.
+    """
     first, last = place.rows
     above, below = place.neighbours
     higher = first > 1 if fragment.above else above is not None
@@ -122,7 +132,10 @@ def _inside(text: Text, place: BlockRange, fragment: Fragment) -> Optional[Fragm
     if higher and lower and all(tag == "+" for tag, _ in fragment.lines):
         return None  # between `...` and `...` there is no place
     lines = enclosed(text, place.block, fragment.lines, higher, lower)
-    return Fragment(tuple(lines), fragment.form) if lines else None
+    owner = place.block.parent
+    named = owner.items("decorators") if owner is not None and _is_one_of_several(text, owner) else []
+    decorators = [line for node in named for line in excerpt(text, node.start, node.end)]
+    return Fragment((*tagged(" ", decorators), *lines), fragment.form) if lines else None
 
 
 _T = TypeVar("_T")
