@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import itertools
 import json
 import lzma
 import os
@@ -18,13 +19,14 @@ from pathlib import Path
 import pytest
 
 from patcher.diagnose import files, packed, patterns
-from patcher.diagnose.failures import Failure, FailureReader, Traceback, first_failures
+from patcher.diagnose.failures import Failure, FailureReader, Traceback, with_tracebacks
 from patcher.diagnose.files import log_files
 from patcher.diagnose.log import read_log, read_logs
 from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
 from patcher.ops.diagnose import DiagnoseRequest, KnownSymptoms
 from patcher.ops.place import Place
+from patcher.text.listed import ranks
 from tests.command import DDP, Site, environ, sitepatch
 
 pytestmark = pytest.mark.once
@@ -307,9 +309,9 @@ def test_a_failure_is_read_from_pieces_of_any_size(known, size):
             return super().read(size)
 
     text = ("x" * 5000 + "\n" * 9 + "".join(text for _, text in TORCHRUN)).encode()
-    found = read_log("log", Dribble(text)).failures
-    assert found == read_log("log", io.BytesIO(text)).failures and len(found) == len(TORCHRUN)
-    assert text.splitlines()[found[0].line - 1].endswith(found[0].error.encode())
+    found = read_log("log", Dribble(text)).summaries
+    assert found == read_log("log", io.BytesIO(text)).summaries and len(found) == len(TORCHRUN)
+    assert text.splitlines()[found[0][-1].line - 1].endswith(found[0][-1].error.encode())
 
 
 def test_a_later_run_in_a_log_has_its_own_failure(known):
@@ -334,8 +336,8 @@ def test_the_traceback_may_be_in_the_log_of_the_rank(known):
 def test_logs_that_contradict_each_other_about_a_rank_say_nothing_of_it():
     failure = Failure(1, "", "", 1, "", "", "log", 9)
     one, other = ({rank: Traceback("log", 1, error, "a.py:1")} for rank, error in ((1, "KeyError"), (1, "OSError")))
-    assert first_failures([failure], [one, other, {None: one[1]}]) == (failure,)
-    assert first_failures([failure], [one, one, {None: other[1]}]) == (failure._replace(line=1, error="KeyError", at="a.py:1"),)
+    assert with_tracebacks([failure], [one, other, {None: one[1]}]) == [failure]
+    assert with_tracebacks([failure], [one, one, {None: other[1]}]) == [failure._replace(line=1, error="KeyError", at="a.py:1")]
 
 
 def test_a_traceback_of_an_unnamed_rank_is_taken_where_there_is_no_other(known):
@@ -404,6 +406,102 @@ def test_the_failure_is_told_first_and_ends_with_1(tmp_path):
     assert "these logs have no traceback of it" in sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path).out
     (tmp_path / "log").write_text(TORCHRUN[1][1], encoding="utf-8")
     assert "its error file: /tmp/torchelastic_" in sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path).out
+
+
+# which rank was waited for -------------------------------------------------------------------------------------------
+WAITED = sections("waited")
+
+
+def causes(known, *texts, names=()):
+    """What is known of the ranks that failed first, as the headings of waited.log have it."""
+    logs = [read_log(name, io.BytesIO(text.encode()), known.patterns) for name, text in itertools.zip_longest(names, texts, fillvalue="log")]
+    found = []
+    for each in known.outcome(logs).failures:
+        late = f"late {ranks(each.late)}: " if each.late else ""
+        victim = "" if each.victim is None else f", rank {each.victim} waited"
+        error = each.error or each.signal or each.exitcode
+        found.append(f"{late}rank {each.rank} waited" if each.waited else f"rank {each.rank}: {error}{victim}")
+    return "; ".join(found)
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
+@pytest.mark.parametrize(("heading", "text"), [pytest.param(*each, id=f"{at}") for at, each in enumerate(WAITED)])
+def test_a_rank_that_waited_is_not_the_one_that_failed(known, heading, text, around):
+    assert causes(known, around(text)) == heading
+
+
+def test_the_rank_that_was_waited_for_is_told_first(tmp_path):
+    def told(text):
+        (tmp_path / "log").write_text(text, encoding="utf-8")
+        done = sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path)
+        assert done.code == 1
+        return [" ".join(line.split()) for line in done.out.splitlines()]
+
+    waited = dict(WAITED)
+    late = told(waited["late rank 2: rank 3 waited"])
+    assert late[:2] == ["late rank 2 log:24", "torchrun saw rank 3 fail first, on localhost, 2026-11-23_07:56:54: it waited in vain"]
+    assert late[2].startswith("RuntimeError: [") and late[4].startswith("hint: it still ran when torchrun ended it")
+    cause = told(waited["rank 1: KeyError: 'loss_weight', rank 0 waited"])
+    assert cause[:2] == ["failed rank 1 log:6", "KeyError: 'loss_weight'"] and cause[3] == "torchrun saw rank 0 fail first, which waited for this one"
+    victim = told(waited["rank 0 waited"])
+    assert victim[0] == "waited rank 0 log:10" and victim[4].startswith("hint: it waited for another rank, and is a victim")
+
+
+def entry(rank, ended, time="2026-11-23_07:51:54"):
+    code = {"SIGTERM": -15, "SIGKILL": -9, "SIGSEGV": -11, "SIGABRT": -6}.get(ended, ended)
+    signal = f" ({ended})" if code != ended else ""
+    message = "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
+    fields = {"time": time, "host": "a", "rank": f"{rank} (local_rank: {rank})", "exitcode": f"{code} (pid: 9) {signal}", "error_file": "<N/A>", "traceback": message}
+    return f"[{rank}]:\n" + "".join(f"  {name:10}: {value}\n" for name, value in fields.items())
+
+
+def summary(first, *others):
+    """A summary as torchrun writes it."""
+    return f"Failures:\n{''.join(others)}-----\nRoot Cause (first observed failure):\n{first}=====\n"
+
+
+def raised(rank, error):
+    return prefixed(f"[rank{rank}]: ", f'Traceback (most recent call last):\n  File "train.py", line 7, in main\n{error}\n')
+
+
+GONE = "RuntimeError: [x/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:16064."
+TIMED_OUT = "RuntimeError: [x/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 4000ms for recv operation to complete"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (raised(0, GONE) + summary(entry(0, 1), entry(1, "SIGSEGV"), entry(2, "SIGTERM")), "rank 1: SIGSEGV, rank 0 waited"),
+        (raised(0, GONE) + summary(entry(0, 1), entry(1, "SIGKILL")), "rank 1: SIGKILL, rank 0 waited"),
+        (raised(0, GONE) + summary(entry(0, 1), entry(1, 3)), "rank 1: 3, rank 0 waited"),
+        (raised(0, GONE) + summary(entry(0, 1), entry(1, 1)), "rank 0 waited"),  # it may have waited as well
+        (raised(0, GONE) + summary(entry(0, 1), entry(1, "SIGTERM")), "rank 0 waited"),  # it may still have waited
+        (raised(0, GONE) + raised(2, TIMED_OUT) + summary(entry(0, 1), entry(1, "SIGTERM"), entry(2, "SIGTERM")), "late rank 1: rank 0 waited"),
+        (raised(0, TIMED_OUT) + summary(entry(0, 1), entry(1, "SIGKILL", "2026-11-23_07:52:24")), "late rank 1: rank 0 waited"),
+        (raised(0, TIMED_OUT) + raised(1, "KeyboardInterrupt") + summary(entry(0, 1), entry(1, "SIGTERM")), "rank 0 waited"),
+        (raised(0, TIMED_OUT) + raised(1, "RuntimeError: NCCL error in: x.cpp:9, unhandled system error") + summary(entry(0, 1), entry(1, "SIGTERM")), "rank 0 waited"),
+        (raised(0, "KeyError: 1") + raised(1, "KeyError: 2") + summary(entry(0, 1), entry(1, "SIGTERM")), "rank 0: KeyError: 1"),
+        (raised(0, TIMED_OUT) + raised(1, "KeyError: 1") + raised(2, "KeyError: 1") + summary(entry(0, 1), entry(1, "SIGTERM"), entry(2, 1)), "rank 1: KeyError: 1, rank 0 waited"),
+        (raised(2, "KeyError: 1") + summary(entry(2, 1), entry(0, "SIGTERM")) + raised(0, TIMED_OUT) + summary(entry(0, 1), entry(2, "SIGTERM")), "rank 2: KeyError: 1; late rank 2: rank 0 waited"),
+    ],
+)  # fmt: skip
+def test_which_rank_began(known, text, told):
+    assert causes(known, text) == told
+
+
+def test_a_rank_that_the_watchdog_of_nccl_has_ended_waited(known):
+    watchdog = next(text for _, text in sections("reported") if "Watchdog caught" in text)
+    table = summary(entry(0, "SIGABRT"), entry(4, "SIGABRT"), entry(5, "SIGTERM"))
+    assert causes(known, watchdog + table) == "late rank 5: rank 0 waited"
+    assert causes(known, watchdog.replace("Watchdog", "Somebody") + table) == "rank 0: SIGABRT"
+
+
+def test_a_rank_of_another_machine_is_found_by_its_own_log(known):
+    first = raised(0, TIMED_OUT) + summary(entry(0, 1))
+    own = 'Traceback (most recent call last):\n  File "train.py", line 7, in main\nKeyError: 8\n'
+    assert causes(known, first, own, names=["log", "attempt_0/8/stderr.log"]) == "rank 8: KeyError: 8, rank 0 waited"
+    other = raised(8, "KeyError: 8") + summary(entry(8, 1, "2026-11-23_07:59:59"))
+    assert causes(known, first, other) == "rank 8: KeyError: 8; rank 0 waited", "whatever the clocks say"
 
 
 # what cures -----------------------------------------------------------------------------------------------------------

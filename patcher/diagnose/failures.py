@@ -1,12 +1,13 @@
-"""A log -> the failure that torchrun's summary names as the first one, with what that rank's traceback ends in.
+"""A log -> what torchrun's summaries say of the ranks that failed, with what the traceback of each ends in.
 
 Lines are looked at one by one from a mark on, to the end of the traceback or of the summary; the rest is passed over.
+A summary of torch 1.10 and newer has the rank that failed first at its end, one of torch 1.9 at its begin.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterable, List, Mapping, Match, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, Match, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.diagnose.origin import rank_of_line
 from patcher.text.printable import printable_bytes
@@ -14,19 +15,24 @@ from patcher.text.width import clip
 
 _TRACEBACK = b"Traceback (most recent call last):"
 _CHAINED = (b"The above exception was the direct cause of the following", b"During handling of the above exception, another")
-_SUMMARY = b"Root Cause (first observed failure):"
-_MARKS = (_TRACEBACK, _SUMMARY, *_CHAINED)
+_WATCHDOG = b"Watchdog caught collective operation timeout: Work"  # of NCCL, which then ends the rank without a traceback
+_FIRST, _OTHERS = (b"Root Cause (first observed failure):", b"Root Cause:"), b"Failures:"
+_MARKS = (_TRACEBACK, _WATCHDOG, _OTHERS, *_FIRST, *_CHAINED)
 _FRAME = re.compile(rb'File \\?"([^"]+?)\\?", line (\d+)(?:, in ([^\s\\]+))?')
-_FIELD = re.compile(rb"\b(time|host|rank|exitcode|error_file) *: (\S+?)(?=\\n|\s|$)(?:.* \((SIG\w+)\))?")
+_FIELD = re.compile(rb"\b(time|host|rank|exitcode|error_file|traceback|msg) *: (\S+?)(?=\\n|\s|$)(?:.* \((SIG\w+)\))?")
+_RECORDED = re.compile(
+    rb"""msg: \\?"\{'message': \\?(["'])(.*?)\\?\1, 'extraInfo': """
+)  # torch 1.9: all that the error file has
 _INSTALLED = re.compile(r"-packages/|/lib/python3|^<")  # files of packages, of Python itself, and frozen ones
-_LAST_FIELD, _SUMMARY_LINES = b"traceback :", 12
+_LAST_FIELDS, _ENTRY = ("traceback", "msg"), 12  # lines of an entry
 _NONE = "<N/A>"
 _OF_LAUNCHER = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError"
 _BEGIN = 80  # bytes of a line in which its rank is looked for
 _BEFORE = 1024  # bytes of a line before a mark that are kept
 _LONGEST = 1 << 16  # bytes of a line
 _MOST = 5000  # lines of a traceback
-_KEPT = 1000  # ranks of which the last traceback is kept, and summaries
+_KEPT = 1000  # ranks of which the last traceback is kept, entries of a summary, and summaries
+_AFTER_RAISING = (0, -6, -15)  # how a rank may end that has raised: by itself, aborted by a library at its exit, by torchrun
 _SHOWN = 300  # columns
 
 
@@ -49,12 +55,16 @@ class Traceback(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """What torchrun says of the rank that failed first; what it does not say is "" or None.
+    """What torchrun says of a rank that failed; what it does not say is "" or None.
 
     `time` is that of its host, as torchrun writes it. `signal` is the name of that which ended the rank. `error_file` holds
     its exception where the program is made for that (`@record`). `error` and `at` are those of its traceback, and `line` that
     of the error in `log`, else that of the summary. `named` is whether the log says that this traceback is of that rank; else
     it is the only one that there is.
+
+    The rest is known once the failures of all logs are compared (`causes.first_failures`). `waited`: its error says that it
+    waited for other ranks; `late`: for these, which stood still as far as is known. `victim`: the rank that torchrun names in
+    its place, which waited for this one.
     """
 
     rank: int
@@ -68,16 +78,20 @@ class Failure(NamedTuple):
     error: str = ""
     at: str = ""
     named: bool = True
+    waited: bool = False
+    late: Tuple[int, ...] = ()
+    victim: Optional[int] = None
 
 
 class _Open:
     """A traceback that is being read: its best frame so far, and the column of its lines once a frame has shown it."""
 
-    def __init__(self, *, in_summary: bool) -> None:
-        self.in_summary, self.column = in_summary, -1
+    def __init__(self, entry: Optional[Tuple[List[Failure], int]] = None) -> None:
+        self.entry, self.column = entry, -1  # the summary in which it is, and the place of its rank there
         self.at, self._own = "", False
 
-    def add_frame(self, file: str, line: str, name: str) -> None:
+    def add_frame(self, frame: Match[bytes]) -> None:
+        file, line, name = _shown_groups(frame)
         own = not _INSTALLED.search(file)
         if own or not self._own:
             self.at, self._own = f"{file}:{line}" + (f" in {name}" if name else ""), own
@@ -93,19 +107,21 @@ class FailureReader:
 
     def __init__(self, name: str, rank: Optional[int]) -> None:
         self._name, self._rank = name, rank
-        self.failures: List[Failure] = []
+        self.summaries: List[List[Failure]] = []  # of each the last is the one that torchrun saw first
         self.tracebacks: Dict[Optional[int], Traceback] = {}
         self._held, self._line = b"", 1
         self._open: Dict[Optional[int], _Open] = {}
         self._until = 0  # the line after which no open traceback is read on
-        self._summary: Dict[str, str] = {}  # its fields so far; empty where none is being read
+        self._summary: Optional[List[Failure]] = None  # that which is being read
+        self._fields: Dict[str, str] = {}  # those of the entry that is being read
+        self._entry_until, self._is_first = 0, False
 
     def feed(self, piece: bytes, *, last: bool = False) -> None:
         """Read a piece; with the last one a line that is not ended is read, too."""
         text, at = self._held + piece, 0
         marks = {mark: text.find(mark) for mark in _MARKS}
         while at < len(text):
-            if not (self._open or self._summary):
+            if not (self._open or self._summary is not None):
                 marks = {mark: text.find(mark, at) if 0 <= found < at else found for mark, found in marks.items()}
                 places = [found for found in marks.values() if found >= 0]
                 begin = max(at, text.rfind(b"\n", at, min(places, default=len(text))) + 1)
@@ -125,16 +141,22 @@ class FailureReader:
         line = line.rstrip(b"\r\n").rpartition(b"\r")[2]
         named = rank_of_line(line[:_BEGIN])
         rank = self._rank if named is None else named
-        in_summary = self._add_field(line) if self._summary else False
         if self._line > self._until:
             self._open.clear()
-        if _SUMMARY in line:
-            self._summary = {"line": str(self._line)}
+        if self._line > self._entry_until:
+            self._summary = None
+        entry = None if self._summary is None else self._add_field(line, self._summary)
+        if _OTHERS in line or any(mark in line for mark in _FIRST):
+            self._begin_entries(is_first=_OTHERS not in line)
         elif any(mark in line for mark in _CHAINED):
             self.tracebacks.pop(rank, None)
+        elif _WATCHDOG in line:
+            self._end(rank, Traceback(self._name, self._line, _shown(line[line.index(_WATCHDOG) :]), ""), None)
+        elif _RECORDED.search(line) and entry:
+            self._take_recorded(line, entry)
         elif _TRACEBACK in line:
             if rank in self._open or len(self._open) < _KEPT:
-                self._open[rank], self._until = _Open(in_summary=in_summary), self._line + _MOST
+                self._open[rank], self._until = _Open(entry), self._line + _MOST
         elif rank in self._open:
             self._go_on(rank, self._open[rank], line)
 
@@ -142,70 +164,97 @@ class FailureReader:
         frame = _FRAME.search(line)
         if frame:
             traceback.column = max(0, frame.start() - 2)
-            traceback.add_frame(*_shown_groups(frame))
+            traceback.add_frame(frame)
         elif traceback.column >= 0 and line[traceback.column : traceback.column + 1] not in (b"", b" "):
             error = line[traceback.column :].partition(b'\\n"')[0]  # of a line that docker keeps as a JSON string
             del self._open[rank]
-            self._end(rank, Traceback(self._name, self._line, _shown(error), traceback.at), in_summary=traceback.in_summary)
+            self._end(rank, Traceback(self._name, self._line, _shown(error), traceback.at), traceback.entry)
 
-    def _end(self, rank: Optional[int], found: Traceback, *, in_summary: bool) -> None:
+    def _end(self, rank: Optional[int], found: Traceback, entry: Optional[Tuple[List[Failure], int]]) -> None:
         known = self.tracebacks.get(rank)
-        if in_summary:
-            self.failures[-1] = self.failures[-1]._replace(named=True, **found._asdict())
+        if entry:
+            summary, at = entry
+            summary[at] = summary[at]._replace(named=True, **found._asdict())
         elif not found.error.startswith(_OF_LAUNCHER):
             several = rank is None and known and known.said != found.said
             if known or len(self.tracebacks) < _KEPT:
                 self.tracebacks[rank] = found._replace(error="", at="") if several else found
 
-    def _add_field(self, line: bytes) -> bool:
-        """Take a line of a summary; whether it is the last one, in which the rank's traceback may begin."""
+    # summaries --------------------------------------------------------------------------------------------------------
+    def _begin_entries(self, *, is_first: bool) -> None:
+        """Begin with a summary, or with that part of it which has the rank that failed first."""
+        self._summary = self._summary if is_first and self._summary else []
+        self._fields, self._is_first, self._entry_until = {"line": str(self._line)}, is_first, self._line + _ENTRY
+
+    def _add_field(self, line: bytes, summary: List[Failure]) -> Optional[Tuple[List[Failure], int]]:
+        """Take a line of a summary; with the last one of an entry its place, as the rank's traceback may begin there."""
         field = _FIELD.search(line)
-        if field:
-            name, value, signal = _shown_groups(field)
-            self._summary.update({name: value, "signal": signal} if signal else {name: value})
-        if _LAST_FIELD not in line and self._line - int(self._summary["line"]) < _SUMMARY_LINES:
-            return False
-        summary, self._summary = self._summary, {}
-        if not re.fullmatch(r"\d{1,7}", summary.get("rank", "")) or len(self.failures) >= _KEPT:
-            return False
-        code, error_file = summary.get("exitcode", ""), summary.get("error_file", _NONE)
+        if not field:
+            return None
+        name, value, signal = _shown_groups(field)
+        self._fields.update({name: value, "signal": signal} if signal else {name: value})
+        if name not in _LAST_FIELDS:
+            return None
+        fields, self._fields = self._fields, {"line": str(self._line)}
+        self._entry_until = self._line + (_MOST if _TRACEBACK in line else _ENTRY)
+        if not re.fullmatch(r"\d{1,7}", fields.get("rank", "")) or len(summary) >= _KEPT:
+            return None
+        code, error_file = fields.get("exitcode", ""), fields.get("error_file", _NONE)
         failure = Failure(
-            rank=int(summary["rank"]),
-            host=summary.get("host", ""),
-            time=summary.get("time", ""),
+            rank=int(fields["rank"]),
+            host=fields.get("host", ""),
+            time=fields.get("time", ""),
             exitcode=int(code) if re.fullmatch(r"-?\d{1,9}", code) else None,
-            signal=summary.get("signal", ""),
+            signal=fields.get("signal", ""),
             error_file="" if error_file == _NONE else error_file,
             log=self._name,
-            line=int(summary["line"]),
+            line=int(fields["line"]),
         )
-        self.failures.append(_with_traceback(failure, [self.tracebacks]))
-        self.tracebacks.pop(failure.rank, None)  # a later run in this log has its own
-        self.tracebacks.pop(None, None)
-        return True
+        summary.append(failure)
+        if self._is_first:
+            self._end_summary(summary)
+        return summary, len(summary) - 1
+
+    def _end_summary(self, summary: List[Failure]) -> None:
+        summary[:] = with_tracebacks(summary, [self.tracebacks])
+        for rank in (None, *(each.rank for each in summary)):  # a later run in this log has its own
+            self.tracebacks.pop(rank, None)
+        if len(self.summaries) < _KEPT:
+            self.summaries.append(summary)
+        self._summary = None
+
+    def _take_recorded(self, line: bytes, entry: Tuple[List[Failure], int]) -> None:
+        """Take the traceback that is in the one line of an entry of torch 1.9."""
+        recorded, traceback = _RECORDED.search(line), _Open()
+        assert recorded
+        for frame in _FRAME.finditer(line, recorded.end()):
+            traceback.add_frame(frame)
+        self._end(None, Traceback(self._name, self._line, _shown(recorded.group(2)), traceback.at), entry)
 
 
-def first_failures(
-    failures: Iterable[Failure], tracebacks: Sequence[Mapping[Optional[int], Traceback]]
-) -> Tuple[Failure, ...]:
-    """The failures that the summaries in some logs name, the earliest first.
+def with_tracebacks(summary: Sequence[Failure], tracebacks: Sequence[Mapping[Optional[int], Traceback]]) -> List[Failure]:
+    """The failures of a summary, each with the traceback of its rank; the first one also with that of a rank without name.
 
-    A traceback that is not in the log of the summary is looked for in the others: torchrun keeps a log of each rank.
+    Without one where there are several. A traceback that is not in the log of the summary is looked for in the others:
+    torchrun keeps a log of each rank.
 
     Args:
-        failures: those of all logs.
+        summary: as a `FailureReader` has it.
         tracebacks: of each log.
     """
-    found = [_with_traceback(each, tracebacks) for each in failures]
-    once = {each._replace(log="", line=0): each for each in reversed(found)}  # two logs may hold one summary
-    return tuple(sorted(once.values(), key=lambda each: each.time))
+    *others, first = summary
+    found = [with_traceback(each, (each.rank,), tracebacks) for each in others]
+    unnamed = () if (first.exitcode or 0) < 0 else (None,)
+    return [*found, with_traceback(first, (first.rank, *unnamed), tracebacks)]
 
 
-def _with_traceback(failure: Failure, tracebacks: Sequence[Mapping[Optional[int], Traceback]]) -> Failure:
-    """With the traceback of its rank, else with that of a rank that is not named; without one where there are several."""
-    if failure.error or (failure.exitcode or 0) < 0:
+def with_traceback(
+    failure: Failure, ranks: Sequence[Optional[int]], tracebacks: Sequence[Mapping[Optional[int], Traceback]]
+) -> Failure:
+    """The failure with the traceback of the first of these ranks that has one, unless logs contradict each other about it."""
+    if failure.error or min(failure.exitcode or 0, 0) not in _AFTER_RAISING:
         return failure
-    for rank in (failure.rank, None):
+    for rank in ranks:
         found = [of_ranks[rank] for of_ranks in tracebacks if rank in of_ranks]
         if found:
             one = found[0].error and len({each.said for each in found}) == 1

@@ -53,7 +53,7 @@ class Sighting(NamedTuple):
 class Log(NamedTuple):
     """What one log has. `cut` are the line numbers of reports that end too early (of the first thousand), `lines` all lines.
 
-    `raised` is what wrappings raised, as mmengine-ddp-debug reported it; `failures` and `tracebacks` are of a `FailureReader`.
+    `raised` is what wrappings raised, as mmengine-ddp-debug reported it; `summaries` and `tracebacks`: see `FailureReader`.
 
     `problem` says why reading ended before the end of the log, else it is "".
     """
@@ -63,7 +63,7 @@ class Log(NamedTuple):
     raised: Tuple[Raised, ...]
     refusals: Tuple[Refusal, ...]
     sightings: Tuple[Sighting, ...]
-    failures: Tuple[Failure, ...]
+    summaries: Tuple[Tuple[Failure, ...], ...]
     tracebacks: Mapping[Optional[int], Traceback]
     lines: int
     cut: Tuple[int, ...]
@@ -148,7 +148,7 @@ class LogReader:
             raised=tuple(self._raised),
             refusals=tuple(self._refusals),
             sightings=tuple(self._sightings.values()),
-            failures=tuple(self._failures.failures),
+            summaries=tuple(map(tuple, self._failures.summaries)),
             tracebacks=dict(self._failures.tracebacks),
             lines=self._marks.lines,
             cut=tuple(self._cut),

@@ -9,10 +9,12 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, cast
 
-from patcher.diagnose.failures import Failure, first_failures
+from patcher.diagnose.causes import Meaning, first_failures
+from patcher.diagnose.failures import Failure
 from patcher.diagnose.files import STDIN, Tail, log_files
 from patcher.diagnose.log import PIECE, Log, LogReader, read_logs
 from patcher.diagnose.packed import packed_by
+from patcher.diagnose.patterns import matches_pattern
 from patcher.diagnose.runs import Run, find_runs
 from patcher.diagnose.table import ClassifiedWrap, classified_wraps, is_wrong
 from patcher.errors import SitepatchError, UsageError
@@ -30,6 +32,11 @@ from patcher.target.interpreter import Environment
 _STDIN = "standard input"
 _MB = 1_000_000
 _OF_SUMMARY = ("a-rank-failed", "rank-ended-by-sigkill")  # symptoms that are known better from a summary of torchrun
+_WAITED = {  # symptoms of a rank that has waited for another one
+    "collective-timed-out": Meaning.TIMED_OUT,
+    "ranks-missing-at-start": Meaning.TIMED_OUT,
+    "peer-gone": Meaning.PEER_GONE,
+}
 _PAUSE = 0.5  # seconds between two looks at a file that grows
 
 
@@ -63,7 +70,8 @@ class FoundSymptom(NamedTuple):
 class DiagnoseOutcome(NamedTuple):
     """What was found: in the order of the logs, consequences last. `cure` are the words of a command, or empty.
 
-    `failures` are those that torchrun saw first, the earliest first: one of each launcher whose summary is in the logs.
+    `failures` are those that each launcher whose summary is in the logs saw first, the earliest first, or, where that is known
+    better, those that came before; ranks that waited for others are last.
     `logs` are those that were read, `runs` come from the reports of mmengine-ddp-debug in them, and `shown` are those that
     were requested, each with the conclusions about its wrappings; `broken` are patchsets that cannot be read.
     """
@@ -191,12 +199,19 @@ class KnownSymptoms:
                 fit = self._fit(patchset, symptom) if patchset else None
                 found.append(_finding(symptom, patchset, fit, logs))
         names = [log.name for log in logs]
-        failures = first_failures([each for log in logs for each in log.failures], [log.tracebacks for log in logs])
+        summaries = [each for log in logs for each in log.summaries]
+        failures = first_failures(summaries, [log.tracebacks for log in logs], self._meaning)
         found = [one for one in _most_specific(found) if not (failures and one.symptom.name in _OF_SUMMARY)]
         found.sort(key=lambda each: (each.symptom.follows, names.index(each.log), each.line))
         runs = find_runs(logs)
         shown = tuple((run, classified_wraps(run)) for run in _chosen(runs, which))
         return DiagnoseOutcome(failures, tuple(found), _cure(found), tuple(logs), runs, shown, self.broken)
+
+    def _meaning(self, error: str) -> Meaning:
+        """What an error says of the rank that has raised it."""
+        about = [each for each, _ in self.symptoms if any(matches_pattern(pattern, error) for pattern in each.patterns)]
+        waited = [_WAITED[each.name] for each in about if each.name in _WAITED]
+        return (waited or [Meaning.UNCLEAR if any(each.follows for each in about) else Meaning.OWN])[0]
 
     def _is_installed(self, symptom: Symptom) -> bool:
         if not symptom.installed:

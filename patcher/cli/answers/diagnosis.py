@@ -23,6 +23,11 @@ _NO_TRACEBACK = (
     "these logs have no traceback of it: torchrun --log-dir DIR --redirects 3 keeps a log of each rank, "
     "and @record of torch.distributed.elastic.multiprocessing.errors adds it to torchrun's summary"
 )
+_LATE = (
+    "it still ran when torchrun ended it, and has written no error: it stood still or made other calls, "
+    "and py-spy dump --pid PID shows where while it runs"
+)
+_WAITED = "it waited for another rank, and is a victim: look for the one that ended or stood still before"
 
 
 def outcome_rows(failures: Iterable[Failure], findings: Sequence[FoundSymptom]) -> List[Row]:
@@ -32,10 +37,18 @@ def outcome_rows(failures: Iterable[Failure], findings: Sequence[FoundSymptom]) 
 
 
 def _failure_row(failure: Failure) -> Row:
-    details: List[str] = [Verbatim(failure.error), Verbatim(failure.at)] if failure.error else []
+    where = f"{failure.log}:{failure.line}"
+    error: List[str] = [Verbatim(failure.error), Verbatim(failure.at)] if failure.error else []
+    if failure.late:
+        saw = f"torchrun saw rank {failure.rank} fail first, on {failure.host}, {failure.time}: it waited in vain"
+        return Row("late", (ranks(failure.late), where), (saw, *error, *hint_lines(_LATE)))
+    details = list(error)
     if not failure.named:
         details.append("the logs do not say which rank has written this traceback: it is the only one")
-    if failure.signal:
+    if failure.victim is not None:
+        details += [f"it was ended by {failure.signal}"] if failure.signal and not failure.error else []
+        details.append(f"torchrun saw rank {failure.victim} fail first, which waited for this one")
+    elif failure.signal:
         details.append(f"torchrun saw it fail first: ended by {failure.signal}, on {failure.host}, {failure.time}")
     else:
         details.append(f"torchrun saw it fail first: exit code {failure.exitcode}, on {failure.host}, {failure.time}")
@@ -43,7 +56,8 @@ def _failure_row(failure: Failure) -> Row:
         details.append(f"its error file: {failure.error_file}")
     elif not (failure.error or failure.signal):
         details += hint_lines(_NO_TRACEBACK)
-    return Row("failed", (f"rank {failure.rank}", f"{failure.log}:{failure.line}"), tuple(details))
+    details += hint_lines(_WAITED) if failure.waited else []
+    return Row("waited" if failure.waited else "failed", (f"rank {failure.rank}", where), tuple(details))
 
 
 def finding_rows(findings: Iterable[FoundSymptom]) -> List[Row]:
